@@ -1,0 +1,160 @@
+"""What travels between rooms: frozen dataclasses, and nothing that computes.
+
+Conventions: letters in shapes are H W pixels, C classes, J models, I images, P pairs. Inside the package a label map holds
+*places*: 0..C-1 in the order of ``Classes.ids``, and C for void. The ids that people see stand in ``Classes.ids``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import numpy as np
+
+
+@dataclass(frozen=True)
+class Classes:
+    """The classes of a study: one name, id and colour each, with void ids, the background id and parent groups.
+
+    ``ids`` are the pixel values of the class list (C of them, any order, not necessarily 0..C-1); ``void`` are pixel values
+    that are no class; ``background`` is the id of a class that forms no category group, or None; ``parents`` maps the name
+    of a parent group to the names of its classes (S0 Table 1).
+    """
+
+    names: tuple[str, ...]
+    ids: tuple[int, ...]
+    colours: tuple[tuple[int, int, int], ...]
+    void: tuple[int, ...] = ()
+    background: int | None = None
+    parents: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @property
+    def groups(self) -> tuple[int, ...]:
+        """Places of the classes that form category groups: all but the background."""
+        return tuple(place for place, id_ in enumerate(self.ids) if id_ != self.background)
+
+    def __repr__(self) -> str:
+        extra = f", background {self.background}" if self.background is not None else ""
+        return f"Classes({len(self)}: {', '.join(self.names[:4])}{', ...' if len(self) > 4 else ''}; void {list(self.void)}{extra})"
+
+
+@dataclass(frozen=True)
+class Scale:
+    """First and third quartile of each class's share of pixels, over the masks that contain the class (S0 3.1.2)."""
+
+    names: tuple[str, ...]
+    n_images: tuple[int, ...]
+    t_min: tuple[float, ...]
+    t_max: tuple[float, ...]
+
+    def __repr__(self) -> str:
+        rows = "\n".join(
+            f"  {name:<16} {low:7.4f} .. {high:7.4f}  ({n} images)"
+            for name, n, low, high in zip(self.names, self.n_images, self.t_min, self.t_max, strict=True)
+        )
+        return f"Scale of {len(self.names)} classes\n{rows}"
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """Counts of every pair of maps on every image of a block, enough for every concordance.
+
+    ``pairs`` (P, 2): places in ``names`` = models + truths of (reference, prediction); a model pair is (earlier, later), a truth is
+    always the reference. ``both`` (P, I, C): pixels that both call y, N_yy of S0 eq. 8. ``rows``, ``columns`` (P, I, C + 1): pixels
+    that the reference, the prediction call y; the last is void. Pixels void in a *truth* are left out of all three.
+    ``totals`` (J, I, C + 1): each model's own histogram. ``present`` (P, I): False where a map of the pair is missing.
+    ``cells`` (P, I, C + 1, C + 1), row = reference, or None when only intersections and marginals were counted.
+    """
+
+    classes: Classes
+    models: tuple[str, ...]
+    truths: tuple[str, ...]
+    images: tuple[str, ...]
+    pairs: np.ndarray
+    both: np.ndarray
+    rows: np.ndarray
+    columns: np.ndarray
+    totals: np.ndarray
+    present: np.ndarray
+    cells: np.ndarray | None = None
+
+    def __repr__(self) -> str:
+        truths = f", {len(self.truths)} truth" if self.truths else ""
+        return f"Pairs({len(self.images)} images, {len(self.models)} models{truths}, {len(self.classes)} classes, {len(self.pairs)} pairs)"
+
+
+@dataclass(frozen=True)
+class Slot:
+    """One place of one cell: this image was chosen for this defender, attacker and class (a row of selection.csv)."""
+
+    selector: str
+    round: int
+    step: int
+    defender: str
+    attacker: str
+    class_: str
+    place: int
+    image: str
+    concordance: float
+    probability: float
+    pool: int
+
+
+@dataclass(frozen=True, eq=False)
+class Slots:
+    """A selection: its definition and its rows; places 1..per_class are chosen, the ones behind are spares."""
+
+    models: tuple[str, ...]
+    definition: dict[str, Any]
+    rows: tuple[Slot, ...]
+
+    @property
+    def per_class(self) -> int:
+        return int(self.definition["per_class"])
+
+    @property
+    def chosen(self) -> tuple[Slot, ...]:
+        """The slots whose images a person should label."""
+        return tuple(row for row in self.rows if row.place <= self.per_class)
+
+    @property
+    def images(self) -> tuple[str, ...]:
+        """Distinct images to label, in order of first appearance."""
+        return tuple(dict.fromkeys(row.image for row in self.chosen))
+
+    def __repr__(self) -> str:
+        cells = len({(r.defender, r.attacker, r.class_) for r in self.chosen})
+        return f"Slots({len(self.chosen)} slots in {cells} cells, {len(self.images)} distinct images, {len(self.models)} models)"
+
+
+@dataclass(frozen=True, eq=False)
+class Standings:
+    """Who wins: matrices, rankings with intervals, how many labels were used (the content of standings.json)."""
+
+    models: tuple[str, ...]
+    labels: dict[str, int]
+    matrices: dict[str, list[list[float]]]
+    rankings: dict[str, dict[str, Any]]
+    definitions: dict[str, Any]
+    against: dict[str, Any] = field(default_factory=dict)
+    benchmark: dict[str, Any] = field(default_factory=dict)
+    parents: dict[str, Any] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    provenance: dict[str, Any] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        lines = [f"Standings of {len(self.models)} models from {self.labels.get('used', 0)} labelled images"]
+        for name, ranking in self.rankings.items():
+            lines.append(f"  {name}")
+            for place, model in enumerate(ranking["order"], 1):
+                low, high = ranking["score_interval"].get(model, (float("nan"), float("nan")))
+                first, last = ranking["rank_interval"].get(model, (float("nan"), float("nan")))
+                tied = "  tied for best" if model in ranking["tied_for_best"] else ""
+                score = ranking["scores"][model]
+                lines.append(f"    {place:>3}  {model:<24} {score:8.4f}  [{low:.4f}, {high:.4f}]  rank {first:g}-{last:g}{tied}")
+        lines += [f"  note: {note}" for note in self.notes]
+        return "\n".join(lines)
