@@ -1,0 +1,79 @@
+"""The command line: one sub-command for each verb, its options read off the verb's signature and docstring.
+
+Conventions: a result is printed as its repr; a mistake is one line on standard error and exit status 2; Ctrl-C ends with 130 and loses nothing.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from importlib import import_module
+from typing import Any
+
+import cyclopts
+
+from faultscape.errors import FaultscapeError
+
+VERBS = ("collect", "predict", "compare", "scale", "select", "label", "rank", "report", "run", "status", "show", "demo")
+_SHORT = {"output": "-o"}
+
+
+def build() -> cyclopts.App:
+    """Return the application with every verb."""
+    app = cyclopts.App(
+        name="faultscape",
+        help="Choose between segmentation models, and trust them, with few human labels.",
+        version=lambda: __import__("importlib.metadata", fromlist=["version"]).version("faultscape"),
+        result_action="return_value",
+        default_parameter=cyclopts.Parameter(negative_iterable=(), consume_multiple=False),
+    )
+    for verb in VERBS:
+        module = import_module(f"faultscape.verbs.{verb}")
+        if hasattr(module, verb):
+            _add(app, getattr(module, verb))
+            continue
+        group = cyclopts.App(name=verb, help=(inspect.getdoc(module) or "").partition(": ")[2])
+        for name in ("export", "import_"):
+            _add(group, getattr(module, name))
+        app.command(group)
+    return app
+
+
+def _add(app: cyclopts.App, function: Any) -> None:
+    """Add one verb; options are keyword-only arguments, their names without a trailing underscore."""
+    app.command(function, name=function.__name__.rstrip("_").replace("_", "-"))
+
+
+def main(words: list[str] | None = None) -> int:
+    """Run one command line and return the exit status."""
+    app = build()
+    try:
+        result = app(words, exit_on_error=False, print_error=False)
+    except FaultscapeError as error:
+        print(f"faultscape: {error}", file=sys.stderr)
+        return 2
+    except cyclopts.CycloptsError as error:
+        print(f"faultscape: {' '.join(str(error).split())}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("faultscape: interrupted; run the same line again to go on", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        return 0
+    if result is not None:
+        print(_words(result))
+    return 0
+
+
+def _words(result: Any) -> str:
+    from faultscape.nouns import Slots
+
+    if isinstance(result, Slots):
+        from faultscape.verbs.select import told
+
+        return told(result)
+    return repr(result)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,49 @@
+"""How far two maps agree, for every pair and image at once, from counts alone (S0 eq. 1, 7-10).
+
+Conventions: larger is more alike; NaN where a map is missing or the metric is undefined. Metrics that are not symmetric take the defender's map as
+reference; against a truth, the truth is the reference.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from faultscape import plug
+from faultscape.errors import RankingError
+from faultscape.metrics.pixel import METRICS
+from faultscape.nouns import Pairs
+
+
+def concordances(pairs: Pairs, name: str = "miou", *, over: str = "union") -> np.ndarray:
+    """Return (J, J, I) concordances, [defender, attacker, image]; NaN on the diagonal."""
+    metric = plug.find("concordance", name, METRICS)
+    j = len(pairs.models)
+    out = np.full((j, j, len(pairs.images)), np.nan)
+    chosen = np.flatnonzero(pairs.pairs[:, 0] < j)
+    for p in chosen:
+        first, second = pairs.pairs[p]
+        both, rows, columns = pairs.both[p], pairs.rows[p], pairs.columns[p]
+        out[first, second] = np.where(pairs.present[p], metric(both, rows, columns, over=over), np.nan)
+        out[second, first] = np.where(pairs.present[p], metric(both, columns, rows, over=over), np.nan)
+    return out
+
+
+def accuracies(pairs: Pairs, name: str = "miou", *, over: str = "union", truth: str | None = None) -> np.ndarray:
+    """Return (J, I) concordances of each model with a truth (the only one, unless named); RankingError when it is not there."""
+    metric = plug.find("concordance", name, METRICS)
+    if truth is None and len(pairs.truths) != 1:
+        raise RankingError(f"these pairs hold {len(pairs.truths)} truths ({', '.join(pairs.truths)}); say which")
+    if truth is not None and truth not in pairs.truths:
+        raise RankingError(f"there is no truth {truth!r} in these pairs; there are {', '.join(pairs.truths) or 'none'}")
+    place = len(pairs.models) + (pairs.truths.index(truth) if truth else 0)
+    out = np.full((len(pairs.models), len(pairs.images)), np.nan)
+    for p in np.flatnonzero(pairs.pairs[:, 0] == place):
+        value = metric(pairs.both[p], pairs.rows[p], pairs.columns[p], over=over)
+        out[pairs.pairs[p, 1]] = np.where(pairs.present[p], value, np.nan)
+    return out
+
+
+def shares(pairs: Pairs) -> np.ndarray:
+    """Return (J, I, C) shares of pixels that each model gives each class; void counts in the denominator, 0 where a map is missing."""
+    totals = pairs.totals.sum(-1, keepdims=True)
+    return pairs.totals[..., :-1] / np.maximum(totals, 1)

@@ -1,0 +1,157 @@
+"""Between the study's pair parts and Pairs: which parts a study should have, one shard's counting, one shard's reading.
+
+Conventions: `wanted` follows from the manifests alone, so what is missing or stale is known without reading a map. Counting is one function over one
+shard; reading gives a block of one shard, and nothing here ever holds more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from faultscape.comparison import counting, packing
+from faultscape.corpus.classes import table
+from faultscape.errors import StudyError
+from faultscape.maps import runs
+from faultscape.maps.resize import nearest
+from faultscape.nouns import Pairs
+from faultscape.study import label_maps
+from faultscape.study import pairs as pair_table
+from faultscape.study.corpus import Image, part_name
+from faultscape.study.pairs import PairPart
+from faultscape.study.parts import Part, key_of, read_manifest
+from faultscape.study.settings import Settings
+
+
+def wanted(root: Path, settings: Settings, shards: Sequence[int], truths: Sequence[str]) -> list[PairPart]:
+    """Return every pair part that the study's maps call for, with the key it should have."""
+    models = list(settings.models)
+    manifests = {name: read_manifest(label_maps.predictions(root, name)) for name in models}
+    truth_parts = {name: read_manifest(label_maps.truth(root, name)) for name in truths}
+    about = [settings.classes.model_dump(exclude={"colours", "parents"}), settings.size, settings.cells]
+    labels = {name: settings.models[name].labels for name in models}
+    parts = []
+    for shard in shards:
+        number = part_name(shard)
+        made = {name: (manifests[name][number].sha256 if number in manifests[name] else None, labels[name]) for name in models}
+        for place, name in enumerate(models):
+            if made[name][0] is None:
+                continue
+            before = tuple(other for other in models[:place] if made[other][0] is not None)
+            parts.append(PairPart(name, shard, before, None, key_of(about, made[name], [(b, made[b]) for b in before])))
+            for truth in truths:
+                if number in truth_parts[truth]:
+                    key = key_of(about, made[name], truth, truth_parts[truth][number].sha256)
+                    parts.append(PairPart(name, shard, (truth,), truth, key))
+    return parts
+
+
+def missing(root: Path, parts: Sequence[PairPart]) -> list[PairPart]:
+    """Return the parts that are not there, or were made from something else."""
+    manifests = {name: read_manifest(pair_table.folder(root, name)) for name in {part.name for part in parts}}
+    return [p for p in parts if (entry := manifests[p.name].get(p.part)) is None or entry.key != p.key]
+
+
+def count_shard(root: Path, settings: Settings, images: Sequence[Image], parts: Sequence[PairPart], tick) -> dict[tuple[str, str], Part]:  # noqa: ANN001
+    """Count and put the missing ``parts`` of one shard in one pass over its images; returns their manifest entries by (NAME, part)."""
+    classes = settings.class_list
+    n, shard = len(classes) + 1, parts[0].shard
+    models = [m for m in settings.models if any(m == p.name or m in p.others for p in parts if p.truth is None) or any(m == p.name for p in parts)]
+    truths = sorted({p.truth for p in parts if p.truth is not None})
+    places = [*models, *truths]
+    pairs = np.array(
+        [(len(models) + truths.index(p.truth) if p.truth is not None else models.index(o), models.index(p.name)) for p in parts for o in p.others],
+        np.int64,
+    ).reshape(-1, 2)
+    sources = [_Source(label_maps.predictions(root, m), shard, table(classes, settings.models[m].labels)) for m in models]
+    sources += [_Source(label_maps.truth(root, t), shard, table(classes)) for t in truths]
+    rows: dict[PairPart, list[tuple[str, bytes]]] = {part: [] for part in parts}
+    for image in images:
+        size = settings.working_size or (image.width, image.height)
+        stack = [source.read(image.id, size) for source in sources]
+        cells, totals, present = counting.count_image(stack, n, pairs, len(models), image.id)
+        start = 0
+        for part in parts:
+            span = slice(start, start + len(part.others))
+            start += len(part.others)
+            if stack[places.index(part.name)] is None or (part.truth is not None and not present[span].any()):
+                continue
+            column = totals[models.index(part.name)]
+            if part.truth is not None:  # void pixels of the truth never change a metric: they are not even kept
+                cells[span, -1, :] = 0
+                column = cells[start - 1].sum(0)
+            full = part.truth is not None or settings.cells == "full"
+            code = packing.pack(cells[span], present[span], column) if full else packing.pack_diagonal(_diagonal(cells[span]), column, present[span])
+            rows[part].append((image.id, code))
+        tick(1)
+    made = {}
+    for part in parts:
+        ids, codes = [r[0] for r in rows[part]], [r[1] for r in rows[part]]
+        sha = pair_table.put_counts(pair_table.folder(root, part.name), part, ids, codes)
+        made[part.name, part.part] = Part(sha, len(ids), part.key)
+    return made
+
+
+def read_block(root: Path, settings: Settings, images: Sequence[Image], models: Sequence[str], truths: Sequence[str] = ()) -> Pairs:
+    """Return the counts of one shard's images; StudyError when a part is missing (the verbs make them first)."""
+    classes = settings.class_list
+    shard = images[0].shard
+    n, place = len(classes) + 1, {image.id: k for k, image in enumerate(images)}
+    pairs = counting.pair_places(len(models), len(truths))
+    names = [*models, *truths]
+    where = {(names[a], names[b]): p for p, (a, b) in enumerate(pairs.tolist())}
+    shape = (len(pairs), len(images))
+    both, rows, columns = np.zeros((*shape, n - 1), np.int64), np.zeros((*shape, n), np.int64), np.zeros((*shape, n), np.int64)
+    present, totals = np.zeros(shape, bool), np.zeros((len(models), len(images), n), np.int64)
+    wanted_parts = {(p.name, p.part): p for p in wanted(root, settings, [shard], truths)}
+    for (name, _), part in wanted_parts.items():
+        if name not in models:
+            continue
+        folder = pair_table.folder(root, name)
+        entry = read_manifest(folder).get(part.part)
+        if entry is None or entry.key != part.key:
+            raise StudyError(f"pairs of {name} are missing or stale; run `faultscape compare {root}`")
+        ids, packed = pair_table.read_counts(folder, part, entry)
+        at = np.array([place[i] for i in ids if i in place], np.int64)
+        if len(at) < len(ids):
+            raise StudyError(f"{folder} names images that are not in the corpus; delete {folder} and run compare again")
+        b, r, c, t, there = packing.unpack(packed, len(part.others), n)
+        if part.truth is None:
+            totals[models.index(name), at] = t
+        for q, other in enumerate(part.others):
+            if (p := where.get((other, name))) is None:
+                if (p := where.get((name, other))) is None:
+                    continue  # a model that was not asked for
+                both[p, at], rows[p, at], columns[p, at], present[p, at] = b[q][:, :-1], c[q], r[q], there[q]
+            else:
+                both[p, at], rows[p, at], columns[p, at], present[p, at] = b[q][:, :-1], r[q], c[q], there[q]
+    if settings.cells == "diagonal":  # there the other side's marginals are its own histogram
+        for p, (a, b) in enumerate(pairs.tolist()):
+            if a < len(models):
+                rows[p] = np.where(present[p][:, None], totals[a], 0)
+                columns[p] = np.where(present[p][:, None], totals[b], 0)
+    return Pairs(classes, tuple(models), tuple(truths), tuple(image.id for image in images), pairs, both, rows, columns, totals, present)
+
+
+def _diagonal(cells: np.ndarray) -> np.ndarray:
+    return np.ascontiguousarray(np.diagonal(cells, axis1=1, axis2=2))
+
+
+class _Source:
+    """The maps of one model or truth in one shard, as places at working size."""
+
+    def __init__(self, folder: Path, shard: int, places: np.ndarray) -> None:
+        self._maps = label_maps.read_maps(folder, shard)
+        narrow = int(places[places != 65535].max(initial=0)) < 255
+        self._table = np.where(places == 65535, 255, places).astype(np.uint8) if narrow and not (places == 65535).any() else places
+        self._narrow = narrow
+
+    def read(self, image: str, size: tuple[int, int]) -> np.ndarray | None:
+        code = self._maps.get(image)
+        if code is None:
+            return None
+        label_map = nearest(runs.decode(code, self._table), size)
+        return label_map.astype(np.uint8) if self._narrow and label_map.dtype != np.uint8 else label_map
+

@@ -1,0 +1,169 @@
+"""Class lists: built in, from a file, or made from a number; and the tables from pixel values to places.
+
+Conventions: a place is a class's number 0..C-1 in the order of its list; void is place C. ``UNKNOWN`` marks pixel values that a map must not hold.
+"""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from faultscape.corpus import class_lists
+from faultscape.errors import ClassesError, closest
+from faultscape.nouns import Classes
+
+UNKNOWN = 65535
+MAX_CLASSES = 65_534
+
+
+def resolve(classes: Classes | str | int | Path, *, background: int | None = None, void: int | tuple[int, ...] = ()) -> Classes:
+    """Return classes from a Classes, a built-in name, a JSON or TOML file, or a number C (ids 0..C-1, no background or void unless given).
+
+    >>> resolve(3, void=255)
+    Classes(3: class-0, class-1, class-2; void [255])
+    """
+    if isinstance(classes, Classes):
+        return classes
+    if isinstance(classes, int | np.integer):
+        ids = tuple(range(int(classes)))
+        voids = (void,) if isinstance(void, int) else tuple(void)
+        return checked(Classes(tuple(f"class-{i}" for i in ids), ids, palette(len(ids)), voids, background), "classes")
+    if str(classes) in class_lists.BUILT_IN:
+        return class_lists.BUILT_IN[str(classes)]()
+    path = Path(classes)
+    if not path.is_file():
+        known = sorted(class_lists.BUILT_IN)
+        raise ClassesError(
+            f"classes {str(classes)!r} are neither a file nor built in; built in are {', '.join(known)}.{closest(str(classes), known)}"
+        )
+    return read(path)
+
+
+def read(path: Path) -> Classes:
+    """Return the classes of a JSON or TOML file; ClassesError names the file and what is wrong."""
+    try:
+        text = path.read_text(encoding="utf-8")
+        raw = tomllib.loads(text) if path.suffix.lower() == ".toml" else json.loads(text)
+    except (OSError, ValueError) as error:
+        raise ClassesError(f"{path}: cannot be read as a class list: {error}") from None
+    return parse(raw, str(path))
+
+
+def parse(raw: Any, where: str = "classes") -> Classes:
+    """Return Classes from ``{"classes": [{"index"|"id", "name", "color"|"colour", "ignored"}], "ignore_index", "void", "background", "parents"}``."""
+    entries = raw.get("classes") if isinstance(raw, Mapping) else raw
+    if not isinstance(entries, list) or not entries:
+        raise ClassesError(f"{where}: expected a list `classes` of tables with name, id and colour")
+    names, ids, colours = [], [], []
+    void = {raw[key] for key in ("ignore_index",) if isinstance(raw, Mapping) and raw.get(key) is not None}
+    listed = raw.get("void", []) if isinstance(raw, Mapping) else []
+    void |= set(listed if isinstance(listed, list) else [listed])
+    parents: dict[str, list[str]] = {k: list(v) for k, v in (raw.get("parents", {}) if isinstance(raw, Mapping) else {}).items()}
+    for place, entry in enumerate(entries):
+        entry = {"name": entry} if isinstance(entry, str) else entry
+        if not isinstance(entry, Mapping) or not isinstance(entry.get("name"), str):
+            raise ClassesError(f"{where}: class {place} needs a name; got {entry!r}")
+        id_ = entry.get("id", entry.get("index", place))
+        if not isinstance(id_, int) or isinstance(id_, bool) or not 0 <= id_ < UNKNOWN:
+            raise ClassesError(f"{where}: the id of class {entry['name']!r} is {id_!r}; ids are whole numbers from 0 to {UNKNOWN - 1}")
+        if entry.get("ignored") or id_ in void:
+            void.add(id_)
+            continue
+        names.append(entry["name"])
+        ids.append(id_)
+        colours.append(_colour(entry.get("colour", entry.get("color")), where, entry["name"]) or palette(len(entries))[place])
+        if isinstance(entry.get("parent"), str):
+            parents.setdefault(entry["parent"], []).append(entry["name"])
+    background = raw.get("background") if isinstance(raw, Mapping) else None
+    if isinstance(background, str) and background in names:
+        background = ids[names.index(background)]
+    grouped = {name: tuple(members) for name, members in parents.items()}
+    return checked(Classes(tuple(names), tuple(ids), tuple(colours), tuple(sorted(void)), background, grouped), where)
+
+
+def checked(classes: Classes, where: str) -> Classes:
+    """Return the classes if they make sense; ClassesError names the first thing that does not."""
+    if not 1 <= len(classes) <= MAX_CLASSES:
+        raise ClassesError(f"{where}: {len(classes)} classes; 1 to {MAX_CLASSES} are possible")
+    for what, values in (("name", classes.names), ("id", classes.ids), ("colour", classes.colours)):
+        seen: dict[Any, str] = {}
+        for name, value in zip(classes.names, values, strict=True):
+            if value in seen:
+                raise ClassesError(f"{where}: two classes have the {what} {value!r}: {seen[value]!r} and {name!r}; give each its own")
+            seen[value] = name
+    if any(not isinstance(v, int) or isinstance(v, bool) or not 0 <= v <= UNKNOWN for v in classes.void):
+        raise ClassesError(f"{where}: void ids are whole numbers from 0 to {UNKNOWN}; got {list(classes.void)}")
+    if both := set(classes.void) & set(classes.ids):
+        raise ClassesError(f"{where}: {sorted(both)} are both void and a class")
+    if classes.background is not None and classes.background not in classes.ids:
+        raise ClassesError(f"{where}: background {classes.background!r} is not the id of a class")
+    for parent, members in classes.parents.items():
+        for member in members:
+            if member not in classes.names:
+                raise ClassesError(
+                    f"{where}: parent group {parent!r} names {member!r}, which is no class.{closest(member, classes.names)}"
+                )
+    return classes
+
+
+def table(classes: Classes, labels: Mapping[str, str] | None = None) -> np.ndarray:
+    """Return the uint16 table of 65,536 places by pixel value: places, C for void, UNKNOWN elsewhere.
+
+    ``labels`` maps a model's own values to class names or ``void`` (many to one); without it values are the class list's ids.
+    """
+    places = np.full(65536, UNKNOWN, np.uint16)
+    if labels:
+        names = {name: place for place, name in enumerate(classes.names)}
+        for value, name in labels.items():
+            if not value.isdecimal() or int(value) > 65535:
+                raise ClassesError(f"label mapping: {value!r} is no label number")
+            if name != "void" and name not in names:
+                raise ClassesError(f"label mapping: {value} maps to {name!r}, which is no class.{closest(name, list(names))}")
+            places[int(value)] = names.get(name, len(classes))
+    else:
+        places[list(classes.ids)] = np.arange(len(classes), dtype=np.uint16)
+    if classes.void:
+        voids = np.array(classes.void)
+        places[voids[places[voids] == UNKNOWN]] = len(classes)
+    return places
+
+
+def allowed(classes: Classes, labels: Mapping[str, str] | None = None) -> str:
+    """Return in words which pixel values a map may hold.
+
+    >>> allowed(resolve(3, void=255))
+    '0-2, 255 (void)'
+    """
+    values = np.flatnonzero(table(classes, labels) < len(classes))
+    spans = np.split(values, np.flatnonzero(np.diff(values) > 1) + 1)
+    words = [str(s[0]) if len(s) == 1 else f"{s[0]}-{s[-1]}" for s in spans]
+    return ", ".join(words + [f"{v} (void)" for v in classes.void])
+
+
+def palette(count: int) -> tuple[tuple[int, int, int], ...]:
+    """Return ``count`` distinct colours: the bits of the number spread over red, green and blue, most significant first."""
+    colours = []
+    for number in range(1, count + 1):
+        rgb = [0, 0, 0]
+        for bit in range(24):
+            rgb[bit % 3] |= ((number >> bit) & 1) << (7 - bit // 3)
+        colours.append((rgb[0], rgb[1], rgb[2]))
+    return tuple(colours)
+
+
+def _colour(given: Any, where: str, name: str) -> tuple[int, int, int] | None:
+    if given is None:
+        return None
+    if isinstance(given, str) and len(given) == 7 and given[0] == "#":
+        try:
+            given = list(bytes.fromhex(given[1:]))
+        except ValueError:
+            given = None
+    if not isinstance(given, list | tuple) or len(given) != 3 or not all(isinstance(v, int) and 0 <= v <= 255 for v in given):
+        raise ClassesError(f"{where}: the colour of {name!r} must be three numbers 0-255 or #rrggbb")
+    return given[0], given[1], given[2]

@@ -1,0 +1,60 @@
+"""Match files of label maps to the images of a corpus by their ids.
+
+Conventions: a map belongs to the image of the same id. Where not one map has an image's whole id, folders in front are left out on either side as
+long as that is unambiguous (list file ``camvid/test.txt`` gives ``test/x``, a folder of maps ``x``), and that is said.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+from faultscape.corpus.sources import MAP_ENDINGS, Found, Say, find
+from faultscape.errors import CorpusError
+
+_KINDS = ("_labelTrainIds", "_labelIds", "_train_id")
+
+
+def match(
+    source: str | os.PathLike[str], ids: Sequence[str], *, pattern: str | None = None, say: Say = print, endings: frozenset[str] = MAP_ENDINGS
+) -> dict[str, str]:
+    """Return {image id: path of its map} for every image of ``ids`` that has one; CorpusError when none has."""
+    found = _one_kind(find([source], endings=endings, pattern=pattern, say=say), say)
+    wanted = set(ids)
+    exact = {f.id: f.path for f in found if f.id in wanted}
+    if exact:
+        return exact
+    by_tail: dict[str, list[str]] = {}
+    for id_ in ids:
+        by_tail.setdefault(id_.rsplit("/", 1)[-1], []).append(id_)
+    matched: dict[str, str] = {}
+    for f in found:
+        candidates = [id_ for id_ in by_tail.get(f.id.rsplit("/", 1)[-1], ()) if _tail(id_, f.id)]
+        if len(candidates) > 1:
+            raise CorpusError(f"{f.path}: fits several images ({candidates[0]}, {candidates[1]}); give maps the same folders as the images")
+        if candidates and candidates[0] in matched:
+            raise CorpusError(f"{f.path} and {matched[candidates[0]]} both fit image {candidates[0]!r}; give maps the same folders as the images")
+        if candidates:
+            matched[candidates[0]] = f.path
+    if not matched:
+        raise CorpusError(
+            f"{source}: not one of its {len(found)} maps has the name of an image; the first map is {found[0].id!r}, the first image {ids[0]!r}; "
+            "a map is found by the image's path without extension, or give --pattern"
+        )
+    image = next(iter(matched))
+    say(f"{source}: maps are matched by the end of the path ({os.path.basename(matched[image])} is {image})")
+    return matched
+
+
+def _tail(image: str, map_: str) -> bool:
+    return image.endswith("/" + map_) or map_.endswith("/" + image)
+
+
+def _one_kind(found: list[Found], say: Say) -> list[Found]:
+    """Of a data set's mixed files (label ids, instance ids, colours) keep the label maps."""
+    for kind in _KINDS:
+        chosen = [f for f in found if f.id.endswith(kind)]
+        if chosen and len(chosen) < len(found):
+            say(f"of several kinds of maps the {len(chosen)} files *{kind} are taken")
+            return [Found(f.id.removesuffix(kind), f.path) for f in chosen]
+    return found

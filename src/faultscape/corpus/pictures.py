@@ -1,0 +1,97 @@
+"""Read pictures safely: EXIF orientation, truncated files, decompression bombs; and what collect keeps of each.
+
+Conventions: RGB, uint8, (H, W, 3), upright as a person sees it. The difference hash is our own: the upright picture in grey, averaged to
+9 x 8, one bit for each of the 64 steps to the right: brighter or not. Pixels above ``MAX_PIXELS`` are refused unread.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+import warnings
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from faultscape.errors import ImageError
+
+if TYPE_CHECKING:
+    from PIL import Image
+
+MAX_PIXELS = 178_956_970  # Pillow's own bound on what is not a decompression bomb
+
+
+@dataclass(frozen=True)
+class Picture:
+    """What collect keeps of a picture: upright size, SHA-256 of the file, difference hash (64 bits as a signed number)."""
+
+    width: int
+    height: int
+    digest: str
+    dhash: int
+
+
+def read_rgb(path: str | os.PathLike[str]) -> np.ndarray:
+    """Return a picture as (H, W, 3) uint8, upright; ImageError when it is truncated, too large or no picture."""
+    return np.asarray(_open(_bytes(path), path).convert("RGB"))
+
+
+def probe(path: str | os.PathLike[str]) -> Picture:
+    """Return size, digest and difference hash of a picture, having decoded it all; ImageError as read_rgb."""
+    data = _bytes(path)
+    picture = _open(data, path, small=True)
+    width, height = picture.info["full_size"]
+    return Picture(width, height, hashlib.sha256(data).hexdigest(), difference_hash(np.asarray(picture.convert("L"))))
+
+
+def difference_hash(grey: np.ndarray) -> int:
+    """Return the 64-bit difference hash of an (H, W) grey picture as a signed number.
+
+    >>> difference_hash(np.tile(np.arange(90, dtype=np.uint8), (80, 1)))
+    -1
+    >>> difference_hash(np.zeros((5, 5), np.uint8))
+    0
+    """
+    import cv2
+
+    small = cv2.resize(grey.astype(np.float32), (9, 8), interpolation=cv2.INTER_AREA)
+    # a step must exceed half a grey level: flat areas are then all 0 whatever the decoder's rounding
+    bits = (small[:, 1:] - small[:, :-1]) > 0.5
+    return int(np.packbits(bits.ravel()).view(">i8")[0])
+
+
+def _bytes(path: str | os.PathLike[str]) -> bytes:
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except OSError as error:
+        raise ImageError(f"{path}: {error.strerror}") from None
+
+
+def _open(data: bytes, path: str | os.PathLike[str], *, small: bool = False) -> Image.Image:
+    """Return a fully decoded, upright picture; ``small`` lets the JPEG decoder shrink it, the full size is then in info."""
+    from PIL import Image, ImageOps
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            picture = Image.open(io.BytesIO(data))
+            width, height = picture.size
+            if width * height > MAX_PIXELS:
+                raise ImageError(f"{path}: {width} x {height} pixels are more than the {MAX_PIXELS} that are read; shrink it")
+            turned = picture.getexif().get(0x0112, 1) in (5, 6, 7, 8)
+            if small:
+                picture.draft("RGB", (64, 64))
+            picture.load()
+            if picture.mode in ("I;16", "I;16B", "I"):  # 16-bit grey: keep the high byte
+                picture = Image.fromarray((np.asarray(picture).astype(np.uint32) >> 8).clip(0, 255).astype(np.uint8))
+            elif picture.mode in ("RGBA", "LA", "PA") or "transparency" in picture.info:
+                picture = picture.convert("RGBA").convert("RGB")
+            upright = ImageOps.exif_transpose(picture)
+    except (OSError, ValueError, SyntaxError, EOFError, MemoryError, ZeroDivisionError, IndexError, Image.DecompressionBombError) as error:
+        reason = "it is no picture that can be read" if isinstance(error, Image.UnidentifiedImageError) else str(error) or type(error).__name__
+        raise ImageError(f"{path}: {reason}") from None
+    upright.info["full_size"] = (height, width) if turned else (width, height)
+    return upright

@@ -1,0 +1,144 @@
+"""Which files an argument means, and the id of each.
+
+Conventions: an id is the path without extension, relative to the folder given (of a glob: its fixed part; of a list file: the folder the
+file lies in), with ``/`` between folders. Bytes of a file name that are no UTF-8 stand as ``\\xNN``. A suffix that all files of a folder
+share (``_leftImg8bit``) is no part of the id, and that is said.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from faultscape.errors import CorpusError, OptionError
+
+IMAGE_ENDINGS = frozenset(".jpg .jpeg .jpe .png .bmp .tif .tiff .webp .ppm .pgm .gif .jp2".split())
+MAP_ENDINGS = frozenset(".png .npy .bmp .tif .tiff .pgm .gif".split())
+LISTS = frozenset((".txt", ".csv", ".lst"))
+# what well-known data sets put behind the name of a frame, for folders with one file or mixed kinds
+_KNOWN = re.compile(r"_(leftImg8bit|gt(Fine|Coarse)_(labelIds|labelTrainIds|color|instanceIds)|train_id|labelIds|labelTrainIds)$")
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Found:
+    """One file and the id it has."""
+
+    id: str
+    path: str
+
+
+def find(
+    arguments: Sequence[str | os.PathLike[str]],
+    *,
+    endings: Iterable[str] = IMAGE_ENDINGS,
+    pattern: str | None = None,
+    say: Say = print,
+) -> list[Found]:
+    """Return the files that folders, globs, list files or single files name, sorted by id; ``pattern`` such as ``{id}_photo.png`` says what the id is.
+
+    Errors: CorpusError when an argument names nothing, or two files have one id.
+    """
+    matcher = _pattern(pattern) if pattern else None
+    found: list[Found] = []
+    for argument in arguments:
+        folder, files = _files(os.fspath(argument), frozenset(endings))
+        if not files:
+            raise CorpusError(f"{argument}: no pictures found there; expected files ending in {' '.join(sorted(endings))}")
+        relative = [_relative(path, folder) for path in files]
+        if matcher:
+            pairs = [(m["id"], path) for name, path in zip(relative, files, strict=True) if (m := matcher.fullmatch(name))]
+            if not pairs:
+                raise CorpusError(f"{argument}: no file fits the pattern {pattern!r}; the first file is {relative[0]!r}")
+        else:
+            stems = [os.path.splitext(name)[0] for name in relative]
+            suffix = common_suffix(stems)
+            if suffix:
+                say(f"{argument}: every name ends in {suffix!r}, which is left out of the ids")
+            pairs = [(stem.removesuffix(suffix) if suffix else stem, path) for stem, path in zip(stems, files, strict=True)]
+        found += [Found(_readable(id_), path) for id_, path in pairs]
+    found = sorted(set(found), key=lambda f: (f.id, f.path))
+    for one, other in zip(found, found[1:], strict=False):
+        if one.id == other.id and os.path.abspath(one.path) != os.path.abspath(other.path):
+            raise CorpusError(f"two files have the id {one.id!r}: {one.path} and {other.path}; rename one, or collect them as two sets")
+    return found
+
+
+def common_suffix(stems: Sequence[str]) -> str:
+    """Return what every stem has behind its name: from the last ``_`` or ``-`` on that all share, holding a letter; '' when there is none.
+
+    >>> common_suffix(["a/x_1_leftImg8bit", "b/x_2_leftImg8bit"])
+    '_leftImg8bit'
+    >>> common_suffix(["scene_1", "scene_2"]), common_suffix(["frame_b"])
+    ('', '')
+    """
+    known = {match[0] if (match := _KNOWN.search(stem)) else "" for stem in stems}
+    if len(known) == 1:
+        (suffix,) = known
+        if suffix:
+            return suffix
+    if len(stems) < 2:
+        return ""
+    shared = os.path.commonprefix([stem[::-1] for stem in stems])[::-1]
+    match = re.search(r"[_-](?=[^/]*[^\W\d_])[^/]*$", shared)
+    suffix = match[0] if match else ""
+    return suffix if all(len(os.path.basename(stem)) > len(suffix) for stem in stems) else ""
+
+
+def _files(argument: str, endings: frozenset[str]) -> tuple[str, list[str]]:
+    """Return the folder that ids are relative to, and the files."""
+    path = Path(argument)
+    if path.is_dir():
+        return argument, [str(p) for p in _walk(argument) if p.suffix.lower() in endings]
+    if path.is_file():
+        if path.suffix.lower() in LISTS:
+            return str(path.parent), _listed(path)
+        return str(path.parent), [argument]
+    if glob.has_magic(argument):
+        fixed = re.split(r"[*?\[]", argument)[0]
+        hits = [p for p in glob.glob(argument, recursive=True) if Path(p).suffix.lower() in endings]
+        return os.path.dirname(fixed) or ".", [p for p in hits if os.path.isfile(p)]
+    raise CorpusError(f"{argument}: no such folder or file; give a folder, a glob in quotes, or a list file ending in .txt")
+
+
+def _walk(folder: str) -> Iterable[Path]:
+    for where, folders, files in os.walk(folder, followlinks=True):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        yield from (Path(where, name) for name in sorted(files) if not name.startswith("."))
+
+
+def _listed(path: Path) -> list[str]:
+    """Return the first column of each line; blanks in a name are kept where the whole line is a file."""
+    files = []
+    try:
+        lines = path.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
+    except OSError as error:
+        raise CorpusError(f"{path}: {error.strerror}") from None
+    for number, line in enumerate(lines, 1):
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        candidates = (line.strip(), re.split(r"[\s,;]", line.strip())[0])
+        hit = next((path.parent / c for c in candidates if (path.parent / c).is_file()), None)
+        if hit is None:
+            raise CorpusError(f"{path}, line {number}: {candidates[1]!r} is no file relative to {path.parent}")
+        files.append(str(hit))
+    return files
+
+
+def _relative(path: str, folder: str) -> str:
+    return os.path.relpath(path, folder).replace(os.sep, "/")
+
+
+def _readable(name: str) -> str:
+    return os.fsencode(name).decode("utf-8", "backslashreplace")
+
+
+def _pattern(pattern: str) -> re.Pattern[str]:
+    if pattern.count("{id}") != 1:
+        raise OptionError(f"pattern {pattern!r} must hold {{id}} once, for example {{id}}_leftImg8bit.png")
+    before, after = (re.escape(side).replace(r"\*", ".*") for side in pattern.split("{id}"))
+    return re.compile(f"{before}(?P<id>.+?){after}")

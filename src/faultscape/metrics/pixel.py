@@ -1,0 +1,77 @@
+"""Pixel metrics from counts: mIoU, FWIoU, MPA, pixel accuracy, Dice (S0 eq. 7-10).
+
+Conventions: ``both`` (..., C) pixels that reference and prediction call y; ``reference``, ``prediction`` (..., C + 1) pixels that each calls y, the last
+being void: void is never a class, but a pixel that only one side calls void counts against the other's class. Results are float64 (...), larger is
+better, NaN where undefined. ``over`` says which classes a mean is over: ``union`` those either side has (what S0's code does), ``all`` (eq. 7 as
+printed: absent counts 0), ``truth`` those of the reference.
+Source: S0 section 4.1.3 and 4.3. Eq. 9 as printed lacks the class frequency; here it has it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from faultscape.errors import OptionError
+
+OVER = ("union", "all", "truth")
+Metric = Callable[..., np.ndarray]
+
+
+def miou(both: np.ndarray, reference: np.ndarray, prediction: np.ndarray, *, over: str = "union") -> np.ndarray:
+    """Return the mean intersection over union, S0 eq. 7.
+
+    >>> miou(np.array([2, 1]), np.array([3, 1, 0]), np.array([2, 2, 0])).round(4)
+    np.float64(0.5833)
+    """
+    union = reference[..., :-1] + prediction[..., :-1] - both
+    return _mean(_ratio(both, union), reference, over)  # S0 eq. 7
+
+
+def dice(both: np.ndarray, reference: np.ndarray, prediction: np.ndarray, *, over: str = "union") -> np.ndarray:
+    """Return the mean Dice coefficient, 2 N_yy / (N_y. + N_.y)."""
+    return _mean(_ratio(2 * both, reference[..., :-1] + prediction[..., :-1]), reference, over)
+
+
+def fwiou(both: np.ndarray, reference: np.ndarray, prediction: np.ndarray, *, over: str = "union") -> np.ndarray:
+    """Return the intersection over union weighted by the reference's class frequencies, S0 eq. 9 with the frequency it lacks in print."""
+    _check(over)
+    classes = reference[..., :-1]
+    iou = _ratio(both, classes + prediction[..., :-1] - both)
+    return _ratio((classes * np.nan_to_num(iou)).sum(-1), classes.sum(-1))  # S0 eq. 9
+
+
+def mpa(both: np.ndarray, reference: np.ndarray, prediction: np.ndarray, *, over: str = "union") -> np.ndarray:
+    """Return the mean over classes of N_yy / N_y., S0 eq. 10; a class absent from the reference has no accuracy."""
+    del prediction  # not symmetric: the reference decides
+    return _mean(_ratio(both, reference[..., :-1]), reference, over)  # S0 eq. 10
+
+
+def pixel_accuracy(both: np.ndarray, reference: np.ndarray, prediction: np.ndarray, *, over: str = "union") -> np.ndarray:
+    """Return the share of the reference's pixels (void left out) that the prediction calls alike."""
+    del prediction
+    _check(over)
+    return _ratio(both.sum(-1), reference[..., :-1].sum(-1))
+
+
+METRICS: dict[str, Metric] = {"miou": miou, "fwiou": fwiou, "mpa": mpa, "pixel_accuracy": pixel_accuracy, "dice": dice}
+
+
+def _ratio(above: np.ndarray, below: np.ndarray) -> np.ndarray:
+    out = np.full(np.broadcast_shapes(np.shape(above), np.shape(below)), np.nan)
+    return np.divide(above, below, out=out, where=np.asarray(below) > 0)
+
+
+def _mean(values: np.ndarray, reference: np.ndarray, over: str) -> np.ndarray:
+    """Return the mean over the last axis over the classes that ``over`` names."""
+    _check(over)
+    if over == "all":
+        return np.nan_to_num(values).mean(-1)
+    counts = ~np.isnan(values) if over == "union" else reference[..., :-1] > 0
+    return _ratio(np.where(counts, np.nan_to_num(values), 0.0).sum(-1), counts.sum(-1))
+
+
+def _check(over: str) -> None:
+    if over not in OVER:
+        raise OptionError(f"over={over!r} is not known; use {', '.join(OVER)}")

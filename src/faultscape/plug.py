@@ -1,0 +1,44 @@
+"""Find a function by name: one that is built in, or ``file.py:function`` of the user's own.
+
+Conventions: a room's built-ins are a literal dict; nothing registers itself. A user's file is run when it is named, as any Python file.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from faultscape.errors import OptionError, closest
+
+
+def find(kind: str, name: str, built_in: Mapping[str, Any]) -> Any:
+    """Return the built-in called ``name``, or the function that ``file.py:function`` names; OptionError with the known names otherwise.
+
+    >>> find("number", "two", {"one": 1, "two": 2})
+    2
+    """
+    if name in built_in:
+        return built_in[name]
+    path, colon, attribute = name.rpartition(":")
+    if colon and path.endswith(".py"):
+        return _load(kind, Path(path), attribute)
+    known = sorted(built_in)
+    raise OptionError(f"{kind} {name!r} is not known; known are {', '.join(known)}, or file.py:function.{closest(name, known)}")
+
+
+def _load(kind: str, path: Path, attribute: str) -> Any:
+    if not path.is_file():
+        raise OptionError(f"{kind} {path}:{attribute}: there is no file {path}")
+    spec = importlib.util.spec_from_file_location(f"faultscape_plug_{path.stem}", path)
+    if spec is None or spec.loader is None:
+        raise OptionError(f"{kind} {path}:{attribute}: {path} is no Python file")
+    module = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:  # noqa: BLE001 - the user's own code may fail in any way
+        raise OptionError(f"{kind} {path}:{attribute}: running {path} failed: {type(error).__name__}: {error}") from error
+    if not callable(getattr(module, attribute, None)):
+        raise OptionError(f"{kind} {path}:{attribute}: {path} holds no function {attribute!r}")
+    return getattr(module, attribute)

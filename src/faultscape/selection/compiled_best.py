@@ -1,0 +1,49 @@
+"""The kernel behind Best.offer: most images are turned away by one comparison with a cell's worst."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from faultscape.maps.jit import jit
+
+EMPTY = np.iinfo(np.int64).max
+
+
+@jit
+def offer(keys, ranks, families, images, pools, new_keys, member, new_images, new_ranks, new_families):  # noqa: ANN001, ANN201
+    """Take a block of images into every cell (see Best.offer)."""
+    models, _, groups, depth = keys.shape
+    last = depth - 1
+    for d in range(models):
+        for i in range(member.shape[1]):
+            rank, family = new_ranks[i], new_families[i]
+            for g in range(groups):
+                if not member[d, i, g]:
+                    continue
+                for a in range(models):
+                    key = new_keys[d, a, i]
+                    if key == EMPTY:
+                        continue
+                    pools[d, a, g] += 1
+                    if key > keys[d, a, g, last] or (key == keys[d, a, g, last] and rank > ranks[d, a, g, last]):
+                        continue
+                    end = last  # the entry that goes: the family's own, or the worst
+                    for k in range(depth):
+                        if families[d, a, g, k] == family and images[d, a, g, k] >= 0:
+                            end = k
+                            break
+                    if images[d, a, g, end] >= 0 and families[d, a, g, end] == family:
+                        held, held_rank = keys[d, a, g, end], ranks[d, a, g, end]
+                        if key > held or (key == held and rank >= held_rank):
+                            continue
+                    k = end
+                    while k > 0 and (keys[d, a, g, k - 1] > key or (keys[d, a, g, k - 1] == key and ranks[d, a, g, k - 1] > rank)):
+                        keys[d, a, g, k] = keys[d, a, g, k - 1]
+                        ranks[d, a, g, k] = ranks[d, a, g, k - 1]
+                        families[d, a, g, k] = families[d, a, g, k - 1]
+                        images[d, a, g, k] = images[d, a, g, k - 1]
+                        k -= 1
+                    keys[d, a, g, k] = key
+                    ranks[d, a, g, k] = rank
+                    families[d, a, g, k] = family
+                    images[d, a, g, k] = new_images[i]

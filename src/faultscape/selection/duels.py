@@ -1,0 +1,129 @@
+"""Maximum discrepancy competitions: the images on which two models agree least (S0 3.1.2-3.1.3, Algorithm 1 lines 5-17).
+
+Conventions: for every ordered pair (defender, attacker) and every class but the background, the candidates are the images in which the defender
+predicts the class; with ``class+scale`` its share of the defender's map must lie in the closed interval of the class's quartiles. The ``per_class``
+lowest concordances are chosen, the ``spares`` next stand behind. ``none`` is S0 eq. 1: one cell an ordered pair, whatever the class.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from faultscape.comparison.concordance import concordances, shares
+from faultscape.errors import OptionError, SelectionError
+from faultscape.nouns import Classes, Pairs, Scale, Slot, Slots
+from faultscape.selection.best import Best
+from faultscape.selection.quartiles import to_json
+
+CONSTRAINTS = ("none", "class", "class+scale")
+
+
+def duels(
+    pairs: Pairs,
+    concordance: str = "miou",
+    *,
+    per_class: int = 1,
+    constraints: str | None = None,
+    scale: Scale | None = None,
+    spares: int = 3,
+    over: str = "union",
+    families: Sequence[int] | None = None,
+) -> Slots:
+    """Return the slots of every cell, S0 eq. 1 and 2, from the counts of all images at once.
+
+    ``families`` (I,) are near-duplicate groups: of one only the best image stays in a cell. Errors: OptionError for options that do not fit,
+    SelectionError when no image satisfies the constraints.
+    """
+    define = definition(
+        concordance=concordance, per_class=per_class, constraints=constraints, scale=scale, spares=spares, over=over, keep_duplicates=families is None
+    )
+    best = empty(pairs.models, pairs.classes, define)
+    order = np.argsort(np.argsort(np.array(pairs.images, dtype=object), kind="stable"), kind="stable")
+    numbers = np.arange(len(pairs.images))
+    take(best, pairs, define, scale, numbers, order, numbers if families is None else np.asarray(families))
+    return slots(best, pairs.models, pairs.classes, define, pairs.images)
+
+
+def definition(
+    *,
+    concordance: str,
+    per_class: int,
+    constraints: str | None,
+    scale: Scale | None,
+    spares: int,
+    over: str,
+    keep_duplicates: bool,
+) -> dict[str, Any]:
+    """Return what fixes a selection, in a form JSON can hold; OptionError when the options do not fit together."""
+    constraints = constraints or ("class+scale" if scale is not None else "class")
+    if constraints not in CONSTRAINTS:
+        raise OptionError(f"constraints {constraints!r} are not known; use {', '.join(CONSTRAINTS)}")
+    if constraints == "class+scale" and scale is None:
+        raise OptionError("constraints class+scale need the quartiles of a training set; make them with `faultscape scale MASKS` and give --scale FILE")
+    if per_class < 1 or spares < 0:
+        raise OptionError(f"per-class must be at least 1 and spares at least 0; got {per_class} and {spares}")
+    return {
+        "selector": "mad",
+        "concordance": concordance,
+        "over": over,
+        "constraints": constraints,
+        "scale": to_json(scale)["classes"] if constraints == "class+scale" and scale is not None else None,
+        "per_class": per_class,
+        "spares": spares,
+        "keep_duplicates": keep_duplicates,
+    }
+
+
+def empty(models: Sequence[str], classes: Classes, define: dict[str, Any]) -> Best:
+    """Return the empty cells of a selection."""
+    if len(models) < 2:
+        raise SelectionError(f"a duel needs two models; there is {', '.join(models) or 'none'}")
+    groups = 1 if define["constraints"] == "none" else len(classes.groups)
+    return Best(len(models), groups, define["per_class"] + define["spares"])
+
+
+def take(
+    best: Best, pairs: Pairs, define: dict[str, Any], scale: Scale | None, images: np.ndarray, ranks: np.ndarray, families: np.ndarray
+) -> None:
+    """Offer a block of images to the cells: (I,) their places in the corpus, places among the sorted ids, near-duplicate groups."""
+    agreement = concordances(pairs, define["concordance"], over=define["over"])  # S0 eq. 1
+    best.offer(agreement, members(pairs, define["constraints"], scale), images, ranks, families)
+
+
+def members(pairs: Pairs, constraints: str, scale: Scale | None) -> np.ndarray:
+    """Return (J, I, G): whether an image may be chosen when model j defends group g."""
+    if constraints == "none":
+        return np.ones((len(pairs.models), len(pairs.images), 1), bool)
+    groups = list(pairs.classes.groups)
+    share = shares(pairs)[..., groups]
+    if constraints == "class":
+        return share > 0
+    assert scale is not None
+    place = {name: k for k, name in enumerate(scale.names)}
+    bounds = np.array([(scale.t_min[place[pairs.classes.names[g]]], scale.t_max[place[pairs.classes.names[g]]]) for g in groups])
+    return (share > 0) & (share >= bounds[:, 0]) & (share <= bounds[:, 1])
+
+
+def slots(
+    best: Best, models: tuple[str, ...], classes: Classes, define: dict[str, Any], images: Sequence[str], *, round_: int = 1
+) -> Slots:
+    """Return the rows of all cells in the order defender, attacker, class, place; SelectionError when every cell is empty."""
+    names = [""] if define["constraints"] == "none" else [classes.names[g] for g in classes.groups]
+    rows: list[Slot] = []
+    for d, a, g in np.ndindex(best.pools.shape):
+        for place in range(best.keys.shape[3]):
+            image = int(best.images[d, a, g, place])
+            if d != a and image >= 0:
+                value = float(best.keys[d, a, g, place]) / 1e12
+                pool = int(best.pools[d, a, g])
+                rows.append(
+                    Slot("mad", round_, len(rows) + 1, models[d], models[a], names[g], place + 1, images[image], round(value, 12), 1.0, pool)
+                )
+    if not rows:
+        raise SelectionError(
+            f"no image satisfies the constraints {define['constraints']!r}: no model predicts a class within its bounds; try --constraints class or none"
+        )
+    return Slots(tuple(models), define, tuple(rows))

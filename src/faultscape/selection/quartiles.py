@@ -1,0 +1,88 @@
+"""The scale statistics of a training set: first and third quartile of each class's share of pixels (S0 3.1.2).
+
+Conventions: a share is taken of all pixels of a mask, void included; a class's quartiles are linear percentiles (25, 75) over the masks that
+contain it; a class in no mask has NaN. The file form is ``{"classes": {name: {"n_images", "t_min", "t_max"}}}``.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from faultscape.corpus.classes import UNKNOWN, allowed, resolve, table
+from faultscape.errors import ClassesError, LabelMapError
+from faultscape.nouns import Classes, Scale
+
+
+def scale(masks: Iterable[np.ndarray], classes: Classes | str | int) -> Scale:
+    """Return the quartiles over masks (H, W) of ids; LabelMapError for a value out of range.
+
+    >>> masks = [np.array([[0, 1, 1, 1]]), np.array([[0, 0, 0, 1]])]
+    >>> scale(masks, classes=2).t_max
+    (0.625, 0.625)
+    """
+    classes = resolve(classes)
+    places, n = table(classes), len(classes) + 1
+    histograms = []
+    for number, mask in enumerate(masks):
+        values = np.bincount(np.asarray(mask).ravel(), minlength=1)
+        held = np.flatnonzero(values)
+        if len(values) > len(places) or (places[held] == UNKNOWN).any():
+            bad = next(v for v in held.tolist() if v >= len(places) or places[v] == UNKNOWN)
+            raise LabelMapError(f"mask {number}: holds the value {bad}; allowed are {allowed(classes)}")
+        histograms.append(np.bincount(places[held], weights=values[held], minlength=n))
+    return scale_of(np.array(histograms).reshape(-1, n), classes)
+
+
+def scale_of(histograms: np.ndarray, classes: Classes) -> Scale:
+    """Return the quartiles from (I, C + 1) pixels per place of each mask."""
+    share = histograms[:, :-1] / np.maximum(histograms.sum(1, keepdims=True), 1)
+    low, high, number = [], [], []
+    for column in share.T:
+        there = column[column > 0]
+        quartiles = np.percentile(there, [25, 75]) if len(there) else (math.nan, math.nan)
+        low.append(float(quartiles[0]))
+        high.append(float(quartiles[1]))
+        number.append(len(there))
+    return Scale(classes.names, tuple(number), tuple(low), tuple(high))
+
+
+def to_json(scale: Scale) -> dict[str, Any]:
+    """Return the file form; a class without masks has null quartiles."""
+    rows = zip(scale.names, scale.n_images, scale.t_min, scale.t_max, strict=True)
+    nothing = lambda x: None if math.isnan(x) else x  # noqa: E731
+    return {"classes": {name: {"n_images": n, "t_min": nothing(a), "t_max": nothing(b)} for name, n, a, b in rows}}
+
+
+def from_json(raw: Any, classes: Classes, where: str) -> Scale:
+    """Return the quartiles of these classes; ClassesError when a class that forms a group is missing or a bound is no number."""
+    entries = raw.get("classes") if isinstance(raw, dict) else None
+    if not isinstance(entries, dict):
+        raise ClassesError(f"{where}: expected {{\"classes\": {{name: {{\"t_min\", \"t_max\"}}}}}}, as `faultscape scale` writes it")
+    number, low, high = [], [], []
+    for place, name in enumerate(classes.names):
+        entry = entries.get(name)
+        if entry is None and place in classes.groups:
+            raise ClassesError(f"{where}: says nothing of class {name!r}; it holds {', '.join(list(entries)[:8])}")
+        entry = entry or {}
+        bounds = [math.nan if entry.get(key) is None else entry[key] for key in ("t_min", "t_max")]
+        if not all(isinstance(b, int | float) for b in bounds) or bounds[0] > bounds[1]:
+            raise ClassesError(f"{where}: t_min and t_max of {name!r} must be numbers, t_min <= t_max; got {entry}")
+        low.append(float(bounds[0]))
+        high.append(float(bounds[1]))
+        number.append(int(entry.get("n_images", 0)))
+    return Scale(classes.names, tuple(number), tuple(low), tuple(high))
+
+
+def read_scale(path: str | Path, classes: Classes) -> Scale:
+    """Return the quartiles of a scale file; ClassesError names the file and what is wrong."""
+    try:
+        raw = json.loads(Path(path).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ClassesError(f"{path}: cannot be read as a scale file: {error}") from None
+    return from_json(raw, classes, str(path))

@@ -1,0 +1,83 @@
+"""corpus.parquet: a row an image, and the shards.
+
+Conventions: rows are sorted by (shard, id), a shard is never cut again; ``group`` is the id of the first image of a near-duplicate group.
+Paths are stored as the file system's own bytes, so that any file name works.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import astuple, dataclass, fields, replace
+from itertools import groupby
+from pathlib import Path
+
+from faultscape.errors import StudyError
+from faultscape.study.folder import put
+
+
+@dataclass(frozen=True)
+class Image:
+    """One image of the corpus; ``source`` is a path, ``digest`` that of the file's bytes, ``dhash`` 64 bits as a signed number."""
+
+    id: str
+    source: str
+    set: str
+    role: str
+    condition: str
+    parent: str
+    width: int
+    height: int
+    digest: str
+    dhash: int
+    group: str
+    shard: int
+
+
+def read_corpus(root: Path) -> list[Image]:
+    """Return all images in corpus order; none when nothing was collected."""
+    import pyarrow.parquet as pq
+
+    path = root / "corpus.parquet"
+    if not path.exists():
+        return []
+    try:
+        columns = pq.read_table(path).to_pydict()
+        columns["source"] = [os.fsdecode(source) for source in columns["source"]]
+        return [Image(*row) for row in zip(*(columns[f.name] for f in fields(Image)), strict=True)]
+    except (OSError, ValueError, KeyError) as error:
+        raise StudyError(f"{path} is damaged ({error}); delete it and run collect again") from None
+
+
+def write_corpus(root: Path, images: list[Image]) -> None:
+    """Put corpus.parquet."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    images = sorted(images, key=lambda image: (image.shard, image.id))
+    names = [f.name for f in fields(Image)]
+    types = {"source": pa.binary(), "width": pa.int32(), "height": pa.int32(), "shard": pa.int32(), "dhash": pa.int64()}
+    rows = [astuple(replace(image, source=os.fsencode(image.source))) for image in images]
+    columns = list(zip(*rows, strict=True)) or [()] * len(names)
+    table = pa.table({n: pa.array(list(c), types.get(n, pa.string())) for n, c in zip(names, columns, strict=True)})
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink, compression="zstd")
+    put(root / "corpus.parquet", sink.getvalue().to_pybytes())
+
+
+def shards(images: list[Image]) -> dict[int, list[Image]]:
+    """Return the images of each shard, in corpus order."""
+    return {number: list(rows) for number, rows in groupby(images, key=lambda image: image.shard)}
+
+
+def pool(images: list[Image]) -> list[Image]:
+    """Return the images from which a person's work is drawn: those of role pool."""
+    return [image for image in images if image.role == "pool"]
+
+
+def part_name(shard: int) -> str:
+    """Return the name of a shard's part.
+
+    >>> part_name(3)
+    '00003'
+    """
+    return f"{shard:05d}"

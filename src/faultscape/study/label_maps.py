@@ -1,0 +1,88 @@
+"""predictions/NAME and truth/NAME: label maps as runs, in the model's own labels, a part a shard.
+
+Conventions: a row an image that has a map: id, the map's own width and height, ``runs`` (see maps.runs) and, where a model gives it,
+``confidence`` (8-bit values / 255, zstd). A missing or unusable map has no row but a failure in the manifest.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from faultscape.study.corpus import part_name
+from faultscape.study.folder import check_name
+from faultscape.study.parts import Part, put_part, read_manifest, read_part
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+@dataclass(frozen=True)
+class StoredMap:
+    """One stored label map."""
+
+    id: str
+    runs: bytes
+    confidence: bytes | None = None
+
+
+def predictions(root: Path, name: str) -> Path:
+    """Return the folder of a model's maps."""
+    return root / "predictions" / check_name(name)
+
+
+def truth(root: Path, name: str) -> Path:
+    """Return the folder of a truth's maps."""
+    return root / "truth" / check_name(name, "truth")
+
+
+def truths(root: Path) -> list[str]:
+    """Return the names of the truths that hold something, sorted."""
+    return sorted(path.parent.name for path in (root / "truth").glob("*/manifest.json"))
+
+
+def table_of(maps: list[StoredMap]) -> pa.Table:
+    """Return the table of one part."""
+    import pyarrow as pa
+
+    columns = {"id": pa.array([m.id for m in maps], pa.string()), "runs": pa.array([m.runs for m in maps], pa.binary())}
+    if any(m.confidence is not None for m in maps):
+        columns["confidence"] = pa.array([m.confidence for m in maps], pa.binary())
+    return pa.table(columns)
+
+
+def put_maps(folder: Path, shard: int, maps: list[StoredMap]) -> str:
+    """Write one shard's maps and return the checksum."""
+    return put_part(folder, part_name(shard), table_of(maps))
+
+
+def read_maps(folder: Path, shard: int, part: Part | None = None) -> dict[str, bytes]:
+    """Return the runs of every map of a shard by image id."""
+    part = part or read_manifest(folder).get(part_name(shard))
+    if part is None:
+        return {}
+    table = read_part(folder, part_name(shard), part, ["id", "runs"])
+    return dict(zip(table["id"].to_pylist(), table["runs"].to_pylist(), strict=True))
+
+
+def read_stored(folder: Path, shard: int) -> list[StoredMap]:
+    """Return every map of a shard with all that was stored of it."""
+    part = read_manifest(folder).get(part_name(shard))
+    if part is None:
+        return []
+    return [StoredMap(row["id"], row["runs"], row.get("confidence")) for row in read_part(folder, part_name(shard), part).to_pylist()]
+
+
+def content_digest(folder: Path) -> str:
+    """Return a digest of all maps of a folder that depends on nothing but ids and runs."""
+    import hashlib
+
+    digest = hashlib.sha256()
+    rows = []
+    for name, part in sorted(read_manifest(folder).items()):
+        table = read_part(folder, name, part, ["id", "runs"])
+        rows += zip(table["id"].to_pylist(), table["runs"].to_pylist(), strict=True)
+    for id_, runs in sorted(rows):
+        digest.update(id_.encode("utf-8", "surrogateescape") + b"\0" + hashlib.sha256(runs).digest())
+    return digest.hexdigest()

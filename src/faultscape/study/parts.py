@@ -1,0 +1,86 @@
+"""Parts and their manifest: one Parquet file a shard, and the list of those that count.
+
+Conventions: ``FOLDER/manifest.json`` maps the name of a part to its checksum, number of rows, the key of what it was made from, and what
+failed in it. A part without an entry does not count; an entry is written only after its part is safe. Everything in a manifest follows
+from the content, so it is byte-identical however the parts were made.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from faultscape.errors import StudyError
+from faultscape.study.folder import put
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+ROWS_IN_GROUP = 64  # so that one map can be read without its whole shard
+
+
+@dataclass(frozen=True)
+class Part:
+    """An entry of a manifest: ``failures`` are (image id, reason)."""
+
+    sha256: str
+    rows: int
+    key: str
+    failures: tuple[tuple[str, str], ...] = ()
+
+
+def read_manifest(folder: Path) -> dict[str, Part]:
+    """Return the parts that count, by name; none when there is no manifest yet."""
+    path = folder / "manifest.json"
+    if not path.exists():
+        return {}
+    try:
+        entries = json.loads(path.read_text(encoding="utf-8"))
+        return {
+            name: Part(e["sha256"], e["rows"], e["key"], tuple((image, why) for image, why in e["failures"])) for name, e in entries.items()
+        }
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise StudyError(f"{path} is damaged; delete the folder {folder} and run the same line again") from None
+
+
+def write_manifest(folder: Path, parts: dict[str, Part]) -> None:
+    """Put the manifest of a folder."""
+    entries = {name: asdict(parts[name]) for name in sorted(parts)}
+    put(folder / "manifest.json", (json.dumps(entries, indent=1, ensure_ascii=False) + "\n").encode())
+
+
+def put_part(folder: Path, name: str, table: pa.Table, *, compression: str = "none", group: int = ROWS_IN_GROUP) -> str:
+    """Write one part atomically and return its SHA-256."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink, compression=compression, row_group_size=group, use_dictionary=False, write_statistics=False)
+    return put(folder / f"{name}.parquet", sink.getvalue().to_pybytes())
+
+
+def read_part(folder: Path, name: str, part: Part, columns: list[str] | None = None) -> pa.Table:
+    """Return the table of one part; StudyError when its checksum is not the manifest's."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    path = folder / f"{name}.parquet"
+    try:
+        data = path.read_bytes()
+    except OSError:
+        data = b""
+    if hashlib.sha256(data).hexdigest() != part.sha256:
+        raise StudyError(f"{path} is missing or damaged; delete {folder / 'manifest.json'} and run the same line again")
+    return pq.read_table(pa.BufferReader(data), columns=columns)
+
+
+def key_of(*what: Any) -> str:
+    """Return a short digest of what a part was made from (anything that JSON can hold).
+
+    >>> key_of("a", 1) == key_of("a", 1), key_of("a", 1) == key_of("a", 2)
+    (True, False)
+    """
+    return hashlib.sha256(json.dumps(what, sort_keys=True, ensure_ascii=False).encode()).hexdigest()[:32]

@@ -1,0 +1,137 @@
+"""study.toml: what the study is about - classes, working size, shards, models and their label mapping.
+
+Conventions: written by ``collect`` and ``predict``, meant to be read and edited by people; comments survive. ``size`` is ``own`` (each
+image keeps its size) or ``WIDTHxHEIGHT``. ``cells`` is ``full`` or ``diagonal`` (intersections and marginals only, for many models).
+``models.NAME.labels`` maps the model's own label numbers to class names, or to ``void``.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Any, Literal
+
+import pydantic
+
+from faultscape.errors import ClassesError, StudyError
+from faultscape.nouns import Classes
+from faultscape.study.folder import put
+
+
+class ModelSettings(pydantic.BaseModel):
+    """How one model's maps came into the study and what its own labels mean."""
+
+    model_config = pydantic.ConfigDict(extra="forbid")
+    source: str
+    kind: Literal["folder", "onnx"]
+    labels: dict[str, str] = {}
+    options: dict[str, Any] = {}
+
+
+class ClassSettings(pydantic.BaseModel):
+    """The class list as it stands in study.toml."""
+
+    model_config = pydantic.ConfigDict(extra="forbid")
+    names: list[str]
+    ids: list[int]
+    colours: list[str]
+    void: list[int] = []
+    background: int | None = None
+    parents: dict[str, list[str]] = {}
+
+
+class Settings(pydantic.BaseModel):
+    """Everything in study.toml."""
+
+    model_config = pydantic.ConfigDict(extra="forbid")
+    task: Literal["segmentation"] = "segmentation"
+    size: str = "own"
+    shard: int = pydantic.Field(1024, ge=1)
+    cells: Literal["full", "diagonal"] = "full"
+    classes: ClassSettings
+    models: dict[str, ModelSettings] = {}
+
+    @property
+    def working_size(self) -> tuple[int, int] | None:
+        """(width, height) at which maps are compared, or None when each image keeps its own."""
+        return parse_size(self.size)
+
+    @property
+    def class_list(self) -> Classes:
+        """The classes as the rooms want them."""
+        c = self.classes
+        colours = tuple((int(h[1:3], 16), int(h[3:5], 16), int(h[5:7], 16)) for h in c.colours)
+        parents = {name: tuple(members) for name, members in c.parents.items()}
+        return Classes(tuple(c.names), tuple(c.ids), colours, tuple(c.void), c.background, parents)
+
+
+def parse_size(text: str) -> tuple[int, int] | None:
+    """Return (width, height) of ``WIDTHxHEIGHT``, or None for ``own``; StudyError otherwise.
+
+    >>> parse_size("512x384"), parse_size("own")
+    ((512, 384), None)
+    """
+    if text == "own":
+        return None
+    match = re.fullmatch(r"([1-9]\d{0,4})[xX×]([1-9]\d{0,4})", text.strip())
+    if not match:
+        raise StudyError(f"size {text!r} is not understood; give WIDTHxHEIGHT, for example 512x512, or own")
+    return int(match[1]), int(match[2])
+
+
+def class_settings(classes: Classes) -> ClassSettings:
+    """Return the class list in the form of study.toml."""
+    return ClassSettings(
+        names=list(classes.names),
+        ids=list(classes.ids),
+        colours=[f"#{r:02x}{g:02x}{b:02x}" for r, g, b in classes.colours],
+        void=list(classes.void),
+        background=classes.background,
+        parents={name: list(members) for name, members in classes.parents.items()},
+    )
+
+
+def read_settings(root: Path) -> Settings:
+    """Return the settings of a study; StudyError says which line of study.toml is wrong."""
+    path = root / "study.toml"
+    try:
+        raw = tomllib.loads(path.read_text(encoding="utf-8"))
+        settings = Settings.model_validate(raw)
+    except FileNotFoundError:
+        raise StudyError(f"{root} is no study: it holds no study.toml; begin with `faultscape collect {root} IMAGES --classes NAME`") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise StudyError(f"{path} is not TOML: {error}") from None
+    except pydantic.ValidationError as error:
+        first = error.errors()[0]
+        raise StudyError(f"{path}: {'.'.join(map(str, first['loc']))}: {first['msg']}") from None
+    settings.working_size  # noqa: B018 - a wrong size is said now
+    c = settings.classes
+    if not len(c.names) == len(c.ids) == len(c.colours) or len(set(c.ids)) < len(c.ids) or len(set(c.names)) < len(c.names):
+        raise ClassesError(f"{path}: classes need as many names, ids and colours, without duplicates")
+    if not all(re.fullmatch(r"#[0-9a-fA-F]{6}", colour) for colour in c.colours):
+        raise ClassesError(f"{path}: a colour is written #rrggbb")
+    return settings
+
+
+def write_settings(root: Path, settings: Settings) -> None:
+    """Put study.toml; comments and order of an existing file are kept."""
+    import tomlkit
+
+    path = root / "study.toml"
+    document = tomlkit.parse(path.read_text(encoding="utf-8")) if path.exists() else tomlkit.document()
+    if not path.exists():
+        document.add(tomlkit.comment("A Faultscape study. Edit, then run the same lines again: what this makes stale is done anew."))
+    _merge(document, settings.model_dump(exclude_none=True, exclude_defaults=False))
+    put(path, tomlkit.dumps(document).encode())
+
+
+def _merge(target: Any, wanted: dict[str, Any]) -> None:
+    """Make a TOML table say what is wanted, touching only what differs."""
+    for key in [key for key in target if key not in wanted]:
+        del target[key]
+    for key, value in wanted.items():
+        if isinstance(value, dict) and key in target and isinstance(target[key], dict):
+            _merge(target[key], value)
+        elif key not in target or target[key] != value:
+            target[key] = value

@@ -1,0 +1,246 @@
+"""collect: which images are there, what they show, and how they are cut into shards."""
+
+from __future__ import annotations
+
+import json
+import os
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from faultscape.errors import CorpusError, ImageError, StudyError
+
+
+@dataclass(frozen=True)
+class Collected:
+    """What `collect` found and fixed."""
+
+    study: str
+    images: int
+    new: int
+    shards: int
+    near_duplicates: int
+    failures: int
+    classes: str
+    size: str
+
+    def __repr__(self) -> str:
+        return (
+            f"{self.study}: {self.images} images ({self.new} new) in {self.shards} shards, {self.near_duplicates} near-duplicates of others, "
+            f"{self.failures} not usable (failures.csv)\nclasses  {self.classes}\nsize     {self.size}"
+        )
+
+
+def collect(
+    study: str,
+    *images: str,
+    classes: Any = None,
+    size: str | None = None,
+    not_in: list[str] | None = None,
+    shard_size: int | None = None,
+    set_: str = "main",
+    role: str = "pool",
+    pattern: str | None = None,
+) -> Collected:
+    """Collect images into a study: folders, globs in quotes, or list files; run it again to add more.
+
+    Every image gets an id (its path without extension, relative to the folder given), a size, a digest and a near-duplicate group; shards are cut once
+    and never again. What cannot be read goes to failures.csv.
+
+    Parameters
+    ----------
+    study
+        The study folder; it is made when it is not there.
+    images
+        Folders, globs (in quotes), list files ending in .txt, or single files.
+    classes
+        A class file (JSON or TOML) or a built-in name: ade20k, camvid, cityscapes, voc. In Python also a Classes, or a number of classes.
+    size
+        WIDTHxHEIGHT at which maps are compared (aspect ratio ignored, as S0 does with 512x512), or own: each image keeps its size.
+    not_in
+        Folders of training or benchmark images; near-duplicates of these are left out.
+    shard_size
+        Images a shard; fixed when the study is made (default 1024).
+    set_
+        Name of the set these images belong to; the ids of any set but main begin with its name.
+    role
+        What the images are for: pool (drawn from), train, validation, test or reference.
+    pattern
+        How file names make ids, for example {id}_photo.png.
+    """
+    from faultscape.corpus.classes import resolve
+    from faultscape.corpus.sources import find
+    from faultscape.study import settings as toml
+    from faultscape.study.corpus import Image, read_corpus, shards, write_corpus
+    from faultscape.study.folder import check_name, writing
+    from faultscape.study.tables import Failure, log, read_failures, replace_failures
+
+    if not images:
+        raise CorpusError("no images given; name a folder, a glob in quotes, or a list file")
+    if role not in ("pool", "train", "validation", "test", "reference"):
+        raise CorpusError(f"role {role!r} is not known; use pool, train, validation, test or reference")
+    check_name(set_, "set")
+    root = Path(study)
+    if root.exists() and not root.is_dir():
+        raise StudyError(f"{root} is a file; a study is a folder")
+    resolved = resolve(classes) if classes is not None else None
+    if resolved is None and not (root / "study.toml").exists():
+        raise CorpusError("a new study needs --classes FILE or a built-in name: ade20k, camvid, cityscapes, voc")
+    toml.parse_size(size or "own")
+    found = [replace_id(f, set_) for f in find(images, pattern=pattern)]
+    with writing(root):
+        settings = _settings(root, resolved, size, shard_size)
+        held = {image.id: image for image in read_corpus(root)}
+        probed, failed = _probe(root, [f for f in found if not _unchanged(held.get(f.id), f.path)])
+        banned = _banned(not_in or [])
+        fresh: list[Image] = []
+        failures = [Failure("collect", set_, f.path, reason) for f, reason in failed]
+        old = {(f.name, f.image): f for f in read_failures(root) if f.stage == "collect" and f.name == set_}
+        for f, picture in probed:
+            if (near := banned.get(picture.dhash)) is not None:
+                failures.append(Failure("collect", set_, f.path, f"near-duplicate of {near}, which --not-in keeps out"))
+                continue
+            shard = held[f.id].shard if f.id in held else -1
+            condition, parent = "clean", ""
+            fresh.append(
+                Image(f.id, os.path.abspath(f.path), set_, role, condition, parent, picture.width, picture.height, picture.digest, picture.dhash, "", shard)
+            )
+        everything = _grouped(_sharded([*held.values()], fresh, settings.shard))
+        if not everything:
+            raise CorpusError(f"not one of the {len(found)} files can be used; the first: {failures[0].image}: {failures[0].reason}")
+        write_corpus(root, everything)
+        toml.write_settings(root, settings)
+        usable = {image.source for image in everything}
+        kept = [f for (_, path), f in old.items() if os.path.abspath(path) not in usable and path not in {x.image for x in failures}]
+        replace_failures(root, "collect", set_, failures + kept)
+        (root / ".collecting.jsonl").unlink(missing_ok=True)
+        log(root, "collect", images=list(images), set=set_, size=settings.size)
+    duplicates = sum(image.group != image.id for image in everything)
+    background = "no background" if settings.classes.background is None else f"background {settings.classes.background}"
+    about = f"{len(settings.classes.names)}: {', '.join(settings.classes.names[:6])}{' ...' if len(settings.classes.names) > 6 else ''}"
+    about += f"; void {settings.classes.void or 'none'}; {background}"
+    words = f"{settings.size} (every map is compared at this size)" if settings.working_size else "own (each image keeps its size)"
+    return Collected(study, len(everything), sum(i.id not in held for i in fresh), len(shards(everything)), duplicates, len(failures), about, words)
+
+
+def replace_id(found: Any, set_: str) -> Any:
+    """Return a found file with its set in front of the id; the set main has no prefix."""
+    return found if set_ == "main" else replace(found, id=f"{set_}/{found.id}")
+
+
+def _settings(root: Path, classes: Any, size: str | None, shard_size: int | None) -> Any:
+    """Return the study's settings with what was asked for, saying what it makes stale."""
+    from faultscape.study import settings as toml
+
+    if not (root / "study.toml").exists():
+        return toml.Settings(classes=toml.class_settings(classes), size=size or "own", shard=shard_size or 1024)
+    settings = toml.read_settings(root)
+    if shard_size not in (None, settings.shard):
+        raise StudyError(f"{root} has shards of {settings.shard} images, which are never cut again; leave --shard-size out or begin a new study")
+    if classes is not None and (new := toml.class_settings(classes)) != settings.classes:
+        print("the class list changes: pairs and what follows from them are stale and are made anew by compare")
+        settings.classes = new
+    if size is not None and size != settings.size:
+        print("the working size changes: networks' maps and all pairs are stale and are made anew by predict and compare")
+        settings.size = size
+    return settings
+
+
+def _unchanged(held: Any, path: str) -> bool:
+    """Whether an image of the corpus is still the same file; its bytes decide."""
+    from hashlib import sha256
+
+    if held is None or held.source != os.path.abspath(path):
+        return False
+    try:
+        return sha256(Path(path).read_bytes()).hexdigest() == held.digest
+    except OSError:
+        return False
+
+
+def _probe(root: Path, found: list[Any]) -> tuple[list[tuple[Any, Any]], list[tuple[Any, str]]]:
+    """Return (file, picture) of what can be read and (file, reason) of the rest; what a killed run had probed is taken from its notes."""
+    from faultscape.corpus.pictures import Picture, probe
+    from faultscape.engine import progress
+    from faultscape.study.folder import cannot_write
+
+    notes = root / ".collecting.jsonl"
+    known: dict[str, Any] = {}
+    if notes.exists():
+        for line in notes.read_text(encoding="utf-8", errors="surrogateescape").splitlines():
+            try:
+                path, state, *picture = json.loads(line)
+                known[f"{path}\0{state}"] = Picture(*picture)
+            except (ValueError, TypeError):
+                break  # torn by a kill
+
+    def one(f: Any) -> tuple[Any, Any, str]:
+        try:
+            stat = os.stat(f.path)
+            state = f"{stat.st_size}-{stat.st_mtime_ns}"
+            return f, known.get(f"{f.path}\0{state}") or probe(f.path), state
+        except ImageError as error:
+            return f, error, ""
+        except OSError as error:
+            return f, ImageError(f"{f.path}: {error.strerror}"), ""
+
+    good, bad = [], []
+    try:
+        with progress("collect", len(found)) as tick, ThreadPoolExecutor() as pool, notes.open("a", encoding="utf-8") as file:
+            for f, picture, state in pool.map(one, found):
+                if isinstance(picture, ImageError):
+                    bad.append((f, str(picture).removeprefix(f"{f.path}: ")))
+                else:
+                    good.append((f, picture))
+                    if f"{f.path}\0{state}" not in known:
+                        file.write(json.dumps([f.path, state, picture.width, picture.height, picture.digest, picture.dhash]) + "\n")
+                tick(1)
+    except OSError as error:
+        raise cannot_write(notes, error) from None
+    return good, bad
+
+
+def _banned(folders: list[str]) -> Any:
+    """Return something to ask which picture of the --not-in folders a hash is a near-duplicate of."""
+    from faultscape.corpus.duplicates import Groups
+    from faultscape.corpus.pictures import probe
+    from faultscape.corpus.sources import find
+
+    groups, names = Groups(), []
+    for f in find(folders) if folders else []:
+        try:
+            groups.add(probe(f.path).dhash)
+            names.append(f.path)
+        except ImageError as error:
+            print(f"--not-in: {error}; left out")
+
+    class Banned:
+        def get(self, dhash: int) -> str | None:
+            hit = groups.nearest(dhash)
+            return None if hit is None else names[hit]
+
+    return Banned()
+
+
+def _sharded(held: list[Any], fresh: list[Any], size: int) -> list[Any]:
+    """Return all images with shards: those already cut stay, new ones are cut in the order of their ids."""
+    new = sorted((image for image in fresh if image.shard < 0), key=lambda image: image.id)
+    start = max((image.shard for image in held), default=-1) + 1
+    changed = {image.id: image for image in fresh if image.shard >= 0}
+    cut = [replace(image, shard=start + place // size) for place, image in enumerate(new)]
+    return sorted([changed.get(image.id, image) for image in held] + cut, key=lambda image: (image.shard, image.id))
+
+
+def _grouped(images: list[Any]) -> list[Any]:
+    """Return the images with the near-duplicate group of each, in corpus order."""
+    from faultscape.corpus.duplicates import Groups
+
+    groups, first, out = Groups(), [], []
+    for image in images:
+        hit = groups.nearest(image.dhash)
+        if hit is None:
+            groups.add(image.dhash)
+            first.append(image.id)
+        out.append(replace(image, group=image.id if hit is None else first[hit]))
+    return out

@@ -1,0 +1,96 @@
+"""compare: where two models disagree, as packed counts."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from faultscape.errors import ModelError
+
+
+@dataclass(frozen=True)
+class Compared:
+    """What `compare` counted."""
+
+    study: str
+    models: int
+    pairs: int
+    truths: tuple[str, ...]
+    shards_counted: int
+    parts_made: int
+
+    def __repr__(self) -> str:
+        truths = f", each against {', '.join(self.truths)}" if self.truths else ""
+        made = f"{self.parts_made} parts counted in {self.shards_counted} shards" if self.parts_made else "nothing was missing"
+        return f"{self.study}: {self.pairs} pairs of {self.models} models{truths}; {made}"
+
+
+def compare(study: str, *, engine: str = "processes", workers: int | None = None) -> Compared:
+    """Count, for every image, where each pair of models (and each model and truth) agree; only what is missing or stale is counted.
+
+    Parameters
+    ----------
+    study
+        The study folder.
+    engine
+        local (this process) or processes (all cores).
+    workers
+        Number of processes; default: all cores.
+    """
+    from faultscape.study.folder import existing, writing
+    from faultscape.study.label_maps import truths
+    from faultscape.study.settings import read_settings
+    from faultscape.study.tables import log
+
+    root = existing(study)
+    with writing(root):
+        settings = read_settings(root)
+        if len(settings.models) < 2:
+            have = ", ".join(settings.models) or "none"
+            raise ModelError(f"comparing needs two models; the study has {have}; add more with `faultscape predict {study} NAME=SOURCE`")
+        known = truths(root)
+        done = count(root, known, engine=engine, workers=workers)
+        log(root, "compare", engine=engine)
+    j = len(settings.models)
+    return Compared(study, j, j * (j - 1) // 2, tuple(known), *done)
+
+
+def count(root: Path, known: list[str], *, engine: str, workers: int | None = None) -> tuple[int, int]:
+    """Make the missing pair parts of a study that is held for writing; returns (shards, parts) made."""
+    from faultscape import engine as engines
+    from faultscape.comparison.stored import missing, wanted
+    from faultscape.study.corpus import read_corpus, shards
+    from faultscape.study.pairs import folder
+    from faultscape.study.parts import Part, read_manifest, write_manifest
+    from faultscape.study.settings import read_settings
+    from faultscape.study.tables import add_timings
+
+    settings, by_shard = read_settings(root), shards(read_corpus(root))
+    lacking = missing(root, wanted(root, settings, sorted(by_shard), known))
+    todo = sorted({part.shard for part in lacking})
+    calls = [{"study": str(root), "number": s, "truths": known} for s in todo]
+    with engines.progress("compare", sum(len(by_shard[s]) for s in todo)) as tick:
+        for number, made in engines.run("faultscape.verbs.compare:shard", calls, engine=engine, workers=workers, tick=tick):
+            for name in dict.fromkeys(entry["name"] for entry in made["parts"]):
+                new = {e["part"]: Part(e["sha256"], e["rows"], e["key"]) for e in made["parts"] if e["name"] == name}
+                write_manifest(folder(root, name), read_manifest(folder(root, name)) | new)
+            s = todo[number]
+            add_timings(root, [{"stage": "compare", "name": "", "shard": s, "items": len(by_shard[s]), "seconds": made["seconds"]}])
+    return len(todo), len(lacking)
+
+
+def shard(study: str, number: int, truths: list[str], tick: Any) -> dict[str, Any]:
+    """Count what is missing of one shard, in one pass over its images."""
+    from faultscape.comparison.stored import count_shard, missing, wanted
+    from faultscape.study.corpus import read_corpus, shards
+    from faultscape.study.settings import read_settings
+
+    start = time.perf_counter()
+    root = Path(study)
+    settings = read_settings(root)
+    lacking = missing(root, wanted(root, settings, [number], truths))
+    made = count_shard(root, settings, shards(read_corpus(root))[number], lacking, tick) if lacking else {}
+    parts = [{"name": name, "part": part, "sha256": e.sha256, "rows": e.rows, "key": e.key} for (name, part), e in made.items()]
+    return {"parts": parts, "seconds": time.perf_counter() - start}

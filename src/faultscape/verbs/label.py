@@ -1,0 +1,256 @@
+"""label: what people say of the chosen images, out to a labelling tool and back."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from faultscape.errors import LabellingError, LabelMapError, OptionError
+
+FORMATS = ("png", "labelme")
+
+
+@dataclass(frozen=True)
+class Exported:
+    """What `label export` wrote."""
+
+    folder: str
+    images: int
+    format: str
+    prefilled: str
+
+    def __repr__(self) -> str:
+        filled = f", filled in with the maps of {self.prefilled}" if self.prefilled else ", empty (a model's map would bias whoever labels)"
+        return f"{self.images} images to label in {self.folder} ({self.format}{filled})"
+
+
+@dataclass(frozen=True)
+class Imported:
+    """What `label import` took in."""
+
+    truth: str
+    new: int
+    replaced: int
+    discarded: int
+    failures: int
+
+    def __repr__(self) -> str:
+        return (
+            f"truth {self.truth}: {self.new} images added, {self.replaced} replaced, {self.discarded} newly discarded, "
+            f"{self.failures} not usable (failures.csv)"
+        )
+
+
+def export(study: str, out: str, *, format: str = "png", selection: str = "main", prefill: str | None = None) -> Exported:  # noqa: A002
+    """Write the images of a selection that have no label yet to a folder for a labelling tool.
+
+    OUT gets images/ID.png (the original, upright) and, by format, labels/ID.png or a LabelMe ID.json beside each image, and classes.json.
+
+    Parameters
+    ----------
+    study
+        The study folder.
+    out
+        The folder to write to; files already there are left alone.
+    format
+        png (a folder of palette masks) or labelme (one JSON an image, mask shapes).
+    selection
+        Which selection's images.
+    prefill
+        Name of a model whose maps are filled in; they bias whoever labels, so the default is empty.
+    """
+    import json
+
+    from PIL import Image as Pillow
+
+    from faultscape.corpus.pictures import read_rgb
+    from faultscape.engine import progress
+    from faultscape.labelling import labelme, png
+    from faultscape.study import label_maps
+    from faultscape.study.answers import Answers
+    from faultscape.study.corpus import read_corpus
+    from faultscape.study.folder import existing, put
+    from faultscape.study.settings import read_settings
+
+    root, folder = existing(study), Path(out)
+    if format not in FORMATS:
+        raise OptionError(f"format {format!r} is not known; use {' or '.join(FORMATS)}")
+    settings = read_settings(root)
+    if prefill is not None and prefill not in settings.models:
+        raise OptionError(f"--prefill {prefill!r}: there is no such model; there are {', '.join(settings.models)}")
+    classes = settings.class_list
+    slots = current(root, selection, Answers(root).discarded())
+    by_id = {image.id: image for image in read_corpus(root)}
+    todo = [by_id[id_] for id_ in slots.images if id_ in by_id]
+    with progress("export", len(todo)) as tick:
+        for image in todo:
+            where = folder / "images" / f"{image.id}.png" if format == "png" else folder / f"{image.id}.png"
+            if not where.exists():
+                where.parent.mkdir(parents=True, exist_ok=True)
+                Pillow.fromarray(read_rgb(image.source)).save(where)
+            drawn = _prefilled(root, settings, image, prefill) if prefill else None
+            if format == "png" and drawn is not None and not (folder / "labels" / f"{image.id}.png").exists():
+                png.write(folder / "labels" / f"{image.id}.png", drawn, classes)
+            if format == "labelme" and not where.with_suffix(".json").exists():
+                target = where.with_name(where.name.removesuffix(".png") + ".json")
+                labelme.write(target, image_path=where.name, size=(image.width, image.height), label_map_ids=drawn, classes=classes)
+            tick(1)
+    entries = [{"index": i, "name": n, "color": list(c)} for n, i, c in zip(classes.names, classes.ids, classes.colours, strict=True)]
+    listed = {"classes": entries, "void": list(classes.void), "background": classes.background}
+    put(folder / "classes.json", (json.dumps(listed, indent=1, ensure_ascii=False) + "\n").encode())
+    label_maps.truths(root)
+    return Exported(out, len(todo), format, prefill or "")
+
+
+def import_(study: str, source: str, *, truth: str = "labels", pattern: str | None = None) -> Imported:
+    """Take in labels: a folder of masks or of LabelMe files, and its discard.csv (image, reason); run it again to add or replace.
+
+    Masks must have their photo's size. A later import adds, and replaces image by image.
+
+    Parameters
+    ----------
+    study
+        The study folder.
+    source
+        A folder of masks (PNG, npy, class colours) or LabelMe JSON, in the form that `label export` wrote or with the images' names.
+    truth
+        Name under which the labels are kept.
+    pattern
+        How file names make ids, for example {id}_gtFine_labelIds.png.
+    """
+    from faultscape.corpus import classes as class_tables
+    from faultscape.corpus.matching import match
+    from faultscape.engine import progress
+    from faultscape.labelling import discards
+    from faultscape.maps import runs
+    from faultscape.study import label_maps
+    from faultscape.study.answers import Answers
+    from faultscape.study.corpus import part_name, read_corpus, shards
+    from faultscape.study.folder import existing, writing
+    from faultscape.study.label_maps import StoredMap
+    from faultscape.study.parts import Part, read_manifest, write_manifest
+    from faultscape.study.settings import read_settings
+    from faultscape.study.tables import Failure, log, replace_failures
+
+    root, path = existing(study), Path(source)
+    if not path.exists():
+        raise LabellingError(f"{source}: there is no such folder")
+    with writing(root):
+        settings = read_settings(root)
+        classes, images = settings.class_list, read_corpus(root)
+        if truth in settings.models:
+            raise OptionError(f"{truth!r} is the name of a model; give the truth another with --truth NAME")
+        where = label_maps.truth(root, truth)
+        ids = [image.id for image in images]
+        thrown = discards.read(path / "discard.csv") if (path / "discard.csv").is_file() else []
+        unknown = [id_ for id_, _ in thrown if id_ not in set(ids)]
+        if unknown:
+            raise LabellingError(f"{path / 'discard.csv'}: {unknown[0]!r} is no image of the study; ids are paths without extension")
+        files, kind = _label_files(path, ids, pattern, match)
+        if not files and not thrown:
+            raise LabellingError(f"{source}: holds neither masks, nor LabelMe files, nor a discard.csv for images of this study")
+        mapping = _own_labels(settings, files) if kind == "png" else {}
+        places, words = class_tables.table(classes, mapping), class_tables.allowed(classes, mapping)
+        new = replaced = 0
+        failures: list[Failure] = []
+        with progress("import", len(files)) as tick:
+            for number, rows in shards(images).items():
+                mine = [image for image in rows if image.id in files]
+                if not mine:
+                    continue
+                held = {m.id: m for m in label_maps.read_stored(where, number)}
+                for image in mine:
+                    try:
+                        label_map = _read_label(files[image.id], kind, classes, image, places, words, mapping)
+                    except (LabelMapError, LabellingError) as error:
+                        failures.append(Failure("label", truth, image.id, str(error)))
+                        tick(1)
+                        continue
+                    replaced += image.id in held
+                    new += image.id not in held
+                    held[image.id] = StoredMap(image.id, runs.encode(label_map))
+                    tick(1)
+                if held:
+                    maps = [held[id_] for id_ in sorted(held)]
+                    sha = label_maps.put_maps(where, number, maps)
+                    write_manifest(where, read_manifest(where) | {part_name(number): Part(sha, len(maps), "semantic")})
+        discarded = Answers(root).discard(thrown, source) if thrown else 0
+        replace_failures(root, "label", truth, failures)
+        log(root, "label import", source=source, truth=truth)
+    if failures and not new and not replaced and not discarded:
+        raise LabellingError(f"no label could be used; the first: {failures[0].reason}")
+    if replaced:
+        print(f"{replaced} images had a label in truth {truth!r}, which is replaced")
+    return Imported(truth, new, replaced, discarded, len(failures))
+
+
+def current(root: Path, selection: str, discarded: Any) -> Any:
+    """Return a selection as it counts now: without the discarded images, spares moved up."""
+    from faultscape.selection.spares import effective
+    from faultscape.study.selections import read_selection
+
+    return effective(read_selection(root, selection)[0], discarded)
+
+
+def _prefilled(root: Path, settings: Any, image: Any, model: str) -> Any:
+    """Return a model's map of one image in the study's ids, at the photo's size; None where it has none."""
+    import numpy as np
+
+    from faultscape.corpus.classes import table
+    from faultscape.maps import runs
+    from faultscape.maps.resize import nearest
+    from faultscape.study import label_maps
+
+    code = label_maps.read_maps(label_maps.predictions(root, model), image.shard).get(image.id)
+    if code is None:
+        return None
+    classes = settings.class_list
+    ids = np.array([*classes.ids, classes.void[0] if classes.void else 0], np.uint16)
+    return ids[nearest(runs.decode(code, table(classes, settings.models[model].labels)), (image.width, image.height))]
+
+
+def _label_files(path: Path, ids: list[str], pattern: str | None, match: Any) -> tuple[dict[str, str], str]:
+    """Return {image id: file} and the format; a folder that `label export` wrote is known by its own folders."""
+    from faultscape.corpus.sources import MAP_ENDINGS, find
+    from faultscape.errors import CorpusError
+
+    jsons = [p for p in path.rglob("*.json") if p.name != "classes.json"] if path.is_dir() else []
+    masks = path / "labels" if (path / "labels").is_dir() else path
+    if jsons and not (path / "labels").is_dir():
+        return match(path, ids, pattern=pattern, endings=frozenset({".json"})), "labelme"
+    try:
+        find([masks], endings=MAP_ENDINGS, say=lambda _: None)
+    except CorpusError:
+        return {}, "png"
+    return match(masks, ids, pattern=pattern), "png"
+
+
+def _own_labels(settings: Any, files: dict[str, str]) -> dict[str, str]:
+    """Return the mapping of Cityscapes' label ids where masks are named so."""
+    from faultscape.corpus.class_lists import cityscapes, cityscapes_label_ids
+
+    named = any("labelids" in os.path.basename(path).lower() for path in files.values())
+    return cityscapes_label_ids() if named and settings.class_list.names == cityscapes().names else {}
+
+
+def _read_label(path: str, kind: str, classes: Any, image: Any, places: Any, words: str, mapping: dict[str, str]) -> Any:
+    """Return one label of the photo's size in the study's ids; LabelMapError or LabellingError otherwise."""
+    import numpy as np
+
+    from faultscape.labelling import labelme, png
+    from faultscape.prediction.folder import check_values
+
+    if kind == "labelme":
+        label_map, _ = labelme.read(path, classes)
+    else:
+        label_map = png.read(path, classes)
+    if label_map.shape != (image.height, image.width):
+        h, w = label_map.shape
+        raise LabelMapError(f"{path}: is {w} x {h} pixels, its photo {image.width} x {image.height}; labels must have the photo's size")
+    check_values(path, np.unique(label_map), places, words)
+    if mapping:
+        ids = np.array([*classes.ids, classes.void[0] if classes.void else 0], np.uint16)
+        label_map = ids[places[label_map]]
+    return label_map

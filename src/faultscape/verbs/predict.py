@@ -1,0 +1,411 @@
+"""predict: what the models say, once, on disk."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from faultscape.errors import ClassesError, ImageError, LabelMapError, ModelError, closest
+
+
+@dataclass(frozen=True)
+class Predicted:
+    """What `predict` stored: {model: (maps, images without one)}."""
+
+    study: str
+    models: dict[str, tuple[int, int]]
+
+    def __repr__(self) -> str:
+        lines = [f"{self.study}: {len(self.models)} models"]
+        for name, (maps, failed) in self.models.items():
+            lines.append(f"  {name:<24} {maps} maps" + (f", {failed} images without one (failures.csv)" if failed else ""))
+        return "\n".join(lines)
+
+
+def predict(
+    study: str,
+    *models: Any,
+    engine: str = "processes",
+    workers: int | None = None,
+    labels: str | None = None,
+    pattern: str | None = None,
+    resize_maps: bool = False,
+    input_size: str = "",
+    mean: list[float] | None = None,
+    std: list[float] | None = None,
+    layout: str = "",
+    batch: int | None = None,
+) -> Predicted:
+    """Store each model's label maps for every image: NAME=FOLDER of maps, or NAME=model.onnx; finished shards are not done again.
+
+    Maps are kept as run-length codes in the model's own labels. An image without a usable map goes to failures.csv and leaves that model's pairs only.
+
+    Parameters
+    ----------
+    study
+        The study folder.
+    models
+        NAME=SOURCE, SOURCE being a folder of label maps (8/16-bit grey, palette, class colours, npy) or an ONNX file. In Python also a dict.
+    engine
+        local (this process) or processes (all cores).
+    workers
+        Number of processes; default: all cores.
+    labels
+        A JSON or TOML file that says which class each of the model's labels is: {"0": "road", "3": "void"}, or by the model's own class names.
+    pattern
+        How the maps' file names make ids, for example {id}_pred.png.
+    resize_maps
+        Take maps of any size.
+    input_size
+        Input of an ONNX network, WIDTHxHEIGHT, where the file does not say it.
+    mean
+        Mean subtracted from pixels on 0..1, one number a channel, where the file does not say it.
+    std
+        Standard deviation that pixels are divided by, one number a channel, where the file does not say it.
+    layout
+        nchw or nhwc, where it cannot be told from the file.
+    batch
+        Images a network gets at once (default 8).
+    """
+    from faultscape import engine as engines
+    from faultscape.study import settings as toml
+    from faultscape.study.corpus import read_corpus, shards
+    from faultscape.study.folder import existing, writing
+    from faultscape.study.tables import log
+
+    root = existing(study)
+    given = named(models)
+    with writing(root):
+        settings, images = toml.read_settings(root), read_corpus(root)
+        options = {"size": input_size, "mean": mean, "std": std, "layout": layout, "batch": batch}
+        options = {key: value for key, value in options.items() if value not in ("", None, [])}
+        calls, counts = [], {}
+        for name, source in given.items():
+            calls += _calls(root, settings, images, name, source, labels, pattern, {**options, "resize_maps": resize_maps})
+        toml.write_settings(root, settings)
+        total = sum(call["images"] for call in calls)
+        with engines.progress("predict", total) as tick:
+            for number, made in engines.run("faultscape.verbs.predict:shard", calls, engine=engine, workers=workers, tick=tick):
+                _enter(root, calls[number], made)
+        by_shard = shards(images)
+        for name in given:
+            counts[name] = _settle(root, name, sorted(by_shard))
+        log(root, "predict", models={n: str(s) for n, s in given.items()}, engine=engine)
+    if all(maps == 0 for maps, _ in counts.values()):
+        from faultscape.study.tables import read_failures
+
+        first = next((f for f in read_failures(root) if f.stage == "predict" and f.name in given), None)
+        raise ModelError(f"no map could be used; the first: {first.reason if first else 'none was found'}")
+    return Predicted(study, counts)
+
+
+def named(models: tuple[Any, ...]) -> dict[str, str]:
+    """Return {name: source} of NAME=SOURCE words and dicts; ModelError for a wrong or repeated name."""
+    from faultscape.study.folder import check_name
+
+    out: dict[str, str] = {}
+    for word in models:
+        if isinstance(word, Mapping):
+            items = [(str(k), os.fspath(v)) for k, v in word.items()]
+        else:
+            name, equals, source = str(word).partition("=")
+            if not equals or not source:
+                raise ModelError(f"{word!r} is not NAME=SOURCE, for example unet=maps/unet or unet=unet.onnx")
+            items = [(name, source)]
+        for name, source in items:
+            if check_name(name) in out:
+                raise ModelError(f"two models are named {name!r}; give each its own name")
+            out[name] = source
+    if not out:
+        raise ModelError("no model given; write NAME=SOURCE, SOURCE being a folder of label maps or an ONNX file")
+    return out
+
+
+def _calls(
+    root: Path, settings: Any, images: list[Any], name: str, source: str, labels: str | None, pattern: str | None, options: dict[str, Any]
+) -> list[dict[str, Any]]:
+    """Enter a model in the settings and return the calls for those of its shards that are missing or stale."""
+    from faultscape.corpus.matching import match
+    from faultscape.prediction import folder
+    from faultscape.study import label_maps
+    from faultscape.study.corpus import part_name, shards
+    from faultscape.study.parts import key_of, read_manifest
+    from faultscape.study.settings import ModelSettings
+
+    path = Path(source)
+    kind = "onnx" if path.suffix.lower() == ".onnx" else "folder"
+    if not path.exists():
+        raise ModelError(f"{name}={source}: there is no such folder or file")
+    if kind == "folder" and not path.is_dir() and path.suffix.lower() not in (".txt", ".csv", ".lst"):
+        raise ModelError(f"{name}={source}: a model is a folder of label maps or a file ending in .onnx")
+    before = settings.models.get(name)
+    kept = {key: value for key, value in options.items() if key != "resize_maps" or (kind == "folder" and value)}
+    if kind == "folder":
+        kept = {key: value for key, value in kept.items() if key == "resize_maps"}
+        maps = path / "labels" if (path / "labels").is_dir() else path
+        files = match(maps, [image.id for image in images], pattern=pattern)
+        mapping = _mapping(labels, settings, None) or (before.labels if before and not labels else {}) or _label_ids(settings, files)
+        stamp = {s: folder.fingerprint([files.get(i.id, "") for i in rows]) for s, rows in shards(images).items()}
+    else:
+        files = {}
+        mapping, stamp_of = _network(name, path, settings, kept, labels)
+        stamp = {s: key_of(stamp_of, kept, settings.size, [(i.id, i.digest) for i in rows]) for s, rows in shards(images).items()}
+    settings.models[name] = ModelSettings(source=os.path.abspath(source), kind=kind, labels=mapping, options=kept)
+    where = label_maps.predictions(root, name)
+    stamps = _stamps(where)
+    done = read_manifest(where)
+    stale = [s for s in stamp if part_name(s) in done and stamps.get(part_name(s)) != stamp[s]]
+    if stale:
+        print(f"{name}: its source changed; {len(stale)} of {len(stamp)} shards are done anew, and pairs made from them are stale")
+    todo = [s for s in sorted(stamp) if s in stale or part_name(s) not in done]
+    return [
+        {
+            "study": str(root), "name": name, "number": s, "images": len(rows), "stamp": stamp[s], "kind": kind, "source": str(path), "options": kept,
+            "labels": mapping, "files": [files.get(i.id) for i in rows] if kind == "folder" else [],
+        }
+        for s in todo
+        for rows in [shards(images)[s]]
+    ]  # fmt: skip
+
+
+def _network(name: str, path: Path, settings: Any, options: dict[str, Any], labels: str | None) -> tuple[dict[str, str], str]:
+    """Return the label mapping of a network and the digest of its file."""
+    from hashlib import sha256
+
+    from faultscape.prediction.onnx import OnnxModel
+
+    model = OnnxModel(path, options)
+    classes = settings.class_list
+    names = model.class_names
+    mapping = _mapping(labels, settings, names)
+    if not mapping and names:
+        unknown = [n for n in names if n not in classes.names]
+        if unknown:
+            raise ClassesError(
+                f"{name}: the network's class {unknown[0]!r} is no class of the study.{closest(unknown[0], classes.names)} "
+                "Give --labels FILE that says which class it is, or void"
+            )
+        mapping = {str(place): n for place, n in enumerate(names)}
+    if not mapping and model.channels is not None and model.channels != len(classes):
+        raise ClassesError(
+            f"{name}: the network has {model.channels} classes, the study {len(classes)}; give --labels FILE that says which class each is, or void"
+        )
+    if not mapping and model.channels is not None and classes.ids != tuple(range(len(classes))):
+        mapping = {str(place): n for place, n in enumerate(classes.names)}  # channels stand in the order of the class list
+    return mapping, sha256(path.read_bytes()).hexdigest()
+
+
+def _mapping(labels: str | None, settings: Any, names: list[str] | None) -> dict[str, str]:
+    """Return {own label number: class name} of a mapping file; ClassesError names what cannot be mapped."""
+    from faultscape.corpus.classes import table
+
+    if labels is None:
+        return {}
+    try:
+        text = Path(labels).read_text(encoding="utf-8")
+        raw = tomllib.loads(text) if labels.endswith(".toml") else json.loads(text)
+        raw = {str(k): str(v) for k, v in (raw.get("labels", raw)).items()}
+    except (OSError, ValueError, AttributeError) as error:
+        raise ClassesError(f"{labels}: cannot be read as a label mapping: {error}") from None
+    by_name = {n: str(place) for place, n in enumerate(names or [])}
+    out = {by_name.get(key, key): value for key, value in raw.items()}
+    unmapped = [n for n, place in by_name.items() if place not in out]
+    if unmapped:
+        raise ClassesError(f"{labels}: says nothing of the model's class {unmapped[0]!r}; map every class, to void where there is none")
+    table(settings.class_list, out)
+    return out
+
+
+def _label_ids(settings: Any, files: dict[str, str]) -> dict[str, str]:
+    """Return the mapping for Cityscapes' label ids when a folder of maps holds them."""
+    from faultscape.corpus.class_lists import cityscapes, cityscapes_label_ids
+    from faultscape.corpus.map_files import read_map
+
+    if settings.class_list.names != cityscapes().names:
+        return {}
+    first = next(iter(files.values()))
+    named = "labelids" in os.path.basename(first).lower()
+    try:
+        values = set() if named else {int(v) for path in list(files.values())[:8] for v in set(read_map(path).ravel().tolist())}
+    except LabelMapError:
+        values = set()
+    if not named and not values & set(range(19, 34)):
+        return {}
+    print("these maps hold Cityscapes label ids (0-33); they are mapped to the 19 classes")
+    return cityscapes_label_ids()
+
+
+def shard(
+    study: str, name: str, number: int, images: int, stamp: str, kind: str, source: str, options: dict[str, Any], labels: dict[str, str],
+    files: list[str | None], tick: Any,
+) -> dict[str, Any]:  # fmt: skip
+    """Make one part of predictions/NAME; what a killed run had done is taken from its spool."""
+    from faultscape.study import label_maps
+    from faultscape.study.corpus import part_name, read_corpus, shards
+    from faultscape.study.settings import read_settings
+    from faultscape.study.spool import Spool
+
+    start = time.perf_counter()
+    root = Path(study)
+    settings = read_settings(root)
+    rows = shards(read_corpus(root))[number]
+    assert len(rows) == images
+    where = label_maps.predictions(root, name)
+    spool = Spool(where / f".spool-{part_name(number)}", stamp)
+    if kind == "folder":
+        batches = _folder_batches(settings, rows, files, labels, options)
+    else:
+        batches = _network_batches(settings, rows, source, options, labels)
+    maps, failures = [], []
+    for place, (batch, work) in enumerate(batches):
+        if place < len(spool.records):
+            record = spool.records[place]
+        else:
+            record = _record(work())
+            spool.append(record)
+        good, bad = _unrecord(record)
+        maps += good
+        failures += bad
+        tick(len(batch))
+    sha = label_maps.put_maps(where, number, maps)
+    spool.finish()
+    return {"sha256": sha, "rows": len(maps), "failures": failures, "seconds": time.perf_counter() - start}
+
+
+def _folder_batches(settings: Any, rows: list[Any], files: list[str | None], labels: dict[str, str], options: dict[str, Any]) -> Any:
+    from faultscape.prediction.folder import BATCH, FolderModel
+
+    model = FolderModel(settings.class_list, labels, settings.working_size, resize_maps=bool(options.get("resize_maps")))
+
+    def read(span: range) -> list[tuple[str, bytes | None, bytes | None, str]]:
+        out: list[tuple[str, bytes | None, bytes | None, str]] = []
+        for k in span:
+            image, path = rows[k], files[k]
+            try:
+                if path is None:
+                    out.append((image.id, None, None, "no map of this image was found"))
+                    continue
+                out.append((image.id, model.read(path, image.width, image.height), _confidence(path), ""))
+            except LabelMapError as error:
+                out.append((image.id, None, None, str(error)))
+        return out
+
+    for first in range(0, len(rows), BATCH):
+        span = range(first, min(first + BATCH, len(rows)))
+        yield span, lambda span=span: read(span)
+
+
+def _confidence(path: str) -> bytes | None:
+    """Return the stored form of NAME/confidence/X beside NAME/labels/X, where there is one."""
+    folder, name = os.path.split(path)
+    beside = os.path.join(os.path.dirname(folder), "confidence", name)
+    if os.path.basename(folder) != "labels" or not os.path.isfile(beside):
+        return None
+    from faultscape.corpus.map_files import read_map
+    from faultscape.maps import runs
+
+    return runs.encode(read_map(beside))
+
+
+def _network_batches(settings: Any, rows: list[Any], source: str, options: dict[str, Any], labels: dict[str, str]) -> Any:
+    from faultscape.corpus.classes import UNKNOWN, allowed, table
+    from faultscape.corpus.pictures import read_rgb
+    from faultscape.maps import runs
+    from faultscape.prediction.onnx import OnnxModel
+
+    model = OnnxModel(source, options)
+    places = table(settings.class_list, labels)
+
+    def infer(span: range) -> list[tuple[str, bytes | None, bytes | None, str]]:
+        photos, problems = {}, {}
+        for k in span:
+            try:
+                photos[k] = read_rgb(rows[k].source)
+            except ImageError as error:
+                problems[k] = str(error)
+        sizes = [settings.working_size or (rows[k].width, rows[k].height) for k in photos]
+        results = dict(zip(photos, model.predict(list(photos.values()), sizes), strict=True)) if photos else {}
+        out: list[tuple[str, bytes | None, bytes | None, str]] = []
+        for k in span:
+            if k in problems or (labelled := results[k].labels) is None:
+                out.append((rows[k].id, None, None, problems.get(k) or results[k].problem))
+                continue
+            code = runs.encode(labelled)
+            bad = [int(v) for v in runs.labels(code) if places[v] == UNKNOWN]
+            if bad:
+                what = f"{source}: gave the label {bad[0]}; allowed are {allowed(settings.class_list, labels)}; --labels FILE says what labels mean"
+                out.append((rows[k].id, None, None, what))
+                continue
+            confidence = results[k].confidence
+            out.append((rows[k].id, code, None if confidence is None else runs.encode(confidence), ""))
+        return out
+
+    for first in range(0, len(rows), model.batch):
+        span = range(first, min(first + model.batch, len(rows)))
+        yield span, lambda span=span: infer(span)
+
+
+def _record(results: list[tuple[str, bytes | None, bytes | None, str]]) -> bytes:
+    """Return one batch as bytes: a line of JSON, then the codes."""
+    head = [(id_, -1 if code is None else len(code), -1 if extra is None else len(extra), why) for id_, code, extra, why in results]
+    return json.dumps(head).encode() + b"\n" + b"".join((code or b"") + (extra or b"") for _, code, extra, _ in results)
+
+
+def _unrecord(record: bytes) -> tuple[list[Any], list[tuple[str, str]]]:
+    from faultscape.study.label_maps import StoredMap
+
+    head, _, rest = record.partition(b"\n")
+    maps, failures, at = [], [], 0
+    for id_, size, extra, why in json.loads(head):
+        if size < 0:
+            failures.append((id_, why))
+            continue
+        code, at = rest[at : at + size], at + size
+        confidence = rest[at : at + extra] if extra >= 0 else None
+        at += max(extra, 0)
+        maps.append(StoredMap(id_, code, confidence))
+    return maps, failures
+
+
+def _stamps(where: Path) -> dict[str, str]:
+    """Return what each shard was made from: outside the laws, since it holds times of files."""
+    try:
+        return json.loads((where / ".stamps.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+
+
+def _enter(root: Path, call: dict[str, Any], made: dict[str, Any]) -> None:
+    """Make a finished part count."""
+    from faultscape.study import label_maps
+    from faultscape.study.corpus import part_name
+    from faultscape.study.folder import put
+    from faultscape.study.parts import Part, read_manifest, write_manifest
+    from faultscape.study.tables import add_timings
+
+    where, part = label_maps.predictions(root, call["name"]), part_name(call["number"])
+    failures = tuple((image, why) for image, why in made["failures"])
+    write_manifest(where, read_manifest(where) | {part: Part(made["sha256"], made["rows"], "", failures)})
+    stamps = _stamps(where) | {part: call["stamp"]}  # after the manifest: a kill between the two only does the shard again
+    put(where / ".stamps.json", json.dumps(stamps, sort_keys=True).encode())
+    add_timings(root, [{"stage": "predict", "name": call["name"], "shard": call["number"], "items": call["images"], "seconds": made["seconds"]}])
+
+
+def _settle(root: Path, name: str, numbers: list[int]) -> tuple[int, int]:
+    """Write a model's failures where people look, and return (maps, images without one)."""
+    from faultscape.study import label_maps
+    from faultscape.study.corpus import part_name
+    from faultscape.study.parts import read_manifest
+    from faultscape.study.tables import Failure, replace_failures
+
+    manifest = read_manifest(label_maps.predictions(root, name))
+    parts = [manifest[part_name(n)] for n in numbers if part_name(n) in manifest]
+    failures = [Failure("predict", name, image, why) for part in parts for image, why in part.failures]
+    replace_failures(root, "predict", name, failures)
+    return sum(part.rows for part in parts), len(failures)

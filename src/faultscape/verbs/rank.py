@@ -1,0 +1,203 @@
+"""rank: who wins, with intervals, from the labels there are."""
+
+from __future__ import annotations
+
+import csv
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from faultscape.errors import OptionError, RankingError, closest
+from faultscape.nouns import Standings
+
+
+def rank(
+    study: str,
+    *,
+    selection: str = "main",
+    truth: str = "labels",
+    against: list[str] | None = None,
+    benchmark: str | None = None,
+    epsilon: float = 0.01,
+    resamples: int = 1000,
+    seed: int = 0,
+    all_labels: bool = False,
+    engine: str = "processes",
+) -> Standings:
+    """Rank the models of a selection from the labels of its images, and write standings.json.
+
+    Four rankings: aggressiveness and resistance (S0 eq. 3-6), and two in which each labelled image scores every model (mean, Bradley-Terry); all
+    with bootstrap intervals over images. Missing labels are left out and counted.
+
+    Parameters
+    ----------
+    study
+        The study folder.
+    selection
+        Which selection's images count.
+    truth
+        Which labels count.
+    against
+        Other selections to compare the rankings with (S0 Table 4).
+    benchmark
+        A CSV file (model, score) of a closed benchmark, larger being better, to set the ranks beside (S0 Table 3).
+    epsilon
+        Added to both sides of the ratios of eq. 3 and 5.
+    resamples
+        Bootstrap replicates.
+    seed
+        Seed of the bootstrap.
+    all_labels
+        Let labelled images outside the selection count in the re-use rankings.
+    engine
+        local or processes, for counts against the truth that are still missing.
+    """
+    from faultscape.ranking.agreement import compare_selections
+    from faultscape.ranking.standing import to_json
+    from faultscape.study import label_maps, selections
+    from faultscape.study.folder import existing, put, writing
+    from faultscape.study.tables import log
+    from faultscape.verbs.compare import count
+
+    root = existing(study)
+    if epsilon < 0 or resamples < 0:
+        raise OptionError(f"epsilon and resamples cannot be negative; got {epsilon} and {resamples}")
+    known = label_maps.truths(root)
+    if truth not in known:
+        have = f"there are {', '.join(known)}.{closest(truth, known)}" if known else "there are no labels yet"
+        raise RankingError(f"there is no truth {truth!r}; {have} Bring labels in with `faultscape label import {study} SOURCE`")
+    selections.read_selection(root, selection)
+    for other in against or []:
+        selections.read_selection(root, other)
+    closed = _benchmark(benchmark) if benchmark else None
+    with writing(root):
+        count(root, known, engine=engine)
+        settings = {"epsilon": epsilon, "resamples": resamples, "seed": seed, "all_labels": all_labels}
+        standings, images = _standings(root, selection, truth, closed, settings)
+        compared = {}
+        for other in against or []:
+            theirs, other_images = _standings(root, other, truth, None, {**settings, "resamples": 0})
+            compared[other] = compare_selections(standings, theirs, images, other_images)
+        standings = replace(standings, against=compared)
+        target = selections.path(root, selection, "json", stem="standings")
+        put(target, (json.dumps(to_json(standings), indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode())
+        log(root, "rank", selection=selection, truth=truth, **settings)
+    return standings
+
+
+def _standings(root: Path, selection: str, truth: str, closed: dict[str, float] | None, settings: dict[str, Any]) -> tuple[Standings, tuple[str, ...]]:
+    """Return the standings of one selection and its chosen images."""
+    from importlib.metadata import version
+
+    from faultscape.ranking.standing import rank_accuracies
+    from faultscape.study import selections
+    from faultscape.study.answers import Answers
+    from faultscape.study.settings import read_settings
+    from faultscape.verbs.label import current
+
+    slots, drawn_from = selections.read_selection(root, selection)
+    discarded = Answers(root).discarded()
+    now = current(root, selection, discarded)
+    toml = read_settings(root)
+    gone = [m for m in now.models if m not in toml.models]
+    if gone:
+        raise RankingError(f"selection {selection!r} was drawn with {gone[0]!r}, which the study has no more")
+    images, accuracy = accuracies(root, now.models, truth, now.definition, discarded)
+    if closed is not None and (unknown := [m for m in now.models if m not in closed]):
+        raise RankingError(f"the benchmark file says nothing of {unknown[0]!r}; it names {', '.join(closed)}")
+    mine = set(now.images)
+    inside = [k for k, image in enumerate(images) if image in mine or settings["all_labels"]]
+    if not any(images[k] in mine for k in inside):
+        raise RankingError(f"not one of the {len(mine)} images of selection {selection!r} has a label in truth {truth!r}")
+    classes = toml.class_list
+    groups = [classes.names[g] for g in classes.groups]
+    standings = rank_accuracies(
+        now.models,
+        now.chosen,
+        accuracy[:, inside],
+        [images[k] for k in inside],
+        class_names=groups if now.definition["constraints"] != "none" else [""],
+        parents=classes.parents if now.definition["constraints"] != "none" else {},
+        epsilon=settings["epsilon"],
+        resamples=settings["resamples"],
+        seed=settings["seed"],
+        all_labels=settings["all_labels"],
+        benchmark={m: closed[m] for m in now.models} if closed else None,
+        discarded=len({row.image for row in slots.rows} & set(discarded)),
+        definitions={k: v for k, v in now.definition.items() if k != "scale"} | {"selection": selection, "truth": truth},
+    )
+    inputs = {"drawn_from": drawn_from, "truth": truth_key(root, truth), "discarded": sorted(set(discarded) & {r.image for r in slots.rows})}
+    provenance = {"faultscape": version("faultscape"), "selection": selection, "truth": truth, **settings, "inputs": inputs, "benchmark": closed or {}}
+    return replace(standings, provenance=provenance), now.images
+
+
+def accuracies(root: Path, models: tuple[str, ...], truth: str, definition: dict[str, Any], discarded: Any = ()) -> tuple[list[str], np.ndarray]:
+    """Return the labelled images in corpus order and (J, I) each model's concordance with the truth on them."""
+    from faultscape.comparison import concordance
+    from faultscape.comparison.stored import read_block
+    from faultscape.study import label_maps
+    from faultscape.study.corpus import read_corpus, shards
+    from faultscape.study.settings import read_settings
+
+    settings = read_settings(root)
+    images: list[str] = []
+    blocks = []
+    for number, rows in shards(read_corpus(root)).items():
+        labelled = label_maps.read_maps(label_maps.truth(root, truth), number)
+        at = [k for k, image in enumerate(rows) if image.id in labelled and image.id not in discarded]
+        if at:
+            pairs = read_block(root, settings, rows, models, [truth])
+            blocks.append(concordance.accuracies(pairs, definition["concordance"], over=definition["over"], truth=truth)[:, at])
+            images += [rows[k].id for k in at]
+    return images, np.concatenate(blocks, axis=1) if blocks else np.zeros((len(models), 0))
+
+
+def truth_key(root: Path, truth: str) -> str:
+    """Return a key of all labels of a truth."""
+    from faultscape.study import label_maps
+    from faultscape.study.parts import key_of, read_manifest
+
+    return key_of([(name, part.sha256) for name, part in sorted(read_manifest(label_maps.truth(root, truth)).items())])
+
+
+def rank_key(root: Path, selection: str) -> str:
+    """Return whether the standings of a selection are done, stale or missing."""
+    from faultscape.study import selections
+    from faultscape.study.answers import Answers
+
+    path = selections.path(root, selection, "json", stem="standings")
+    if not path.exists():
+        return "missing"
+    try:
+        said = json.loads(path.read_text(encoding="utf-8"))["provenance"]
+        slots, drawn_from = selections.read_selection(root, selection)
+        discarded = sorted(set(Answers(root).discarded()) & {row.image for row in slots.rows})
+        models = json.loads(path.read_text(encoding="utf-8"))["models"]
+        now = {"drawn_from": drawn_from, "truth": truth_key(root, said["truth"]), "discarded": discarded}
+        return "done" if said["inputs"] == now and models == list(slots.models) else "stale"
+    except (ValueError, KeyError, TypeError):
+        return "stale"
+
+
+def _benchmark(path: str) -> dict[str, float]:
+    """Return {model: score} of a CSV or JSON file; RankingError when it is neither."""
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+        if path.endswith(".json"):
+            return {str(k): float(v) for k, v in json.loads(text).items()}
+        rows = [row for row in csv.reader(text.splitlines()) if row]
+        start = 0 if len(rows[0]) > 1 and _is_number(rows[0][1]) else 1
+        return {row[0].strip(): float(row[1]) for row in rows[start:]}
+    except (OSError, ValueError, IndexError, AttributeError) as error:
+        raise RankingError(f"{path}: expected lines of model,score: {error}") from None
+
+
+def _is_number(word: str) -> bool:
+    try:
+        float(word)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,88 @@
+"""run: every stage that is undone, up to the labels, and later from the labels on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from faultscape.verbs.status import Status
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What `run` did, stage by stage, and where the study stands now."""
+
+    done: tuple[str, ...]
+    status: Status
+
+    def __repr__(self) -> str:
+        return "\n".join([*self.done, repr(self.status)])
+
+
+def run(
+    study: str,
+    *arguments: Any,
+    classes: Any = None,
+    size: str | None = None,
+    scale: str | None = None,
+    per_class: int = 1,
+    concordance: str = "miou",
+    truth: str = "labels",
+    engine: str = "processes",
+) -> Ran:
+    """Do all stages that are undone: collect, predict, compare, select; once labels are there, rank and report.
+
+    Parameters
+    ----------
+    study
+        The study folder.
+    arguments
+        Folders, globs or list files of images, and models as NAME=SOURCE (in Python also a dict); none is needed to go on with what the study has.
+    classes
+        A class file or a built-in name, for a new study.
+    size
+        WIDTHxHEIGHT at which maps are compared, or own.
+    scale
+        The file that `faultscape scale` wrote.
+    per_class
+        Images for each defender, attacker and class.
+    concordance
+        miou, fwiou, mpa, pixel_accuracy, dice, or file.py:function.
+    truth
+        Which labels count.
+    engine
+        local (this process) or processes (all cores).
+    """
+    from faultscape.study import label_maps, selections
+    from faultscape.study.settings import read_settings
+    from faultscape.verbs.collect import collect
+    from faultscape.verbs.compare import compare
+    from faultscape.verbs.predict import predict
+    from faultscape.verbs.rank import rank
+    from faultscape.verbs.report import report
+    from faultscape.verbs.select import describe, select
+    from faultscape.verbs.status import status
+
+    images = [a for a in arguments if isinstance(a, str) and (("=" not in a) or Path(a).exists())]
+    models = [a for a in arguments if a not in images]
+    root, done = Path(study), []
+    if images:
+        done.append(repr(collect(study, *images, classes=classes, size=size)))
+    if models:
+        done.append(repr(predict(study, *models, engine=engine)))
+    elif (root / "study.toml").exists() and (known := read_settings(root).models):
+        done.append(repr(predict(study, {name: model.source for name, model in known.items()}, engine=engine)))
+    done.append(repr(compare(study, engine=engine)))
+    existing = selections.MAIN in selections.names(root)
+    if existing:
+        slots = selections.read_selection(root)[0]
+        same = {"concordance": slots.definition["concordance"], "per_class": max(per_class, slots.per_class)}
+        slots = select(study, scale=scale, **same, spares=slots.definition["spares"], keep_duplicates=slots.definition["keep_duplicates"])
+    else:
+        slots = select(study, scale=scale, per_class=per_class, concordance=concordance)
+    done.append(describe(slots, read_settings(root).class_list))
+    if truth in label_maps.truths(root):
+        done.append(repr(rank(study, truth=truth, engine=engine)))
+        done.append(repr(report(study)))
+    return Ran(tuple(done), status(study))

@@ -1,0 +1,151 @@
+"""select: the few images that a person should label."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from faultscape.errors import SelectionError
+from faultscape.nouns import Slots
+
+
+def select(
+    study: str,
+    *,
+    as_: str = "main",
+    concordance: str = "miou",
+    over: str = "union",
+    per_class: int = 1,
+    constraints: str | None = None,
+    scale: str | None = None,
+    spares: int = 3,
+    keep_duplicates: bool = False,
+) -> Slots:
+    """Choose the images on which models disagree most: for each ordered pair and class the lowest concordances, with spares behind.
+
+    A selection's definition is fixed when it is made. The same name with a larger --per-class or more --spares, or after models were added, extends it.
+
+    Parameters
+    ----------
+    study
+        The study folder.
+    as_
+        Name of the selection; a study keeps any number of them.
+    concordance
+        miou, fwiou, mpa, pixel_accuracy, dice, or file.py:function.
+    over
+        Classes that a mean is over: union (of both maps), all, or truth (of the defender's map).
+    per_class
+        Images for each defender, attacker and class (K of S0).
+    constraints
+        none (S0 eq. 1), class (the defender predicts the class) or class+scale (in its usual size); default: class+scale with --scale, else class.
+    scale
+        The file that `faultscape scale` wrote.
+    spares
+        Images ranked behind the chosen ones, to take their place when one is discarded.
+    keep_duplicates
+        Let near-duplicate images stand in one cell.
+    """
+    from faultscape import plug
+    from faultscape.corpus.classes import resolve
+    from faultscape.engine import progress
+    from faultscape.metrics.pixel import METRICS
+    from faultscape.selection import duels
+    from faultscape.selection.quartiles import read_scale
+    from faultscape.selection.spares import extended
+    from faultscape.study import selections
+    from faultscape.study.corpus import pool, read_corpus, shards
+    from faultscape.study.folder import existing, writing
+    from faultscape.study.settings import read_settings
+    from faultscape.study.tables import log
+
+    root = existing(study)
+    plug.find("concordance", concordance, METRICS)
+    selections.path(root, as_)
+    with writing(root):
+        settings = read_settings(root)
+        classes, models = resolve(settings.class_list), tuple(settings.models)
+        quartiles = read_scale(scale, classes) if scale else None
+        define = duels.definition(
+            concordance=concordance, per_class=per_class, constraints=constraints, scale=quartiles, spares=spares, over=over,
+            keep_duplicates=keep_duplicates,
+        )  # fmt: skip
+        old = _compatible(root, as_, define, constraints, scale)
+        if old is not None:
+            define = {**old[0].definition, "per_class": max(per_class, old[0].per_class), "spares": max(spares, old[0].definition["spares"])}
+            quartiles = quartiles if define["constraints"] == "class+scale" else None
+        elif constraints is None:
+            print(f"constraints: {define['constraints']}" + ("" if scale else " (no --scale given)"))
+        images = pool(read_corpus(root))
+        drawn_from = corpus_key(root, settings, images, models)
+        if old is not None and old[1] != corpus_key(root, settings, images, old[0].models):
+            raise SelectionError(
+                f"images or predictions changed since selection {as_!r} was drawn; draw a new one with --as NAME (labels carry over to it)"
+            )
+        best = duels.empty(models, classes, define)
+        place = {image.id: k for k, image in enumerate(images)}
+        ranks = np.empty(len(images), np.int64)
+        ranks[sorted(range(len(images)), key=lambda k: images[k].id)] = np.arange(len(images))
+        families = np.array([k if define["keep_duplicates"] else place.get(image.group, k) for k, image in enumerate(images)], np.int64)
+        with progress("select", len(images)) as tick:
+            for rows in shards(images).values():
+                pairs = block(root, settings, rows, models)
+                at = np.array([place[image.id] for image in rows])
+                duels.take(best, pairs, define, quartiles, at, ranks[at], families[at])
+                tick(len(rows))
+        result = duels.slots(best, models, classes, define, [image.id for image in images])
+        if old is not None:
+            result = Slots(models, define, old[0].rows + extended(old[0], result))
+        selections.write_selection(root, result, drawn_from, as_)
+        log(root, "select", name=as_, **{k: v for k, v in define.items() if k != "scale"})
+    return result
+
+
+def block(root: Path, settings: Any, rows: Any, models: tuple[str, ...], truths: tuple[str, ...] = ()) -> Any:
+    """Return the counts of one shard's images of the pool."""
+    from faultscape.comparison.stored import read_block
+
+    return read_block(root, settings, rows, models, truths)
+
+
+def corpus_key(root: Path, settings: Any, images: Any, models: tuple[str, ...]) -> str:
+    """Return a key of all that a selection over these models is drawn from."""
+    from faultscape.study import label_maps
+    from faultscape.study.parts import key_of, read_manifest
+
+    parts = [[(n, p.sha256) for n, p in sorted(read_manifest(label_maps.predictions(root, m)).items())] for m in models]
+    labels = [settings.models[m].labels for m in models]
+    about = settings.classes.model_dump(exclude={"colours", "parents"})
+    return key_of([(i.id, i.group) for i in images], list(models), parts, labels, about, settings.size)
+
+
+def describe(slots: Slots, classes: Any) -> str:
+    """Return the lines that a person reads after `select`."""
+    chosen, j = slots.chosen, len(slots.models)
+    groups = 1 if slots.definition["constraints"] == "none" else len(classes.groups)
+    cells, full = j * (j - 1) * groups, len({(r.defender, r.attacker, r.class_) for r in chosen})
+    most = cells * slots.per_class
+    return (
+        f"{len(chosen)} slots, {len(slots.images)} distinct images to label; {cells - full} of {cells} cells are empty "
+        f"(at most J(J-1)|Y|K = {j} x {j - 1} x {groups} x {slots.per_class} = {most} slots); {len(slots.rows) - len(chosen)} spares behind"
+    )
+
+
+def _compatible(root: Path, name: str, define: dict[str, Any], constraints: str | None, scale: str | None) -> tuple[Slots, str] | None:
+    """Return the selection of this name if it can be extended, None if there is none; SelectionError when the definition differs."""
+    from faultscape.study import selections
+
+    if name not in selections.names(root):
+        return None
+    slots, drawn_from = selections.read_selection(root, name)
+    fixed = ["selector", "concordance", "over", "keep_duplicates"]
+    fixed += ["constraints"] if constraints or scale else []
+    fixed += ["scale"] if scale else []
+    for key in fixed:
+        if slots.definition.get(key) != define[key]:
+            was, now = slots.definition.get(key), define[key]
+            words = "another scale file" if key == "scale" else f"{key} {was}, not {now}"
+            raise SelectionError(f"selection {name!r} was made with {words}; its definition is fixed: use --as NAME for a new one")
+    return slots, drawn_from

@@ -1,0 +1,99 @@
+"""status: what is done, stale and missing, and the next line to type."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Status:
+    """Each stage with its state and a sentence, and the next command ('' when all is done)."""
+
+    study: str
+    stages: tuple[tuple[str, str, str], ...]
+    next: str
+
+    def __repr__(self) -> str:
+        lines = [f"{self.study}"]
+        lines += [f"  {stage:<8} {state:<8} {words}" for stage, state, words in self.stages]
+        lines.append(f"next: {self.next}" if self.next else "next: nothing; all is done")
+        return "\n".join(lines)
+
+
+def status(study: str) -> Status:
+    """Say which stages of a study are done, stale or missing, and the next command.
+
+    Parameters
+    ----------
+    study
+        The study folder.
+    """
+    from faultscape.comparison.stored import missing, wanted
+    from faultscape.study import label_maps, selections
+    from faultscape.study.answers import Answers
+    from faultscape.study.corpus import part_name, pool, read_corpus, shards
+    from faultscape.study.folder import existing
+    from faultscape.study.parts import read_manifest
+    from faultscape.study.settings import read_settings
+    from faultscape.study.tables import read_failures
+    from faultscape.verbs.label import current
+    from faultscape.verbs.rank import rank_key
+    from faultscape.verbs.select import corpus_key
+
+    root = existing(study)
+    settings, images = read_settings(root), read_corpus(root)
+    by_shard, models = shards(images), tuple(settings.models)
+    failures = len(read_failures(root))
+    stages = [("collect", "done", f"{len(images)} images in {len(by_shard)} shards" + (f"; failures.csv has {failures} rows" if failures else ""))]
+    todo = ""
+    lacking = {
+        m: [s for s in by_shard if part_name(s) not in read_manifest(label_maps.predictions(root, m))] for m in models
+    }
+    late = [m for m in models if lacking[m]]
+    if len(models) < 2:
+        stages.append(("predict", "missing", f"{len(models)} models; a competition needs two"))
+        todo = f"faultscape predict {study} NAME=SOURCE NAME=SOURCE"
+    elif late:
+        stages.append(("predict", "missing", f"{', '.join(late)}: {sum(map(len, lacking.values()))} shards to do"))
+        todo = f"faultscape predict {study} " + " ".join(f"{m}={settings.models[m].source}" for m in late)
+    else:
+        stages.append(("predict", "done", f"{len(models)} models: {', '.join(models)}"))
+    truths = label_maps.truths(root)
+    if len(models) >= 2:
+        parts = wanted(root, settings, sorted(by_shard), [])
+        stale = missing(root, parts)
+        stages.append(("compare", "missing" if stale else "done", f"{len(parts) - len(stale)} of {len(parts)} parts"))
+        todo = todo or (f"faultscape compare {study}" if stale else "")
+    discarded = Answers(root).discarded()
+    names = selections.names(root)
+    if not names:
+        stages.append(("select", "missing", "no selection yet"))
+        todo = todo or f"faultscape select {study}"
+    labelled = {name: {i for s in by_shard for i in label_maps.read_maps(label_maps.truth(root, name), s)} for name in truths}
+    for name in names:
+        slots, drawn_from = selections.read_selection(root, name)
+        known = all(m in models for m in slots.models)
+        fresh = known and drawn_from == corpus_key(root, settings, pool(images), slots.models)
+        state = "stale" if not fresh else "done" if set(slots.models) == set(models) else "missing"
+        now = current(root, name, discarded)
+        words = f"{name}: {len(now.chosen)} slots, {len(now.images)} images"
+        words += "; images or predictions changed since: --as NAME for a new one" if state == "stale" else ""
+        words += "; models were added since" if state == "missing" else ""
+        stages.append(("select", state, words))
+        flag = "" if name == selections.MAIN else f" --as {name}"
+        todo = todo or (f"faultscape select {study}{flag}" if state == "missing" else "")
+        truth = "labels" if "labels" in truths else (truths[0] if truths else "labels")
+        have = len(set(now.images) & labelled.get(truth, set()))
+        stages.append(("label", "done" if have == len(now.images) else "missing", f"{name}: {have} of {len(now.images)} images labelled (truth {truth})"))
+        if have == 0:
+            todo = todo or f"faultscape label export {study} OUT --format png"
+        which = "" if name == selections.MAIN else f" --selection {name}"
+        ranked = rank_key(root, name)
+        stages.append(("rank", ranked, f"{name}: {selections.path(root, name, 'json', stem='standings').name}"))
+        todo = todo or (f"faultscape rank {study}{which}" if ranked != "done" and have else "")
+    report = root / "report.html"
+    standings = root / "standings.json"
+    done = report.exists() and standings.exists() and report.stat().st_mtime >= standings.stat().st_mtime
+    stages.append(("report", "done" if done else "stale" if report.exists() else "missing", "report.html"))
+    todo = todo or ("" if done or not standings.exists() else f"faultscape report {study}")
+    return Status(study, tuple(stages), todo)
