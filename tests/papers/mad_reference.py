@@ -289,7 +289,9 @@ def main(shared, out):
     result = {"models": list(maps), "classes": names, "scale": {names[y]: bounds for y, bounds in scale.items()}}
     for concordance in CONCORDANCES:
         run = competition(maps, truth, len(names), scale, concordance=concordance, counted=counted)
-        spearman = {ranking: float(spearmanr(scores, run["whole"]).statistic) for ranking, scores in run["scores"].items()}
+        spearman = {
+            ranking: float(spearmanr(scores.round(DECIMALS), run["whole"]).statistic) for ranking, scores in run["scores"].items()
+        }
         print(concordance, len(run["slots"]), "slots", len(run["images"]), "images", run["empty"], "empty", spearman)
         result[concordance] = {
             "slots": [(d, a, names[y], image, value) for d, a, y, image, value in run["slots"]],

@@ -1,0 +1,37 @@
+"""The plain twin of packed: the same numbers, in NumPy only."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from faultscape.comparison import packing
+from faultscape.errors import StudyError
+
+
+def unpack_block(
+    data: np.ndarray, offsets: np.ndarray, both: np.ndarray, rows: np.ndarray, columns: np.ndarray, totals: np.ndarray, present: np.ndarray
+) -> bool:
+    """Fill both, rows, columns (Q, I, n), totals (I, n) and present (Q, I); False when a code is damaged."""
+    partners, length, n = both.shape
+    for i in range(length):
+        code = data[offsets[i] : offsets[i + 1]].tobytes()
+        try:
+            numbers = packing._numbers(code)  # noqa: SLF001 - the twin of one file
+            totals[i] = numbers[1 : n + 1]
+            if numbers[0] == packing.DIAGONAL:
+                at = n + 1
+                for q in range(partners):
+                    present[q, i] = numbers[at] > 0
+                    at += 1
+                    if present[q, i]:
+                        both[q, i], columns[q, i] = numbers[at : at + n], totals[i]
+                        at += n
+                continue
+            cells, present[:, i] = packing.unpack_cells(code, partners, n)
+        except (StudyError, IndexError, ValueError):
+            return False
+        both[:, i] = np.diagonal(cells, axis1=1, axis2=2)
+        rows[:, i], columns[:, i] = cells.sum(2), cells.sum(1)
+        if (cells < 0).any():
+            return False
+    return True

@@ -1,0 +1,26 @@
+"""Compile a kernel with numba, where numba is; kept on disk where a folder is writable.
+
+Conventions: a file of kernels imports ``jit`` at its top, and is itself imported only when a kernel is first needed, so that ``import faultscape`` never
+waits for numba. Without numba (or with FAULTSCAPE_NUMBA=0) importing such a file raises ImportError, and its plain twin serves.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+if os.environ.get("FAULTSCAPE_NUMBA") == "0":
+    raise ImportError("numba is switched off by FAULTSCAPE_NUMBA=0")
+
+import numba
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def jit(function: Function) -> Function:
+    """Return the function compiled at its first call, without the interpreter lock."""
+    try:
+        return numba.njit(cache=True, nogil=True)(function)
+    except RuntimeError:  # numba finds no folder that it may write its cache to
+        return numba.njit(nogil=True)(function)
