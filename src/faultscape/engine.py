@@ -15,7 +15,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from typing import Any
 
@@ -72,24 +72,28 @@ def _run_in_processes(task: str, calls: list[dict[str, Any]], workers: int, tick
     heard: queue.SimpleQueue[tuple[str, int, Any]] = queue.SimpleQueue()
     for number in range(len(calls)):
         todo.put((number, 1))
-    processes = [_start() for _ in range(workers)]
+    started: list[subprocess.Popen[str]] = []
+    closing = threading.Event()
 
-    def serve(place: int) -> None:
+    def serve() -> None:
+        process = _start(started)
         while True:
             try:
                 number, attempt = todo.get_nowait()
             except queue.Empty:
                 return
-            answer = _ask(processes[place], {"task": task, "call": calls[number]}, lambda n: heard.put(("tick", 0, n)))
+            answer = None if closing.is_set() else _ask(process, {"task": task, "call": calls[number]}, lambda n: heard.put(("tick", 0, n)))
+            if closing.is_set():
+                return
             if answer is not None:
                 heard.put(("answer", number, answer))
             elif attempt == 1:
-                processes[place] = _start()
                 todo.put((number, 2))
+                process = _start(started)
             else:
                 heard.put(("answer", number, {"error": "StudyError", "text": f"a worker process died twice on {calls[number]}"}))
 
-    threads = [threading.Thread(target=serve, args=(place,), daemon=True) for place in range(workers)]
+    threads = [threading.Thread(target=serve, daemon=True) for _ in range(workers)]
     for thread in threads:
         thread.start()
     try:
@@ -104,15 +108,25 @@ def _run_in_processes(task: str, calls: list[dict[str, Any]], workers: int, tick
                 raise getattr(errors, said["error"], RuntimeError)(said["text"])
             yield number, said["result"]
     finally:
-        for process in processes:
+        closing.set()  # after an error, or when nobody listens any more, no new work is taken up
+        while any(thread.is_alive() for thread in threads):
+            for process in list(started):
+                process.kill()
+            for thread in threads:
+                thread.join(0.05)
+        for process in started:
             process.kill()
-            process.communicate()
+            process.wait()
+            for pipe in (process.stdin, process.stdout):
+                with suppress(OSError):
+                    pipe.close()  # type: ignore[union-attr]
 
 
-def _start() -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-m", "faultscape.engine"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8"
-    )
+def _start(started: list[subprocess.Popen[str]]) -> subprocess.Popen[str]:
+    """Start a worker and enter it in the list of all that were started."""
+    words = [sys.executable, "-m", "faultscape.engine"]
+    started.append(subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8"))
+    return started[-1]
 
 
 def _ask(process: subprocess.Popen[str], request: dict[str, Any], tick: Tick) -> dict[str, Any] | None:

@@ -1,0 +1,5 @@
+"""Which images exist: sources, classes, pictures, near-duplicates, drawn scenes."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -61,7 +61,7 @@ def run(
     from faultscape.verbs.predict import predict
     from faultscape.verbs.rank import rank
     from faultscape.verbs.report import report
-    from faultscape.verbs.select import describe, select
+    from faultscape.verbs.select import select, told
     from faultscape.verbs.status import status
 
     images = [a for a in arguments if isinstance(a, str) and (("=" not in a) or Path(a).exists())]
@@ -81,7 +81,7 @@ def run(
         slots = select(study, scale=scale, **same, spares=slots.definition["spares"], keep_duplicates=slots.definition["keep_duplicates"])
     else:
         slots = select(study, scale=scale, per_class=per_class, concordance=concordance)
-    done.append(describe(slots, read_settings(root).class_list))
+    done.append(told(slots))
     if truth in label_maps.truths(root):
         done.append(repr(rank(study, truth=truth, engine=engine)))
         done.append(repr(report(study)))

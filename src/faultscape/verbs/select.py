@@ -52,7 +52,7 @@ def select(
     from faultscape.corpus.classes import resolve
     from faultscape.engine import progress
     from faultscape.metrics.pixel import METRICS
-    from faultscape.selection import duels
+    from faultscape.selection import duel
     from faultscape.selection.quartiles import read_scale
     from faultscape.selection.spares import extended
     from faultscape.study import selections
@@ -68,8 +68,8 @@ def select(
         settings = read_settings(root)
         classes, models = resolve(settings.class_list), tuple(settings.models)
         quartiles = read_scale(scale, classes) if scale else None
-        define = duels.definition(
-            concordance=concordance, per_class=per_class, constraints=constraints, scale=quartiles, spares=spares, over=over,
+        define = duel.definition(
+            classes, concordance=concordance, per_class=per_class, constraints=constraints, scale=quartiles, spares=spares, over=over,
             keep_duplicates=keep_duplicates,
         )  # fmt: skip
         old = _compatible(root, as_, define, constraints, scale)
@@ -84,7 +84,7 @@ def select(
             raise SelectionError(
                 f"images or predictions changed since selection {as_!r} was drawn; draw a new one with --as NAME (labels carry over to it)"
             )
-        best = duels.empty(models, classes, define)
+        best = duel.empty(models, define)
         place = {image.id: k for k, image in enumerate(images)}
         ranks = np.empty(len(images), np.int64)
         ranks[sorted(range(len(images)), key=lambda k: images[k].id)] = np.arange(len(images))
@@ -93,9 +93,9 @@ def select(
             for rows in shards(images).values():
                 pairs = block(root, settings, rows, models)
                 at = np.array([place[image.id] for image in rows])
-                duels.take(best, pairs, define, quartiles, at, ranks[at], families[at])
+                duel.take(best, pairs, define, quartiles, at, ranks[at], families[at])
                 tick(len(rows))
-        result = duels.slots(best, models, classes, define, [image.id for image in images])
+        result = duel.slots(best, models, define, [image.id for image in images])
         if old is not None:
             result = Slots(models, define, old[0].rows + extended(old[0], result))
         selections.write_selection(root, result, drawn_from, as_)
@@ -121,10 +121,10 @@ def corpus_key(root: Path, settings: Any, images: Any, models: tuple[str, ...]) 
     return key_of([(i.id, i.group) for i in images], list(models), parts, labels, about, settings.size)
 
 
-def describe(slots: Slots, classes: Any) -> str:
-    """Return the lines that a person reads after `select`."""
+def told(slots: Slots) -> str:
+    """Return what a person reads after `select`: slots, distinct images, empty cells, and how that compares with the upper bound of S0."""
     chosen, j = slots.chosen, len(slots.models)
-    groups = 1 if slots.definition["constraints"] == "none" else len(classes.groups)
+    groups = len(slots.definition["groups"])
     cells, full = j * (j - 1) * groups, len({(r.defender, r.attacker, r.class_) for r in chosen})
     most = cells * slots.per_class
     return (

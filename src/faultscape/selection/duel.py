@@ -38,16 +38,17 @@ def duels(
     SelectionError when no image satisfies the constraints.
     """
     define = definition(
-        concordance=concordance, per_class=per_class, constraints=constraints, scale=scale, spares=spares, over=over, keep_duplicates=families is None
+        pairs.classes, concordance=concordance, per_class=per_class, constraints=constraints, scale=scale, spares=spares, over=over, keep_duplicates=families is None
     )
-    best = empty(pairs.models, pairs.classes, define)
+    best = empty(pairs.models, define)
     order = np.argsort(np.argsort(np.array(pairs.images, dtype=object), kind="stable"), kind="stable")
     numbers = np.arange(len(pairs.images))
     take(best, pairs, define, scale, numbers, order, numbers if families is None else np.asarray(families))
-    return slots(best, pairs.models, pairs.classes, define, pairs.images)
+    return slots(best, pairs.models, define, pairs.images)
 
 
 def definition(
+    classes: Classes,
     *,
     concordance: str,
     per_class: int,
@@ -70,6 +71,7 @@ def definition(
         "concordance": concordance,
         "over": over,
         "constraints": constraints,
+        "groups": [""] if constraints == "none" else [classes.names[g] for g in classes.groups],
         "scale": to_json(scale)["classes"] if constraints == "class+scale" and scale is not None else None,
         "per_class": per_class,
         "spares": spares,
@@ -77,12 +79,11 @@ def definition(
     }
 
 
-def empty(models: Sequence[str], classes: Classes, define: dict[str, Any]) -> Best:
+def empty(models: Sequence[str], define: dict[str, Any]) -> Best:
     """Return the empty cells of a selection."""
     if len(models) < 2:
         raise SelectionError(f"a duel needs two models; there is {', '.join(models) or 'none'}")
-    groups = 1 if define["constraints"] == "none" else len(classes.groups)
-    return Best(len(models), groups, define["per_class"] + define["spares"])
+    return Best(len(models), len(define["groups"]), define["per_class"] + define["spares"])
 
 
 def take(
@@ -107,11 +108,9 @@ def members(pairs: Pairs, constraints: str, scale: Scale | None) -> np.ndarray:
     return (share > 0) & (share >= bounds[:, 0]) & (share <= bounds[:, 1])
 
 
-def slots(
-    best: Best, models: tuple[str, ...], classes: Classes, define: dict[str, Any], images: Sequence[str], *, round_: int = 1
-) -> Slots:
+def slots(best: Best, models: tuple[str, ...], define: dict[str, Any], images: Sequence[str]) -> Slots:
     """Return the rows of all cells in the order defender, attacker, class, place; SelectionError when every cell is empty."""
-    names = [""] if define["constraints"] == "none" else [classes.names[g] for g in classes.groups]
+    names = define["groups"]
     rows: list[Slot] = []
     for d, a, g in np.ndindex(best.pools.shape):
         for place in range(best.keys.shape[3]):
@@ -120,7 +119,7 @@ def slots(
                 value = float(best.keys[d, a, g, place]) / 1e12
                 pool = int(best.pools[d, a, g])
                 rows.append(
-                    Slot("mad", round_, len(rows) + 1, models[d], models[a], names[g], place + 1, images[image], round(value, 12), 1.0, pool)
+                    Slot("mad", 1, len(rows) + 1, models[d], models[a], names[g], place + 1, images[image], round(value, 12), 1.0, pool)
                 )
     if not rows:
         raise SelectionError(

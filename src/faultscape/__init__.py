@@ -1,0 +1,9 @@
+"""Faultscape: choose between segmentation models, and trust them, with few human labels.
+
+Conventions: verbs (``fs.collect``, ``fs.select``, ...) work on study folders, rooms (``fs.metrics``, ``fs.ranking``, ...) on arrays. Everything is
+loaded when it is first used, so that importing this is light.
+"""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,0 +1,167 @@
+"""The canvas of a drawn street: a camera, and a picture that remembers which surface covers each pixel.
+
+Conventions: world in metres, X right, Y up, Z away from the camera; the street runs along Z and bends by X + bend * Z**2. Pixels (u, v) from the
+top left, at twice the size of the finished picture. Each surface has a class, an instance (0: none) and a plane ``1/Z = a u + b v + c``,
+so that class, instance and depth are looked up once at the end. A heading of 0 looks away from the camera.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import cv2
+import numpy as np
+
+SKY, BUILDING, ROAD, PAVEMENT, VEGETATION, CAR, TRUCK, PERSON, CYCLIST, SIGN, ANIMAL, OBSTACLE = range(12)
+FARTHEST = 1000.0  # metres; the sky's depth
+_SUBPIXEL = 4  # bits
+
+@dataclass(frozen=True)
+class Camera:
+    """A pinhole camera above the road; all lengths in pixels but height (metres) and bend (1/metres)."""
+
+    width: int
+    height_px: int
+    focal: float
+    u0: float
+    horizon: float
+    height: float
+    bend: float
+    roll: float
+
+    def project(self, points: np.ndarray) -> np.ndarray:
+        """Return (n, 2) pixels of (n, 3) world points."""
+        p = np.asarray(points, np.float64)
+        z = np.maximum(p[:, 2], 0.4)
+        x, y = self.focal * (p[:, 0] / z + self.bend * z), self.focal * (self.height - p[:, 1]) / z
+        cos, sin = np.cos(self.roll), np.sin(self.roll)
+        return np.stack([self.u0 + x * cos - y * sin, self.horizon + x * sin + y * cos], axis=1)
+
+    def ground(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return (X - bend, Z) of the ground at each pixel; Z is negative above the horizon."""
+        du = np.arange(self.width, dtype=np.float32)[None] - np.float32(self.u0)
+        dv = np.arange(self.height_px, dtype=np.float32)[:, None] - np.float32(self.horizon)
+        cos, sin = np.float32(np.cos(self.roll)), np.float32(np.sin(self.roll))
+        y = dv * cos - du * sin
+        z = np.float32(self.focal * self.height) / np.where(np.abs(y) < 1e-3, np.float32(1e-3), y)
+        return (du * cos + dv * sin) * z / np.float32(self.focal) - np.float32(self.bend) * z * z, z
+
+
+@dataclass(eq=False)
+class Canvas:
+    """A picture in the making: colours, the surface that covers each pixel, lights (``glow``) and shadows on the ground."""
+
+    camera: Camera
+    sun: tuple[float, float, float]
+    dark: bool
+    things: int = 0
+    surfaces: list[tuple[int, int, float, float, float]] = field(default_factory=list)
+    lamps: list[tuple[float, float, float]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        shape = (self.camera.height_px, self.camera.width)
+        self.image, self.owner = np.zeros((*shape, 3), np.uint8), np.zeros(shape, np.uint16)
+        self.glow, self.glow_owner = np.zeros((*shape, 3), np.uint8), np.zeros(shape, np.uint16)
+
+    def surface(self, kind: int, plane: tuple[float, float, float], *, instance: int = 0) -> int:
+        """Return the number of a new surface."""
+        self.surfaces.append((kind, instance, *plane))
+        return len(self.surfaces) - 1
+
+    def thing(self, kind: int, z: float) -> int:
+        """Return the number of a new surface that is an instance of its own, at one depth."""
+        self.things += 1
+        return self.surface(kind, (0.0, 0.0, 1.0 / z), instance=self.things)
+
+    def plane(self, points: np.ndarray) -> tuple[float, float, float]:
+        """Return the plane through world points."""
+        seen = np.column_stack([self.camera.project(points), np.ones(len(points))])
+        a, b, c = np.linalg.lstsq(seen, 1.0 / np.maximum(points[:, 2], 0.4), rcond=None)[0]
+        return float(a), float(b), float(c)
+
+    def fill(self, points: np.ndarray, colour: tuple[float, ...] | np.ndarray, number: int | None = None, *, light: bool = False) -> None:
+        """Fill a polygon of pixels; without a number the surface below keeps it."""
+        corners = [np.rint(np.clip(points, -4000, 4000) * (1 << _SUBPIXEL)).astype(np.int32)]
+        paint = tuple(float(np.clip(v, 0, 255)) for v in colour)
+        cv2.fillPoly(self.image, corners, paint, shift=_SUBPIXEL)
+        if number is not None:
+            cv2.fillPoly(self.owner, corners, number, shift=_SUBPIXEL)
+        if light and self.dark:
+            cv2.fillPoly(self.glow, corners, paint, shift=_SUBPIXEL)
+            cv2.fillPoly(self.glow_owner, corners, int(self.surfaces_at(points)), shift=_SUBPIXEL)
+
+    def surfaces_at(self, points: np.ndarray) -> int:
+        """Return the surface under the middle of a polygon."""
+        u, v = np.clip(np.rint(points.mean(axis=0)), 0, (self.camera.width - 1, self.camera.height_px - 1)).astype(int)
+        return int(self.owner[v, u])
+
+    def limb(self, start: np.ndarray, end: np.ndarray, width: float, colour: tuple[float, ...], number: int) -> None:
+        """Draw a thick line with round ends."""
+        ends = [tuple(int(v) for v in np.clip(np.rint(p), -3000, 3000)) for p in (start, end)]
+        thick = max(2, round(width))
+        cv2.line(self.image, *ends, colour, thick)
+        cv2.line(self.owner, *ends, number, thick)
+
+    def disc(self, centre: np.ndarray, radii: tuple[float, float], colour: tuple[float, ...], number: int | None, *, light: bool = False) -> None:
+        """Draw an ellipse."""
+        turn = np.linspace(0, 2 * np.pi, 14, endpoint=False)
+        self.fill(np.asarray(centre) + np.stack([np.cos(turn) * radii[0], np.sin(turn) * radii[1]], axis=1), colour, number, light=light)
+
+    def texture(self, picture: np.ndarray, quad: np.ndarray, number: int, lit: np.ndarray | None = None) -> None:
+        """Stretch a picture over a world rectangle (bottom left, bottom right, top right, top left)."""
+        target = self.camera.project(quad)
+        low = np.maximum(np.floor(target.min(axis=0)).astype(int), 0)
+        high = np.minimum(np.ceil(target.max(axis=0)).astype(int) + 1, (self.camera.width, self.camera.height_px))
+        if (high - low < 2).any():
+            return
+        h, w = picture.shape[:2]
+        matrix = cv2.getPerspectiveTransform(
+            np.array([[0, h], [w, h], [w, 0], [0, 0]], np.float32), (target - low).astype(np.float32)
+        )
+        size = (int(high[0] - low[0]), int(high[1] - low[1]))
+        mask = np.zeros(size[::-1], np.uint8)
+        cv2.fillPoly(mask, [np.rint((target - low) * 16).astype(np.int32)], 1, shift=4)
+        box = np.s_[low[1] : high[1], low[0] : high[0]]
+        warped = cv2.warpPerspective(picture, matrix, size, flags=cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
+        cv2.copyTo(warped, mask, self.image[box])
+        self.owner[box][mask > 0] = number
+        if lit is not None and self.dark:
+            shining = cv2.warpPerspective(lit, matrix, size, flags=cv2.INTER_LINEAR)
+            cv2.copyTo(shining, mask, self.glow[box])
+            self.glow_owner[box][mask > 0] = number
+
+    def solid(
+        self, number: int, place: tuple[float, float, float], box: tuple[float, ...], colour: tuple[float, ...], *, taper: float = 0.0
+    ) -> dict[str, np.ndarray]:
+        """Draw a box (width, y0, y1, rear, front) that stands at (x, z, heading) and return its visible sides as pixels.
+
+        ``taper`` draws the upper end in by that part, as a car's cabin is.
+        """
+        width, y0, y1, rear, front = box
+        w, in_, t = width / 2, (front - rear) * taper / 2, width / 2 * (1 - taper)
+        low = np.array([[-w, y0, rear], [w, y0, rear], [w, y0, front], [-w, y0, front]])
+        top = np.array([[-t, y1, rear + in_], [t, y1, rear + in_], [t, y1, front - in_ * 1.6], [-t, y1, front - in_ * 1.6]])
+        corners = np.concatenate([low, top])
+        x, z, heading = place
+        cos, sin = np.cos(heading), np.sin(heading)
+        world = np.stack([x + corners[:, 0] * cos + corners[:, 2] * sin, corners[:, 1], z - corners[:, 0] * sin + corners[:, 2] * cos], axis=1)
+        seen = self.camera.project(world)
+        sides = {}
+        for name, order, normal in _SIDES:
+            quad = seen[list(order)]
+            edge, other = quad[1] - quad[0], quad[2] - quad[1]
+            if edge[0] * other[1] - edge[1] * other[0] < 0:  # counter-clockwise on the screen: towards us
+                facing = (normal[0] * cos + normal[2] * sin, normal[1], -normal[0] * sin + normal[2] * cos)
+                shade = 0.66 + 0.42 * max(0.0, float(np.dot(facing, self.sun)))
+                self.fill(quad, np.asarray(colour) * shade, number)
+                sides[name] = quad
+        return sides
+
+
+_SIDES = (
+    ("rear", (0, 1, 5, 4), (0, 0, -1)),
+    ("right", (1, 2, 6, 5), (1, 0, 0)),
+    ("front", (2, 3, 7, 6), (0, 0, 1)),
+    ("left", (3, 0, 4, 7), (-1, 0, 0)),
+    ("top", (4, 5, 6, 7), (0, 1, 0)),
+)

@@ -1,0 +1,5 @@
+from .counts import confusions as confusions
+from .counts import intersections as intersections
+from .resize import nearest as nearest
+from .runs import decode as decode
+from .runs import encode as encode

@@ -1,0 +1,2 @@
+from .folder import FolderModel as FolderModel
+from .onnx import OnnxModel as OnnxModel

@@ -1,0 +1,1 @@
+from .standing import standings as standings

@@ -1,0 +1,136 @@
+"""How far two rankings agree: rank correlations, the overlap of two selections, and a closed benchmark beside the open one.
+
+Conventions: scores are (J,) or (B, J), large = good, NaN = no score; a model without score in either ranking is left out;
+scores equal to 12 decimals are tied. Correlations are NaN for fewer than two models or where all are tied. A rank change is
+positive when a model moved up: benchmark rank minus its rank here.
+Source: S0 Tables 3 and 4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from faultscape.errors import RankingError, closest
+from faultscape.nouns import Standings
+from faultscape.ranking.intervals import DECIMALS, LEVEL, percentile_interval, ranks
+
+
+def spearman(first: Any, second: Any) -> Any:
+    """Return Spearman's rank correlation with ties, the Pearson correlation of mean ranks, over the last axis.
+
+    >>> round(spearman([1.0, 2.0, 3.0, 4.0], [1.0, 3.0, 2.0, 4.0]), 6)
+    0.8
+    """
+    first, second = _paired(first, second)
+    x, y = ranks(first), ranks(second)
+    both = ~np.isnan(x)
+    count = np.maximum(both.sum(-1, keepdims=True), 1)
+    x, y = (np.where(both, r - r.sum(-1, where=both, keepdims=True) / count, 0.0) for r in (x, y))
+    return _share((x * y).sum(-1), (x * x).sum(-1), (y * y).sum(-1))
+
+
+def kendall(first: Any, second: Any) -> Any:
+    """Return Kendall's tau-b over the last axis: concordant minus discordant pairs, scaled for ties on either side.
+
+    >>> round(kendall([1.0, 2.0, 3.0, 4.0], [1.0, 3.0, 2.0, 4.0]), 6)
+    0.666667
+    """
+    first, second = _paired(first, second)
+    x, y = (np.nan_to_num(np.sign(s[..., :, None] - s[..., None, :])) for s in (first, second))
+    return _share((x * y).sum((-1, -2)), (x * x).sum((-1, -2)), (y * y).sum((-1, -2)))
+
+
+def overlap(first: Collection[str], second: Collection[str]) -> float:
+    """Return the Jaccard index of two sets of images: those in both, as a share of those in either; NaN for two empty sets.
+
+    >>> overlap(["a", "b", "c"], ["b", "c", "d"])
+    0.5
+    """
+    either = set(first) | set(second)
+    return len(set(first) & set(second)) / len(either) if either else float("nan")
+
+
+def compare_selections(
+    standings: Standings, other: Standings, images: Collection[str], other_images: Collection[str]
+) -> dict[str, Any]:
+    """Return {"spearman": {ranking: x}, "kendall": {...}, "image_overlap": x} of the standings of two selections (S0 Table 4).
+
+    Only models of both count. RankingError when they have fewer than two in common.
+    """
+    models = [m for m in standings.models if m in other.models]
+    if len(models) < 2:
+        raise RankingError(
+            f"two rankings need two models in common to be compared; "
+            f"one has {', '.join(standings.models)}, the other {', '.join(other.models)}"
+        )
+    out: dict[str, Any] = {"spearman": {}, "kendall": {}, "image_overlap": overlap(images, other_images)}
+    for name in standings.rankings:
+        if name in other.rankings:
+            mine, theirs = ([s.rankings[name]["scores"][m] for m in models] for s in (standings, other))
+            out["spearman"][name], out["kendall"][name] = float(spearman(mine, theirs)), float(kendall(mine, theirs))
+    return out
+
+
+def compare_benchmark(
+    models: Sequence[str],
+    benchmark: Mapping[str, float],
+    scores: Mapping[str, np.ndarray],
+    replicates: Mapping[str, np.ndarray],
+    level: float = LEVEL,
+) -> dict[str, Any]:
+    """Return the benchmark's scores and ranks, and for every ranking the rank changes and Spearman [x, lo, hi] (S0 Table 3).
+
+    ``scores`` {ranking: (J,)}, ``replicates`` {ranking: (B, J)}; the interval is over the replicates that score every model
+    that ``scores`` does. Where a ranking has no score for a model, its change is NaN and the benchmark is ranked anew among
+    the others. RankingError for a model that the benchmark does not name, or a score that is not a number.
+
+    >>> said = compare_benchmark(["a", "b"], {"a": 0.8, "b": 0.9}, {"mine": np.array([2.0, 1.0])}, {"mine": np.empty((0, 2))})
+    >>> said["rank_change"]["mine"], said["spearman"]["mine"]
+    ({'a': 1, 'b': -1}, [-1.0, nan, nan])
+    """
+    for model in models:
+        if model not in benchmark:
+            raise RankingError(
+                f"the benchmark has no score for {model!r}; it has {', '.join(benchmark) or 'none'}."
+                f"{closest(model, list(benchmark))}"
+            )
+    closed = np.array([float(benchmark[m]) for m in models])
+    if not np.isfinite(closed).all():
+        raise RankingError(f"the benchmark's score of {models[int(np.argmin(np.isfinite(closed)))]!r} is not a number")
+    change, correlation = {}, {}
+    for name, own in scores.items():
+        same = np.where(np.isnan(own), np.nan, closed)
+        change[name] = dict(zip(models, map(plain, ranks(same) - ranks(own)), strict=True))
+        draws = replicates[name]
+        whole = draws[(np.isnan(draws) <= np.isnan(own)).all(1)]
+        low, high = percentile_interval(np.asarray(spearman(whole, same)).reshape(-1, 1), level)[0]
+        correlation[name] = [float(spearman(own, same)), float(low), float(high)]
+    return {
+        "scores": dict(zip(models, closed.tolist(), strict=True)),
+        "rank": dict(zip(models, map(plain, ranks(closed)), strict=True)),
+        "rank_change": change,
+        "spearman": correlation,
+    }
+
+
+def plain(rank: float) -> int | float:
+    """Return a rank as a whole number where it is one."""
+    rank = float(rank)
+    return int(rank) if rank.is_integer() else rank
+
+
+def _paired(first: Any, second: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return both, of one shape, rounded, NaN wherever either is."""
+    first, second = np.broadcast_arrays(np.asarray(first, dtype=float), np.asarray(second, dtype=float))
+    gone = np.isnan(first) | np.isnan(second)
+    return np.where(gone, np.nan, np.round(first, DECIMALS)), np.where(gone, np.nan, np.round(second, DECIMALS))
+
+
+def _share(product: np.ndarray, first: np.ndarray, second: np.ndarray) -> Any:
+    """Return product / sqrt(first second), at most 1 in size; NaN where either is zero. A float for a single pair."""
+    size = np.sqrt(first * second)
+    out = np.clip(np.divide(product, size, out=np.full(np.shape(size), np.nan), where=size > 0), -1, 1)
+    return out if out.ndim else float(out)

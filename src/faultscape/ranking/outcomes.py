@@ -1,0 +1,100 @@
+"""What each side of a duel is worth on the images chosen for it: P of S0 eq. 4, for many bootstrap weights at once.
+
+Conventions: J models, I images with labels, S slots, B sets of weights. A cell is (defender, attacker, class); the images of
+cell (d, a, y) are S_da^(y). ``performance[b, role, d, a]`` is the mean over the cells of the ordered pair (d, a) of the
+weighted mean concordance with the truth of the defender (role 0) or the attacker (role 1); NaN where nothing is known. A slot
+counts where its image has a label and both models a concordance, so that the two sides of a ratio are always taken over the
+same images. Cells without weight are skipped.
+Source: S0 3.1.3.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.sparse import csr_array
+
+DEFENDER, ATTACKER = 0, 1
+_CHUNK = 2_000_000  # numbers in the largest temporary array, 16 MB
+
+
+@dataclass(frozen=True, eq=False)
+class Outcomes:
+    """P of S0 eq. 4 and what had to be skipped: cells never filled, cells without any label, slots without label."""
+
+    performance: np.ndarray
+    cells: int
+    empty_cells: int
+    unlabelled_cells: int
+    unlabelled_slots: int
+
+
+def outcomes(
+    defender: np.ndarray,
+    attacker: np.ndarray,
+    group: np.ndarray,
+    image: np.ndarray,
+    accuracy: np.ndarray,
+    weights: np.ndarray | None = None,
+    *,
+    groups: int | None = None,
+) -> Outcomes:
+    """Return the performance of both sides on the images of every ordered pair, S0 eq. 4.
+
+    ``defender``, ``attacker``, ``group``, ``image`` (S,) are places of models, classes and columns of ``accuracy``; image -1
+    has no label. ``accuracy`` (J, I) is the concordance of each model with the truth, NaN where unknown; ``weights`` (B, I)
+    are nonnegative, ones by default (B = 1). ``groups`` is the number of classes that could fill a cell, the classes seen by
+    default.
+
+    >>> found = outcomes([0, 0, 1], [1, 1, 0], [0, 1, 0], [0, 1, -1], [[0.8, 0.6], [0.4, 0.2]])
+    >>> found.performance[0, :, 0, 1].round(3)  # defender 0 and attacker 1 on S_01
+    array([0.7, 0.3])
+    >>> found.cells, found.empty_cells, found.unlabelled_cells
+    (4, 1, 1)
+    """
+    defender, attacker, group, image = (np.asarray(column, dtype=np.intp) for column in (defender, attacker, group, image))
+    accuracy = np.asarray(accuracy, dtype=float)
+    j, i = accuracy.shape
+    weights = np.ones((1, i)) if weights is None else np.asarray(weights, dtype=float)
+    n_groups = int(group.max(initial=-1)) + 1 if groups is None else groups
+
+    cell = (defender * j + attacker) * n_groups + group
+    values = np.full((2, len(cell)), np.nan)
+    labelled = image >= 0
+    for role, model in ((DEFENDER, defender), (ATTACKER, attacker)):
+        values[role, labelled] = accuracy[model[labelled], image[labelled]]
+    known = np.flatnonzero(~np.isnan(values).any(0))
+    # sums do not depend on the order in which the slots came
+    known = known[np.lexsort((image[known], cell[known]))]
+
+    filled = len(np.unique(cell))
+    cells, place = np.unique(cell[known], return_inverse=True)
+    performance = _means(cells // max(n_groups, 1), place, image[known], values[:, known], weights, j)
+    total = j * (j - 1) * n_groups
+    return Outcomes(performance, total, total - filled, filled - len(cells), len(cell) - len(known))
+
+
+def _means(pair: np.ndarray, place: np.ndarray, image: np.ndarray, values: np.ndarray, weights: np.ndarray, j: int) -> np.ndarray:
+    """Return (B, 2, J, J) from cells sorted by ordered pair: ``pair`` (cells,), and per slot its cell, image and two values."""
+    b, i = weights.shape
+    out = np.full((b, 2, j * j), np.nan)
+    if not len(pair):
+        return out.reshape(b, 2, j, j)
+    shape = (len(pair), i)
+    count = csr_array((np.ones(len(place)), (place, image)), shape=shape)
+    worth = [csr_array((row, (place, image)), shape=shape) for row in values]
+    pairs, start = np.unique(pair, return_index=True)
+    step = max(1, _CHUNK // len(pair))
+    for low in range(0, b, step):
+        part = np.ascontiguousarray(weights[low : low + step].T)
+        total = count @ part
+        seen = total > 0
+        cells = np.add.reduceat(seen, start, axis=0, dtype=float)
+        for role in (DEFENDER, ATTACKER):
+            inner = np.divide(worth[role] @ part, total, out=np.zeros_like(total), where=seen)
+            outer = np.add.reduceat(inner, start, axis=0)
+            out[low : low + step, role, pairs] = np.divide(
+                outer, cells, out=np.full_like(outer, np.nan), where=cells > 0
+            ).T  # S0 eq. 4
+    return out.reshape(b, 2, j, j)

@@ -1,0 +1,139 @@
+"""Who wins, from the labels of a selection: four rankings of one set of models, with intervals, and what they rest on.
+
+Conventions: two *faithful* rankings (aggressiveness, resistance: S0 eq. 3-6) use each labelled image only for the duels that
+chose it; two *re-use* rankings (mean concordance, Bradley-Terry) let each labelled image score every model, on the images
+that every ranked model has. The unit of the bootstrap is the image; images outside the selection (``all_labels``) are drawn
+as a stratum of their own, so that they leave the faithful intervals alone. A pair of models compared in one direction only
+has no part in eq. 6: a lone ratio would always favour its row model.
+Source: S0 3.1.3, Tables 1 and 3; the re-use of labels is ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from faultscape.errors import OptionError, RankingError, closest
+from faultscape.nouns import Pairs, Slot, Slots, Standings
+from faultscape.ranking.agreement import compare_benchmark
+from faultscape.ranking.intervals import LEVEL
+from faultscape.ranking.tables import PSEUDO_COUNT, duels, table
+from faultscape.ranking.written import from_json, to_json
+
+__all__ = ["from_json", "rank_accuracies", "standings", "to_json"]
+
+INVERSE = "resistance is the element-wise inverse of aggressiveness transposed: the two rankings differ only through eq. 6"
+
+
+def standings(
+    slots: Slots,
+    pairs: Pairs,
+    *,
+    epsilon: float = 0.01,
+    resamples: int = 1000,
+    seed: int = 0,
+    truth: str | None = None,
+    all_labels: bool = False,
+    benchmark: dict[str, float] | None = None,
+    discarded: int = 0,
+) -> Standings:
+    """Return the standings of a selection's models from counts against a truth, with the selection's own concordance.
+
+    ``truth`` names one of ``pairs.truths``, the only one by default; images without it count as not labelled. ``benchmark``
+    is {model: score}, larger being better. Errors: RankingError when nothing is labelled, a model is not in ``pairs`` or the
+    benchmark lacks one.
+    """
+    from faultscape.comparison.concordance import accuracies
+
+    for model in slots.models:
+        if model not in pairs.models:
+            raise RankingError(
+                f"the selection ranks {model!r}, the pairs hold {', '.join(pairs.models)}.{closest(model, pairs.models)}"
+            )
+    definition = slots.definition
+    accuracy = accuracies(pairs, definition.get("concordance", "miou"), over=definition.get("over", "union"), truth=truth)
+    seen = list(dict.fromkeys(row.class_ for row in slots.rows))
+    return rank_accuracies(
+        slots.models,
+        slots.chosen,
+        accuracy[[pairs.models.index(model) for model in slots.models]],
+        pairs.images,
+        class_names=definition.get("groups", seen),
+        parents=pairs.classes.parents,
+        epsilon=epsilon,
+        resamples=resamples,
+        seed=seed,
+        all_labels=all_labels,
+        benchmark=benchmark,
+        discarded=discarded,
+        definitions={key: value for key, value in definition.items() if key != "scale"},
+    )
+
+
+def rank_accuracies(
+    models: Sequence[str],
+    rows: Sequence[Slot],
+    accuracy: np.ndarray,
+    images: Sequence[str],
+    *,
+    class_names: Sequence[str],
+    parents: Mapping[str, Sequence[str]] | None = None,
+    epsilon: float = 0.01,
+    resamples: int = 1000,
+    seed: int = 0,
+    all_labels: bool = False,
+    benchmark: Mapping[str, float] | None = None,
+    discarded: int = 0,
+    definitions: Mapping[str, Any] | None = None,
+) -> Standings:
+    """Return the standings from (J, I) concordances of the models with the truth on ``images``, NaN where unknown.
+
+    ``rows`` are the chosen slots; a column without any number is an image without label; labelled images that no row chose are
+    used only by the re-use rankings, and only with ``all_labels``. Errors: RankingError, OptionError.
+    """
+    models, images, accuracy = tuple(models), list(images), np.asarray(accuracy, dtype=float)
+    class_names = list(class_names)
+    if len(models) < 2:
+        raise RankingError(f"a ranking needs two models; there is {', '.join(models) or 'none'}")
+    if accuracy.shape != (len(models), len(images)):
+        raise RankingError(f"concordances are {accuracy.shape}; expected {len(models)} models by {len(images)} images")
+    if resamples < 0:
+        raise OptionError(f"resamples cannot be negative; got {resamples}")
+    places = duels(models, rows, images, class_names).among(~np.isnan(accuracy).all(0))
+    chosen = np.zeros(len(images), bool)
+    chosen[places.image[places.image >= 0]] = True
+    n_chosen = len({row.image for row in rows})
+    if not chosen.any():
+        raise RankingError(f"not one of the {n_chosen} chosen images has a label; label them, then rank")
+
+    options = {"epsilon": epsilon, "resamples": resamples, "seed": seed}
+    used = np.flatnonzero(chosen | (all_labels & ~np.isnan(accuracy).all(0)))
+    whole = table(models, places.at(used), accuracy[:, used], chosen[used], groups=len(class_names), **options)
+    notes = [f"{int(chosen.sum())} of {n_chosen} chosen images are labelled"]
+    if extra := len(used) - int(chosen.sum()):
+        notes.append(f"{extra} labelled images outside the selection count in the re-use rankings")
+    by_parent = {}
+    for name, members in (parents or {}).items():
+        groups = [class_names.index(member) for member in members if member in class_names]
+        inside = places.of(groups)
+        mine = np.unique(inside.image[inside.image >= 0])
+        if len(mine):
+            part = table(models, inside.at(mine), accuracy[:, mine], np.ones(len(mine), bool), groups=len(groups), **options)
+            labels = {"used": len(mine), "slots": len(inside.image)}
+            by_parent[name] = {"labels": labels, "matrices": part.matrices, "rankings": part.rankings, "notes": part.notes}
+        elif len(inside.image):
+            notes.append(f"parent group {name}: none of its {len(inside.image)} slots is labelled; it is not ranked")
+    own = options | {"all_labels": all_labels, "level": LEVEL, "interval": "percentile bootstrap over images"}
+    own |= {"pseudo_count": PSEUDO_COUNT, "reuse_images": "those that every ranked model has", "image_overlap": "Jaccard index"}
+    return Standings(
+        models=models,
+        labels={"used": len(used), "slots": len(rows), "discarded": discarded, "missing": n_chosen - int(chosen.sum())},
+        matrices=whole.matrices,
+        rankings=whole.rankings,
+        definitions={**(definitions or {}), **own},
+        benchmark={} if benchmark is None else compare_benchmark(models, benchmark, whole.scores, whole.replicates),
+        parents=by_parent,
+        notes=(*notes, *whole.notes, INVERSE),
+    )

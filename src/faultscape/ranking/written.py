@@ -1,0 +1,54 @@
+"""Standings as JSON and back: 12 significant digits, null for what is undefined, one order of keys.
+
+Conventions: the keys are those of ``Standings``; NaN and infinity become null, whole-number ranks stay whole.
+``from_json(to_json(s))`` has the same JSON as ``s``.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from faultscape.errors import RankingError
+from faultscape.nouns import Standings
+
+_KEYS = ("models", "labels", "matrices", "rankings", "against", "benchmark", "parents", "definitions", "notes", "provenance")
+_NUMBERS = ("matrices", "rankings", "against", "benchmark", "parents")  # where null means an undefined number
+
+
+def to_json(standings: Standings) -> dict[str, Any]:
+    """Return the content of standings.json."""
+    return {key: _written(getattr(standings, key)) for key in _KEYS}
+
+
+def from_json(raw: dict[str, Any]) -> Standings:
+    """Return the standings that ``to_json`` wrote; RankingError when a part is missing."""
+    if missing := [key for key in ("models", "labels", "matrices", "rankings", "definitions") if key not in raw]:
+        raise RankingError(f"these are no standings: {missing[0]!r} is missing; make them anew with `faultscape rank STUDY`")
+    values = {key: _read(raw[key]) if key in _NUMBERS else raw[key] for key in _KEYS if key in raw}
+    return Standings(**values | {"models": tuple(raw["models"]), "notes": tuple(raw.get("notes", ()))})
+
+
+def _written(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(key): _written(item) for key, item in value.items()}
+    if isinstance(value, list | tuple | np.ndarray):
+        return [_written(item) for item in value]
+    if isinstance(value, bool | np.bool_):
+        return bool(value)
+    if isinstance(value, int | np.integer):
+        return int(value)
+    if isinstance(value, float | np.floating):
+        # adding 0 turns -0.0 into 0.0
+        return float(f"{value:.12g}") + 0.0 if math.isfinite(value) else None
+    return value
+
+
+def _read(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _read(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_read(item) for item in value]
+    return float("nan") if value is None else value

@@ -1,0 +1,170 @@
+"""The law of engines: one process, many, and any kill and restart give the same bytes."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import faultscape as fs
+import made
+from faultscape.study.spool import Spool
+
+COVERED = ("predictions", "pairs", "selection*.csv", "selection*.json", "failures.csv")
+SHARD = 3  # eight shards of 24 images
+
+
+def line(study: str, corpus: made.Corpus, engine: str) -> None:
+    fs.collect(study, str(corpus.photos), classes=str(corpus.classes), shard_size=SHARD)
+    fs.predict(study, corpus.models, engine=engine)
+    fs.compare(study, engine=engine)
+    fs.select(study, constraints="class", per_class=2)
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> made.Corpus:
+    return made.corpus(tmp_path_factory.mktemp("corpus"))
+
+
+@pytest.fixture(scope="module")
+def expected(corpus: made.Corpus, tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    study = tmp_path_factory.mktemp("local") / "study"
+    line(str(study), corpus, "local")
+    files = made.bytes_under(study, *COVERED)
+    assert sum(name.startswith("predictions/model-0/") and name.endswith(".parquet") for name in files) == 8
+    return files
+
+
+def test_processes_write_the_same_bytes_as_one_process(corpus: made.Corpus, expected: dict[str, bytes], tmp_path: Path) -> None:
+    line(str(tmp_path / "study"), corpus, "processes")
+    assert made.bytes_under(tmp_path / "study", *COVERED) == expected
+
+
+def test_a_second_run_does_nothing(corpus: made.Corpus, tmp_path: Path) -> None:
+    study = tmp_path / "study"
+    line(str(study), corpus, "local")
+    parts = [*study.rglob("*.parquet")]
+    before = {p: p.stat().st_mtime_ns for p in parts if "corpus" not in p.name}
+    line(str(study), corpus, "local")
+    assert {p: p.stat().st_mtime_ns for p in before} == before
+
+
+SCRIPT = """
+import sys
+import faultscape as fs
+study, photos, classes, engine, *models = sys.argv[1:]
+fs.collect(study, photos, classes=classes, shard_size=3)
+fs.predict(study, *models, engine=engine)
+fs.compare(study, engine=engine)
+fs.select(study, constraints="class", per_class=2)
+"""
+
+
+def test_killed_at_any_of_20_random_moments_and_started_again_gives_the_same_bytes(
+    corpus: made.Corpus, expected: dict[str, bytes], tmp_path: Path
+) -> None:
+    models = [f"{name}={path}" for name, path in corpus.models.items()]
+    study = tmp_path / "study"
+    pick = random.Random(20)
+
+    def start(engine: str) -> subprocess.Popen[bytes]:
+        words = [sys.executable, "-c", SCRIPT, str(study), str(corpus.photos), str(corpus.classes), engine, *models]
+        return subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True)
+
+    kills = 0
+    for turn in range(20):
+        process = start(("local", "processes")[turn % 2])
+        try:
+            process.wait(timeout=pick.uniform(0.2, 2.0))
+        except subprocess.TimeoutExpired:
+            os.kill(process.pid, signal.SIGKILL)  # the parent alone: its workers must notice by themselves
+            kills += 1
+        process.communicate()
+        if process.returncode == 0:  # it finished: begin anew, so that every kill hits undone work
+            assert made.bytes_under(study, *COVERED) == expected
+            study = tmp_path / f"study-{turn}"
+    assert kills >= 10
+    final = start("processes")
+    error = final.communicate(timeout=120)[1].decode()
+    assert final.returncode == 0, error
+    assert made.bytes_under(study, *COVERED) == expected
+    left = [p for p in study.rglob("*") if p.name.startswith((".writing-", ".spool-"))]
+    assert not left
+
+
+def test_a_torn_record_of_a_spool_is_cut_off_and_the_rest_kept(tmp_path: Path) -> None:
+    spool = Spool(tmp_path / "spool", "key")
+    spool.append(b"one")
+    spool.append(b"two")
+    spool.close()
+    whole = (tmp_path / "spool").read_bytes()
+    for end in range(len(whole)):
+        (tmp_path / "spool").write_bytes(whole[:end])
+        again = Spool(tmp_path / "spool", "key")
+        assert again.records in ([], [b"one"], [b"one", b"two"])
+        assert len(again.records) == (end >= len(whole) - 15) + (end >= len(whole))
+        again.append(b"three")
+        again.close()
+        last = Spool(tmp_path / "spool", "key")
+        assert last.records == [*again.records, b"three"]
+        last.close()
+
+
+def test_a_spool_made_from_something_else_is_emptied(tmp_path: Path) -> None:
+    spool = Spool(tmp_path / "spool", "key")
+    spool.append(b"one")
+    spool.close()
+    other = Spool(tmp_path / "spool", "other")
+    assert other.records == []
+    other.finish()
+    assert not (tmp_path / "spool").exists()
+
+
+def test_two_writers_at_once_are_refused(corpus: made.Corpus, tmp_path: Path) -> None:
+    from faultscape.errors import StudyError
+    from faultscape.study.folder import writing
+
+    study = tmp_path / "study"
+    fs.collect(str(study), str(corpus.photos), classes=str(corpus.classes))
+    with writing(study), pytest.raises(StudyError, match="another faultscape is writing"):
+        fs.predict(str(study), corpus.models, engine="local")
+
+
+def test_the_work_of_a_dead_worker_is_given_to_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from faultscape import engine
+
+    (tmp_path / "deadly.py").write_text(
+        "import os, pathlib, signal\n"
+        "def work(marker, tick):\n"
+        "    path = pathlib.Path(marker)\n"
+        "    if not path.exists():\n"
+        "        path.write_text('dead')\n"
+        "        os.kill(os.getpid(), signal.SIGKILL)\n"
+        "    return 'alive'\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    calls = [{"marker": str(tmp_path / "a")}, {"marker": str(tmp_path / "b")}]
+    assert sorted(engine.run("deadly:work", calls, engine="processes", workers=2)) == [(0, "alive"), (1, "alive")]
+
+
+def test_a_users_mistake_in_a_worker_is_the_same_mistake_here(corpus: made.Corpus, tmp_path: Path) -> None:
+    from faultscape import engine
+    from faultscape.errors import StudyError
+
+    calls = [{"study": str(tmp_path / "none"), "number": n, "truths": []} for n in range(2)]
+    with pytest.raises(StudyError, match="is no study"):
+        list(engine.run("faultscape.verbs.compare:shard", calls, engine="processes", workers=2))
+
+
+def test_images_of_a_batch_never_cross_a_shard(expected: dict[str, bytes]) -> None:
+    import io
+
+    import pyarrow.parquet as pq
+
+    rows = [pq.read_table(io.BytesIO(data)).num_rows for name, data in expected.items() if name.startswith("predictions/model-0/0")]
+    assert rows == [SHARD] * 8

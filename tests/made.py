@@ -1,0 +1,75 @@
+"""Small made corpora for tests: photos, truth, and models that err in different ways."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+NAMES = ("sky", "road", "car", "person", "tree")
+
+
+@dataclass(frozen=True)
+class Corpus:
+    root: Path
+    photos: Path
+    truth: Path
+    classes: Path
+    models: dict[str, Path]
+    maps: dict[str, np.ndarray]
+    truths: np.ndarray
+    ids: tuple[str, ...]
+
+
+def blobs(rng: np.random.Generator, shape: tuple[int, int], classes: int = 5) -> np.ndarray:
+    """A label map of a few rectangles."""
+    h, w = shape
+    out = np.zeros(shape, np.uint8)
+    out[h // 2 :] = 1
+    for _ in range(5):
+        y, x = rng.integers(0, h - 4), rng.integers(0, w - 4)
+        out[y : y + rng.integers(3, h // 2), x : x + rng.integers(3, w // 2)] = rng.integers(0, classes)
+    return out
+
+
+def disturbed(rng: np.random.Generator, label_map: np.ndarray, times: int) -> np.ndarray:
+    """The same map with some wrong rectangles."""
+    out = label_map.copy()
+    h, w = out.shape
+    for _ in range(times):
+        y, x = rng.integers(0, h - 3), rng.integers(0, w - 3)
+        out[y : y + rng.integers(2, h // 3), x : x + rng.integers(2, w // 3)] = rng.integers(0, 5)
+    return out
+
+
+def corpus(root: Path, images: int = 24, models: int = 4, shape: tuple[int, int] = (36, 48), seed: int = 7) -> Corpus:
+    """Write a corpus of photos with truth and models' maps; every id has a folder in it."""
+    rng = np.random.default_rng(seed)
+    ids = tuple(f"part{k % 2}/photo {k:03d}" for k in range(images))
+    truths = np.stack([blobs(rng, shape) for _ in ids])
+    maps = {f"model-{m}": np.stack([disturbed(rng, t, 1 + 2 * m) for t in truths]) for m in range(models)}
+    for k, id_ in enumerate(ids):
+        photo = rng.integers(0, 256, (9, 12, 3), np.uint8).repeat(4, 0).repeat(4, 1)[: shape[0], : shape[1]]
+        write(root / "photos" / f"{id_}.png", photo)
+        write(root / "truth" / f"{id_}.png", truths[k])
+        for name, stack in maps.items():
+            write(root / "maps" / name / f"{id_}.png", stack[k])
+    entries = [{"index": k, "name": n, "color": [40 * k, 255 - 40 * k, 7 * k]} for k, n in enumerate(NAMES)]
+    parents = {"ground": ["road"], "things": ["car", "person"]}
+    (root / "classes.json").write_text(json.dumps({"ignore_index": 255, "classes": entries, "parents": parents}))
+    sources = {name: root / "maps" / name for name in maps}
+    return Corpus(root, root / "photos", root / "truth", root / "classes.json", sources, maps, truths, ids)
+
+
+def write(path: Path, values: np.ndarray) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    Image.fromarray(values).save(path)
+
+
+def bytes_under(root: Path, *names: str) -> dict[str, bytes]:
+    """All files that the law of engines covers."""
+    files = [p for name in names for p in sorted((root / name).rglob("*") if (root / name).is_dir() else root.glob(name))]
+    return {str(p.relative_to(root)): p.read_bytes() for p in files if p.is_file() and not p.name.startswith(".")}
