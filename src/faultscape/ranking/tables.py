@@ -74,6 +74,7 @@ class Table:
 
 
 def duels(models: tuple[str, ...], rows: Sequence[Slot], images: list[str], class_names: list[str]) -> Duels:
+    """Return the slots as places; RankingError for a model or class that is not known."""
     model, image, group = ({name: place for place, name in enumerate(names)} for names in (models, images, class_names))
     for row in rows:
         for name in (row.defender, row.attacker):
@@ -119,8 +120,12 @@ def table(
     drawn = weights[:, whole].sum(1, keepdims=True)
     total = np.einsum("bi,ji->bj", weights[:, whole], shared)
     scores["reuse_mean"] = np.divide(total, drawn, out=np.full_like(total, np.nan), where=drawn > 0)
-    games = smoothed(wins(shared, weights[:, whole]), PSEUDO_COUNT)
-    scores["reuse_bradley_terry"], fits["reuse_bradley_terry"] = _fit(models, games, lambda counts: bradley_terry(counts, 0))
+    games = wins(shared, weights[:, whole])
+    smooth = smoothed(games, PSEUDO_COUNT)
+    scores["reuse_bradley_terry"], said = _fit(models, smooth, lambda counts: bradley_terry(counts, 0))
+    if lone := [m for m, before, now in zip(models, connected(games[0]), connected(smooth[0]), strict=True) if now and not before]:
+        said.append(f"{', '.join(lone)} always win or always lose; how far apart is up to the pseudo-count of {PSEUDO_COUNT}")
+    fits["reuse_bradley_terry"] = said
     for text in dict.fromkeys(text for texts in fits.values() for text in texts):
         notes.append(f"{', '.join(name for name, texts in fits.items() if text in texts)}: {text}")
     if not resamples:

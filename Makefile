@@ -1,0 +1,53 @@
+# make demo and make test do everything from nothing: only python3 (venv, pip), make and git are needed, and nothing is written outside this folder.
+PYTHON ?= python3
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
+
+.PHONY: help demo test lint types layers wheel check bench pins clean
+help:            ## show this list
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
+
+.venv/bin/python:
+	$(PYTHON) -m venv .venv
+
+.venv/.run-ready: pyproject.toml constraints.txt | .venv/bin/python
+	PIP_CONSTRAINT=constraints.txt $(PIP) --editable ".[onnx]"
+	@touch $@
+
+.venv/.test-ready: pyproject.toml constraints.txt | .venv/bin/python
+	PIP_CONSTRAINT=constraints.txt $(PIP) --editable ".[dev]"
+	@touch $@ .venv/.run-ready
+
+demo: .venv/.run-ready  ## draw street scenes, let five networks compete, write demo-study/report.html
+	$(BIN)/faultscape demo demo-study
+
+test: .venv/.test-ready  ## all tests; ends with what was skipped and why
+	$(BIN)/python -m pytest
+
+lint: .venv/.test-ready  ## style
+	$(BIN)/ruff check src tests benchmarks examples
+	$(BIN)/ruff format --check src tests benchmarks examples
+
+types: .venv/.test-ready  ## types
+	$(BIN)/pyright
+
+layers: .venv/.test-ready  ## which room may import which
+	$(BIN)/lint-imports
+
+wheel: .venv/.test-ready  ## build the wheel and try it in an environment of its own
+	rm -rf build dist
+	PIP_CONSTRAINT=constraints.txt $(BIN)/python -m build --wheel --outdir dist . > /dev/null
+	$(PYTHON) -m venv build/venv
+	PIP_CONSTRAINT=constraints.txt build/venv/bin/python -m pip --disable-pip-version-check install --quiet "$$(ls dist/*.whl)[onnx]"
+	cd build && venv/bin/python ../tests/wheel_smoke.py
+
+check: test lint types layers wheel  ## all that .ci/run does
+
+bench: .venv/.test-ready  ## measured ratios against named peers
+	$(BIN)/python benchmarks/run.py
+
+pins: .venv/.test-ready  ## write constraints.txt anew from the environment
+	{ head -2 constraints.txt; $(BIN)/python -m pip freeze --exclude-editable | sed 's/+cpu//'; } > constraints.new && mv constraints.new constraints.txt
+
+clean:           ## remove what make made
+	rm -rf .venv build dist demo-study .pytest_cache .ruff_cache .hypothesis .import_linter_cache

@@ -1,0 +1,12 @@
+from . import collect as collect
+from . import compare as compare
+from . import demo as demo
+from . import label as label
+from . import predict as predict
+from . import rank as rank
+from . import report as report
+from . import run as run
+from . import scale as scale
+from . import select as select
+from . import show as show
+from . import status as status

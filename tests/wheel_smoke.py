@@ -1,0 +1,18 @@
+"""Try the installed wheel: run by its own environment's python, from a folder that is no checkout."""
+
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import faultscape as fs
+
+assert "site-packages" in str(Path(fs.__file__)), f"not the wheel: {fs.__file__}"
+command = Path(sys.executable).parent / "faultscape"
+words = subprocess.run([command, "--help"], check=True, capture_output=True, text=True).stdout
+assert "collect" in words, words
+with tempfile.TemporaryDirectory() as folder:
+    made = fs.demo(str(Path(folder) / "study"), scenes=24)
+    assert len(made.standings.models) == 5, made
+    assert (Path(folder) / "study" / "report.html").stat().st_size > 10_000
+print("the wheel works")
