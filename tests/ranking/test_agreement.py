@@ -61,7 +61,9 @@ def test_overlap_is_the_jaccard_index():
 
 
 def test_rank_changes_skip_models_without_score():
-    said = compare_benchmark(["a", "b", "c"], {"a": 3, "b": 2, "c": 1}, {"x": np.array([1.0, np.nan, 2.0])}, {"x": np.empty((0, 3))})
+    said = compare_benchmark(
+        ["a", "b", "c"], {"a": 3, "b": 2, "c": 1}, {"x": np.array([1.0, np.nan, 2.0])}, {"x": np.empty((0, 3))}
+    )
     assert said["rank_change"]["x"] == {"a": -1, "b": pytest.approx(np.nan, nan_ok=True), "c": 1}
     assert said["rank"] == {"a": 1, "b": 2, "c": 3}
 
@@ -99,7 +101,7 @@ def test_intervals_are_percentiles_of_what_is_known():
 
 
 def test_rank_intervals_hold_ranks_that_occurred():
-    draws = np.array([p for p in itertools.permutations([3.0, 2, 1])])
+    draws = np.array(list(itertools.permutations([3.0, 2, 1])))
     assert rank_interval(draws).tolist() == [[1, 3]] * 3
     assert rank_interval(np.array([[3.0, 2, 1]] * 100)).tolist() == [[1, 1], [2, 2], [3, 3]]
 

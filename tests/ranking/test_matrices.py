@@ -16,7 +16,9 @@ def plain(defender, attacker, group, image, accuracy, weights, groups):
             for a in range(j):
                 means = {0: [], 1: []}
                 for y in range(groups):
-                    cell = [i for i, key in zip(image, zip(defender, attacker, group, strict=True), strict=True) if key == (d, a, y)]
+                    cell = [
+                        i for i, key in zip(image, zip(defender, attacker, group, strict=True), strict=True) if key == (d, a, y)
+                    ]
                     cell = [i for i in cell if i >= 0 and not np.isnan(accuracy[d, i] + accuracy[a, i]) and drawn[i] > 0]
                     if cell:
                         for role, model in ((0, d), (1, a)):

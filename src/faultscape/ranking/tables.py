@@ -113,7 +113,7 @@ def table(
         both_ways = ~np.isnan(ratios) & ~np.isnan(np.swapaxes(ratios, 1, 2))
         scores[name], fits[name] = _fit(models, np.where(both_ways, ratios, np.nan), thurstone)
         if name == "aggressiveness" and (lone := int((~np.isnan(ratios[0]) & ~both_ways[0]).sum())):
-            notes.append(f"{lone} pairs of models are compared in one direction only, which the rankings of eq. 6 leave out")
+            notes.append(f"pairs of models compared in one direction only, which the rankings of eq. 6 leave out: {lone}")
 
     shared, whole, said = _shared(models, accuracy)
     notes += said
@@ -123,7 +123,9 @@ def table(
     games = wins(shared, weights[:, whole])
     smooth = smoothed(games, PSEUDO_COUNT)
     scores["reuse_bradley_terry"], said = _fit(models, smooth, lambda counts: bradley_terry(counts, 0))
-    if lone := [m for m, before, now in zip(models, connected(games[0]), connected(smooth[0]), strict=True) if now and not before]:
+    if lone := [
+        m for m, before, now in zip(models, connected(games[0]), connected(smooth[0]), strict=True) if now and not before
+    ]:
         said.append(f"{', '.join(lone)} always win or always lose; how far apart is up to the pseudo-count of {PSEUDO_COUNT}")
     fits["reuse_bradley_terry"] = said
     for text in dict.fromkeys(text for texts in fits.values() for text in texts):
@@ -131,7 +133,7 @@ def table(
     if not resamples:
         notes.append("no bootstrap: there are no intervals, and nobody is called tied for best")
     elif len(chosen) < FEW:
-        notes.append(f"the intervals rest on {len(chosen)} images: they are too narrow to be trusted")
+        notes.append(f"the intervals rest on fewer than {FEW} images ({len(chosen)}): they are too narrow to be trusted")
     rankings = {name: _ranking(models, scores[name][0], scores[name][1:]) for name in RANKINGS}
     return Table(matrices, rankings, {n: s[0] for n, s in scores.items()}, {n: s[1:] for n, s in scores.items()}, tuple(notes))
 

@@ -1,0 +1,46 @@
+"""What every test may use: the real data where it is there, and a word on what was skipped."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections import Counter
+from pathlib import Path
+
+import hypothesis
+import pytest
+
+hypothesis.settings.register_profile("faultscape", derandomize=True, deadline=None, database=None, print_blob=False)
+hypothesis.settings.load_profile("faultscape")
+
+
+@pytest.fixture(scope="session")
+def data() -> Path:
+    """The folder of real data: FAULTSCAPE_DATA, or shared/data beside the checkout."""
+    folder = Path(os.environ.get("FAULTSCAPE_DATA") or Path(__file__).parents[2] / "shared" / "data")
+    if not folder.is_dir():
+        pytest.skip("no real data: set FAULTSCAPE_DATA to its folder")
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def _no_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A test that reaches beyond this machine fails."""
+    connect = socket.socket.connect
+
+    def guarded(self: socket.socket, address: object) -> None:
+        if isinstance(address, tuple) and address[0] not in ("127.0.0.1", "::1", "localhost"):
+            raise AssertionError(f"a test tried to reach {address}")
+        connect(self, address)
+
+    monkeypatch.setattr(socket.socket, "connect", guarded)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """End with what was skipped and why."""
+    reasons = Counter(str(report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longrepr) for report in terminalreporter.getreports("skipped"))
+    terminalreporter.section("skipped, and why")
+    for reason, times in sorted(reasons.items()):
+        terminalreporter.write_line(f"{times:>4}  {reason.removeprefix('Skipped: ')}")
+    if not reasons:
+        terminalreporter.write_line("nothing was skipped")
