@@ -38,7 +38,10 @@ def _no_network(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """End with what was skipped and why."""
-    reasons = Counter(str(report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longrepr) for report in terminalreporter.getreports("skipped"))
+    reasons = Counter(
+        str(report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longrepr)
+        for report in terminalreporter.getreports("skipped")
+    )
     terminalreporter.section("skipped, and why")
     for reason, times in sorted(reasons.items()):
         terminalreporter.write_line(f"{times:>4}  {reason.removeprefix('Skipped: ')}")

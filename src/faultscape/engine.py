@@ -82,7 +82,11 @@ def _run_in_processes(task: str, calls: list[dict[str, Any]], workers: int, tick
                 number, attempt = todo.get_nowait()
             except queue.Empty:
                 return
-            answer = None if closing.is_set() else _ask(process, {"task": task, "call": calls[number]}, lambda n: heard.put(("tick", 0, n)))
+            answer = (
+                None
+                if closing.is_set()
+                else _ask(process, {"task": task, "call": calls[number]}, lambda n: heard.put(("tick", 0, n)))
+            )
             if closing.is_set():
                 return
             if answer is not None:
@@ -110,7 +114,7 @@ def _run_in_processes(task: str, calls: list[dict[str, Any]], workers: int, tick
     finally:
         closing.set()  # after an error, or when nobody listens any more, no new work is taken up
         while any(thread.is_alive() for thread in threads):
-            for process in list(started):
+            for process in started:
                 process.kill()
             for thread in threads:
                 thread.join(0.05)

@@ -39,7 +39,9 @@ class Classes:
 
     def __repr__(self) -> str:
         extra = f", background {self.background}" if self.background is not None else ""
-        return f"Classes({len(self)}: {', '.join(self.names[:4])}{', ...' if len(self) > 4 else ''}; void {list(self.void)}{extra})"
+        return (
+            f"Classes({len(self)}: {', '.join(self.names[:4])}{', ...' if len(self) > 4 else ''}; void {list(self.void)}{extra})"
+        )
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,7 @@ def _load(kind: str, path: Path, attribute: str) -> Any:
     module = importlib.util.module_from_spec(spec)
     try:
         spec.loader.exec_module(module)
-    except Exception as error:  # noqa: BLE001 - the user's own code may fail in any way
+    except Exception as error:
         raise OptionError(f"{kind} {path}:{attribute}: running {path} failed: {type(error).__name__}: {error}") from error
     if not callable(getattr(module, attribute, None)):
         raise OptionError(f"{kind} {path}:{attribute}: {path} holds no function {attribute!r}")

@@ -166,5 +166,7 @@ def test_images_of_a_batch_never_cross_a_shard(expected: dict[str, bytes]) -> No
 
     import pyarrow.parquet as pq
 
-    rows = [pq.read_table(io.BytesIO(data)).num_rows for name, data in expected.items() if name.startswith("predictions/model-0/0")]
+    rows = [
+        pq.read_table(io.BytesIO(data)).num_rows for name, data in expected.items() if name.startswith("predictions/model-0/0")
+    ]
     assert rows == [SHARD] * 8

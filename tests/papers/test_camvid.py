@@ -38,7 +38,8 @@ def expected(data: Path) -> dict[str, dict]:
     maps, truth, names, scale = reference.camvid(data.resolve())
     counted = reference.tables(maps, truth, 11)
     return {
-        name: reference.competition(maps, truth, 11, scale, concordance=name, counted=counted) | {"names": names} for name in ("miou", "fwiou", "mpa")
+        name: reference.competition(maps, truth, 11, scale, concordance=name, counted=counted) | {"names": names}
+        for name in ("miou", "fwiou", "mpa")
     }
 
 
@@ -78,7 +79,10 @@ def test_the_known_figures_of_this_data_are_reached(study: str) -> None:
     assert every.shape == (10, 233)
     assert every.max() < 0.585  # no per-image mIoU exceeds it
     whole = every.mean(axis=1)
-    found = {name: round(float(spearman([r["scores"][m] for m in standings.models], whole)), 3) for name, r in standings.rankings.items()}
+    found = {
+        name: round(float(spearman([r["scores"][m] for m in standings.models], whole)), 3)
+        for name, r in standings.rankings.items()
+    }
     assert found["reuse_mean"] == 0.988
     assert found["aggressiveness"] == 0.952
     assert found["resistance"] == 0.939
@@ -99,4 +103,8 @@ def test_the_quartiles_of_the_voc_train_masks_equal_those_computed_elsewhere(dat
     assert len(theirs) == 20
     for name, entry in theirs.items():
         n, low, high = rows[name]
-        assert (n, low, high) == (entry["n_images"], pytest.approx(entry["t_min"], abs=1e-12), pytest.approx(entry["t_max"], abs=1e-12))
+        assert (n, low, high) == (
+            entry["n_images"],
+            pytest.approx(entry["t_min"], abs=1e-12),
+            pytest.approx(entry["t_max"], abs=1e-12),
+        )

@@ -113,7 +113,9 @@ def block(
     against_truth = pairs[:, 0] >= len(models)
     cells[against_truth, :, -1, :] = 0
     both = np.ascontiguousarray(np.diagonal(cells, axis1=2, axis2=3)[..., :-1])
-    return Pairs(classes, models, truths, images, pairs, both, cells.sum(3), cells.sum(2), totals, present, cells if keep else None)
+    return Pairs(
+        classes, models, truths, images, pairs, both, cells.sum(3), cells.sum(2), totals, present, cells if keep else None
+    )
 
 
 def _placed(label_map: np.ndarray | None, places: np.ndarray, where: str, classes: Classes) -> np.ndarray | None:
@@ -124,7 +126,9 @@ def _placed(label_map: np.ndarray | None, places: np.ndarray, where: str, classe
     if label_map.ndim != 2 or label_map.dtype.kind not in "iub":
         raise LabelMapError(f"{where}: expected whole numbers, H x W; got {label_map.dtype} of shape {label_map.shape}")
     if label_map.size and (label_map.min() < 0 or label_map.max() > 65535):
-        raise LabelMapError(f"{where}: holds the value {int(label_map.min())}..{int(label_map.max())}; allowed are {allowed(classes)}")
+        raise LabelMapError(
+            f"{where}: holds the value {int(label_map.min())}..{int(label_map.max())}; allowed are {allowed(classes)}"
+        )
     placed = places[label_map]
     if placed.size and placed.max() == UNKNOWN:
         raise LabelMapError(f"{where}: holds the value {int(label_map[placed == UNKNOWN][0])}; allowed are {allowed(classes)}")

@@ -9,7 +9,13 @@ from faultscape.errors import StudyError
 
 
 def unpack_block(
-    data: np.ndarray, offsets: np.ndarray, both: np.ndarray, rows: np.ndarray, columns: np.ndarray, totals: np.ndarray, present: np.ndarray
+    data: np.ndarray,
+    offsets: np.ndarray,
+    both: np.ndarray,
+    rows: np.ndarray,
+    columns: np.ndarray,
+    totals: np.ndarray,
+    present: np.ndarray,
 ) -> bool:
     """Fill both, rows, columns (Q, I, n), totals (I, n) and present (Q, I); False when a code is damaged."""
     partners, length, n = both.shape

@@ -54,15 +54,25 @@ def missing(root: Path, parts: Sequence[PairPart]) -> list[PairPart]:
     return [p for p in parts if (entry := manifests[p.name].get(p.part)) is None or entry.key != p.key]
 
 
-def count_shard(root: Path, settings: Settings, images: Sequence[Image], parts: Sequence[PairPart], tick) -> dict[tuple[str, str], Part]:  # noqa: ANN001
+def count_shard(
+    root: Path, settings: Settings, images: Sequence[Image], parts: Sequence[PairPart], tick
+) -> dict[tuple[str, str], Part]:
     """Count and put the missing ``parts`` of one shard in one pass over its images; returns their manifest entries by (NAME, part)."""
     classes = settings.class_list
     n, shard = len(classes) + 1, parts[0].shard
-    models = [m for m in settings.models if any(m == p.name or m in p.others for p in parts if p.truth is None) or any(m == p.name for p in parts)]
+    models = [
+        m
+        for m in settings.models
+        if any(m == p.name or m in p.others for p in parts if p.truth is None) or any(m == p.name for p in parts)
+    ]
     truths = sorted({p.truth for p in parts if p.truth is not None})
     places = [*models, *truths]
     pairs = np.array(
-        [(len(models) + truths.index(p.truth) if p.truth is not None else models.index(o), models.index(p.name)) for p in parts for o in p.others],
+        [
+            (len(models) + truths.index(p.truth) if p.truth is not None else models.index(o), models.index(p.name))
+            for p in parts
+            for o in p.others
+        ],
         np.int64,
     ).reshape(-1, 2)
     sources = [_Source(label_maps.predictions(root, m), shard, table(classes, settings.models[m].labels)) for m in models]
@@ -83,7 +93,11 @@ def count_shard(root: Path, settings: Settings, images: Sequence[Image], parts: 
                 cells[span, -1, :] = 0
                 column = cells[start - 1].sum(0)
             full = part.truth is not None or settings.cells == "full"
-            code = packing.pack(cells[span], present[span], column) if full else packing.pack_diagonal(_diagonal(cells[span]), column, present[span])
+            code = (
+                packing.pack(cells[span], present[span], column)
+                if full
+                else packing.pack_diagonal(_diagonal(cells[span]), column, present[span])
+            )
             rows[part].append((image.id, code))
         tick(1)
     made = {}
@@ -94,7 +108,9 @@ def count_shard(root: Path, settings: Settings, images: Sequence[Image], parts: 
     return made
 
 
-def read_block(root: Path, settings: Settings, images: Sequence[Image], models: Sequence[str], truths: Sequence[str] = ()) -> Pairs:
+def read_block(
+    root: Path, settings: Settings, images: Sequence[Image], models: Sequence[str], truths: Sequence[str] = ()
+) -> Pairs:
     """Return the counts of one shard's images; StudyError when a part is missing (the verbs make them first)."""
     classes = settings.class_list
     shard = images[0].shard
@@ -132,7 +148,9 @@ def read_block(root: Path, settings: Settings, images: Sequence[Image], models: 
             if a < len(models):
                 rows[p] = np.where(present[p][:, None], totals[a], 0)
                 columns[p] = np.where(present[p][:, None], totals[b], 0)
-    return Pairs(classes, tuple(models), tuple(truths), tuple(image.id for image in images), pairs, both, rows, columns, totals, present)
+    return Pairs(
+        classes, tuple(models), tuple(truths), tuple(image.id for image in images), pairs, both, rows, columns, totals, present
+    )
 
 
 def _diagonal(cells: np.ndarray) -> np.ndarray:
@@ -145,7 +163,9 @@ class _Source:
     def __init__(self, folder: Path, shard: int, places: np.ndarray) -> None:
         self._maps = label_maps.read_maps(folder, shard)
         narrow = int(places[places != 65535].max(initial=0)) < 255
-        self._table = np.where(places == 65535, 255, places).astype(np.uint8) if narrow and not (places == 65535).any() else places
+        self._table = (
+            np.where(places == 65535, 255, places).astype(np.uint8) if narrow and not (places == 65535).any() else places
+        )
         self._narrow = narrow
 
     def read(self, image: str, size: tuple[int, int]) -> np.ndarray | None:
@@ -154,4 +174,3 @@ class _Source:
             return None
         label_map = nearest(runs.decode(code, self._table), size)
         return label_map.astype(np.uint8) if self._narrow and label_map.dtype != np.uint8 else label_map
-

@@ -70,7 +70,9 @@ def parse(raw: Any, where: str = "classes") -> Classes:
             raise ClassesError(f"{where}: class {place} needs a name; got {entry!r}")
         id_ = entry.get("id", entry.get("index", place))
         if not isinstance(id_, int) or isinstance(id_, bool) or not 0 <= id_ < UNKNOWN:
-            raise ClassesError(f"{where}: the id of class {entry['name']!r} is {id_!r}; ids are whole numbers from 0 to {UNKNOWN - 1}")
+            raise ClassesError(
+                f"{where}: the id of class {entry['name']!r} is {id_!r}; ids are whole numbers from 0 to {UNKNOWN - 1}"
+            )
         if entry.get("ignored") or id_ in void:
             void.add(id_)
             continue
@@ -94,7 +96,9 @@ def checked(classes: Classes, where: str) -> Classes:
         seen: dict[Any, str] = {}
         for name, value in zip(classes.names, values, strict=True):
             if value in seen:
-                raise ClassesError(f"{where}: two classes have the {what} {value!r}: {seen[value]!r} and {name!r}; give each its own")
+                raise ClassesError(
+                    f"{where}: two classes have the {what} {value!r}: {seen[value]!r} and {name!r}; give each its own"
+                )
             seen[value] = name
     if any(not isinstance(v, int) or isinstance(v, bool) or not 0 <= v <= UNKNOWN for v in classes.void):
         raise ClassesError(f"{where}: void ids are whole numbers from 0 to {UNKNOWN}; got {list(classes.void)}")

@@ -69,24 +69,34 @@ def _picture(data: bytes, path: str | os.PathLike[str], colours: np.ndarray | No
             warnings.simplefilter("ignore")
             picture = Image.open(io.BytesIO(data))
             if picture.size[0] * picture.size[1] > MAX_PIXELS:
-                raise LabelMapError(f"{path}: {picture.size[0]} x {picture.size[1]} pixels are more than the {MAX_PIXELS} that are read")
+                raise LabelMapError(
+                    f"{path}: {picture.size[0]} x {picture.size[1]} pixels are more than the {MAX_PIXELS} that are read"
+                )
             if picture.format in ("JPEG", "WEBP"):
                 raise LabelMapError(f"{path}: {picture.format} changes label values; save label maps as PNG")
             picture.load()
             values = np.asarray(picture.convert("RGB") if picture.mode in ("RGBA", "CMYK", "YCbCr") else picture)
     except (OSError, ValueError, SyntaxError, EOFError, MemoryError, IndexError, Image.DecompressionBombError) as error:
-        reason = "it is no picture that can be read" if isinstance(error, Image.UnidentifiedImageError) else str(error) or type(error).__name__
+        reason = (
+            "it is no picture that can be read"
+            if isinstance(error, Image.UnidentifiedImageError)
+            else str(error) or type(error).__name__
+        )
         raise LabelMapError(f"{path}: {reason}") from None
     if values.ndim == 2 and values.dtype.kind in "iub":
         return values.astype(np.uint8) if values.dtype == bool else values
     if values.ndim != 3 or values.shape[2] != 3:
         raise LabelMapError(f"{path}: pixels of mode {picture.mode} are no labels; expected grey, palette or the class colours")
     if colours is None:
-        raise LabelMapError(f"{path}: has three channels; give label maps as grey or palette values, or a class list with colours")
+        raise LabelMapError(
+            f"{path}: has three channels; give label maps as grey or palette values, or a class list with colours"
+        )
     wide = values.astype(np.uint32)
     ids = colours[wide[..., 0] << 16 | wide[..., 1] << 8 | wide[..., 2]]
     if (unknown := ids == UNKNOWN).any():
         y, x = np.argwhere(unknown)[0]
         r, g, b = values[y, x].tolist()
-        raise LabelMapError(f"{path}: has three channels and the colour ({r}, {g}, {b}) at column {x}, row {y} is no class's colour")
+        raise LabelMapError(
+            f"{path}: has three channels and the colour ({r}, {g}, {b}) at column {x}, row {y} is no class's colour"
+        )
     return ids

@@ -16,7 +16,12 @@ _KINDS = ("_labelTrainIds", "_labelIds", "_train_id")
 
 
 def match(
-    source: str | os.PathLike[str], ids: Sequence[str], *, pattern: str | None = None, say: Say = print, endings: frozenset[str] = MAP_ENDINGS
+    source: str | os.PathLike[str],
+    ids: Sequence[str],
+    *,
+    pattern: str | None = None,
+    say: Say = print,
+    endings: frozenset[str] = MAP_ENDINGS,
 ) -> dict[str, str]:
     """Return {image id: path of its map} for every image of ``ids`` that has one; CorpusError when none has."""
     found = _one_kind(find([source], endings=endings, pattern=pattern, say=say), say)
@@ -31,9 +36,13 @@ def match(
     for f in found:
         candidates = [id_ for id_ in by_tail.get(f.id.rsplit("/", 1)[-1], ()) if _tail(id_, f.id)]
         if len(candidates) > 1:
-            raise CorpusError(f"{f.path}: fits several images ({candidates[0]}, {candidates[1]}); give maps the same folders as the images")
+            raise CorpusError(
+                f"{f.path}: fits several images ({candidates[0]}, {candidates[1]}); give maps the same folders as the images"
+            )
         if candidates and candidates[0] in matched:
-            raise CorpusError(f"{f.path} and {matched[candidates[0]]} both fit image {candidates[0]!r}; give maps the same folders as the images")
+            raise CorpusError(
+                f"{f.path} and {matched[candidates[0]]} both fit image {candidates[0]!r}; give maps the same folders as the images"
+            )
         if candidates:
             matched[candidates[0]] = f.path
     if not matched:

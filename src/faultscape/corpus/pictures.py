@@ -90,8 +90,21 @@ def _open(data: bytes, path: str | os.PathLike[str], *, small: bool = False) -> 
             elif picture.mode in ("RGBA", "LA", "PA") or "transparency" in picture.info:
                 picture = picture.convert("RGBA").convert("RGB")
             upright = ImageOps.exif_transpose(picture)
-    except (OSError, ValueError, SyntaxError, EOFError, MemoryError, ZeroDivisionError, IndexError, Image.DecompressionBombError) as error:
-        reason = "it is no picture that can be read" if isinstance(error, Image.UnidentifiedImageError) else str(error) or type(error).__name__
+    except (
+        OSError,
+        ValueError,
+        SyntaxError,
+        EOFError,
+        MemoryError,
+        ZeroDivisionError,
+        IndexError,
+        Image.DecompressionBombError,
+    ) as error:
+        reason = (
+            "it is no picture that can be read"
+            if isinstance(error, Image.UnidentifiedImageError)
+            else str(error) or type(error).__name__
+        )
         raise ImageError(f"{path}: {reason}") from None
     upright.info["full_size"] = (height, width) if turned else (width, height)
     return upright

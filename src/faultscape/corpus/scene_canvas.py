@@ -7,6 +7,8 @@ so that class, instance and depth are looked up once at the end. A heading of 0 
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import cv2
@@ -15,6 +17,7 @@ import numpy as np
 SKY, BUILDING, ROAD, PAVEMENT, VEGETATION, CAR, TRUCK, PERSON, CYCLIST, SIGN, ANIMAL, OBSTACLE = range(12)
 FARTHEST = 1000.0  # metres; the sky's depth
 _SUBPIXEL = 4  # bits
+
 
 @dataclass(frozen=True)
 class Camera:
@@ -31,11 +34,21 @@ class Camera:
 
     def project(self, points: np.ndarray) -> np.ndarray:
         """Return (n, 2) pixels of (n, 3) world points."""
-        p = np.asarray(points, np.float64)
-        z = np.maximum(p[:, 2], 0.4)
-        x, y = self.focal * (p[:, 0] / z + self.bend * z), self.focal * (self.height - p[:, 1]) / z
-        cos, sin = np.cos(self.roll), np.sin(self.roll)
-        return np.stack([self.u0 + x * cos - y * sin, self.horizon + x * sin + y * cos], axis=1)
+        x, y, z = np.asarray(points, np.float64).T
+        z = np.maximum(z, 0.4)
+        across, down = self.focal * (x / z + self.bend * z), self.focal * (self.height - y) / z
+        cos, sin = math.cos(self.roll), math.sin(self.roll)
+        seen = np.empty((len(z), 2))
+        seen[:, 0] = across * cos - down * sin + self.u0
+        seen[:, 1] = across * sin + down * cos + self.horizon
+        return seen
+
+    def spot(self, x: float, y: float, z: float) -> tuple[float, float]:
+        """Return the pixel of one world point."""
+        z = max(z, 0.4)
+        u, v = self.focal * (x / z + self.bend * z), self.focal * (self.height - y) / z
+        cos, sin = math.cos(self.roll), math.sin(self.roll)
+        return self.u0 + u * cos - v * sin, self.horizon + u * sin + v * cos
 
     def ground(self) -> tuple[np.ndarray, np.ndarray]:
         """Return (X - bend, Z) of the ground at each pixel; Z is negative above the horizon."""
@@ -79,33 +92,33 @@ class Canvas:
         a, b, c = np.linalg.lstsq(seen, 1.0 / np.maximum(points[:, 2], 0.4), rcond=None)[0]
         return float(a), float(b), float(c)
 
-    def fill(self, points: np.ndarray, colour: tuple[float, ...] | np.ndarray, number: int | None = None, *, light: bool = False) -> None:
+    def fill(
+        self, points: np.ndarray, colour: Sequence[float] | np.ndarray, number: int | None = None, *, light: bool = False
+    ) -> None:
         """Fill a polygon of pixels; without a number the surface below keeps it."""
-        corners = [np.rint(np.clip(points, -4000, 4000) * (1 << _SUBPIXEL)).astype(np.int32)]
-        paint = tuple(float(np.clip(v, 0, 255)) for v in colour)
+        corners = [(np.asarray(points) * (1 << _SUBPIXEL)).round().astype(np.int32)]
+        paint = _paint(colour)
         cv2.fillPoly(self.image, corners, paint, shift=_SUBPIXEL)
         if number is not None:
             cv2.fillPoly(self.owner, corners, number, shift=_SUBPIXEL)
         if light and self.dark:
+            u, v = np.mean(points, axis=0)
+            below = self.owner[min(max(round(v), 0), self.camera.height_px - 1), min(max(round(u), 0), self.camera.width - 1)]
             cv2.fillPoly(self.glow, corners, paint, shift=_SUBPIXEL)
-            cv2.fillPoly(self.glow_owner, corners, int(self.surfaces_at(points)), shift=_SUBPIXEL)
+            cv2.fillPoly(self.glow_owner, corners, int(below), shift=_SUBPIXEL)
 
-    def surfaces_at(self, points: np.ndarray) -> int:
-        """Return the surface under the middle of a polygon."""
-        u, v = np.clip(np.rint(points.mean(axis=0)), 0, (self.camera.width - 1, self.camera.height_px - 1)).astype(int)
-        return int(self.owner[v, u])
+    def limb(self, points: Sequence[Sequence[float]], width: float, colour: Sequence[float], number: int) -> None:
+        """Draw a thick line with round ends through pixels."""
+        line = [np.array(points).round().astype(np.int32)]
+        thick, paint = max(2, round(width)), _paint(colour)
+        cv2.polylines(self.image, line, False, paint, thick)
+        cv2.polylines(self.owner, line, False, number, thick)
 
-    def limb(self, start: np.ndarray, end: np.ndarray, width: float, colour: tuple[float, ...], number: int) -> None:
-        """Draw a thick line with round ends."""
-        ends = [tuple(int(v) for v in np.clip(np.rint(p), -3000, 3000)) for p in (start, end)]
-        thick = max(2, round(width))
-        cv2.line(self.image, *ends, colour, thick)
-        cv2.line(self.owner, *ends, number, thick)
-
-    def disc(self, centre: np.ndarray, radii: tuple[float, float], colour: tuple[float, ...], number: int | None, *, light: bool = False) -> None:
+    def disc(
+        self, centre: Sequence[float], radii: tuple[float, float], colour: Sequence[float], number: int | None, *, light: bool = False
+    ) -> None:
         """Draw an ellipse."""
-        turn = np.linspace(0, 2 * np.pi, 14, endpoint=False)
-        self.fill(np.asarray(centre) + np.stack([np.cos(turn) * radii[0], np.sin(turn) * radii[1]], axis=1), colour, number, light=light)
+        self.fill(np.asarray(centre) + ROUND * radii, colour, number, light=light)
 
     def texture(self, picture: np.ndarray, quad: np.ndarray, number: int, lit: np.ndarray | None = None) -> None:
         """Stretch a picture over a world rectangle (bottom left, bottom right, top right, top left)."""
@@ -131,7 +144,13 @@ class Canvas:
             self.glow_owner[box][mask > 0] = number
 
     def solid(
-        self, number: int, place: tuple[float, float, float], box: tuple[float, ...], colour: tuple[float, ...], *, taper: float = 0.0
+        self,
+        number: int,
+        place: tuple[float, float, float],
+        box: tuple[float, ...],
+        colour: tuple[float, ...],
+        *,
+        taper: float = 0.0,
     ) -> dict[str, np.ndarray]:
         """Draw a box (width, y0, y1, rear, front) that stands at (x, z, heading) and return its visible sides as pixels.
 
@@ -143,8 +162,8 @@ class Canvas:
         top = np.array([[-t, y1, rear + in_], [t, y1, rear + in_], [t, y1, front - in_ * 1.6], [-t, y1, front - in_ * 1.6]])
         corners = np.concatenate([low, top])
         x, z, heading = place
-        cos, sin = np.cos(heading), np.sin(heading)
-        world = np.stack([x + corners[:, 0] * cos + corners[:, 2] * sin, corners[:, 1], z - corners[:, 0] * sin + corners[:, 2] * cos], axis=1)
+        cos, sin = math.cos(heading), math.sin(heading)
+        world = corners @ np.array([[cos, 0, -sin], [0, 1, 0], [sin, 0, cos]]) + (x, 0, z)
         seen = self.camera.project(world)
         sides = {}
         for name, order, normal in _SIDES:
@@ -158,6 +177,7 @@ class Canvas:
         return sides
 
 
+ROUND = np.stack([np.cos(np.linspace(0, 2 * np.pi, 14, endpoint=False)), np.sin(np.linspace(0, 2 * np.pi, 14, endpoint=False))], axis=1)
 _SIDES = (
     ("rear", (0, 1, 5, 4), (0, 0, -1)),
     ("right", (1, 2, 6, 5), (1, 0, 0)),
@@ -165,3 +185,8 @@ _SIDES = (
     ("left", (3, 0, 4, 7), (-1, 0, 0)),
     ("top", (4, 5, 6, 7), (0, 1, 0)),
 )
+
+
+def _paint(colour: Sequence[float] | np.ndarray) -> tuple[int, int, int]:
+    r, g, b = (min(255, max(0, int(v))) for v in colour)
+    return r, g, b

@@ -16,12 +16,14 @@ def lit(canvas: Canvas, rng: np.random.Generator, light: str, truth: np.ndarray,
     h, w = truth.shape
     image = cv2.resize(canvas.image, (w, h), interpolation=cv2.INTER_AREA).astype(np.float32) / 255
     above = (truth == SKY)[..., None]
-    noise, blur = 0.012, rng.uniform(0.3, 0.55)
+    noise, blur = 0.009, rng.uniform(0.3, 0.55)
     haze, air = rng.uniform(0.001, 0.003), np.array([0.78, 0.83, 0.88], np.float32)
     if light == "day":
         image *= rng.uniform(0.88, 1.1) * rng.uniform(0.97, 1.03, 3).astype(np.float32)
     elif light == "dusk":
-        image = np.where(above, image, image * np.float32([0.56, 0.44, 0.5]) * rng.uniform(0.75, 1.1) + np.float32([0.05, 0.02, 0.05]))
+        image = np.where(
+            above, image, image * np.float32([0.56, 0.44, 0.5]) * rng.uniform(0.75, 1.1) + np.float32([0.05, 0.02, 0.05])
+        )
         air, noise = np.float32([0.66, 0.44, 0.42]), 0.02
     elif light == "night":
         image = _night(canvas, rng, image, above, depth)
@@ -45,7 +47,9 @@ def lit(canvas: Canvas, rng: np.random.Generator, light: str, truth: np.ndarray,
     if light == "rain":
         image = _streaks(rng, image)
     image = cv2.GaussianBlur(image, (0, 0), blur)
-    image = image + rng.standard_normal((h, w, 1), np.float32) * noise + rng.standard_normal((h, w, 3), np.float32) * (noise * 0.6)
+    image = (
+        image + rng.standard_normal((h, w, 1), np.float32) * noise + rng.standard_normal((h, w, 3), np.float32) * (noise * 0.6)
+    )
     return np.clip(image * 255 + 0.5, 0, 255).astype(np.uint8)
 
 
@@ -54,12 +58,19 @@ def _night(canvas: Canvas, rng: np.random.Generator, image: np.ndarray, above: n
     h, w = depth.shape
     camera = canvas.camera
     u, v = np.arange(w, dtype=np.float32)[None] * 2, np.arange(h, dtype=np.float32)[:, None] * 2
-    own = 0.75 * np.exp(-depth / 16) * np.exp(-(((u - camera.u0) / (0.42 * camera.width)) ** 2)) * (v > camera.horizon - 0.1 * camera.height_px)
+    own = (
+        0.75
+        * np.exp(-depth / 16)
+        * np.exp(-(((u - camera.u0) / (0.42 * camera.width)) ** 2))
+        * (v > camera.horizon - 0.1 * camera.height_px)
+    )
     level = np.full((h, w, 3), rng.uniform(0.1, 0.2), np.float32) * np.float32([0.8, 0.9, 1.25]) + own[..., None]
     for x, y, z in canvas.lamps:
         (cu, cv), (_, foot) = camera.project(np.array([[x, y, z], [x, 0.0, z]]))
         reach = 6.5 * camera.focal / z
-        spread = np.exp(-(((u - cu) / reach) ** 2) - ((v - (0.3 * cv + 0.7 * foot)) / (0.75 * reach)) ** 2 - ((depth - z) / 14) ** 2)
+        spread = np.exp(
+            -(((u - cu) / reach) ** 2) - ((v - (0.3 * cv + 0.7 * foot)) / (0.75 * reach)) ** 2 - ((depth - z) / 14) ** 2
+        )
         level += spread[..., None] * np.float32([0.85, 0.66, 0.38])
     grey = image.mean(axis=2, keepdims=True)
     return np.where(above, image, (0.7 * image + 0.3 * grey) * np.minimum(level, 1.1))

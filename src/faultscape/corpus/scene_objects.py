@@ -5,37 +5,57 @@ Conventions: as in ``scene_canvas``; each function draws one thing that stands o
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from faultscape.corpus.scene_canvas import ANIMAL, CAR, CYCLIST, OBSTACLE, PERSON, SIGN, TRUCK, Canvas
+from faultscape.corpus.scene_canvas import ANIMAL, CAR, CYCLIST, OBSTACLE, PERSON, SIGN, TRUCK, ROUND, Canvas
 
-PAINTS = ((176, 28, 32), (28, 62, 128), (206, 208, 210), (232, 232, 228), (36, 38, 42), (112, 116, 122), (196, 160, 60), (60, 104, 70),
-          (116, 60, 48), (90, 140, 176), (222, 120, 40), (150, 150, 132), (70, 46, 92))
+PAINTS = (
+    (176, 28, 32),
+    (28, 62, 128),
+    (206, 208, 210),
+    (232, 232, 228),
+    (36, 38, 42),
+    (112, 116, 122),
+    (196, 160, 60),
+    (60, 104, 70),
+    (116, 60, 48),
+    (90, 140, 176),
+    (222, 120, 40),
+    (150, 150, 132),
+    (70, 46, 92),
+)
 CLOTHES = (*PAINTS, (224, 200, 180), (48, 66, 52), (180, 70, 110), (92, 84, 76), (40, 90, 140), (226, 210, 70))
 SKINS = ((238, 204, 178), (214, 168, 134), (168, 118, 84), (110, 74, 52), (82, 54, 40))
 
 
-def on(quad: np.ndarray, u: float | np.ndarray, v: float | np.ndarray) -> np.ndarray:
+def on(quad: np.ndarray, u: Sequence[float] | np.ndarray, v: Sequence[float] | np.ndarray) -> np.ndarray:
     """Return pixels at (u, v) of a drawn side, (0, 0) bottom left, (1, 1) top right."""
-    u, v = np.atleast_1d(u)[:, None], np.atleast_1d(v)[:, None]
-    return (quad[0] * (1 - u) + quad[1] * u) * (1 - v) + (quad[3] * (1 - u) + quad[2] * u) * v
+    u, v = np.asarray(u)[:, None], np.asarray(v)[:, None]
+    return quad[0] + u * (quad[1] - quad[0]) + v * (quad[3] - quad[0]) + u * v * (quad[0] - quad[1] + quad[2] - quad[3])
 
 
-def panel(canvas: Canvas, quad: np.ndarray, area: tuple[float, float, float, float], colour: tuple[float, ...], *, light: bool = False) -> None:
+def panel(
+    canvas: Canvas, quad: np.ndarray, area: tuple[float, float, float, float], colour: Sequence[float] | np.ndarray, *, light: bool = False
+) -> None:
     """Paint a rectangle (u0, v0, u1, v1) on a side."""
     u0, v0, u1, v1 = area
-    canvas.fill(on(quad, np.array([u0, u1, u1, u0]), np.array([v0, v0, v1, v1])), colour, light=light)
+    canvas.fill(on(quad, (u0, u1, u1, u0), (v0, v0, v1, v1)), colour, light=light)
 
 
-def wheels(canvas: Canvas, number: int, sides: dict[str, np.ndarray], length: float, height: float, radius: float, at: tuple[float, ...]) -> None:
+def wheels(
+    canvas: Canvas, number: int, sides: dict[str, np.ndarray], length: float, height: float, radius: float, at: tuple[float, ...]
+) -> None:
     """Draw wheels on the visible long sides of a vehicle."""
-    turn = np.linspace(0, 2 * np.pi, 12, endpoint=False)
     for name in ("left", "right"):
         for place in at if name in sides else ():
             spot = place if name == "right" else 1 - place
             for part, colour in ((1.0, (24, 24, 26)), (0.5, (120, 122, 126))):
                 canvas.fill(
-                    on(sides[name], spot + np.cos(turn) * radius * part / length, np.sin(turn) * radius * part / height), colour, number
+                    on(sides[name], spot + ROUND[:, 0] * radius * part / length, ROUND[:, 1] * radius * part / height),
+                    colour,
+                    number,
                 )
 
 
@@ -75,7 +95,12 @@ def truck(canvas: Canvas, rng: np.random.Generator, x: float, z: float, heading:
     if trailer:
         cargo = canvas.solid(number, place, (2.1, 0.55, 2.3, -2.2, 2.2), PAINTS[rng.integers(len(PAINTS))])
         wheels(canvas, number, cargo, 4.4, 1.75, 0.36, (0.45,))
-        canvas.limb(*canvas.camera.project(np.array([[x, 0.5, z - 2.2 * np.cos(heading)], [x, 0.45, z - 3.4 * np.cos(heading)]])), 3, (60, 60, 62), number)
+        canvas.limb(
+            canvas.camera.project(np.array([[x, 0.5, z - 2.2 * np.cos(heading)], [x, 0.45, z - 3.4 * np.cos(heading)]])),
+            3,
+            (60, 60, 62),
+            number,
+        )
         for quad in cargo.values():
             panel(canvas, quad, (0.1, 0.4, 0.9, 0.5), PAINTS[rng.integers(len(PAINTS))])
     elif rng.random() < 0.5:  # a bus
@@ -85,12 +110,21 @@ def truck(canvas: Canvas, rng: np.random.Generator, x: float, z: float, heading:
                 continue
             many = 8 if name in ("left", "right") else 1
             for k in range(many):
-                panel(canvas, quad, ((k + 0.12) / many, 0.48, (k + 0.88) / many, 0.84), glass, light=bool(canvas.dark and rng.random() < 0.2))
+                panel(
+                    canvas,
+                    quad,
+                    ((k + 0.12) / many, 0.48, (k + 0.88) / many, 0.84),
+                    glass,
+                    light=bool(canvas.dark and rng.random() < 0.2),
+                )
             panel(canvas, quad, (0, 0.3, 1, 0.36), PAINTS[rng.integers(len(PAINTS))])
         wheels(canvas, number, body, 10.4, 2.68, 0.48, (0.2, 0.78))
         lamps(canvas, body, (0.08, 0.16))
     else:
-        parts = [("cargo", (2.4, 0.75, 3.3, -3.6, 1.7), (206, 204, 196) if rng.random() < 0.4 else paint), ("cab", (2.3, 0.4, 2.6, 1.8, 3.6), paint)]
+        parts = [
+            ("cargo", (2.4, 0.75, 3.3, -3.6, 1.7), (206, 204, 196) if rng.random() < 0.4 else paint),
+            ("cab", (2.3, 0.4, 2.6, 1.8, 3.6), paint),
+        ]
         for name, box, colour in parts if np.cos(heading) < 0 else parts[::-1]:
             body = canvas.solid(number, place, box, colour)
             wheels(canvas, number, body, box[4] - box[3], box[2] - box[1], 0.5, (0.2, 0.4) if name == "cargo" else (0.5,))
@@ -102,7 +136,9 @@ def truck(canvas: Canvas, rng: np.random.Generator, x: float, z: float, heading:
             lamps(canvas, {k: q for k, q in body.items() if (k == "rear") == (name == "cargo")}, (0.02, 0.12))
 
 
-def figure(canvas: Canvas, rng: np.random.Generator, number: int, spot: tuple[float, float, float], tall: float, *, riding: bool = False) -> None:
+def figure(
+    canvas: Canvas, rng: np.random.Generator, number: int, spot: tuple[float, float, float], tall: float, *, riding: bool = False
+) -> None:
     """Draw a person facing any way whose feet are at (x, y, z)."""
     x, y, z = spot
     shirt, trousers = (CLOTHES[k] for k in rng.integers(len(CLOTHES), size=2))
@@ -111,28 +147,36 @@ def figure(canvas: Canvas, rng: np.random.Generator, number: int, spot: tuple[fl
     pixel = canvas.camera.focal / z
 
     def at(right: float, up: float) -> np.ndarray:
-        return canvas.camera.project(np.array([[x + right, y + up * tall, z]]))[0]
+        return np.array(canvas.camera.spot(x + right, y + up * tall, z))
 
     side = 1 if rng.random() < 0.5 else -1
     hip, neck = at(-0.12 * side if riding else 0, 0.5), at(0.05 * side if riding else 0, 0.82)
     for k in (-1, 1):
-        canvas.limb(hip, at(k * stride, 0.03), 0.085 * wide * pixel, tuple(0.85 * np.asarray(trousers)), number)
-        canvas.limb(at(k * stride, 0.02), at(k * stride + 0.06 * side, 0.015), 0.06 * wide * pixel, (30, 28, 28), number)
+        canvas.limb((hip, at(k * stride, 0.03)), 0.085 * wide * pixel, 0.85 * np.asarray(trousers), number)
+        canvas.limb((at(k * stride, 0.02), at(k * stride + 0.06 * side, 0.015)), 0.06 * wide * pixel, (30, 28, 28), number)
     for k in (-1, 1):
         hand = at(0.34 * side, 0.56) if riding else at(k * (0.13 + 0.4 * stride), 0.46)
-        canvas.limb(neck, hand, 0.06 * wide * pixel, tuple(0.8 * np.asarray(shirt)), number)
-        canvas.limb(hand, hand, 0.06 * wide * pixel, skin, number)
-    canvas.limb(at(0, 0.54) if not riding else hip, neck - (0, 0.03 * pixel), 0.17 * wide * pixel, shirt, number)
+        canvas.limb((neck, hand), 0.06 * wide * pixel, 0.8 * np.asarray(shirt), number)
+        canvas.limb((hand, hand), 0.06 * wide * pixel, skin, number)
+    canvas.limb((at(0, 0.54) if not riding else hip, neck - (0, 0.03 * pixel)), 0.17 * wide * pixel, shirt, number)
     head = at(0.08 * side if riding else 0.01 * side, 0.925)
     canvas.disc(head, (0.052 * tall * pixel + 0.4, 0.07 * tall * pixel + 0.4), skin, number)
-    canvas.disc(head - (0.01 * side * pixel, 0.035 * tall * pixel), (0.056 * tall * pixel + 0.3, 0.042 * tall * pixel + 0.3), hair, number)
+    canvas.disc(
+        head - (0.01 * side * pixel, 0.035 * tall * pixel), (0.056 * tall * pixel + 0.3, 0.042 * tall * pixel + 0.3), hair, number
+    )
     if not riding and rng.random() < 0.25:  # a bag
-        canvas.limb(at(0.16, 0.38), at(0.16, 0.46), 0.16 * pixel, CLOTHES[rng.integers(len(CLOTHES))], number)
+        canvas.limb((at(0.16, 0.38), at(0.16, 0.46)), 0.16 * pixel, CLOTHES[rng.integers(len(CLOTHES))], number)
 
 
 def person(canvas: Canvas, rng: np.random.Generator, x: float, z: float) -> None:
     """Draw a grown-up or a child."""
-    figure(canvas, rng, canvas.thing(PERSON, z), (x, 0.0, z), rng.uniform(1.1, 1.4) if rng.random() < 0.15 else rng.uniform(1.58, 1.92))
+    figure(
+        canvas,
+        rng,
+        canvas.thing(PERSON, z),
+        (x, 0.0, z),
+        rng.uniform(1.1, 1.4) if rng.random() < 0.15 else rng.uniform(1.58, 1.92),
+    )
 
 
 def cyclist(canvas: Canvas, rng: np.random.Generator, x: float, z: float, heading: float) -> None:
@@ -142,15 +186,20 @@ def cyclist(canvas: Canvas, rng: np.random.Generator, x: float, z: float, headin
     turn = np.linspace(0, 2 * np.pi, 15)
 
     def at(forward: float, up: float) -> np.ndarray:
-        return canvas.camera.project(np.array([[x + forward * along + 0.04 * up, up, z + forward * away * 0.2]]))[0]
+        return np.array(canvas.camera.spot(x + forward * along + 0.04 * up, up, z + forward * away * 0.2))
 
     for centre in (-0.52, 0.52):
-        rim = [at(centre + np.cos(a) * 0.34, 0.34 + np.sin(a) * 0.34) for a in turn]
-        for p, q in zip(rim[:-1], rim[1:], strict=True):
-            canvas.limb(p, q, 0.055 * pixel, (28, 28, 30), number)
-    frame = ((-0.52, 0.34, 0.0, 0.3), (0.0, 0.3, 0.4, 0.8), (-0.2, 0.8, 0.4, 0.8), (0.0, 0.3, -0.2, 0.85), (-0.52, 0.34, -0.2, 0.8), (0.4, 0.98, 0.52, 0.34))
+        canvas.limb([at(centre + np.cos(a) * 0.34, 0.34 + np.sin(a) * 0.34) for a in turn], 0.055 * pixel, (28, 28, 30), number)
+    frame = (
+        (-0.52, 0.34, 0.0, 0.3),
+        (0.0, 0.3, 0.4, 0.8),
+        (-0.2, 0.8, 0.4, 0.8),
+        (0.0, 0.3, -0.2, 0.85),
+        (-0.52, 0.34, -0.2, 0.8),
+        (0.4, 0.98, 0.52, 0.34),
+    )
     for f0, y0, f1, y1 in frame:
-        canvas.limb(at(f0, y0), at(f1, y1), 0.06 * pixel, paint, number)
+        canvas.limb((at(f0, y0), at(f1, y1)), 0.06 * pixel, paint, number)
     figure(canvas, rng, number, (x - 0.1 * along, 0.25, z), rng.uniform(1.5, 1.7), riding=True)
 
 
@@ -170,20 +219,31 @@ def animal(canvas: Canvas, rng: np.random.Generator, x: float, z: float, *, wild
     coat = np.asarray(coats[rng.integers(len(coats))]) * rng.uniform(0.85, 1.1)
 
     def at(right: float, up: float) -> np.ndarray:
-        return canvas.camera.project(np.array([[x + side * right, up, z]]))[0]
+        return np.array(canvas.camera.spot(x + side * right, up, z))
 
     middle, half = back - thick / 2, length / 2
     for k, shade in ((-0.86, 0.7), (0.82, 0.7), (-0.7, 0.85), (0.66, 0.85)):
-        canvas.limb(at(k * half, middle), at(k * half + rng.uniform(-0.1, 0.1) * length, 0.03), 0.16 * min(legs, 0.6) * pixel, tuple(coat * shade), number)
-    canvas.limb(at(-half + thick / 2, middle), at(half - thick / 2, middle + 0.02), thick * pixel, tuple(coat), number)
-    canvas.limb(at(-half, back - 0.1), at(-half - 0.1, middle - 0.1), 0.07 * pixel, tuple(coat * 0.8), number)
+        canvas.limb(
+            (at(k * half, middle),
+            at(k * half + rng.uniform(-0.1, 0.1) * length, 0.03)),
+            0.16 * min(legs, 0.6) * pixel,
+            coat * shade,
+            number,
+        )
+    canvas.limb((at(-half + thick / 2, middle), at(half - thick / 2, middle + 0.02)), thick * pixel, coat, number)
+    canvas.limb((at(-half, back - 0.1), at(-half - 0.1, middle - 0.1)), 0.07 * pixel, coat * 0.8, number)
     head = (half + 0.25 * neck + 0.1, back + neck)
-    canvas.limb(at(half - 0.12, back - 0.2 * thick), at(*head), 0.42 * thick * pixel, tuple(coat), number)
-    canvas.limb(at(*head), at(head[0] + 0.14 * length, head[1] - 0.06 * length), 0.36 * thick * pixel, tuple(coat * 0.85), number)
-    canvas.limb(at(head[0] - 0.03, head[1]), at(head[0] - 0.06, head[1] + 0.16 * back), 0.07 * pixel, tuple(coat * 0.7), number)
+    canvas.limb((at(half - 0.12, back - 0.2 * thick), at(*head)), 0.42 * thick * pixel, coat, number)
+    canvas.limb((at(*head), at(head[0] + 0.14 * length, head[1] - 0.06 * length)), 0.36 * thick * pixel, coat * 0.85, number)
+    canvas.limb((at(head[0] - 0.03, head[1]), at(head[0] - 0.06, head[1] + 0.16 * back)), 0.07 * pixel, coat * 0.7, number)
     if thick > 0.7:  # a cow's patches
         for _ in range(4):
-            canvas.disc(at(rng.uniform(-0.7, 0.7) * half, middle + rng.uniform(-0.15, 0.15)), (0.2 * pixel, 0.15 * pixel), (246, 242, 236), None)
+            canvas.disc(
+                at(rng.uniform(-0.7, 0.7) * half, middle + rng.uniform(-0.15, 0.15)),
+                (0.2 * pixel, 0.15 * pixel),
+                (246, 242, 236),
+                None,
+            )
 
 
 def sign(canvas: Canvas, rng: np.random.Generator, x: float, z: float) -> None:
@@ -192,30 +252,36 @@ def sign(canvas: Canvas, rng: np.random.Generator, x: float, z: float) -> None:
     which, grey = rng.choice(3, p=(0.3, 0.4, 0.3)), (96, 98, 100)
 
     def at(right: float, up: float) -> np.ndarray:
-        return canvas.camera.project(np.array([[x + right, up, z]]))[0]
+        return np.array(canvas.camera.spot(x + right, up, z))
 
     tall = (3.4, 2.5, 6.2)[which]
-    canvas.limb(at(0, 0), at(0, tall), 0.13 * pixel, grey, number)
+    canvas.limb((at(0, 0), at(0, tall)), 0.13 * pixel, grey, number)
     top, unit = at(0, tall), pixel
     if which == 0:
-        canvas.limb(top, top + (0, 0.75 * unit), 0.36 * unit, (34, 36, 36), number)
+        canvas.limb((top, top + (0, 0.75 * unit)), 0.36 * unit, (34, 36, 36), number)
         on_light = rng.integers(3)
         for k, colour in enumerate(((240, 50, 40), (250, 190, 40), (60, 220, 120))):
             canvas.disc(
-                top + (0, (0.08 + 0.3 * k) * unit), (0.12 * unit,) * 2, colour if k == on_light else (60, 50, 44), number, light=k == on_light
+                top + (0, (0.08 + 0.3 * k) * unit),
+                (0.12 * unit,) * 2,
+                colour if k == on_light else (60, 50, 44),
+                number,
+                light=k == on_light,
             )
     elif which == 1:
         turn = np.linspace(0, 2 * np.pi, 4 if rng.random() < 0.35 else 16, endpoint=False) - np.pi / 2
         if rng.random() < 0.3:
             turn = np.array([0.25, 0.75, 1.25, 1.75]) * np.pi
-        rim, face = (((200, 30, 36), (240, 240, 236)), ((30, 80, 170), (36, 92, 190)), ((240, 240, 236), (230, 190, 40)))[rng.integers(3)]
+        rim, face = (((200, 30, 36), (240, 240, 236)), ((30, 80, 170), (36, 92, 190)), ((240, 240, 236), (230, 190, 40)))[
+            rng.integers(3)
+        ]
         plate = np.stack([np.cos(turn), np.sin(turn)], axis=1) * 0.42 * unit
         canvas.fill(top + plate, rim, number)
         canvas.fill(top + plate * 0.72, face, number)
-        canvas.limb(top - (0.12 * unit, 0), top + (0.12 * unit, 0), 0.08 * unit, (30, 30, 34), number)
+        canvas.limb((top - (0.12 * unit, 0), top + (0.12 * unit, 0)), 0.08 * unit, (30, 30, 34), number)
     else:
         end = at(1.3 * inward, tall + 0.25)
-        canvas.limb(top, end, 0.11 * unit, grey, number)
+        canvas.limb((top, end), 0.11 * unit, grey, number)
         canvas.disc(end, (0.34 * unit, 0.13 * unit), (255, 226, 170) if canvas.dark else (200, 200, 196), number, light=True)
         canvas.lamps.append((x + 1.3 * inward, tall, z))
 
@@ -223,7 +289,7 @@ def sign(canvas: Canvas, rng: np.random.Generator, x: float, z: float) -> None:
 def obstacle(canvas: Canvas, rng: np.random.Generator, x: float, z: float, *, odd: bool) -> None:
     """Draw a cone or a barrier, or where ``odd`` a fallen box, a tyre or a pallet."""
     number, pixel = canvas.thing(OBSTACLE, z), canvas.camera.focal / z
-    foot = canvas.camera.project(np.array([[x, 0.0, z]]))[0]
+    foot = np.array(canvas.camera.spot(x, 0.0, z))
     which = rng.integers(2, 5) if odd and rng.random() < 0.8 else rng.integers(2)
     place = (x, z, rng.uniform(0, 6.28))
     if which == 0:
@@ -236,14 +302,16 @@ def obstacle(canvas: Canvas, rng: np.random.Generator, x: float, z: float, *, od
             for k in range(0, 6, 2):
                 panel(canvas, quad, (k / 6, 0, (k + 1) / 6, 1), (206, 40, 36))
         for k in (-0.6, 0.6):
-            canvas.limb(foot + (k * pixel, 0), foot + (k * pixel, -0.5 * pixel), 0.08 * pixel, (70, 70, 72), number)
+            canvas.limb((foot + (k * pixel, 0), foot + (k * pixel, -0.5 * pixel)), 0.08 * pixel, (70, 70, 72), number)
     elif which in (2, 3):
         for k in range(int(rng.integers(1, 4))):
             size = rng.uniform(0.5, 0.95)
             colour = np.array(((178, 134, 88), (164, 120, 78), (150, 150, 146))[rng.integers(3)])
-            body = canvas.solid(number, (x + 0.6 * k - 0.5, z - 0.2 * k, place[2] + k), (size, 0.0, size * 0.8, -size / 2, size / 2), colour)
+            body = canvas.solid(
+                number, (x + 0.6 * k - 0.5, z - 0.2 * k, place[2] + k), (size, 0.0, size * 0.8, -size / 2, size / 2), colour
+            )
             for quad in body.values():
-                panel(canvas, quad, (0.42, 0, 0.58, 1), tuple(colour * 0.8))
+                panel(canvas, quad, (0.42, 0, 0.58, 1), colour * 0.8)
     else:
         for k in range(int(rng.integers(1, 4))):
             centre = foot - (0, (0.16 + 0.2 * k) * pixel)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import cv2
 import numpy as np
 
-from faultscape.corpus.scene_canvas import BUILDING, FARTHEST, PAVEMENT, ROAD, SKY, VEGETATION, Canvas
+from faultscape.corpus.scene_canvas import BUILDING, FARTHEST, PAVEMENT, ROAD, ROUND, SKY, VEGETATION, Canvas
 
 SKIES = {  # colours at the top and at the horizon, cover of clouds, colour of clouds
     "day": ((70, 128, 204), (192, 214, 234), 0.5, (246, 248, 250)),
@@ -54,19 +54,19 @@ def sky(canvas: Canvas, rng: np.random.Generator, light: str) -> None:
     """Draw the sky over the whole picture."""
     number = canvas.surface(SKY, (0.0, 0.0, 1.0 / FARTHEST))
     canvas.owner[:] = number
-    h, w = canvas.owner.shape
+    h, w = canvas.owner.shape[0] // 2, canvas.owner.shape[1] // 2
     top, low, cover, cloud = (np.asarray(v, np.float32) for v in SKIES[light])
     if light == "day" and rng.random() < 0.3:  # overcast
         top, low, cover = np.float32([150, 158, 168]), np.float32([208, 211, 214]), np.float32(0.9)
-    part = np.clip(np.arange(h, dtype=np.float32) / canvas.camera.horizon, 0, 1)[:, None, None] ** np.float32(1.3)
-    rows = int(min(h, canvas.camera.horizon + 30))
-    veil = np.clip((clouded(rng, rows, w, (5, 4)) - 1 + cover * rng.uniform(0.8, 1.2)) * 3, 0, 0.85)[..., None]
-    colours = np.broadcast_to(top * (1 - part) + low * part, (h, w, 3)).copy()
-    colours[:rows] = colours[:rows] * (1 - veil) + cloud * veil
+    rows = int(min(h, canvas.camera.horizon / 2 + 15))
+    part = np.clip(np.arange(rows, dtype=np.float32) / rows, 0, 1)[:, None, None] ** np.float32(1.3)
+    veil = np.clip((clouded(rng, rows, w, (5, 4)) - 1 + cover * np.float32(rng.uniform(0.8, 1.2))) * 3, 0, 0.85)[..., None]
+    colours = (top * (1 - part) + low * part) * (1 - veil) + cloud * veil
     if light == "night":
-        stars = rng.integers(0, (rows, w), size=(60, 2))
-        colours[stars[:, 0], stars[:, 1]] += rng.uniform(20, 120, (60, 1))
-    canvas.image[:] = np.clip(colours, 0, 255)
+        stars = rng.integers(0, (rows, w), size=(40, 2))
+        colours[stars[:, 0], stars[:, 1]] += rng.uniform(20, 120, (40, 1))
+    canvas.image[: 2 * rows] = cv2.resize(np.clip(colours, 0, 255).astype(np.uint8), (2 * w, 2 * rows), interpolation=cv2.INTER_LINEAR)
+    canvas.image[2 * rows :] = low
 
 
 def skyline(canvas: Canvas, rng: np.random.Generator) -> None:
@@ -93,9 +93,10 @@ def ground(canvas: Canvas, rng: np.random.Generator, street: Street) -> None:
     first = max(0, int(camera.horizon - abs(np.sin(camera.roll)) * camera.width))
     x, z = (plane[first:] for plane in camera.ground())
     seen = (z > 0) & (z < 400)
-    z, t = np.clip(z, 0.5, 400), np.clip(x - street.centre, -400, 400)
+    z, x = np.clip(z, 0.5, 400), np.clip(x, -400, 400)
+    t = x - np.float32(street.centre)
     away = np.abs(t)
-    kind = np.where(away < street.edge, PAVEMENT, street.beyond)
+    kind = np.where(away < street.edge, np.uint8(PAVEMENT), np.uint8(street.beyond))
     tiles = kind == PAVEMENT
     kind[away < street.half] = ROAD
     for side, near, far in street.sides:
@@ -110,56 +111,71 @@ def ground(canvas: Canvas, rng: np.random.Generator, street: Street) -> None:
     colours[PAVEMENT] = stone * np.array([1.0, rng.uniform(0.93, 1.0), rng.uniform(0.82, 1.0)])
     colours[VEGETATION] = np.array([92, 128, 58]) * rng.uniform(0.8, 1.25, 3)
     near = np.clip(14 / z, 0.15, 1)
-    paving = tiles & ((np.mod(t, 0.9) < 0.06) | (np.mod(z, 0.9) < 0.08))
+    paving = tiles & ((_part(t, 0.9) < 0.06) | (_part(z, 0.9) < 0.08))
     picture = colours[kind]
     if street.cycle_lane:
-        picture[road & (t > street.half - 1.7) & (t < street.half - 0.2)] = np.array([150, 78, 66]) * rng.uniform(0.85, 1.1)
-    grain = (rng.random((256, 256), np.float32) - 0.5) * 34
-    stains = clouded(rng, 256, 256, (9, 9)) - 0.5
-    tone = grain[(z * 11).astype(np.int32) & 255, (x * 11).astype(np.int32) & 255] * near
-    tone += stains[(z * 5).astype(np.int32) & 255, (x * 14).astype(np.int32) & 255] * 64
-    tone -= paving * 26 * near
-    tone += (np.abs(away - street.half) < 0.14) * ~road * 34  # the kerb
+        red = np.array([150, 78, 66], np.float32) * rng.uniform(0.85, 1.1)
+        np.copyto(picture, red, where=(road & (t > street.half - 1.7) & (t < street.half - 0.2))[..., None])
+    grain, stains = (rng.random((256, 256), np.float32) - np.float32(0.5)) * 34, clouded(rng, 128, 128, (6, 6)) - np.float32(0.5)
+    stains = np.vstack([np.hstack([stains, stains[:, ::-1]]), np.hstack([stains[::-1], stains[::-1, ::-1]])]) * 56  # joins without a seam
+    tone = grain[_cell(z * 11), _cell(x * 11)] * near
+    tone += stains[_cell(z * 7 + x * 4), _cell(x * 13 - z * 3)]
+    tone -= paving * near * np.float32(26)
+    tone += ((np.abs(away - street.half) < 0.14) & ~road) * np.float32(34)  # the kerb
     picture += tone[..., None]
     dash = rng.uniform(0, 6)
-    white = (np.abs(t) < 0.08) & (np.mod(z + dash, 6) < 3.2)
+    white = (away < 0.08) & (_part(z + dash, 6) < 3.2)
     white |= (np.abs(away - street.half + 0.35) < 0.06) & (rng.random() < 0.6)
     if street.half > 5.5:
-        white |= (np.abs(away - street.half / 2) < 0.07) & (np.mod(z + dash, 6) < 2)
-    white |= (z > street.crossing) & (z < street.crossing + 3.2) & (np.mod(t, 1.1) < 0.55) & (away < street.half - 0.3)
+        white |= (np.abs(away - street.half / 2) < 0.07) & (_part(z + dash, 6) < 2)
+    white |= (z > street.crossing) & (z < street.crossing + 3.2) & (_part(t, 1.1) < 0.55) & (away < street.half - 0.3)
     white &= road & (away < street.half)
-    picture[white] = picture[white] * 0.25 + np.array([236, 234, 226]) * 0.75 * rng.uniform(0.86, 1.0)
-    canvas.image[first:][seen] = np.clip(picture[seen], 0, 255)
+    np.copyto(picture, np.float32([232, 230, 222]) * np.float32(rng.uniform(0.8, 1.0)), where=white[..., None])
+    cv2.copyTo(np.clip(picture, 0, 255, out=picture).astype(np.uint8), seen.view(np.uint8), canvas.image[first:])
 
     cos, sin, scale = np.cos(camera.roll), np.sin(camera.roll), camera.focal * camera.height
     level = (-sin / scale, cos / scale, (-camera.horizon * cos + camera.u0 * sin) / scale)
     numbers = np.zeros(12, np.uint16)
     for name in (ROAD, PAVEMENT, VEGETATION):
         numbers[name] = canvas.surface(name, level)
-    canvas.owner[first:][seen] = numbers[kind[seen]]
+    cv2.copyTo(numbers[kind], seen.view(np.uint8), canvas.owner[first:])
+
+
+def _part(values: np.ndarray, period: float) -> np.ndarray:
+    """Return values modulo a period, fast."""
+    turns = values * np.float32(1 / period)
+    return (turns - np.floor(turns)) * np.float32(period)
+
+
+def _cell(values: np.ndarray) -> np.ndarray:
+    return values.astype(np.int32) & 255
 
 
 def shadows(canvas: Canvas, spots: list[tuple[float, float, float, float]], depth: float) -> None:
     """Darken the ground where things (x, z, half width, height) keep the sun off; soft at the rim."""
-    mask = np.zeros(canvas.owner.shape, np.uint8)
-    turn = np.linspace(0, 2 * np.pi, 12, endpoint=False)
+    h, w = canvas.owner.shape
+    mask = np.zeros((h // 2, w // 2), np.uint8)
     reach = 1 / max(canvas.sun[1], 0.12)
     for x, z, half, height in spots:
         long = min(height * reach, 9.0) * 0.6
-        dx, dz = -canvas.sun[0] * long, -canvas.sun[2] * long
-        ring = np.stack([np.cos(turn) * half * 1.08, np.zeros(12), np.sin(turn) * max(half, 0.35)], axis=1) + (x, 0, z)
-        spread = np.concatenate([ring, ring + (dx, 0, dz)])
+        ring = np.stack([ROUND[:, 0] * half * 1.08 + x, np.zeros(len(ROUND)), ROUND[:, 1] * max(half, 0.35) + z], axis=1)
+        spread = np.concatenate([ring, ring - (canvas.sun[0] * long, 0, canvas.sun[2] * long)])
         spread[:, 2] = np.maximum(spread[:, 2], 1.2)
-        hull = cv2.convexHull(np.rint(canvas.camera.project(spread) * 16).astype(np.int32))
+        hull = cv2.convexHull((canvas.camera.project(spread) * 8).round().astype(np.int32))
         cv2.fillPoly(mask, [hull], 255, shift=4)
-    soft = cv2.GaussianBlur(mask, (0, 0), 3.0).astype(np.float32) * np.float32(depth / 255)
-    canvas.image[:] = canvas.image * (1 - soft[..., None])
+    first = max(0, int(canvas.camera.horizon) // 2 - 10)
+    soft = cv2.GaussianBlur(mask[first:], (0, 0), 1.6)
+    soft = cv2.resize(255 - cv2.convertScaleAbs(soft, alpha=depth), (w, h - 2 * first), interpolation=cv2.INTER_LINEAR)
+    below = canvas.image[2 * first :]
+    cv2.multiply(below, cv2.merge([soft, soft, soft]), dst=below, scale=1 / 255)
 
 
 def facade(rng: np.random.Generator, bays: int, floors: int, lit_part: float) -> tuple[np.ndarray, np.ndarray]:
     """Return a wall with windows and the light that shines from them; each (floors * 16, bays * 14, 3)."""
     style = rng.choice(4, p=(0.32, 0.33, 0.15, 0.2))
-    wall = np.array(((168, 92, 70), (222, 206, 176), (176, 178, 178), (126, 140, 152))[style]) * rng.uniform(0.72, 1.15) + rng.integers(-26, 26, 3)
+    wall = np.array(((168, 92, 70), (222, 206, 176), (176, 178, 178), (126, 140, 152))[style]) * rng.uniform(
+        0.72, 1.15
+    ) + rng.integers(-26, 26, 3)
     cell = np.empty((16, 14, 3), np.float32)
     cell[:] = wall
     if style == 0:
@@ -174,36 +190,37 @@ def facade(rng: np.random.Generator, bays: int, floors: int, lit_part: float) ->
     if style != 3:
         window[:, 7] &= rng.random() < 0.4
         cell[y0:y1, 7] = np.where(window[y0:y1, 7, None], 0, wall * 0.8)
-    picture, windows = np.tile(cell, (floors, bays, 1)), np.tile(window, (floors, bays))
-    shine = rng.random((floors, bays)) < lit_part
-    blend = np.repeat(np.repeat(rng.random((floors, bays), np.float32), 16, axis=0), 14, axis=1)[..., None]
-    glass = np.array([52, 62, 74]) * (1 - blend) + np.array([150, 176, 198]) * blend * rng.uniform(0.5, 1.1)
-    picture[windows] = glass[windows]
-    shop = rng.random() < 0.45
-    if shop:
-        colour = rng.integers(30, 220, 3)
-        picture[-16:] = wall * 0.8
-        picture[-11:-1][:, np.arange(bays * 14) % 28 > 3] = (58, 66, 74)
-        picture[-15:-11] = colour
+    picture, windows = np.tile(np.clip(cell, 0, 255).astype(np.uint8), (floors, bays, 1)), np.tile(window, (floors, bays))
+    blend = rng.random((floors, bays, 1), np.float32)
+    glass = np.float32([52, 62, 74]) * (1 - blend) + np.float32([150, 176, 198]) * blend * np.float32(rng.uniform(0.5, 1.1))
+    shine = (rng.random((floors, bays)) < lit_part).astype(np.uint8)
+    if rng.random() < 0.45:  # a shop
+        panes = np.arange(bays * 14) % 28 > 3
+        picture[-16:] = np.clip(wall * 0.8, 0, 255)
+        picture[-15:-11] = rng.integers(30, 220, 3)
         windows[-16:] = False
-        windows[-11:-1] = np.arange(bays * 14) % 28 > 3
+        windows[-11:-1] = panes
+        shine[-1] = lit_part > 0
     else:
-        picture[-12:, 3:11] = wall * 0.45
+        picture[-12:, 3:11] = np.clip(wall * 0.45, 0, 255)
+        windows[-12:, 3:11] = False
     if rng.random() < 0.16 and floors > 3 and bays > 3:  # a mural: leaves, sky or paint where no window is
         a, b = rng.integers(0, bays - 3) * 14, rng.integers(1, floors - 2) * 16
         base = np.array(((84, 124, 66), (120, 170, 220), (200, 60, 60), (210, 190, 90))[rng.integers(4)])
-        picture[b : b + 40, a : a + 38] = base * (0.6 + 0.7 * clouded(rng, 40, 38, (6, 6))[..., None])
+        picture[b : b + 40, a : a + 38] = np.clip(base * (0.6 + 0.7 * clouded(rng, 40, 38, (6, 6))[..., None]), 0, 255)
         windows[b : b + 40, a : a + 38] = False
-    picture *= np.linspace(1.06, 0.9, len(picture), dtype=np.float32)[:, None, None]
-    shine_map = windows & np.repeat(np.repeat(shine, 16, axis=0), 14, axis=1)
-    if shop:
-        shine_map[-11:-1] = windows[-11:-1] & (lit_part > 0)
+    size, mask = (bays * 14, floors * 16), windows.view(np.uint8)
+    cv2.copyTo(cv2.resize(glass.astype(np.uint8), size, interpolation=cv2.INTER_NEAREST), mask, picture)
     lit = np.zeros_like(picture)
-    lit[shine_map] = np.array([255, 206, 128]) * rng.uniform(0.7, 1.0)
-    return np.clip(picture, 0, 255).astype(np.uint8), lit.astype(np.uint8)
+    if lit_part:
+        shining = cv2.resize(shine, size, interpolation=cv2.INTER_NEAREST) * mask
+        lit[shining > 0] = np.array([255, 206, 128]) * rng.uniform(0.7, 1.0)
+    return picture, lit
 
 
-def building(canvas: Canvas, rng: np.random.Generator, wall: float, span: tuple[float, float], floors: int, *, house: bool) -> None:
+def building(
+    canvas: Canvas, rng: np.random.Generator, wall: float, span: tuple[float, float], floors: int, *, house: bool
+) -> None:
     """Draw a house or block whose street side lies at x = wall from span[0] to span[1]."""
     near, far = max(span[0], 1.4), span[1]
     side, height = float(np.sign(wall)), floors * 3.1
@@ -221,7 +238,7 @@ def building(canvas: Canvas, rng: np.random.Generator, wall: float, span: tuple[
         faces.append(wall_quad(left, near, right, near, 0, height))
     for quad, tone in zip(faces, shade, strict=False):
         number = canvas.surface(BUILDING, canvas.plane(quad))
-        canvas.texture(np.clip(picture * tone, 0, 255).astype(np.uint8), quad, number, lit)
+        canvas.texture(cv2.convertScaleAbs(picture, alpha=tone), quad, number, lit)
     if house:
         middle, ridge = (wall + outer) / 2, height + rng.uniform(1.6, 3.0)
         tiles = np.array(((150, 72, 54), (92, 84, 84), (122, 92, 70))[rng.integers(3)]) * rng.uniform(0.8, 1.15)
@@ -229,7 +246,14 @@ def building(canvas: Canvas, rng: np.random.Generator, wall: float, span: tuple[
         if span[0] > 2:
             gable = np.array([[wall, height, near], [outer, height, near], [middle, ridge, near]])
             canvas.fill(canvas.camera.project(gable), picture[4, 0] * shade[1], number)
-        slope = np.array([[wall - side * 0.3, height - 0.1, near], [wall - side * 0.3, height - 0.1, far], [middle, ridge, far], [middle, ridge, near]])
+        slope = np.array(
+            [
+                [wall - side * 0.3, height - 0.1, near],
+                [wall - side * 0.3, height - 0.1, far],
+                [middle, ridge, far],
+                [middle, ridge, near],
+            ]
+        )
         canvas.fill(canvas.camera.project(slope), tiles * (shade[0] + 0.1), number)
 
 
@@ -237,19 +261,24 @@ def greenery(canvas: Canvas, rng: np.random.Generator, x: float, z: float, tall:
     """Draw a tree, or a bush where it is less than 2 m tall."""
     camera, pixel = canvas.camera, canvas.camera.focal / z
     number = canvas.surface(VEGETATION, (0.0, 0.0, 1 / z))
-    foot, top = camera.project(np.array([[x, 0.0, z], [x, tall, z]]))
-    leaf = np.array(((78, 116, 52), (98, 132, 60), (60, 96, 58), (168, 120, 46), (150, 86, 44))[rng.choice(5, p=(0.34, 0.26, 0.2, 0.12, 0.08))])
+    foot, top = np.array(camera.spot(x, 0.0, z)), np.array(camera.spot(x, tall, z))
+    leaf = np.array(
+        ((78, 116, 52), (98, 132, 60), (60, 96, 58), (168, 120, 46), (150, 86, 44))[
+            rng.choice(5, p=(0.34, 0.26, 0.2, 0.12, 0.08))
+        ]
+    )
     bush = tall < 2
     if not bush:
-        canvas.limb(foot, foot * 0.35 + top * 0.65, 0.05 * tall * pixel, (88, 68, 52), number)
+        canvas.limb((foot, foot * 0.35 + top * 0.65), 0.05 * tall * pixel, (88, 68, 52), number)
     wide, high = (0.75, 0.5) if bush else (rng.uniform(0.22, 0.36), rng.uniform(0.26, 0.36))
     middle = foot * 0.5 + top * 0.5 if bush else foot * 0.32 + top * 0.68
     many = 22 if z < 45 else 10
     turns, reach = rng.uniform(0, 2 * np.pi, many), np.sqrt(rng.random(many))
     centres = middle + np.stack([np.cos(turns) * wide, np.sin(turns) * high], axis=1) * (reach * tall * pixel * 0.8)[:, None]
     radii = np.maximum(2, rng.uniform(0.09, 0.17, many) * tall * pixel * (1.3 if bush else 1))
-    for (u, v), radius in sorted(zip(centres.tolist(), radii, strict=True), key=lambda c: -c[0][1]):
-        lift = 0.86 - 0.34 * (v - middle[1]) / (high * tall * pixel + 1) + 0.16 * (u - middle[0]) * canvas.sun[0] / (wide * tall * pixel + 1)
-        spot = (int(np.clip(u, -3000, 3000)), int(np.clip(v, -3000, 3000)))
-        cv2.circle(canvas.image, spot, int(radius), tuple(np.clip(leaf * (lift + rng.uniform(-0.1, 0.1)), 0, 255)), -1)
+    tints = rng.uniform(-0.1, 0.1, many).tolist()
+    for (u, v), radius, tint in sorted(zip(centres.tolist(), radii.tolist(), tints, strict=True), key=lambda c: -c[0][1]):
+        lift = 0.86 + tint - 0.34 * (v - middle[1]) / (high * tall * pixel + 1) + 0.16 * (u - middle[0]) * canvas.sun[0] / (wide * tall * pixel + 1)
+        spot = (int(u), int(v))
+        cv2.circle(canvas.image, spot, int(radius), [min(255.0, lift * c) for c in leaf], -1)
         cv2.circle(canvas.owner, spot, int(radius), number, -1)

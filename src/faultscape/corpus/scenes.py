@@ -15,7 +15,7 @@ import numpy as np
 
 from faultscape.corpus import scene_objects as things
 from faultscape.corpus import scene_places as places
-from faultscape.corpus.scene_canvas import BUILDING, PAVEMENT, VEGETATION, Camera, Canvas
+from faultscape.corpus.scene_canvas import PAVEMENT, VEGETATION, Camera, Canvas
 from faultscape.corpus.scene_light import layers, lit
 
 CLASSES: tuple[tuple[int, str, tuple[int, int, int]], ...] = (
@@ -138,7 +138,9 @@ def _street(rng: np.random.Generator, town: str) -> places.Street:
             sides.append((side, start, start + rng.uniform(6, 9)))
     crossing = rng.uniform(5, 35) if rng.random() < 0.45 else 900.0
     beyond = PAVEMENT if town == "city" and rng.random() < 0.7 else VEGETATION
-    return places.Street(-rng.uniform(-0.4, 0.55) * half, half, walk, tuple(sides), crossing, beyond, bool(half > 4.5 and rng.random() < 0.3))
+    return places.Street(
+        -rng.uniform(-0.4, 0.55) * half, half, walk, tuple(sides), crossing, beyond, bool(half > 4.5 and rng.random() < 0.3)
+    )
 
 
 def _spaced(rng: np.random.Generator, first: float, last: float, gap: tuple[float, float]) -> list[float]:
@@ -152,7 +154,11 @@ def _spaced(rng: np.random.Generator, first: float, last: float, gap: tuple[floa
 
 def _buildings(canvas: Canvas, rng: np.random.Generator, street: places.Street, town: str) -> list[_Item]:
     items: list[_Item] = []
-    setback, last = {"city": (rng.uniform(0, 1.5), 130.0), "suburb": (rng.uniform(3, 8), 100.0), "park": (rng.uniform(10, 22), 70.0)}[town]
+    setback, last = {
+        "city": (rng.uniform(0, 1.5), 130.0),
+        "suburb": (rng.uniform(3, 8), 100.0),
+        "park": (rng.uniform(10, 22), 70.0),
+    }[town]
     for side in (-1, 1):
         wall, at = street.centre + side * (street.edge + setback), rng.uniform(-6, 2)
         openings = [(near, far) for which, near, far in street.sides if which == side]
@@ -213,7 +219,9 @@ def _traffic(canvas: Canvas, rng: np.random.Generator, street: places.Street, *,
                 vehicle(street.centre + side * (street.half - 0.95), z, heading + rng.normal(0, 0.03))
     for side, near, far in street.sides:
         if rng.random() < 0.6:
-            vehicle(street.centre + side * rng.uniform(0.2, street.edge + 4), (near + far) / 2 + rng.uniform(-1, 1), side * np.pi / 2)
+            vehicle(
+                street.centre + side * rng.uniform(0.2, street.edge + 4), (near + far) / 2 + rng.uniform(-1, 1), side * np.pi / 2
+            )
     return items
 
 

@@ -16,8 +16,8 @@ from pathlib import Path
 
 from faultscape.errors import CorpusError, OptionError
 
-IMAGE_ENDINGS = frozenset(".jpg .jpeg .jpe .png .bmp .tif .tiff .webp .ppm .pgm .gif .jp2".split())
-MAP_ENDINGS = frozenset(".png .npy .bmp .tif .tiff .pgm .gif".split())
+IMAGE_ENDINGS = frozenset([".jpg", ".jpeg", ".jpe", ".png", ".bmp", ".tif", ".tiff", ".webp", ".ppm", ".pgm", ".gif", ".jp2"])
+MAP_ENDINGS = frozenset([".png", ".npy", ".bmp", ".tif", ".tiff", ".pgm", ".gif"])
 LISTS = frozenset((".txt", ".csv", ".lst"))
 # what well-known data sets put behind the name of a frame, for folders with one file or mixed kinds
 _KNOWN = re.compile(r"_(leftImg8bit|gt(Fine|Coarse)_(labelIds|labelTrainIds|color|instanceIds)|train_id|labelIds|labelTrainIds)$")
@@ -64,7 +64,9 @@ def find(
     found = sorted(set(found), key=lambda f: (f.id, f.path))
     for one, other in zip(found, found[1:], strict=False):
         if one.id == other.id and os.path.abspath(one.path) != os.path.abspath(other.path):
-            raise CorpusError(f"two files have the id {one.id!r}: {one.path} and {other.path}; rename one, or collect them as two sets")
+            raise CorpusError(
+                f"two files have the id {one.id!r}: {one.path} and {other.path}; rename one, or collect them as two sets"
+            )
     return found
 
 

@@ -17,7 +17,9 @@ def read(path: str | os.PathLike[str]) -> list[tuple[str, str]]:
         with open(path, encoding="utf-8-sig", newline="") as file:
             rows = csv.DictReader(file, strict=True)
             if rows.fieldnames is None or not {"image", "reason"} <= set(rows.fieldnames):
-                raise LabellingError(f"{path}: expected the columns image, reason; got {', '.join(rows.fieldnames or []) or 'nothing'}")
+                raise LabellingError(
+                    f"{path}: expected the columns image, reason; got {', '.join(rows.fieldnames or []) or 'nothing'}"
+                )
             out = []
             for row in rows:
                 if not row["image"] or row["reason"] is None or None in row:

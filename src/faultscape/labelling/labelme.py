@@ -51,9 +51,13 @@ def read(path: str | os.PathLike[str], classes: Classes) -> tuple[np.ndarray, tu
         raise LabellingError(f"{path}: is no LabelMe file: it has no list `shapes`")
     width, height = document.get("imageWidth"), document.get("imageHeight")
     if not all(type(v) is int and v > 0 for v in (width, height)) or width * height > MAX_PIXELS:
-        raise LabellingError(f"{path}: imageWidth and imageHeight must be whole numbers of a picture; got {width!r} and {height!r}")
+        raise LabellingError(
+            f"{path}: imageWidth and imageHeight must be whole numbers of a picture; got {width!r} and {height!r}"
+        )
     if classes.background is None and not classes.void:
-        raise LabellingError(f"{path}: pixels under no shape need a background class or a void id, and the class list has neither")
+        raise LabellingError(
+            f"{path}: pixels under no shape need a background class or a void id, and the class list has neither"
+        )
     ids = np.full((height, width), classes.background if classes.background is not None else classes.void[0], np.uint16)
     for number, shape in enumerate(document["shapes"]):
         where = f"{path}, shape {number}"
@@ -70,7 +74,9 @@ def _id(label: str, classes: Classes, where: str) -> int:
         return classes.void[0]
     if label in _BACKGROUND_NAMES and classes.background is not None:
         return classes.background
-    raise LabellingError(f"{where}: {label!r} is no class; known are {', '.join(classes.names[:12])}.{closest(label, classes.names)}")
+    raise LabellingError(
+        f"{where}: {label!r} is no class; known are {', '.join(classes.names[:12])}.{closest(label, classes.names)}"
+    )
 
 
 def _draw(ids: np.ndarray, shape: dict[str, Any], id_: int, where: str) -> None:
@@ -81,11 +87,14 @@ def _draw(ids: np.ndarray, shape: dict[str, Any], id_: int, where: str) -> None:
     if kind not in _POINTS:
         raise LabellingError(f"{where}: a {kind!r} has no area; use {', '.join(_POINTS)}")
     good = isinstance(points, list) and all(
-        isinstance(p, list) and len(p) == 2 and all(isinstance(v, int | float) and math.isfinite(v) and abs(v) < 1e7 for v in p) for p in points
+        isinstance(p, list) and len(p) == 2 and all(isinstance(v, int | float) and math.isfinite(v) and abs(v) < 1e7 for v in p)
+        for p in points
     )
     least, most = _POINTS[kind]
     if not good or len(points) < least or (most is not None and len(points) > most):
-        raise LabellingError(f"{where}: a {kind} needs {least if most == least else f'{least} or more'} points [x, y] of finite numbers")
+        raise LabellingError(
+            f"{where}: a {kind} needs {least if most == least else f'{least} or more'} points [x, y] of finite numbers"
+        )
     if kind == "mask":
         _draw_mask(ids, shape, points, id_, where)
         return
@@ -138,7 +147,9 @@ def _shapes(ids: np.ndarray, classes: Classes) -> list[dict[str, Any]]:
         ys, xs = np.flatnonzero(inside.any(1)), np.flatnonzero(inside.any(0))
         box = (int(xs[0]), int(ys[0]), int(xs[-1]), int(ys[-1]))
         out = io.BytesIO()
-        Image.fromarray(inside[box[1] : box[3] + 1, box[0] : box[2] + 1].astype(np.uint8) * 255).convert("1").save(out, format="PNG")
+        Image.fromarray(inside[box[1] : box[3] + 1, box[0] : box[2] + 1].astype(np.uint8) * 255).convert("1").save(
+            out, format="PNG"
+        )
         shapes.append(
             {
                 "label": names[value], "points": [[box[0], box[1]], [box[2], box[3]]], "group_id": None, "description": "", "shape_type": "mask",

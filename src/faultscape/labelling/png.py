@@ -46,4 +46,3 @@ def read(path: str | os.PathLike[str], classes: Classes | None = None) -> np.nda
         if classes is None or "three channels" not in str(error):
             raise
     return read_map(path, colour_table(classes))
-

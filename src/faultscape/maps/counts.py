@@ -23,7 +23,11 @@ from faultscape.errors import LabelMapError
 Maps = np.ndarray | Sequence[np.ndarray]
 _SLOTS = 1 << 13
 _CELLS = 40_000  # of a block's histogram: what stays in a second-level cache
-_RUN, _TUPLE, _PIXEL = 45.0, 1.1, 0.85  # nanoseconds a joint run, a tuple and pair, a pixel and block: measured, only for choosing
+_RUN, _TUPLE, _PIXEL = (
+    45.0,
+    1.1,
+    0.85,
+)  # nanoseconds a joint run, a tuple and pair, a pixel and block: measured, only for choosing
 _local = threading.local()
 
 

@@ -25,7 +25,9 @@ BATCH = 64
 class FolderModel:
     """Reads the maps of one model and checks each for size and values."""
 
-    def __init__(self, classes: Classes, labels: dict[str, str], working_size: tuple[int, int] | None, *, resize_maps: bool) -> None:
+    def __init__(
+        self, classes: Classes, labels: dict[str, str], working_size: tuple[int, int] | None, *, resize_maps: bool
+    ) -> None:
         self._places = table(classes, labels)
         self._allowed = allowed(classes, labels)
         self._classes = classes

@@ -64,7 +64,8 @@ class OnnxModel:
         self.input_size = self._size(shape[2:4] if self.layout == "nchw" else shape[1:3])
         self._names = [o.name for o in self._session.get_outputs()]
         self._main = next(
-            (o for o in self._session.get_outputs() if o.name in ("logits", "labels", "output", "out")), self._session.get_outputs()[0]
+            (o for o in self._session.get_outputs() if o.name in ("logits", "labels", "output", "out")),
+            self._session.get_outputs()[0],
         )
 
     @property
@@ -116,10 +117,12 @@ class OnnxModel:
             doubt = np.rint(np.clip(cv2.resize(raw, size, interpolation=cv2.INTER_LINEAR), 0, 1) * 255).astype(np.uint8)
         if values.dtype.kind in "iu":
             return Output(nearest(_flat(values, self.path).astype(np.uint16), size), doubt)
-        if values.ndim == 3 and values.shape[0] == 1 or values.ndim == 2:
+        if (values.ndim == 3 and values.shape[0] == 1) or values.ndim == 2:
             return Output(nearest(np.rint(_flat(values, self.path)).astype(np.uint16), size), doubt)
         if values.ndim != 3:
-            raise ModelError(f"{self.path}: output {self._main.name!r} has shape {values.shape} an image; expected classes x H x W logits or H x W labels")
+            raise ModelError(
+                f"{self.path}: output {self._main.name!r} has shape {values.shape} an image; expected classes x H x W logits or H x W labels"
+            )
         logits = np.ascontiguousarray(values.transpose(1, 2, 0), dtype=np.float32)
         if np.isnan(logits).any():
             return Output(None, problem="the network gave NaN")

@@ -32,7 +32,9 @@ class Best:
         """Take in a block: (J, J, I) concordances, (J, I, G) whether an image is in the defender's group, and (I,) numbers of each image."""
         keys = np.where(np.isnan(concordance), EMPTY, np.rint(np.nan_to_num(concordance) * _DECIMALS).astype(np.int64))
         state = (self.keys, self.ranks, self.families, self.images, self.pools)
-        _offer()(*state, keys, np.ascontiguousarray(member), images.astype(np.int64), ranks.astype(np.int64), families.astype(np.int64))
+        _offer()(
+            *state, keys, np.ascontiguousarray(member), images.astype(np.int64), ranks.astype(np.int64), families.astype(np.int64)
+        )
 
     def merge(self, other: Best) -> None:
         """Take in the cells of another stretch of the corpus."""
@@ -44,7 +46,9 @@ class Best:
                     for k in range(depth):
                         if other.images[d, a, g, k] >= 0:
                             theirs = (t[d, a, g, k] for t in (other.keys, other.ranks, other.families, other.images))
-                            plain_best.insert(self.keys[d, a, g], self.ranks[d, a, g], self.families[d, a, g], self.images[d, a, g], *theirs)
+                            plain_best.insert(
+                                self.keys[d, a, g], self.ranks[d, a, g], self.families[d, a, g], self.images[d, a, g], *theirs
+                            )
 
 
 def _offer():  # noqa: ANN202 - numba's dispatcher or the plain twin

@@ -37,7 +37,9 @@ def offer(keys, ranks, families, images, pools, new_keys, member, new_images, ne
                         if key > held or (key == held and rank >= held_rank):
                             continue
                     k = end
-                    while k > 0 and (keys[d, a, g, k - 1] > key or (keys[d, a, g, k - 1] == key and ranks[d, a, g, k - 1] > rank)):
+                    while k > 0 and (
+                        keys[d, a, g, k - 1] > key or (keys[d, a, g, k - 1] == key and ranks[d, a, g, k - 1] > rank)
+                    ):
                         keys[d, a, g, k] = keys[d, a, g, k - 1]
                         ranks[d, a, g, k] = ranks[d, a, g, k - 1]
                         families[d, a, g, k] = families[d, a, g, k - 1]

@@ -38,7 +38,14 @@ def duels(
     SelectionError when no image satisfies the constraints.
     """
     define = definition(
-        pairs.classes, concordance=concordance, per_class=per_class, constraints=constraints, scale=scale, spares=spares, over=over, keep_duplicates=families is None
+        pairs.classes,
+        concordance=concordance,
+        per_class=per_class,
+        constraints=constraints,
+        scale=scale,
+        spares=spares,
+        over=over,
+        keep_duplicates=families is None,
     )
     best = empty(pairs.models, define)
     order = np.argsort(np.argsort(np.array(pairs.images, dtype=object), kind="stable"), kind="stable")
@@ -63,7 +70,9 @@ def definition(
     if constraints not in CONSTRAINTS:
         raise OptionError(f"constraints {constraints!r} are not known; use {', '.join(CONSTRAINTS)}")
     if constraints == "class+scale" and scale is None:
-        raise OptionError("constraints class+scale need the quartiles of a training set; make them with `faultscape scale MASKS` and give --scale FILE")
+        raise OptionError(
+            "constraints class+scale need the quartiles of a training set; make them with `faultscape scale MASKS` and give --scale FILE"
+        )
     if per_class < 1 or spares < 0:
         raise OptionError(f"per-class must be at least 1 and spares at least 0; got {per_class} and {spares}")
     return {
@@ -87,7 +96,13 @@ def empty(models: Sequence[str], define: dict[str, Any]) -> Best:
 
 
 def take(
-    best: Best, pairs: Pairs, define: dict[str, Any], scale: Scale | None, images: np.ndarray, ranks: np.ndarray, families: np.ndarray
+    best: Best,
+    pairs: Pairs,
+    define: dict[str, Any],
+    scale: Scale | None,
+    images: np.ndarray,
+    ranks: np.ndarray,
+    families: np.ndarray,
 ) -> None:
     """Offer a block of images to the cells: (I,) their places in the corpus, places among the sorted ids, near-duplicate groups."""
     agreement = concordances(pairs, define["concordance"], over=define["over"])  # S0 eq. 1
@@ -119,7 +134,19 @@ def slots(best: Best, models: tuple[str, ...], define: dict[str, Any], images: S
                 value = float(best.keys[d, a, g, place]) / 1e12
                 pool = int(best.pools[d, a, g])
                 rows.append(
-                    Slot("mad", 1, len(rows) + 1, models[d], models[a], names[g], place + 1, images[image], round(value, 12), 1.0, pool)
+                    Slot(
+                        "mad",
+                        1,
+                        len(rows) + 1,
+                        models[d],
+                        models[a],
+                        names[g],
+                        place + 1,
+                        images[image],
+                        round(value, 12),
+                        1.0,
+                        pool,
+                    )
                 )
     if not rows:
         raise SelectionError(

@@ -63,7 +63,7 @@ def from_json(raw: Any, classes: Classes, where: str) -> Scale:
     """Return the quartiles of these classes; ClassesError when a class that forms a group is missing or a bound is no number."""
     entries = raw.get("classes") if isinstance(raw, dict) else None
     if not isinstance(entries, dict):
-        raise ClassesError(f"{where}: expected {{\"classes\": {{name: {{\"t_min\", \"t_max\"}}}}}}, as `faultscape scale` writes it")
+        raise ClassesError(f'{where}: expected {{"classes": {{name: {{"t_min", "t_max"}}}}}}, as `faultscape scale` writes it')
     number, low, high = [], [], []
     for place, name in enumerate(classes.names):
         entry = entries.get(name)

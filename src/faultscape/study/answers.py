@@ -58,7 +58,12 @@ class Answers:
             return {}
         try:
             with self._engine.connect() as connection:
-                return {image: reason for image, reason in connection.execute(sa.select(_DISCARDS.c.image, _DISCARDS.c.reason).order_by(_DISCARDS.c.number))}
+                return {
+                    image: reason
+                    for image, reason in connection.execute(
+                        sa.select(_DISCARDS.c.image, _DISCARDS.c.reason).order_by(_DISCARDS.c.number)
+                    )
+                }
         except sa.exc.SQLAlchemyError as error:
             raise StudyError(f"cannot read {self._path}: {error.__class__.__name__}: {str(error).splitlines()[0]}") from None
         finally:

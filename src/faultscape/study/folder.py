@@ -35,7 +35,9 @@ def existing(study: str | os.PathLike[str]) -> Path:
     """Return the study's path; StudyError when there is no study.toml in it."""
     root = Path(study)
     if not (root / "study.toml").is_file():
-        raise StudyError(f"{root} is no study: it holds no study.toml; begin with `faultscape collect {root} IMAGES --classes NAME`")
+        raise StudyError(
+            f"{root} is no study: it holds no study.toml; begin with `faultscape collect {root} IMAGES --classes NAME`"
+        )
     return root
 
 
@@ -57,7 +59,9 @@ def put(path: Path, data: bytes) -> str:
 
 def cannot_write(path: Path, error: OSError) -> StudyError:
     """Return the one sentence for a disk that takes no more."""
-    return StudyError(f"cannot write {path}: {error.strerror or error}; free some space or choose a folder you may write to, then run the same line again")
+    return StudyError(
+        f"cannot write {path}: {error.strerror or error}; free some space or choose a folder you may write to, then run the same line again"
+    )
 
 
 @contextmanager

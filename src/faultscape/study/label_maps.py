@@ -71,7 +71,9 @@ def read_stored(folder: Path, shard: int) -> list[StoredMap]:
     part = read_manifest(folder).get(part_name(shard))
     if part is None:
         return []
-    return [StoredMap(row["id"], row["runs"], row.get("confidence")) for row in read_part(folder, part_name(shard), part).to_pylist()]
+    return [
+        StoredMap(row["id"], row["runs"], row.get("confidence")) for row in read_part(folder, part_name(shard), part).to_pylist()
+    ]
 
 
 def content_digest(folder: Path) -> str:

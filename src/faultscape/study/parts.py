@@ -40,7 +40,8 @@ def read_manifest(folder: Path) -> dict[str, Part]:
     try:
         entries = json.loads(path.read_text(encoding="utf-8"))
         return {
-            name: Part(e["sha256"], e["rows"], e["key"], tuple((image, why) for image, why in e["failures"])) for name, e in entries.items()
+            name: Part(e["sha256"], e["rows"], e["key"], tuple((image, why) for image, why in e["failures"]))
+            for name, e in entries.items()
         }
     except (ValueError, KeyError, TypeError, AttributeError):
         raise StudyError(f"{path} is damaged; delete the folder {folder} and run the same line again") from None

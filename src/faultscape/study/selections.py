@@ -17,7 +17,19 @@ from faultscape.nouns import Slot, Slots
 from faultscape.study.folder import check_name, put
 
 MAIN = "main"
-_COLUMNS = ["selector", "round", "step", "defender", "attacker", "class", "place", "image", "concordance", "draw_probability", "pool_size"]
+_COLUMNS = [
+    "selector",
+    "round",
+    "step",
+    "defender",
+    "attacker",
+    "class",
+    "place",
+    "image",
+    "concordance",
+    "draw_probability",
+    "pool_size",
+]
 
 
 def path(root: Path, name: str, ending: str = "csv", *, stem: str = "selection") -> Path:

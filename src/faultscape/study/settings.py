@@ -99,7 +99,9 @@ def read_settings(root: Path) -> Settings:
         raw = tomllib.loads(path.read_text(encoding="utf-8"))
         settings = Settings.model_validate(raw)
     except FileNotFoundError:
-        raise StudyError(f"{root} is no study: it holds no study.toml; begin with `faultscape collect {root} IMAGES --classes NAME`") from None
+        raise StudyError(
+            f"{root} is no study: it holds no study.toml; begin with `faultscape collect {root} IMAGES --classes NAME`"
+        ) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise StudyError(f"{path} is not TOML: {error}") from None
     except pydantic.ValidationError as error:
@@ -121,7 +123,9 @@ def write_settings(root: Path, settings: Settings) -> None:
     path = root / "study.toml"
     document = tomlkit.parse(path.read_text(encoding="utf-8")) if path.exists() else tomlkit.document()
     if not path.exists():
-        document.add(tomlkit.comment("A Faultscape study. Edit, then run the same lines again: what this makes stale is done anew."))
+        document.add(
+            tomlkit.comment("A Faultscape study. Edit, then run the same lines again: what this makes stale is done anew.")
+        )
     _merge(document, settings.model_dump(exclude_none=True, exclude_defaults=False))
     put(path, tomlkit.dumps(document).encode())
 

@@ -104,15 +104,32 @@ def collect(
             shard = held[f.id].shard if f.id in held else -1
             condition, parent = "clean", ""
             fresh.append(
-                Image(f.id, os.path.abspath(f.path), set_, role, condition, parent, picture.width, picture.height, picture.digest, picture.dhash, "", shard)
+                Image(
+                    f.id,
+                    os.path.abspath(f.path),
+                    set_,
+                    role,
+                    condition,
+                    parent,
+                    picture.width,
+                    picture.height,
+                    picture.digest,
+                    picture.dhash,
+                    "",
+                    shard,
+                )
             )
         everything = _grouped(_sharded([*held.values()], fresh, settings.shard))
         if not everything:
-            raise CorpusError(f"not one of the {len(found)} files can be used; the first: {failures[0].image}: {failures[0].reason}")
+            raise CorpusError(
+                f"not one of the {len(found)} files can be used; the first: {failures[0].image}: {failures[0].reason}"
+            )
         write_corpus(root, everything)
         toml.write_settings(root, settings)
         usable = {image.source for image in everything}
-        kept = [f for (_, path), f in old.items() if os.path.abspath(path) not in usable and path not in {x.image for x in failures}]
+        kept = [
+            f for (_, path), f in old.items() if os.path.abspath(path) not in usable and path not in {x.image for x in failures}
+        ]
         replace_failures(root, "collect", set_, failures + kept)
         (root / ".collecting.jsonl").unlink(missing_ok=True)
         log(root, "collect", images=list(images), set=set_, size=settings.size)
@@ -120,8 +137,19 @@ def collect(
     background = "no background" if settings.classes.background is None else f"background {settings.classes.background}"
     about = f"{len(settings.classes.names)}: {', '.join(settings.classes.names[:6])}{' ...' if len(settings.classes.names) > 6 else ''}"
     about += f"; void {settings.classes.void or 'none'}; {background}"
-    words = f"{settings.size} (every map is compared at this size)" if settings.working_size else "own (each image keeps its size)"
-    return Collected(study, len(everything), sum(i.id not in held for i in fresh), len(shards(everything)), duplicates, len(failures), about, words)
+    words = (
+        f"{settings.size} (every map is compared at this size)" if settings.working_size else "own (each image keeps its size)"
+    )
+    return Collected(
+        study,
+        len(everything),
+        sum(i.id not in held for i in fresh),
+        len(shards(everything)),
+        duplicates,
+        len(failures),
+        about,
+        words,
+    )
 
 
 def replace_id(found: Any, set_: str) -> Any:
@@ -137,7 +165,9 @@ def _settings(root: Path, classes: Any, size: str | None, shard_size: int | None
         return toml.Settings(classes=toml.class_settings(classes), size=size or "own", shard=shard_size or 1024)
     settings = toml.read_settings(root)
     if shard_size not in (None, settings.shard):
-        raise StudyError(f"{root} has shards of {settings.shard} images, which are never cut again; leave --shard-size out or begin a new study")
+        raise StudyError(
+            f"{root} has shards of {settings.shard} images, which are never cut again; leave --shard-size out or begin a new study"
+        )
     if classes is not None and (new := toml.class_settings(classes)) != settings.classes:
         print("the class list changes: pairs and what follows from them are stale and are made anew by compare")
         settings.classes = new
@@ -194,7 +224,9 @@ def _probe(root: Path, found: list[Any]) -> tuple[list[tuple[Any, Any]], list[tu
                 else:
                     good.append((f, picture))
                     if f"{f.path}\0{state}" not in known:
-                        file.write(json.dumps([f.path, state, picture.width, picture.height, picture.digest, picture.dhash]) + "\n")
+                        file.write(
+                            json.dumps([f.path, state, picture.width, picture.height, picture.digest, picture.dhash]) + "\n"
+                        )
                 tick(1)
     except OSError as error:
         raise cannot_write(notes, error) from None

@@ -49,7 +49,9 @@ def compare(study: str, *, engine: str = "processes", workers: int | None = None
         settings = read_settings(root)
         if len(settings.models) < 2:
             have = ", ".join(settings.models) or "none"
-            raise ModelError(f"comparing needs two models; the study has {have}; add more with `faultscape predict {study} NAME=SOURCE`")
+            raise ModelError(
+                f"comparing needs two models; the study has {have}; add more with `faultscape predict {study} NAME=SOURCE`"
+            )
         known = truths(root)
         done = count(root, known, engine=engine, workers=workers)
         log(root, "compare", engine=engine)
@@ -77,7 +79,9 @@ def count(root: Path, known: list[str], *, engine: str, workers: int | None = No
                 new = {e["part"]: Part(e["sha256"], e["rows"], e["key"]) for e in made["parts"] if e["name"] == name}
                 write_manifest(folder(root, name), read_manifest(folder(root, name)) | new)
             s = todo[number]
-            add_timings(root, [{"stage": "compare", "name": "", "shard": s, "items": len(by_shard[s]), "seconds": made["seconds"]}])
+            add_timings(
+                root, [{"stage": "compare", "name": "", "shard": s, "items": len(by_shard[s]), "seconds": made["seconds"]}]
+            )
     return len(todo), len(lacking)
 
 

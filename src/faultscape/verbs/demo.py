@@ -28,9 +28,17 @@ class Demonstrated:
     stages: dict[str, float] = field(default_factory=dict)
 
     def __repr__(self) -> str:
-        lines = [repr(self.standings), "", f"{self.labels} of {self.images} images were labelled. Rank correlation with the ranking from all {self.images}:"]
+        lines = [
+            repr(self.standings),
+            "",
+            f"{self.labels} of {self.images} images were labelled. Rank correlation with the ranking from all {self.images}:",
+        ]
         lines += [f"  {name:<24} {value:6.3f}" for name, value in self.correlation.items()]
-        lines += ["", f"report: {Path(self.study) / 'report.html'}   ({self.seconds:.0f} s)", f"next:   faultscape status {self.study}"]
+        lines += [
+            "",
+            f"report: {Path(self.study) / 'report.html'}   ({self.seconds:.0f} s)",
+            f"next:   faultscape status {self.study}",
+        ]
         return "\n".join(lines)
 
 

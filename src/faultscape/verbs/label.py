@@ -22,7 +22,11 @@ class Exported:
     prefilled: str
 
     def __repr__(self) -> str:
-        filled = f", filled in with the maps of {self.prefilled}" if self.prefilled else ", empty (a model's map would bias whoever labels)"
+        filled = (
+            f", filled in with the maps of {self.prefilled}"
+            if self.prefilled
+            else ", empty (a model's map would bias whoever labels)"
+        )
         return f"{self.images} images to label in {self.folder} ({self.format}{filled})"
 
 
@@ -95,9 +99,13 @@ def export(study: str, out: str, *, format: str = "png", selection: str = "main"
                 png.write(folder / "labels" / f"{image.id}.png", drawn, classes)
             if format == "labelme" and not where.with_suffix(".json").exists():
                 target = where.with_name(where.name.removesuffix(".png") + ".json")
-                labelme.write(target, image_path=where.name, size=(image.width, image.height), label_map_ids=drawn, classes=classes)
+                labelme.write(
+                    target, image_path=where.name, size=(image.width, image.height), label_map_ids=drawn, classes=classes
+                )
             tick(1)
-    entries = [{"index": i, "name": n, "color": list(c)} for n, i, c in zip(classes.names, classes.ids, classes.colours, strict=True)]
+    entries = [
+        {"index": i, "name": n, "color": list(c)} for n, i, c in zip(classes.names, classes.ids, classes.colours, strict=True)
+    ]
     listed = {"classes": entries, "void": list(classes.void), "background": classes.background}
     put(folder / "classes.json", (json.dumps(listed, indent=1, ensure_ascii=False) + "\n").encode())
     label_maps.truths(root)
@@ -147,7 +155,9 @@ def import_(study: str, source: str, *, truth: str = "labels", pattern: str | No
         thrown = discards.read(path / "discard.csv") if (path / "discard.csv").is_file() else []
         unknown = [id_ for id_, _ in thrown if id_ not in set(ids)]
         if unknown:
-            raise LabellingError(f"{path / 'discard.csv'}: {unknown[0]!r} is no image of the study; ids are paths without extension")
+            raise LabellingError(
+                f"{path / 'discard.csv'}: {unknown[0]!r} is no image of the study; ids are paths without extension"
+            )
         files, kind = _label_files(path, ids, pattern, match)
         if not files and not thrown:
             raise LabellingError(f"{source}: holds neither masks, nor LabelMe files, nor a discard.csv for images of this study")
@@ -248,7 +258,9 @@ def _read_label(path: str, kind: str, classes: Any, image: Any, places: Any, wor
         label_map = png.read(path, classes)
     if label_map.shape != (image.height, image.width):
         h, w = label_map.shape
-        raise LabelMapError(f"{path}: is {w} x {h} pixels, its photo {image.width} x {image.height}; labels must have the photo's size")
+        raise LabelMapError(
+            f"{path}: is {w} x {h} pixels, its photo {image.width} x {image.height}; labels must have the photo's size"
+        )
     check_values(path, np.unique(label_map), places, words)
     if mapping:
         ids = np.array([*classes.ids, classes.void[0] if classes.void else 0], np.uint16)

@@ -128,7 +128,14 @@ def named(models: tuple[Any, ...]) -> dict[str, str]:
 
 
 def _calls(
-    root: Path, settings: Any, images: list[Any], name: str, source: str, labels: str | None, pattern: str | None, options: dict[str, Any]
+    root: Path,
+    settings: Any,
+    images: list[Any],
+    name: str,
+    source: str,
+    labels: str | None,
+    pattern: str | None,
+    options: dict[str, Any],
 ) -> list[dict[str, Any]]:
     """Enter a model in the settings and return the calls for those of its shards that are missing or stale."""
     from faultscape.corpus.matching import match
@@ -150,7 +157,9 @@ def _calls(
         kept = {key: value for key, value in kept.items() if key == "resize_maps"}
         maps = path / "labels" if (path / "labels").is_dir() else path
         files = match(maps, [image.id for image in images], pattern=pattern)
-        mapping = _mapping(labels, settings, None) or (before.labels if before and not labels else {}) or _label_ids(settings, files)
+        mapping = (
+            _mapping(labels, settings, None) or (before.labels if before and not labels else {}) or _label_ids(settings, files)
+        )
         stamp = {s: folder.fingerprint([files.get(i.id, "") for i in rows]) for s, rows in shards(images).items()}
     else:
         files = {}
@@ -162,7 +171,9 @@ def _calls(
     done = read_manifest(where)
     stale = [s for s in stamp if part_name(s) in done and stamps.get(part_name(s)) != stamp[s]]
     if stale:
-        print(f"{name}: its source changed; {len(stale)} of {len(stamp)} shards are done anew, and pairs made from them are stale")
+        print(
+            f"{name}: its source changed; {len(stale)} of {len(stamp)} shards are done anew, and pairs made from them are stale"
+        )
     todo = [s for s in sorted(stamp) if s in stale or part_name(s) not in done]
     return [
         {
@@ -217,7 +228,9 @@ def _mapping(labels: str | None, settings: Any, names: list[str] | None) -> dict
     out = {by_name.get(key, key): value for key, value in raw.items()}
     unmapped = [n for n, place in by_name.items() if place not in out]
     if unmapped:
-        raise ClassesError(f"{labels}: says nothing of the model's class {unmapped[0]!r}; map every class, to void where there is none")
+        raise ClassesError(
+            f"{labels}: says nothing of the model's class {unmapped[0]!r}; map every class, to void where there is none"
+        )
     table(settings.class_list, out)
     return out
 
@@ -278,7 +291,9 @@ def shard(
     return {"sha256": sha, "rows": len(maps), "failures": failures, "seconds": time.perf_counter() - start}
 
 
-def _folder_batches(settings: Any, rows: list[Any], files: list[str | None], labels: dict[str, str], options: dict[str, Any]) -> Any:
+def _folder_batches(
+    settings: Any, rows: list[Any], files: list[str | None], labels: dict[str, str], options: dict[str, Any]
+) -> Any:
     from faultscape.prediction.folder import BATCH, FolderModel
 
     model = FolderModel(settings.class_list, labels, settings.working_size, resize_maps=bool(options.get("resize_maps")))
@@ -353,7 +368,9 @@ def _network_batches(settings: Any, rows: list[Any], source: str, options: dict[
 
 def _record(results: list[tuple[str, bytes | None, bytes | None, str]]) -> bytes:
     """Return one batch as bytes: a line of JSON, then the codes."""
-    head = [(id_, -1 if code is None else len(code), -1 if extra is None else len(extra), why) for id_, code, extra, why in results]
+    head = [
+        (id_, -1 if code is None else len(code), -1 if extra is None else len(extra), why) for id_, code, extra, why in results
+    ]
     return json.dumps(head).encode() + b"\n" + b"".join((code or b"") + (extra or b"") for _, code, extra, _ in results)
 
 
@@ -394,7 +411,18 @@ def _enter(root: Path, call: dict[str, Any], made: dict[str, Any]) -> None:
     write_manifest(where, read_manifest(where) | {part: Part(made["sha256"], made["rows"], "", failures)})
     stamps = _stamps(where) | {part: call["stamp"]}  # after the manifest: a kill between the two only does the shard again
     put(where / ".stamps.json", json.dumps(stamps, sort_keys=True).encode())
-    add_timings(root, [{"stage": "predict", "name": call["name"], "shard": call["number"], "items": call["images"], "seconds": made["seconds"]}])
+    add_timings(
+        root,
+        [
+            {
+                "stage": "predict",
+                "name": call["name"],
+                "shard": call["number"],
+                "items": call["images"],
+                "seconds": made["seconds"],
+            }
+        ],
+    )
 
 
 def _settle(root: Path, name: str, numbers: list[int]) -> tuple[int, int]:

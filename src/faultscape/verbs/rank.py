@@ -88,7 +88,9 @@ def rank(
     return standings
 
 
-def _standings(root: Path, selection: str, truth: str, closed: dict[str, float] | None, settings: dict[str, Any]) -> tuple[Standings, tuple[str, ...]]:
+def _standings(
+    root: Path, selection: str, truth: str, closed: dict[str, float] | None, settings: dict[str, Any]
+) -> tuple[Standings, tuple[str, ...]]:
     """Return the standings of one selection and its chosen images."""
     from importlib.metadata import version
 
@@ -129,12 +131,25 @@ def _standings(root: Path, selection: str, truth: str, closed: dict[str, float] 
         discarded=len({row.image for row in slots.rows} & set(discarded)),
         definitions={k: v for k, v in now.definition.items() if k != "scale"} | {"selection": selection, "truth": truth},
     )
-    inputs = {"drawn_from": drawn_from, "truth": truth_key(root, truth), "discarded": sorted(set(discarded) & {r.image for r in slots.rows})}
-    provenance = {"faultscape": version("faultscape"), "selection": selection, "truth": truth, **settings, "inputs": inputs, "benchmark": closed or {}}
+    inputs = {
+        "drawn_from": drawn_from,
+        "truth": truth_key(root, truth),
+        "discarded": sorted(set(discarded) & {r.image for r in slots.rows}),
+    }
+    provenance = {
+        "faultscape": version("faultscape"),
+        "selection": selection,
+        "truth": truth,
+        **settings,
+        "inputs": inputs,
+        "benchmark": closed or {},
+    }
     return replace(standings, provenance=provenance), now.images
 
 
-def accuracies(root: Path, models: tuple[str, ...], truth: str, definition: dict[str, Any], discarded: Any = ()) -> tuple[list[str], np.ndarray]:
+def accuracies(
+    root: Path, models: tuple[str, ...], truth: str, definition: dict[str, Any], discarded: Any = ()
+) -> tuple[list[str], np.ndarray]:
     """Return the labelled images in corpus order and (J, I) each model's concordance with the truth on them."""
     from faultscape.comparison import concordance
     from faultscape.comparison.stored import read_block

@@ -78,7 +78,9 @@ def run(
     if existing:
         slots = selections.read_selection(root)[0]
         same = {"concordance": slots.definition["concordance"], "per_class": max(per_class, slots.per_class)}
-        slots = select(study, scale=scale, **same, spares=slots.definition["spares"], keep_duplicates=slots.definition["keep_duplicates"])
+        slots = select(
+            study, scale=scale, **same, spares=slots.definition["spares"], keep_duplicates=slots.definition["keep_duplicates"]
+        )
     else:
         slots = select(study, scale=scale, per_class=per_class, concordance=concordance)
     done.append(told(slots))

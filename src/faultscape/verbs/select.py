@@ -74,7 +74,11 @@ def select(
         )  # fmt: skip
         old = _compatible(root, as_, define, constraints, scale)
         if old is not None:
-            define = {**old[0].definition, "per_class": max(per_class, old[0].per_class), "spares": max(spares, old[0].definition["spares"])}
+            define = {
+                **old[0].definition,
+                "per_class": max(per_class, old[0].per_class),
+                "spares": max(spares, old[0].definition["spares"]),
+            }
             quartiles = quartiles if define["constraints"] == "class+scale" else None
         elif constraints is None:
             print(f"constraints: {define['constraints']}" + ("" if scale else " (no --scale given)"))
@@ -88,7 +92,9 @@ def select(
         place = {image.id: k for k, image in enumerate(images)}
         ranks = np.empty(len(images), np.int64)
         ranks[sorted(range(len(images)), key=lambda k: images[k].id)] = np.arange(len(images))
-        families = np.array([k if define["keep_duplicates"] else place.get(image.group, k) for k, image in enumerate(images)], np.int64)
+        families = np.array(
+            [k if define["keep_duplicates"] else place.get(image.group, k) for k, image in enumerate(images)], np.int64
+        )
         with progress("select", len(images)) as tick:
             for rows in shards(images).values():
                 pairs = block(root, settings, rows, models)
@@ -133,7 +139,9 @@ def told(slots: Slots) -> str:
     )
 
 
-def _compatible(root: Path, name: str, define: dict[str, Any], constraints: str | None, scale: str | None) -> tuple[Slots, str] | None:
+def _compatible(
+    root: Path, name: str, define: dict[str, Any], constraints: str | None, scale: str | None
+) -> tuple[Slots, str] | None:
     """Return the selection of this name if it can be extended, None if there is none; SelectionError when the definition differs."""
     from faultscape.study import selections
 
@@ -147,5 +155,7 @@ def _compatible(root: Path, name: str, define: dict[str, Any], constraints: str 
         if slots.definition.get(key) != define[key]:
             was, now = slots.definition.get(key), define[key]
             words = "another scale file" if key == "scale" else f"{key} {was}, not {now}"
-            raise SelectionError(f"selection {name!r} was made with {words}; its definition is fixed: use --as NAME for a new one")
+            raise SelectionError(
+                f"selection {name!r} was made with {words}; its definition is fixed: use --as NAME for a new one"
+            )
     return slots, drawn_from

@@ -69,10 +69,16 @@ def show(file: str, *, rows: int = 20) -> Any:
         text = path.read_text(encoding="utf-8")
         if path.suffix == ".json":
             raw = json.loads(text)
-            return from_json(raw) if isinstance(raw, dict) and "rankings" in raw and "models" in raw else _Text(json.dumps(raw, indent=1, ensure_ascii=False))
+            return (
+                from_json(raw)
+                if isinstance(raw, dict) and "rankings" in raw and "models" in raw
+                else _Text(json.dumps(raw, indent=1, ensure_ascii=False))
+            )
         return _Text(text)
     except (OSError, ValueError, KeyError) as error:
-        raise StudyError(f"{file}: cannot be shown: {str(error).splitlines()[0] if str(error) else type(error).__name__}") from None
+        raise StudyError(
+            f"{file}: cannot be shown: {str(error).splitlines()[0] if str(error) else type(error).__name__}"
+        ) from None
 
 
 class _Text(str):

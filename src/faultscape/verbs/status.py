@@ -44,11 +44,15 @@ def status(study: str) -> Status:
     settings, images = read_settings(root), read_corpus(root)
     by_shard, models = shards(images), tuple(settings.models)
     failures = len(read_failures(root))
-    stages = [("collect", "done", f"{len(images)} images in {len(by_shard)} shards" + (f"; failures.csv has {failures} rows" if failures else ""))]
+    stages = [
+        (
+            "collect",
+            "done",
+            f"{len(images)} images in {len(by_shard)} shards" + (f"; failures.csv has {failures} rows" if failures else ""),
+        )
+    ]
     todo = ""
-    lacking = {
-        m: [s for s in by_shard if part_name(s) not in read_manifest(label_maps.predictions(root, m))] for m in models
-    }
+    lacking = {m: [s for s in by_shard if part_name(s) not in read_manifest(label_maps.predictions(root, m))] for m in models}
     late = [m for m in models if lacking[m]]
     if len(models) < 2:
         stages.append(("predict", "missing", f"{len(models)} models; a competition needs two"))
@@ -84,7 +88,13 @@ def status(study: str) -> Status:
         todo = todo or (f"faultscape select {study}{flag}" if state == "missing" else "")
         truth = "labels" if "labels" in truths else (truths[0] if truths else "labels")
         have = len(set(now.images) & labelled.get(truth, set()))
-        stages.append(("label", "done" if have == len(now.images) else "missing", f"{name}: {have} of {len(now.images)} images labelled (truth {truth})"))
+        stages.append(
+            (
+                "label",
+                "done" if have == len(now.images) else "missing",
+                f"{name}: {have} of {len(now.images)} images labelled (truth {truth})",
+            )
+        )
         if have == 0:
             todo = todo or f"faultscape label export {study} OUT --format png"
         which = "" if name == selections.MAIN else f" --selection {name}"
