@@ -14,7 +14,7 @@ import cyclopts
 
 from faultscape.errors import FaultscapeError
 
-VERBS = ("collect", "predict", "compare", "scale", "select", "label", "rank", "report", "run", "status", "show", "demo")
+VERBS = ("collect", "predict", "compare", "scale", "select", "label", "rank", "run", "status", "show")
 _SHORT = {"output": "-o"}
 
 

@@ -2,6 +2,8 @@ import choix
 import numpy as np
 import pytest
 from mad_reference import bradley_terry as reference
+from scipy.optimize import brentq
+from scipy.special import expit
 
 from faultscape.errors import OptionError, RankingError
 from faultscape.ranking.bradley_terry import bradley_terry, smoothed, wins
@@ -74,3 +76,21 @@ def test_impossible_numbers_are_refused():
         bradley_terry(np.ones((2, 2)), -1)
     with pytest.raises(RankingError, match="not negative"):
         bradley_terry(np.array([[0, -3.0], [2, 0]]), 0)
+
+
+@pytest.mark.parametrize("n", [3, 1e3, 1e9])
+def test_a_lopsided_ring_has_equal_flow_all_round(n):
+    ring = np.zeros((4, 4))
+    ring[[0, 1, 2], [1, 2, 3]], ring[3, 0] = n, 1
+    gap = brentq(lambda d: np.log(n * expit(-d)) - np.log(expit(3 * d)), 0, 40, xtol=1e-14)
+    assert -np.diff(bradley_terry(ring, 0)) == pytest.approx([gap] * 3, rel=1e-9)
+
+
+def test_wild_weights_need_the_damping_and_balance_at_every_model():
+    rng = np.random.default_rng(5)
+    wild = np.exp(rng.uniform(-8, 8, (400, 5, 5))) * (rng.random((400, 5, 5)) < 0.3)
+    wild[:, range(5), [1, 2, 3, 4, 0]] = np.exp(rng.uniform(-8, 8, (400, 5)))
+    wild[:, range(5), range(5)] = 0
+    scores = bradley_terry(wild, 0)
+    lost = wild * expit(scores[:, None, :] - scores[:, :, None])
+    assert lost.sum(1) == pytest.approx(lost.sum(2), rel=1e-5)

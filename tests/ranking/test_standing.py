@@ -1,5 +1,6 @@
 import json
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,7 +9,11 @@ from mad_reference import matrices, reuse, thurstone
 from faultscape.errors import OptionError, RankingError
 from faultscape.nouns import Classes, Pairs, Slot, Slots
 from faultscape.ranking.agreement import compare_selections
+from faultscape.ranking.intervals import bootstrap_weights, percentile_interval
+from faultscape.ranking.matrices import aggressiveness
+from faultscape.ranking.outcomes import outcomes
 from faultscape.ranking.standing import from_json, rank_accuracies, standings, to_json
+from faultscape.ranking.thurstone import thurstone as fit
 
 CLASSES = tuple("abcdef")
 PARENTS = {"first": ("a", "b", "c"), "second": ("d", "e"), "never": ("z",)}
@@ -125,6 +130,24 @@ def test_a_lone_direction_has_no_part_in_eq_6():
     assert np.isfinite(table.matrices["aggressiveness"][0][1])
     assert np.isnan(table.matrices["aggressiveness"][1][0])
     assert "pairs of models compared in one direction only, which the rankings of eq. 6 leave out: 1" in table.notes
+
+
+def test_replicates_that_lose_a_model_are_left_out_and_counted():
+    models, rows, accuracy, images = made(i=12, per_class=1)
+    only = [row for row in rows if models[3] not in (row.defender, row.attacker) and row.image != images[0]]
+    only += [replace(row, image=images[0]) for row in rows if models[3] in (row.defender, row.attacker)]
+    assert len({row.image for row in only}) == 12
+    table = ranked(models, only, accuracy, images)
+    drawn = bootstrap_weights(12, 60, seed=0)
+    lost = int((drawn[:, 0] == 0).sum())
+    assert 0 < lost < 40
+    note = f"aggressiveness, resistance: {lost} of 60 bootstrap replicates lack comparisons and are left out of the intervals"
+    assert note in table.notes
+    place = {image: k for k, image in enumerate(images)}
+    columns = [(models.index(r.defender), models.index(r.attacker), CLASSES.index(r.class_), place[r.image]) for r in only]
+    kept = outcomes(*np.array(columns).T, accuracy, drawn[drawn[:, 0] > 0]).performance
+    expected = percentile_interval(fit(aggressiveness(kept)))
+    np.testing.assert_allclose(list(table.rankings["aggressiveness"]["score_interval"].values()), expected, atol=1e-9)
 
 
 def test_a_clean_sweep_is_finite_and_said():

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 from mad_reference import thurstone as reference
-from scipy.optimize import minimize
+from scipy.optimize import brentq, minimize
 from scipy.special import log_ndtr, ndtri
 
 from faultscape.errors import RankingError
@@ -109,3 +109,11 @@ def test_impossible_weights_are_refused(bad):
         thurstone(np.array([[1, bad], [1, 1]]))
     with pytest.raises(RankingError, match="square matrix"):
         thurstone(np.ones((2, 3)))
+
+
+@pytest.mark.parametrize("n", [3, 1e3, 1e6, 1e9])
+def test_a_lopsided_ring_has_equal_flow_all_round(n):
+    ring = np.zeros((4, 4))
+    ring[[0, 1, 2], [1, 2, 3]], ring[3, 0] = n, 1
+    gap = brentq(lambda d: np.log(n * _slopes(d)[0]) - np.log(_slopes(-3 * d)[0]), 0, 20, xtol=1e-14)
+    assert -np.diff(thurstone(ring)) == pytest.approx([gap] * 3, rel=1e-9)

@@ -76,7 +76,9 @@ def _picture(data: bytes, path: str | os.PathLike[str], colours: np.ndarray | No
                 raise LabelMapError(f"{path}: {picture.format} changes label values; save label maps as PNG")
             picture.load()
             values = np.asarray(picture.convert("RGB") if picture.mode in ("RGBA", "CMYK", "YCbCr") else picture)
-    except (OSError, ValueError, SyntaxError, EOFError, MemoryError, IndexError, Image.DecompressionBombError) as error:
+    except Image.DecompressionBombError:
+        raise LabelMapError(f"{path}: its pixels are more than the {MAX_PIXELS} that are read; shrink it") from None
+    except (OSError, ValueError, SyntaxError, EOFError, MemoryError, IndexError) as error:
         reason = (
             "it is no picture that can be read"
             if isinstance(error, Image.UnidentifiedImageError)

@@ -90,6 +90,8 @@ def _open(data: bytes, path: str | os.PathLike[str], *, small: bool = False) -> 
             elif picture.mode in ("RGBA", "LA", "PA") or "transparency" in picture.info:
                 picture = picture.convert("RGBA").convert("RGB")
             upright = ImageOps.exif_transpose(picture)
+    except Image.DecompressionBombError:
+        raise ImageError(f"{path}: its pixels are more than the {MAX_PIXELS} that are read; shrink it") from None
     except (
         OSError,
         ValueError,
@@ -98,7 +100,6 @@ def _open(data: bytes, path: str | os.PathLike[str], *, small: bool = False) -> 
         MemoryError,
         ZeroDivisionError,
         IndexError,
-        Image.DecompressionBombError,
     ) as error:
         reason = (
             "it is no picture that can be read"

@@ -97,13 +97,12 @@ def ground(canvas: Canvas, rng: np.random.Generator, street: Street) -> None:
     t = x - np.float32(street.centre)
     away = np.abs(t)
     kind = np.where(away < street.edge, np.uint8(PAVEMENT), np.uint8(street.beyond))
-    tiles = kind == PAVEMENT
     kind[away < street.half] = ROAD
     for side, near, far in street.sides:
         inside = (t * side > 0) & (away > street.half - 0.1)
         kind[inside & (z > near - street.walk) & (z < far + street.walk)] = PAVEMENT
         kind[inside & (z > near) & (z < far)] = ROAD
-    road = kind == ROAD
+    road, tiles = kind == ROAD, kind == PAVEMENT
 
     colours = np.zeros((12, 3), np.float32)
     asphalt, stone = rng.uniform(66, 128), rng.uniform(104, 186)

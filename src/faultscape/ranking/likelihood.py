@@ -16,6 +16,7 @@ import numpy as np
 
 from faultscape.errors import RankingError
 
+_FLOOR = np.finfo(float).tiny
 _TINY = 1e-12  # a weight below this share of the largest says nothing in floating point
 _CHUNK = 2_000_000  # numbers in one temporary array
 _STEPS, _HALVINGS = 100, 40
@@ -32,7 +33,7 @@ def connected(weights: np.ndarray) -> np.ndarray:
     """
     edges = _clean(weights) > 0
     j = edges.shape[-1]
-    if (edges | np.eye(j, dtype=bool)).all():
+    if (edges | np.eye(j, dtype=bool)).all():  # all met all, or there is but one
         return np.full(edges.shape[:-1], j > 1)
     reach = (edges | np.eye(j, dtype=bool)).astype(np.float32)
     for _ in range(max(1, int(np.ceil(np.log2(max(j, 2)))))):
@@ -40,7 +41,7 @@ def connected(weights: np.ndarray) -> np.ndarray:
     size = ((reach > 0) & (np.swapaxes(reach, -1, -2) > 0)).sum(-1)
     largest = size.max(-1, keepdims=True)
     mask = size == largest
-    return mask & (mask.sum(-1, keepdims=True) == largest) & (largest > 1)
+    return mask & (mask.sum(-1, keepdims=True) == largest)
 
 
 def maximise(weights: np.ndarray, log: Log, slopes: Slopes) -> np.ndarray:
@@ -72,34 +73,39 @@ def _newton(weights: np.ndarray, log: Log, slopes: Slopes) -> np.ndarray:
     """Return (B, J) for cleaned weights (B, J, J); each item is treated by itself, so a batch equals a loop."""
     mask = connected(weights)
     weights = weights * (mask[:, :, None] & mask[:, None, :])
-    weights = weights / np.maximum(weights.sum((1, 2), keepdims=True), np.finfo(float).tiny)
+    weights = weights / np.maximum(weights.sum((1, 2), keepdims=True), _FLOOR)
     scores = np.where(mask, 0.0, np.nan)
-    # the shift is held by a constant on ranked models; models without score keep a unit row
-    held = (
-        mask[:, :, None] / np.maximum(mask.sum(1), 1)[:, None, None] * mask[:, None, :]
-        + np.eye(mask.shape[1]) * ~mask[:, :, None]
-    )
     active = np.flatnonzero(mask.any(1))
+    last = np.full(len(active), np.inf)
     for _ in range(_STEPS):
         if not len(active):
-            return scores
-        w, s = weights[active], np.where(mask[active], scores[active], 0.0)
-        gaps = s[:, :, None] - s[:, None, :]
-        slope, bend = slopes(gaps)
+            break
+        w, ranked = weights[active], mask[active]
+        s = np.where(ranked, scores[active], 0.0)
+        slope, bend = slopes(s[:, :, None] - s[:, None, :])
         pull, bend = w * slope, w * bend
         gradient = pull.sum(2) - pull.sum(1)
-        bend += np.swapaxes(bend, 1, 2)
-        curve = held[active] - bend
-        curve[:, range(s.shape[1]), range(s.shape[1])] += bend.sum(2)
-        step = np.linalg.solve(curve, gradient[..., None])[..., 0]
-        s = s + _damped(w, s, step, (gradient * step).sum(1), log) * step
-        ranked = mask[active]
+        step = _solved(bend + np.swapaxes(bend, 1, 2), gradient, ranked)
+        s += _damped(w, s, step, (gradient * step).sum(1), log) * step
         s -= s.sum(1, where=ranked, keepdims=True) / ranked.sum(1, keepdims=True)
         scores[active] = np.where(ranked, s, np.nan)
-        # Newton's error after a step of 1e-9 is its square
-        active = active[(np.abs(step).max(1) > 1e-9) & (np.abs(gradient).max(1) > 1e-15)]
+        # Newton's error after a step of 1e-9 is its square; small steps that shrink no more are rounding
+        size = np.abs(step).max(1)
+        going = (size > 1e-9) & ((size > 1e-3) | (size < last))
+        active, last = active[going], size[going]
     scores[active] = np.nan
     return scores
+
+
+def _solved(bend: np.ndarray, gradient: np.ndarray, ranked: np.ndarray) -> np.ndarray:
+    """Return (B, J) the step x with L x = gradient, L the Laplacian of the edges ``bend`` (B, J, J), 0 for models not ranked."""
+    size = np.sqrt(np.where(ranked, np.maximum(bend.sum(2), _FLOOR), 1.0))
+    curve = -bend / (size[:, :, None] * size[:, None, :])
+    j = bend.shape[1]
+    curve[:, range(j), range(j)] += 1 + 1e-14  # never quite singular, however far apart the weights are
+    free = np.where(ranked, size, 0.0)  # the shift, which the likelihood leaves free, is held
+    curve += free[:, :, None] * free[:, None, :] / (free * free).sum(1)[:, None, None]
+    return np.linalg.solve(curve, (gradient / size)[..., None])[..., 0] / size
 
 
 def _damped(w: np.ndarray, s: np.ndarray, step: np.ndarray, rise: np.ndarray, log: Log) -> np.ndarray:

@@ -101,7 +101,8 @@ def rank_accuracies(
         raise RankingError(f"concordances are {accuracy.shape}; expected {len(models)} models by {len(images)} images")
     if resamples < 0:
         raise OptionError(f"resamples cannot be negative; got {resamples}")
-    places = duels(models, rows, images, class_names).among(~np.isnan(accuracy).all(0))
+    labelled = np.array(~np.isnan(accuracy).all(0))
+    places = duels(models, rows, images, class_names).among(labelled)
     chosen = np.zeros(len(images), bool)
     chosen[places.image[places.image >= 0]] = True
     n_chosen = len({row.image for row in rows})
@@ -109,7 +110,7 @@ def rank_accuracies(
         raise RankingError(f"not one of the {n_chosen} chosen images has a label; label them, then rank")
 
     options = {"epsilon": epsilon, "resamples": resamples, "seed": seed}
-    used = np.flatnonzero(chosen | (all_labels & ~np.isnan(accuracy).all(0)))
+    used = np.flatnonzero(chosen | (all_labels & labelled))
     whole = table(models, places.at(used), accuracy[:, used], chosen[used], groups=len(class_names), **options)
     notes = [f"{int(chosen.sum())} of {n_chosen} chosen images are labelled"]
     if extra := len(used) - int(chosen.sum()):

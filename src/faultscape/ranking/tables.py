@@ -142,7 +142,7 @@ def _shared(models: tuple[str, ...], accuracy: np.ndarray) -> tuple[np.ndarray, 
     """Return the concordances on the images that every ranked model has, rounded, which images those are, and what to say."""
     known = ~np.isnan(accuracy)
     ranked = known.any(1)
-    whole = known[ranked].all(0)
+    whole = np.array(known[ranked].all(0))
     notes = []
     if not whole.all():
         lacking = ", ".join(m for m, row in zip(models, known, strict=True) if row.any() and not row.all())
@@ -164,7 +164,9 @@ def _fit(models: tuple[str, ...], weights: np.ndarray, fit: Callable[[np.ndarray
         lone = ", ".join(m for m, yes in zip(models, joined, strict=True) if not yes)
         others = "the others" if joined.any() else "each other"
         notes.append(f"no score for {lone}: comparisons do not link them to {others} both ways")
-    if joined.any() and (lost := int(np.isnan(scores[1:, joined]).any(1).sum())):
+    if np.isnan(scores[0, joined]).any():
+        notes.append("no score: the comparisons are too uneven for a maximum to be found in floating point")
+    elif joined.any() and (lost := int(np.isnan(scores[1:, joined]).any(1).sum())):
         notes.append(f"{lost} of {len(scores) - 1} bootstrap replicates lack comparisons and are left out of the intervals")
     return scores, notes
 

@@ -27,8 +27,9 @@ def from_json(raw: dict[str, Any]) -> Standings:
     """Return the standings that ``to_json`` wrote; RankingError when a part is missing."""
     if missing := [key for key in ("models", "labels", "matrices", "rankings", "definitions") if key not in raw]:
         raise RankingError(f"these are no standings: {missing[0]!r} is missing; make them anew with `faultscape rank STUDY`")
-    values = {key: _read(raw[key]) if key in _NUMBERS else raw[key] for key in _KEYS if key in raw}
-    return Standings(**values | {"models": tuple(raw["models"]), "notes": tuple(raw.get("notes", ()))})
+    values: dict[str, Any] = {key: _read(raw[key]) if key in _NUMBERS else raw[key] for key in _KEYS if key in raw}
+    values |= {"models": tuple(raw["models"]), "notes": tuple(raw.get("notes", ()))}
+    return Standings(**values)
 
 
 def _written(value: Any) -> Any:
