@@ -1,7 +1,7 @@
 """Train the five networks of ``faultscape demo`` from nothing, on drawn daylight streets.
 
     python examples/train_demo_networks.py               # all five: about ten minutes on two cores
-    python examples/train_demo_networks.py unet fcn      # some of them
+    python examples/train_demo_networks.py unet fcn      # some of them; --steps 200 for a quick try
     python examples/train_demo_networks.py --table       # measure what is there
 
 Each network is written twice: ``src/faultscape/prediction/networks/NAME.onnx`` ships with the package, ``examples/networks/NAME.safetensors``
@@ -134,14 +134,11 @@ class Dilated(nn.Module):
 
 
 class Local(nn.Module):
-    """Depth-wise kernels without any further reduction: it judges by a few pixels around. Logits at half size."""
+    """Three kernels and no reduction after the first: it judges by the 15 pixels around. Logits at half size."""
 
-    def __init__(self, width: int = 24) -> None:
+    def __init__(self, width: int = 20) -> None:
         super().__init__()
-        layers = [block(3, width, stride=2)]
-        for dilation in (1, 2, 3):
-            layers += [block(width, width, dilation=dilation, groups=width), block(width, width, kernel=1)]
-        self.layers = nn.Sequential(*layers, nn.Conv2d(width, C, 1))
+        self.layers = nn.Sequential(block(3, width, stride=2), block(width, width), block(width, width, dilation=2), nn.Conv2d(width, C, 1))
 
     def forward(self, image: torch.Tensor) -> torch.Tensor:
         return self.layers(image)
@@ -213,10 +210,11 @@ def normalised(images: torch.Tensor) -> torch.Tensor:
     return (images - torch.tensor(MEAN)[:, None, None]) / torch.tensor(STD)[:, None, None]
 
 
-def train(name: str, folder: Path) -> str:
+def train(name: str, folder: Path, steps: int | None = None) -> str:
     """Train one network and write it twice; return one line about it."""
     torch.set_num_threads(1)
     plan, start = PLANS[name], time.perf_counter()
+    steps = steps or plan.steps
     torch.manual_seed(plan.seed)
     generator = torch.Generator().manual_seed(plan.seed)
     images, truth = np.load(folder / "images.npy", mmap_mode="r"), torch.from_numpy(np.load(folder / "truth.npy"))
@@ -225,9 +223,9 @@ def train(name: str, folder: Path) -> str:
     weights /= weights.mean()
     net = BUILD[name]().train()
     best = torch.optim.AdamW(net.parameters(), lr=plan.rate, weight_decay=1e-3)
-    pace = torch.optim.lr_scheduler.OneCycleLR(best, plan.rate, total_steps=plan.steps, pct_start=0.15)
+    pace = torch.optim.lr_scheduler.OneCycleLR(best, plan.rate, total_steps=steps, pct_start=0.15)
     order = torch.empty(0, dtype=torch.long)
-    for step in range(plan.steps):
+    for step in range(steps):
         if len(order) < BATCH:
             order = torch.randperm(len(images), generator=generator)
         picked, order = order[:BATCH].sort().values, order[BATCH:]
@@ -350,6 +348,7 @@ def main() -> None:
     asked = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     asked.add_argument("networks", nargs="*", help=f"which of {', '.join(BUILD)}; all when none is named")
     asked.add_argument("--workers", type=int, default=2, help="networks trained at the same time, one thread each")
+    asked.add_argument("--steps", type=int, help="another number of steps for each, for a quick try")
     asked.add_argument("--table", action="store_true", help="only measure the networks that are there")
     given = asked.parse_args()
     cv2.setNumThreads(1)
@@ -359,7 +358,8 @@ def main() -> None:
             drawn(Path(folder))
             print(f"{SCENES} scenes drawn in {time.perf_counter() - start:.0f} s", flush=True)
             with ProcessPoolExecutor(given.workers, mp_context=get_context("spawn")) as pool:
-                for line in pool.map(train, given.networks or list(BUILD), [Path(folder)] * len(given.networks or BUILD)):
+                names = given.networks or list(BUILD)
+                for line in pool.map(train, names, [Path(folder)] * len(names), [given.steps] * len(names)):
                     print(line, flush=True)
     measured = table()
     (WEIGHTS / "README.md").write_text(

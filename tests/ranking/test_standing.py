@@ -133,7 +133,7 @@ def test_a_lone_direction_has_no_part_in_eq_6():
 
 
 def test_replicates_that_lose_a_model_are_left_out_and_counted():
-    models, rows, accuracy, images = made(i=12, per_class=1)
+    models, rows, accuracy, images = made(i=12, per_class=3)
     only = [row for row in rows if models[3] not in (row.defender, row.attacker) and row.image != images[0]]
     only += [replace(row, image=images[0]) for row in rows if models[3] in (row.defender, row.attacker)]
     assert len({row.image for row in only}) == 12

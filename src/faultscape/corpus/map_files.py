@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import os
 import warnings
+from functools import lru_cache
 
 import numpy as np
 
@@ -38,10 +39,15 @@ def read_map(path: str | os.PathLike[str], colours: np.ndarray | None = None) ->
 
 def colour_table(classes: Classes) -> np.ndarray:
     """Return the id of each of the 2^24 colours, UNKNOWN where a colour means nothing."""
+    return _colour_table(classes.ids, classes.colours, classes.void)
+
+
+@lru_cache(maxsize=1)  # 32 MB
+def _colour_table(ids: tuple[int, ...], colours: tuple[tuple[int, int, int], ...], void: tuple[int, ...]) -> np.ndarray:
     table = np.full(1 << 24, UNKNOWN, np.uint16)
-    if classes.void:
-        table[[_packed(colour) for colour in _VOID_COLOURS]] = classes.void[0]
-    table[[_packed(colour) for colour in classes.colours]] = classes.ids
+    if void:
+        table[[_packed(colour) for colour in _VOID_COLOURS]] = void[0]
+    table[[_packed(colour) for colour in colours]] = ids
     return table
 
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from faultscape.corpus.sources import MAP_ENDINGS, Found, Say, find
 from faultscape.errors import CorpusError
 
-_KINDS = ("_labelTrainIds", "_labelIds", "_train_id")
+_KINDS = ("_gtFine_labelTrainIds", "_gtFine_labelIds", "_gtCoarse_labelTrainIds", "_gtCoarse_labelIds", "_labelIds", "_train_id")
 
 
 def match(

@@ -50,14 +50,15 @@ class Camera:
         cos, sin = math.cos(self.roll), math.sin(self.roll)
         return self.u0 + u * cos - v * sin, self.horizon + u * sin + v * cos
 
-    def ground(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return (X - bend, Z) of the ground at each pixel; Z is negative above the horizon."""
+    def ground(self, first: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return (X - bend, Z) of the ground at each pixel of the rows from ``first``; Z is negative above the horizon."""
         du = np.arange(self.width, dtype=np.float32)[None] - np.float32(self.u0)
-        dv = np.arange(self.height_px, dtype=np.float32)[:, None] - np.float32(self.horizon)
-        cos, sin = np.float32(np.cos(self.roll)), np.float32(np.sin(self.roll))
+        dv = np.arange(first, self.height_px, dtype=np.float32)[:, None] - np.float32(self.horizon)
+        cos, sin = np.float32(math.cos(self.roll)), np.float32(math.sin(self.roll))
         y = dv * cos - du * sin
-        z = np.float32(self.focal * self.height) / np.where(np.abs(y) < 1e-3, np.float32(1e-3), y)
-        return (du * cos + dv * sin) * z / np.float32(self.focal) - np.float32(self.bend) * z * z, z
+        y[np.abs(y) < 1e-3] = 1e-3
+        z = np.float32(self.focal * self.height) / y
+        return ((du * cos + dv * sin) * np.float32(1 / self.focal) - np.float32(self.bend) * z) * z, z
 
 
 @dataclass(eq=False)
@@ -87,9 +88,10 @@ class Canvas:
         return self.surface(kind, (0.0, 0.0, 1.0 / z), instance=self.things)
 
     def plane(self, points: np.ndarray) -> tuple[float, float, float]:
-        """Return the plane through world points."""
-        seen = np.column_stack([self.camera.project(points), np.ones(len(points))])
-        a, b, c = np.linalg.lstsq(seen, 1.0 / np.maximum(points[:, 2], 0.4), rcond=None)[0]
+        """Return the plane through the first three of world points."""
+        seen = np.ones((3, 3))
+        seen[:, :2] = self.camera.project(points[:3])
+        a, b, c = np.linalg.solve(seen, 1.0 / np.maximum(points[:3, 2], 0.4))
         return float(a), float(b), float(c)
 
     def fill(

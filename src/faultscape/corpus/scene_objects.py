@@ -41,6 +41,8 @@ def panel(
 ) -> None:
     """Paint a rectangle (u0, v0, u1, v1) on a side."""
     u0, v0, u1, v1 = area
+    if abs(quad[1, 0] - quad[0, 0]) < 4:
+        return  # too far away to be seen
     canvas.fill(on(quad, (u0, u1, u1, u0), (v0, v0, v1, v1)), colour, light=light)
 
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from faultscape.corpus.scene_canvas import BUILDING, FARTHEST, PAVEMENT, ROAD, ROUND, SKY, VEGETATION, Canvas
 
+_RED, _WHITE, _KERB = 12, 13, 14  # on the ground only: cycle lane and markings, which are road, and the kerb, which is pavement
 SKIES = {  # colours at the top and at the horizon, cover of clouds, colour of clouds
     "day": ((70, 128, 204), (192, 214, 234), 0.5, (246, 248, 250)),
     "dusk": ((54, 58, 108), (244, 158, 100), 0.5, (176, 104, 116)),
@@ -90,64 +91,65 @@ def skyline(canvas: Canvas, rng: np.random.Generator) -> None:
 def ground(canvas: Canvas, rng: np.random.Generator, street: Street) -> None:
     """Draw road, pavement and what lies beyond, with markings, tiles, stains and worn patches."""
     camera = canvas.camera
-    first = max(0, int(camera.horizon - abs(np.sin(camera.roll)) * camera.width))
-    x, z = (plane[first:] for plane in camera.ground())
-    seen = (z > 0) & (z < 400)
-    z, x = np.clip(z, 0.5, 400), np.clip(x, -400, 400)
+    first = max(0, int(camera.horizon - abs(np.sin(camera.roll)) * camera.width)) // 2 * 2
+    x, z = camera.ground(first)
+    seen = ((z > 0) & (z < 400)).view(np.uint8)
+    z, x = np.clip(z, 0.5, 400, out=z), np.clip(x, -400, 400, out=x)
     t = x - np.float32(street.centre)
     away = np.abs(t)
     kind = np.where(away < street.edge, np.uint8(PAVEMENT), np.uint8(street.beyond))
     kind[away < street.half] = ROAD
     for side, near, far in street.sides:
-        inside = (t * side > 0) & (away > street.half - 0.1)
-        kind[inside & (z > near - street.walk) & (z < far + street.walk)] = PAVEMENT
+        inside = (t * side > street.half - 0.1) & (z > near - street.walk) & (z < far + street.walk)
+        kind[inside] = PAVEMENT
         kind[inside & (z > near) & (z < far)] = ROAD
-    road, tiles = kind == ROAD, kind == PAVEMENT
 
-    colours = np.zeros((12, 3), np.float32)
-    asphalt, stone = rng.uniform(66, 128), rng.uniform(104, 186)
-    colours[ROAD] = asphalt * rng.uniform(0.96, 1.04, 3)
-    colours[PAVEMENT] = stone * np.array([1.0, rng.uniform(0.93, 1.0), rng.uniform(0.82, 1.0)])
-    colours[VEGETATION] = np.array([92, 128, 58]) * rng.uniform(0.8, 1.25, 3)
-    near = np.clip(14 / z, 0.15, 1)
-    paving = tiles & ((_part(t, 0.9) < 0.06) | (_part(z, 0.9) < 0.08))
-    picture = colours[kind]
-    if street.cycle_lane:
-        red = np.array([150, 78, 66], np.float32) * rng.uniform(0.85, 1.1)
-        np.copyto(picture, red, where=(road & (t > street.half - 1.7) & (t < street.half - 0.2))[..., None])
-    grain, stains = (rng.random((256, 256), np.float32) - np.float32(0.5)) * 34, clouded(rng, 128, 128, (6, 6)) - np.float32(0.5)
-    stains = np.vstack([np.hstack([stains, stains[:, ::-1]]), np.hstack([stains[::-1], stains[::-1, ::-1]])]) * 56  # joins without a seam
-    tone = grain[_cell(z * 11), _cell(x * 11)] * near
-    tone += stains[_cell(z * 7 + x * 4), _cell(x * 13 - z * 3)]
-    tone -= paving * near * np.float32(26)
-    tone += ((np.abs(away - street.half) < 0.14) & ~road) * np.float32(34)  # the kerb
-    picture += tone[..., None]
-    dash = rng.uniform(0, 6)
-    white = (away < 0.08) & (_part(z + dash, 6) < 3.2)
-    white |= (np.abs(away - street.half + 0.35) < 0.06) & (rng.random() < 0.6)
+    dashed = (z * np.float32(1 / 6) + np.float32(rng.random())) % 1
+    middle, lane, rim = away < 0.08, np.abs(away - street.half / 2) < 0.07, np.abs(away - street.half + 0.35) < 0.06
+    white = middle & (dashed < 0.53)
+    if rng.random() < 0.6:
+        white |= rim
     if street.half > 5.5:
-        white |= (np.abs(away - street.half / 2) < 0.07) & (_part(z + dash, 6) < 2)
-    white |= (z > street.crossing) & (z < street.crossing + 3.2) & (_part(t, 1.1) < 0.55) & (away < street.half - 0.3)
-    white &= road & (away < street.half)
-    np.copyto(picture, np.float32([232, 230, 222]) * np.float32(rng.uniform(0.8, 1.0)), where=white[..., None])
-    cv2.copyTo(np.clip(picture, 0, 255, out=picture).astype(np.uint8), seen.view(np.uint8), canvas.image[first:])
+        white |= lane & (dashed < 0.33)
+    if street.crossing < 100:
+        white |= (z > street.crossing) & (z < street.crossing + 3.2) & (t * np.float32(1 / 1.1) % 1 < 0.5) & (away < street.half - 0.3)
+    if street.cycle_lane:
+        kind[(t > street.half - 1.7) & (t < street.half - 0.2) & (kind == ROAD)] = _RED
+    kind[white & (kind == ROAD)] = _WHITE
+    kind[(np.abs(away - street.half) < 0.14) & (kind == PAVEMENT)] = _KERB
+
+    stone = rng.uniform(104, 186) * np.array([1.0, rng.uniform(0.93, 1.0), rng.uniform(0.82, 1.0)])
+    colours = np.zeros((_KERB + 1, 3), np.float32)
+    colours[ROAD] = rng.uniform(66, 128) * rng.uniform(0.96, 1.04, 3)
+    colours[PAVEMENT], colours[_KERB] = stone, stone + 34
+    colours[VEGETATION] = np.array([92, 128, 58]) * rng.uniform(0.8, 1.25, 3)
+    colours[_RED] = np.array([150, 78, 66]) * rng.uniform(0.85, 1.1)
+    colours[_WHITE] = np.array([232, 230, 222]) * rng.uniform(0.8, 1.0)
+    picture = np.take(colours, kind, axis=0)
+    half_x, half_z = x[::2, ::2], z[::2, ::2]  # wear is drawn at half size: it is soft
+    tone = _wear(rng, half_x, half_z)
+    paving = (kind[::2, ::2] == PAVEMENT) & ((half_x * np.float32(1.1) % 1 < 0.07) | (half_z * np.float32(1.1) % 1 < 0.09))
+    tone -= paving * np.clip(380 / half_z, 4, 26)
+    picture += cv2.resize(tone, x.shape[::-1], interpolation=cv2.INTER_LINEAR)[..., None]
+    cv2.copyTo(np.clip(picture, 0, 255, out=picture).astype(np.uint8), seen, canvas.image[first:])
 
     cos, sin, scale = np.cos(camera.roll), np.sin(camera.roll), camera.focal * camera.height
     level = (-sin / scale, cos / scale, (-camera.horizon * cos + camera.u0 * sin) / scale)
-    numbers = np.zeros(12, np.uint16)
-    for name in (ROAD, PAVEMENT, VEGETATION):
-        numbers[name] = canvas.surface(name, level)
-    cv2.copyTo(numbers[kind], seen.view(np.uint8), canvas.owner[first:])
+    numbers = np.zeros(_KERB + 1, np.uint16)
+    for name, also in ((ROAD, (_RED, _WHITE)), (PAVEMENT, (_KERB,)), (VEGETATION, ())):
+        numbers[[name, *also]] = canvas.surface(name, level)
+    cv2.copyTo(np.take(numbers, kind), seen, canvas.owner[first:])
 
 
-def _part(values: np.ndarray, period: float) -> np.ndarray:
-    """Return values modulo a period, fast."""
-    turns = values * np.float32(1 / period)
-    return (turns - np.floor(turns)) * np.float32(period)
+def _wear(rng: np.random.Generator, x: np.ndarray, z: np.ndarray) -> np.ndarray:
+    """Return grain and stains at places on the ground."""
+    grain, stains = (rng.random((256, 256), np.float32) - np.float32(0.5)) * 26, clouded(rng, 128, 128, (6, 6)) - np.float32(0.5)
+    stains = np.vstack([np.hstack([stains, stains[:, ::-1]]), np.hstack([stains[::-1], stains[::-1, ::-1]])]) * 56  # joins without a seam
 
+    def cell(values: np.ndarray) -> np.ndarray:
+        return values.astype(np.int32) & 255
 
-def _cell(values: np.ndarray) -> np.ndarray:
-    return values.astype(np.int32) & 255
+    return grain[cell(z * 11), cell(x * 11)] * np.clip(14 / z, 0.15, 1) + stains[cell(z * 7 + x * 4), cell(x * 13 - z * 3)]
 
 
 def shadows(canvas: Canvas, spots: list[tuple[float, float, float, float]], depth: float) -> None:
@@ -271,7 +273,7 @@ def greenery(canvas: Canvas, rng: np.random.Generator, x: float, z: float, tall:
         canvas.limb((foot, foot * 0.35 + top * 0.65), 0.05 * tall * pixel, (88, 68, 52), number)
     wide, high = (0.75, 0.5) if bush else (rng.uniform(0.22, 0.36), rng.uniform(0.26, 0.36))
     middle = foot * 0.5 + top * 0.5 if bush else foot * 0.32 + top * 0.68
-    many = 22 if z < 45 else 10
+    many = 22 if z < 22 else 14 if z < 45 else 8
     turns, reach = rng.uniform(0, 2 * np.pi, many), np.sqrt(rng.random(many))
     centres = middle + np.stack([np.cos(turns) * wide, np.sin(turns) * high], axis=1) * (reach * tall * pixel * 0.8)[:, None]
     radii = np.maximum(2, rng.uniform(0.09, 0.17, many) * tall * pixel * (1.3 if bush else 1))

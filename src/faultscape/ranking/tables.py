@@ -141,7 +141,7 @@ def table(
 def _shared(models: tuple[str, ...], accuracy: np.ndarray) -> tuple[np.ndarray, np.ndarray, list[str]]:
     """Return the concordances on the images that every ranked model has, rounded, which images those are, and what to say."""
     known = ~np.isnan(accuracy)
-    ranked = known.any(1)
+    ranked = np.array(known.any(1))
     whole = np.array(known[ranked].all(0))
     notes = []
     if not whole.all():

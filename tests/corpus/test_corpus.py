@@ -1,0 +1,177 @@
+"""Which images exist: sources, ids, upright pictures, near-duplicates, classes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from PIL import Image
+
+import faultscape as fs
+import made
+from faultscape.corpus import class_lists, classes, matching, sources
+from faultscape.corpus.duplicates import DISTANCE, Groups
+from faultscape.errors import ClassesError, CorpusError, LabelMapError, OptionError
+from faultscape.maps.resize import nearest
+
+QUIET = {"say": lambda _: None}
+
+
+def touch(root: Path, *names: str) -> Path:
+    for name in names:
+        made.write(root / name, np.zeros((4, 4), np.uint8))
+    return root
+
+
+def ids(found: list[sources.Found]) -> list[str]:
+    return [f.id for f in found]
+
+
+def test_ids_are_paths_without_extension_relative_to_folder_glob_or_list(tmp_path: Path) -> None:
+    touch(tmp_path, "a/x.png", "a/b/y.png", "c/z.png")
+    assert ids(sources.find([tmp_path], **QUIET)) == ["a/b/y", "a/x", "c/z"]
+    assert ids(sources.find([f"{tmp_path}/a/**/*.png"], **QUIET)) == ["b/y", "x"]
+    (tmp_path / "list.txt").write_text("a/x.png truth/x.png\n# a remark\n\nc/z.png\n")
+    assert ids(sources.find([tmp_path / "list.txt"], **QUIET)) == ["a/x", "c/z"]
+    (tmp_path / "list.txt").write_text("a/none.png\n")
+    with pytest.raises(CorpusError, match="line 1: 'a/none.png' is no file"):
+        sources.find([tmp_path / "list.txt"], **QUIET)
+
+
+def test_a_suffix_that_all_share_is_left_out_and_said(tmp_path: Path) -> None:
+    touch(tmp_path, "a/u_1_leftImg8bit.png", "a/u_2_leftImg8bit.png")
+    said: list[str] = []
+    assert ids(sources.find([tmp_path], say=said.append)) == ["a/u_1", "a/u_2"]
+    assert "_leftImg8bit" in said[0]
+    assert ids(sources.find([tmp_path], pattern="a/u_{id}_leftImg8bit.png", **QUIET)) == ["1", "2"]
+    with pytest.raises(OptionError, match="must hold {id} once"):
+        sources.find([tmp_path], pattern="x", **QUIET)
+    with pytest.raises(CorpusError, match="no file fits the pattern"):
+        sources.find([tmp_path], pattern="{id}_right.png", **QUIET)
+
+
+def test_maps_are_matched_whole_or_by_the_end_of_the_path(tmp_path: Path) -> None:
+    touch(tmp_path, "x.png", "y.png")
+    assert matching.match(tmp_path, ["test/x", "test/y", "test/z"], **QUIET).keys() == {"test/x", "test/y"}
+    with pytest.raises(CorpusError, match="fits several images"):
+        matching.match(tmp_path, ["a/x", "b/x"], **QUIET)
+    with pytest.raises(CorpusError, match="not one of its 2 maps has the name of an image"):
+        matching.match(tmp_path, ["q"], **QUIET)
+
+
+def test_of_a_data_sets_mixed_files_the_label_maps_are_taken(tmp_path: Path) -> None:
+    touch(tmp_path, *(f"a/u_{k}_gtFine_{kind}.png" for k in (1, 2) for kind in ("labelIds", "instanceIds")))
+    found = matching.match(tmp_path, ["a/u_1", "a/u_2"], **QUIET)
+    assert {Path(p).name for p in found.values()} == {"u_1_gtFine_labelIds.png", "u_2_gtFine_labelIds.png"}
+
+
+@pytest.mark.parametrize("turn", range(1, 9))
+def test_every_exif_orientation_is_read_upright(tmp_path: Path, turn: int) -> None:
+    upright = np.zeros((40, 64, 3), np.uint8)
+    upright[:20, :32] = 255
+    undo = {1: None, 2: 0, 3: 3, 4: 1, 5: 5, 6: 2, 7: 6, 8: 4}[turn]
+    picture = Image.fromarray(upright)
+    picture = picture if undo is None else picture.transpose(Image.Transpose(undo))
+    exif = Image.Exif()
+    exif[0x0112] = turn
+    picture.save(tmp_path / "p.jpg", exif=exif, quality=95)
+    read = fs.corpus.read_rgb(tmp_path / "p.jpg")
+    assert read.shape == (40, 64, 3)
+    assert np.abs(read.astype(int) - upright).mean() < 3
+    probed = fs.corpus.probe(tmp_path / "p.jpg")
+    assert (probed.width, probed.height) == (64, 40)
+
+
+@pytest.mark.parametrize("mode", ["L", "P", "RGBA", "CMYK", "1", "I;16", "LA"])
+def test_every_mode_of_picture_becomes_rgb(tmp_path: Path, mode: str) -> None:
+    grey = np.linspace(0, 255, 48, dtype=np.uint8).reshape(6, 8)
+    picture = Image.fromarray(grey.astype(np.uint16) * 257) if mode == "I;16" else Image.fromarray(grey).convert(mode)
+    path = tmp_path / ("p.tif" if mode == "CMYK" else "p.png")
+    picture.save(path)
+    read = fs.corpus.read_rgb(path)
+    assert read.shape == (6, 8, 3)
+    if mode in ("L", "I;16"):
+        assert np.abs(read[..., 0].astype(int) - grey).max() <= 1
+
+
+@given(st.lists(st.integers(0, 2**64 - 1), max_size=12), st.data())
+@settings(max_examples=60)
+def test_near_duplicates_equal_a_search_of_all(hashes: list[int], data: st.DataObject) -> None:
+    for k in range(len(hashes)):  # bring some close to others
+        if data.draw(st.booleans()):
+            flips = data.draw(st.lists(st.integers(0, 63), max_size=6, unique=True))
+            hashes.append(hashes[k] ^ sum(1 << f for f in flips))
+    groups, firsts = Groups(), []
+    for value in hashes:
+        want = next((k for k, first in enumerate(firsts) if (first ^ value).bit_count() <= DISTANCE), None)
+        assert groups.nearest(value) == want
+        if want is None:
+            groups.add(value)
+            firsts.append(value)
+
+
+def test_near_duplicates_do_not_chain_and_not_in_keeps_them_out(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    photo = rng.integers(0, 255, (9, 9, 3), np.uint8).repeat(8, 0).repeat(8, 1)
+    made.write(tmp_path / "pool" / "a.png", photo)
+    made.write(tmp_path / "pool" / "b.png", np.clip(photo.astype(int) + 3, 0, 255).astype(np.uint8))
+    made.write(tmp_path / "pool" / "c.png", rng.integers(0, 255, (72, 72, 3), np.uint8))
+    made.write(tmp_path / "training" / "t.png", photo[::-1, ::-1][::-1, ::-1])
+    (tmp_path / "classes.json").write_text(json.dumps({"classes": list(made.NAMES)}))
+    assert fs.collect(str(tmp_path / "s"), str(tmp_path / "pool"), classes=str(tmp_path / "classes.json")).near_duplicates == 1
+    left = fs.collect(str(tmp_path / "t"), str(tmp_path / "pool"), classes=str(tmp_path / "classes.json"), not_in=[str(tmp_path / "training")])
+    assert (left.images, left.failures) == (1, 2)
+
+
+def test_built_in_classes_are_those_of_the_data_sets(data: Path) -> None:
+    assert classes.read(data / "camvid" / "classes.json") == class_lists.camvid()
+    voc = classes.read(data / "voc2012" / "classes.json")
+    assert (voc.names, voc.ids, voc.colours, voc.void) == tuple(getattr(class_lists.voc(), k) for k in ("names", "ids", "colours", "void"))
+    assert classes.allowed(class_lists.ade20k()) == "1-150, 0 (void)"
+    assert len(class_lists.cityscapes()) == 19
+    assert class_lists.voc().groups == tuple(range(1, 21))
+    for make in class_lists.BUILT_IN.values():
+        assert classes.checked(make(), "built in")
+
+
+def test_cityscapes_label_ids_become_train_ids() -> None:
+    table = classes.table(class_lists.cityscapes(), class_lists.cityscapes_label_ids())
+    assert [int(table[v]) for v in (7, 8, 11, 33, 0, 30)] == [0, 1, 2, 18, 19, 19]
+    assert table[34] == classes.UNKNOWN
+
+
+def test_a_mapping_refuses_what_it_cannot_map() -> None:
+    five = classes.parse({"classes": list(made.NAMES)})
+    with pytest.raises(ClassesError, match="Did you mean 'road'"):
+        classes.table(five, {"0": "raod"})
+    assert classes.table(five, {"7": "car", "8": "car", "9": "void"})[[7, 8, 9, 0]].tolist() == [2, 2, 5, classes.UNKNOWN]
+
+
+def test_toml_and_json_class_files_say_the_same(tmp_path: Path) -> None:
+    (tmp_path / "c.toml").write_text('void = [9]\nbackground = 0\n[[classes]]\nname = "a"\nid = 0\n[[classes]]\nname = "b"\nid = 3\ncolour = "#010203"\n')
+    (tmp_path / "c.json").write_text(
+        json.dumps({"void": 9, "background": "a", "classes": [{"name": "a", "index": 0}, {"name": "b", "id": 3, "color": [1, 2, 3]}]})
+    )
+    assert classes.read(tmp_path / "c.toml") == classes.read(tmp_path / "c.json")
+    assert classes.read(tmp_path / "c.toml").groups == (1,)
+
+
+@given(st.integers(1, 12), st.integers(1, 12), st.integers(1, 30), st.integers(1, 30))
+@settings(max_examples=40)
+def test_nearest_takes_the_pixel_under_the_centre(h: int, w: int, height: int, width: int) -> None:
+    label_map = np.arange(h * w, dtype=np.uint16).reshape(h, w)
+    got = nearest(label_map, (width, height))
+    want = [[label_map[int((y + 0.5) * h / height), int((x + 0.5) * w / width)] for x in range(width)] for y in range(height)]
+    assert np.mean(got != want) < 0.02  # the twin's floats may round an exact half
+    assert nearest(nearest(label_map, (3 * w, 5 * h)), (w, h)).tolist() == label_map.tolist()
+
+
+def test_npy_maps_of_a_wrong_kind_are_refused(tmp_path: Path) -> None:
+    for values in (np.zeros((2, 3)), np.zeros((2, 3, 4), int), np.full((2, 2), -1), np.full((2, 2), 70_000), np.array([[object()]], object)):
+        np.save(tmp_path / "m.npy", values, allow_pickle=True)
+        with pytest.raises(LabelMapError):
+            fs.corpus.read_map(tmp_path / "m.npy")

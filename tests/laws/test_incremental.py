@@ -1,0 +1,152 @@
+"""The law of increments: what is added later gives what everything at once gives; and however maps are written, they are the same maps."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import faultscape as fs
+import made
+from faultscape.comparison.packing import unpack_cells
+from faultscape.errors import SelectionError
+from faultscape.study import label_maps, selections
+from faultscape.study.corpus import read_corpus, shards
+from faultscape.study.pairs import PairPart, folder, read_counts
+from faultscape.study.parts import read_manifest
+from faultscape.study.settings import read_settings
+
+
+def content_of_pairs(study: str) -> str:
+    """A digest of every pair's cells on every image: rows sorted by key, pairs in name order, transposed where stored the other way."""
+    root = Path(study)
+    settings = read_settings(root)
+    n, models = len(settings.classes.ids) + 1, list(settings.models)
+    rows = []
+    for number in shards(read_corpus(root)):
+        for place, name in enumerate(models):
+            part = PairPart(name, number, tuple(models[:place]), None, "")
+            ids, codes = read_counts(folder(root, name), part, read_manifest(folder(root, name))[part.part])
+            for id_, code in zip(ids, codes.to_pylist(), strict=True):
+                cells, present = unpack_cells(code, place, n)
+                for other, matrix, there in zip(part.others, cells, present, strict=True):
+                    oriented = matrix if other < name else matrix.T
+                    rows.append((id_, *sorted((other, name)), bool(there), oriented.tobytes()))
+    return hashlib.sha256(repr(sorted(rows)).encode()).hexdigest()
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> made.Corpus:
+    return made.corpus(tmp_path_factory.mktemp("corpus"), images=16, models=4)
+
+
+def competed(study: str, corpus: made.Corpus, steps: list[list[str]]) -> fs.nouns.Standings:
+    fs.collect(study, str(corpus.photos), classes=str(corpus.classes), shard_size=5)
+    for names in steps:
+        fs.predict(study, {name: corpus.models[name] for name in names}, engine="local")
+        if len(read_settings(Path(study)).models) > 1:
+            fs.compare(study, engine="local")
+            fs.select(study, constraints="class")
+    fs.label.import_(study, str(corpus.truth))
+    return fs.rank(study, resamples=50, engine="local")
+
+
+def test_models_added_in_any_order_give_the_same_content_and_standings(corpus: made.Corpus, tmp_path: Path) -> None:
+    names = list(corpus.models)
+    at_once = competed(str(tmp_path / "once"), corpus, [names])
+    later = competed(str(tmp_path / "later"), corpus, [names[2:3], [names[0], names[3]], names[1:2]])
+    assert content_of_pairs(str(tmp_path / "once")) == content_of_pairs(str(tmp_path / "later"))
+    for name in names:
+        assert label_maps.content_digest(tmp_path / "once" / "predictions" / name) == label_maps.content_digest(
+            tmp_path / "later" / "predictions" / name
+        )
+    rows = [sorted((r.defender, r.attacker, r.class_, r.place, r.image) for r in selections.read_selection(tmp_path / s)[0].rows) for s in ("once", "later")]
+    assert rows[0] == rows[1]
+    for ranking in at_once.rankings:
+        for name in names:
+            assert at_once.rankings[ranking]["scores"][name] == pytest.approx(later.rankings[ranking]["scores"][name], abs=1e-9)
+
+
+def test_adding_a_model_redoes_nothing_and_appends_slots(corpus: made.Corpus, tmp_path: Path) -> None:
+    names, study = list(corpus.models), str(tmp_path / "study")
+    competed(study, corpus, [names[:3]])
+    root = Path(study)
+    before = {p: p.stat().st_mtime_ns for p in root.rglob("0*.parquet")}
+    text = (root / "selection.csv").read_text()
+    fs.predict(study, {name: corpus.models[name] for name in names}, engine="local")
+    fs.compare(study, engine="local")
+    fs.select(study)
+    assert {p: p.stat().st_mtime_ns for p in before} == before
+    assert (root / "selection.csv").read_text().startswith(text)
+    added = selections.read_selection(root)[0].rows[text.count("\n") - 1 :]
+    assert {r.round for r in added} == {2}
+    assert all(names[3] in (r.defender, r.attacker) for r in added)
+
+
+def test_a_changed_class_list_or_mapping_recounts_pairs_and_never_predicts(corpus: made.Corpus, tmp_path: Path) -> None:
+    study = str(tmp_path / "study")
+    competed(study, corpus, [list(corpus.models)])
+    root = Path(study)
+    predicted = {p: p.stat().st_mtime_ns for p in root.glob("predictions/*/0*.parquet")}
+    old = content_of_pairs(study)
+    merged = (tmp_path / "labels.json")
+    merged.write_text('{"0": "sky", "1": "road", "2": "car", "3": "car", "4": "tree", "255": "void"}')
+    fs.predict(study, {"model-0": corpus.models["model-0"]}, labels=str(merged), engine="local")
+    assert fs.compare(study, engine="local").parts_made > 0
+    assert content_of_pairs(study) != old
+    assert {p: p.stat().st_mtime_ns for p in predicted} == predicted
+    with pytest.raises(SelectionError, match="images or predictions changed"):
+        fs.select(study)
+
+
+def test_images_added_later_are_new_shards_and_the_old_selection_is_refused(corpus: made.Corpus, tmp_path: Path) -> None:
+    study = str(tmp_path / "study")
+    competed(study, corpus, [list(corpus.models)])
+    more = made.corpus(tmp_path / "more", images=3, models=4, seed=9)
+    held = {i.id: i.shard for i in read_corpus(Path(study))}
+    fs.collect(study, str(more.photos), set_="night")
+    images = read_corpus(Path(study))
+    assert {i.id: i.shard for i in images if i.set == "main"} == held
+    assert [i.id for i in images if i.set == "night"] == [f"night/{i}" for i in sorted(more.ids)]
+    assert {i.shard for i in images if i.set == "night"} == {max(held.values()) + 1}
+    with pytest.raises(SelectionError, match="--as NAME"):
+        fs.select(study)
+
+
+@pytest.mark.parametrize("form", ["npy", "palette", "rgb", "grey16"])
+def test_png_npy_palette_and_colours_give_the_same_pairs_selection_and_standings(corpus: made.Corpus, tmp_path: Path, form: str) -> None:
+    classes = fs.corpus.resolve(str(corpus.classes))
+    plain = competed(str(tmp_path / "plain"), corpus, [list(corpus.models)])
+    for name, stack in corpus.maps.items():
+        for id_, label_map in zip(corpus.ids, stack, strict=True):
+            path = tmp_path / form / name / f"{id_}.{'npy' if form == 'npy' else 'png'}"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            if form == "npy":
+                np.save(path, label_map.astype(np.int64)[None])
+            elif form == "palette":
+                fs.labelling.png.write(path, label_map, classes)
+            elif form == "rgb":
+                Image.fromarray(np.array(classes.colours, np.uint8)[label_map]).save(path)
+            else:
+                Image.fromarray(label_map.astype(np.uint16)).save(path)
+    other = made.Corpus(**{**vars(corpus), "models": {n: tmp_path / form / n for n in corpus.models}})
+    again = competed(str(tmp_path / "again"), other, [list(corpus.models)])
+    assert content_of_pairs(str(tmp_path / "plain")) == content_of_pairs(str(tmp_path / "again"))
+    assert (tmp_path / "plain" / "selection.csv").read_bytes() == (tmp_path / "again" / "selection.csv").read_bytes()
+    assert again.rankings == plain.rankings
+
+
+def test_diagonal_cells_give_the_same_slots_as_full_ones(corpus: made.Corpus, tmp_path: Path) -> None:
+    slots = []
+    for cells in ("full", "diagonal"):
+        study = str(tmp_path / cells)
+        fs.collect(study, str(corpus.photos), classes=str(corpus.classes), shard_size=5)
+        toml = Path(study) / "study.toml"
+        toml.write_text(toml.read_text().replace('cells = "full"', f'cells = "{cells}"'))
+        fs.predict(study, corpus.models, engine="local")
+        fs.compare(study, engine="local")
+        slots.append(fs.select(study, concordance="fwiou").rows)
+    assert slots[0] == slots[1]

@@ -1,0 +1,166 @@
+"""The ONNX adapter: any network with logits or labels, in either layout, with the input it says or is told."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+import faultscape as fs
+import made
+from faultscape.errors import ClassesError, ModelError
+from faultscape.prediction.onnx import OnnxModel
+
+
+def network(
+    path: Path,
+    *,
+    classes: int = 5,
+    layout: str = "nchw",
+    size: tuple[int, int] | None = None,
+    batch: int | None = None,
+    labels: bool = False,
+    weights: np.ndarray | None = None,
+    metadata: dict[str, str] | None = None,
+) -> Path:
+    """A 1x1 convolution from colour to classes, written as a real ONNX file."""
+    rng = np.random.default_rng(4)
+    weights = rng.normal(size=(classes, 3, 1, 1)).astype(np.float32) if weights is None else weights
+    height, width = (size[1], size[0]) if size else ("h", "w")
+    shape = [batch or "n", 3, height, width] if layout == "nchw" else [batch or "n", height, width, 3]
+    nodes = [] if layout == "nchw" else [helper.make_node("Transpose", ["image"], ["chw"], perm=[0, 3, 1, 2])]
+    nodes.append(helper.make_node("Conv", ["image" if layout == "nchw" else "chw", "w"], ["logits"]))
+    kind, name = TensorProto.FLOAT, "logits"
+    out_shape: list = [batch or "n", classes, "h2", "w2"]
+    if labels:
+        nodes.append(helper.make_node("ArgMax", ["logits"], ["labels"], axis=1, keepdims=0))
+        kind, name, out_shape = TensorProto.INT64, "labels", [batch or "n", "h2", "w2"]
+    graph = helper.make_graph(
+        nodes,
+        "toy",
+        [helper.make_tensor_value_info("image", TensorProto.FLOAT, shape)],
+        [helper.make_tensor_value_info(name, kind, out_shape)],
+        [numpy_helper.from_array(weights, "w")],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
+    for key, value in (metadata or {}).items():
+        model.metadata_props.add(key=key, value=value)
+    onnx.save(model, path)
+    return path
+
+
+def by_hand(photo: np.ndarray, weights: np.ndarray, mean: float = 0.0, std: float = 1.0) -> np.ndarray:
+    pixels = (photo.astype(np.float32) / 255 - mean) / std
+    return np.einsum("hwc,kc->hwk", pixels, weights[:, :, 0, 0]).argmax(-1)
+
+
+@pytest.fixture
+def photo() -> np.ndarray:
+    return np.random.default_rng(0).integers(0, 256, (7, 9, 3), np.uint8).repeat(4, 0).repeat(4, 1)
+
+
+WEIGHTS = np.random.default_rng(4).normal(size=(5, 3, 1, 1)).astype(np.float32)
+
+
+@pytest.mark.parametrize("layout", ["nchw", "nhwc"])
+@pytest.mark.parametrize("labels", [False, True])
+def test_logits_and_labels_in_both_layouts_equal_the_arithmetic(tmp_path: Path, photo: np.ndarray, layout: str, labels: bool) -> None:
+    model = OnnxModel(network(tmp_path / "m.onnx", layout=layout, labels=labels))
+    out = model.predict([photo, photo[::-1].copy()], [(36, 28), (36, 28)])
+    assert (out[0].labels == by_hand(photo, WEIGHTS)).all()
+    assert (out[1].labels == by_hand(photo[::-1], WEIGHTS)).all()
+
+
+def test_mean_std_and_size_are_read_from_the_file_or_given(tmp_path: Path, photo: np.ndarray) -> None:
+    said = {"faultscape.mean": "[0.4,0.4,0.4]", "faultscape.std": "[0.2,0.2,0.2]", "faultscape.size": "36x28"}
+    model = OnnxModel(network(tmp_path / "m.onnx", metadata=said))
+    assert model.input_size == (36, 28)
+    assert (model.predict([photo], [(36, 28)])[0].labels == by_hand(photo, WEIGHTS, 0.4, 0.2)).all()
+    given = OnnxModel(tmp_path / "m.onnx", {"mean": [0.1] * 3, "std": [0.5] * 3})
+    assert (given.predict([photo], [(36, 28)])[0].labels == by_hand(photo, WEIGHTS, 0.1, 0.5)).all()
+
+
+def test_logits_are_brought_to_the_working_size_before_the_arg_max(tmp_path: Path, photo: np.ndarray) -> None:
+    import cv2
+
+    model = OnnxModel(network(tmp_path / "m.onnx", size=(18, 14)))
+    small = cv2.resize(photo, (18, 14), interpolation=cv2.INTER_LINEAR).astype(np.float32) / 255
+    logits = np.einsum("hwc,kc->hwk", small, WEIGHTS[:, :, 0, 0]).astype(np.float32)
+    want = cv2.resize(np.ascontiguousarray(logits), (36, 28), interpolation=cv2.INTER_LINEAR).argmax(-1)
+    got = model.predict([photo], [(36, 28)])[0].labels
+    assert got is not None
+    assert np.mean(got == want) > 0.999
+
+
+def test_a_fixed_batch_is_filled_up_and_photos_of_any_size_go_together(tmp_path: Path, photo: np.ndarray) -> None:
+    model = OnnxModel(network(tmp_path / "m.onnx", batch=3))
+    assert model.batch == 3
+    other = photo[:20, :24].copy()
+    out = model.predict([photo, other], [(36, 28), (24, 20)])
+    assert (out[0].labels == by_hand(photo, WEIGHTS)).all()
+    assert (out[1].labels == by_hand(other, WEIGHTS)).all()
+
+
+def test_a_study_with_networks_keeps_their_own_channels_and_maps_them_by_name(tmp_path: Path) -> None:
+    corpus = made.corpus(tmp_path / "corpus", images=5, models=1)
+    order = ["tree", "person", "car", "road", "sky"]
+    network(tmp_path / "named.onnx", metadata={"faultscape.classes": json.dumps(order)})
+    network(tmp_path / "plain.onnx")
+    study = str(tmp_path / "study")
+    fs.collect(study, str(corpus.photos), classes=str(corpus.classes), shard_size=2)
+    fs.predict(study, {"named": tmp_path / "named.onnx", "plain": tmp_path / "plain.onnx"})
+    fs.compare(study, engine="local")
+    from faultscape.comparison.stored import read_block
+    from faultscape.study.corpus import read_corpus, shards
+    from faultscape.study.settings import read_settings
+
+    root = Path(study)
+    settings = read_settings(root)
+    assert settings.models["named"].labels == {str(k): n for k, n in enumerate(order)}
+    pairs = read_block(root, settings, shards(read_corpus(root))[0], ["named", "plain"])
+    assert (pairs.totals[0][:, :5] == pairs.totals[1][:, 4::-1]).all()  # the same pixels under turned names
+
+
+def test_a_network_that_does_not_fit_the_classes_is_refused_with_what_to_do(tmp_path: Path) -> None:
+    corpus = made.corpus(tmp_path / "corpus", images=3, models=1)
+    study = str(tmp_path / "study")
+    fs.collect(study, str(corpus.photos), classes=str(corpus.classes))
+    network(tmp_path / "seven.onnx", classes=7)
+    with pytest.raises(ClassesError, match="the network has 7 classes, the study 5; give --labels FILE"):
+        fs.predict(study, {"m": tmp_path / "seven.onnx"})
+    network(tmp_path / "other.onnx", metadata={"faultscape.classes": json.dumps(["sky", "rode", "car", "person", "tree"])})
+    with pytest.raises(ClassesError, match="'rode' is no class of the study. Did you mean 'road'"):
+        fs.predict(study, {"m": tmp_path / "other.onnx"})
+    (tmp_path / "bad.onnx").write_bytes(b"no network")
+    with pytest.raises(ModelError, match="onnxruntime cannot load it"):
+        fs.predict(study, {"m": tmp_path / "bad.onnx"})
+    mapping = tmp_path / "map.toml"
+    mapping.write_text("".join(f'{k} = "{n}"\n' for k, n in enumerate([*made.NAMES, "car", "void"])))
+    assert fs.predict(study, {"m": tmp_path / "seven.onnx"}, labels=str(mapping)).models["m"] == (3, 0)
+
+
+def test_nan_logits_are_a_failure_of_that_image_only(tmp_path: Path, photo: np.ndarray) -> None:
+    weights = WEIGHTS.copy()
+    weights[0, 0] = np.nan
+    out = OnnxModel(network(tmp_path / "m.onnx", weights=weights)).predict([photo], [(36, 28)])
+    assert out[0].labels is None
+    assert out[0].problem == "the network gave NaN"
+
+
+def test_a_working_size_applies_to_networks_when_they_run_and_to_folders_when_they_are_read(tmp_path: Path) -> None:
+    corpus = made.corpus(tmp_path / "corpus", images=3, models=1)
+    network(tmp_path / "m.onnx")
+    study = str(tmp_path / "study")
+    fs.collect(study, str(corpus.photos), classes=str(corpus.classes), size="24x24")
+    fs.predict(study, {"net": tmp_path / "m.onnx", "maps": corpus.models["model-0"]})
+    from faultscape.maps import runs
+    from faultscape.study import label_maps
+
+    stored = {n: {runs.shape(c) for c in label_maps.read_maps(label_maps.predictions(Path(study), n), 0).values()} for n in ("net", "maps")}
+    assert stored == {"net": {(24, 24)}, "maps": {(36, 48)}}
+    fs.compare(study, engine="local")
+    assert fs.select(study, constraints="none").images
