@@ -14,8 +14,8 @@ import cyclopts
 
 from faultscape.errors import FaultscapeError
 
-VERBS = ("collect", "predict", "compare", "scale", "select", "label", "rank", "run", "status", "show")
-_SHORT = {"output": "-o"}
+VERBS = ("collect", "predict", "compare", "scale", "select", "label", "rank", "report", "run", "status", "show", "demo")
+_SHORT = {"-o": "--output"}  # the one short form, the same in every verb
 
 
 def build() -> cyclopts.App:
@@ -47,6 +47,7 @@ def _add(app: cyclopts.App, function: Any) -> None:
 def main(words: list[str] | None = None) -> int:
     """Run one command line and return the exit status."""
     app = build()
+    words = [_SHORT.get(word, word) for word in (sys.argv[1:] if words is None else words)]
     try:
         result = app(words, exit_on_error=False, print_error=False)
     except FaultscapeError as error:

@@ -104,7 +104,7 @@ def ground(canvas: Canvas, rng: np.random.Generator, street: Street) -> None:
         kind[inside] = PAVEMENT
         kind[inside & (z > near) & (z < far)] = ROAD
 
-    dashed = (z * np.float32(1 / 6) + np.float32(rng.random())) % 1
+    dashed = _fraction(z * np.float32(1 / 6) + np.float32(rng.random()))
     middle, lane, rim = away < 0.08, np.abs(away - street.half / 2) < 0.07, np.abs(away - street.half + 0.35) < 0.06
     white = middle & (dashed < 0.53)
     if rng.random() < 0.6:
@@ -112,33 +112,37 @@ def ground(canvas: Canvas, rng: np.random.Generator, street: Street) -> None:
     if street.half > 5.5:
         white |= lane & (dashed < 0.33)
     if street.crossing < 100:
-        white |= (z > street.crossing) & (z < street.crossing + 3.2) & (t * np.float32(1 / 1.1) % 1 < 0.5) & (away < street.half - 0.3)
+        white |= (z > street.crossing) & (z < street.crossing + 3.2) & (_fraction(t * np.float32(1 / 1.1)) < 0.5) & (away < street.half - 0.3)
     if street.cycle_lane:
         kind[(t > street.half - 1.7) & (t < street.half - 0.2) & (kind == ROAD)] = _RED
     kind[white & (kind == ROAD)] = _WHITE
     kind[(np.abs(away - street.half) < 0.14) & (kind == PAVEMENT)] = _KERB
 
     stone = rng.uniform(104, 186) * np.array([1.0, rng.uniform(0.93, 1.0), rng.uniform(0.82, 1.0)])
-    colours = np.zeros((_KERB + 1, 3), np.float32)
+    colours = np.zeros((256, 3), np.float32)
     colours[ROAD] = rng.uniform(66, 128) * rng.uniform(0.96, 1.04, 3)
     colours[PAVEMENT], colours[_KERB] = stone, stone + 34
     colours[VEGETATION] = np.array([92, 128, 58]) * rng.uniform(0.8, 1.25, 3)
     colours[_RED] = np.array([150, 78, 66]) * rng.uniform(0.85, 1.1)
     colours[_WHITE] = np.array([232, 230, 222]) * rng.uniform(0.8, 1.0)
-    picture = np.take(colours, kind, axis=0)
+    picture = cv2.LUT(cv2.merge([kind] * 3), colours[None])
     half_x, half_z = x[::2, ::2], z[::2, ::2]  # wear is drawn at half size: it is soft
     tone = _wear(rng, half_x, half_z)
-    paving = (kind[::2, ::2] == PAVEMENT) & ((half_x * np.float32(1.1) % 1 < 0.07) | (half_z * np.float32(1.1) % 1 < 0.09))
+    paving = (kind[::2, ::2] == PAVEMENT) & ((_fraction(half_x * np.float32(1.1)) < 0.07) | (_fraction(half_z * np.float32(1.1)) < 0.09))
     tone -= paving * np.clip(380 / half_z, 4, 26)
     picture += cv2.resize(tone, x.shape[::-1], interpolation=cv2.INTER_LINEAR)[..., None]
     cv2.copyTo(np.clip(picture, 0, 255, out=picture).astype(np.uint8), seen, canvas.image[first:])
 
     cos, sin, scale = np.cos(camera.roll), np.sin(camera.roll), camera.focal * camera.height
     level = (-sin / scale, cos / scale, (-camera.horizon * cos + camera.u0 * sin) / scale)
-    numbers = np.zeros(_KERB + 1, np.uint16)
+    numbers = np.zeros(256, np.uint16)
     for name, also in ((ROAD, (_RED, _WHITE)), (PAVEMENT, (_KERB,)), (VEGETATION, ())):
         numbers[[name, *also]] = canvas.surface(name, level)
-    cv2.copyTo(np.take(numbers, kind), seen, canvas.owner[first:])
+    cv2.copyTo(cv2.LUT(kind, numbers[None]), seen, canvas.owner[first:])
+
+
+def _fraction(values: np.ndarray) -> np.ndarray:
+    return values - np.floor(values)
 
 
 def _wear(rng: np.random.Generator, x: np.ndarray, z: np.ndarray) -> np.ndarray:

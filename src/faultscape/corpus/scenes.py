@@ -17,6 +17,7 @@ from faultscape.corpus import scene_objects as things
 from faultscape.corpus import scene_places as places
 from faultscape.corpus.scene_canvas import PAVEMENT, VEGETATION, Camera, Canvas
 from faultscape.corpus.scene_light import layers, lit
+from faultscape.errors import OptionError, closest
 
 CLASSES: tuple[tuple[int, str, tuple[int, int, int]], ...] = (
     (0, "sky", (112, 172, 226)),
@@ -62,7 +63,7 @@ def corpus_scene(index: int) -> Scene:
     """Return a scene of the demo's corpus: day, dusk, night, fog, rain or a low sun, with animals and things fallen on the road.
 
     >>> [corpus_scene(index).light for index in range(4)]
-    ['day', 'day', 'day', 'day']
+    ['dusk', 'low sun', 'rain', 'dusk']
     """
     return scene(index, seed=_CORPUS_SEED, light="mixed", rare=True)
 
@@ -90,7 +91,7 @@ def scene(index: int, *, seed: int = 0, light: str = "day", rare: bool = False, 
     ['sky', 'building', 'road', 'pavement', 'vegetation']
     """
     if light not in (*LIGHTS, "mixed"):
-        raise ValueError(f"light {light!r} is not known; use mixed or one of {', '.join(LIGHTS)}")
+        raise OptionError(f"light {light!r} is not known; use mixed or one of {', '.join(LIGHTS)}.{closest(light, LIGHTS)}")
     rng = np.random.default_rng([seed, index])
     if light == "mixed":
         light = str(rng.choice(LIGHTS, p=_MIX))

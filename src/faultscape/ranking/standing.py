@@ -75,7 +75,7 @@ def standings(
 def rank_accuracies(
     models: Sequence[str],
     rows: Sequence[Slot],
-    accuracy: np.ndarray,
+    accuracy: Any,
     images: Sequence[str],
     *,
     class_names: Sequence[str],
@@ -91,7 +91,14 @@ def rank_accuracies(
     """Return the standings from (J, I) concordances of the models with the truth on ``images``, NaN where unknown.
 
     ``rows`` are the chosen slots; a column without any number is an image without label; labelled images that no row chose are
-    used only by the re-use rankings, and only with ``all_labels``. Errors: RankingError, OptionError.
+    used only by the re-use rankings, and only with ``all_labels``. ``benchmark`` is {model: score}, larger being better. Errors:
+    RankingError for slots, shapes or a benchmark that do not fit, or no label at all; OptionError for options out of range.
+
+    >>> cells = [("unet", "fcn", "x"), ("fcn", "unet", "y")]
+    >>> rows = [Slot("mad", 1, 1, d, a, "car", 1, image, 0.1, 1.0, 9) for d, a, image in cells]
+    >>> table = rank_accuracies(["unet", "fcn"], rows, [[0.8, 0.6], [0.4, 0.5]], ["x", "y"], class_names=["car"], resamples=0)
+    >>> table.rankings["resistance"]["order"], round(table.matrices["resistance"][0][1], 3)  # .81 / .41
+    (['unet', 'fcn'], 1.976)
     """
     models, images, accuracy = tuple(models), list(images), np.asarray(accuracy, dtype=float)
     class_names = list(class_names)

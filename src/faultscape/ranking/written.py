@@ -19,7 +19,12 @@ _NUMBERS = ("matrices", "rankings", "against", "benchmark", "parents")  # where 
 
 
 def to_json(standings: Standings) -> dict[str, Any]:
-    """Return the content of standings.json."""
+    """Return the content of standings.json.
+
+    >>> raw = to_json(Standings(("a",), {"used": 1}, {"resistance": [[float("nan")]]}, {}, {"epsilon": 0.1 + 0.2}))
+    >>> raw["matrices"], raw["definitions"]
+    ({'resistance': [[None]]}, {'epsilon': 0.3})
+    """
     return {key: _written(getattr(standings, key)) for key in _KEYS}
 
 
