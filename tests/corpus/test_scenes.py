@@ -37,7 +37,12 @@ def test_shapes_and_types(size):
     width, height = size
     assert drawn.image.shape == (height, width, 3)
     assert drawn.truth.shape == drawn.instances.shape == drawn.depth.shape == (height, width)
-    assert (drawn.image.dtype, drawn.truth.dtype, drawn.instances.dtype, drawn.depth.dtype) == (np.uint8, np.uint8, np.uint16, np.float32)
+    assert (drawn.image.dtype, drawn.truth.dtype, drawn.instances.dtype, drawn.depth.dtype) == (
+        np.uint8,
+        np.uint8,
+        np.uint16,
+        np.float32,
+    )
 
 
 def test_classes_are_numbered_from_0_with_names_and_colours_of_their_own():
@@ -106,7 +111,9 @@ def test_training_is_daylight_and_the_corpus_is_mixed(corpus):
 
 
 def test_light_changes_the_picture():
-    brightness = {light: np.mean([scene(index, light=light, size=SMALL).image[40:].mean() for index in range(8)]) for light in LIGHTS}
+    brightness = {
+        light: np.mean([scene(index, light=light, size=SMALL).image[40:].mean() for index in range(8)]) for light in LIGHTS
+    }
     assert brightness["night"] < brightness["dusk"] < brightness["day"]
     contrast = {light: scene(4, light=light).image[40:120].std() for light in ("day", "fog")}
     assert contrast["fog"] < contrast["day"]

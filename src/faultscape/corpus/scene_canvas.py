@@ -13,10 +13,17 @@ from dataclasses import dataclass, field
 
 import cv2
 import numpy as np
+from numpy.typing import ArrayLike
 
 SKY, BUILDING, ROAD, PAVEMENT, VEGETATION, CAR, TRUCK, PERSON, CYCLIST, SIGN, ANIMAL, OBSTACLE = range(12)
+Colour = Sequence[float] | np.ndarray
 FARTHEST = 1000.0  # metres; the sky's depth
 _SUBPIXEL = 4  # bits
+
+
+def rgb(red: float, green: float, blue: float) -> np.ndarray:
+    """Return a colour to calculate with."""
+    return np.array((red, green, blue), np.float32)
 
 
 @dataclass(frozen=True)
@@ -94,9 +101,7 @@ class Canvas:
         a, b, c = np.linalg.solve(seen, 1.0 / np.maximum(points[:3, 2], 0.4))
         return float(a), float(b), float(c)
 
-    def fill(
-        self, points: np.ndarray, colour: Sequence[float] | np.ndarray, number: int | None = None, *, light: bool = False
-    ) -> None:
+    def fill(self, points: np.ndarray, colour: Colour, number: int | None = None, *, light: bool = False) -> None:
         """Fill a polygon of pixels; without a number the surface below keeps it."""
         corners = [(np.asarray(points) * (1 << _SUBPIXEL)).round().astype(np.int32)]
         paint = _paint(colour)
@@ -109,7 +114,7 @@ class Canvas:
             cv2.fillPoly(self.glow, corners, paint, shift=_SUBPIXEL)
             cv2.fillPoly(self.glow_owner, corners, int(below), shift=_SUBPIXEL)
 
-    def limb(self, points: Sequence[Sequence[float]], width: float, colour: Sequence[float], number: int) -> None:
+    def limb(self, points: ArrayLike, width: float, colour: Colour, number: int) -> None:
         """Draw a thick line with round ends through pixels."""
         line = [np.array(points).round().astype(np.int32)]
         thick, paint = max(2, round(width)), _paint(colour)
@@ -117,7 +122,13 @@ class Canvas:
         cv2.polylines(self.owner, line, False, number, thick)
 
     def disc(
-        self, centre: Sequence[float], radii: tuple[float, float], colour: Sequence[float], number: int | None, *, light: bool = False
+        self,
+        centre: ArrayLike,
+        radii: tuple[float, float],
+        colour: Colour,
+        number: int | None,
+        *,
+        light: bool = False,
     ) -> None:
         """Draw an ellipse."""
         self.fill(np.asarray(centre) + ROUND * radii, colour, number, light=light)
@@ -139,18 +150,19 @@ class Canvas:
         box = np.s_[low[1] : high[1], low[0] : high[0]]
         warped = cv2.warpPerspective(picture, matrix, size, flags=cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
         cv2.copyTo(warped, mask, self.image[box])
-        self.owner[box][mask > 0] = number
+        outline = [(target * 16).round().astype(np.int32)]
+        cv2.fillPoly(self.owner, outline, number, shift=4)
         if lit is not None and self.dark:
             shining = cv2.warpPerspective(lit, matrix, size, flags=cv2.INTER_LINEAR)
             cv2.copyTo(shining, mask, self.glow[box])
-            self.glow_owner[box][mask > 0] = number
+            cv2.fillPoly(self.glow_owner, outline, number, shift=4)
 
     def solid(
         self,
         number: int,
         place: tuple[float, float, float],
         box: tuple[float, ...],
-        colour: tuple[float, ...],
+        colour: Colour,
         *,
         taper: float = 0.0,
     ) -> dict[str, np.ndarray]:
@@ -160,26 +172,24 @@ class Canvas:
         """
         width, y0, y1, rear, front = box
         w, in_, t = width / 2, (front - rear) * taper / 2, width / 2 * (1 - taper)
-        low = np.array([[-w, y0, rear], [w, y0, rear], [w, y0, front], [-w, y0, front]])
-        top = np.array([[-t, y1, rear + in_], [t, y1, rear + in_], [t, y1, front - in_ * 1.6], [-t, y1, front - in_ * 1.6]])
-        corners = np.concatenate([low, top])
         x, z, heading = place
         cos, sin = math.cos(heading), math.sin(heading)
-        world = corners @ np.array([[cos, 0, -sin], [0, 1, 0], [sin, 0, cos]]) + (x, 0, z)
-        seen = self.camera.project(world)
+        low = [(-w, y0, rear), (w, y0, rear), (w, y0, front), (-w, y0, front)]
+        top = [(-t, y1, rear + in_), (t, y1, rear + in_), (t, y1, front - in_ * 1.6), (-t, y1, front - in_ * 1.6)]
+        seen = np.array([self.camera.spot(x + a * cos + b * sin, y, z - a * sin + b * cos) for a, y, b in low + top])
         sides = {}
         for name, order, normal in _SIDES:
             quad = seen[list(order)]
-            edge, other = quad[1] - quad[0], quad[2] - quad[1]
-            if edge[0] * other[1] - edge[1] * other[0] < 0:  # counter-clockwise on the screen: towards us
+            (u0, v0), (u1, v1), (u2, v2) = quad[:3].tolist()
+            if (u1 - u0) * (v2 - v1) < (v1 - v0) * (u2 - u1):  # counter-clockwise on the screen: towards us
                 facing = (normal[0] * cos + normal[2] * sin, normal[1], -normal[0] * sin + normal[2] * cos)
-                shade = 0.66 + 0.42 * max(0.0, float(np.dot(facing, self.sun)))
+                shade = 0.66 + 0.42 * max(0.0, sum(f * s for f, s in zip(facing, self.sun, strict=True)))
                 self.fill(quad, np.asarray(colour) * shade, number)
                 sides[name] = quad
         return sides
 
 
-ROUND = np.stack([np.cos(np.linspace(0, 2 * np.pi, 14, endpoint=False)), np.sin(np.linspace(0, 2 * np.pi, 14, endpoint=False))], axis=1)
+ROUND = np.stack([np.cos(np.arange(14) * np.pi / 7), np.sin(np.arange(14) * np.pi / 7)], axis=1)  # a circle's corners
 _SIDES = (
     ("rear", (0, 1, 5, 4), (0, 0, -1)),
     ("right", (1, 2, 6, 5), (1, 0, 0)),
@@ -189,6 +199,6 @@ _SIDES = (
 )
 
 
-def _paint(colour: Sequence[float] | np.ndarray) -> tuple[int, int, int]:
+def _paint(colour: Colour) -> tuple[int, int, int]:
     r, g, b = (min(255, max(0, int(v))) for v in colour)
     return r, g, b

@@ -8,7 +8,7 @@ from __future__ import annotations
 import cv2
 import numpy as np
 
-from faultscape.corpus.scene_canvas import FARTHEST, PAVEMENT, ROAD, SKY, Canvas
+from faultscape.corpus.scene_canvas import FARTHEST, PAVEMENT, ROAD, SKY, Canvas, rgb
 
 
 def lit(canvas: Canvas, rng: np.random.Generator, light: str, truth: np.ndarray, depth: np.ndarray) -> np.ndarray:
@@ -17,26 +17,24 @@ def lit(canvas: Canvas, rng: np.random.Generator, light: str, truth: np.ndarray,
     image = cv2.resize(canvas.image, (w, h), interpolation=cv2.INTER_AREA).astype(np.float32) / 255
     above = (truth == SKY)[..., None]
     noise, blur = 0.009, rng.uniform(0.3, 0.55)
-    haze, air = rng.uniform(0.001, 0.003), np.array([0.78, 0.83, 0.88], np.float32)
+    haze, air = rng.uniform(0.001, 0.003), rgb(0.78, 0.83, 0.88)
     if light == "day":
         image *= rng.uniform(0.88, 1.1) * rng.uniform(0.97, 1.03, 3).astype(np.float32)
     elif light == "dusk":
-        image = np.where(
-            above, image, image * np.float32([0.56, 0.44, 0.5]) * rng.uniform(0.75, 1.1) + np.float32([0.05, 0.02, 0.05])
-        )
-        air, noise = np.float32([0.66, 0.44, 0.42]), 0.02
+        image = np.where(above, image, image * rgb(0.64, 0.52, 0.57) * rng.uniform(0.75, 1.1) + rgb(0.05, 0.02, 0.05))
+        air, noise = rgb(0.66, 0.44, 0.42), 0.02
     elif light == "night":
         image = _night(canvas, rng, image, above, depth)
-        air, noise, blur = np.float32([0.07, 0.07, 0.1]), 0.035, rng.uniform(0.4, 0.75)
+        air, noise, blur = rgb(0.07, 0.07, 0.1), 0.035, rng.uniform(0.4, 0.75)
     elif light == "fog":
-        haze, air, noise = rng.uniform(0.025, 0.075), np.float32([0.77, 0.79, 0.8]) * rng.uniform(0.9, 1.05), 0.012
+        haze, air, noise = rng.uniform(0.025, 0.075), rgb(0.77, 0.79, 0.8) * rng.uniform(0.9, 1.05), 0.012
         image = image * 0.85
     elif light == "rain":
-        image = _wet(canvas, image, truth) * np.float32([0.7, 0.73, 0.78]) * rng.uniform(0.85, 1.05)
-        haze, air, noise = rng.uniform(0.008, 0.018), np.float32([0.58, 0.61, 0.64]), 0.02
+        image = _wet(canvas, image, truth) * rgb(0.78, 0.8, 0.85) * rng.uniform(0.85, 1.05)
+        haze, air, noise = rng.uniform(0.008, 0.018), rgb(0.58, 0.61, 0.64), 0.02
     elif light == "low sun":
-        image = np.where(above, image, image * np.float32([0.78, 0.6, 0.44]) * rng.uniform(0.7, 1.0))
-        air = np.float32([1.0, 0.84, 0.6])
+        image = np.where(above, image, image * rgb(0.86, 0.7, 0.54) * rng.uniform(0.75, 1.05))
+        air = rgb(1.0, 0.84, 0.6)
         haze = rng.uniform(0.004, 0.012)
     clear = np.exp(-haze * np.minimum(depth, 200 if light == "fog" else 90))[..., None]
     image = np.where(above & (light != "fog"), image, image * clear + air * (1 - clear))
@@ -47,9 +45,7 @@ def lit(canvas: Canvas, rng: np.random.Generator, light: str, truth: np.ndarray,
     if light == "rain":
         image = _streaks(rng, image)
     image = cv2.GaussianBlur(image, (0, 0), blur)
-    image = (
-        image + rng.standard_normal((h, w, 1), np.float32) * noise + rng.standard_normal((h, w, 3), np.float32) * (noise * 0.6)
-    )
+    image += rng.standard_normal((h, w, 3), np.float32) * np.float32(1.1 * noise)
     return np.clip(image * 255 + 0.5, 0, 255).astype(np.uint8)
 
 
@@ -64,14 +60,14 @@ def _night(canvas: Canvas, rng: np.random.Generator, image: np.ndarray, above: n
         * np.exp(-(((u - camera.u0) / (0.42 * camera.width)) ** 2))
         * (v > camera.horizon - 0.1 * camera.height_px)
     )
-    level = np.full((h, w, 3), rng.uniform(0.1, 0.2), np.float32) * np.float32([0.8, 0.9, 1.25]) + own[..., None]
+    level = np.full((h, w, 3), rng.uniform(0.16, 0.3), np.float32) * rgb(0.8, 0.9, 1.25) + own[..., None]
     for x, y, z in canvas.lamps:
         (cu, cv), (_, foot) = camera.project(np.array([[x, y, z], [x, 0.0, z]]))
         reach = 6.5 * camera.focal / z
         spread = np.exp(
             -(((u - cu) / reach) ** 2) - ((v - (0.3 * cv + 0.7 * foot)) / (0.75 * reach)) ** 2 - ((depth - z) / 14) ** 2
         )
-        level += spread[..., None] * np.float32([0.85, 0.66, 0.38])
+        level += spread[..., None] * rgb(0.85, 0.66, 0.38)
     grey = image.mean(axis=2, keepdims=True)
     return np.where(above, image, (0.7 * image + 0.3 * grey) * np.minimum(level, 1.1))
 
@@ -98,8 +94,8 @@ def _glare(canvas: Canvas, rng: np.random.Generator, image: np.ndarray) -> np.nd
     h, w = image.shape[:2]
     u, v = w * rng.uniform(0.2, 0.8), canvas.camera.horizon / 2 - h * rng.uniform(0.04, 0.16)
     away = np.hypot(np.arange(w, dtype=np.float32)[None] - u, np.arange(h, dtype=np.float32)[:, None] - v) / w
-    veil = 0.95 * np.exp(-((away / 0.05) ** 2)) + 0.6 * np.exp(-away / 0.16) + 0.12
-    return image + veil[..., None] * np.float32([1.0, 0.82, 0.52])
+    veil = 0.95 * np.exp(-((away / 0.05) ** 2)) + 0.5 * np.exp(-away / 0.16) + 0.05
+    return image + veil[..., None] * rgb(1.0, 0.82, 0.52)
 
 
 def _streaks(rng: np.random.Generator, image: np.ndarray) -> np.ndarray:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import cv2
 import numpy as np
 
-from faultscape.corpus.scene_canvas import BUILDING, FARTHEST, PAVEMENT, ROAD, ROUND, SKY, VEGETATION, Canvas
+from faultscape.corpus.scene_canvas import BUILDING, FARTHEST, PAVEMENT, ROAD, ROUND, SKY, VEGETATION, Canvas, rgb
 
 _RED, _WHITE, _KERB = 12, 13, 14  # on the ground only: cycle lane and markings, which are road, and the kerb, which is pavement
 SKIES = {  # colours at the top and at the horizon, cover of clouds, colour of clouds
@@ -58,7 +58,7 @@ def sky(canvas: Canvas, rng: np.random.Generator, light: str) -> None:
     h, w = canvas.owner.shape[0] // 2, canvas.owner.shape[1] // 2
     top, low, cover, cloud = (np.asarray(v, np.float32) for v in SKIES[light])
     if light == "day" and rng.random() < 0.3:  # overcast
-        top, low, cover = np.float32([150, 158, 168]), np.float32([208, 211, 214]), np.float32(0.9)
+        top, low, cover = rgb(150, 158, 168), rgb(208, 211, 214), np.float32(0.9)
     rows = int(min(h, canvas.camera.horizon / 2 + 15))
     part = np.clip(np.arange(rows, dtype=np.float32) / rows, 0, 1)[:, None, None] ** np.float32(1.3)
     veil = np.clip((clouded(rng, rows, w, (5, 4)) - 1 + cover * np.float32(rng.uniform(0.8, 1.2))) * 3, 0, 0.85)[..., None]
@@ -66,7 +66,9 @@ def sky(canvas: Canvas, rng: np.random.Generator, light: str) -> None:
     if light == "night":
         stars = rng.integers(0, (rows, w), size=(40, 2))
         colours[stars[:, 0], stars[:, 1]] += rng.uniform(20, 120, (40, 1))
-    canvas.image[: 2 * rows] = cv2.resize(np.clip(colours, 0, 255).astype(np.uint8), (2 * w, 2 * rows), interpolation=cv2.INTER_LINEAR)
+    canvas.image[: 2 * rows] = cv2.resize(
+        np.clip(colours, 0, 255).astype(np.uint8), (2 * w, 2 * rows), interpolation=cv2.INTER_LINEAR
+    )
     canvas.image[2 * rows :] = low
 
 
@@ -112,7 +114,12 @@ def ground(canvas: Canvas, rng: np.random.Generator, street: Street) -> None:
     if street.half > 5.5:
         white |= lane & (dashed < 0.33)
     if street.crossing < 100:
-        white |= (z > street.crossing) & (z < street.crossing + 3.2) & (_fraction(t * np.float32(1 / 1.1)) < 0.5) & (away < street.half - 0.3)
+        white |= (
+            (z > street.crossing)
+            & (z < street.crossing + 3.2)
+            & (_fraction(t * np.float32(1 / 1.1)) < 0.5)
+            & (away < street.half - 0.3)
+        )
     if street.cycle_lane:
         kind[(t > street.half - 1.7) & (t < street.half - 0.2) & (kind == ROAD)] = _RED
     kind[white & (kind == ROAD)] = _WHITE
@@ -128,7 +135,9 @@ def ground(canvas: Canvas, rng: np.random.Generator, street: Street) -> None:
     picture = cv2.LUT(cv2.merge([kind] * 3), colours[None])
     half_x, half_z = x[::2, ::2], z[::2, ::2]  # wear is drawn at half size: it is soft
     tone = _wear(rng, half_x, half_z)
-    paving = (kind[::2, ::2] == PAVEMENT) & ((_fraction(half_x * np.float32(1.1)) < 0.07) | (_fraction(half_z * np.float32(1.1)) < 0.09))
+    paving = (kind[::2, ::2] == PAVEMENT) & (
+        (_fraction(half_x * np.float32(1.1)) < 0.07) | (_fraction(half_z * np.float32(1.1)) < 0.09)
+    )
     tone -= paving * np.clip(380 / half_z, 4, 26)
     picture += cv2.resize(tone, x.shape[::-1], interpolation=cv2.INTER_LINEAR)[..., None]
     cv2.copyTo(np.clip(picture, 0, 255, out=picture).astype(np.uint8), seen, canvas.image[first:])
@@ -148,7 +157,8 @@ def _fraction(values: np.ndarray) -> np.ndarray:
 def _wear(rng: np.random.Generator, x: np.ndarray, z: np.ndarray) -> np.ndarray:
     """Return grain and stains at places on the ground."""
     grain, stains = (rng.random((256, 256), np.float32) - np.float32(0.5)) * 26, clouded(rng, 128, 128, (6, 6)) - np.float32(0.5)
-    stains = np.vstack([np.hstack([stains, stains[:, ::-1]]), np.hstack([stains[::-1], stains[::-1, ::-1]])]) * 56  # joins without a seam
+    # mirrored twice, so that it joins without a seam
+    stains = np.vstack([np.hstack([stains, stains[:, ::-1]]), np.hstack([stains[::-1], stains[::-1, ::-1]])]) * 56
 
     def cell(values: np.ndarray) -> np.ndarray:
         return values.astype(np.int32) & 255
@@ -162,6 +172,8 @@ def shadows(canvas: Canvas, spots: list[tuple[float, float, float, float]], dept
     mask = np.zeros((h // 2, w // 2), np.uint8)
     reach = 1 / max(canvas.sun[1], 0.12)
     for x, z, half, height in spots:
+        if z > 45:
+            continue  # too flat to be seen
         long = min(height * reach, 9.0) * 0.6
         ring = np.stack([ROUND[:, 0] * half * 1.08 + x, np.zeros(len(ROUND)), ROUND[:, 1] * max(half, 0.35) + z], axis=1)
         spread = np.concatenate([ring, ring - (canvas.sun[0] * long, 0, canvas.sun[2] * long)])
@@ -197,7 +209,7 @@ def facade(rng: np.random.Generator, bays: int, floors: int, lit_part: float) ->
         cell[y0:y1, 7] = np.where(window[y0:y1, 7, None], 0, wall * 0.8)
     picture, windows = np.tile(np.clip(cell, 0, 255).astype(np.uint8), (floors, bays, 1)), np.tile(window, (floors, bays))
     blend = rng.random((floors, bays, 1), np.float32)
-    glass = np.float32([52, 62, 74]) * (1 - blend) + np.float32([150, 176, 198]) * blend * np.float32(rng.uniform(0.5, 1.1))
+    glass = rgb(52, 62, 74) * (1 - blend) + rgb(150, 176, 198) * blend * np.float32(rng.uniform(0.5, 1.1))
     shine = (rng.random((floors, bays)) < lit_part).astype(np.uint8)
     if rng.random() < 0.45:  # a shop
         panes = np.arange(bays * 14) % 28 > 3
@@ -283,7 +295,12 @@ def greenery(canvas: Canvas, rng: np.random.Generator, x: float, z: float, tall:
     radii = np.maximum(2, rng.uniform(0.09, 0.17, many) * tall * pixel * (1.3 if bush else 1))
     tints = rng.uniform(-0.1, 0.1, many).tolist()
     for (u, v), radius, tint in sorted(zip(centres.tolist(), radii.tolist(), tints, strict=True), key=lambda c: -c[0][1]):
-        lift = 0.86 + tint - 0.34 * (v - middle[1]) / (high * tall * pixel + 1) + 0.16 * (u - middle[0]) * canvas.sun[0] / (wide * tall * pixel + 1)
+        lift = (
+            0.86
+            + tint
+            - 0.34 * (v - middle[1]) / (high * tall * pixel + 1)
+            + 0.16 * (u - middle[0]) * canvas.sun[0] / (wide * tall * pixel + 1)
+        )
         spot = (int(u), int(v))
         cv2.circle(canvas.image, spot, int(radius), [min(255.0, lift * c) for c in leaf], -1)
         cv2.circle(canvas.owner, spot, int(radius), number, -1)

@@ -15,6 +15,7 @@ import numpy as np
 
 from faultscape.corpus import scene_objects as things
 from faultscape.corpus import scene_places as places
+from faultscape.corpus import scene_vehicles as vehicles
 from faultscape.corpus.scene_canvas import PAVEMENT, VEGETATION, Camera, Canvas
 from faultscape.corpus.scene_light import layers, lit
 from faultscape.errors import OptionError, closest
@@ -36,7 +37,7 @@ CLASSES: tuple[tuple[int, str, tuple[int, int, int]], ...] = (
 LIGHTS = ("day", "dusk", "night", "fog", "rain", "low sun")
 SIZE = (256, 160)
 _TRAINING_SEED, _CORPUS_SEED = 1, 2
-_MIX = (0.26, 0.15, 0.15, 0.15, 0.15, 0.14)  # how often "mixed" light is each of LIGHTS
+_MIX = (0.3, 0.16, 0.13, 0.14, 0.14, 0.13)  # how often "mixed" light is each of LIGHTS
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,9 +202,9 @@ def _traffic(canvas: Canvas, rng: np.random.Generator, street: places.Street, *,
     def vehicle(x: float, z: float, heading: float) -> None:
         large = rng.random() < 0.2
         if large:
-            draw = partial(things.truck, canvas, rng, x, z + 4, heading, trailer=bool(rare and rng.random() < 0.3))
+            draw = partial(vehicles.truck, canvas, rng, x, z + 4, heading, trailer=bool(rare and rng.random() < 0.3))
         else:
-            draw = partial(things.car, canvas, rng, x, z, heading)
+            draw = partial(vehicles.car, canvas, rng, x, z, heading)
         across = abs(np.sin(heading)) > 0.7
         deep = (1.2 if across else 5.0 if large else 2.2) + (4 if large else 0)
         half = (5.0 if large else 2.1) if across else 1.15

@@ -71,21 +71,20 @@ def predict(counts, ends, values):
 
 
 @jit
-def restore(counts, steps, marks, width):
-    """Return ends, labels and whether they fill every row exactly: the inverse of predict, safe on forged numbers."""
-    ends = np.empty(len(steps), np.uint32)
-    values = np.empty_like(marks)
+def restore(counts, steps, marks, width, ends, values):
+    """Fill ends and labels, the inverse of predict; False unless they fill every row exactly. Safe on forged numbers."""
+    number = len(ends)
     above, here = 0, 0
     for y in range(len(counts)):
         n = np.int64(counts[y])
-        if n < 1 or here + n > len(steps):
-            return ends, values, False
+        if n < 1 or here + n > number:
+            return False
         end = np.int64(0)
         if y > 0 and counts[y] == counts[y - 1]:
             for k in range(n):
                 next_ = np.int64(ends[above + k]) + np.int64(steps[here + k])
                 if next_ <= end or next_ > width:
-                    return ends, values, False
+                    return False
                 end = next_
                 ends[here + k] = end
                 values[here + k] = values[above + k] ^ marks[here + k]
@@ -93,26 +92,26 @@ def restore(counts, steps, marks, width):
             for k in range(n):
                 next_ = end + np.int64(steps[here + k])
                 if next_ <= end or next_ > width:
-                    return ends, values, False
+                    return False
                 end = next_
                 ends[here + k] = end
                 values[here + k] = marks[here + k]
         if end != width:
-            return ends, values, False
+            return False
         above = here
         here += n
-    return ends, values, here == len(steps)
+    return here == number
 
 
 @jit
-def fill(counts, ends, values, height, width):
+def fill(ends, values, height, width):
     """Return the map whose runs these are."""
     out = np.empty((height, width), values.dtype)
     k = 0
     for y in range(height):
         row = out[y]
-        x = 0
-        for _ in range(np.int64(counts[y])):
+        x = np.int64(0)
+        while x < width:
             end = np.int64(ends[k])
             row[x:end] = values[k]
             x = end
@@ -189,6 +188,7 @@ def intern_tuples(maps, across, down, table, per_word, bits):
     n_words = table.shape[1] - 1
     mask, shift, limit = len(table) - 1, _shift(len(table)), len(table) // 2
     words = np.zeros(n_words, np.uint64)
+    step = np.uint64(bits)
     starts = np.empty(width + 1, np.int32)
     slots = np.empty(width + 1, np.int32)
     old_starts = np.empty(width + 2, np.int32)
@@ -216,25 +216,30 @@ def intern_tuples(maps, across, down, table, per_word, bits):
                 u = np.int64(old_slots[at])
             else:
                 j = 0
+                h = np.uint64(0)
                 for w in range(n_words):
                     word = np.uint64(0)
-                    for b in range(min(per_word, n_maps - j)):
-                        word |= np.uint64(maps[j, y, x]) << np.uint64(bits * b)
+                    top = min(n_maps, j + per_word)
+                    place = np.uint64(0)
+                    while j < top:
+                        word |= np.uint64(maps[j, y, x]) << place
+                        place += step
                         j += 1
                     words[w] = word
-                u = _slot(words, n_words, shift)
-                while True:
-                    if table[u, 0] == np.uint64(0):
-                        for w in range(n_words):
-                            table[u, w + 1] = words[w]
-                        distinct += 1
-                        break
-                    same = True
-                    for w in range(n_words):
+                    h = (h ^ word) * _GOLDEN
+                    h ^= h >> np.uint64(29)
+                u = np.int64((h * _OTHER) >> shift)
+                while table[u, 0] != np.uint64(0):
+                    same = table[u, 1] == words[0]
+                    for w in range(1, n_words):
                         same &= table[u, w + 1] == words[w]
                     if same:
                         break
                     u = (u + 1) & mask
+                else:
+                    for w in range(n_words):
+                        table[u, w + 1] = words[w]
+                    distinct += 1
             slots[k] = u
             table[u, 0] += np.uint64(starts[k + 1] - x)
         fresh = False
@@ -300,20 +305,46 @@ def both_of_tuples(columns, pixels, pairs, both, totals):
 
 # ---------------------------------------------------------------- noisy maps
 @jit
-def cells_of_blocks(maps, n, blocks, size, hist):
-    """Count tuples of ``size`` maps for each block in one pass a block: hist (B, n ** size) uint32."""
+def cells_of_triples(maps, n, blocks, hist):
+    """Count the triples of labels of each block of three maps: hist (B, n ** 3) uint32, B even.
+
+    Two blocks are counted at a time: in smooth maps one cell is hit again and again, and the second block's work fills the wait.
+    """
     pixels = maps.shape[1]
-    for b in range(len(blocks)):
-        h = hist[b]
-        if size == 2:
-            m0, m1 = maps[blocks[b, 0]], maps[blocks[b, 1]]
-            for x in range(pixels):
-                h[np.int64(m0[x]) * n + m1[x]] += np.uint32(1)
-        elif size == 3:
-            m0, m1, m2 = maps[blocks[b, 0]], maps[blocks[b, 1]], maps[blocks[b, 2]]
-            for x in range(pixels):
-                h[(np.int64(m0[x]) * n + m1[x]) * n + m2[x]] += np.uint32(1)
-        else:
-            m0, m1, m2, m3 = maps[blocks[b, 0]], maps[blocks[b, 1]], maps[blocks[b, 2]], maps[blocks[b, 3]]
-            for x in range(pixels):
-                h[((np.int64(m0[x]) * n + m1[x]) * n + m2[x]) * n + m3[x]] += np.uint32(1)
+    for b in range(0, len(blocks), 2):
+        h, g = hist[b], hist[b + 1]
+        m0, m1, m2 = maps[blocks[b, 0]], maps[blocks[b, 1]], maps[blocks[b, 2]]
+        k0, k1, k2 = maps[blocks[b + 1, 0]], maps[blocks[b + 1, 1]], maps[blocks[b + 1, 2]]
+        for x in range(pixels):
+            h[np.uint32((np.uint32(m0[x]) * n + m1[x]) * n + m2[x])] += np.uint32(1)
+            g[np.uint32((np.uint32(k0[x]) * n + k1[x]) * n + k2[x])] += np.uint32(1)
+
+
+@jit
+def cells_of_quads(maps, n, blocks, hist):
+    """Count the quadruples of labels of each block of four maps: hist (B, n ** 4) uint32, B even; see cells_of_triples."""
+    pixels = maps.shape[1]
+    for b in range(0, len(blocks), 2):
+        h, g = hist[b], hist[b + 1]
+        m0, m1, m2, m3 = maps[blocks[b, 0]], maps[blocks[b, 1]], maps[blocks[b, 2]], maps[blocks[b, 3]]
+        k0, k1, k2, k3 = maps[blocks[b + 1, 0]], maps[blocks[b + 1, 1]], maps[blocks[b + 1, 2]], maps[blocks[b + 1, 3]]
+        for x in range(pixels):
+            h[np.uint32(((np.uint32(m0[x]) * n + m1[x]) * n + m2[x]) * n + m3[x])] += np.uint32(1)
+            g[np.uint32(((np.uint32(k0[x]) * n + k1[x]) * n + k2[x]) * n + k3[x])] += np.uint32(1)
+
+
+@jit
+def cells_of_pairs(maps, n, pairs, hist):
+    """Count the pairs of labels of each pair of maps: hist (P, 4, n ** 2) uint32, four histograms in turn for the same reason."""
+    pixels = maps.shape[1]
+    whole = pixels - pixels % 4
+    for p in range(len(pairs)):
+        m0, m1 = maps[pairs[p, 0]], maps[pairs[p, 1]]
+        h0, h1, h2, h3 = hist[p, 0], hist[p, 1], hist[p, 2], hist[p, 3]
+        for x in range(0, whole, 4):
+            h0[np.int64(m0[x]) * n + m1[x]] += np.uint32(1)
+            h1[np.int64(m0[x + 1]) * n + m1[x + 1]] += np.uint32(1)
+            h2[np.int64(m0[x + 2]) * n + m1[x + 2]] += np.uint32(1)
+            h3[np.int64(m0[x + 3]) * n + m1[x + 3]] += np.uint32(1)
+        for x in range(whole, pixels):
+            h0[np.int64(m0[x]) * n + m1[x]] += np.uint32(1)

@@ -50,7 +50,7 @@ def confusions(maps: Maps, n: int, pairs: np.ndarray | None = None) -> np.ndarra
         runs = _changes(stack)
         blocks, size = _blocks(len(stack), n)
         pixels = stack[0].size
-        if runs * (_RUN + 0.25 * _TUPLE * len(pairs)) > pixels * len(blocks) * _PIXEL + out.size:
+        if runs * (_RUN + _TUPLE * len(pairs)) > pixels * len(blocks) * _PIXEL + len(pairs) * n**size:
             _from_blocks(stack, n, blocks, size, pairs, out)
             return out.reshape(len(pairs), n, n)
     columns, weights = _tuples(stack, n)
@@ -73,7 +73,7 @@ def intersections(maps: Maps, n: int, pairs: np.ndarray | None = None) -> tuple[
         runs = _changes(stack)
         # a plane costs a few passes over its bits; a pair one for each class that both maps hold
         planes = stack[0].size / 64 * (len(stack) * n * 4 + len(pairs) * min(n, 8)) * 0.5
-        if runs * (_RUN + 0.3 * _TUPLE * len(pairs)) > planes:
+        if runs * (_RUN + _TUPLE * len(pairs)) > planes:
             _from_planes(stack, n, pairs, both, totals)
             return both, totals
     columns, weights = _tuples(stack, n)
@@ -163,17 +163,27 @@ def _blocks(j: int, n: int) -> tuple[tuple[tuple[int, ...], ...], int]:
 
 
 def _from_blocks(stack: np.ndarray, n: int, blocks: Any, size: int, pairs: np.ndarray, out: np.ndarray) -> None:
-    hist = np.zeros((len(blocks), n**size), np.uint32)
-    _kernels().cells_of_blocks(stack.reshape(len(stack), -1), n, np.array(blocks, np.int64), size, hist)
-    home = {pair: (b, block) for b, block in reversed(list(enumerate(blocks))) for pair in combinations(block, 2)}
-    for p, (i, j) in enumerate(pairs.tolist()):
-        if i == j:
-            out[p].reshape(n, n)[np.arange(n), np.arange(n)] = np.bincount(stack[i].ravel(), minlength=n)
-            continue
-        b, block = home[min(i, j), max(i, j)]
-        others = tuple(axis for axis, m in enumerate(block) if m not in (i, j))
-        cells = hist[b].reshape((n,) * size).sum(axis=others, dtype=np.int64)
-        out[p] = (cells if i < j else cells.T).ravel()
+    """Fill the cells of every pair from histograms of blocks of maps."""
+    flat = stack.reshape(len(stack), -1)
+    if size == 2:
+        distinct = pairs[pairs[:, 0] != pairs[:, 1]]
+        hist = np.zeros((len(distinct), 4, n * n), np.uint32)
+        _kernels().cells_of_pairs(flat, n, distinct, hist)
+        out[pairs[:, 0] != pairs[:, 1]] = hist.sum(axis=1, dtype=np.int64)
+    else:
+        kernel = _kernels().cells_of_triples if size == 3 else _kernels().cells_of_quads
+        even = np.array(blocks + blocks[-1:] * (len(blocks) % 2), np.int64)
+        hist = np.zeros((len(even), n**size), np.uint32)
+        kernel(flat, np.uint32(n), even, hist)
+        home = {pair: (b, block) for b, block in reversed(list(enumerate(blocks))) for pair in combinations(block, 2)}
+        for p, (i, j) in enumerate(pairs.tolist()):
+            if i != j:
+                b, block = home[min(i, j), max(i, j)]
+                others = tuple(axis for axis, m in enumerate(block) if m not in (i, j))
+                cells = hist[b].reshape((n,) * size).sum(axis=others, dtype=np.int64)
+                out[p] = (cells if i < j else cells.T).ravel()
+    for p in np.flatnonzero(pairs[:, 0] == pairs[:, 1]):
+        out[p].reshape(n, n)[np.arange(n), np.arange(n)] = np.bincount(flat[pairs[p, 0]], minlength=n)
 
 
 def _from_planes(stack: np.ndarray, n: int, pairs: np.ndarray, both: np.ndarray, totals: np.ndarray) -> None:

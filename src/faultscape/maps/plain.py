@@ -24,33 +24,32 @@ def predict(counts: np.ndarray, ends: np.ndarray, values: np.ndarray) -> tuple[n
     return steps.astype(np.int32), np.where(same, values ^ values[lifted], values).astype(values.dtype)
 
 
-def restore(counts: np.ndarray, steps: np.ndarray, marks: np.ndarray, width: int) -> tuple[np.ndarray, np.ndarray, bool]:
-    """Return ends, labels and whether they fill every row exactly."""
-    ends, values = np.zeros(len(steps), np.int64), marks.copy()
-    if counts.min() < 1 or int(counts.sum(dtype=np.int64)) != len(steps):
-        return ends.astype(np.uint32), values, False
-    here, before = 0, -1
+def restore(counts: np.ndarray, steps: np.ndarray, marks: np.ndarray, width: int, ends: np.ndarray, values: np.ndarray) -> bool:
+    """Fill ends and labels; False unless they fill every row exactly."""
+    values[:] = marks
+    if counts.min() < 1 or int(counts.sum(dtype=np.int64)) != len(ends):
+        return False
+    here, before = 0, 0
     for y, n in enumerate(counts.tolist()):
         span = slice(here, here + n)
         if y > 0 and n == counts[y - 1]:
             above = slice(before, before + n)
-            ends[span] = ends[above] + steps[span]
-            values[span] = values[above] ^ marks[span]
+            row = ends[above] + steps[span]
+            values[span] ^= values[above]
         else:
-            ends[span] = np.cumsum(steps[span], dtype=np.int64)
-        row = ends[span]
+            row = np.cumsum(steps[span], dtype=np.int64)
         if row[0] < 1 or row[-1] != width or (np.diff(row) < 1).any():
-            return ends.astype(np.uint32), values, False
+            return False
+        ends[span] = row
         before, here = here, here + n
-    return ends.astype(np.uint32), values, True
+    return True
 
 
-def fill(counts: np.ndarray, ends: np.ndarray, values: np.ndarray, height: int, width: int) -> np.ndarray:
+def fill(ends: np.ndarray, values: np.ndarray, height: int, width: int) -> np.ndarray:
     """Return the map whose runs these are."""
-    firsts = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)[:-1]])
-    starts = np.concatenate([[0], ends[:-1].astype(np.int64)])
-    starts[firsts] = 0
-    return np.repeat(values, ends.astype(np.int64) - starts).reshape(height, width)
+    starts = np.concatenate([[0], ends[:-1]]).astype(np.int64)
+    starts[starts == width] = 0
+    return np.repeat(values, ends - starts).reshape(height, width)
 
 
 def joint_tuples(maps: np.ndarray, bits: int) -> tuple[np.ndarray, np.ndarray]:

@@ -50,14 +50,14 @@ def decode(code: bytes, table: np.ndarray | None = None) -> np.ndarray:
 
     Errors: LabelMapError for a damaged code, or a label that the table does not know.
     """
-    height, width, counts, ends, values = _unpack(code)
+    height, width, ends, values = _unpack(code)
     if table is not None:
         if int(values.max()) >= len(table):
             raise LabelMapError(f"holds the label {int(values.max())}; the largest known is {len(table) - 1}")
         own, values = values, table[values]
         if table.dtype == np.uint16 and (bad := values == UNKNOWN).any():
             raise LabelMapError(f"holds the label {int(own[bad][0])}, which means nothing")
-    return _kernels().fill(counts, ends, values, height, width)
+    return _kernels().fill(ends, values, height, width)
 
 
 def shape(code: bytes) -> tuple[int, int]:
@@ -68,12 +68,12 @@ def shape(code: bytes) -> tuple[int, int]:
 
 def labels(code: bytes) -> np.ndarray:
     """Return the sorted labels that a map holds, without making pixels."""
-    values = _unpack(code)[4]
+    values = _unpack(code)[3]
     return np.flatnonzero(np.bincount(values))
 
 
-def _unpack(code: bytes) -> tuple[int, int, np.ndarray, np.ndarray, np.ndarray]:
-    """Return height, width, runs a row, and each run's end and label, all checked."""
+def _unpack(code: bytes) -> tuple[int, int, np.ndarray, np.ndarray]:
+    """Return height, width, and each run's end and label, all checked."""
     import pyarrow as pa
 
     itemsize, height, width, number, size = _head(code)
@@ -88,10 +88,10 @@ def _unpack(code: bytes) -> tuple[int, int, np.ndarray, np.ndarray, np.ndarray]:
     first, second = wide * height, wide * (height + number)
     counts, steps = _whole(raw[:first], wide), _whole(raw[first:second], wide).view(f"i{wide}")
     marks = _whole(raw[second:], itemsize)
-    ends, values, good = _kernels().restore(counts, steps, marks, width)
-    if not good:
+    ends, values = np.empty(number, np.int32), np.empty_like(marks)
+    if not _kernels().restore(counts, steps, marks, width, ends, values):
         raise LabelMapError("the code of a label map is damaged: its runs do not fill its rows")
-    return height, width, counts, ends, values
+    return height, width, ends, values
 
 
 def _head(code: bytes) -> tuple[int, int, int, int, int]:
@@ -115,11 +115,12 @@ def _planes(values: np.ndarray, itemsize: int) -> list[bytes]:
 
 
 def _whole(planes: np.ndarray, itemsize: int) -> np.ndarray:
-    """Return the numbers whose bytes of each significance lie together."""
-    if itemsize == 1:
-        return planes
-    whole = np.ascontiguousarray(planes.reshape(itemsize, -1).T)
-    return whole.view({2: np.dtype("<u2"), 4: np.dtype("<u4")}[itemsize]).ravel()
+    """Return the unsigned numbers whose bytes of each significance lie together."""
+    parts = planes.reshape(itemsize, -1)
+    whole = parts[0].astype(f"u{itemsize}")
+    for k in range(1, itemsize):
+        whole |= parts[k].astype(whole.dtype) << whole.dtype.type(8 * k)
+    return whole
 
 
 def _codec(level: int) -> Any:

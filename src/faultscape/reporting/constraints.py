@@ -1,0 +1,110 @@
+"""What the constraints of a selection do: classes and sizes among the images that each would have chosen.
+
+Conventions: every constraint is drawn from the same counts with the same metric, number per class, near-duplicates and discards as the selection itself. The
+*class* of a slot is the one it was chosen for; without constraint, which has none, the largest class in the defender's map (background apart). Its *size* is
+that class's share of the defender's pixels. An image counts once for each defender and class it was chosen with.
+Source: S0 3.1.2, Fig. 3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from faultscape.comparison.concordance import shares
+from faultscape.errors import SelectionError
+from faultscape.nouns import Classes, Pairs, Scale, Slots
+from faultscape.selection import duel
+from faultscape.selection.spares import effective
+
+SIZES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)  # edges of the histogram of sizes
+Blocks = Callable[[], Iterable[tuple[Pairs, np.ndarray]]]
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """One constraint: its name, whether it is the study's own, slots, distinct images, and counts by class and by size."""
+
+    constraints: str
+    own: bool
+    slots: int
+    images: int
+    by_class: tuple[int, ...]
+    by_size: tuple[int, ...]
+
+
+def compare(
+    own: Slots,
+    classes: Classes,
+    images: Sequence[str],
+    families: np.ndarray,
+    blocks: Blocks,
+    scale: Scale | None,
+    discarded: Collection[str] = (),
+) -> list[Drawn]:
+    """Return what none, class and (with a scale) class+scale choose; ``blocks`` yields counts with their places among ``images``, each time anew."""
+    kept = {}
+    for constraints in duel.CONSTRAINTS:
+        if constraints != own.definition["constraints"] and (constraints != "class+scale" or scale is not None):
+            define = own.definition | {"constraints": constraints, "groups": _groups(classes, constraints)}
+            kept[constraints] = (define, duel.empty(own.models, define))
+    ranks = np.empty(len(images), np.int64)
+    ranks[sorted(range(len(images)), key=lambda k: images[k])] = np.arange(len(images))
+    for pairs, at in blocks():
+        for define, best in kept.values():
+            duel.take(best, pairs, define, scale, at, ranks[at], families[at])
+    drawn: dict[str, Slots] = {own.definition["constraints"]: own}
+    for constraints, (define, best) in kept.items():
+        try:
+            drawn[constraints] = effective(duel.slots(best, own.models, define, images), discarded)
+        except SelectionError:  # no image satisfies it: an empty histogram says so
+            drawn[constraints] = Slots(own.models, define, ())
+    wanted = {image for slots in drawn.values() for image in slots.images}
+    share: dict[str, np.ndarray] = {}
+    for pairs, at in blocks():
+        part = None
+        for k, place in enumerate(at.tolist()):
+            if images[place] in wanted:
+                part = shares(pairs) if part is None else part
+                share[images[place]] = part[:, k].copy()
+    return [
+        _histogram(name, drawn[name], name == own.definition["constraints"], classes, share)
+        for name in duel.CONSTRAINTS
+        if name in drawn
+    ]
+
+
+def size_labels() -> list[str]:
+    """Return the names of the bins of sizes.
+
+    >>> size_labels()[0], size_labels()[-1]
+    ('below 1 %', '50 % and more')
+    """
+    edges = [f"{100 * edge:g}" for edge in SIZES]
+    middle = [f"{a}–{b} %" for a, b in zip(edges, edges[1:], strict=False)]
+    return [f"below {edges[0]} %", *middle, f"{edges[-1]} % and more"]
+
+
+def _groups(classes: Classes, constraints: str) -> list[str]:
+    return [""] if constraints == "none" else [classes.names[g] for g in classes.groups]
+
+
+def _histogram(name: str, slots: Slots, own: bool, classes: Classes, share: dict[str, Any]) -> Drawn:
+    place = {c: k for k, c in enumerate(classes.names)}
+    model = {m: j for j, m in enumerate(slots.models)}
+    groups = list(classes.groups)
+    by_class, by_size = np.zeros(len(classes), int), np.zeros(len(SIZES) + 1, int)
+    seen = set()
+    for row in slots.chosen:
+        if row.image not in share:
+            continue
+        of = share[row.image][model[row.defender]]
+        at = place[row.class_] if row.class_ in place else groups[int(np.argmax(of[groups]))]
+        if (row.defender, row.image, at) not in seen:
+            seen.add((row.defender, row.image, at))
+            by_class[at] += 1
+            by_size[int(np.digitize(of[at], SIZES))] += 1
+    return Drawn(name, own, len(slots.chosen), len(slots.images), tuple(by_class.tolist()), tuple(by_size.tolist()))

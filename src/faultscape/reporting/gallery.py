@@ -1,0 +1,114 @@
+"""The gallery: each chosen image with its photo, its truth and what every model said, small enough to travel in one file.
+
+Conventions: pictures are data URIs - photos WebP, label maps palette PNG in the colours of the classes. A map is embedded once, however many duels chose its
+image. ``Room`` says how many characters of pictures a page may hold; what no longer fits is left out and counted.
+"""
+
+from __future__ import annotations
+
+import base64
+import io
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from faultscape.maps.paint import colour, palette
+from faultscape.maps.resize import nearest
+from faultscape.nouns import Classes, Slot
+
+ROOM = 12_000_000  # characters of pictures on one page
+
+
+@dataclass(frozen=True)
+class Duel:
+    """One slot of an image with its outcome: values of defender and attacker (None without label) and the case."""
+
+    slot: Slot
+    defender: float | None = None
+    attacker: float | None = None
+    case: str = ""
+
+
+@dataclass
+class Card:
+    """One chosen image: duels (the lowest concordance first), pictures by model, values by model (None = unknown)."""
+
+    image: str
+    width: int
+    height: int
+    duels: list[Duel]
+    values: dict[str, float | None]
+    labelled: bool
+    photo: str = ""
+    truth: str = ""
+    maps: dict[str, str] = field(default_factory=dict)
+    left_out: int = 0
+
+
+class Room:
+    """How many characters of pictures may still be embedded."""
+
+    def __init__(self, characters: int = ROOM) -> None:
+        self.left = characters
+        self.left_out = 0
+
+    def take(self, uri: str) -> str:
+        """Return the picture if there is room for it, nothing otherwise."""
+        if len(uri) > self.left:
+            self.left_out += 1
+            return ""
+        self.left -= len(uri)
+        return uri
+
+
+def fit(width: int, height: int, longest: int) -> tuple[int, int]:
+    """Return (width, height) with the longer side at most ``longest``.
+
+    >>> fit(960, 720, 320), fit(100, 50, 320)
+    ((320, 240), (100, 50))
+    """
+    shrink = min(1.0, longest / max(width, height))
+    return max(1, round(width * shrink)), max(1, round(height * shrink))
+
+
+def photo_uri(rgb: np.ndarray, size: tuple[int, int], quality: int = 72) -> str:
+    """Return an (H, W, 3) photo as a WebP data URI of (width, height); JPEG where Pillow cannot write WebP."""
+    from PIL import Image, features
+
+    picture = Image.fromarray(np.ascontiguousarray(rgb)).resize(size, Image.Resampling.LANCZOS)
+    out, kind = io.BytesIO(), "webp" if features.check("webp") else "jpeg"
+    picture.save(out, format=kind.upper(), quality=quality)
+    return f"data:image/{kind};base64,{base64.b64encode(out.getvalue()).decode()}"
+
+
+def map_uri(label_map: np.ndarray, classes: Classes, size: tuple[int, int]) -> str:
+    """Return an (H, W) map of places as a PNG data URI of (width, height) in the colours of its classes."""
+    from PIL import Image
+
+    small = np.minimum(nearest(label_map, size), len(classes))
+    if len(classes) < 256:
+        picture = Image.frombytes("P", size, small.astype(np.uint8).tobytes())
+        picture.putpalette(palette(classes).tobytes())
+    else:
+        picture = Image.fromarray(colour(small, classes))
+    out = io.BytesIO()
+    picture.save(out, format="PNG", optimize=True)
+    return f"data:image/png;base64,{base64.b64encode(out.getvalue()).decode()}"
+
+
+def cards(chosen: tuple[Slot, ...], values: np.ndarray, which: list[str], by_model: dict[str, dict[str, float | None]], sizes: Any) -> list[Card]:
+    """Return the cards without pictures: the image of most duels first; ``values`` (S, 2) and ``which`` case belong to the slots.
+
+    ``by_model`` is {image: {model: value}} of the labelled images, ``sizes`` {image: (width, height)}.
+    """
+    duels: dict[str, list[Duel]] = {}
+    for row, pair, case in zip(chosen, values.tolist(), which, strict=True):
+        known = [None if np.isnan(v) else v for v in pair]
+        duels.setdefault(row.image, []).append(Duel(row, known[0], known[1], case))
+    made = []
+    for image, of in duels.items():
+        of.sort(key=lambda duel: (duel.slot.concordance, duel.slot.step))
+        width, height = sizes.get(image, (4, 3))
+        made.append(Card(image, width, height, of, by_model.get(image, {}), image in by_model))
+    return sorted(made, key=lambda card: -len(card.duels))

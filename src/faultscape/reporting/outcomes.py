@@ -1,0 +1,153 @@
+"""What the labels say of the chosen images: shares in bands, box plots, the three cases of a duel, and how failures transfer.
+
+Conventions: ``accuracy`` (J, I) is each model's concordance with the truth on the labelled chosen images, NaN where unknown; unknown values are left out
+and never counted as failures. ``bands`` are rising edges; a value on an edge belongs to the band above. A model *fails* on an image when its value lies
+below the lowest edge. The case of a duel: II when the two values differ by at least ``better``; otherwise I when neither fails; otherwise III.
+Source: S0 3.1.1 (the cases), Figs. 6-8; the thresholds are ours where the paper has only words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from faultscape.errors import OptionError
+from faultscape.nouns import Slot
+
+BANDS = (0.6, 0.8)
+BETTER = 0.1
+
+
+@dataclass(frozen=True)
+class Box:
+    """A box plot: number of values, least, first quartile, median, third quartile, largest."""
+
+    n: int
+    low: float
+    first: float
+    median: float
+    third: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Cases:
+    """Labelled duels of one defender by case; ``defender`` and ``attacker`` are Case II by who was better."""
+
+    model: str
+    both_good: int
+    defender: int
+    attacker: int
+    both_poor: int
+
+    @property
+    def total(self) -> int:
+        return self.both_good + self.defender + self.attacker + self.both_poor
+
+
+@dataclass(frozen=True)
+class Transfer:
+    """``others[k]``: duels in whose image exactly k of the models that did not duel fail; ``all_fail`` of ``images``: images that every model fails on."""
+
+    others: tuple[int, ...]
+    images: int
+    all_fail: int
+    none_fails: int
+
+
+def check(bands: Sequence[float], better: float) -> tuple[float, ...]:
+    """Return the edges of the bands; OptionError when they do not rise within 0..1 or ``better`` is no difference of two such values.
+
+    >>> check([0.6, 0.8], 0.1)
+    (0.6, 0.8)
+    """
+    edges = tuple(float(edge) for edge in bands)
+    if not edges or not all(0 < edge < 1 for edge in edges) or any(a >= b for a, b in zip(edges, edges[1:], strict=False)):
+        raise OptionError(f"bands are rising numbers between 0 and 1, for example --bands 0.6 --bands 0.8; got {list(bands)}")
+    if not 0 < better <= 1:
+        raise OptionError(f"better is a difference above 0 and at most 1; got {better}")
+    return edges
+
+
+def case(defender: float, attacker: float, fail: float, better: float) -> str:
+    """Return the case of one duel: "I", "II" or "III", or "" when a value is unknown.
+
+    >>> case(0.9, 0.85, 0.6, 0.1), case(0.9, 0.5, 0.6, 0.1), case(0.5, 0.45, 0.6, 0.1)
+    ('I', 'II', 'III')
+    """
+    if np.isnan(defender) or np.isnan(attacker):
+        return ""
+    if round(abs(defender - attacker), 12) >= better:
+        return "II"
+    return "I" if min(defender, attacker) >= fail else "III"
+
+
+def band_counts(accuracy: np.ndarray, bands: Sequence[float]) -> np.ndarray:
+    """Return (J, bands + 1) how many values of each model lie in each band, the lowest first.
+
+    >>> band_counts(np.array([[0.1, 0.6, 0.9, np.nan]]), (0.6, 0.8)).tolist()
+    [[1, 1, 1]]
+    """
+    place = np.digitize(accuracy, bands)
+    known = ~np.isnan(accuracy)
+    return np.stack([((place == k) & known).sum(1) for k in range(len(bands) + 1)], axis=1)
+
+
+def box(values: np.ndarray) -> Box | None:
+    """Return the box of the values that are known, linear percentiles; None without any."""
+    values = np.asarray(values, dtype=float)
+    values = values[~np.isnan(values)]
+    if not len(values):
+        return None
+    return Box(len(values), *(float(x) for x in np.percentile(values, [0, 25, 50, 75, 100])))
+
+
+def chosen_boxes(
+    models: Sequence[str], chosen: Sequence[Slot], images: Sequence[str], accuracy: np.ndarray
+) -> list[tuple[Box | None, Box | None]]:
+    """Return for each model the box over the images that it duelled on (U_i of S0 Fig. 7) and over the others (V_i)."""
+    duelled = {(model, row.image) for row in chosen for model in (row.defender, row.attacker)}
+    out = []
+    for j, model in enumerate(models):
+        mine = np.array([(model, image) in duelled for image in images], bool)
+        out.append((box(accuracy[j, mine]), box(accuracy[j, ~mine])))
+    return out
+
+
+def slot_values(models: Sequence[str], chosen: Sequence[Slot], images: Sequence[str], accuracy: np.ndarray) -> np.ndarray:
+    """Return (S, 2) the values of defender and attacker in every chosen slot, NaN where there is no label."""
+    row, column = {m: j for j, m in enumerate(models)}, {image: i for i, image in enumerate(images)}
+    out = np.full((len(chosen), 2), np.nan)
+    for s, slot in enumerate(chosen):
+        if slot.image in column:
+            out[s] = accuracy[[row[slot.defender], row[slot.attacker]], column[slot.image]]
+    return out
+
+
+def cases(models: Sequence[str], chosen: Sequence[Slot], values: np.ndarray, fail: float, better: float) -> list[Cases]:
+    """Return the labelled duels of every defender by case; their totals add up to the duels in which both values are known."""
+    tally = {model: [0, 0, 0, 0] for model in models}
+    for slot, (defender, attacker) in zip(chosen, values.tolist(), strict=True):
+        which = case(defender, attacker, fail, better)
+        if which:
+            column = {"I": 0, "II": 1 if defender > attacker else 2, "III": 3}[which]
+            tally[slot.defender][column] += 1
+    return [Cases(model, *tally[model]) for model in models]
+
+
+def transfer(models: Sequence[str], chosen: Sequence[Slot], images: Sequence[str], accuracy: np.ndarray, fail: float) -> Transfer:
+    """Return how failures on chosen images carry over to the models that did not duel (S0 Fig. 8)."""
+    failing = accuracy < fail  # NaN is not below anything
+    known = ~np.isnan(accuracy)
+    row, column = {m: j for j, m in enumerate(models)}, {image: i for i, image in enumerate(images)}
+    others = [0] * max(len(models) - 1, 1)
+    for slot in chosen:
+        if slot.image in column and len(models) > 2:
+            at = column[slot.image]
+            mine = failing[row[slot.defender], at] + failing[row[slot.attacker], at]
+            others[int(failing[:, at].sum()) - int(mine)] += 1
+    whole = known.any(0)
+    all_fail = (failing | ~known).all(0) & whole
+    return Transfer(tuple(others), int(whole.sum()), int(all_fail.sum()), int((~failing.any(0) & whole).sum()))
