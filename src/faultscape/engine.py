@@ -129,7 +129,7 @@ def _run_in_processes(task: str, calls: list[dict[str, Any]], workers: int, tick
 def _start(started: list[subprocess.Popen[str]]) -> subprocess.Popen[str]:
     """Start a worker and enter it in the list of all that were started."""
     words = [sys.executable, "-m", "faultscape.engine"]
-    started.append(subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8"))
+    started.append(subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8"))  # noqa: S603
     return started[-1]
 
 

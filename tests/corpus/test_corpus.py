@@ -38,7 +38,7 @@ def test_ids_are_paths_without_extension_relative_to_folder_glob_or_list(tmp_pat
     (tmp_path / "list.txt").write_text("a/x.png truth/x.png\n# a remark\n\nc/z.png\n")
     assert ids(sources.find([tmp_path / "list.txt"], **QUIET)) == ["a/x", "c/z"]
     (tmp_path / "list.txt").write_text("a/none.png\n")
-    with pytest.raises(CorpusError, match="line 1: 'a/none.png' is no file"):
+    with pytest.raises(CorpusError, match=r"line 1: 'a/none\.png' is no file"):
         sources.find([tmp_path / "list.txt"], **QUIET)
 
 
@@ -48,7 +48,7 @@ def test_a_suffix_that_all_share_is_left_out_and_said(tmp_path: Path) -> None:
     assert ids(sources.find([tmp_path], say=said.append)) == ["a/u_1", "a/u_2"]
     assert "_leftImg8bit" in said[0]
     assert ids(sources.find([tmp_path], pattern="a/u_{id}_leftImg8bit.png", **QUIET)) == ["1", "2"]
-    with pytest.raises(OptionError, match="must hold {id} once"):
+    with pytest.raises(OptionError, match=r"must hold \{id\} once"):
         sources.find([tmp_path], pattern="x", **QUIET)
     with pytest.raises(CorpusError, match="no file fits the pattern"):
         sources.find([tmp_path], pattern="{id}_right.png", **QUIET)
@@ -123,14 +123,18 @@ def test_near_duplicates_do_not_chain_and_not_in_keeps_them_out(tmp_path: Path) 
     made.write(tmp_path / "training" / "t.png", photo[::-1, ::-1][::-1, ::-1])
     (tmp_path / "classes.json").write_text(json.dumps({"classes": list(made.NAMES)}))
     assert fs.collect(str(tmp_path / "s"), str(tmp_path / "pool"), classes=str(tmp_path / "classes.json")).near_duplicates == 1
-    left = fs.collect(str(tmp_path / "t"), str(tmp_path / "pool"), classes=str(tmp_path / "classes.json"), not_in=[str(tmp_path / "training")])
+    left = fs.collect(
+        str(tmp_path / "t"), str(tmp_path / "pool"), classes=str(tmp_path / "classes.json"), not_in=[str(tmp_path / "training")]
+    )
     assert (left.images, left.failures) == (1, 2)
 
 
 def test_built_in_classes_are_those_of_the_data_sets(data: Path) -> None:
     assert classes.read(data / "camvid" / "classes.json") == class_lists.camvid()
     voc = classes.read(data / "voc2012" / "classes.json")
-    assert (voc.names, voc.ids, voc.colours, voc.void) == tuple(getattr(class_lists.voc(), k) for k in ("names", "ids", "colours", "void"))
+    assert (voc.names, voc.ids, voc.colours, voc.void) == tuple(
+        getattr(class_lists.voc(), k) for k in ("names", "ids", "colours", "void")
+    )
     assert classes.allowed(class_lists.ade20k()) == "1-150, 0 (void)"
     assert len(class_lists.cityscapes()) == 19
     assert class_lists.voc().groups == tuple(range(1, 21))
@@ -152,9 +156,13 @@ def test_a_mapping_refuses_what_it_cannot_map() -> None:
 
 
 def test_toml_and_json_class_files_say_the_same(tmp_path: Path) -> None:
-    (tmp_path / "c.toml").write_text('void = [9]\nbackground = 0\n[[classes]]\nname = "a"\nid = 0\n[[classes]]\nname = "b"\nid = 3\ncolour = "#010203"\n')
+    (tmp_path / "c.toml").write_text(
+        'void = [9]\nbackground = 0\n[[classes]]\nname = "a"\nid = 0\n[[classes]]\nname = "b"\nid = 3\ncolour = "#010203"\n'
+    )
     (tmp_path / "c.json").write_text(
-        json.dumps({"void": 9, "background": "a", "classes": [{"name": "a", "index": 0}, {"name": "b", "id": 3, "color": [1, 2, 3]}]})
+        json.dumps(
+            {"void": 9, "background": "a", "classes": [{"name": "a", "index": 0}, {"name": "b", "id": 3, "color": [1, 2, 3]}]}
+        )
     )
     assert classes.read(tmp_path / "c.toml") == classes.read(tmp_path / "c.json")
     assert classes.read(tmp_path / "c.toml").groups == (1,)
@@ -171,7 +179,13 @@ def test_nearest_takes_the_pixel_under_the_centre(h: int, w: int, height: int, w
 
 
 def test_npy_maps_of_a_wrong_kind_are_refused(tmp_path: Path) -> None:
-    for values in (np.zeros((2, 3)), np.zeros((2, 3, 4), int), np.full((2, 2), -1), np.full((2, 2), 70_000), np.array([[object()]], object)):
+    for values in (
+        np.zeros((2, 3)),
+        np.zeros((2, 3, 4), int),
+        np.full((2, 2), -1),
+        np.full((2, 2), 70_000),
+        np.array([[object()]], object),
+    ):
         np.save(tmp_path / "m.npy", values, allow_pickle=True)
         with pytest.raises(LabelMapError):
             fs.corpus.read_map(tmp_path / "m.npy")

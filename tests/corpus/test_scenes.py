@@ -10,7 +10,7 @@ from faultscape.corpus.scenes import CLASSES, LIGHTS, SIZE, corpus_scene, scene,
 from faultscape.errors import OptionError
 
 SMALL = (128, 80)
-SKY, ROAD, CAR, PERSON = 0, 2, 5, 7
+SKY, ROAD, CAR, PERSON, ANIMAL = 0, 2, 5, 7, 10
 
 
 @pytest.fixture(scope="module")
@@ -58,17 +58,17 @@ def test_every_pixel_has_a_class_and_every_class_occurs(corpus):
 
 
 def test_every_class_occurs_in_training_too():
-    seen = np.bincount(np.concatenate([training_scene(index).truth.ravel() for index in range(40)]), minlength=len(CLASSES))
+    seen = np.bincount(np.concatenate([training_scene(index).truth.ravel() for index in range(25)]), minlength=len(CLASSES))
     assert (seen > 50).all()
 
 
 def test_an_instance_has_one_class_and_only_things_have_instances(corpus):
     for drawn in corpus:
-        pairs = np.unique(np.stack([drawn.instances.ravel(), drawn.truth.ravel().astype(np.uint16)]), axis=1)
-        things = pairs[:, pairs[0] > 0]
-        assert len(set(things[0])) == things.shape[1]
-        assert (things[1] >= CAR).all()
-        assert (pairs[1, pairs[0] == 0] < CAR).all()
+        pairs = np.flatnonzero(np.bincount(drawn.instances.ravel().astype(np.int64) * 16 + drawn.truth.ravel()))
+        instance, kind = pairs // 16, pairs % 16
+        assert len(set(instance[instance > 0])) == (instance > 0).sum()
+        assert (kind[instance > 0] >= CAR).all()
+        assert (kind[instance == 0] < CAR).all()
 
 
 def test_an_instance_stands_at_one_depth(corpus):
@@ -111,16 +111,16 @@ def test_training_is_daylight_and_the_corpus_is_mixed(corpus):
 
 
 def test_light_changes_the_picture():
-    brightness = {
-        light: np.mean([scene(index, light=light, size=SMALL).image[40:].mean() for index in range(8)]) for light in LIGHTS
-    }
-    assert brightness["night"] < brightness["dusk"] < brightness["day"]
+    brightness = {light: np.mean([np.median(scene(index, light=light).image) for index in range(4)]) for light in LIGHTS}
+    assert max(brightness["night"], brightness["dusk"]) < 0.75 * brightness["day"]
     contrast = {light: scene(4, light=light).image[40:120].std() for light in ("day", "fog")}
     assert contrast["fog"] < contrast["day"]
 
 
-def test_rare_things_only_where_they_are_asked_for():
-    share = [np.mean([(scene(index, rare=rare, size=SMALL).truth >= 10).mean() for index in range(40)]) for rare in (False, True)]
+def test_beasts_come_where_rare_things_are_asked_for():
+    share = [
+        np.mean([(scene(index, rare=rare, size=SMALL).truth == ANIMAL).mean() for index in range(25)]) for rare in (False, True)
+    ]
     assert share[1] > 1.5 * share[0]
 
 

@@ -109,7 +109,9 @@ def test_every_mistake_is_one_line_and_status_2(corpus: made.Corpus, tmp_path: P
     assert main(["collect", str(study), str(corpus.photos), "--classes", str(corpus.classes)]) == 0
     assert "never cut again" in told(capsys, "collect", study, corpus.photos, "--shard-size", "7")
     assert "is not NAME=SOURCE" in told(capsys, "predict", study, "unet")
-    assert "two models are named 'a'" in told(capsys, "predict", study, f"a={corpus.models['model-0']}", f"a={corpus.models['model-1']}")
+    assert "two models are named 'a'" in told(
+        capsys, "predict", study, f"a={corpus.models['model-0']}", f"a={corpus.models['model-1']}"
+    )
     for name in ("../up", ".hidden", "-dash", "a b", "a/b"):
         assert "cannot name a model" in told(capsys, "predict", study, f"{name}={corpus.models['model-0']}") or name == "-dash"
     assert "no such folder or file" in told(capsys, "predict", study, "a=missing")
@@ -153,11 +155,26 @@ def test_a_wrong_class_file_says_what_is_wrong(
 
 def test_two_files_of_one_id_are_an_error(corpus: made.Corpus, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     made.write(corpus.photos / "part0" / "photo 000.bmp", np.zeros((4, 4, 3), np.uint8))
-    assert "two files have the id 'part0/photo 000'" in told(capsys, "collect", tmp_path / "s", corpus.photos, "--classes", corpus.classes)
+    assert "two files have the id 'part0/photo 000'" in told(
+        capsys, "collect", tmp_path / "s", corpus.photos, "--classes", corpus.classes
+    )
 
 
 def test_names_with_anything_the_file_system_allows_work(tmp_path: Path) -> None:
-    names = ["a b", "ü", "quote'\"", "new\nline", "comma,semi;", "<b>&", "back\\slash", "-dash", "汉字", os.fsdecode(b"caf\xe9"), "$(x)", "100%"]
+    names = [
+        "a b",
+        "ü",
+        "quote'\"",
+        "new\nline",
+        "comma,semi;",
+        "<b>&",
+        "back\\slash",
+        "-dash",
+        "汉字",
+        os.fsdecode(b"caf\xe9"),
+        "$(x)",
+        "100%",
+    ]
     rng = np.random.default_rng(0)
     for name in names:
         truth = made.blobs(rng, (16, 20))
@@ -182,7 +199,9 @@ def _five(root: Path) -> Path:
     return path
 
 
-def test_a_read_only_study_says_so(corpus: made.Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_read_only_study_says_so(
+    corpus: made.Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     study = tmp_path / "study"
     fs.collect(str(study), str(corpus.photos), classes=str(corpus.classes))
 

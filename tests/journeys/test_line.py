@@ -21,7 +21,9 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> made.Corpus:
     return made.corpus(tmp_path_factory.mktemp("corpus"), images=14, models=3)
 
 
-def test_the_command_line_equals_the_python_verbs(corpus: made.Corpus, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_line_equals_the_python_verbs(
+    corpus: made.Corpus, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     typed, called = tmp_path / "typed", tmp_path / "called"
     models = [f"{name}={path}" for name, path in corpus.models.items()]
     lines = [
@@ -70,7 +72,9 @@ def test_the_files_line_equals_arrays_in_memory(corpus: made.Corpus, tmp_path: P
     slots = fs.selection.duels(pairs, "miou", per_class=1, scale=fs.selection.scale(corpus.truths[order], classes=classes))
     assert slots.rows == stored.rows
     assert scale.t_max == fs.selection.scale(corpus.truths, classes=classes).t_max
-    table = fs.ranking.standings(slots, fs.comparison.count(maps, classes=classes, truth=corpus.truths[order], images=ids), resamples=40)
+    table = fs.ranking.standings(
+        slots, fs.comparison.count(maps, classes=classes, truth=corpus.truths[order], images=ids), resamples=40
+    )
     for name, ranking in table.rankings.items():
         assert ranking["scores"] == pytest.approx(standings.rankings[name]["scores"], abs=1e-9)
 

@@ -30,12 +30,19 @@ def plain(reference: np.ndarray, prediction: np.ndarray, name: str, over: str, c
     if name == "pixel_accuracy":
         return ((reference == prediction) & (reference != void)).sum() / frequency if frequency else np.nan
     if name == "fwiou":
-        iou = [((reference == y) & (prediction == y)).sum() / max(((reference == y) | (prediction == y)).sum(), 1) for y in range(classes)]
+        iou = [
+            ((reference == y) & (prediction == y)).sum() / max(((reference == y) | (prediction == y)).sum(), 1)
+            for y in range(classes)
+        ]
         return float(np.dot(weights, iou) / frequency) if frequency else np.nan
     return float(np.mean(values)) if values else np.nan
 
 
-@given(st.integers(0, 100_000), st.sampled_from(["miou", "fwiou", "mpa", "pixel_accuracy", "dice"]), st.sampled_from(["union", "all", "truth"]))
+@given(
+    st.integers(0, 100_000),
+    st.sampled_from(["miou", "fwiou", "mpa", "pixel_accuracy", "dice"]),
+    st.sampled_from(["union", "all", "truth"]),
+)
 @settings(max_examples=80)
 def test_every_concordance_equals_its_plain_twin(seed: int, name: str, over: str) -> None:
     rng = np.random.default_rng(seed)
@@ -65,7 +72,7 @@ def test_void_pixels_of_the_truth_never_change_a_metric(seed: int) -> None:
 
 
 def test_a_missing_map_leaves_its_own_pairs_only() -> None:
-    a, b, c = np.zeros((3, 1, 2, 2), np.uint8)
+    a, _, c = np.zeros((3, 1, 2, 2), np.uint8)
     pairs = fs.comparison.count({"a": a, "b": [None], "c": c}, classes=2)
     got = fs.comparison.concordances(pairs)[:, :, 0]
     assert got[0, 2] == 1

@@ -152,7 +152,7 @@ def test_the_work_of_a_dead_worker_is_given_to_another(tmp_path: Path, monkeypat
     assert sorted(engine.run("deadly:work", calls, engine="processes", workers=2)) == [(0, "alive"), (1, "alive")]
 
 
-def test_a_users_mistake_in_a_worker_is_the_same_mistake_here(corpus: made.Corpus, tmp_path: Path) -> None:
+def test_a_users_mistake_in_a_worker_is_the_same_mistake_here(tmp_path: Path) -> None:
     from faultscape import engine
     from faultscape.errors import StudyError
 

@@ -63,7 +63,10 @@ def test_models_added_in_any_order_give_the_same_content_and_standings(corpus: m
         assert label_maps.content_digest(tmp_path / "once" / "predictions" / name) == label_maps.content_digest(
             tmp_path / "later" / "predictions" / name
         )
-    rows = [sorted((r.defender, r.attacker, r.class_, r.place, r.image) for r in selections.read_selection(tmp_path / s)[0].rows) for s in ("once", "later")]
+    rows = [
+        sorted((r.defender, r.attacker, r.class_, r.place, r.image) for r in selections.read_selection(tmp_path / s)[0].rows)
+        for s in ("once", "later")
+    ]
     assert rows[0] == rows[1]
     for ranking in at_once.rankings:
         for name in names:
@@ -92,7 +95,7 @@ def test_a_changed_class_list_or_mapping_recounts_pairs_and_never_predicts(corpu
     root = Path(study)
     predicted = {p: p.stat().st_mtime_ns for p in root.glob("predictions/*/0*.parquet")}
     old = content_of_pairs(study)
-    merged = (tmp_path / "labels.json")
+    merged = tmp_path / "labels.json"
     merged.write_text('{"0": "sky", "1": "road", "2": "car", "3": "car", "4": "tree", "255": "void"}')
     fs.predict(study, {"model-0": corpus.models["model-0"]}, labels=str(merged), engine="local")
     assert fs.compare(study, engine="local").parts_made > 0
@@ -117,7 +120,9 @@ def test_images_added_later_are_new_shards_and_the_old_selection_is_refused(corp
 
 
 @pytest.mark.parametrize("form", ["npy", "palette", "rgb", "grey16"])
-def test_png_npy_palette_and_colours_give_the_same_pairs_selection_and_standings(corpus: made.Corpus, tmp_path: Path, form: str) -> None:
+def test_png_npy_palette_and_colours_give_the_same_pairs_selection_and_standings(
+    corpus: made.Corpus, tmp_path: Path, form: str
+) -> None:
     classes = fs.corpus.resolve(str(corpus.classes))
     plain = competed(str(tmp_path / "plain"), corpus, [list(corpus.models)])
     for name, stack in corpus.maps.items():

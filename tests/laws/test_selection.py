@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -49,7 +51,7 @@ def test_any_cut_of_the_corpus_gives_the_brute_force_cells(seed: int, images: in
     want = brute(concordance, member, ranks, families, depth)
     edges = sorted({0, images, *(c for c in cuts if c < images)})
     streamed, merged = Best(3, 2, depth), Best(3, 2, depth)
-    for start, stop in zip(edges, edges[1:], strict=False):
+    for start, stop in itertools.pairwise(edges):
         at = np.arange(start, stop)
         block = (concordance[:, :, at], member[:, at], at, ranks[at], families[at])
         streamed.offer(*block)
@@ -71,7 +73,9 @@ def test_the_plain_twin_equals_the_compiled_kernel(seed: int, images: int) -> No
     compiled, plain = Best(3, 2, 3), Best(3, 2, 3)
     compiled.offer(concordance, member, np.arange(images), ranks, families)
     keys = np.where(np.isnan(concordance), plain_best.EMPTY, np.rint(np.nan_to_num(concordance) * 1e12).astype(np.int64))
-    plain_best.offer(plain.keys, plain.ranks, plain.families, plain.images, plain.pools, keys, member, np.arange(images), ranks, families)
+    plain_best.offer(
+        plain.keys, plain.ranks, plain.families, plain.images, plain.pools, keys, member, np.arange(images), ranks, families
+    )
     for name in ("keys", "ranks", "families", "images", "pools"):
         assert (getattr(compiled, name) == getattr(plain, name)).all(), name
 
@@ -80,7 +84,10 @@ def test_the_plain_twin_equals_the_compiled_kernel(seed: int, images: int) -> No
 def maps() -> dict[str, np.ndarray]:
     rng = np.random.default_rng(3)
     truth = rng.integers(0, 4, (12, 8, 9)).astype(np.uint8)
-    return {n: np.where(rng.random(truth.shape) < e, rng.integers(0, 4, truth.shape), truth).astype(np.uint8) for n, e in zip("abc", (0.1, 0.3, 0.5), strict=True)}
+    return {
+        n: np.where(rng.random(truth.shape) < e, rng.integers(0, 4, truth.shape), truth).astype(np.uint8)
+        for n, e in zip("abc", (0.1, 0.3, 0.5), strict=True)
+    }
 
 
 def key(slots: Slots) -> list[tuple]:

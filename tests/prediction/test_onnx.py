@@ -68,7 +68,9 @@ WEIGHTS = np.random.default_rng(4).normal(size=(5, 3, 1, 1)).astype(np.float32)
 
 @pytest.mark.parametrize("layout", ["nchw", "nhwc"])
 @pytest.mark.parametrize("labels", [False, True])
-def test_logits_and_labels_in_both_layouts_equal_the_arithmetic(tmp_path: Path, photo: np.ndarray, layout: str, labels: bool) -> None:
+def test_logits_and_labels_in_both_layouts_equal_the_arithmetic(
+    tmp_path: Path, photo: np.ndarray, layout: str, labels: bool
+) -> None:
     model = OnnxModel(network(tmp_path / "m.onnx", layout=layout, labels=labels))
     out = model.predict([photo, photo[::-1].copy()], [(36, 28), (36, 28)])
     assert (out[0].labels == by_hand(photo, WEIGHTS)).all()
@@ -133,7 +135,7 @@ def test_a_network_that_does_not_fit_the_classes_is_refused_with_what_to_do(tmp_
     with pytest.raises(ClassesError, match="the network has 7 classes, the study 5; give --labels FILE"):
         fs.predict(study, {"m": tmp_path / "seven.onnx"})
     network(tmp_path / "other.onnx", metadata={"faultscape.classes": json.dumps(["sky", "rode", "car", "person", "tree"])})
-    with pytest.raises(ClassesError, match="'rode' is no class of the study. Did you mean 'road'"):
+    with pytest.raises(ClassesError, match=r"'rode' is no class of the study\. Did you mean 'road'"):
         fs.predict(study, {"m": tmp_path / "other.onnx"})
     (tmp_path / "bad.onnx").write_bytes(b"no network")
     with pytest.raises(ModelError, match="onnxruntime cannot load it"):
@@ -160,7 +162,10 @@ def test_a_working_size_applies_to_networks_when_they_run_and_to_folders_when_th
     from faultscape.maps import runs
     from faultscape.study import label_maps
 
-    stored = {n: {runs.shape(c) for c in label_maps.read_maps(label_maps.predictions(Path(study), n), 0).values()} for n in ("net", "maps")}
+    stored = {
+        n: {runs.shape(c) for c in label_maps.read_maps(label_maps.predictions(Path(study), n), 0).values()}
+        for n in ("net", "maps")
+    }
     assert stored == {"net": {(24, 24)}, "maps": {(36, 48)}}
     fs.compare(study, engine="local")
     assert fs.select(study, constraints="none").images

@@ -6,7 +6,7 @@ shard; reading gives a block of one shard, and nothing here ever holds more.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -55,7 +55,7 @@ def missing(root: Path, parts: Sequence[PairPart]) -> list[PairPart]:
 
 
 def count_shard(
-    root: Path, settings: Settings, images: Sequence[Image], parts: Sequence[PairPart], tick
+    root: Path, settings: Settings, images: Sequence[Image], parts: Sequence[PairPart], tick: Callable[[int], None]
 ) -> dict[tuple[str, str], Part]:
     """Count and put the missing ``parts`` of one shard in one pass over its images; returns their manifest entries by (NAME, part)."""
     classes = settings.class_list

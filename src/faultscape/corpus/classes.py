@@ -64,8 +64,8 @@ def parse(raw: Any, where: str = "classes") -> Classes:
     listed = raw.get("void", []) if isinstance(raw, Mapping) else []
     void |= set(listed if isinstance(listed, list) else [listed])
     parents: dict[str, list[str]] = {k: list(v) for k, v in (raw.get("parents", {}) if isinstance(raw, Mapping) else {}).items()}
-    for place, entry in enumerate(entries):
-        entry = {"name": entry} if isinstance(entry, str) else entry
+    named = [{"name": entry} if isinstance(entry, str) else entry for entry in entries]
+    for place, entry in enumerate(named):
         if not isinstance(entry, Mapping) or not isinstance(entry.get("name"), str):
             raise ClassesError(f"{where}: class {place} needs a name; got {entry!r}")
         id_ = entry.get("id", entry.get("index", place))

@@ -27,10 +27,10 @@ def lit(canvas: Canvas, rng: np.random.Generator, light: str, truth: np.ndarray,
         image = _night(canvas, rng, image, above, depth)
         air, noise, blur = rgb(0.07, 0.07, 0.1), 0.035, rng.uniform(0.4, 0.75)
     elif light == "fog":
-        haze, air, noise = rng.uniform(0.025, 0.075), rgb(0.77, 0.79, 0.8) * rng.uniform(0.9, 1.05), 0.012
+        haze, air, noise = rng.uniform(0.015, 0.05), rgb(0.77, 0.79, 0.8) * rng.uniform(0.9, 1.05), 0.012
         image = image * 0.85
     elif light == "rain":
-        image = _wet(canvas, image, truth) * rgb(0.78, 0.8, 0.85) * rng.uniform(0.85, 1.05)
+        image = np.where(above, image, _wet(canvas, image, truth) * rgb(0.78, 0.8, 0.85)) * rng.uniform(0.85, 1.05)
         haze, air, noise = rng.uniform(0.008, 0.018), rgb(0.58, 0.61, 0.64), 0.02
     elif light == "low sun":
         image = np.where(above, image, image * rgb(0.86, 0.7, 0.54) * rng.uniform(0.75, 1.05))
@@ -60,7 +60,7 @@ def _night(canvas: Canvas, rng: np.random.Generator, image: np.ndarray, above: n
         * np.exp(-(((u - camera.u0) / (0.42 * camera.width)) ** 2))
         * (v > camera.horizon - 0.1 * camera.height_px)
     )
-    level = np.full((h, w, 3), rng.uniform(0.16, 0.3), np.float32) * rgb(0.8, 0.9, 1.25) + own[..., None]
+    level = np.full((h, w, 3), rng.uniform(0.22, 0.36), np.float32) * rgb(0.8, 0.9, 1.25) + own[..., None]
     for x, y, z in canvas.lamps:
         (cu, cv), (_, foot) = camera.project(np.array([[x, y, z], [x, 0.0, z]]))
         reach = 6.5 * camera.focal / z
@@ -94,7 +94,7 @@ def _glare(canvas: Canvas, rng: np.random.Generator, image: np.ndarray) -> np.nd
     h, w = image.shape[:2]
     u, v = w * rng.uniform(0.2, 0.8), canvas.camera.horizon / 2 - h * rng.uniform(0.04, 0.16)
     away = np.hypot(np.arange(w, dtype=np.float32)[None] - u, np.arange(h, dtype=np.float32)[:, None] - v) / w
-    veil = 0.95 * np.exp(-((away / 0.05) ** 2)) + 0.5 * np.exp(-away / 0.16) + 0.05
+    veil = 0.95 * np.exp(-((away / 0.05) ** 2)) + 0.42 * np.exp(-away / 0.16) + 0.05
     return image + veil[..., None] * rgb(1.0, 0.82, 0.52)
 
 

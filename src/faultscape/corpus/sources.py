@@ -1,13 +1,14 @@
-"""Which files an argument means, and the id of each.
+r"""Which files an argument means, and the id of each.
 
 Conventions: an id is the path without extension, relative to the folder given (of a glob: its fixed part; of a list file: the folder the
-file lies in), with ``/`` between folders. Bytes of a file name that are no UTF-8 stand as ``\\xNN``. A suffix that all files of a folder
+file lies in), with ``/`` between folders. Bytes of a file name that are no UTF-8 stand as ``\xNN``. A suffix that all files of a folder
 share (``_leftImg8bit``) is no part of the id, and that is said.
 """
 
 from __future__ import annotations
 
 import glob
+import itertools
 import os
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -62,7 +63,7 @@ def find(
             pairs = [(stem.removesuffix(suffix) if suffix else stem, path) for stem, path in zip(stems, files, strict=True)]
         found += [Found(_readable(id_), path) for id_, path in pairs]
     found = sorted(set(found), key=lambda f: (f.id, f.path))
-    for one, other in zip(found, found[1:], strict=False):
+    for one, other in itertools.pairwise(found):
         if one.id == other.id and os.path.abspath(one.path) != os.path.abspath(other.path):
             raise CorpusError(
                 f"two files have the id {one.id!r}: {one.path} and {other.path}; rename one, or collect them as two sets"
@@ -85,7 +86,7 @@ def common_suffix(stems: Sequence[str]) -> str:
             return suffix
     if len(stems) < 2:
         return ""
-    shared = os.path.commonprefix([stem[::-1] for stem in stems])[::-1]
+    shared = os.path.commonprefix([stem[::-1] for stem in stems])[::-1]  # noqa: RUF071 - character by character is meant
     match = re.search(r"[_-](?=[^/]*[^\W\d_])[^/]*$", shared)
     suffix = match[0] if match else ""
     return suffix if all(len(os.path.basename(stem)) > len(suffix) for stem in stems) else ""

@@ -49,10 +49,10 @@ def read(path: str | os.PathLike[str], classes: Classes) -> tuple[np.ndarray, tu
         raise LabellingError(f"{path}: is no LabelMe file: {str(error)[:200]}") from None
     if not isinstance(document, dict) or not isinstance(document.get("shapes"), list):
         raise LabellingError(f"{path}: is no LabelMe file: it has no list `shapes`")
-    width, height = document.get("imageWidth"), document.get("imageHeight")
-    if not all(type(v) is int and v > 0 for v in (width, height)) or width * height > MAX_PIXELS:
+    width, height = (v if type(v) is int else 0 for v in (document.get("imageWidth"), document.get("imageHeight")))
+    if width < 1 or height < 1 or width * height > MAX_PIXELS:
         raise LabellingError(
-            f"{path}: imageWidth and imageHeight must be whole numbers of a picture; got {width!r} and {height!r}"
+            f"{path}: imageWidth and imageHeight must be whole numbers of a picture; got {document.get('imageWidth')!r} and {document.get('imageHeight')!r}"
         )
     if classes.background is None and not classes.void:
         raise LabellingError(
@@ -83,7 +83,7 @@ def _draw(ids: np.ndarray, shape: dict[str, Any], id_: int, where: str) -> None:
     """Draw one shape over the map."""
     from PIL import Image, ImageDraw
 
-    kind, points = shape.get("shape_type") or "polygon", shape.get("points")
+    kind, points = shape.get("shape_type") or "polygon", shape.get("points") or []
     if kind not in _POINTS:
         raise LabellingError(f"{where}: a {kind!r} has no area; use {', '.join(_POINTS)}")
     good = isinstance(points, list) and all(

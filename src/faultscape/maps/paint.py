@@ -58,7 +58,9 @@ def overlay(
     photo, label_map = np.asarray(photo), np.asarray(label_map)
     if photo.shape[:2] != label_map.shape:
         h, w = label_map.shape[:2]
-        raise LabelMapError(f"the map is {w} x {h} pixels, the photo {photo.shape[1]} x {photo.shape[0]}; bring one to the other's size")
+        raise LabelMapError(
+            f"the map is {w} x {h} pixels, the photo {photo.shape[1]} x {photo.shape[0]}; bring one to the other's size"
+        )
     strength = np.where(label_map < len(classes), alpha, 0.0)[..., None]
     painted = photo * (1 - strength) + colour(label_map, classes) * strength
     if outlines and alpha > 0:

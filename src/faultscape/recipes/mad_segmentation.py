@@ -57,7 +57,9 @@ def sensitivity(study: str) -> Standings:
 def main(words: list[str]) -> None:
     """Run the recipe from the command line."""
     if len(words) < 5:
-        sys.exit("usage: python -m faultscape.recipes.mad_segmentation STUDY IMAGES MASKS CLASSES NAME=SOURCE NAME=SOURCE ... [labels=FOLDER]")
+        sys.exit(
+            "usage: python -m faultscape.recipes.mad_segmentation STUDY IMAGES MASKS CLASSES NAME=SOURCE NAME=SOURCE ... [labels=FOLDER]"
+        )
     study, images, masks, classes, *rest = words
     named = dict(word.split("=", 1) for word in rest)
     labels = named.pop("labels", None)

@@ -8,6 +8,7 @@ Source: S0 3.1.2, Fig. 3.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -84,7 +85,7 @@ def size_labels() -> list[str]:
     ('below 1 %', '50 % and more')
     """
     edges = [f"{100 * edge:g}" for edge in SIZES]
-    middle = [f"{a}–{b} %" for a, b in zip(edges, edges[1:], strict=False)]
+    middle = [f"{a}–{b} %" for a, b in itertools.pairwise(edges)]
     return [f"below {edges[0]} %", *middle, f"{edges[-1]} % and more"]
 
 

@@ -62,7 +62,9 @@ def scale(on: Axis) -> Markup:
     return _svg("".join(texts), "", height=16, hidden=True)
 
 
-def interval(on: Axis, point: float | None, low: float | None, high: float | None, *, strong: bool = False, title: str = "") -> Markup:
+def interval(
+    on: Axis, point: float | None, low: float | None, high: float | None, *, strong: bool = False, title: str = ""
+) -> Markup:
     """Return a dot with its interval; an empty row where the point is unknown."""
     parts = [_grid(on)]
     ink = "mark strong" if strong else "mark"

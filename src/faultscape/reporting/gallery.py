@@ -93,11 +93,13 @@ def map_uri(label_map: np.ndarray, classes: Classes, size: tuple[int, int]) -> s
     else:
         picture = Image.fromarray(colour(small, classes))
     out = io.BytesIO()
-    picture.save(out, format="PNG", optimize=True)
+    picture.save(out, format="PNG", compress_level=7, **({"bits": 4} if len(classes) < 16 else {}))
     return f"data:image/png;base64,{base64.b64encode(out.getvalue()).decode()}"
 
 
-def cards(chosen: tuple[Slot, ...], values: np.ndarray, which: list[str], by_model: dict[str, dict[str, float | None]], sizes: Any) -> list[Card]:
+def cards(
+    chosen: tuple[Slot, ...], values: np.ndarray, which: list[str], by_model: dict[str, dict[str, float | None]], sizes: Any
+) -> list[Card]:
     """Return the cards without pictures: the image of most duels first; ``values`` (S, 2) and ``which`` case belong to the slots.
 
     ``by_model`` is {image: {model: value}} of the labelled images, ``sizes`` {image: (width, height)}.

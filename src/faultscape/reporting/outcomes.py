@@ -8,6 +8,7 @@ Source: S0 3.1.1 (the cases), Figs. 6-8; the thresholds are ours where the paper
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -64,7 +65,7 @@ def check(bands: Sequence[float], better: float) -> tuple[float, ...]:
     (0.6, 0.8)
     """
     edges = tuple(float(edge) for edge in bands)
-    if not edges or not all(0 < edge < 1 for edge in edges) or any(a >= b for a, b in zip(edges, edges[1:], strict=False)):
+    if not edges or not all(0 < edge < 1 for edge in edges) or any(a >= b for a, b in itertools.pairwise(edges)):
         raise OptionError(f"bands are rising numbers between 0 and 1, for example --bands 0.6 --bands 0.8; got {list(bands)}")
     if not 0 < better <= 1:
         raise OptionError(f"better is a difference above 0 and at most 1; got {better}")
@@ -139,15 +140,15 @@ def cases(models: Sequence[str], chosen: Sequence[Slot], values: np.ndarray, fai
 
 def transfer(models: Sequence[str], chosen: Sequence[Slot], images: Sequence[str], accuracy: np.ndarray, fail: float) -> Transfer:
     """Return how failures on chosen images carry over to the models that did not duel (S0 Fig. 8)."""
-    failing = accuracy < fail  # NaN is not below anything
+    failing = (accuracy < fail).astype(int)  # NaN is not below anything
     known = ~np.isnan(accuracy)
     row, column = {m: j for j, m in enumerate(models)}, {image: i for i, image in enumerate(images)}
     others = [0] * max(len(models) - 1, 1)
     for slot in chosen:
         if slot.image in column and len(models) > 2:
             at = column[slot.image]
-            mine = failing[row[slot.defender], at] + failing[row[slot.attacker], at]
+            mine = failing[[row[slot.defender], row[slot.attacker]], at].sum()
             others[int(failing[:, at].sum()) - int(mine)] += 1
     whole = known.any(0)
-    all_fail = (failing | ~known).all(0) & whole
+    all_fail = ((failing > 0) | ~known).all(0) & whole
     return Transfer(tuple(others), int(whole.sum()), int(all_fail.sum()), int((~failing.any(0) & whole).sum()))

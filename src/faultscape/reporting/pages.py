@@ -6,6 +6,7 @@ whatever is inserted. Unknown numbers are shown as a dash. No clock: the same fa
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import dataclass
 from typing import Any
@@ -17,11 +18,36 @@ from faultscape.reporting import figures, outcomes
 from faultscape.reporting.constraints import Drawn, size_labels
 from faultscape.reporting.gallery import Card
 
-RANKINGS = {
-    "resistance": ("Resistance", "how well a model stands on the images it was attacked with", "S0 eq. 5, 6", "faithful"),
-    "aggressiveness": ("Aggressiveness", "how well a model exposes the failures of others", "S0 eq. 3, 6", "faithful"),
-    "reuse_mean": ("Mean over all labels", "each labelled image scores every model: the mean", "re-use of labels", "re-use"),
-    "reuse_bradley_terry": ("Bradley–Terry", "each labelled image is won or lost by every pair of models", "re-use of labels", "re-use"),
+RANKINGS = {  # title, what it says, source, kind, short title
+    "resistance": (
+        "Resistance",
+        "how well a model stands on the images it was attacked with",
+        "S0 eq. 5, 6",
+        "faithful",
+        "Resist.",
+    ),
+    "aggressiveness": ("Aggressiveness", "how well a model exposes the failures of others", "S0 eq. 3, 6", "faithful", "Aggr."),
+    "reuse_mean": (
+        "Mean over all labels",
+        "each labelled image scores every model",
+        "mean concordance with the truth",
+        "re-use",
+        "Mean",
+    ),
+    "reuse_bradley_terry": (
+        "Bradley–Terry",
+        "each labelled image is won or lost between every pair of models",
+        "strengths on a log scale",
+        "re-use",
+        "B–T",
+    ),
+}
+METRICS = {
+    "miou": "mIoU",
+    "fwiou": "frequency-weighted IoU",
+    "mpa": "mean pixel accuracy",
+    "pixel_accuracy": "pixel accuracy",
+    "dice": "Dice",
 }
 CONSTRAINTS = {"none": "no constraint", "class": "class", "class+scale": "class and scale"}
 
@@ -104,7 +130,10 @@ def verdict(standings: Standings) -> tuple[str, str]:
     """Return a headline and a sentence that claim no more than the intervals allow."""
     best = {name: ranking["tied_for_best"] for name, ranking in standings.rankings.items()}
     if not any(best.values()):
-        return "No intervals yet", "Scores stand without intervals, so nothing can be said of who is best. Run rank with --resamples 1000."
+        return (
+            "No intervals yet",
+            "Scores stand without intervals, so nothing can be said of who is best. Run rank with --resamples 1000.",
+        )
     leaders = [m for m in standings.models if any(m in tied for tied in best.values())]
     known = [tied for tied in best.values() if tied]
     level = f"{100 * standings.definitions.get('level', 0.95):g} %"
@@ -122,8 +151,11 @@ def _listed(names: list[str]) -> str:
 
 
 def _context(facts: Facts) -> dict[str, Any]:
+    from importlib.metadata import version
+
     standings = facts.standings
     fail = facts.bands[0]
+    groups = [""] if facts.slots.definition["constraints"] == "none" else [facts.classes.names[g] for g in facts.classes.groups]
     models = facts.slots.models
     counts = outcomes.band_counts(facts.values, facts.bands)
     boxes = outcomes.chosen_boxes(models, facts.slots.chosen, facts.labelled, facts.values)
@@ -131,13 +163,15 @@ def _context(facts: Facts) -> dict[str, Any]:
     steps = len(facts.bands)
     return {
         "fig": figures,
+        "version": version("faultscape"),
+        "level": f"{100 * standings.definitions.get('level', 0.95):g} %" if standings else "95 %",
         "verdict": verdict(standings) if standings else None,
         "rankings": [ranking_rows(name, r, models) for name, r in standings.rankings.items()] if standings else [],
         "matrices": [_matrix(name, m) for name, m in standings.matrices.items()] if standings else [],
         "correlation": _correlation(standings) if standings else None,
         "titles": {name: words[0] for name, words in RANKINGS.items()},
         "fail": fail,
-        "metric": facts.slots.definition["concordance"],
+        "metric": METRICS.get(facts.slots.definition["concordance"], facts.slots.definition["concordance"]),
         "band_names": _band_names(facts.bands),
         "band_inks": [f"b{round(4 * k / steps)}" for k in range(steps + 1)],
         "band_rows": [(m, row.tolist(), int(row.sum())) for m, row in zip(models, counts, strict=True)],
@@ -149,15 +183,18 @@ def _context(facts: Facts) -> dict[str, Any]:
         "sizes": size_labels(),
         "constraint_names": CONSTRAINTS,
         "model_place": {m: k for k, m in enumerate(models)},
-        "group_place": {g: k for k, g in enumerate(facts.slots.definition["groups"])},
-        "colours": [(n, "#{:02x}{:02x}{:02x}".format(*c)) for n, c in zip(facts.classes.names, facts.classes.colours, strict=True)],
+        "group_place": {g: k for k, g in enumerate(groups)},
+        "groups": groups,
+        "colours": [
+            (n, "#{:02x}{:02x}{:02x}".format(*c)) for n, c in zip(facts.classes.names, facts.classes.colours, strict=True)
+        ],
         "parents": _parents(standings) if standings else [],
     }
 
 
 def ranking_rows(name: str, ranking: dict[str, Any], models: Any) -> dict[str, Any]:
     """Return one ranking as a table: rows in its order, models without a score at the end, and a common axis."""
-    title, what, source, kind = RANKINGS.get(name, (name, "", "", ""))
+    title, what, source, kind, short = RANKINGS.get(name, (name, "", "", "", name))
     order = [*ranking["order"], *(m for m in models if m not in ranking["order"] and m in ranking["scores"])]
     rows, span = [], []
     for place, model in enumerate(order, 1):
@@ -166,9 +203,19 @@ def ranking_rows(name: str, ranking: dict[str, Any], models: Any) -> dict[str, A
         span += [score, low, high]
         tied = model in ranking["tied_for_best"]
         ranks = ranking["rank_interval"].get(model)
-        rows.append({"place": place if score is not None else None, "model": model, "score": score, "low": low, "high": high, "ranks": ranks, "tied": tied})
-    tied = ranking["tied_for_best"]
-    return {"name": name, "title": title, "what": what, "source": source, "kind": kind, "rows": rows, "axis": figures.axis(span), "tied": tied}
+        rows.append(
+            {
+                "place": place if score is not None else None,
+                "model": model,
+                "score": score,
+                "low": low,
+                "high": high,
+                "ranks": ranks,
+                "tied": tied,
+            }
+        )
+    words = {"name": name, "title": title, "short": short, "what": what, "source": source, "kind": kind}
+    return words | {"rows": rows, "axis": figures.axis(span), "tied": ranking["tied_for_best"]}
 
 
 def _known(value: Any) -> float | None:
@@ -191,7 +238,7 @@ def _correlation(standings: Standings) -> float | None:
 
 
 def _band_names(bands: tuple[float, ...]) -> list[str]:
-    middle = [f"{a:g}–{b:g}" for a, b in zip(bands, bands[1:], strict=False)]
+    middle = [f"{a:g}–{b:g}" for a, b in itertools.pairwise(bands)]
     return [f"below {bands[0]:g}", *middle, f"{bands[-1]:g} and above"]
 
 

@@ -58,6 +58,6 @@ def _by_masks(root: Path, classes: Classes, each: int) -> dict[str, list[Path]]:
         held = [photo for photo in photos if photo.id in share and share[photo.id][k] > 0]
         if held:
             middle = np.median([share[photo.id][k] for photo in held])
-            held.sort(key=lambda photo: (abs(share[photo.id][k] - middle), photo.id))  # noqa: B023 - used at once
+            held.sort(key=lambda photo: (abs(share[photo.id][k] - middle), photo.id))
             found[name] = [Path(photo.path) for photo in held[:each]]
     return found

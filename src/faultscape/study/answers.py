@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import sqlalchemy as sa
+from sqlalchemy.exc import SQLAlchemyError
 
 from faultscape.errors import StudyError
 
@@ -46,7 +47,7 @@ class Answers:
                 _TABLES.create_all(self._engine)
                 with self._engine.begin() as connection:
                     connection.execute(_DISCARDS.insert(), rows)
-            except sa.exc.SQLAlchemyError as error:
+            except SQLAlchemyError as error:
                 raise StudyError(f"cannot write {self._path}: {error.__class__.__name__}: {str(error).splitlines()[0]}") from None
             finally:
                 self._engine.dispose()
@@ -58,13 +59,8 @@ class Answers:
             return {}
         try:
             with self._engine.connect() as connection:
-                return {
-                    image: reason
-                    for image, reason in connection.execute(
-                        sa.select(_DISCARDS.c.image, _DISCARDS.c.reason).order_by(_DISCARDS.c.number)
-                    )
-                }
-        except sa.exc.SQLAlchemyError as error:
+                return dict(connection.execute(sa.select(_DISCARDS.c.image, _DISCARDS.c.reason).order_by(_DISCARDS.c.number)))
+        except SQLAlchemyError as error:
             raise StudyError(f"cannot read {self._path}: {error.__class__.__name__}: {str(error).splitlines()[0]}") from None
         finally:
             self._engine.dispose()

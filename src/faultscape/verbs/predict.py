@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 import os
 import time
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from faultscape.errors import ClassesError, ImageError, LabelMapError, ModelError, closest
+from faultscape.errors import ModelError
 
 
 @dataclass(frozen=True)
@@ -139,7 +138,7 @@ def _calls(
 ) -> list[dict[str, Any]]:
     """Enter a model in the settings and return the calls for those of its shards that are missing or stale."""
     from faultscape.corpus.matching import match
-    from faultscape.prediction import folder
+    from faultscape.prediction import folder, label_names
     from faultscape.study import label_maps
     from faultscape.study.corpus import part_name, shards
     from faultscape.study.parts import key_of, read_manifest
@@ -158,12 +157,14 @@ def _calls(
         maps = path / "labels" if (path / "labels").is_dir() else path
         files = match(maps, [image.id for image in images], pattern=pattern)
         mapping = (
-            _mapping(labels, settings, None) or (before.labels if before and not labels else {}) or _label_ids(settings, files)
+            label_names.of_file(labels, settings, None)
+            or (before.labels if before and not labels else {})
+            or label_names.of_label_ids(settings, files)
         )
         stamp = {s: folder.fingerprint([files.get(i.id, "") for i in rows]) for s, rows in shards(images).items()}
     else:
         files = {}
-        mapping, stamp_of = _network(name, path, settings, kept, labels)
+        mapping, stamp_of = label_names.of_network(name, path, settings, kept, labels)
         stamp = {s: key_of(stamp_of, kept, settings.size, [(i.id, i.digest) for i in rows]) for s, rows in shards(images).items()}
     settings.models[name] = ModelSettings(source=os.path.abspath(source), kind=kind, labels=mapping, options=kept)
     where = label_maps.predictions(root, name)
@@ -185,80 +186,12 @@ def _calls(
     ]  # fmt: skip
 
 
-def _network(name: str, path: Path, settings: Any, options: dict[str, Any], labels: str | None) -> tuple[dict[str, str], str]:
-    """Return the label mapping of a network and the digest of its file."""
-    from hashlib import sha256
-
-    from faultscape.prediction.onnx import OnnxModel
-
-    model = OnnxModel(path, options)
-    classes = settings.class_list
-    names = model.class_names
-    mapping = _mapping(labels, settings, names)
-    if not mapping and names:
-        unknown = [n for n in names if n not in classes.names]
-        if unknown:
-            raise ClassesError(
-                f"{name}: the network's class {unknown[0]!r} is no class of the study.{closest(unknown[0], classes.names)} "
-                "Give --labels FILE that says which class it is, or void"
-            )
-        mapping = {str(place): n for place, n in enumerate(names)}
-    if not mapping and model.channels is not None and model.channels != len(classes):
-        raise ClassesError(
-            f"{name}: the network has {model.channels} classes, the study {len(classes)}; give --labels FILE that says which class each is, or void"
-        )
-    if not mapping and model.channels is not None and classes.ids != tuple(range(len(classes))):
-        mapping = {str(place): n for place, n in enumerate(classes.names)}  # channels stand in the order of the class list
-    return mapping, sha256(path.read_bytes()).hexdigest()
-
-
-def _mapping(labels: str | None, settings: Any, names: list[str] | None) -> dict[str, str]:
-    """Return {own label number: class name} of a mapping file; ClassesError names what cannot be mapped."""
-    from faultscape.corpus.classes import table
-
-    if labels is None:
-        return {}
-    try:
-        text = Path(labels).read_text(encoding="utf-8")
-        raw = tomllib.loads(text) if labels.endswith(".toml") else json.loads(text)
-        raw = {str(k): str(v) for k, v in (raw.get("labels", raw)).items()}
-    except (OSError, ValueError, AttributeError) as error:
-        raise ClassesError(f"{labels}: cannot be read as a label mapping: {error}") from None
-    by_name = {n: str(place) for place, n in enumerate(names or [])}
-    out = {by_name.get(key, key): value for key, value in raw.items()}
-    unmapped = [n for n, place in by_name.items() if place not in out]
-    if unmapped:
-        raise ClassesError(
-            f"{labels}: says nothing of the model's class {unmapped[0]!r}; map every class, to void where there is none"
-        )
-    table(settings.class_list, out)
-    return out
-
-
-def _label_ids(settings: Any, files: dict[str, str]) -> dict[str, str]:
-    """Return the mapping for Cityscapes' label ids when a folder of maps holds them."""
-    from faultscape.corpus.class_lists import cityscapes, cityscapes_label_ids
-    from faultscape.corpus.map_files import read_map
-
-    if settings.class_list.names != cityscapes().names:
-        return {}
-    first = next(iter(files.values()))
-    named = "labelids" in os.path.basename(first).lower()
-    try:
-        values = set() if named else {int(v) for path in list(files.values())[:8] for v in set(read_map(path).ravel().tolist())}
-    except LabelMapError:
-        values = set()
-    if not named and not values & set(range(19, 34)):
-        return {}
-    print("these maps hold Cityscapes label ids (0-33); they are mapped to the 19 classes")
-    return cityscapes_label_ids()
-
-
 def shard(
     study: str, name: str, number: int, images: int, stamp: str, kind: str, source: str, options: dict[str, Any], labels: dict[str, str],
     files: list[str | None], tick: Any,
 ) -> dict[str, Any]:  # fmt: skip
     """Make one part of predictions/NAME; what a killed run had done is taken from its spool."""
+    from faultscape.prediction.batches import folder_batches, network_batches, record, unrecord
     from faultscape.study import label_maps
     from faultscape.study.corpus import part_name, read_corpus, shards
     from faultscape.study.settings import read_settings
@@ -272,122 +205,23 @@ def shard(
     where = label_maps.predictions(root, name)
     spool = Spool(where / f".spool-{part_name(number)}", stamp)
     if kind == "folder":
-        batches = _folder_batches(settings, rows, files, labels, options)
+        batches = folder_batches(settings, rows, files, labels, options)
     else:
-        batches = _network_batches(settings, rows, source, options, labels)
+        batches = network_batches(settings, rows, source, options, labels)
     maps, failures = [], []
     for place, (batch, work) in enumerate(batches):
         if place < len(spool.records):
-            record = spool.records[place]
+            done = spool.records[place]
         else:
-            record = _record(work())
-            spool.append(record)
-        good, bad = _unrecord(record)
+            done = record(work())
+            spool.append(done)
+        good, bad = unrecord(done)
         maps += good
         failures += bad
         tick(len(batch))
     sha = label_maps.put_maps(where, number, maps)
     spool.finish()
     return {"sha256": sha, "rows": len(maps), "failures": failures, "seconds": time.perf_counter() - start}
-
-
-def _folder_batches(
-    settings: Any, rows: list[Any], files: list[str | None], labels: dict[str, str], options: dict[str, Any]
-) -> Any:
-    from faultscape.prediction.folder import BATCH, FolderModel
-
-    model = FolderModel(settings.class_list, labels, settings.working_size, resize_maps=bool(options.get("resize_maps")))
-
-    def read(span: range) -> list[tuple[str, bytes | None, bytes | None, str]]:
-        out: list[tuple[str, bytes | None, bytes | None, str]] = []
-        for k in span:
-            image, path = rows[k], files[k]
-            try:
-                if path is None:
-                    out.append((image.id, None, None, "no map of this image was found"))
-                    continue
-                out.append((image.id, model.read(path, image.width, image.height), _confidence(path), ""))
-            except LabelMapError as error:
-                out.append((image.id, None, None, str(error)))
-        return out
-
-    for first in range(0, len(rows), BATCH):
-        span = range(first, min(first + BATCH, len(rows)))
-        yield span, lambda span=span: read(span)
-
-
-def _confidence(path: str) -> bytes | None:
-    """Return the stored form of NAME/confidence/X beside NAME/labels/X, where there is one."""
-    folder, name = os.path.split(path)
-    beside = os.path.join(os.path.dirname(folder), "confidence", name)
-    if os.path.basename(folder) != "labels" or not os.path.isfile(beside):
-        return None
-    from faultscape.corpus.map_files import read_map
-    from faultscape.maps import runs
-
-    return runs.encode(read_map(beside))
-
-
-def _network_batches(settings: Any, rows: list[Any], source: str, options: dict[str, Any], labels: dict[str, str]) -> Any:
-    from faultscape.corpus.classes import UNKNOWN, allowed, table
-    from faultscape.corpus.pictures import read_rgb
-    from faultscape.maps import runs
-    from faultscape.prediction.onnx import OnnxModel
-
-    model = OnnxModel(source, options)
-    places = table(settings.class_list, labels)
-
-    def infer(span: range) -> list[tuple[str, bytes | None, bytes | None, str]]:
-        photos, problems = {}, {}
-        for k in span:
-            try:
-                photos[k] = read_rgb(rows[k].source)
-            except ImageError as error:
-                problems[k] = str(error)
-        sizes = [settings.working_size or (rows[k].width, rows[k].height) for k in photos]
-        results = dict(zip(photos, model.predict(list(photos.values()), sizes), strict=True)) if photos else {}
-        out: list[tuple[str, bytes | None, bytes | None, str]] = []
-        for k in span:
-            if k in problems or (labelled := results[k].labels) is None:
-                out.append((rows[k].id, None, None, problems.get(k) or results[k].problem))
-                continue
-            code = runs.encode(labelled)
-            bad = [int(v) for v in runs.labels(code) if places[v] == UNKNOWN]
-            if bad:
-                what = f"{source}: gave the label {bad[0]}; allowed are {allowed(settings.class_list, labels)}; --labels FILE says what labels mean"
-                out.append((rows[k].id, None, None, what))
-                continue
-            confidence = results[k].confidence
-            out.append((rows[k].id, code, None if confidence is None else runs.encode(confidence), ""))
-        return out
-
-    for first in range(0, len(rows), model.batch):
-        span = range(first, min(first + model.batch, len(rows)))
-        yield span, lambda span=span: infer(span)
-
-
-def _record(results: list[tuple[str, bytes | None, bytes | None, str]]) -> bytes:
-    """Return one batch as bytes: a line of JSON, then the codes."""
-    head = [
-        (id_, -1 if code is None else len(code), -1 if extra is None else len(extra), why) for id_, code, extra, why in results
-    ]
-    return json.dumps(head).encode() + b"\n" + b"".join((code or b"") + (extra or b"") for _, code, extra, _ in results)
-
-
-def _unrecord(record: bytes) -> tuple[list[Any], list[tuple[str, str]]]:
-    from faultscape.study.label_maps import StoredMap
-
-    head, _, rest = record.partition(b"\n")
-    maps, failures, at = [], [], 0
-    for id_, size, extra, why in json.loads(head):
-        if size < 0:
-            failures.append((id_, why))
-            continue
-        code, at = rest[at : at + size], at + size
-        confidence = rest[at : at + extra] if extra >= 0 else None
-        at += max(extra, 0)
-        maps.append(StoredMap(id_, code, confidence))
-    return maps, failures
 
 
 def _stamps(where: Path) -> dict[str, str]:

@@ -93,7 +93,9 @@ def report(
         try:
             labelled, values = accuracies(root, slots.models, truth, slots.definition, discarded)
         except StudyError:
-            remarks.append("The labels have not been compared with the models yet, so outcomes are left out. Run `faultscape rank`.")
+            remarks.append(
+                "The labels have not been compared with the models yet, so outcomes are left out. Run `faultscape rank`."
+            )
     mine = set(slots.images)
     inside = [k for k, image in enumerate(labelled) if image in mine]
     labelled, values = [labelled[k] for k in inside], values[:, inside]
@@ -109,7 +111,7 @@ def report(
     cards = gallery.cards(slots.chosen, of_slots, which, by_model, sizes)
     room = gallery.Room()
     pictured = _references(beside, slots, by_id, room)
-    _pictures(root, settings, cards, by_id, truth, thumbnail, room)
+    _pictures(root, settings, slots.models, cards, by_id, truth, thumbnail, room)
 
     compared, why = _constraints(root, settings, drawn, slots, pool(images), selection, discarded)
     facts = pages.Facts(
@@ -154,7 +156,7 @@ def _truth(known: list[str], standings: Any) -> str:
     return known[0] if len(known) == 1 else ""
 
 
-def _pictures(root: Path, settings: Any, cards: Any, by_id: Any, truth: str, longest: int, room: Any) -> None:
+def _pictures(root: Path, settings: Any, models: Any, cards: Any, by_id: Any, truth: str, longest: int, room: Any) -> None:
     """Fill in the pictures of every card: first photo, truth and the shown duel of all, then the other models' maps while there is room."""
     from faultscape.corpus.classes import table
     from faultscape.corpus.pictures import read_rgb
@@ -163,8 +165,7 @@ def _pictures(root: Path, settings: Any, cards: Any, by_id: Any, truth: str, lon
     from faultscape.reporting.gallery import fit, map_uri, photo_uri
     from faultscape.study import label_maps
 
-    classes, models = settings.class_list, list(cards[0].values) if cards and cards[0].values else []
-    models = models or sorted({m for card in cards for duel in card.duels for m in (duel.slot.defender, duel.slot.attacker)})
+    classes = settings.class_list
     tables = {m: table(classes, settings.models[m].labels) for m in models if m in settings.models}
     held: dict[tuple[str, int], dict[str, bytes]] = {}
 

@@ -1,0 +1,83 @@
+"""What each of a model's own labels means: by a file, by the network's class names, by position, or as Cityscapes' label ids.
+
+Conventions: a mapping is {own label number as text: class name or ``void``}, many to one; the empty mapping means the class list's own ids.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from faultscape.errors import ClassesError, LabelMapError, closest
+
+
+def of_network(name: str, path: Path, settings: Any, options: dict[str, Any], labels: str | None) -> tuple[dict[str, str], str]:
+    """Return the label mapping of a network and the digest of its file."""
+    from hashlib import sha256
+
+    from faultscape.prediction.onnx import OnnxModel
+
+    model = OnnxModel(path, options)
+    classes = settings.class_list
+    names = model.class_names
+    mapping = of_file(labels, settings, names)
+    if not mapping and names:
+        unknown = [n for n in names if n not in classes.names]
+        if unknown:
+            raise ClassesError(
+                f"{name}: the network's class {unknown[0]!r} is no class of the study.{closest(unknown[0], classes.names)} "
+                "Give --labels FILE that says which class it is, or void"
+            )
+        mapping = {str(place): n for place, n in enumerate(names)}
+    if not mapping and model.channels is not None and model.channels != len(classes):
+        raise ClassesError(
+            f"{name}: the network has {model.channels} classes, the study {len(classes)}; give --labels FILE that says which class each is, or void"
+        )
+    if not mapping and model.channels is not None and classes.ids != tuple(range(len(classes))):
+        mapping = {str(place): n for place, n in enumerate(classes.names)}  # channels stand in the order of the class list
+    return mapping, sha256(path.read_bytes()).hexdigest()
+
+
+def of_file(labels: str | None, settings: Any, names: list[str] | None) -> dict[str, str]:
+    """Return {own label number: class name} of a mapping file; ClassesError names what cannot be mapped."""
+    from faultscape.corpus.classes import table
+
+    if labels is None:
+        return {}
+    try:
+        text = Path(labels).read_text(encoding="utf-8")
+        raw = tomllib.loads(text) if labels.endswith(".toml") else json.loads(text)
+        raw = {str(k): str(v) for k, v in (raw.get("labels", raw)).items()}
+    except (OSError, ValueError, AttributeError) as error:
+        raise ClassesError(f"{labels}: cannot be read as a label mapping: {error}") from None
+    by_name = {n: str(place) for place, n in enumerate(names or [])}
+    out = {by_name.get(key, key): value for key, value in raw.items()}
+    unmapped = [n for n, place in by_name.items() if place not in out]
+    if unmapped:
+        raise ClassesError(
+            f"{labels}: says nothing of the model's class {unmapped[0]!r}; map every class, to void where there is none"
+        )
+    table(settings.class_list, out)
+    return out
+
+
+def of_label_ids(settings: Any, files: dict[str, str]) -> dict[str, str]:
+    """Return the mapping for Cityscapes' label ids when a folder of maps holds them."""
+    from faultscape.corpus.class_lists import cityscapes, cityscapes_label_ids
+    from faultscape.corpus.map_files import read_map
+
+    if settings.class_list.names != cityscapes().names:
+        return {}
+    first = next(iter(files.values()))
+    named = "labelids" in os.path.basename(first).lower()
+    try:
+        values = set() if named else {int(v) for path in list(files.values())[:8] for v in set(read_map(path).ravel().tolist())}
+    except LabelMapError:
+        values = set()
+    if not named and not values & set(range(19, 34)):
+        return {}
+    print("these maps hold Cityscapes label ids (0-33); they are mapped to the 19 classes")
+    return cityscapes_label_ids()

@@ -1,0 +1,167 @@
+"""Laws of the joint counts: every pair's cells equal np.bincount, whatever the maps, their number and their type."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from faultscape.comparison import packing, plain_packed
+from faultscape.errors import LabelMapError, StudyError
+from faultscape.maps import compiled, counts, plain
+
+
+def twin(maps: np.ndarray, n: int, pairs: np.ndarray) -> np.ndarray:
+    flat = maps.reshape(len(maps), -1).astype(np.int64)
+    return np.array([np.bincount(flat[i] * n + flat[j], minlength=n * n).reshape(n, n) for i, j in pairs]).reshape(-1, n, n)
+
+
+def made(rng: np.random.Generator, j: int, n: int, kind: str, dtype: type) -> np.ndarray:
+    shape = (j, int(rng.integers(1, 20)), int(rng.integers(1, 40)))
+    if kind == "noise":
+        return rng.integers(0, n, shape).astype(dtype)
+    coarse = rng.integers(0, n, (j, 4, 4)).repeat(6, 1).repeat(11, 2)[:, : shape[1], : shape[2]]
+    return np.ascontiguousarray(np.where(rng.random(coarse.shape) < 0.05, rng.integers(0, n, coarse.shape), coarse).astype(dtype))
+
+
+@given(
+    st.integers(0, 100_000),
+    st.sampled_from([1, 2, 3, 10, 17, 40]),
+    st.sampled_from([2, 6, 22, 256]),
+    st.sampled_from(["noise", "blocks"]),
+)
+@settings(max_examples=80)
+def test_all_pairs_equal_bincount(seed: int, j: int, n: int, kind: str) -> None:
+    maps = made(np.random.default_rng(seed), j, n, kind, np.uint8)
+    pairs = counts._all_pairs(j)
+    want = twin(maps, n, pairs)
+    assert (counts.confusions(maps, n) == want).all()
+    both, totals = counts.intersections(maps, n)
+    assert (both == np.diagonal(want, axis1=1, axis2=2)).all()
+    assert (totals == [np.bincount(m.ravel(), minlength=n) for m in maps]).all()
+
+
+@given(st.integers(0, 100_000), st.sampled_from([2, 9, 20]), st.sampled_from([300, 5000]))
+@settings(max_examples=15)
+def test_more_than_256_labels(seed: int, j: int, n: int) -> None:
+    maps = made(np.random.default_rng(seed), j, n, "blocks", np.uint16)
+    pairs = counts._all_pairs(j)[:3]
+    flat = maps.reshape(j, -1).astype(np.int64)
+    got = counts.confusions(maps, n, pairs)
+    for cells, (a, b) in zip(got, pairs, strict=True):
+        seen = np.unique(flat[a] * n + flat[b], return_counts=True)
+        assert (cells.ravel()[seen[0]] == seen[1]).all()
+        assert cells.sum() == maps[0].size
+    both, _ = counts.intersections(maps, n, pairs)
+    assert (both == np.diagonal(got, axis1=1, axis2=2)).all()
+
+
+@given(st.integers(0, 100_000), st.sampled_from([3, 4, 7, 11]), st.sampled_from([2, 5, 12, 30]))
+@settings(max_examples=40)
+def test_every_method_by_itself_is_exact(seed: int, j: int, n: int) -> None:
+    rng = np.random.default_rng(seed)
+    maps = made(rng, j, n, "blocks", np.uint8)
+    pairs = np.array([(a, b) for a in range(j) for b in range(j)])  # both ways and each with itself
+    want = twin(maps, n, pairs)
+    blocks, size = counts._blocks(j, n)
+    out = np.zeros((len(pairs), n * n), np.int64)
+    counts._from_blocks(maps, n, blocks, size, pairs, out)
+    assert (out.reshape(want.shape) == want).all()
+    counts._changes(maps)
+    columns, pixels = counts._tuples(maps, n)
+    out[:] = 0
+    compiled.cells_of_tuples(columns, pixels, n, pairs, out)
+    assert (out.reshape(want.shape) == want).all()
+    out[:] = 0
+    plain.cells_of_tuples(*plain.joint_tuples(maps, max(1, (n - 1).bit_length())), n, pairs, out)
+    assert (out.reshape(want.shape) == want).all()
+    both, totals = np.zeros((len(pairs), n), np.int64), np.zeros((j, n), np.int64)
+    counts._from_planes(maps, n, pairs, both, totals)
+    assert (both == np.diagonal(want, axis1=1, axis2=2)).all()
+    assert (totals == [np.bincount(m.ravel(), minlength=n) for m in maps]).all()
+
+
+def test_every_pair_lies_in_a_block() -> None:
+    from itertools import combinations
+
+    for j in (3, 4, 10, 13):
+        blocks, size = counts._blocks(j, 12)
+        assert size == min(4, j)
+        assert {p for b in blocks for p in combinations(b, 2)} == set(combinations(range(j), 2))
+
+
+def test_a_table_that_grows_is_exact_and_the_next_image_starts_clean() -> None:
+    rng = np.random.default_rng(1)
+    noise = rng.integers(0, 22, (10, 120, 160)).astype(np.uint8)
+    counts._changes(noise)
+    columns, pixels = counts._tuples(noise, 22)
+    assert len(pixels) > counts._SLOTS
+    assert pixels.sum() == 120 * 160
+    assert columns.shape[0] == 10
+    calm = np.zeros((10, 5, 5), np.uint8)
+    assert counts.confusions(calm, 22)[:, 0, 0].tolist() == [25] * 45
+
+
+def test_labels_are_checked_before_any_kernel() -> None:
+    for maps in (np.full((2, 3, 3), 5, np.uint8), np.full((2, 3, 3), 700, np.uint16)):
+        with pytest.raises(LabelMapError, match="allowed are 0 to 4"):
+            counts.confusions(maps, 5)
+        with pytest.raises(LabelMapError, match="allowed are 0 to 4"):
+            counts.intersections(maps, 5)
+    with pytest.raises(LabelMapError, match="one size"):
+        counts.confusions([np.zeros((2, 2), np.uint8), np.zeros((3, 2), np.uint8)], 2)
+    with pytest.raises(LabelMapError, match="a pair names map 4; there are 2"):
+        counts.confusions(np.zeros((2, 2, 2), np.uint8), 2, np.array([[0, 4]]))
+
+
+def packed(seed: int, n: int, partners: int) -> tuple[list[bytes], list[np.ndarray], list[np.ndarray]]:
+    rng = np.random.default_rng(seed)
+    codes, all_cells, all_present = [], [], []
+    for _ in range(int(rng.integers(1, 6))):
+        totals = rng.integers(0, 300_000, n) * (rng.random(n) < 0.7)
+        present = rng.random(partners) < 0.8
+        cells = np.zeros((partners, n, n), np.int64)
+        for q in np.flatnonzero(present):
+            cells[q] = np.stack([rng.multinomial(t, rng.dirichlet(np.full(n, 0.2))) for t in totals], axis=1)
+        codes.append(packing.pack(cells, present, totals))
+        all_cells.append(cells)
+        all_present.append(present)
+    return codes, all_cells, all_present
+
+
+@given(st.integers(0, 100_000), st.sampled_from([2, 12, 22]), st.sampled_from([0, 1, 5]))
+@settings(max_examples=40)
+def test_packed_counts_are_exact_by_every_reader(seed: int, n: int, partners: int) -> None:
+    import pyarrow as pa
+
+    codes, cells, present = packed(seed, n, partners)
+    column = pa.array(codes, pa.binary())
+    both, rows, columns, totals, there = packing.unpack(column, partners, n)
+    other = [np.zeros_like(x) for x in (both, rows, columns, totals, there)]
+    offsets = np.cumsum([0, *map(len, codes)])
+    assert plain_packed.unpack_block(np.frombuffer(b"".join(codes), np.uint8), offsets, *other)
+    for mine, theirs in zip((both, rows, columns, totals, there), other, strict=True):
+        assert (mine == theirs).all()
+    for i, code in enumerate(codes):
+        got, here = packing.unpack_cells(code, partners, n)
+        assert (got == cells[i]).all()
+        assert (here == present[i]).all()
+        assert (both[:, i] == np.diagonal(cells[i], axis1=1, axis2=2)).all()
+        assert (rows[:, i] == cells[i].sum(2)).all()
+
+
+@given(st.integers(0, 100_000))
+@settings(max_examples=100)
+def test_damaged_counts_are_one_error_and_never_a_crash(seed: int) -> None:
+    import pyarrow as pa
+
+    rng = np.random.default_rng(seed)
+    code = bytearray(packed(seed, 6, 3)[0][0])
+    code = code[: rng.integers(1, len(code))] if seed % 2 else code
+    code[rng.integers(0, len(code))] ^= 1 << rng.integers(0, 8)
+    try:
+        both, *_ = packing.unpack(pa.array([bytes(code)], pa.binary()), 3, 6)
+    except StudyError:
+        return
+    assert (both >= 0).all()

@@ -1,0 +1,64 @@
+"""The rules of the house that a machine can hold."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import faultscape
+
+SOURCE = Path(faultscape.__file__).parent
+FILES = sorted(SOURCE.rglob("*.py"))
+HEAVY = (
+    "torch",
+    "onnxruntime",
+    "ray",
+    "fastapi",
+    "matplotlib",
+    "sqlalchemy",
+    "numba",
+    "cv2",
+    "transformers",
+    "pyarrow",
+    "scipy",
+    "numpy",
+)
+
+
+def loaded_by(words: str) -> list[str]:
+    code = f"import sys\n{words}\nprint([m for m in {HEAVY!r} if m in sys.modules])"
+    return ast.literal_eval(subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout)
+
+
+def test_importing_faultscape_loads_nothing_heavy() -> None:
+    assert loaded_by("import faultscape") == []
+
+
+def test_the_check_above_can_fail() -> None:
+    assert "numpy" in loaded_by("import faultscape; faultscape.metrics.miou")
+
+
+def test_public_functions_and_modules_have_docstrings() -> None:
+    bare = []
+    for path in FILES:
+        tree = ast.parse(path.read_text())
+        if tree.body and not ast.get_docstring(tree):
+            bare.append(str(path))
+        nodes = [n for n in tree.body if isinstance(n, ast.FunctionDef | ast.ClassDef) and not n.name.startswith("_")]
+        bare += [f"{path.name}:{n.name}" for n in nodes if not ast.get_docstring(n)]
+    assert not bare
+
+
+def test_files_are_small_and_none_is_a_drawer() -> None:
+    assert not [p.name for p in FILES if len(p.read_text().splitlines()) > 400]
+    assert not [p.name for p in FILES if p.stem in {"utils", "helpers", "common", "base", "manager"}]
+
+
+def test_nothing_is_pickled() -> None:
+    for path in FILES:
+        text = path.read_text()
+        assert "import pickle" not in text, path
+        assert "torch.load(" not in text, path
+        assert "allow_pickle=True" not in text, path
