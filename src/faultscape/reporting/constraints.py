@@ -79,14 +79,14 @@ def compare(
 
 
 def size_labels() -> list[str]:
-    """Return the names of the bins of sizes.
+    r"""Return the names of the bins of sizes.
 
     >>> size_labels()[0], size_labels()[-1]
-    ('below 1 %', '50 % and more')
+    ('< 1\xa0%', '≥ 50\xa0%')
     """
     edges = [f"{100 * edge:g}" for edge in SIZES]
-    middle = [f"{a}–{b} %" for a, b in itertools.pairwise(edges)]
-    return [f"below {edges[0]} %", *middle, f"{edges[-1]} % and more"]
+    middle = [f"{a}–{b}\xa0%" for a, b in itertools.pairwise(edges)]
+    return [f"< {edges[0]}\xa0%", *middle, f"≥ {edges[-1]}\xa0%"]
 
 
 def _groups(classes: Classes, constraints: str) -> list[str]:

@@ -36,11 +36,11 @@ class Axis:
         return f"{tick:.6g}".replace("-", "−")
 
 
-def axis(values: Sequence[float | None], *, at_most: int = 5) -> Axis:
+def axis(values: Sequence[float | None], *, at_most: int = 4) -> Axis:
     """Return an axis that holds all known values, its ticks multiples of 1, 2 or 5.
 
     >>> axis([0.12, 0.48]).ticks
-    (0.1, 0.2, 0.3, 0.4, 0.5)
+    (0.0, 0.2, 0.4, 0.6)
     """
     known = [v for v in values if v is not None and math.isfinite(v)]
     low, high = (min(known), max(known)) if known else (0.0, 1.0)

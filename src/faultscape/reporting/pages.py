@@ -6,6 +6,7 @@ whatever is inserted. Unknown numbers are shown as a dash. No clock: the same fa
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from dataclasses import dataclass
@@ -81,6 +82,11 @@ class Facts:
 
 def page(facts: Facts) -> str:
     """Return the page as HTML."""
+    return _template().render(f=facts, **_context(facts))
+
+
+@functools.cache
+def _template() -> Any:
     import jinja2
 
     about = jinja2.Environment(
@@ -91,7 +97,7 @@ def page(facts: Facts) -> str:
         undefined=jinja2.StrictUndefined,
     )
     about.filters |= {"number": number, "rank": rank_range, "percent": percent}
-    return about.get_template("report.html.jinja").render(f=facts, **_context(facts))
+    return about.get_template("report.html.jinja")
 
 
 def number(value: Any, digits: int = 3) -> str:
@@ -138,8 +144,11 @@ def verdict(standings: Standings) -> tuple[str, str]:
     known = [tied for tied in best.values() if tied]
     level = f"{100 * standings.definitions.get('level', 0.95):g} %"
     if len(leaders) == 1:
-        many = "all four rankings" if len(known) == 4 else f"{len(known)} rankings"
-        return f"{leaders[0]} is best", f"It leads in {many}, and no other model is within its {level} interval of the lead."
+        many = "all four rankings" if len(known) == 4 else f"the {len(known)} rankings with intervals"
+        return (
+            f"{leaders[0]} leads",
+            f"It is first in {many}, and the {level} interval of its lead over every other model excludes zero.",
+        )
     always = [m for m in leaders if all(m in tied for tied in known)]
     names = f"{', '.join(leaders[:-1])} and {leaders[-1]}"
     tail = f" {_listed(always)} {'is' if len(always) == 1 else 'are'} among the best in every ranking." if always else ""

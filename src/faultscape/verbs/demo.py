@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import time
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ from typing import Any
 from faultscape.errors import StudyError
 from faultscape.nouns import Standings
 
-TRAINING = 100  # masks from which the usual size of each class is taken
+TRAINING = 60  # masks from which the usual size of each class is taken
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +80,7 @@ def demo(study: str = "demo-study", *, scenes: int = 300, engine: str = "process
 
     classes = class_list(drawing.CLASSES)
     with writing(root):
-        _draw(root / "demo", scenes)
+        _draw(root / "demo", scenes, engine)
     stage("draw", f"{scenes} scenes with their truth, {TRAINING} training masks")
     made = collect(study, str(root / "demo" / "images"), classes=classes)
     stage("collect", made)
@@ -125,31 +124,36 @@ def class_list(rows: Any) -> Any:
     return Classes(tuple(name for _, name, _ in rows), tuple(id_ for id_, _, _ in rows), tuple(colour for _, _, colour in rows))
 
 
-def _draw(folder: Path, number: int) -> None:
+def _draw(folder: Path, number: int, engine: str) -> None:
     """Draw what is not there yet."""
-    import cv2
-
-    from faultscape.corpus import scenes as drawing
-    from faultscape.engine import progress
+    from faultscape import engine as engines
 
     for name in ("images", "truth", "training"):
         (folder / name).mkdir(parents=True, exist_ok=True)
+    calls = [
+        {"folder": str(folder), "first": first, "last": min(first + 25, total), "training": training}
+        for training, total in ((False, number), (True, TRAINING))
+        for first in range(0, total, 25)
+    ]
+    with engines.progress("draw", number + TRAINING) as tick:
+        for _ in engines.run("faultscape.verbs.demo:draw", calls, engine=engine, tick=tick):
+            pass
 
-    def one(job: tuple[bool, int]) -> None:
-        training, index = job
+
+def draw(folder: str, first: int, last: int, training: bool, tick: Any) -> None:
+    """Draw the scenes first..last - 1, or their training counterparts of which only the masks are kept."""
+    import cv2
+
+    from faultscape.corpus import scenes as drawing
+    from faultscape.study.folder import put
+
+    for index in range(first, last):
         name = f"scene-{index:04d}.png"
-        last = folder / ("training" if training else "images") / name
-        if last.exists():
-            return
-        scene = drawing.training_scene(index) if training else drawing.corpus_scene(index)
-        if not training:
-            cv2.imwrite(str(folder / "truth" / name), scene.truth)
-        pixels = scene.truth if training else cv2.cvtColor(scene.image, cv2.COLOR_RGB2BGR)
-        beside = last.with_name(f".{name}")
-        cv2.imwrite(str(beside), pixels, [cv2.IMWRITE_PNG_COMPRESSION, 1])
-        beside.replace(last)
-
-    jobs = [(False, k) for k in range(number)] + [(True, k) for k in range(TRAINING)]
-    with progress("draw", len(jobs)) as tick, ThreadPoolExecutor() as pool:
-        for _ in pool.map(one, jobs):
-            tick(1)
+        target = Path(folder) / ("training" if training else "images") / name
+        if not target.exists():
+            scene = drawing.training_scene(index) if training else drawing.corpus_scene(index)
+            if not training:
+                put(Path(folder) / "truth" / name, cv2.imencode(".png", scene.truth)[1].tobytes())
+            pixels = scene.truth if training else cv2.cvtColor(scene.image, cv2.COLOR_RGB2BGR)
+            put(target, cv2.imencode(".png", pixels, [cv2.IMWRITE_PNG_COMPRESSION, 1])[1].tobytes())
+        tick(1)

@@ -1,0 +1,244 @@
+"""The report says what the study holds, escapes whatever it shows, and loads nothing."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+import made
+from faultscape.errors import CorpusError, OptionError, SelectionError, StudyError
+from faultscape.reporting.pages import number
+from faultscape.verbs.collect import collect
+from faultscape.verbs.compare import compare
+from faultscape.verbs.label import import_
+from faultscape.verbs.predict import predict
+from faultscape.verbs.rank import rank
+from faultscape.verbs.report import report
+from faultscape.verbs.scale import scale
+from faultscape.verbs.select import select
+
+HOSTILE = "<script>alert('x')</script>\"&amp;"
+VOID_TAGS = {"meta", "img", "br", "circle", "line", "rect", "path", "input", "link"}
+
+
+class Page(HTMLParser):
+    """The tags, texts and attributes of a page; an end tag that fits no open one is an error."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.cells: list[str] = []
+        self.text: list[str] = []
+        self._open: list[str] = []
+        self.feed(html)
+        self.close()
+        assert self._open == [], self._open
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+        if tag not in VOID_TAGS:
+            self._open.append(tag)
+        if tag in ("td", "th"):
+            self.cells.append("")
+
+    def handle_startendtag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag):
+        assert self._open, tag
+        assert self._open.pop() == tag, (tag, self._open, self.getpos())
+
+    def handle_data(self, data):
+        if "script" in self._open or "style" in self._open:
+            return
+        self.text.append(data)
+        if self._open and self.cells and {"td", "th"} & set(self._open) and "title" not in self._open[1:]:
+            self.cells[-1] += data
+
+
+@pytest.fixture(scope="module")
+def studies(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Three studies of one corpus with hostile names: only selected, labelled, ranked."""
+    root = tmp_path_factory.mktemp("report")
+    corpus = made.corpus(root / "corpus", images=12, models=4)
+    listed = json.loads(corpus.classes.read_text())
+    listed["classes"][2]["name"] = HOSTILE
+    listed["parents"]["things"] = [HOSTILE, "person"]
+    corpus.classes.write_text(json.dumps(listed))
+    for folder in (corpus.photos, corpus.truth, *corpus.models.values()):
+        odd = next(iter(sorted((folder / "part0").glob("*.png"))))
+        odd.rename(odd.with_name('a"onerror="alert(1)\' <b>.png'))
+    study = root / "selected"
+    collect(str(study), str(corpus.photos), classes=str(corpus.classes), shard_size=6)
+    predict(str(study), {name: str(path) for name, path in corpus.models.items()}, engine="local")
+    compare(str(study), engine="local")
+    scale(str(corpus.truth), classes=str(corpus.classes), output=str(root / "scale.json"))
+    select(str(study), scale=str(root / "scale.json"))
+    labelled = shutil.copytree(study, root / "labelled")
+    import_(str(labelled), str(corpus.truth))
+    ranked = shutil.copytree(labelled, root / "ranked")
+    rank(str(ranked), resamples=100, engine="local")
+    return {"selected": study, "labelled": labelled, "ranked": ranked, "corpus": corpus.root}
+
+
+@pytest.fixture(scope="module")
+def html(studies: dict[str, Path]) -> str:
+    """The report of the ranked study."""
+    made_report = report(str(studies["ranked"]))
+    text = Path(made_report.path).read_text(encoding="utf-8")
+    assert made_report.size == len(text.encode())
+    return text
+
+
+def test_the_page_is_whole_and_names_every_model(html: str) -> None:
+    page = Page(html)
+    for model in ("model-0", "model-1", "model-2", "model-3"):
+        assert model in page.cells
+    assert {"gallery", "standings", "matrices", "cases", "transfer", "constraints", "definitions"} <= {
+        attrs.get("id") for _, attrs in page.tags
+    }
+    assert sum(tag == "article" for tag, _ in page.tags) == html.count('class="card"') > 0
+
+
+def test_nothing_is_loaded_from_anywhere(html: str) -> None:
+    page = Page(html)
+    for tag, attrs in page.tags:
+        assert tag not in ("link", "iframe", "object", "embed", "base")
+        for name, value in attrs.items():
+            if name in ("src", "srcset", "data", "poster"):
+                assert (value or "").startswith("data:image/")
+            if name in ("href", "action"):
+                assert (value or "").startswith("#")
+    assert not re.search(r"https?://|@import|url\(", html)
+
+
+def test_hostile_names_are_text(html: str) -> None:
+    page = Page(html)
+    assert HOSTILE in page.cells
+    assert sum(tag == "script" for tag, _ in page.tags) == 1
+    assert not any(name.startswith("on") for _, attrs in page.tags for name in attrs)
+    assert not any(tag == "b" and text for tag, text in page.tags)
+    assert any('onerror="alert(1)' in text for text in page.text)
+
+
+def test_numbers_are_those_of_the_standings(studies: dict[str, Path], html: str) -> None:
+    standings = json.loads((studies["ranked"] / "standings.json").read_text())
+    cells = [cell.strip() for cell in Page(html).cells]
+    for ranking in standings["rankings"].values():
+        for model, score in ranking["scores"].items():
+            at = [k for k, cell in enumerate(cells) if cell == model]
+            assert any(cells[k + 1] == number(score) for k in at), (model, score)
+    for name in ("aggressiveness", "resistance"):
+        for i, model in enumerate(standings["models"]):
+            row = [number(x, 2) if i != j else "·" for j, x in enumerate(standings["matrices"][name][i])]
+            at = [k for k, cell in enumerate(cells) if cell == model]
+            assert any(cells[k + 1 : k + 1 + len(row)] == row for k in at), (name, model)
+
+
+def test_cases_and_bands_add_up(studies: dict[str, Path], html: str) -> None:
+    standings = json.loads((studies["ranked"] / "standings.json").read_text())
+    words = " ".join("".join(Page(html).text).split())
+    total, two, one, three = map(
+        int,
+        re.search(
+            r"Of (\d+) labelled duels, (\d+) \(.*?\) tell the two models apart, (\d+) \(.*?\) find both satisfactory and (\d+)",
+            words,
+        ).groups(),
+    )
+    assert one + two + three == total == standings["labels"]["slots"]
+    low, values = map(int, re.search(r"(\d+) of (\d+) values", words).groups())
+    assert low <= values == standings["labels"]["used"] * 4
+
+
+def test_a_tie_is_no_victory(studies: dict[str, Path], tmp_path: Path) -> None:
+    study = shutil.copytree(studies["ranked"], tmp_path / "tied")
+    standings = json.loads((study / "standings.json").read_text())
+    for ranking in standings["rankings"].values():
+        ranking["tied_for_best"] = ["model-0", "model-1"]
+    (study / "standings.json").write_text(json.dumps(standings))
+    text = Path(report(str(study)).path).read_text()
+    assert "<h1>model-0 and model-1 are tied for best</h1>" in text
+    assert text.count('<tr class="tied">') >= 8
+    for ranking in standings["rankings"].values():
+        ranking.update(tied_for_best=[], score_interval={}, rank_interval={})
+    (study / "standings.json").write_text(json.dumps(standings))
+    assert "No intervals yet" in Path(report(str(study)).path).read_text()
+
+
+def test_undefined_scores_are_dashes(studies: dict[str, Path], tmp_path: Path) -> None:
+    study = shutil.copytree(studies["ranked"], tmp_path / "undefined")
+    standings = json.loads((study / "standings.json").read_text())
+    for ranking in standings["rankings"].values():
+        ranking["scores"]["model-3"] = None
+        ranking["score_interval"]["model-3"] = ranking["rank_interval"]["model-3"] = [None, None]
+        ranking["order"] = [m for m in ranking["order"] if m != "model-3"]
+        ranking["tied_for_best"] = [m for m in ranking["tied_for_best"] if m != "model-3"]
+    standings["matrices"]["resistance"][0][3] = None
+    (study / "standings.json").write_text(json.dumps(standings))
+    text = Path(report(str(study)).path).read_text()
+    assert not re.search(r"\b(nan|None|NaN)\b", "".join(Page(text).text))
+
+
+def test_before_labels_and_before_ranking(studies: dict[str, Path]) -> None:
+    text = Path(report(str(studies["selected"])).path).read_text()
+    page = Page(text)
+    assert "faultscape label export" in text
+    assert "standings" not in {attrs.get("id") for _, attrs in page.tags}
+    assert "truth of" not in text
+    assert "faultscape rank" in Path(report(str(studies["labelled"])).path).read_text()
+
+
+def test_the_same_study_gives_the_same_bytes(studies: dict[str, Path], html: str, tmp_path: Path) -> None:
+    again = report(str(studies["ranked"]), output=str(tmp_path / "deep" / "again.html"))
+    assert Path(again.path).read_text(encoding="utf-8") == html
+    assert repr(again).startswith(f"{again.path}: ")
+
+
+def test_benchmark_images_by_class_and_by_masks(studies: dict[str, Path], tmp_path: Path) -> None:
+    photos = studies["corpus"] / "photos" / "part1"
+    by_class = tmp_path / "by-class"
+    shutil.copytree(photos, by_class / "sky")
+    text = Path(report(str(studies["ranked"]), reference_images=str(by_class), output=str(tmp_path / "a.html")).path).read_text()
+    assert text.count('alt="benchmark image') == 6
+    both = tmp_path / "both"
+    shutil.copytree(photos, both / "images")
+    shutil.copytree(studies["corpus"] / "truth" / "part1", both / "labels")
+    text = Path(report(str(studies["ranked"]), reference_images=str(both), output=str(tmp_path / "b.html")).path).read_text()
+    assert text.count('alt="benchmark image') > 12
+    with pytest.raises(CorpusError, match="expected one sub-folder of pictures a class"):
+        report(str(studies["ranked"]), reference_images=str(tmp_path))
+
+
+def test_mistakes_are_one_line(studies: dict[str, Path], tmp_path: Path) -> None:
+    study = str(studies["ranked"])
+    with pytest.raises(SelectionError, match="there is no selection 'mian'"):
+        report(study, selection="mian")
+    for bands in ([], [0.8, 0.6], [0.0], [float("nan")], [0.5, 2]):
+        with pytest.raises(OptionError, match="bands are rising numbers"):
+            report(study, bands=bands)
+    with pytest.raises(OptionError, match="better is a difference"):
+        report(study, better=0)
+    with pytest.raises(OptionError, match="thumbnail lies between"):
+        report(study, thumbnail=1)
+    with pytest.raises(OptionError, match="is a folder"):
+        report(study, output=str(tmp_path))
+    with pytest.raises(StudyError, match="is no study"):
+        report(str(tmp_path))
+
+
+def test_a_lost_photo_leaves_the_rest(studies: dict[str, Path], tmp_path: Path) -> None:
+    study = shutil.copytree(studies["ranked"], tmp_path / "lost")
+    away = studies["corpus"] / "photos"
+    hidden = away.rename(away.with_name("photos-away"))
+    try:
+        text = Path(report(str(study)).path).read_text()
+    finally:
+        hidden.rename(away)
+    assert "the photo cannot be read" in text
+    assert 'alt="truth of' in text
+    assert text.count("data:image/png") > text.count("<article")
