@@ -1,10 +1,7 @@
 from .agreement import kendall as kendall
 from .agreement import spearman as spearman
-from .bradley_terry import bradley_terry as bradley_terry
 from .likelihood import connected as connected
 from .matrices import aggressiveness as aggressiveness
 from .matrices import resistance as resistance
-from .outcomes import outcomes as outcomes
 from .standing import rank_accuracies as rank_accuracies
 from .standing import standings as standings
-from .thurstone import thurstone as thurstone

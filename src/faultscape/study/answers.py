@@ -59,7 +59,8 @@ class Answers:
             return {}
         try:
             with self._engine.connect() as connection:
-                return dict(connection.execute(sa.select(_DISCARDS.c.image, _DISCARDS.c.reason).order_by(_DISCARDS.c.number)))
+                rows = sa.select(_DISCARDS.c.image, _DISCARDS.c.reason).order_by(_DISCARDS.c.number)
+                return dict(connection.execute(rows).tuples().all())
         except SQLAlchemyError as error:
             raise StudyError(f"cannot read {self._path}: {error.__class__.__name__}: {str(error).splitlines()[0]}") from None
         finally:

@@ -1,0 +1,259 @@
+"""Measured ratios against named peers, all in one run on one core: ``make bench`` writes docs/benchmarks.md.
+
+Conventions: processor time of this thread, best of several; a ratio above 1 says how many times less time (or bytes, where it says so) ours takes. Targets are printed beside, met
+or not. Real maps are used where FAULTSCAPE_DATA (or ../shared/data) is.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import io
+import os
+import platform
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from importlib.metadata import version
+from pathlib import Path
+
+import cv2
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from made_maps import KINDS, maps
+from PIL import Image
+
+from faultscape.comparison import counting, packing
+from faultscape.comparison.concordance import concordances
+from faultscape.maps import counts, runs
+from faultscape.metrics.pixel import miou
+from faultscape.nouns import Pairs
+from faultscape.selection.best import Best
+
+ROOT = Path(__file__).parents[1]
+DATA = Path(os.environ.get("FAULTSCAPE_DATA") or ROOT.parent / "shared" / "data")
+ROWS: list[tuple[str, str, str]] = []
+
+
+def best(work: Callable[[], object], times: int = 5) -> float:
+    """Return the least processor seconds of several goes."""
+    taken = []
+    for _ in range(times):
+        start = time.thread_time()
+        work()
+        taken.append(time.thread_time() - start)
+    return min(taken)
+
+
+def row(what: str, measured: str, target: str) -> None:
+    ROWS.append((what, measured, target))
+    print(f"{what:<88} {measured:<28} {target}", flush=True)
+
+
+def bincounts(stack: np.ndarray, n: int) -> np.ndarray:
+    flat = stack.reshape(len(stack), -1).astype(np.int64)
+    j = len(stack)
+    return np.stack([np.bincount(flat[a] * n + flat[b], minlength=n * n) for a in range(j) for b in range(a + 1, j)])
+
+
+def real_maps(number: int = 40) -> list[np.ndarray]:
+    zoo = sorted(p for p in (DATA / "camvid-zoo").glob("*") if (p / "labels").is_dir())
+    names = sorted(p.name for p in (zoo[0] / "labels").iterdir())[:: max(1, 233 // number)][:number] if zoo else []
+    return [np.stack([np.asarray(Image.open(z / "labels" / name)) for z in zoo]) for name in names]
+
+
+def confusion(kind: str, stacks: list[np.ndarray], n: int, target: str) -> None:
+    """All 45 pairs of 10 models."""
+    for stack in stacks:
+        assert (counts.confusions(stack, n).reshape(45, -1) == bincounts(stack, n)).all()
+    ours, peer = best(lambda: [counts.confusions(s, n) for s in stacks]), best(lambda: [bincounts(s, n) for s in stacks], 3)
+    row(f"45 pairs, {kind}: times np.bincount per pair", f"{peer / ours:.1f}x ({ours / len(stacks) * 1e3:.2f} ms)", target)
+    if kind == "web":
+        from sklearn.metrics import confusion_matrix
+
+        flat = stacks[0].reshape(10, -1)
+        slow = best(lambda: confusion_matrix(flat[0], flat[1], labels=np.arange(n)), 2) * 45
+        row(
+            "45 pairs, web: times scikit-learn confusion_matrix (one pair x 45)", f"{slow / (ours / len(stacks)):.0f}x", ">= 400x"
+        )
+
+
+def many(n: int = 22) -> None:
+    stack = maps("web", 40)
+    both, _ = counts.intersections(stack, n)
+    want = bincounts(stack, n).reshape(-1, n, n)
+    assert (both == np.diagonal(want, axis1=1, axis2=2)).all()
+    peer = best(lambda: bincounts(stack, n), 1)
+    ours = best(lambda: counts.intersections(stack, n), 3)
+    row(
+        "780 pairs of 40 models, web, intersections and marginals: times np.bincount",
+        f"{peer / ours:.1f}x ({ours * 1e3:.1f} ms)",
+        ">= 50x",
+    )
+    full = best(lambda: counts.confusions(stack, n), 3)
+    row("780 pairs of 40 models, web, full counts: times np.bincount", f"{peer / full:.1f}x ({full * 1e3:.1f} ms)", "reported")
+
+
+def store(kind: str, stacks: list[np.ndarray]) -> None:
+    """The label store against PNG, and disk to all matrices."""
+    every = [m for s in stacks for m in s]
+    codes = [runs.encode(m) for m in every]
+    png = {level: [cv2.imencode(".png", m, [cv2.IMWRITE_PNG_COMPRESSION, level])[1] for m in every] for level in (1, 9)}
+    size = {level: sum(map(len, p)) for level, p in png.items()}
+    ours = sum(map(len, codes))
+    assert all((runs.decode(c) == m).all() for c, m in zip(codes, every, strict=True))
+    row(f"label store, {kind}: bytes of cv2's PNG level 1", f"{ours / size[1]:.2f}x", "<= 0.55x")
+    row(f"label store, {kind}: bytes of cv2's PNG level 9", f"{ours / size[9]:.2f}x", "< 1x")
+    decode, theirs = best(lambda: [runs.decode(c) for c in codes]), best(lambda: [cv2.imdecode(p, 0) for p in png[1]])
+    row(
+        f"label store, {kind}: decoding, times cv2's PNG",
+        f"{theirs / decode:.1f}x ({decode / len(every) * 1e6:.0f} us)",
+        ">= 10x",
+    )
+    n, files = 22, []
+    with tempfile.TemporaryDirectory() as folder:
+        for k, m in enumerate(every):
+            buffer = io.BytesIO()
+            Image.fromarray(m).save(buffer, format="PNG")
+            files.append((Path(folder) / f"{k}.png", Path(folder) / f"{k}.runs"))
+            files[-1][0].write_bytes(buffer.getvalue())
+            files[-1][1].write_bytes(codes[k])
+        groups = [files[k : k + 10] for k in range(0, len(files), 10)]
+        slow = best(lambda: [bincounts(np.stack([np.asarray(Image.open(p)) for p, _ in g]), n) for g in groups], 2)
+        fast = best(lambda: [counts.confusions([runs.decode(r.read_bytes()) for _, r in g], n) for g in groups], 3)
+    row(
+        f"disk to 45 matrices, {kind}: times Pillow + np.bincount",
+        f"{slow / fast:.1f}x ({fast / len(groups) * 1e3:.2f} ms)",
+        ">= 20x",
+    )
+
+
+def pairs_on_disk(stacks: list[np.ndarray], n: int = 12) -> None:
+    """Packed pairs of ten models through Parquet, read back with mIoU."""
+    columns: list[list[bytes]] = [[] for _ in range(10)]
+    every = counting.pair_places(10)
+    for stack in stacks:
+        cells, totals, present = counting.count_image(list(stack), n, every, 10)
+        for j in range(10):
+            mine = np.flatnonzero(every[:, 1] == j)
+            columns[j].append(packing.pack(cells[mine], present[mine], totals[j]))
+    sinks = []
+    for column in columns:
+        sink = io.BytesIO()
+        pq.write_table(pa.table({"counts": pa.array(column, pa.binary())}), sink, compression="zstd", use_dictionary=False)
+        sinks.append(sink.getvalue())
+    row("pairs of 10 models on disk, real maps: bytes an image", f"{sum(map(len, sinks)) / len(stacks):.0f}", "<= 5000")
+
+    def read() -> None:
+        for j, data in enumerate(sinks):
+            column = pq.read_table(pa.BufferReader(data))["counts"].combine_chunks()
+            both, rows, cols, _, _ = packing.unpack(column.chunk(0) if hasattr(column, "chunk") else column, j, n)
+            miou(both[..., :-1], rows, cols)
+
+    read()
+    row(
+        "pairs of 10 models, read back with mIoU, real maps: microseconds an image",
+        f"{best(read) / len(stacks) * 1e6:.0f}",
+        "<= 50",
+    )
+
+
+def selection(images: int = 100_000, j: int = 10, c: int = 20) -> None:
+    """Choosing among made concordances, and a new concordance from counts."""
+    rng = np.random.default_rng(0)
+    agreement = rng.random((j, j, images))
+    member = rng.random((j, images, c)) < 0.08
+    at = np.arange(images)
+    Best(j, c, 4).offer(agreement[:, :, :100], member[:, :100], at[:100], at[:100], at[:100])
+    once = best(lambda: Best(j, c, 4).offer(agreement, member, at, at, at), 2)
+    row(f"selection over {images:,} images, {j} models, {c} classes, concordances there: seconds", f"{once:.2f}", "<= 1")
+
+    def streamed(total: int) -> Best:
+        cells = Best(j, c, 4)
+        for first in range(0, total, 1024):
+            s = slice(first, min(first + 1024, total))
+            cells.offer(agreement[:, :, s], member[:, s], at[s], at[s], at[s])
+        return cells
+
+    whole = Best(j, c, 4)
+    whole.offer(agreement, member, at, at, at)
+    assert (streamed(images).images == whole.images).all()
+    places = counting.pair_places(j)
+    shape = (len(places), 1024)
+    both = rng.integers(0, 500, (*shape, c))
+    more = [np.concatenate([both + rng.integers(0, 500, both.shape), np.zeros((*shape, 1), int)], axis=2) for _ in range(2)]
+    classes = counting.resolve(c)
+    names = tuple(f"m{k}" for k in range(j))
+    block = Pairs(
+        classes,
+        names,
+        (),
+        tuple(map(str, range(1024))),
+        places,
+        both,
+        *more,
+        np.zeros((j, 1024, c + 1), int),
+        np.ones(shape, bool),
+    )
+    new = best(lambda: concordances(block, "fwiou"), 2) * images / 1024
+    row(f"a new concordance from stored counts, {images:,} images (one block of 1,024 measured): seconds", f"{new:.1f}", "<= 10")
+
+
+MEMORY = """
+import numpy as np, resource, sys
+from faultscape.selection.best import Best
+rng, cells = np.random.default_rng(0), Best(10, 20, 4)
+for first in range(0, int(sys.argv[1]), 1000):
+    at = np.arange(first, first + 1000)
+    cells.offer(rng.random((10, 10, 1000)), rng.random((10, 1000, 20)) < 0.08, at, at, at)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
+"""
+
+
+def memory_and_start() -> None:
+    peak = [
+        subprocess.run([sys.executable, "-c", MEMORY, str(n)], check=True, capture_output=True, text=True).stdout.strip()
+        for n in (1_000, 100_000)
+    ]
+    row("memory of streaming selection at 1,000 and 100,000 images: MiB", " and ".join(peak), "bounded by the shard")
+    for words, target in (["-c", "import faultscape"], "< 0.3"), (["-m", "faultscape", "--help"], "< 0.6"):
+        times = []
+        for _ in range(5):
+            before = resource.getrusage(resource.RUSAGE_CHILDREN)
+            subprocess.run([sys.executable, *words], check=True, capture_output=True)
+            after = resource.getrusage(resource.RUSAGE_CHILDREN)
+            times.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+        row(f"python {' '.join(words)}: processor seconds", f"{min(times):.2f}", target)
+
+
+def main() -> None:
+    made = {kind: [maps(kind, seed=s) for s in range(3)] for kind in KINDS}
+    real = real_maps()
+    targets = {"web": ">= 35x", "hard": ">= 7x", "speckle": ">= 7x"}
+    if real:
+        confusion("real (CamVid zoo)", real, 12, ">= 25x")
+    for kind, stacks in made.items():
+        confusion(kind, stacks, 22, targets.get(kind, "reported"))
+    many()
+    for kind, stacks in {"web": made["web"], **({"real": real} if real else {})}.items():
+        store(kind, stacks)
+    if real:
+        pairs_on_disk(real)
+    selection()
+    memory_and_start()
+    libraries = ", ".join(
+        f"{name} {version(name)}" for name in ("numpy", "numba", "pyarrow", "opencv-python-headless", "pillow", "scikit-learn")
+    )
+    head = f"{dt.datetime.now(tz=dt.UTC):%Y-%m-%d}, {platform.processor() or platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}, {libraries}"
+    text = "# Measured speed\n\nMade by `make bench`: one run, processor time of one thread, best of several; 512 x 512 unless real (480 x 360).\n\n"
+    text += f"{head}.\n\n| what | measured | target |\n|---|---|---|\n" + "".join(f"| {a} | {b} | {c} |\n" for a, b, c in ROWS)
+    notes = ROOT / "benchmarks" / "notes.md"
+    text += "\n" + notes.read_text() if notes.exists() else ""
+    (ROOT / "docs" / "benchmarks.md").write_text(text)
+
+
+if __name__ == "__main__":
+    main()
