@@ -60,7 +60,7 @@ class Answers:
         try:
             with self._engine.connect() as connection:
                 rows = sa.select(_DISCARDS.c.image, _DISCARDS.c.reason).order_by(_DISCARDS.c.number)
-                return dict(connection.execute(rows).tuples().all())
+                return {image: reason for image, reason in connection.execute(rows)}  # noqa: C416 - a result is no mapping
         except SQLAlchemyError as error:
             raise StudyError(f"cannot read {self._path}: {error.__class__.__name__}: {str(error).splitlines()[0]}") from None
         finally:
