@@ -155,3 +155,26 @@ def test_diagonal_cells_give_the_same_slots_as_full_ones(corpus: made.Corpus, tm
         fs.compare(study, engine="local")
         slots.append(fs.select(study, concordance="fwiou").rows)
     assert slots[0] == slots[1]
+
+
+def test_extending_needs_no_option_again_and_deeper_equals_from_scratch(corpus: made.Corpus, tmp_path: Path) -> None:
+    study, names = str(tmp_path / "study"), list(corpus.models)
+    fs.collect(study, str(corpus.photos), classes=str(corpus.classes), shard_size=5)
+    fs.predict(study, {n: corpus.models[n] for n in names[:3]}, engine="local")
+    fs.compare(study, engine="local")
+    fs.scale(str(corpus.truth), classes=str(corpus.classes), output=str(tmp_path / "scale.json"))
+    options = {"concordance": "fwiou", "scale": str(tmp_path / "scale.json"), "keep_duplicates": True}
+    first = fs.select(study, as_="deep", **options).rows
+    fs.predict(study, corpus.models, engine="local")
+    fs.compare(study, engine="local")
+    assert fs.select(study, as_="deep", per_class=2).rows[: len(first)] == first
+    whole = fs.select(study, as_="fresh", per_class=2, **options)
+    rows = [
+        sorted((r.defender, r.attacker, r.class_, r.place, r.image) for r in fs.select(study, as_=n).rows)
+        for n in ("deep", "fresh")
+    ]
+    assert rows[0] == rows[1]
+    assert len(whole.chosen) > len(first) / 4
+    for wrong in ({"concordance": "mpa"}, {"constraints": "none"}, {"keep_duplicates": False}):
+        with pytest.raises(SelectionError, match="its definition is fixed"):
+            fs.select(study, as_="deep", **wrong)

@@ -26,8 +26,8 @@ def run(
     classes: Any = None,
     size: str | None = None,
     scale: str | None = None,
-    per_class: int = 1,
-    concordance: str = "miou",
+    per_class: int | None = None,
+    concordance: str | None = None,
     truth: str = "labels",
     engine: str = "processes",
 ) -> Ran:
@@ -46,15 +46,15 @@ def run(
     scale
         The file that `faultscape scale` wrote.
     per_class
-        Images for each defender, attacker and class.
+        Images for each defender, attacker and class (default 1).
     concordance
-        miou, fwiou, mpa, pixel_accuracy, dice, or file.py:function.
+        miou (default), fwiou, mpa, pixel_accuracy, dice, or file.py:function.
     truth
         Which labels count.
     engine
         local (this process) or processes (all cores).
     """
-    from faultscape.study import label_maps, selections
+    from faultscape.study import label_maps
     from faultscape.study.settings import read_settings
     from faultscape.verbs.collect import collect
     from faultscape.verbs.compare import compare
@@ -74,15 +74,7 @@ def run(
     elif (root / "study.toml").exists() and (known := read_settings(root).models):
         done.append(repr(predict(study, {name: model.source for name, model in known.items()}, engine=engine)))
     done.append(repr(compare(study, engine=engine)))
-    existing = selections.MAIN in selections.names(root)
-    if existing:
-        slots = selections.read_selection(root)[0]
-        same = {"concordance": slots.definition["concordance"], "per_class": max(per_class, slots.per_class)}
-        slots = select(
-            study, scale=scale, **same, spares=slots.definition["spares"], keep_duplicates=slots.definition["keep_duplicates"]
-        )
-    else:
-        slots = select(study, scale=scale, per_class=per_class, concordance=concordance)
+    slots = select(study, scale=scale, per_class=per_class, concordance=concordance)
     done.append(told(slots))
     if truth in label_maps.truths(root):
         done.append(repr(rank(study, truth=truth, engine=engine)))

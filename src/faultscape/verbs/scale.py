@@ -16,7 +16,7 @@ def scale(*masks: str, classes: Any, output: str | None = None, pattern: str | N
     Parameters
     ----------
     masks
-        Folders, globs or list files of masks (the last column of a list's lines); shares are of all pixels, void included.
+        Folders, globs in quotes, or list files of masks; shares are of all pixels, void included.
     classes
         A class file (JSON or TOML) or a built-in name: ade20k, camvid, cityscapes, voc. In Python also a Classes, or a number.
     output

@@ -15,17 +15,18 @@ def select(
     study: str,
     *,
     as_: str = "main",
-    concordance: str = "miou",
-    over: str = "union",
-    per_class: int = 1,
+    concordance: str | None = None,
+    over: str | None = None,
+    per_class: int | None = None,
     constraints: str | None = None,
     scale: str | None = None,
-    spares: int = 3,
-    keep_duplicates: bool = False,
+    spares: int | None = None,
+    keep_duplicates: bool | None = None,
 ) -> Slots:
     """Choose the images on which models disagree most: for each ordered pair and class the lowest concordances, with spares behind.
 
-    A selection's definition is fixed when it is made. The same name with a larger --per-class or more --spares, or after models were added, extends it.
+    A selection's definition is fixed when it is made. The same name with a larger --per-class or more --spares, or after models were added, extends it;
+    what is not given is then as it was.
 
     Parameters
     ----------
@@ -34,17 +35,17 @@ def select(
     as_
         Name of the selection; a study keeps any number of them.
     concordance
-        miou, fwiou, mpa, pixel_accuracy, dice, or file.py:function.
+        miou (default), fwiou, mpa, pixel_accuracy, dice, or file.py:function.
     over
-        Classes that a mean is over: union (of both maps), all, or truth (of the defender's map).
+        Classes that a mean is over: union (of both maps; default), all, or truth (of the defender's map).
     per_class
-        Images for each defender, attacker and class (K of S0).
+        Images for each defender, attacker and class (K of S0; default 1).
     constraints
         none (S0 eq. 1), class (the defender predicts the class) or class+scale (in its usual size); default: class+scale with --scale, else class.
     scale
         The file that `faultscape scale` wrote.
     spares
-        Images ranked behind the chosen ones, to take their place when one is discarded.
+        Images ranked behind the chosen ones, to take their place when one is discarded (default 3).
     keep_duplicates
         Let near-duplicate images stand in one cell.
     """
@@ -53,7 +54,7 @@ def select(
     from faultscape.engine import progress
     from faultscape.metrics.pixel import METRICS
     from faultscape.selection import duel
-    from faultscape.selection.quartiles import read_scale
+    from faultscape.selection.quartiles import from_json, read_scale
     from faultscape.selection.spares import extended
     from faultscape.study import selections
     from faultscape.study.corpus import pool, read_corpus, shards
@@ -62,26 +63,30 @@ def select(
     from faultscape.study.tables import log
 
     root = existing(study)
-    plug.find("concordance", concordance, METRICS)
+    if concordance is not None:
+        plug.find("concordance", concordance, METRICS)
     selections.path(root, as_)
     with writing(root):
         settings = read_settings(root)
         classes, models = resolve(settings.class_list), tuple(settings.models)
         quartiles = read_scale(scale, classes) if scale else None
-        define = duel.definition(
-            classes, concordance=concordance, per_class=per_class, constraints=constraints, scale=quartiles, spares=spares, over=over,
-            keep_duplicates=keep_duplicates,
-        )  # fmt: skip
-        old = _compatible(root, as_, define, constraints, scale)
-        if old is not None:
-            define = {
-                **old[0].definition,
-                "per_class": max(per_class, old[0].per_class),
-                "spares": max(spares, old[0].definition["spares"]),
-            }
-            quartiles = quartiles if define["constraints"] == "class+scale" else None
-        elif constraints is None:
-            print(f"constraints: {define['constraints']}" + ("" if scale else " (no --scale given)"))
+        asked = {
+            "concordance": concordance,
+            "over": over,
+            "per_class": per_class,
+            "spares": spares,
+            "keep_duplicates": keep_duplicates,
+        }
+        given = {key: value for key, value in asked.items() if value is not None}
+        old = selections.read_selection(root, as_) if as_ in selections.names(root) else None
+        if old is None:
+            define = duel.definition(classes, constraints=constraints, scale=quartiles, **{**DEFAULTS, **given})
+            if constraints is None:
+                print(f"constraints: {define['constraints']}" + ("" if scale else " (no --scale given)"))
+        else:
+            define = _extended(as_, old[0].definition, given, constraints, quartiles)
+            if define["constraints"] == "class+scale":
+                quartiles = from_json({"classes": define["scale"]}, classes, f"selection {as_}")
         images = pool(read_corpus(root))
         drawn_from = corpus_key(root, settings, images, models)
         if old is not None and old[1] != corpus_key(root, settings, images, old[0].models):
@@ -107,6 +112,9 @@ def select(
         selections.write_selection(root, result, drawn_from, as_)
         log(root, "select", name=as_, **{k: v for k, v in define.items() if k != "scale"})
     return result
+
+
+DEFAULTS = {"concordance": "miou", "over": "union", "per_class": 1, "spares": 3, "keep_duplicates": False}
 
 
 def block(root: Path, settings: Any, rows: Any, models: tuple[str, ...], truths: tuple[str, ...] = ()) -> Any:
@@ -139,23 +147,17 @@ def told(slots: Slots) -> str:
     )
 
 
-def _compatible(
-    root: Path, name: str, define: dict[str, Any], constraints: str | None, scale: str | None
-) -> tuple[Slots, str] | None:
-    """Return the selection of this name if it can be extended, None if there is none; SelectionError when the definition differs."""
-    from faultscape.study import selections
+def _extended(name: str, was: dict[str, Any], given: dict[str, Any], constraints: str | None, quartiles: Any) -> dict[str, Any]:
+    """Return the definition of an existing selection with what may grow; SelectionError when anything else was asked for."""
+    from faultscape.selection.quartiles import to_json
 
-    if name not in selections.names(root):
-        return None
-    slots, drawn_from = selections.read_selection(root, name)
-    fixed = ["selector", "concordance", "over", "keep_duplicates"]
-    fixed += ["constraints"] if constraints or scale else []
-    fixed += ["scale"] if scale else []
-    for key in fixed:
-        if slots.definition.get(key) != define[key]:
-            was, now = slots.definition.get(key), define[key]
-            words = "another scale file" if key == "scale" else f"{key} {was}, not {now}"
+    asked = {key: value for key, value in given.items() if key not in ("per_class", "spares")}
+    asked |= {"constraints": constraints} if constraints else {}
+    asked |= {"scale": to_json(quartiles)["classes"]} if quartiles is not None else {}
+    for key, value in asked.items():
+        if was.get(key) != value:
+            words = "another scale file, or none" if key == "scale" else f"{key} {was.get(key)}, not {value}"
             raise SelectionError(
                 f"selection {name!r} was made with {words}; its definition is fixed: use --as NAME for a new one"
             )
-    return slots, drawn_from
+    return {**was, **{key: max(was[key], given.get(key, 0)) for key in ("per_class", "spares")}}
