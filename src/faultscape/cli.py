@@ -32,7 +32,7 @@ def build() -> cyclopts.App:
         if hasattr(module, verb):
             _add(app, getattr(module, verb))
             continue
-        group = cyclopts.App(name=verb, help=(inspect.getdoc(module) or "").partition(": ")[2])
+        group = cyclopts.App(name=verb, help=(inspect.getdoc(module) or "").partition(": ")[2].capitalize())
         for name in ("export", "import_"):
             _add(group, getattr(module, name))
         app.command(group)

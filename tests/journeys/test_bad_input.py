@@ -126,6 +126,7 @@ def test_every_mistake_is_one_line_and_status_2(corpus: made.Corpus, tmp_path: P
     assert "need the quartiles" in told(capsys, "select", study, "--constraints", "class+scale")
     assert "make one with" in told(capsys, "label", "export", study, tmp_path / "out")
     assert main(["select", str(study)]) == 0
+    assert "per-class must be at least 1" in told(capsys, "select", study, "--per-class", "0")
     assert "its definition is fixed" in told(capsys, "select", study, "--concordance", "fwiou")
     assert "there are no labels yet" in told(capsys, "rank", study)
     assert "there is no such folder" in told(capsys, "label", "import", study, tmp_path / "none")

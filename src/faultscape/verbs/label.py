@@ -20,6 +20,7 @@ class Exported:
     images: int
     format: str
     prefilled: str
+    labelled: int
 
     def __repr__(self) -> str:
         filled = (
@@ -27,7 +28,8 @@ class Exported:
             if self.prefilled
             else ", empty (a model's map would bias whoever labels)"
         )
-        return f"{self.images} images to label in {self.folder} ({self.format}{filled})"
+        already = f"; {self.labelled} have a label already" if self.labelled else ""
+        return f"{self.images} images to label in {self.folder} ({self.format}{filled}){already}"
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,9 @@ class Imported:
         )
 
 
-def export(study: str, out: str, *, format: str = "png", selection: str = "main", prefill: str | None = None) -> Exported:  # noqa: A002
+def export(
+    study: str, out: str, *, format: str = "png", selection: str = "main", truth: str = "labels", prefill: str | None = None
+) -> Exported:  # noqa: A002
     """Write the images of a selection that have no label yet to a folder for a labelling tool.
 
     OUT gets images/ID.png (the original, upright) and, by format, labels/ID.png or a LabelMe ID.json beside each image, and classes.json.
@@ -62,6 +66,8 @@ def export(study: str, out: str, *, format: str = "png", selection: str = "main"
         png (a folder of palette masks) or labelme (one JSON an image, mask shapes).
     selection
         Which selection's images.
+    truth
+        Images that have a label under this name are not written again.
     prefill
         Name of a model whose maps are filled in; they bias whoever labels, so the default is empty.
     """
@@ -87,7 +93,9 @@ def export(study: str, out: str, *, format: str = "png", selection: str = "main"
     classes = settings.class_list
     slots = current(root, selection, Answers(root).discarded())
     by_id = {image.id: image for image in read_corpus(root)}
-    todo = [by_id[id_] for id_ in slots.images if id_ in by_id]
+    chosen = [by_id[id_] for id_ in slots.images if id_ in by_id]
+    labelled = {n: label_maps.read_maps(label_maps.truth(root, truth), n) for n in {image.shard for image in chosen}}
+    todo = [image for image in chosen if image.id not in labelled[image.shard]]
     with progress("export", len(todo)) as tick:
         for image in todo:
             where = folder / "images" / f"{image.id}.png" if format == "png" else folder / f"{image.id}.png"
@@ -108,8 +116,7 @@ def export(study: str, out: str, *, format: str = "png", selection: str = "main"
     ]
     listed = {"classes": entries, "void": list(classes.void), "background": classes.background}
     put(folder / "classes.json", (json.dumps(listed, indent=1, ensure_ascii=False) + "\n").encode())
-    label_maps.truths(root)
-    return Exported(out, len(todo), format, prefill or "")
+    return Exported(out, len(todo), format, prefill or "", len(chosen) - len(todo))
 
 
 def import_(study: str, source: str, *, truth: str = "labels", pattern: str | None = None) -> Imported:

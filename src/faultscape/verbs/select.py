@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from faultscape.errors import SelectionError
+from faultscape.errors import OptionError, SelectionError
 from faultscape.nouns import Slots
 
 
@@ -65,6 +65,8 @@ def select(
     root = existing(study)
     if concordance is not None:
         plug.find("concordance", concordance, METRICS)
+    if (per_class is not None and per_class < 1) or (spares is not None and spares < 0):
+        raise OptionError(f"per-class must be at least 1 and spares at least 0; got {per_class} and {spares}")
     selections.path(root, as_)
     with writing(root):
         settings = read_settings(root)
