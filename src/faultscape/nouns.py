@@ -155,7 +155,7 @@ class Standings:
             for place, model in enumerate(ranking["order"], 1):
                 low, high = ranking["score_interval"].get(model, (float("nan"), float("nan")))
                 first, last = ranking["rank_interval"].get(model, (float("nan"), float("nan")))
-                tied = "  tied for best" if model in ranking["tied_for_best"] else ""
+                tied = "  tied for best" if model in ranking["tied_for_best"] and len(ranking["tied_for_best"]) > 1 else ""
                 score = ranking["scores"][model]
                 lines.append(f"    {place:>3}  {model:<24} {score:8.4f}  [{low:.4f}, {high:.4f}]  rank {first:g}-{last:g}{tied}")
         lines += [f"  note: {note}" for note in self.notes]

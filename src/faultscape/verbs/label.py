@@ -51,7 +51,7 @@ class Imported:
 
 def export(
     study: str, out: str, *, format: str = "png", selection: str = "main", truth: str = "labels", prefill: str | None = None
-) -> Exported:  # noqa: A002
+) -> Exported:
     """Write the images of a selection that have no label yet to a folder for a labelling tool.
 
     OUT gets images/ID.png (the original, upright) and, by format, labels/ID.png or a LabelMe ID.json beside each image, and classes.json.
