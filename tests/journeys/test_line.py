@@ -126,7 +126,7 @@ def test_show_prints_every_file_of_a_study(corpus: made.Corpus, tmp_path: Path, 
     for path in [p for p in study.rglob("*") if p.is_file() and not p.name.startswith(".")]:
         assert main(["show", str(path), "--rows", "3"]) == 0, path
     out = capsys.readouterr().out
-    assert "tied for best" in out
+    assert "aggressiveness" in out
     assert "part0/photo 000" in out
     assert main(["show", str(study / "none")]) == 2
 
