@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -57,50 +59,98 @@ def test_more_than_256_labels(seed: int, j: int, n: int) -> None:
     assert (both == np.diagonal(got, axis1=1, axis2=2)).all()
 
 
-@given(st.integers(0, 100_000), st.sampled_from([3, 4, 7, 11]), st.sampled_from([2, 5, 12, 30]))
-@settings(max_examples=40)
-def test_every_method_by_itself_is_exact(seed: int, j: int, n: int) -> None:
+@given(st.integers(0, 100_000), st.sampled_from([1, 2, 3, 4, 7, 11]), st.sampled_from([2, 5, 12, 30]), st.booleans())
+@settings(max_examples=50)
+def test_every_method_by_itself_is_exact(seed: int, j: int, n: int, wide: bool) -> None:
     rng = np.random.default_rng(seed)
-    maps = made(rng, j, n, "blocks", np.uint8)
+    maps = made(rng, j, n, "blocks", np.uint16 if wide else np.uint8)
+    if seed % 3 == 0:  # rows of more than a word, so that what lies above is looked up
+        maps = np.tile(maps, (1, 2, 7))
     pairs = np.array([(a, b) for a in range(j) for b in range(j)])  # both ways and each with itself
     want = twin(maps, n, pairs)
-    blocks, size = counts._blocks(j, n)
+    stack = counts._stack(maps)
+    space = counts._space(stack)
     out = np.zeros((len(pairs), n * n), np.int64)
-    counts._from_blocks(maps, n, blocks, size, pairs, out)
+    counts._from_blocks(space, n, *counts._blocks(j, n, pairs.tobytes()), pairs, out)
     assert (out.reshape(want.shape) == want).all()
-    counts._changes(maps)
-    columns, pixels = counts._tuples(maps, n)
+    columns, pixels, distinct = counts._tuples(stack, space, n)
     out[:] = 0
-    compiled.cells_of_tuples(columns, pixels, n, pairs, out)
+    compiled.cells_of_tuples(columns, pixels, distinct, n, pairs, out)
     assert (out.reshape(want.shape) == want).all()
     out[:] = 0
-    plain.cells_of_tuples(*plain.joint_tuples(maps, max(1, (n - 1).bit_length())), n, pairs, out)
+    plain.cells_of_tuples(*plain.joint_tuples(stack, n), n, pairs, out)
     assert (out.reshape(want.shape) == want).all()
-    both, totals = np.zeros((len(pairs), n), np.int64), np.zeros((j, n), np.int64)
-    counts._from_planes(maps, n, pairs, both, totals)
-    assert (both == np.diagonal(want, axis1=1, axis2=2)).all()
-    assert (totals == [np.bincount(m.ravel(), minlength=n) for m in maps]).all()
+    diagonal, histograms = np.diagonal(want, axis1=1, axis2=2), [np.bincount(m.ravel(), minlength=n) for m in maps]
+    for way in (
+        lambda both, totals: compiled.both_of_tuples(columns, pixels, distinct, pairs, both, totals),
+        lambda both, totals: plain.both_of_tuples(*plain.joint_tuples(stack, n), pairs, both, totals),
+        lambda both, totals: counts._from_planes(stack, n, pairs, both, totals),
+    ):
+        both, totals = np.zeros((len(pairs), n), np.int64), np.zeros((j, n), np.int64)
+        way(both, totals)
+        assert (both == diagonal).all()
+        assert (totals == histograms).all()
 
 
-def test_every_pair_lies_in_a_block() -> None:
-    from itertools import combinations
+@pytest.mark.parametrize(
+    "shape", [(1, 1), (1, 63), (1, 64), (1, 65), (64, 1), (200, 1), (3, 64), (5, 63), (70, 65), (9, 200), (2, 4500)]
+)
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint16])
+def test_words_of_64_pixels_meet_every_width(shape: tuple[int, int], dtype: type) -> None:
+    rng = np.random.default_rng(shape[1])
+    maps = np.repeat(rng.integers(0, 9, (10, shape[0], -(-shape[1] // 3))), 3, axis=2)[:, :, : shape[1]].astype(dtype)
+    maps[:, 1::2] = maps[:, :-1:2]  # half of the rows repeat the row above
+    want = twin(maps, 9, counts._all_pairs(10))
+    assert (counts.confusions(maps, 9) == want).all()
+    assert (counts.intersections(list(maps), 9)[0] == np.diagonal(want, axis1=1, axis2=2)).all()
 
+
+@given(st.integers(0, 100_000), st.integers(2, 12))
+@settings(max_examples=30)
+def test_any_pairs_in_any_order_and_maps_of_no_pair(seed: int, j: int) -> None:
+    rng = np.random.default_rng(seed)
+    maps = made(rng, j, 7, "noise" if seed % 2 else "blocks", np.uint8)
+    pairs = rng.integers(0, j, (int(rng.integers(0, 9)), 2))
+    assert (counts.confusions([m[::1] for m in maps], 7, pairs) == twin(maps, 7, pairs)).all()
+    turned = [np.asfortranarray(m).astype(np.uint16 if k % 2 else np.uint8) for k, m in enumerate(maps)]
+    assert (counts.confusions(turned, 7, pairs) == twin(maps, 7, pairs)).all()
+    assert (counts.intersections(turned, 7, pairs)[0] == np.diagonal(twin(maps, 7, pairs), axis1=1, axis2=2)).all()
+
+
+def test_every_pair_lies_in_a_block_and_blocks_are_few() -> None:
     for j in (3, 4, 10, 13):
-        blocks, size = counts._blocks(j, 12)
+        blocks, size = counts._blocks(j, 12, counts._all_pairs(j).tobytes())
         assert size == min(4, j)
         assert {p for b in blocks for p in combinations(b, 2)} == set(combinations(range(j), 2))
+    assert len(counts._blocks(10, 22, counts._all_pairs(10).tobytes())[0]) <= 19  # 17 is the least there can be; pairs are 45
+    one = np.array([[k, 9] for k in range(9)])
+    assert len(counts._blocks(10, 22, one.tobytes())[0]) == 5  # only the pairs asked for
 
 
 def test_a_table_that_grows_is_exact_and_the_next_image_starts_clean() -> None:
     rng = np.random.default_rng(1)
     noise = rng.integers(0, 22, (10, 120, 160)).astype(np.uint8)
-    counts._changes(noise)
-    columns, pixels = counts._tuples(noise, 22)
-    assert len(pixels) > counts._SLOTS
-    assert pixels.sum() == 120 * 160
-    assert columns.shape[0] == 10
+    for maps in (noise, noise[::-1]):
+        stack = counts._stack(maps)
+        columns, pixels, distinct = counts._tuples(stack, counts._space(stack), 22)
+        assert distinct == 120 * 160 > counts._SLOTS
+        assert (pixels[:distinct] == 1).all()
+        assert (columns == maps.reshape(10, -1)).all()  # all different: in order of appearance
     calm = np.zeros((10, 5, 5), np.uint8)
     assert counts.confusions(calm, 22)[:, 0, 0].tolist() == [25] * 45
+    stack = counts._stack(calm)
+    assert counts._tuples(stack, counts._space(stack), 22)[2] == 1
+
+
+def test_threads_do_not_share_a_workspace() -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
+    rng = np.random.default_rng(2)
+    stacks = [rng.integers(0, 5, (6, 90, 130)).astype(np.uint8).repeat(2, axis=2) for _ in range(12)]
+    want = [counts.confusions(s, 5) for s in stacks]
+    with ThreadPoolExecutor(4) as pool:
+        got = list(pool.map(lambda s: counts.confusions(s, 5), stacks))
+    assert all((a == b).all() for a, b in zip(want, got, strict=True))
 
 
 def test_labels_are_checked_before_any_kernel() -> None:
@@ -109,6 +159,12 @@ def test_labels_are_checked_before_any_kernel() -> None:
             counts.confusions(maps, 5)
         with pytest.raises(LabelMapError, match="allowed are 0 to 4"):
             counts.intersections(maps, 5)
+        calm = np.zeros((10, 200, 300), maps.dtype)  # joint runs, where kernels find the label themselves
+        calm[7, 150, 299] = maps[0, 0, 0]
+        with pytest.raises(LabelMapError, match=r"map 7 holds the label .* allowed are 0 to 4"):
+            counts.confusions(calm, 5)
+        with pytest.raises(LabelMapError, match="allowed are 0 to 4"):
+            counts.confusions(calm, 5, np.array([[0, 1]]))
     with pytest.raises(LabelMapError, match="one size"):
         counts.confusions([np.zeros((2, 2), np.uint8), np.zeros((3, 2), np.uint8)], 2)
     with pytest.raises(LabelMapError, match="a pair names map 4; there are 2"):
@@ -149,6 +205,7 @@ def test_packed_counts_are_exact_by_every_reader(seed: int, n: int, partners: in
         assert (here == present[i]).all()
         assert (both[:, i] == np.diagonal(cells[i], axis1=1, axis2=2)).all()
         assert (rows[:, i] == cells[i].sum(2)).all()
+        assert plain_packed.pack_cells(cells[i], present[i], totals[i]).tobytes() == code
 
 
 @given(st.integers(0, 100_000))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import types
+import zlib
 
 import numpy as np
 import pytest
@@ -13,7 +15,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from faultscape.errors import LabelMapError
-from faultscape.maps import compiled, plain, runs
+from faultscape.maps import run_rows, runs
 
 MAPS = st.one_of(
     hnp.arrays(np.uint8, hnp.array_shapes(min_dims=2, max_dims=2, max_side=24), elements=st.integers(0, 3)),
@@ -38,19 +40,52 @@ def test_odd_shapes_and_wide_rows(shape: tuple[int, int]) -> None:
     assert (runs.decode(runs.encode(label_map)) == label_map).all()
 
 
-@given(MAPS)
-@settings(max_examples=60)
-def test_the_plain_twin_writes_and_reads_the_same(label_map: np.ndarray) -> None:
-    label_map = label_map.astype(np.uint16)
-    ours, theirs = compiled.find_runs(label_map), plain.find_runs(label_map)
-    for a, b in zip(ours, theirs, strict=True):
-        assert (a == b).all()
-    for a, b in zip(compiled.predict(*ours), plain.predict(*theirs), strict=True):
-        assert (a == b).all()
-    steps, marks = compiled.predict(*ours)
-    ends, values = np.empty(len(steps), np.int32), np.empty_like(marks)
-    assert plain.restore(ours[0], steps, marks, label_map.shape[1], ends, values)
-    assert (plain.fill(ends, values, *label_map.shape) == label_map).all()
+def moving(rng: np.random.Generator, height: int, width: int) -> np.ndarray:
+    """Rows of runs whose ends walk, that come and go, with rows that repeat and rows of noise."""
+    out = np.empty((height, width), np.uint8)
+    ends = np.sort(rng.integers(0, width, 6))
+    names = rng.integers(0, 5, 7)
+    for y in range(height):
+        what = rng.random()
+        if what < 0.1:
+            out[y] = rng.integers(0, 5, width)
+            continue
+        if what < 0.3 and y:
+            out[y] = out[y - 1]
+            continue
+        if what < 0.5:
+            ends, names = np.sort(rng.integers(0, width, rng.integers(0, 8))), rng.integers(0, 5, 9)
+        ends = np.sort(np.clip(ends + rng.integers(-3, 4, len(ends)), 0, width))
+        out[y] = names[np.searchsorted(ends, np.arange(width), side="right")]
+    return out
+
+
+@given(st.integers(0, 100_000), st.integers(1, 40), st.sampled_from([1, 9, 64, 200, 300, 700]))
+@settings(max_examples=80)
+def test_every_way_to_tell_a_row(seed: int, height: int, width: int) -> None:
+    label_map = moving(np.random.default_rng(seed), height, width)
+    assert (runs.decode(runs.encode(label_map)) == label_map).all()
+    assert (runs.decode(runs.encode(label_map.astype(np.uint16) * 300)) == label_map.astype(np.uint16) * 300).all()
+    assert runs.labels(runs.encode(label_map)).tolist() == np.unique(label_map).tolist()
+
+
+@given(st.integers(0, 100_000))
+@settings(max_examples=25)
+def test_the_plain_twin_writes_and_reads_the_same(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    label_map = moving(rng, int(rng.integers(1, 20)), int(rng.integers(1, 90)))
+    with pytest.MonkeyPatch.context() as patch:
+        code = runs.encode(label_map)
+        patch.setattr(runs, "_kernels", lambda: run_rows)
+        assert runs.encode(label_map) == code
+        assert (runs.decode(code) == label_map).all()
+
+
+def test_streets_take_few_bytes() -> None:
+    rng = np.random.default_rng(3)
+    steps = rng.integers(-1, 2, (300, 9)).cumsum(0) + np.arange(40, 400, 40)
+    label_map = (np.arange(400) >= np.sort(steps)[..., None]).sum(1).astype(np.uint8)
+    assert len(runs.encode(label_map)) < 1100  # 2700 ends, log2(3) bits each, are 535 bytes
 
 
 def test_a_table_is_applied_and_unknown_labels_are_named() -> None:
@@ -65,26 +100,97 @@ def test_a_table_is_applied_and_unknown_labels_are_named() -> None:
         runs.decode(code, table[:5])
 
 
-@given(st.integers(0, 10_000), st.integers(0, 3))
-@settings(max_examples=150)
-def test_any_damage_is_one_error_or_another_whole_map(seed: int, kind: int) -> None:
+@given(st.integers(0, 10_000), st.integers(0, 1))
+@settings(max_examples=100)
+def test_any_damage_is_found(seed: int, kind: int) -> None:
     rng = np.random.default_rng(seed)
-    code = bytearray(runs.encode(rng.integers(0, 4, (6, 11)).astype(np.uint8)))
+    code = bytearray(runs.encode(moving(rng, 12, 40)))
     if kind == 0:
         code = code[: rng.integers(0, len(code))]
-    elif kind == 1:
-        code[rng.integers(0, len(code))] ^= 1 << rng.integers(0, 8)
-    elif kind == 2:
-        code[4:24] = rng.integers(0, 256, 20).astype(np.uint8).tobytes()
     else:
-        raw = rng.integers(0, 4, 12 + 3 * 20).astype(np.uint8).tobytes()  # streams that were never runs
-        head = runs._HEAD.pack(b"FR", 1, 1, 6, 11, 20, len(raw))
-        code = bytearray(head + runs._codec(3).compress(raw, asbytes=True))
+        code[rng.integers(0, len(code))] ^= 1 << rng.integers(0, 8)
+    for read in (runs.decode, runs.labels):
+        with pytest.raises(LabelMapError):
+            read(bytes(code))
+
+
+class Strict(np.ndarray):
+    def __getitem__(self, at):
+        assert not isinstance(at, int | np.integer) or at >= 0
+        return super().__getitem__(at)
+
+    def __setitem__(self, at, value):
+        assert not isinstance(at, slice) or 0 <= at.start <= at.stop <= len(self)
+        super().__setitem__(at, value)
+
+
+def strictly(raw, *rest):
+    """Draw rows as plain Python that refuses indices outside an array, also those before its start."""
+    return run_rows.draw_rows(raw.view(Strict), *rest[:-1], rest[-1].view(Strict))
+
+
+def sealed(head: list[int], raw: bytearray) -> bytes:
+    start = runs._HEAD.pack(b"FR", 2, *head)
+    body = runs._codec(3).compress(bytes(raw), asbytes=True)
+    return start + runs._SUM.pack(zlib.crc32(body, zlib.crc32(start))) + body
+
+
+def forged(label_map: np.ndarray, rng: np.random.Generator, compiled: bool) -> None:
+    """Change streams or head at random, with a right checksum, and decode."""
+    code = runs.encode(label_map)
+    head, raw = runs._streams(code)
+    head, raw, n_told = list(head), bytearray(raw), head[1] + head[4]
+    for _ in range(int(rng.integers(1, 4))):
+        if rng.random() < 0.75:
+            told = n_told if rng.random() < 0.8 else len(raw)  # most often ways and ops
+            raw[rng.integers(0, told)] = rng.choice(
+                [0, 1, 2, 3, 127, 128, 249, 250, 251, 252, 253, 254, 255, int(rng.integers(256))]
+            )
+        else:
+            place = int(rng.integers(1, 7))
+            head[place] = max(0, head[place] + int(rng.integers(-3, 4))) if rng.random() < 0.7 else int(rng.integers(0, 1 << 20))
+    bad = sealed(head, raw)
     try:
-        out = runs.decode(bytes(code))
+        out = runs.decode(bad, None if rng.random() < 0.5 else np.arange(3, dtype=np.uint16))
     except LabelMapError:
         return
-    assert out.ndim == 2
+    assert compiled is False or out.shape == runs.shape(bad)
+
+
+@given(st.integers(0, 100_000))
+@settings(max_examples=400)
+def test_a_forged_code_is_one_error_or_another_whole_map(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    forged(moving(rng, int(rng.integers(1, 14)), int(rng.integers(1, 90))), rng, compiled=True)
+
+
+@given(st.integers(0, 100_000))
+@settings(max_examples=500)
+def test_forged_codes_never_leave_their_arrays(seed: int) -> None:
+    """The same loops as plain Python, where NumPy checks every index; reads before an array's start would go unseen, so they are refused too."""
+
+    rng = np.random.default_rng(seed)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(runs, "_kernels", lambda: types.SimpleNamespace(tell_rows=run_rows.tell_rows, draw_rows=strictly))
+        forged(moving(rng, int(rng.integers(1, 8)), int(rng.integers(1, 30))), rng, compiled=False)
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_rows_that_need_more_than_the_head_says(compiled: bool) -> None:
+    label_map = np.tile((np.arange(30, dtype=np.uint8) % 2).repeat(4), (20, 1))
+    label_map = np.pad(label_map, ((0, 0), (0, 100)), mode="edge")  # room for ends that move
+    head, raw = runs._streams(runs.encode(label_map))
+    moved = bytearray(raw)
+    moved[1:20] = bytes([run_rows.MOVED]) * 19  # each then needs 29 ops that are not there
+    narrow = [list(head[:3]) + [w] + list(head[4:]) for w in (1, 28, 29)]  # the widest row has 30 runs
+    short = sealed([*head[:6], head[6] - 1], bytearray(raw[:-1]))  # the last length is not there
+    with pytest.MonkeyPatch.context() as patch:
+        if not compiled:
+            patch.setattr(runs, "_kernels", lambda: types.SimpleNamespace(draw_rows=strictly))
+        assert (runs.decode(sealed(list(head), bytearray(raw))) == label_map).all()
+        for bad in (short, sealed(list(head), moved), *(sealed(h, bytearray(raw)) for h in narrow)):
+            with pytest.raises(LabelMapError, match="do not fill its rows"):
+                runs.decode(bad)
 
 
 def test_what_is_no_label_map_is_refused() -> None:

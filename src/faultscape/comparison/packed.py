@@ -1,4 +1,4 @@
-"""The kernel that reads packed counts: a whole column of codes in one call, bounded by each code's own bytes."""
+"""The kernels that write and read packed counts: a whole column of codes in one call, bounded by each code's own bytes."""
 # ruff: noqa: ANN001, ANN201, ANN202 - numba infers types from the arguments
 
 from __future__ import annotations
@@ -54,19 +54,28 @@ def unpack_block(data, offsets, both, rows, columns, totals, present):
                 continue
             for y in range(n):
                 both[q, i, y] = totals[i, y]
-            place = np.int64(-1)
+            place, row, column = np.int64(-1), np.int64(0), np.int64(-1)  # row and column as if the diagonal were cut out
             for _ in range(cells - 1):
-                gap, at = _number(data, at, end)
-                if at < 0:
-                    return False
-                count, at = _number(data, at, end)
-                if at < 0:
-                    return False
+                if at + 1 < end and data[at] < 128 and data[at + 1] < 128:  # most numbers are one byte
+                    gap, count = np.int64(data[at]), np.int64(data[at + 1])
+                    at += 2
+                else:
+                    gap, at = _number(data, at, end)
+                    if at < 0:
+                        return False
+                    count, at = _number(data, at, end)
+                    if at < 0:
+                        return False
                 place += gap + 1
                 if place < 0 or place >= n * (n - 1):
                     return False
-                cell = place + 1 + place // n
-                y, x = cell // n, cell % n
+                column += gap + 1
+                while column >= n:
+                    column -= n
+                    row += 1
+                y, x = row, row + column + 1
+                if x >= n:
+                    y, x = y + 1, x - n
                 rows[q, i, y] += count
                 both[q, i, x] -= count
             for y in range(n):
@@ -76,3 +85,52 @@ def unpack_block(data, offsets, both, rows, columns, totals, present):
         if at != end:
             return False
     return True
+
+
+@jit
+def _put(out, at, value):
+    """Write a number and return the place after it."""
+    value = np.uint64(value)
+    while value >= np.uint64(128):
+        out[at] = np.uint8(value & np.uint64(127)) | np.uint8(128)
+        value >>= np.uint64(7)
+        at += 1
+    out[at] = np.uint8(value)
+    return at + 1
+
+
+@jit
+def pack_cells(cells, present, totals):
+    """Return the code of (Q, n, n) cells as bytes."""
+    n, most = len(totals), 0
+    for q in range(len(present)):
+        if present[q]:
+            for y in range(n):
+                for x in range(n):
+                    most += np.int64(cells[q, y, x] != 0)
+    out = np.empty(10 * (1 + n + len(present) + 2 * most), np.uint8)  # a number takes ten bytes at the most
+    at = _put(out, 0, 0)
+    for y in range(n):
+        at = _put(out, at, totals[y])
+    for q in range(len(present)):
+        if not present[q]:
+            at = _put(out, at, 0)
+            continue
+        matrix = cells[q]
+        number = 0
+        for y in range(n):
+            for x in range(n):
+                number += np.int64(matrix[y, x] != 0)
+            number -= np.int64(matrix[y, y] != 0)
+        at = _put(out, at, number + 1)
+        gap = 0
+        for y in range(n):
+            for x in range(n):
+                if x != y:
+                    if matrix[y, x] != 0:
+                        at = _put(out, at, gap)
+                        at = _put(out, at, matrix[y, x])
+                        gap = 0
+                    else:
+                        gap += 1
+    return out[:at]

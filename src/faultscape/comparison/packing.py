@@ -31,17 +31,11 @@ def pack(cells: np.ndarray, present: np.ndarray, totals: np.ndarray) -> bytes:
     [[[5, 1], [0, 2]]]
     """
     n = len(totals)
-    numbers = [np.array([FULL]), totals]
-    off = ~np.eye(n, dtype=bool).ravel()
-    for matrix, there in zip(cells, present, strict=True):
-        if not there:
-            numbers.append(np.array([0]))
-            continue
-        flat = matrix.ravel()[off]
-        at = np.flatnonzero(flat)
-        numbers.append(np.array([len(at) + 1]))
-        numbers.append(np.stack([np.diff(at, prepend=-1) - 1, flat[at]], axis=1).ravel())
-    return _base128(np.concatenate(numbers))
+    cells = np.ascontiguousarray(cells, np.int64).reshape(-1, n, n)
+    present, totals = np.ascontiguousarray(present, bool), np.ascontiguousarray(totals, np.int64)
+    if len(cells) != len(present):
+        raise ValueError(f"{len(cells)} partners, but {len(present)} say whether they are there")
+    return _kernels().pack_cells(cells, present, totals).tobytes()
 
 
 def pack_diagonal(both: np.ndarray, totals: np.ndarray, present: np.ndarray) -> bytes:
@@ -49,7 +43,7 @@ def pack_diagonal(both: np.ndarray, totals: np.ndarray, present: np.ndarray) -> 
     numbers = [np.array([DIAGONAL]), totals]
     for row, there in zip(both, present, strict=True):
         numbers.append(np.concatenate([[1], row]) if there else np.array([0]))
-    return _base128(np.concatenate(numbers))
+    return base128(np.concatenate(numbers)).tobytes()
 
 
 def unpack_cells(code: bytes, partners: int, n: int) -> tuple[np.ndarray, np.ndarray]:
@@ -88,7 +82,7 @@ def unpack(column: pa.BinaryArray, partners: int, n: int) -> tuple[np.ndarray, n
     return both, rows, columns, totals, present
 
 
-def _base128(numbers: np.ndarray) -> bytes:
+def base128(numbers: np.ndarray) -> np.ndarray:
     """Return non-negative numbers as bytes of seven bits, low end first, the high bit saying that more follow."""
     numbers = numbers.astype(np.uint64)
     places = np.arange(10, dtype=np.uint64) * np.uint64(7)
@@ -97,7 +91,7 @@ def _base128(numbers: np.ndarray) -> bytes:
     length[numbers == 0] = 1
     kept = np.arange(10) < length[:, None]
     more = np.arange(10) < (length - 1)[:, None]
-    return (parts | (more.astype(np.uint64) << np.uint64(7))).astype(np.uint8)[kept].tobytes()
+    return (parts | (more.astype(np.uint64) << np.uint64(7))).astype(np.uint8)[kept]
 
 
 def _numbers(code: bytes) -> np.ndarray:

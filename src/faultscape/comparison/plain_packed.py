@@ -8,6 +8,21 @@ from faultscape.comparison import packing
 from faultscape.errors import StudyError
 
 
+def pack_cells(cells: np.ndarray, present: np.ndarray, totals: np.ndarray) -> np.ndarray:
+    """Return the code of (Q, n, n) cells as bytes."""
+    off = ~np.eye(len(totals), dtype=bool).ravel()
+    numbers = [np.array([packing.FULL]), totals]
+    for matrix, there in zip(cells, present, strict=True):
+        if not there:
+            numbers.append(np.array([0]))
+            continue
+        flat = matrix.ravel()[off]
+        at = np.flatnonzero(flat)
+        numbers.append(np.array([len(at) + 1]))
+        numbers.append(np.stack([np.diff(at, prepend=-1) - 1, flat[at]], axis=1).ravel())
+    return packing.base128(np.concatenate(numbers))
+
+
 def unpack_block(
     data: np.ndarray,
     offsets: np.ndarray,

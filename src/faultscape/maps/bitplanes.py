@@ -1,9 +1,10 @@
 """Intersections of every pair from bit planes: the same cost whatever the maps show, for stacks too noisy for joint runs.
 
-Conventions: maps are uint8, flattened; a block of pixels becomes one bit plane a map and class (64 pixels a word), and N_yy is the number of bits set in
-both planes. Planes of one block stay in the processor's cache while all pairs are counted.
+Conventions: maps are uint8, seen as one line of pixels and given by the addresses of their first pixels. The pixels of a tile become one bit plane a map and
+class (64 pixels a word), and N_yy is the number of bits set in both planes. A tile's planes stay in the processor's cache while all pairs are counted, and
+tiles are small, so that most classes are absent from most of them.
 """
-# ruff: noqa: ANN001, ANN201, ANN202 - numba infers types from the arguments
+# ruff: noqa: ANN001, ANN201, ANN202, ARG001 - numba infers types from the arguments, and intrinsics only name theirs
 
 from __future__ import annotations
 
@@ -11,12 +12,9 @@ import numpy as np
 
 from faultscape.maps.jit import jit
 
-from numba import types  # isort: skip - jit.py decides first whether numba may be used
+from llvmlite import ir  # isort: skip - jit.py decides first whether numba may be used
+from numba import types  # isort: skip
 from numba.extending import intrinsic  # isort: skip
-
-WORDS = 512  # 64-bit words a block: 32,768 pixels
-_ONES = np.uint64(0x0101010101010101)
-_GATHER = np.uint64(0x0102040810204080)
 
 
 @intrinsic
@@ -26,70 +24,81 @@ def _set_bits(typingctx, word):
 
     def code(context, builder, signature, arguments):
         del context, signature
-        function = builder.module.declare_intrinsic("llvm.ctpop", [arguments[0].type])
-        return builder.call(function, arguments)
+        return builder.ctpop(arguments[0])
 
     return types.uint64(word), code
 
 
-@jit
-def _slices(eights, bits, out):
-    """Turn words of eight labels into bytes of eight bits, one slice a bit of the label."""
-    for k in range(bits):
-        slice_ = out[k]
-        shift = np.uint64(k)
-        for w in range(eights.size):
-            slice_[w] = np.uint8((((eights[w] >> shift) & _ONES) * _GATHER) >> np.uint64(56))
+@intrinsic
+def _equal(typingctx, address, label):
+    """Return, as bits, which of the 64 pixels at an address have a label: two vector comparisons instead of 64."""
+    del typingctx
+    byte, word = ir.IntType(8), ir.IntType(64)
+    vector = ir.VectorType(byte, 64)
+
+    def code(context, builder, signature, arguments):
+        del context, signature
+        pixels = builder.load(builder.inttoptr(arguments[0], vector.as_pointer()), align=1)
+        one = builder.insert_element(ir.Constant(vector, ir.Undefined), builder.trunc(arguments[1], byte), ir.Constant(word, 0))
+        spread = ir.Constant(ir.VectorType(ir.IntType(32), 64), [0] * 64)
+        same = builder.icmp_unsigned("==", pixels, builder.shuffle_vector(one, one, spread))
+        return builder.bitcast(same, word)
+
+    return types.uint64(types.uint64, types.uint64), code
 
 
 @jit
-def _plane(slices, label, bits, n_words, out):
-    full = ~np.uint64(0)
-    for w in range(n_words):
-        out[w] = full
-    for k in range(bits):
-        flip = np.uint64(0) if (label >> k) & 1 else full
-        row = slices[k]
-        for w in range(n_words):
-            out[w] &= row[w] ^ flip
+def count_planes(addresses, n_words, across, rows, n, pairs, both, totals):
+    """Add to both (P, n) and totals (J, n) the first ``n_words * 64`` pixels; tiles are one word wide and ``rows`` high.
 
-
-@jit
-def _count(a, n_words):
-    total = np.uint64(0)
-    for w in range(n_words):
-        total += _set_bits(a[w])
-    return total
-
-
-@jit
-def _count_both(a, b, n_words):
-    total = np.uint64(0)
-    for w in range(n_words):
-        total += _set_bits(a[w] & b[w])
-    return total
-
-
-@jit
-def count_planes(eights, labels, bits, pairs, both, totals):
-    """Add to both (P, n) and totals (J, n): ``eights`` (J, words) are maps seen as 64-bit words of eight labels each, a multiple of eight words."""
-    n_maps, length = eights.shape
-    slices = np.empty((bits, WORDS), np.uint64)
-    bytes_ = slices.view(np.uint8)
-    planes = np.empty((n_maps, len(labels), WORDS), np.uint64)
-    there = np.zeros((n_maps, len(labels)), np.bool_)
-    for start in range(0, length, WORDS * 8):
-        stop = min(length, start + WORDS * 8)
-        n_words = (stop - start) // 8
-        for j in range(n_maps):
-            _slices(eights[j, start:stop], bits, bytes_)
-            for c in range(len(labels)):
-                _plane(slices, labels[c], bits, n_words, planes[j, c])
-                number = np.int64(_count(planes[j, c], n_words))
-                there[j, c] = number > 0
-                totals[j, labels[c]] += number
-        for p in range(len(pairs)):
-            i, j = pairs[p]
-            for c in range(len(labels)):
-                if there[i, c] and there[j, c]:
-                    both[p, labels[c]] += np.int64(_count_both(planes[i, c], planes[j, c], n_words))
+    ``across`` is the number of words that make about one row: words that far apart lie about below each other.
+    """
+    n_maps = len(addresses)
+    planes = np.empty((n_maps, n, rows), np.uint64)
+    sizes = np.zeros((n_maps, n), np.int64)
+    held = np.empty((n_maps, n), np.int64)
+    n_held = np.empty(n_maps, np.int64)
+    tall = (n_words + across - 1) // across
+    for top in range(0, tall, rows):
+        for side in range(across):
+            height = min(rows, (n_words - side - top * across + across - 1) // across)
+            if height <= 0:
+                continue
+            for j in range(n_maps):
+                first = addresses[j] + np.uint64((top * across + side) * 64)
+                left = height * 64
+                n_held[j] = 0
+                for y in range(n):
+                    size = 0
+                    if left > 0:  # once every pixel of the tile has its class, the others are absent
+                        plane = planes[j, y]
+                        number = np.uint64(0)
+                        for r in range(height):
+                            word = _equal(first + np.uint64(r * across * 64), np.uint64(y))
+                            plane[r] = word
+                            number += _set_bits(word)
+                        size = np.int64(number)
+                        left -= size
+                    sizes[j, y] = size
+                    if size > 0:
+                        totals[j, y] += size
+                        held[j, n_held[j]] = y
+                        n_held[j] += 1
+            for p in range(len(pairs)):
+                i, j = pairs[p]
+                if n_held[i] > n_held[j]:
+                    i, j = j, i
+                for k in range(n_held[i]):
+                    y = held[i, k]
+                    if sizes[j, y] == 0:
+                        continue
+                    if sizes[i, y] == height * 64:
+                        both[p, y] += sizes[j, y]
+                    elif sizes[j, y] == height * 64:
+                        both[p, y] += sizes[i, y]
+                    else:
+                        a, b = planes[i, y], planes[j, y]
+                        number = np.uint64(0)
+                        for r in range(height):
+                            number += _set_bits(a[r] & b[r])
+                        both[p, y] += np.int64(number)

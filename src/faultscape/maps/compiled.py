@@ -1,281 +1,340 @@
-"""The kernels of the maps room, compiled: runs of one map, and joint counts of many.
+"""The kernels of the maps room, compiled: rows of the label-map code; joint runs of many maps, and blocks of maps for noise.
 
-Conventions: maps are (H, W) uint8 or uint16. Nothing here checks its input: callers have (maps.runs, maps.counts). The plain twin with equal results
-is maps.plain.
+Conventions: J maps of one shape and type (uint8 or uint16), each C-contiguous, are given by the addresses of their first pixels, and seen as one line of
+``pixels`` labels: a run may pass from one row into the next. ``like`` is an empty array of the maps' type. Nothing here checks its input: maps.counts does.
+The plain twin with equal results is maps.plain.
 """
-# ruff: noqa: ANN001, ANN201, ANN202 - numba infers types from the arguments
+# ruff: noqa: ANN001, ANN201, ANN202, ARG001 - numba infers types from the arguments, and intrinsics only name theirs
 
 from __future__ import annotations
 
 import numpy as np
 
+from faultscape.maps import run_rows
 from faultscape.maps.jit import jit
 
+from llvmlite import ir  # isort: skip - jit.py decides first whether numba may be used
+from numba import carray, types  # isort: skip  # pyright: ignore[reportPrivateImportUsage]
+from numba.core import cgutils  # isort: skip
+from numba.extending import intrinsic, overload  # isort: skip
+
+_ONE = np.uint64(1)
+_ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
+_HIGH = np.uint64(0xFFFFFFFF00000000)
+_LOW = np.uint64(0x00000000FFFFFFFF)
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _OTHER = np.uint64(0xC2B2AE3D27D4EB4F)
 
 
+# ---------------------------------------------------------------- what numba has no word for
+@intrinsic
+def _pointer(typingctx, address, like):
+    """Return the address of a map as a pointer to labels of the type of ``like``."""
+    del typingctx
+    kind = types.CPointer(like.dtype)
+
+    def code(context, builder, signature, arguments):
+        del signature
+        return builder.inttoptr(arguments[0], context.get_value_type(kind))
+
+    return kind(address, like), code
+
+
+@intrinsic
+def _set_bits(typingctx, word):
+    """Return how many bits of a word are set, by the processor's own instruction."""
+    del typingctx
+
+    def code(context, builder, signature, arguments):
+        del context, signature
+        return builder.ctpop(arguments[0])
+
+    return types.uint64(word), code
+
+
+@intrinsic
+def _first_bit(typingctx, word):
+    """Return the place of the lowest set bit of a word, 64 for 0."""
+    del typingctx
+
+    def code(context, builder, signature, arguments):
+        del context, signature
+        return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 0))
+
+    return types.uint64(word), code
+
+
+@intrinsic
+def _changed(typingctx, addresses, left, start, above, like):
+    """Return (left, above, highest) of 64 pixels from ``start``: bits where any map differs, and its largest label.
+
+    ``left`` and ``above`` are how many pixels back the neighbours lie. Written in the compiler's own vectors, since the sums over maps then stay in
+    registers: the pass runs near the speed of memory.
+    """
+    del typingctx
+    label = ir.IntType(like.dtype.bitwidth)
+    vector, word = ir.VectorType(label, 64), ir.IntType(64)
+    size = ir.Constant(word, like.dtype.bitwidth // 8)
+
+    def code(context, builder, signature, arguments):
+        maps = context.make_array(signature.args[0])(context, builder, arguments[0])
+        zero = ir.Constant(vector, None)
+        sums = [cgutils.alloca_once_value(builder, zero) for _ in range(3)]
+        back = [builder.mul(arguments[1], size), builder.mul(arguments[3], size)]
+        offset = builder.mul(arguments[2], size)
+
+        def load(address):
+            return builder.load(builder.inttoptr(address, vector.as_pointer()), align=1)
+
+        with cgutils.for_range(builder, cgutils.unpack_tuple(builder, maps.shape, 1)[0]) as loop:
+            address = builder.add(builder.load(cgutils.gep_inbounds(builder, maps.data, loop.index)), offset)
+            here = load(address)
+            for total, distance in zip(sums, back, strict=False):
+                other = load(builder.sub(address, distance))
+                builder.store(builder.or_(builder.load(total), builder.xor(here, other)), total)
+            highest = builder.load(sums[2])
+            builder.store(builder.select(builder.icmp_unsigned(">", here, highest), here, highest), sums[2])
+        bits = [builder.bitcast(builder.icmp_unsigned("!=", builder.load(total), zero), word) for total in sums[:2]]
+        highest = builder.load(sums[2])
+        lanes = 64
+        while lanes > 1:  # the largest of 64 lanes, by halves
+            lanes //= 2
+            halves = [ir.Constant(ir.VectorType(ir.IntType(32), lanes), list(range(k, k + lanes))) for k in (0, lanes)]
+            low, high = (builder.shuffle_vector(highest, ir.Constant(highest.type, None), half) for half in halves)
+            highest = builder.select(builder.icmp_unsigned(">", low, high), low, high)
+        one = builder.zext(builder.extract_element(highest, ir.Constant(ir.IntType(32), 0)), word)
+        return context.make_tuple(builder, signature.return_type, [*bits, one])
+
+    result = types.UniTuple(types.uint64, 3)
+    return result(addresses, types.int64, types.int64, types.int64, like), code
+
+
 # ---------------------------------------------------------------- one map
+@intrinsic
+def _fill_by_vectors(typingctx, out, start, end, value):
+    """Write a value in vectors of 64 from start until the end is passed."""
+    del typingctx
+    lanes = run_rows.SLACK
+
+    def code(context, builder, signature, arguments):
+        label = context.get_data_type(signature.args[3])
+        vector = ir.VectorType(label, lanes)
+        array = context.make_array(signature.args[0])(context, builder, arguments[0])
+        one = builder.insert_element(ir.Constant(vector, ir.Undefined), arguments[3], ir.Constant(ir.IntType(32), 0))
+        spread = builder.shuffle_vector(one, one, ir.Constant(ir.VectorType(ir.IntType(32), lanes), [0] * lanes))
+        step = ir.Constant(ir.IntType(64), lanes)
+        with cgutils.for_range_slice(builder, arguments[1], arguments[2], step) as (at, _):
+            place = builder.bitcast(cgutils.gep_inbounds(builder, array.data, at), vector.as_pointer())
+            builder.store(spread, place, align=1)
+        return context.get_dummy_value()
+
+    return types.void(out, types.int64, types.int64, out.dtype), code
+
+
+@intrinsic
+def _copy_by_vectors(typingctx, out, source, start, end):
+    """Copy from source to start in vectors of 64 until the end is passed."""
+    del typingctx
+    lanes = run_rows.SLACK
+
+    def code(context, builder, signature, arguments):
+        vector = ir.VectorType(context.get_data_type(signature.args[0].dtype), lanes)
+        array = context.make_array(signature.args[0])(context, builder, arguments[0])
+        back = builder.sub(arguments[2], arguments[1])
+        step = ir.Constant(ir.IntType(64), lanes)
+        with cgutils.for_range_slice(builder, arguments[2], arguments[3], step) as (at, _):
+            source, target = (
+                builder.bitcast(cgutils.gep_inbounds(builder, array.data, place), vector.as_pointer())
+                for place in (builder.sub(at, back), at)
+            )
+            builder.store(builder.load(source, align=1), target, align=1)
+        return context.get_dummy_value()
+
+    return types.void(out, types.int64, types.int64, types.int64), code
+
+
+@overload(run_rows.fill)
+def _fill(out, start, end, value):
+    del out, start, end, value
+    return lambda out, start, end, value: _fill_by_vectors(out, start, end, value)  # noqa: PLW0108 - numba wants these names
+
+
+@overload(run_rows.repeat)
+def _repeat(out, start, width):
+    del out, start, width
+    return lambda out, start, width: _copy_by_vectors(out, start - width, start, start + width)
+
+
+# numba's cache looks at run_rows.py alone: who changes the vectors above deletes __pycache__
+tell_rows = jit(run_rows.tell_rows)
+draw_rows = jit(run_rows.draw_rows)
+
+
+# ---------------------------------------------------------------- joint runs
 @jit
-def find_runs(label_map):
-    """Return runs a row (uint32), ends (uint32) and labels of all runs; branch-free, so noise costs no more than streets."""
-    height, width = label_map.shape
-    counts = np.empty(height, np.uint32)
-    room = height * width // 4 + width + 1
-    ends = np.empty(room, np.uint32)
-    values = np.empty(room, label_map.dtype)
-    n = 0
-    for y in range(height):
-        if n + width + 1 > room:
-            room = 2 * room + width
-            more_ends = np.empty(room, np.uint32)
-            more_ends[:n] = ends[:n]
-            ends = more_ends
-            more_values = np.empty(room, label_map.dtype)
-            more_values[:n] = values[:n]
-            values = more_values
-        row = label_map[y]
-        start = n
-        for x in range(1, width):
-            ends[n] = x
-            values[n] = row[x - 1]
-            n += np.int64(row[x] != row[x - 1])
-        ends[n] = width
-        values[n] = row[width - 1]
-        n += 1
-        counts[y] = n - start
-    return counts, ends[:n].copy(), values[:n].copy()
-
-
-@jit
-def predict(counts, ends, values):
-    """Return what remains of ends and labels after prediction from the row above."""
-    steps = np.empty(len(ends), np.int32)
-    marks = np.empty_like(values)
-    above, here = 0, 0
-    for y in range(len(counts)):
-        n = np.int64(counts[y])
-        if y > 0 and counts[y] == counts[y - 1]:
-            for k in range(n):
-                steps[here + k] = np.int32(np.int64(ends[here + k]) - np.int64(ends[above + k]))
-                marks[here + k] = values[here + k] ^ values[above + k]
-        else:
-            start = np.int64(0)
-            for k in range(n):
-                steps[here + k] = np.int32(np.int64(ends[here + k]) - start)
-                start = np.int64(ends[here + k])
-                marks[here + k] = values[here + k]
-        above = here
-        here += n
-    return steps, marks
-
-
-@jit
-def restore(counts, steps, marks, width, ends, values):
-    """Fill ends and labels, the inverse of predict; False unless they fill every row exactly. Safe on forged numbers."""
-    number = len(ends)
-    above, here = 0, 0
-    for y in range(len(counts)):
-        n = np.int64(counts[y])
-        if n < 1 or here + n > number:
-            return False
-        end = np.int64(0)
-        if y > 0 and counts[y] == counts[y - 1]:
-            for k in range(n):
-                next_ = np.int64(ends[above + k]) + np.int64(steps[here + k])
-                if next_ <= end or next_ > width:
-                    return False
-                end = next_
-                ends[here + k] = end
-                values[here + k] = values[above + k] ^ marks[here + k]
-        else:
-            for k in range(n):
-                next_ = end + np.int64(steps[here + k])
-                if next_ <= end or next_ > width:
-                    return False
-                end = next_
-                ends[here + k] = end
-                values[here + k] = marks[here + k]
-        if end != width:
-            return False
-        above = here
-        here += n
-    return here == number
+def sample_runs(addresses, like, pixels, every):
+    """Return an estimate of the number of joint runs, from one word of 64 pixels in ``every``."""
+    runs, seen = 0, 0
+    for w in range(1, pixels // 64, every):
+        left, _, _ = _changed(addresses, 1, np.int64(w) * 64, 0, like)
+        runs += np.int64(_set_bits(left))
+        seen += 64
+    return runs * pixels // seen if seen else pixels
 
 
 @jit
-def fill(ends, values, height, width):
-    """Return the map whose runs these are."""
-    out = np.empty((height, width), values.dtype)
-    k = 0
-    for y in range(height):
-        row = out[y]
-        x = np.int64(0)
-        while x < width:
-            end = np.int64(ends[k])
-            row[x:end] = values[k]
-            x = end
-            k += 1
-    return out
-
-
-# ---------------------------------------------------------------- joint runs of many maps
-@jit
-def _slot(words, n_words, shift):
-    h = np.uint64(0)
-    for w in range(n_words):
-        h = (h ^ words[w]) * _GOLDEN
-        h ^= h >> np.uint64(29)
-    return np.int64((h * _OTHER) >> shift)
-
-
-@jit
-def _shift(length):
-    bits = 0
-    while (1 << bits) < length:
-        bits += 1
-    return np.uint64(64 - bits)
-
-
-@jit
-def _grown(table, n_words):
-    """Return a table of four times as many slots with the same entries."""
-    bigger = np.zeros((len(table) * 4, table.shape[1]), np.uint64)
-    mask, shift = len(bigger) - 1, _shift(len(bigger))
-    for i in range(len(table)):
-        if table[i, 0] != np.uint64(0):
-            u = _slot(table[i, 1:], n_words, shift)
-            while bigger[u, 0] != np.uint64(0):
-                u = (u + 1) & mask
-            bigger[u, :] = table[i, :]
+def _grown(table):
+    """Return a table of twice as many slots with the same entries."""
+    bigger = np.zeros(len(table) * 2, np.uint64)
+    mask, shift = np.uint64(len(bigger) - 1), np.uint64(65) - _set_bits(np.uint64(2 * len(bigger) - 1))
+    for entry in table:
+        if entry != 0:
+            slot = entry >> shift
+            while bigger[slot] != 0:
+                slot = (slot + _ONE) & mask
+            bigger[slot] = entry
     return bigger
 
 
 @jit
-def changes(maps, across, down):
-    """Mark, for the whole stack, where any map differs from the pixel to the left and above; returns the number of joint runs."""
-    n_maps, height, width = maps.shape
-    runs = 0
-    for y in range(height):
-        a = across[y]
-        d = down[y]
-        a[:] = 0
-        d[:] = 1 if y == 0 else 0
-        above = max(y - 1, 0)
-        for j in range(n_maps):  # compiles to vector code: the pass runs near the speed of memory
-            row = maps[j, y]
-            up = maps[j, above]
-            for x in range(1, width):
-                a[x] |= np.uint8(row[x] != row[x - 1])
-            for x in range(width):
-                d[x] |= np.uint8(row[x] != up[x])
-        a[0] = 1
-        n = 0
-        for x in range(width):
-            n += a[x]
-        runs += n
-    return runs
+def _longer(keys, counts, room):
+    """Return keys and counts with room for so many tuples."""
+    if room <= len(counts):
+        return keys, counts
+    more_keys, more_counts = np.empty((room, keys.shape[1]), np.uint64), np.empty(room, np.int64)
+    more_keys[: len(keys)] = keys
+    more_counts[: len(counts)] = counts
+    return more_keys, more_counts
 
 
 @jit
-def intern_tuples(maps, across, down, table, per_word, bits):
-    """Return (table, number of distinct tuples): each joint run's tuple of labels with its pixels; slot = count, then packed labels.
+def joint_tuples(addresses, like, pixels, width, bits, table, keys, counts, starts, before):
+    """Return (U, largest label, table, keys, counts): ``keys`` (>= U, words) packed labels of distinct tuples, ``counts`` (>= U,) their pixels.
 
-    A tuple of labels is constant along a joint run, and is the tuple of the pixel above wherever nothing changed downwards, so most
-    runs need no look-up.
+    Stretches of pixels, less than a row each, go through short loops that the processor can run ahead in: bits say where a run starts and where any map
+    differs from the pixel above; a run over which nothing changed downwards is the tuple of the run above its first pixel, found by counting the bits of
+    ``starts`` (words,) and ``before`` (words,), the runs before each word; the others are looked up in a hash table of (upper half of the hash,
+    place + 1), and compared whole. Table, keys and counts grow where they must; the table is returned empty.
     """
-    n_maps, height, width = maps.shape
-    n_words = table.shape[1] - 1
-    mask, shift, limit = len(table) - 1, _shift(len(table)), len(table) // 2
-    words = np.zeros(n_words, np.uint64)
-    step = np.uint64(bits)
-    starts = np.empty(width + 1, np.int32)
-    slots = np.empty(width + 1, np.int32)
-    old_starts = np.empty(width + 2, np.int32)
-    old_slots = np.empty(width + 2, np.int32)
-    distinct = 0
-    fresh = True
-    for y in range(height):
-        a = across[y]
-        d = down[y]
+    n_maps, n_words = len(addresses), keys.shape[1]
+    per_word = 64 // bits
+    mask, shift = np.uint64(len(table) - 1), np.uint64(65) - _set_bits(np.uint64(2 * len(table) - 1))
+    stretch = min(32, max(1, width // 64))  # words; what lies above is then in an earlier stretch
+    room = 64
+    while room < width + 64 * stretch + 130:  # runs of the last row and of this stretch: no older one is asked for
+        room *= 2
+    ids, turn = np.zeros(room, np.int32), room - 1
+    at = np.empty(64 * stretch + 9, np.int64)
+    same, other = np.empty(64 * stretch + 1, np.int32), np.empty(64 * stretch + 1, np.int32)
+    look = np.empty(64 * stretch, np.int64)
+    words, hashes = np.empty((n_words, 64 * stretch), np.uint64), np.empty(64 * stretch, np.uint64)
+    moved = np.empty(stretch, np.uint64)
+    distinct, run, last, since = 0, 0, 0, np.int64(0)
+    highest, limit = np.uint64(0), min(len(table) // 3, len(counts))
+    for first in range(0, (pixels + 63) // 64, stretch):
         n = 0
-        for x in range(width):
-            starts[n] = x
-            n += np.int64(a[x])
-        starts[n] = width
-        while distinct + n >= limit:  # grown between rows only, so that a row never looks for a place in vain
-            table = _grown(table, n_words)
-            mask, shift, limit = len(table) - 1, _shift(len(table)), len(table) // 2
-            fresh = True  # slots moved: the row above is forgotten
-        at = 0
-        for k in range(n):
-            x = starts[k]
-            if d[x] == 0 and not fresh:
-                while old_starts[at + 1] <= x:
-                    at += 1
-                u = np.int64(old_slots[at])
+        for w in range(first, min(first + stretch, (pixels + 63) // 64)):
+            start = np.int64(w) * 64
+            left, above = np.uint64(0), _ALL
+            if (
+                start == 0 or start + 64 > pixels
+            ):  # the first and last word have no 64 pixels, or no left neighbour, to load at once
+                for j in range(n_maps):
+                    labels = carray(_pointer(addresses[j], like), (pixels,))
+                    for x in range(start, min(start + 64, pixels)):
+                        highest = max(highest, np.uint64(labels[x]))
+                        if x == 0 or labels[x] != labels[x - 1]:
+                            left |= _ONE << np.uint64(x - start)
             else:
-                j = 0
-                h = np.uint64(0)
-                for w in range(n_words):
-                    word = np.uint64(0)
-                    top = min(n_maps, j + per_word)
-                    place = np.uint64(0)
-                    while j < top:
-                        word |= np.uint64(maps[j, y, x]) << place
-                        place += step
-                        j += 1
-                    words[w] = word
-                    h = (h ^ word) * _GOLDEN
-                    h ^= h >> np.uint64(29)
-                u = np.int64((h * _OTHER) >> shift)
-                while table[u, 0] != np.uint64(0):
-                    same = table[u, 1] == words[0]
-                    for w in range(1, n_words):
-                        same &= table[u, w + 1] == words[w]
-                    if same:
-                        break
-                    u = (u + 1) & mask
-                else:
-                    for w in range(n_words):
-                        table[u, w + 1] = words[w]
-                    distinct += 1
-            slots[k] = u
-            table[u, 0] += np.uint64(starts[k + 1] - x)
-        fresh = False
+                known = start >= width >= 64
+                left, above, most = _changed(addresses, 1, start, width if known else 0, like)
+                highest = max(highest, most)
+                if not known:
+                    above = _ALL
+            starts[w], before[w], moved[w - first] = left, run + n, above
+            size = np.int64(_set_bits(left))
+            for base in range(n, n + size, 8):  # eight at a time, also where fewer are left: no branch to guess
+                for k in range(8):
+                    at[base + k] = start + np.int64(_first_bit(left))
+                    left &= left - _ONE
+            n += size
+        n_same, n_other = 0, 0
         for k in range(n):
-            old_starts[k] = starts[k]
-            old_slots[k] = slots[k]
-        old_starts[n] = width
-    return table, distinct
+            x = np.uint64(at[k] - first * 64)
+            changed = np.int64((moved[x >> np.uint64(6)] >> (x & np.uint64(63))) & _ONE)
+            same[n_same] = k
+            other[n_other] = k
+            n_other += changed
+            n_same += 1 - changed
+        for k in range(n_same):
+            up = np.uint64(at[same[k]] - width)
+            below = starts[up >> np.uint64(6)] & (_ALL >> (np.uint64(63) - (up & np.uint64(63))))
+            ids[(run + same[k]) & turn] = ids[(before[up >> np.uint64(6)] + np.int64(_set_bits(below)) - 1) & turn]
+        if distinct + n_other > limit:  # grown between stretches only
+            while 3 * (distinct + n_other) > len(table):
+                table = _grown(table)
+            mask, shift = np.uint64(len(table) - 1), np.uint64(65) - _set_bits(np.uint64(2 * len(table) - 1))
+            keys, counts = _longer(keys, counts, len(table) // 3)
+            limit = min(len(table) // 3, len(counts))
+        for k in range(n_other):
+            look[k] = at[other[k]]
+            hashes[k] = 0
+        for part in range(n_words):
+            word = words[part]
+            word[:n_other] = 0
+            for j in range(part * per_word, min((part + 1) * per_word, n_maps)):
+                labels = carray(_pointer(addresses[j], like), (pixels,))
+                up = np.uint64(bits * (j - part * per_word))
+                for k in range(n_other):
+                    word[k] |= np.uint64(labels[look[k]]) << up
+            for k in range(n_other):
+                h = (hashes[k] ^ word[k]) * _GOLDEN
+                hashes[k] = h ^ (h >> np.uint64(32))
+        for k in range(n_other):
+            h = hashes[k] * _OTHER
+            slot = h >> shift
+            found = np.int64(-1)
+            while found < 0:
+                entry = table[slot]
+                if (entry ^ h) & _HIGH == 0 and entry != 0:
+                    found = np.int64(entry & _LOW) - 1
+                    for part in range(n_words):
+                        if keys[found, part] != words[part, k]:
+                            found = np.int64(-1)
+                            break
+                elif entry == 0:
+                    found = np.int64(distinct)
+                    distinct += 1
+                    table[slot] = (h & _HIGH) | np.uint64(distinct)
+                    for part in range(n_words):
+                        keys[found, part] = words[part, k]
+                    counts[found] = 0
+                slot = (slot + _ONE) & mask
+            ids[(run + other[k]) & turn] = found
+        for k in range(n):
+            counts[last] += at[k] - since  # nothing, before the first run
+            since = at[k]
+            last = np.int64(ids[(run + k) & turn])
+        run += n
+    counts[last] += pixels - since
+    table[:] = 0
+    return distinct, np.int64(highest), table, keys, counts
 
 
 @jit
-def unpack_tuples(table, distinct, n_maps, per_word, bits):
-    """Return (maps, distinct) labels and (distinct,) pixels; the table is left empty for the next image."""
-    columns = np.empty((n_maps, distinct), np.uint16)
-    pixels = np.empty(distinct, np.int64)
-    low = (np.uint64(1) << np.uint64(bits)) - np.uint64(1)
-    c = 0
-    for u in range(len(table)):
-        if table[u, 0] != np.uint64(0):
-            pixels[c] = np.int64(table[u, 0])
-            j = 0
-            for w in range(table.shape[1] - 1):
-                word = table[u, w + 1]
-                for _ in range(min(per_word, n_maps - j)):
-                    columns[j, c] = np.uint16(word & low)
-                    word >>= np.uint64(bits)
-                    j += 1
-            table[u, 0] = np.uint64(0)
-            c += 1
-    return columns, pixels
+def unpack_tuples(keys, distinct, bits, columns):
+    """Fill ``columns`` (J, >= U) with the labels of the distinct tuples."""
+    per_word = 64 // bits
+    low = (_ONE << np.uint64(bits)) - _ONE
+    for j in range(len(columns)):
+        column, shift, k = columns[j], np.uint64(bits * (j % per_word)), j // per_word
+        for c in range(distinct):
+            column[c] = np.uint16((keys[c, k] >> shift) & low)
 
 
 @jit
-def cells_of_tuples(columns, pixels, n, pairs, out):
+def cells_of_tuples(columns, pixels, distinct, n, pairs, out):
     """Add each tuple's pixels to the cells of every pair: out (P, n * n)."""
-    distinct = len(pixels)
     base = np.empty(distinct, np.int64)
     last = -1
     for p in range(len(pairs)):
@@ -284,67 +343,55 @@ def cells_of_tuples(columns, pixels, n, pairs, out):
             for c in range(distinct):
                 base[c] = np.int64(columns[i, c]) * n
             last = i
-        cells = out[p]
-        other = columns[j]
+        cells, other = out[p], columns[j]
         for c in range(distinct):
             cells[base[c] + other[c]] += pixels[c]
 
 
 @jit
-def both_of_tuples(columns, pixels, pairs, both, totals):
+def both_of_tuples(columns, pixels, distinct, pairs, both, totals):
     """Add each tuple's pixels to the intersections of every pair and the histogram of every map."""
     for j in range(len(columns)):
-        for c in range(len(pixels)):
-            totals[j, columns[j, c]] += pixels[c]
+        column, row = columns[j], totals[j]
+        for c in range(distinct):
+            row[column[c]] += pixels[c]
+    rows = np.empty((4, both.shape[1] + 1), np.int64)  # neighbours add to different rows: no addition waits for the one before
+    nowhere = both.shape[1]
     for p in range(len(pairs)):
-        first, second, row = columns[pairs[p, 0]], columns[pairs[p, 1]], both[p]
-        for c in range(len(pixels)):
-            label = first[c]
-            row[label] += pixels[c] * np.int64(label == second[c])
+        first, second = columns[pairs[p, 0]], columns[pairs[p, 1]]
+        rows[:] = 0
+        for c in range(distinct):
+            label = np.int64(first[c])
+            rows[c & 3, nowhere + (label - nowhere) * np.int64(label == second[c])] += pixels[
+                c
+            ]  # no branch: it could not be guessed
+        for y in range(both.shape[1]):
+            both[p, y] += rows[0, y] + rows[1, y] + rows[2, y] + rows[3, y]
 
 
 # ---------------------------------------------------------------- noisy maps
 @jit
-def cells_of_triples(maps, n, blocks, hist):
-    """Count the triples of labels of each block of three maps: hist (B, n ** 3) uint32, B even.
+def cells_of_block(addresses, like, pixels, n, block, small, hist):
+    """Count the tuples of a block of 2 to 4 maps in one pass: hist (4, n ** size) uint32, whose sum counts; ``small``: see below.
 
-    Two blocks are counted at a time: in smooth maps one cell is hit again and again, and the second block's work fills the wait.
+    Cells are first worked out for a stretch of pixels, in vectors of the narrow type of the empty array ``small``; neighbours go to different sub-histograms, so that no addition waits for the one before.
     """
-    pixels = maps.shape[1]
-    for b in range(0, len(blocks), 2):
-        h, g = hist[b], hist[b + 1]
-        m0, m1, m2 = maps[blocks[b, 0]], maps[blocks[b, 1]], maps[blocks[b, 2]]
-        k0, k1, k2 = maps[blocks[b + 1, 0]], maps[blocks[b + 1, 1]], maps[blocks[b + 1, 2]]
-        for x in range(pixels):
-            h[np.uint32((np.uint32(m0[x]) * n + m1[x]) * n + m2[x])] += np.uint32(1)
-            g[np.uint32((np.uint32(k0[x]) * n + k1[x]) * n + k2[x])] += np.uint32(1)
-
-
-@jit
-def cells_of_quads(maps, n, blocks, hist):
-    """Count the quadruples of labels of each block of four maps: hist (B, n ** 4) uint32, B even; see cells_of_triples."""
-    pixels = maps.shape[1]
-    for b in range(0, len(blocks), 2):
-        h, g = hist[b], hist[b + 1]
-        m0, m1, m2, m3 = maps[blocks[b, 0]], maps[blocks[b, 1]], maps[blocks[b, 2]], maps[blocks[b, 3]]
-        k0, k1, k2, k3 = maps[blocks[b + 1, 0]], maps[blocks[b + 1, 1]], maps[blocks[b + 1, 2]], maps[blocks[b + 1, 3]]
-        for x in range(pixels):
-            h[np.uint32(((np.uint32(m0[x]) * n + m1[x]) * n + m2[x]) * n + m3[x])] += np.uint32(1)
-            g[np.uint32(((np.uint32(k0[x]) * n + k1[x]) * n + k2[x]) * n + k3[x])] += np.uint32(1)
-
-
-@jit
-def cells_of_pairs(maps, n, pairs, hist):
-    """Count the pairs of labels of each pair of maps: hist (P, 4, n ** 2) uint32, four histograms in turn for the same reason."""
-    pixels = maps.shape[1]
-    whole = pixels - pixels % 4
-    for p in range(len(pairs)):
-        m0, m1 = maps[pairs[p, 0]], maps[pairs[p, 1]]
-        h0, h1, h2, h3 = hist[p, 0], hist[p, 1], hist[p, 2], hist[p, 3]
-        for x in range(0, whole, 4):
-            h0[np.int64(m0[x]) * n + m1[x]] += np.uint32(1)
-            h1[np.int64(m0[x + 1]) * n + m1[x + 1]] += np.uint32(1)
-            h2[np.int64(m0[x + 2]) * n + m1[x + 2]] += np.uint32(1)
-            h3[np.int64(m0[x + 3]) * n + m1[x + 3]] += np.uint32(1)
-        for x in range(whole, pixels):
-            h0[np.int64(m0[x]) * n + m1[x]] += np.uint32(1)
+    stretch = 2048
+    at = np.empty(stretch, small.dtype)
+    for start in range(0, pixels, stretch):
+        length = min(stretch, pixels - start)
+        first = carray(_pointer(addresses[block[0]], like), (pixels,))[start : start + length]
+        for x in range(length):
+            at[x] = first[x]
+        for k in range(1, len(block)):
+            labels = carray(_pointer(addresses[block[k]], like), (pixels,))[start : start + length]
+            for x in range(length):
+                at[x] = np.uint32(at[x]) * np.uint32(n) + np.uint32(labels[x])
+        h0, h1, h2, h3 = hist[0], hist[1], hist[2], hist[3]
+        for x in range(0, length - length % 4, 4):
+            h0[at[x]] += np.uint32(1)
+            h1[at[x + 1]] += np.uint32(1)
+            h2[at[x + 2]] += np.uint32(1)
+            h3[at[x + 3]] += np.uint32(1)
+        for x in range(length - length % 4, length):
+            h0[at[x]] += np.uint32(1)

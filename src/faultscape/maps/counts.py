@@ -1,11 +1,12 @@
 """All pairwise confusion counts of one image's maps, from joint runs.
 
 Conventions: maps are J arrays (H, W) of places 0..n-1, uint8 or uint16, one shape; ``pairs`` (P, 2) are (row map, column map), default all i < j. Results are
-int64 and exact. Labels are range-checked once, before any kernel.
+int64 and exact. A label that is not below n raises LabelMapError before anything is counted.
 
 Maps of streets or objects are constant on long horizontal runs, and so is the tuple of all J labels: one pass finds the joint runs, each distinct tuple is
 kept once with its pixels, and the cells of all pairs are filled from these few tuples instead of from the pixels. A stack whose joint runs are short (noise) is
-given to kernels that cost the same whatever it shows: blocks of three or four maps counted together, or bit planes where intersections suffice.
+given to kernels that cost the same whatever it shows: blocks of two to four maps counted together, or bit planes where intersections suffice. Which one
+is chosen changes the time alone.
 """
 
 from __future__ import annotations
@@ -23,12 +24,7 @@ from faultscape.errors import LabelMapError
 Maps = np.ndarray | Sequence[np.ndarray]
 _SLOTS = 1 << 13
 _CELLS = 40_000  # of a block's histogram: what stays in a second-level cache
-_RUN, _TUPLE, _PIXEL = (
-    45.0,
-    1.1,
-    0.85,
-)  # nanoseconds a joint run, a tuple and pair, a pixel and block: measured, only for choosing
-_local = threading.local()
+_local = threading.local()  # the workspace of each thread, kept from image to image so that no page is touched for the first time
 
 
 def confusions(maps: Maps, n: int, pairs: np.ndarray | None = None) -> np.ndarray:
@@ -37,24 +33,33 @@ def confusions(maps: Maps, n: int, pairs: np.ndarray | None = None) -> np.ndarra
     >>> confusions(np.array([[[0, 1, 1]], [[0, 0, 1]]], np.uint8), 2).tolist()
     [[[1, 0], [1, 1]]]
     """
-    stack = _stack(maps, n)
+    stack = _stack(maps)
     pairs = _all_pairs(len(stack)) if pairs is None else _checked(pairs, len(stack))
     out = np.zeros((len(pairs), n * n), np.int64)
+    kernels = _kernels()
+    if kernels is None:
+        from faultscape.maps import plain
+
+        check(stack, n)
+        plain.cells_of_tuples(*plain.joint_tuples(stack, n), n, pairs, out)
+        return out.reshape(len(pairs), n, n)
+    asked = np.zeros(len(stack), bool)
+    asked[pairs] = True
+    if not asked.all():  # maps of no pair would only cut the joint runs
+        check([m for m, wanted in zip(stack, asked, strict=True) if not wanted], n)
+        stack = [m for m, wanted in zip(stack, asked, strict=True) if wanted]
+        pairs = (np.cumsum(asked) - 1)[pairs]
     if not len(pairs):
         return out.reshape(0, n, n)
-    kernels = _kernels()
-    used = np.unique(pairs)
-    if len(used) < len(stack):
-        stack, pairs = np.ascontiguousarray(stack[used]), np.searchsorted(used, pairs)
-    if hasattr(kernels, "changes"):
-        runs = _changes(stack)
-        blocks, size = _blocks(len(stack), n)
-        pixels = stack[0].size
-        if runs * (_RUN + _TUPLE * len(pairs)) > pixels * len(blocks) * _PIXEL + len(pairs) * n**size:
-            _from_blocks(stack, n, blocks, size, pairs, out)
-            return out.reshape(len(pairs), n, n)
-    columns, weights = _tuples(stack, n)
-    kernels.cells_of_tuples(columns, weights, n, pairs, out)
+    space, pixels = _space(stack), stack[0].size
+    runs = _runs(space)
+    blocks, size = _blocks(len(stack), n, pairs.tobytes())
+    if _joint_cost(runs, len(stack), len(pairs)) > pixels * len(blocks) * 0.9 + n**size * len(blocks) * 4:
+        check(stack, n)
+        _from_blocks(space, n, blocks, size, pairs, out)
+    else:
+        columns, weights, distinct = _tuples(stack, space, n)
+        kernels.cells_of_tuples(columns, weights, distinct, n, pairs, out)
     return out.reshape(len(pairs), n, n)
 
 
@@ -65,46 +70,51 @@ def intersections(maps: Maps, n: int, pairs: np.ndarray | None = None) -> tuple[
     >>> both.tolist(), totals.tolist()
     ([[1, 1]], [[1, 2], [2, 1]])
     """
-    stack = _stack(maps, n)
+    stack = _stack(maps)
     pairs = _all_pairs(len(stack)) if pairs is None else _checked(pairs, len(stack))
     both, totals = np.zeros((len(pairs), n), np.int64), np.zeros((len(stack), n), np.int64)
     kernels = _kernels()
-    if hasattr(kernels, "changes") and stack.dtype == np.uint8:
-        runs = _changes(stack)
-        # a plane costs a few passes over its bits; a pair one for each class that both maps hold
-        planes = stack[0].size / 64 * (len(stack) * n * 4 + len(pairs) * min(n, 8)) * 0.5
-        if runs * (_RUN + _TUPLE * len(pairs)) > planes:
-            _from_planes(stack, n, pairs, both, totals)
-            return both, totals
-    columns, weights = _tuples(stack, n)
-    kernels.both_of_tuples(columns, weights, pairs, both, totals)
+    if kernels is None:
+        from faultscape.maps import plain
+
+        check(stack, n)
+        plain.both_of_tuples(*plain.joint_tuples(stack, n), pairs, both, totals)
+        return both, totals
+    space, pixels = _space(stack), stack[0].size
+    runs = _runs(space)
+    # a plane costs one pass over its words, a pair one for each class that both maps hold there
+    planes = pixels / 64 * (len(stack) * n * 1.2 + len(pairs) * min(n, 4) * 0.35)
+    if n <= 256 and _joint_cost(runs, len(stack), len(pairs)) > planes:
+        check(stack, n)
+        _from_planes(stack, n, pairs, both, totals)
+    else:
+        columns, weights, distinct = _tuples(stack, space, n)
+        kernels.both_of_tuples(columns, weights, distinct, pairs, both, totals)
     return both, totals
 
 
 def check(maps: Maps, n: int) -> None:
-    """LabelMapError when any label is not below n."""
+    """Raise LabelMapError when any label is not below n; return nothing.
+
+    >>> check(np.array([[[0, 2]]], np.uint8), 2)
+    Traceback (most recent call last):
+    faultscape.errors.LabelMapError: map 0 holds the label 2; allowed are 0 to 1
+    """
     for number, label_map in enumerate(maps):
         if label_map.size and int(label_map.max()) >= n:
             raise LabelMapError(f"map {number} holds the label {int(label_map.max())}; allowed are 0 to {n - 1}")
 
 
-def _stack(maps: Maps, n: int) -> np.ndarray:
-    """Return the maps as one checked, contiguous (J, H, W) array of one type."""
+def _stack(maps: Maps) -> list[np.ndarray]:
+    """Return the maps as contiguous arrays of one shape and type."""
     if len(maps) == 0 or len({m.shape for m in maps}) != 1 or maps[0].ndim != 2:
         raise LabelMapError(f"expected maps of one size, H x W; got {sorted({m.shape for m in maps})}")
-    if any(m.dtype not in (np.uint8, np.uint16) for m in maps):
+    kinds = {m.dtype for m in maps}
+    if not kinds <= {np.dtype(np.uint8), np.dtype(np.uint16)}:
         raise LabelMapError(f"expected uint8 or uint16 maps; got {sorted({str(m.dtype) for m in maps})}")
-    check(maps, n)
-    if isinstance(maps, np.ndarray) and (maps.dtype == np.uint8 or n > 256):
-        return np.ascontiguousarray(maps)
-    shape = (len(maps), *maps[0].shape)
-    dtype = np.uint8 if n <= 256 else np.uint16
-    kept = getattr(_local, "stack", None)
-    if kept is None or kept.shape != shape or kept.dtype != dtype:
-        kept = _local.stack = np.empty(shape, dtype)
-    for place, label_map in enumerate(maps):
-        kept[place] = label_map
-    return kept
+    if maps[0].size >= 1 << 31:
+        raise LabelMapError(f"maps of {maps[0].shape} are too large; fewer than 2^31 pixels can be counted")
+    return [np.ascontiguousarray(m, max(kinds, key=lambda kind: kind.itemsize)) for m in maps]
 
 
 def _all_pairs(j: int) -> np.ndarray:
@@ -112,98 +122,132 @@ def _all_pairs(j: int) -> np.ndarray:
 
 
 def _checked(pairs: np.ndarray, j: int) -> np.ndarray:
-    pairs = np.asarray(pairs, np.int64).reshape(-1, 2)
+    pairs = np.ascontiguousarray(pairs, np.int64).reshape(-1, 2)
     if pairs.size and (pairs.min() < 0 or pairs.max() >= j):
-        raise LabelMapError(f"a pair names map {int(pairs.max())}; there are {j}")
+        worst = int(pairs.max()) if pairs.max() >= j else int(pairs.min())
+        raise LabelMapError(f"a pair names map {worst}; there are {j}")
     return pairs
 
 
-def _changes(stack: np.ndarray) -> int:
-    """Fill the thread's change masks for a stack and return its joint runs."""
-    shape = stack.shape[1:]
-    if getattr(_local, "across", np.empty((0, 0))).shape != shape:
-        _local.across, _local.down = np.empty(shape, np.uint8), np.empty(shape, np.uint8)
-    return _kernels().changes(stack, _local.across, _local.down)
+def _kept(name: str, length: int, dtype: type, columns: int = 0) -> np.ndarray:
+    """Return this thread's array of a name, at least so long; what it holds is left from the image before."""
+    shape = (length, columns) if columns else (length,)
+    kept = getattr(_local, name, None)
+    if kept is None or kept.shape[0] < length or kept.shape[1:] != shape[1:]:
+        kept = np.empty((length + length // 4, *shape[1:]), dtype)
+        setattr(_local, name, kept)
+    return kept
 
 
-def _tuples(stack: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the distinct tuples (J, U) and their pixels (U,); compiled, the change masks are already there."""
+def _space(stack: list[np.ndarray]) -> tuple[Any, ...]:
+    """Return what kernels need to find the maps: addresses, an empty array of their type, pixels, width."""
+    pixels, width = stack[0].size, stack[0].shape[1]
+    if not pixels:
+        raise LabelMapError("maps without pixels cannot be compared")
+    return np.array([m.__array_interface__["data"][0] for m in stack], np.uint64), np.empty(0, stack[0].dtype), pixels, width
+
+
+def _runs(space: tuple[Any, ...]) -> int:
+    """Return about how many joint runs there are."""
+    return _kernels().sample_runs(*space[:3], 29)  # prime: never the same columns of every row
+
+
+def _joint_cost(runs: int, maps: int, pairs: int) -> float:
+    """Return nanoseconds, measured once and used only for choosing: of noisy runs a third are new tuples at 10 maps, more at 40."""
+    return runs * (5 + 2 * maps + min(1.0, 0.25 + 0.012 * maps) * pairs)
+
+
+def _tuples(stack: list[np.ndarray], space: tuple[Any, ...], n: int) -> tuple[np.ndarray, np.ndarray, int]:
+    """Return the distinct tuples (J, U), their pixels (>= U,), and U."""
     kernels, bits = _kernels(), max(1, int(n - 1).bit_length())
-    if not hasattr(kernels, "changes"):
-        return kernels.joint_tuples(stack, bits)
-    if stack.dtype != np.uint8:
-        _changes(stack)
-    per_word = 64 // bits
-    words = -(-len(stack) // per_word)
+    j, words = len(stack), (space[2] + 63) // 64
+    n_keys = -(-j // (64 // bits))
     table = getattr(_local, "table", None)
-    if table is None or table.shape[1] != words + 1:
-        table = np.zeros((_SLOTS, words + 1), np.uint64)
-    table, distinct = kernels.intern_tuples(stack, _local.across, _local.down, table, per_word, bits)
-    columns, pixels = kernels.unpack_tuples(table, distinct, len(stack), per_word, bits)
-    _local.table = table if len(table) <= 64 * _SLOTS else None
-    return columns, pixels
+    if table is None:
+        table = np.zeros(_SLOTS, np.uint64)
+    counts = _kept("counts", _SLOTS, np.int64)
+    keys = _kept("keys", len(counts), np.uint64, n_keys)
+    distinct, highest, table, keys, counts = kernels.joint_tuples(
+        *space, bits, table, keys[: len(counts)], counts, _kept("starts", words, np.uint64), _kept("before", words, np.int32)
+    )
+    # a table much too large for this image would be slow for the next: it does not fit the cache
+    _local.table = table if len(table) <= max(_SLOTS, 16 * distinct) else None
+    _local.keys, _local.counts = keys, counts
+    if highest >= n:
+        check(stack, n)
+    columns = np.empty((j, distinct), np.uint16)
+    kernels.unpack_tuples(keys, distinct, bits, columns)
+    return columns, counts, distinct
 
 
 @lru_cache(maxsize=64)
-def _blocks(j: int, n: int) -> tuple[tuple[tuple[int, ...], ...], int]:
-    """Return few blocks of 2 to 4 maps that hold every pair, and their size: greedy, the block with most new pairs first."""
+def _blocks(j: int, n: int, pairs: bytes) -> tuple[tuple[tuple[int, ...], ...], int]:
+    """Return few blocks of 2 to 4 maps that hold every pair asked for, and their size: greedy, the map with most new pairs first."""
     size = next((s for s in (4, 3) if j >= s and n**s <= _CELLS), 2)
-    open_ = set(combinations(range(j), 2))
-    if size == 2:
-        return tuple(sorted(open_)), 2
-    chosen = []
-    while open_:
-        block = list(min(open_))
-        while len(block) < size:
-            gain = [sum(tuple(sorted((m, b))) in open_ for b in block) if m not in block else -1 for m in range(j)]
-            block.append(int(np.argmax(gain)))
-        chosen.append(tuple(sorted(block)))
-        open_ -= set(combinations(sorted(block), 2))
-    return tuple(chosen), size
+    wanted = {(min(a, b), max(a, b)) for a, b in np.frombuffer(pairs, np.int64).reshape(-1, 2).tolist()}
+    best: list[tuple[int, ...]] = []
+    rng = np.random.default_rng(0)
+    for attempt in range(30 if j <= 16 else 1):
+        names = rng.permutation(j) if attempt else np.arange(j)
+        open_ = np.zeros((j, j), bool)
+        for a, b in wanted:
+            open_[names[a], names[b]] = open_[names[b], names[a]] = a != b
+        chosen: list[tuple[int, ...]] = []
+        while open_.any():
+            block = [int(open_.sum(1).argmax())]
+            while len(block) < size:
+                gain = open_[block].sum(0) * (j + 1) + open_.sum(0) + 1
+                gain[block] = 0
+                block.append(int(gain.argmax()))
+            open_[np.ix_(block, block)] = False
+            chosen.append(tuple(sorted(int(np.flatnonzero(names == b)[0]) for b in block)))
+        if not best or len(chosen) < len(best):
+            best = chosen
+    return tuple(best), size
 
 
-def _from_blocks(stack: np.ndarray, n: int, blocks: Any, size: int, pairs: np.ndarray, out: np.ndarray) -> None:
-    """Fill the cells of every pair from histograms of blocks of maps."""
-    flat = stack.reshape(len(stack), -1)
-    if size == 2:
-        distinct = pairs[pairs[:, 0] != pairs[:, 1]]
-        hist = np.zeros((len(distinct), 4, n * n), np.uint32)
-        _kernels().cells_of_pairs(flat, n, distinct, hist)
-        out[pairs[:, 0] != pairs[:, 1]] = hist.sum(axis=1, dtype=np.int64)
-    else:
-        kernel = _kernels().cells_of_triples if size == 3 else _kernels().cells_of_quads
-        even = np.array(blocks + blocks[-1:] * (len(blocks) % 2), np.int64)
-        hist = np.zeros((len(even), n**size), np.uint32)
-        kernel(flat, np.uint32(n), even, hist)
-        home = {pair: (b, block) for b, block in reversed(list(enumerate(blocks))) for pair in combinations(block, 2)}
-        for p, (i, j) in enumerate(pairs.tolist()):
-            if i != j:
-                b, block = home[min(i, j), max(i, j)]
-                others = tuple(axis for axis, m in enumerate(block) if m not in (i, j))
-                cells = hist[b].reshape((n,) * size).sum(axis=others, dtype=np.int64)
-                out[p] = (cells if i < j else cells.T).ravel()
-    for p in np.flatnonzero(pairs[:, 0] == pairs[:, 1]):
-        out[p].reshape(n, n)[np.arange(n), np.arange(n)] = np.bincount(flat[pairs[p, 0]], minlength=n)
+def _from_blocks(space: tuple[Any, ...], n: int, blocks: Any, size: int, pairs: np.ndarray, out: np.ndarray) -> None:
+    addresses, like, pixels, _ = space
+    cells: dict[tuple[int, int], np.ndarray] = {}
+    hist = _kept("hist", 4, np.uint32, n**size)[:4]
+    small = np.empty(0, np.uint16 if n**size <= 1 << 16 else np.uint32)
+    for block in blocks:
+        hist[:] = 0
+        _kernels().cells_of_block(addresses, like, pixels, n, np.array(block, np.int64), small, hist)
+        cube = hist.sum(axis=0, dtype=np.int64).reshape((n,) * size)
+        for a, b in combinations(range(size), 2):
+            if (block[a], block[b]) not in cells:
+                cells[block[a], block[b]] = cube.sum(axis=tuple(axis for axis in range(size) if axis not in (a, b)))
+    for p, (i, j) in enumerate(pairs.tolist()):
+        if i == j:
+            home = next((pair for pair in cells if i in pair), None)
+            if home is None:
+                own = np.zeros((4, n), np.uint32)
+                _kernels().cells_of_block(addresses, like, pixels, n, np.array([i], np.int64), small, own)
+                out[p] = np.diag(own.sum(axis=0, dtype=np.int64)).ravel()
+            else:
+                out[p] = np.diag(cells[home].sum(axis=1 - home.index(i))).ravel()
+        else:
+            out[p] = cells[i, j].ravel() if i < j else cells[j, i].T.ravel()
 
 
-def _from_planes(stack: np.ndarray, n: int, pairs: np.ndarray, both: np.ndarray, totals: np.ndarray) -> None:
-    from faultscape.maps import bitplanes
+def _from_planes(stack: list[np.ndarray], n: int, pairs: np.ndarray, both: np.ndarray, totals: np.ndarray) -> None:
+    from faultscape.maps import bitplanes, plain
 
-    j, pixels = len(stack), stack[0].size
-    flat = stack.reshape(j, -1)
-    whole = pixels - pixels % 64
-    bits = max(1, int(n - 1).bit_length())
-    if whole:
-        eights = np.ascontiguousarray(flat[:, :whole]).view(np.uint64)
-        bitplanes.count_planes(eights, np.arange(n), bits, pairs, both, totals)
-    if whole < pixels:
-        columns = np.ascontiguousarray(flat[:, whole:]).astype(np.uint16)
-        _kernels().both_of_tuples(columns, np.ones(columns.shape[1], np.int64), pairs, both, totals)
+    stack = [np.ascontiguousarray(m, np.uint8) for m in stack]
+    addresses = np.array([m.__array_interface__["data"][0] for m in stack], np.uint64)
+    words, across = stack[0].size // 64, max(1, round(stack[0].shape[1] / 64))
+    rows = min(128, max(16, (1 << 15) // (len(stack) * n)))  # the planes of a tile stay in a second-level cache
+    bitplanes.count_planes(addresses, words, across, rows, n, pairs, both, totals)
+    if rest := stack[0].size - words * 64:
+        columns = np.stack([m.ravel()[words * 64 :] for m in stack])
+        plain.both_of_tuples(columns, np.ones(rest, np.int64), pairs, both, totals)
 
 
 def _kernels() -> Any:
+    """Return the compiled kernels, or None where numba cannot be imported."""
     try:
         from faultscape.maps import compiled
     except ImportError:
-        from faultscape.maps import plain as compiled  # type: ignore[no-redef]
+        return None
     return compiled

@@ -1,24 +1,27 @@
-"""The label-map code: run lengths with vertical prediction, then zstd. Exact for any map of values 0..65535.
+"""The label-map code: runs of a row told by the runs of the row above, then zstd. Exact for any map of values 0..65535.
 
-Conventions: a row is its runs, each an end (exclusive) and a label. Where a row has as many runs as the row above, ends are kept as differences from the
-ends above and labels as exclusive-or with the labels above; otherwise ends as lengths and labels as they are. Streams of one kind lie together
-(runs a row, low and high bytes of ends, labels), so that zstd sees mostly zeros. The code says its own size and is checked before a pixel is
-written: a damaged or forged code raises LabelMapError.
+Conventions: a row is its runs, each an end (exclusive) and a label. Most rows are the row above with a few ends moved by a pixel: they take one byte a run;
+where runs come and go, a row is told by operations on the runs above; rows of noise are kept as pixels (maps.run_rows says how). Streams of one kind lie
+together, so that zstd sees mostly zeros. The code says its own size, carries a checksum, and is checked before a pixel is written: a damaged or
+forged code raises LabelMapError.
 """
 
 from __future__ import annotations
 
 import struct
+import zlib
 from typing import Any
 
 import numpy as np
 
 from faultscape.errors import LabelMapError
+from faultscape.maps import run_rows
 
 UNKNOWN = 65535
 MAX_PIXELS = 1 << 31
-_HEAD = struct.Struct("<2sBBIIII")  # magic, version, bytes a label, height, width, runs, bytes of the streams
-_MAGIC = b"FR"
+_HEAD = struct.Struct("<2sBBIIIIII")  # magic, version, bytes a label, height, width, widest row, ops, labels, lengths
+_SUM = struct.Struct("<I")  # checksum of all before it and after it
+_MAGIC, _VERSION = b"FR", 2
 
 
 def encode(label_map: np.ndarray, *, level: int = 3) -> bytes:
@@ -36,91 +39,105 @@ def encode(label_map: np.ndarray, *, level: int = 3) -> bytes:
         if low < 0 or high > UNKNOWN:
             raise LabelMapError(f"holds the value {low if low < 0 else high}; labels are 0 to {UNKNOWN}")
         label_map = label_map.astype(np.uint8 if high < 256 else np.uint16)
-    width = label_map.dtype.itemsize
-    counts, ends, values = _kernels().find_runs(np.ascontiguousarray(label_map))
-    steps, marks = _kernels().predict(counts, ends, values)
-    wide = _wide(label_map.shape[1])
-    raw = b"".join(_planes(counts.astype(f"u{wide}"), wide) + _planes(steps.astype(f"i{wide}"), wide) + _planes(marks, width))
-    head = _HEAD.pack(_MAGIC, 1, width, *label_map.shape, len(ends), len(raw))
-    return head + _codec(level).compress(raw, asbytes=True)
+    label_map = np.ascontiguousarray(label_map, label_map.dtype.newbyteorder("="))
+    height, width = label_map.shape
+    counts, ends, values = run_rows.find_runs(label_map)
+    ways, ops = np.empty(height, np.uint8), np.empty(2 * len(ends) + 1, np.uint8)
+    new, lengths = np.empty(3 * len(ends) + 9, label_map.dtype), np.empty(len(ends), np.uint32)
+    n_ops, n_labels, n_lengths, widest = _kernels().tell_rows(label_map, counts, ends, values, ways, ops, new, lengths)
+    itemsize, wide = label_map.dtype.itemsize, _wide(width)
+    streams = [ways, ops[:n_ops], *_apart(new[:n_labels], itemsize), *_apart(lengths[:n_lengths], wide)]
+    start = _HEAD.pack(_MAGIC, _VERSION, itemsize, height, width, widest, n_ops, n_labels, n_lengths)
+    packed = _codec(level).compress(b"".join(stream.tobytes() for stream in streams), asbytes=True)
+    return start + _SUM.pack(zlib.crc32(packed, zlib.crc32(start))) + packed
 
 
 def decode(code: bytes, table: np.ndarray | None = None) -> np.ndarray:
     """Return the (H, W) map; with ``table`` (look-up by label, UNKNOWN where a label means nothing) the map of its entries.
 
-    Errors: LabelMapError for a damaged code, or a label that the table does not know.
+    The map is uint8 or uint16 as it was encoded, or of the table's type. Errors: LabelMapError for a damaged code, or a label that the table does not know.
     """
-    height, width, ends, values = _unpack(code)
-    if table is not None:
-        if int(values.max()) >= len(table):
-            raise LabelMapError(f"holds the label {int(values.max())}; the largest known is {len(table) - 1}")
-        own, values = values, table[values]
-        if table.dtype == np.uint16 and (bad := values == UNKNOWN).any():
-            raise LabelMapError(f"holds the label {int(own[bad][0])}, which means nothing")
-    return _kernels().fill(ends, values, height, width)
+    head, raw = _streams(code)
+    itemsize, height, width = head[:3]
+    unknown = -1 if table is None or table.dtype != np.uint16 else UNKNOWN
+    known = _same(itemsize) if table is None else np.ascontiguousarray(table)
+    try:
+        out = np.empty(height * width + run_rows.SLACK, known.dtype)
+    except MemoryError:
+        raise LabelMapError(f"a label map of {height} x {width} does not fit into memory") from None
+    state, label = _kernels().draw_rows(raw, *head, _wide(width), known, unknown, out)
+    if state == run_rows.GOOD:
+        return out[: height * width].reshape(height, width)
+    if state == run_rows.DAMAGED:
+        raise LabelMapError("the code of a label map is damaged: its runs do not fill its rows")
+    if label >= len(known):
+        raise LabelMapError(f"holds the label {label}; the largest known is {len(known) - 1}")
+    raise LabelMapError(f"holds the label {label}, which means nothing")
 
 
 def shape(code: bytes) -> tuple[int, int]:
-    """Return (H, W) without decoding."""
-    _, height, width, _, _ = _head(code)
-    return height, width
+    """Return (H, W) without decoding; LabelMapError where the code has no head.
+
+    >>> shape(encode(np.zeros((2, 5), int)))
+    (2, 5)
+    """
+    return _head(code)[1:3]
 
 
 def labels(code: bytes) -> np.ndarray:
-    """Return the sorted labels that a map holds, without making pixels."""
-    values = _unpack(code)[3]
-    return np.flatnonzero(np.bincount(values))
+    """Return the sorted labels that a map holds, without making pixels; LabelMapError for a damaged code.
+
+    >>> labels(encode(np.array([[3, 3], [3, 1]]))).tolist()
+    [1, 3]
+    """
+    (itemsize, height, _, _, n_ops, n_labels, _), raw = _streams(code)
+    told = raw[height + n_ops : height + n_ops + itemsize * n_labels].reshape(itemsize, -1).astype(np.int64)
+    return np.flatnonzero(np.bincount(told[0] if itemsize == 1 else told[0] | told[1] << 8))
 
 
-def _unpack(code: bytes) -> tuple[int, int, np.ndarray, np.ndarray]:
-    """Return height, width, and each run's end and label, all checked."""
-    import pyarrow as pa
-
-    itemsize, height, width, number, size = _head(code)
-    wide = _wide(width)
-    expected = wide * height + (wide + itemsize) * number
-    if size != expected or not height <= number <= height * width or height * width >= MAX_PIXELS:
-        raise LabelMapError("the code of a label map is damaged: its sizes do not fit")
-    try:
-        raw = np.frombuffer(_codec(3).decompress(pa.py_buffer(code)[_HEAD.size :], size), np.uint8)
-    except (OSError, pa.ArrowException) as error:
-        raise LabelMapError(f"the code of a label map is damaged: {error}") from None
-    first, second = wide * height, wide * (height + number)
-    counts, steps = _whole(raw[:first], wide), _whole(raw[first:second], wide).view(f"i{wide}")
-    marks = _whole(raw[second:], itemsize)
-    ends, values = np.empty(number, np.int32), np.empty_like(marks)
-    if not _kernels().restore(counts, steps, marks, width, ends, values):
-        raise LabelMapError("the code of a label map is damaged: its runs do not fill its rows")
-    return height, width, ends, values
-
-
-def _head(code: bytes) -> tuple[int, int, int, int, int]:
-    if len(code) < _HEAD.size or code[:2] != _MAGIC or code[2] != 1 or code[3] not in (1, 2):
+def _head(code: bytes) -> tuple[int, ...]:
+    """Return bytes a label, height, width, runs of the widest row, and the numbers of ops, labels and lengths."""
+    if len(code) < _HEAD.size + _SUM.size or code[:2] != _MAGIC or code[2] != _VERSION or code[3] not in (1, 2):
         raise LabelMapError("these bytes are no code of a label map")
-    _, _, itemsize, height, width, number, size = _HEAD.unpack_from(code)
-    if not height or not width:
+    head = _HEAD.unpack_from(code)[2:]
+    if not head[1] or not head[2]:
         raise LabelMapError("the code of a label map is damaged: it has no pixels")
-    return itemsize, height, width, number, size
+    return head
+
+
+def _streams(code: bytes) -> tuple[tuple[int, ...], np.ndarray]:
+    """Return the head and all streams, their sizes and the checksum found right."""
+    head = itemsize, height, width, widest, n_ops, n_labels, n_lengths = _head(code)
+    pixels = height * width
+    fits = pixels < MAX_PIXELS and n_ops <= 2 * pixels and 0 < n_labels <= pixels and n_lengths <= pixels
+    if not fits or not 0 < widest <= max(1, min(width, n_ops)):
+        raise LabelMapError("the code of a label map is damaged: its sizes do not fit")
+    packed = code[_HEAD.size + _SUM.size :]
+    if _SUM.unpack_from(code, _HEAD.size)[0] != zlib.crc32(packed, zlib.crc32(code[: _HEAD.size])):
+        raise LabelMapError("the code of a label map is damaged: its checksum is wrong")
+    size = height + n_ops + itemsize * n_labels + _wide(width) * n_lengths
+    try:
+        return head, np.frombuffer(_codec(3).decompress(packed, size), np.uint8)
+    except (OSError, MemoryError, ValueError) as error:  # pyarrow's own errors are some of these
+        raise LabelMapError(f"the code of a label map is damaged: {error}") from None
 
 
 def _wide(width: int) -> int:
-    """Return the bytes that a position in a row, or a difference of two, takes."""
-    return 2 if width < 1 << 15 else 4
+    """Return the bytes that the length of a run takes."""
+    return 1 if width < 1 << 8 else 2 if width < 1 << 16 else 4
 
 
-def _planes(values: np.ndarray, itemsize: int) -> list[bytes]:
-    """Return the bytes of each significance together."""
-    split = values.astype(values.dtype.newbyteorder("<"), copy=False).view(np.uint8).reshape(-1, itemsize)
-    return [split[:, k].tobytes() for k in range(itemsize)]
+def _apart(values: np.ndarray, itemsize: int) -> list[np.ndarray]:
+    """Return the bytes of each significance, the lowest first, of numbers that fit so many bytes."""
+    return [(values >> np.array(8 * k, values.dtype)).astype(np.uint8) if k else values.astype(np.uint8) for k in range(itemsize)]
 
 
-def _whole(planes: np.ndarray, itemsize: int) -> np.ndarray:
-    """Return the unsigned numbers whose bytes of each significance lie together."""
-    parts = planes.reshape(itemsize, -1)
-    whole = parts[0].astype(f"u{itemsize}")
-    for k in range(1, itemsize):
-        whole |= parts[k].astype(whole.dtype) << whole.dtype.type(8 * k)
-    return whole
+def _same(itemsize: int) -> np.ndarray:
+    """Return the table that leaves every label as it is."""
+    if itemsize not in _SAME:
+        dtype = np.uint8 if itemsize == 1 else np.uint16
+        _SAME[itemsize] = np.arange(256**itemsize, dtype=dtype)
+    return _SAME[itemsize]
 
 
 def _codec(level: int) -> Any:
@@ -132,11 +149,12 @@ def _codec(level: int) -> Any:
 
 
 _CODECS: dict[int, Any] = {}
+_SAME: dict[int, np.ndarray] = {}
 
 
 def _kernels() -> Any:
     try:
         from faultscape.maps import compiled
     except ImportError:
-        from faultscape.maps import plain as compiled  # type: ignore[no-redef]
+        return run_rows
     return compiled

@@ -1,0 +1,228 @@
+"""Rows of runs against the row above: the loops of the label-map code, written once, compiled or not.
+
+Conventions: these functions are plain Python over arrays. maps.compiled compiles them; without numba they run as they are. A map is H rows of runs
+(end, label); each row is told in one of four ways:
+
+    SAME     as the row above
+    MOVED    the row above with each end but the last moved by one signed byte of ``ops``
+    EDITED   ops: 0..MATCH-1 the next run of the row above, its end moved (0, -1, 1, -2, ...); CUT a piece of the label of that run; DROP that run is gone;
+             NEW a run of a new label. CUT and NEW take a length, NEW a label. The row is complete when its width is reached.
+    PIXELS   one label a pixel; no run can be predicted from such a row
+
+``bytes_`` are all streams together: ways (H), ops, the labels' and the lengths' bytes of each significance apart.
+"""
+# ruff: noqa: ANN001, ANN201 - compiled: numba infers types from the arguments
+
+from __future__ import annotations
+
+import numpy as np
+
+SAME, MOVED, EDITED, PIXELS = 0, 1, 2, 3
+MATCH, CUT, DROP, NEW = 250, 251, 252, 253
+GOOD, DAMAGED, STRANGE = 0, 1, 2
+SLACK = 128
+
+
+def find_runs(label_map):
+    """Return runs a row, ends and labels of all runs: for NumPy alone, never compiled."""
+    height, width = label_map.shape
+    last = np.ones((height, width), bool)
+    np.not_equal(label_map[:, 1:], label_map[:, :-1], out=last[:, :-1])
+    at = np.flatnonzero(last)
+    return last.sum(axis=1), at % width + 1, label_map.reshape(-1)[at]
+
+
+def tell_rows(label_map, counts, ends, values, ways, ops, labels, lengths):
+    """Fill ways, ops, labels, lengths (as long as can be needed); return how many ops, labels, lengths were used and the runs of the widest EDITED row."""
+    height, width = label_map.shape
+    n_ops, n_labels, n_lengths, widest = 0, 0, 0, 1
+    above, n_above, here = 0, 0, 0
+    for y in range(height):
+        n = np.int64(counts[y])
+        same = n == n_above
+        moved = same
+        if same:
+            for k in range(n):
+                step = np.int64(ends[here + k]) - np.int64(ends[above + k])
+                if values[here + k] != values[above + k] or step < -128 or step > 127:
+                    moved = False
+                    same = False
+                    break
+                if step != 0:
+                    same = False
+        if same:
+            ways[y] = SAME
+        elif moved:
+            ways[y] = MOVED
+            for k in range(n - 1):
+                ops[n_ops] = (np.int64(ends[here + k]) - np.int64(ends[above + k])) & 255
+                n_ops += 1
+        elif 3 * n > width > 8:
+            ways[y] = PIXELS
+            labels[n_labels : n_labels + width] = label_map[y]
+            n_labels += width
+        else:
+            ways[y] = EDITED
+            widest = max(widest, n)
+            p = 0
+            x = 0
+            for q in range(n):
+                end = np.int64(ends[here + q])
+                value = values[here + q]
+                while p < n_above and np.int64(ends[above + p]) < x:
+                    ops[n_ops] = DROP
+                    n_ops += 1
+                    p += 1
+                best = -1
+                best_cost = 1 << 30
+                for candidate in range(p, min(p + 4, n_above)):
+                    step = end - np.int64(ends[above + candidate])
+                    if values[above + candidate] == value and -125 <= step < 125:
+                        cost = 6 * (candidate - p) + min(abs(step), 12)
+                        if cost < best_cost:
+                            best, best_cost = candidate, cost
+                if (
+                    best >= 0
+                    and q + 2 < n
+                    and values[here + q + 2] == value
+                    and ends[here + q + 2] == ends[above + best]
+                    and best_cost > 0
+                ):
+                    best = -1  # a run was cut in two: its second piece has the old end
+                if best >= 0:
+                    for _ in range(best - p):
+                        ops[n_ops] = DROP
+                        n_ops += 1
+                    step = end - np.int64(ends[above + best])
+                    ops[n_ops] = 2 * step if step >= 0 else -2 * step - 1
+                    n_ops += 1
+                    p = best + 1
+                else:
+                    if p < n_above and values[above + p] == value:
+                        ops[n_ops] = CUT
+                    else:
+                        ops[n_ops] = NEW
+                        labels[n_labels] = value
+                        n_labels += 1
+                    n_ops += 1
+                    lengths[n_lengths] = end - x
+                    n_lengths += 1
+                x = end
+        n_above = 0 if ways[y] == PIXELS else n
+        above = here
+        here += n
+    return n_ops, n_labels, n_lengths, widest
+
+
+def fill(out, start, end, value):
+    """Write one value from start to end; compiled, up to SLACK more places are spoilt, which later runs or nobody will use."""
+    out[start:end] = value
+
+
+def repeat(out, start, width):
+    """Write the row before ``start`` once more; compiled, with SLACK as above."""
+    out[start : start + width] = out[start - width : start]
+
+
+def draw_rows(bytes_, itemsize, height, width, widest, n_ops, n_labels, n_lengths, wide, table, unknown, out):
+    """Draw the map that the streams tell into ``out`` (H * W + SLACK,), labels replaced by their entries of ``table``; return (GOOD, 0) or what is wrong.
+
+    Every place is checked before it is read or written: forged streams end in DAMAGED, a label that the table does not know in (STRANGE, label).
+    """
+    op, label_at, length_at = height, height + n_ops, height + n_ops + itemsize * n_labels
+    op_end, used_labels, used_lengths = height + n_ops, 0, 0
+    ends = np.zeros((2, widest + 1), np.int64)
+    values = np.zeros((2, widest + 1), table.dtype)
+    turn, n_above = 0, 0
+    for y in range(height):
+        way = bytes_[y]
+        base = y * width
+        if way == SAME:
+            if y == 0:
+                return DAMAGED, 0
+            repeat(out, base, width)
+        elif way == MOVED:
+            if n_above == 0 or op + n_above - 1 > op_end:
+                return DAMAGED, 0
+            old_ends = ends[turn]
+            old_values = values[turn]
+            x = 0
+            for k in range(n_above - 1):
+                byte = np.int64(bytes_[op + k])
+                end = old_ends[k] + byte - ((byte & 128) << 1)
+                if end <= x or end >= width:
+                    return DAMAGED, 0
+                fill(out, base + x, base + end, old_values[k])
+                old_ends[k] = end
+                x = end
+            fill(out, base + x, base + width, old_values[n_above - 1])
+            op += n_above - 1
+        elif way == EDITED:
+            old_ends = ends[turn]
+            old_values = values[turn]
+            new_ends = ends[1 - turn]
+            new_values = values[1 - turn]
+            p = 0
+            n = 0
+            x = 0
+            while x < width:
+                if op >= op_end:
+                    return DAMAGED, 0
+                what = np.int64(bytes_[op])
+                op += 1
+                if what < MATCH:
+                    if p >= n_above:
+                        return DAMAGED, 0
+                    end = old_ends[p] + ((what >> 1) ^ -(what & 1))
+                    value = old_values[p]
+                    p += 1
+                elif what == DROP:
+                    p += 1
+                    continue
+                else:
+                    if what == NEW:
+                        if used_labels >= n_labels:
+                            return DAMAGED, 0
+                        label = np.int64(bytes_[label_at + used_labels])
+                        if itemsize == 2:
+                            label |= np.int64(bytes_[label_at + n_labels + used_labels]) << 8
+                        used_labels += 1
+                        if label >= len(table) or np.int64(table[label]) == unknown:
+                            return STRANGE, label
+                        value = table[label]
+                    elif what == CUT and p < n_above:
+                        value = old_values[p]
+                    else:
+                        return DAMAGED, 0
+                    if used_lengths >= n_lengths:
+                        return DAMAGED, 0
+                    end = x
+                    for k in range(wide):
+                        end += np.int64(bytes_[length_at + k * n_lengths + used_lengths]) << (8 * k)
+                    used_lengths += 1
+                if end <= x or end > width or n >= widest:
+                    return DAMAGED, 0
+                fill(out, base + x, base + end, value)
+                new_ends[n] = end
+                new_values[n] = value
+                n += 1
+                x = end
+            n_above = n
+            turn = 1 - turn
+        elif way == PIXELS:
+            if used_labels + width > n_labels:
+                return DAMAGED, 0
+            for x in range(width):
+                label = np.int64(bytes_[label_at + used_labels + x])
+                if itemsize == 2:
+                    label |= np.int64(bytes_[label_at + n_labels + used_labels + x]) << 8
+                if label >= len(table) or np.int64(table[label]) == unknown:
+                    return STRANGE, label
+                out[base + x] = table[label]
+            used_labels += width
+            n_above = 0
+        else:
+            return DAMAGED, 0
+    if op != op_end or used_labels != n_labels or used_lengths != n_lengths:
+        return DAMAGED, 0
+    return GOOD, 0
