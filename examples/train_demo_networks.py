@@ -40,20 +40,23 @@ C = len(CLASSES)
 
 @dataclass(frozen=True)
 class Plan:
-    """How one network is trained; ``shaken`` is how strongly colours, contrast, haze and noise are varied, 0 for not at all."""
+    """How one network is trained; ``shaken`` is how strongly colours, contrast, haze and noise are varied, 0 for not at all.
 
-    steps: int
+    ``steps`` has a number a round; each round begins with a fresh optimiser and ends with a rate near 0.
+    """
+
+    steps: tuple[int, ...]
     rate: float
     shaken: float
     seed: int
 
 
 PLANS = {
-    "unet": Plan(steps=1500, rate=5e-3, shaken=0.9, seed=5),
-    "segformer": Plan(steps=1100, rate=3e-3, shaken=0.6, seed=4),
-    "dilated": Plan(steps=1000, rate=5e-3, shaken=0.8, seed=1),
-    "fcn": Plan(steps=900, rate=4e-3, shaken=0.2, seed=2),
-    "mobile": Plan(steps=800, rate=6e-3, shaken=0.5, seed=3),
+    "unet": Plan(steps=(1500, 1300), rate=5e-3, shaken=0.9, seed=5),
+    "segformer": Plan(steps=(1100,), rate=3e-3, shaken=0.6, seed=4),
+    "dilated": Plan(steps=(1000,), rate=5e-3, shaken=0.8, seed=1),
+    "fcn": Plan(steps=(900,), rate=4e-3, shaken=0.2, seed=2),
+    "mobile": Plan(steps=(800,), rate=6e-3, shaken=0.5, seed=3),
 }
 
 
@@ -223,15 +226,23 @@ def train(name: str, folder: Path, steps: int | None = None) -> str:
     """Train one network and write it twice; return one line about it."""
     torch.set_num_threads(1)
     plan, start = PLANS[name], time.perf_counter()
-    steps = steps or plan.steps
     torch.manual_seed(plan.seed)
-    generator = torch.Generator().manual_seed(plan.seed)
+    net = BUILD[name]()
+    for number in range(1 if steps else len(plan.steps)):
+        learn(name, net, folder, number, steps or plan.steps[number])
+    keep(name, net.eval())
+    return f"{name}: {sum(p.numel() for p in net.parameters()) / 1e3:.0f} k weights, {time.perf_counter() - start:.0f} s"
+
+
+def learn(name: str, net: nn.Module, folder: Path, number: int, steps: int) -> None:
+    """Train a network for one round."""
+    plan, start = PLANS[name], time.perf_counter()
+    generator = torch.Generator().manual_seed(plan.seed + 100 * number)
     images, truth = np.load(folder / "images.npy", mmap_mode="r"), torch.from_numpy(np.load(folder / "truth.npy"))
     often = torch.bincount(truth.flatten().long(), minlength=C).double()
     weights = ((often / often.sum()).clamp(min=1e-4) ** -0.45).float()
     weights /= weights.mean()
-    net = BUILD[name]().train()
-    best = torch.optim.AdamW(net.parameters(), lr=plan.rate, weight_decay=1e-3)
+    best = torch.optim.AdamW(net.train().parameters(), lr=plan.rate, weight_decay=1e-3)
     pace = torch.optim.lr_scheduler.OneCycleLR(best, plan.rate, total_steps=steps, pct_start=0.15)
     order = torch.empty(0, dtype=torch.long)
     for step in range(steps):
@@ -254,9 +265,7 @@ def train(name: str, folder: Path, steps: int | None = None) -> str:
         best.step()
         pace.step()
         if step % 100 == 0:
-            print(f"{name} step {step} loss {loss.item():.3f} {time.perf_counter() - start:.0f} s", flush=True)
-    keep(name, net.eval())
-    return f"{name}: {sum(p.numel() for p in net.parameters()) / 1e3:.0f} k weights, {time.perf_counter() - start:.0f} s"
+            print(f"{name} round {number} step {step} loss {loss.item():.3f} {time.perf_counter() - start:.0f} s", flush=True)
 
 
 def keep(name: str, net: nn.Module) -> None:

@@ -131,7 +131,7 @@ def strictly(raw, *rest):
 
 def sealed(head: list[int], raw: bytearray) -> bytes:
     start = runs._HEAD.pack(b"FR", 2, *head)
-    body = runs._codec(3).compress(bytes(raw), asbytes=True)
+    body = runs._codec.compress(bytes(raw), 3)
     return start + runs._SUM.pack(zlib.crc32(body, zlib.crc32(start))) + body
 
 
@@ -225,3 +225,23 @@ def test_it_works_where_no_folder_is_writable() -> None:
     """numba then finds no place for its cache."""
     closed = "import numba.core.caching as c\nc.CacheImpl._locator_classes = []\n" + WORDS
     assert subprocess.run([sys.executable, "-c", closed], check=True, capture_output=True, text=True).stdout.strip() == "True"
+
+
+@given(st.integers(0, 100_000))
+@settings(max_examples=40)
+def test_a_map_is_drawn_over_another_and_nowhere_else(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    label_map = moving(rng, int(rng.integers(1, 12)), int(rng.integers(1, 300)))
+    room = np.full(2 * label_map.size + 400, 77, np.uint8)  # what lies behind the map stays as it is
+    out = room[: label_map.size].reshape(label_map.shape)
+    assert runs.decode(runs.encode(label_map), out=out) is out
+    assert (out == label_map).all()
+    assert (room[label_map.size :] == 77).all()
+    for unfit in (
+        np.zeros((0, 1), np.uint8),
+        np.zeros(label_map.shape, np.uint16),
+        room[: 2 * label_map.size : 2].reshape(label_map.shape),
+    ):
+        drawn = runs.decode(runs.encode(label_map), out=unfit)
+        assert drawn is not unfit
+        assert (drawn == label_map).all()

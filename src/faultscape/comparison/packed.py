@@ -23,9 +23,23 @@ def _number(data, at, end):
 
 
 @jit
+def _short(data, at):
+    """Return the number at a place with three bytes to read, and how many it takes: 4 where it takes more; no branch, since none could be guessed."""
+    first, second, third = np.int64(data[at]), np.int64(data[at + 1]), np.int64(data[at + 2])
+    two = first >> 7
+    three = two & (second >> 7)
+    value = first & 127 | (second & 127) << 7 & -two | (third & 127) << 14 & -three
+    return value, 1 + two + three + (three & (third >> 7))
+
+
+@jit
 def unpack_block(data, offsets, both, rows, columns, totals, present):
     """Fill both, rows, columns (Q, I, n), totals (I, n) and present (Q, I); False when a code is damaged."""
     partners, length, n = both.shape
+    row_of, column_of = np.empty(n * (n - 1), np.int64), np.empty(n * (n - 1), np.int64)
+    for place in range(n * (n - 1)):
+        y, x = place // (n - 1), place % (n - 1)
+        row_of[place], column_of[place] = y, x + np.int64(x >= y)
     for i in range(length):
         at, end = offsets[i], offsets[i + 1]
         if at < 0 or end > len(data) or at > end:
@@ -54,11 +68,13 @@ def unpack_block(data, offsets, both, rows, columns, totals, present):
                 continue
             for y in range(n):
                 both[q, i, y] = totals[i, y]
-            place, row, column = np.int64(-1), np.int64(0), np.int64(-1)  # row and column as if the diagonal were cut out
+            place, count, line, here = np.int64(-1), np.int64(0), rows[q, i], both[q, i]
             for _ in range(cells - 1):
-                if at + 1 < end and data[at] < 128 and data[at + 1] < 128:  # most numbers are one byte
-                    gap, count = np.int64(data[at]), np.int64(data[at + 1])
-                    at += 2
+                gap, size = np.int64(data[at]) if at < end else np.int64(128), np.int64(4)
+                if gap < 128 and at + 4 <= end:  # nearly always
+                    count, size = _short(data, at + 1)
+                if size < 4:
+                    at += 1 + size
                 else:
                     gap, at = _number(data, at, end)
                     if at < 0:
@@ -69,15 +85,8 @@ def unpack_block(data, offsets, both, rows, columns, totals, present):
                 place += gap + 1
                 if place < 0 or place >= n * (n - 1):
                     return False
-                column += gap + 1
-                while column >= n:
-                    column -= n
-                    row += 1
-                y, x = row, row + column + 1
-                if x >= n:
-                    y, x = y + 1, x - n
-                rows[q, i, y] += count
-                both[q, i, x] -= count
+                line[row_of[place]] += count
+                here[column_of[place]] -= count
             for y in range(n):
                 rows[q, i, y] += both[q, i, y]
                 if both[q, i, y] < 0:

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from faultscape.comparison import counting, packing
-from faultscape.corpus.classes import table
+from faultscape.corpus.classes import narrow, table
 from faultscape.errors import StudyError
 from faultscape.maps import runs
 from faultscape.maps.resize import nearest
@@ -162,15 +162,13 @@ class _Source:
 
     def __init__(self, folder: Path, shard: int, places: np.ndarray) -> None:
         self._maps = label_maps.read_maps(folder, shard)
-        narrow = int(places[places != 65535].max(initial=0)) < 255
-        self._table = (
-            np.where(places == 65535, 255, places).astype(np.uint8) if narrow and not (places == 65535).any() else places
-        )
-        self._narrow = narrow
+        self._table = narrow(places)
+        self._drawn: np.ndarray | None = None
 
     def read(self, image: str, size: tuple[int, int]) -> np.ndarray | None:
+        """Return an image's map, or None where there is none; it is drawn over the one that was read before."""
         code = self._maps.get(image)
         if code is None:
             return None
-        label_map = nearest(runs.decode(code, self._table), size)
-        return label_map.astype(np.uint8) if self._narrow and label_map.dtype != np.uint8 else label_map
+        self._drawn = runs.decode(code, self._table, self._drawn)
+        return nearest(self._drawn, size)

@@ -137,6 +137,17 @@ def table(classes: Classes, labels: Mapping[str, str] | None = None) -> np.ndarr
     return places
 
 
+def narrow(places: np.ndarray) -> np.ndarray:
+    """Return a table of places in the smallest type; its largest value marks what a map must not hold.
+
+    >>> narrow(table(resolve(3)))[[0, 2, 7]]
+    array([  0,   2, 255], dtype=uint8)
+    """
+    if int(places[places != UNKNOWN].max(initial=0)) >= np.iinfo(np.uint8).max:
+        return places
+    return np.where(places == UNKNOWN, np.iinfo(np.uint8).max, places).astype(np.uint8)
+
+
 def allowed(classes: Classes, labels: Mapping[str, str] | None = None) -> str:
     """Return in words which pixel values a map may hold.
 

@@ -112,7 +112,7 @@ def _changed(typingctx, addresses, left, start, above, like):
 # ---------------------------------------------------------------- one map
 @intrinsic
 def _fill_by_vectors(typingctx, out, start, end, value):
-    """Write a value in vectors of 64 from start until the end is passed."""
+    """Write a value in vectors from start until the end is passed."""
     del typingctx
     lanes = run_rows.SLACK
 
@@ -123,9 +123,13 @@ def _fill_by_vectors(typingctx, out, start, end, value):
         one = builder.insert_element(ir.Constant(vector, ir.Undefined), arguments[3], ir.Constant(ir.IntType(32), 0))
         spread = builder.shuffle_vector(one, one, ir.Constant(ir.VectorType(ir.IntType(32), lanes), [0] * lanes))
         step = ir.Constant(ir.IntType(64), lanes)
-        with cgutils.for_range_slice(builder, arguments[1], arguments[2], step) as (at, _):
-            place = builder.bitcast(cgutils.gep_inbounds(builder, array.data, at), vector.as_pointer())
-            builder.store(spread, place, align=1)
+
+        def store(at):
+            builder.store(spread, builder.bitcast(cgutils.gep_inbounds(builder, array.data, at), vector.as_pointer()), align=1)
+
+        store(arguments[1])  # most runs end here
+        with cgutils.for_range_slice(builder, builder.add(arguments[1], step), arguments[2], step) as (at, _):
+            store(at)
         return context.get_dummy_value()
 
     return types.void(out, types.int64, types.int64, out.dtype), code
@@ -133,7 +137,7 @@ def _fill_by_vectors(typingctx, out, start, end, value):
 
 @intrinsic
 def _copy_by_vectors(typingctx, out, source, start, end):
-    """Copy from source to start in vectors of 64 until the end is passed."""
+    """Copy from source to start in vectors until the end is passed."""
     del typingctx
     lanes = run_rows.SLACK
 
@@ -156,13 +160,27 @@ def _copy_by_vectors(typingctx, out, source, start, end):
 @overload(run_rows.fill)
 def _fill(out, start, end, value):
     del out, start, end, value
-    return lambda out, start, end, value: _fill_by_vectors(out, start, end, value)  # noqa: PLW0108 - numba wants these names
+
+    def in_vectors(out, start, end, value):
+        if end + run_rows.SLACK <= len(out):
+            _fill_by_vectors(out, start, end, value)
+        else:  # the end of the map
+            out[start:end] = value
+
+    return in_vectors
 
 
 @overload(run_rows.repeat)
 def _repeat(out, start, width):
     del out, start, width
-    return lambda out, start, width: _copy_by_vectors(out, start - width, start, start + width)
+
+    def in_vectors(out, start, width):
+        if start + width + run_rows.SLACK <= len(out):
+            _copy_by_vectors(out, start - width, start, start + width)
+        else:
+            out[start : start + width] = out[start - width : start]
+
+    return in_vectors
 
 
 # numba's cache looks at run_rows.py alone: who changes the vectors above deletes __pycache__

@@ -21,4 +21,4 @@ def nearest(label_map: np.ndarray, size: tuple[int, int]) -> np.ndarray:
         return label_map
     rows = ((2 * np.arange(height) + 1) * h) // (2 * height)
     columns = ((2 * np.arange(width) + 1) * w) // (2 * width)
-    return np.ascontiguousarray(label_map[rows[:, None], columns])
+    return np.ascontiguousarray(label_map[rows].take(columns, axis=1))

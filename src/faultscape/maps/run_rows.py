@@ -18,7 +18,7 @@ from __future__ import annotations
 import numpy as np
 
 SAME, MOVED, EDITED, PIXELS = 0, 1, 2, 3
-MATCH, CUT, DROP, NEW = 250, 251, 252, 253
+MATCH, DROP, CUT, NEW = 250, 250, 251, 252  # below MATCH: the run above, its end moved
 GOOD, DAMAGED, STRANGE = 0, 1, 2
 SLACK = 128
 
@@ -115,7 +115,7 @@ def tell_rows(label_map, counts, ends, values, ways, ops, labels, lengths):
 
 
 def fill(out, start, end, value):
-    """Write one value from start to end; compiled, up to SLACK more places are spoilt, which later runs or nobody will use."""
+    """Write one value from start to end; compiled, up to SLACK more places of ``out`` are spoilt, which later runs then write."""
     out[start:end] = value
 
 
@@ -125,15 +125,15 @@ def repeat(out, start, width):
 
 
 def draw_rows(bytes_, itemsize, height, width, widest, n_ops, n_labels, n_lengths, wide, table, unknown, out):
-    """Draw the map that the streams tell into ``out`` (H * W + SLACK,), labels replaced by their entries of ``table``; return (GOOD, 0) or what is wrong.
+    """Draw the map that the streams tell into ``out`` (H * W,), labels replaced by their entries of ``table``; return (GOOD, 0) or what is wrong.
 
     Every place is checked before it is read or written: forged streams end in DAMAGED, a label that the table does not know in (STRANGE, label).
     """
     op, label_at, length_at = height, height + n_ops, height + n_ops + itemsize * n_labels
     op_end, used_labels, used_lengths = height + n_ops, 0, 0
-    ends = np.zeros((2, widest + 1), np.int64)
-    values = np.zeros((2, widest + 1), table.dtype)
-    turn, n_above = 0, 0
+    ends = np.zeros(2 * widest + 2, np.int64)  # of the row above from place ``old`` on, of an EDITED row from place ``new`` on
+    values = np.zeros(2 * widest + 2, table.dtype)
+    old, new, n_above = 0, widest + 1, 0
     for y in range(height):
         way = bytes_[y]
         base = y * width
@@ -144,24 +144,18 @@ def draw_rows(bytes_, itemsize, height, width, widest, n_ops, n_labels, n_length
         elif way == MOVED:
             if n_above == 0 or op + n_above - 1 > op_end:
                 return DAMAGED, 0
-            old_ends = ends[turn]
-            old_values = values[turn]
             x = 0
             for k in range(n_above - 1):
                 byte = np.int64(bytes_[op + k])
-                end = old_ends[k] + byte - ((byte & 128) << 1)
+                end = ends[old + k] + byte - ((byte & 128) << 1)
                 if end <= x or end >= width:
                     return DAMAGED, 0
-                fill(out, base + x, base + end, old_values[k])
-                old_ends[k] = end
+                fill(out, base + x, base + end, values[old + k])
+                ends[old + k] = end
                 x = end
-            fill(out, base + x, base + width, old_values[n_above - 1])
+            fill(out, base + x, base + width, values[old + n_above - 1])
             op += n_above - 1
         elif way == EDITED:
-            old_ends = ends[turn]
-            old_values = values[turn]
-            new_ends = ends[1 - turn]
-            new_values = values[1 - turn]
             p = 0
             n = 0
             x = 0
@@ -170,15 +164,13 @@ def draw_rows(bytes_, itemsize, height, width, widest, n_ops, n_labels, n_length
                     return DAMAGED, 0
                 what = np.int64(bytes_[op])
                 op += 1
-                if what < MATCH:
+                kept = np.int64(what != DROP)
+                if what <= DROP:  # both in one, without a branch that could not be guessed: a run that is gone has no length
                     if p >= n_above:
                         return DAMAGED, 0
-                    end = old_ends[p] + ((what >> 1) ^ -(what & 1))
-                    value = old_values[p]
+                    end = x + kept * (ends[old + p] + ((what >> 1) ^ -(what & 1)) - x)
+                    value = values[old + p]
                     p += 1
-                elif what == DROP:
-                    p += 1
-                    continue
                 else:
                     if what == NEW:
                         if used_labels >= n_labels:
@@ -191,7 +183,7 @@ def draw_rows(bytes_, itemsize, height, width, widest, n_ops, n_labels, n_length
                             return STRANGE, label
                         value = table[label]
                     elif what == CUT and p < n_above:
-                        value = old_values[p]
+                        value = values[old + p]
                     else:
                         return DAMAGED, 0
                     if used_lengths >= n_lengths:
@@ -200,15 +192,15 @@ def draw_rows(bytes_, itemsize, height, width, widest, n_ops, n_labels, n_length
                     for k in range(wide):
                         end += np.int64(bytes_[length_at + k * n_lengths + used_lengths]) << (8 * k)
                     used_lengths += 1
-                if end <= x or end > width or n >= widest:
+                if end < x + kept or end > width or n >= widest + 1 - kept:
                     return DAMAGED, 0
                 fill(out, base + x, base + end, value)
-                new_ends[n] = end
-                new_values[n] = value
-                n += 1
+                ends[new + n] = end
+                values[new + n] = value
+                n += kept
                 x = end
             n_above = n
-            turn = 1 - turn
+            old, new = new, old
         elif way == PIXELS:
             if used_labels + width > n_labels:
                 return DAMAGED, 0

@@ -9,7 +9,9 @@ forged code raises LabelMapError.
 from __future__ import annotations
 
 import struct
+import threading
 import zlib
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -48,26 +50,28 @@ def encode(label_map: np.ndarray, *, level: int = 3) -> bytes:
     itemsize, wide = label_map.dtype.itemsize, _wide(width)
     streams = [ways, ops[:n_ops], *_apart(new[:n_labels], itemsize), *_apart(lengths[:n_lengths], wide)]
     start = _HEAD.pack(_MAGIC, _VERSION, itemsize, height, width, widest, n_ops, n_labels, n_lengths)
-    packed = _codec(level).compress(b"".join(stream.tobytes() for stream in streams), asbytes=True)
+    packed = _codec.compress(b"".join(stream.tobytes() for stream in streams), level)
     return start + _SUM.pack(zlib.crc32(packed, zlib.crc32(start))) + packed
 
 
-def decode(code: bytes, table: np.ndarray | None = None) -> np.ndarray:
-    """Return the (H, W) map; with ``table`` (look-up by label, UNKNOWN where a label means nothing) the map of its entries.
+def decode(code: bytes, table: np.ndarray | None = None, out: np.ndarray | None = None) -> np.ndarray:
+    """Return the (H, W) map; with ``table`` (look-up by label; its type's largest value where a label means nothing) the map of its entries.
 
-    The map is uint8 or uint16 as it was encoded, or of the table's type. Errors: LabelMapError for a damaged code, or a label that the table does not know.
+    The map is uint8 or uint16 as it was encoded, or of the table's type. It is drawn into ``out``, if that has its shape and type: fresh memory costs
+    more time than the drawing. Errors: LabelMapError for a damaged code, or a label that the table does not know.
     """
     head, raw = _streams(code)
     itemsize, height, width = head[:3]
-    unknown = -1 if table is None or table.dtype != np.uint16 else UNKNOWN
     known = _same(itemsize) if table is None else np.ascontiguousarray(table)
-    try:
-        out = np.empty(height * width + run_rows.SLACK, known.dtype)
-    except MemoryError:
-        raise LabelMapError(f"a label map of {height} x {width} does not fit into memory") from None
-    state, label = _kernels().draw_rows(raw, *head, _wide(width), known, unknown, out)
+    unknown = -1 if table is None else int(np.iinfo(known.dtype).max)
+    if out is None or out.shape != (height, width) or out.dtype != known.dtype or not out.flags.c_contiguous:
+        try:
+            out = np.empty((height, width), known.dtype)
+        except MemoryError:
+            raise LabelMapError(f"a label map of {height} x {width} does not fit into memory") from None
+    state, label = _kernels().draw_rows(raw, *head, _wide(width), known, unknown, out.reshape(-1))
     if state == run_rows.GOOD:
-        return out[: height * width].reshape(height, width)
+        return out
     if state == run_rows.DAMAGED:
         raise LabelMapError("the code of a label map is damaged: its runs do not fill its rows")
     if label >= len(known):
@@ -116,10 +120,7 @@ def _streams(code: bytes) -> tuple[tuple[int, ...], np.ndarray]:
     if _SUM.unpack_from(code, _HEAD.size)[0] != zlib.crc32(packed, zlib.crc32(code[: _HEAD.size])):
         raise LabelMapError("the code of a label map is damaged: its checksum is wrong")
     size = height + n_ops + itemsize * n_labels + _wide(width) * n_lengths
-    try:
-        return head, np.frombuffer(_codec(3).decompress(packed, size), np.uint8)
-    except (OSError, MemoryError, ValueError) as error:  # pyarrow's own errors are some of these
-        raise LabelMapError(f"the code of a label map is damaged: {error}") from None
+    return head, np.frombuffer(_codec.decompress(packed, size), np.uint8)
 
 
 def _wide(width: int) -> int:
@@ -140,15 +141,34 @@ def _same(itemsize: int) -> np.ndarray:
     return _SAME[itemsize]
 
 
-def _codec(level: int) -> Any:
-    import pyarrow as pa
+class _Codec(threading.local):
+    """zstd with one context a thread: making one costs as much as a map."""
 
-    if level not in _CODECS:
-        _CODECS[level] = pa.Codec("zstd", compression_level=level)
-    return _CODECS[level]
+    def compress(self, raw: bytes, level: int) -> bytes:
+        import zstandard
+
+        return zstandard.ZstdCompressor(level=level).compress(raw)
+
+    def decompress(self, packed: bytes, size: int) -> bytes:
+        """Return the ``size`` bytes; the frame's own claim is looked at before anything is made room for."""
+        import zstandard
+
+        try:
+            if zstandard.frame_content_size(packed) == size:
+                return self._reader.decompress(packed)
+            reason = "its streams have another length than its head says"
+        except (zstandard.ZstdError, MemoryError) as error:
+            reason = str(error)
+        raise LabelMapError(f"the code of a label map is damaged: {reason}")
+
+    @cached_property
+    def _reader(self) -> Any:
+        import zstandard
+
+        return zstandard.ZstdDecompressor()
 
 
-_CODECS: dict[int, Any] = {}
+_codec = _Codec()
 _SAME: dict[int, np.ndarray] = {}
 
 
