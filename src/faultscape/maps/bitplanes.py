@@ -10,23 +10,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from faultscape.maps.compiled import set_bits
 from faultscape.maps.jit import jit
 
 from llvmlite import ir  # isort: skip - jit.py decides first whether numba may be used
 from numba import types  # isort: skip
 from numba.extending import intrinsic  # isort: skip
-
-
-@intrinsic
-def _set_bits(typingctx, word):
-    """Return how many bits of a word are set, by the processor's own instruction."""
-    del typingctx
-
-    def code(context, builder, signature, arguments):
-        del context, signature
-        return builder.ctpop(arguments[0])
-
-    return types.uint64(word), code
 
 
 @intrinsic
@@ -76,7 +65,7 @@ def count_planes(addresses, n_words, across, rows, n, pairs, both, totals):
                         for r in range(height):
                             word = _equal(first + np.uint64(r * across * 64), np.uint64(y))
                             plane[r] = word
-                            number += _set_bits(word)
+                            number += set_bits(word)
                         size = np.int64(number)
                         left -= size
                     sizes[j, y] = size
@@ -100,5 +89,5 @@ def count_planes(addresses, n_words, across, rows, n, pairs, both, totals):
                         a, b = planes[i, y], planes[j, y]
                         number = np.uint64(0)
                         for r in range(height):
-                            number += _set_bits(a[r] & b[r])
+                            number += set_bits(a[r] & b[r])
                         both[p, y] += np.int64(number)

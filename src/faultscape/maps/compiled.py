@@ -1,4 +1,4 @@
-"""The kernels of the maps room, compiled: rows of the label-map code; joint runs of many maps, and blocks of maps for noise.
+"""The kernels behind maps.counts, compiled: joint runs of many maps, and blocks of maps for noise.
 
 Conventions: J maps of one shape and type (uint8 or uint16), each C-contiguous, are given by the addresses of their first pixels, and seen as one line of
 ``pixels`` labels: a run may pass from one row into the next. ``like`` is an empty array of the maps' type. Nothing here checks its input: maps.counts does.
@@ -10,13 +10,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from faultscape.maps import run_rows
 from faultscape.maps.jit import jit
 
 from llvmlite import ir  # isort: skip - jit.py decides first whether numba may be used
 from numba import carray, types  # isort: skip  # pyright: ignore[reportPrivateImportUsage]
 from numba.core import cgutils  # isort: skip
-from numba.extending import intrinsic, overload  # isort: skip
+from numba.extending import intrinsic  # isort: skip
 
 _ONE = np.uint64(1)
 _ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
@@ -41,7 +40,7 @@ def _pointer(typingctx, address, like):
 
 
 @intrinsic
-def _set_bits(typingctx, word):
+def set_bits(typingctx, word):
     """Return how many bits of a word are set, by the processor's own instruction."""
     del typingctx
 
@@ -109,85 +108,6 @@ def _changed(typingctx, addresses, left, start, above, like):
     return result(addresses, types.int64, types.int64, types.int64, like), code
 
 
-# ---------------------------------------------------------------- one map
-@intrinsic
-def _fill_by_vectors(typingctx, out, start, end, value):
-    """Write a value in vectors from start until the end is passed."""
-    del typingctx
-    lanes = run_rows.SLACK
-
-    def code(context, builder, signature, arguments):
-        label = context.get_data_type(signature.args[3])
-        vector = ir.VectorType(label, lanes)
-        array = context.make_array(signature.args[0])(context, builder, arguments[0])
-        one = builder.insert_element(ir.Constant(vector, ir.Undefined), arguments[3], ir.Constant(ir.IntType(32), 0))
-        spread = builder.shuffle_vector(one, one, ir.Constant(ir.VectorType(ir.IntType(32), lanes), [0] * lanes))
-        step = ir.Constant(ir.IntType(64), lanes)
-
-        def store(at):
-            builder.store(spread, builder.bitcast(cgutils.gep_inbounds(builder, array.data, at), vector.as_pointer()), align=1)
-
-        store(arguments[1])  # most runs end here
-        with cgutils.for_range_slice(builder, builder.add(arguments[1], step), arguments[2], step) as (at, _):
-            store(at)
-        return context.get_dummy_value()
-
-    return types.void(out, types.int64, types.int64, out.dtype), code
-
-
-@intrinsic
-def _copy_by_vectors(typingctx, out, source, start, end):
-    """Copy from source to start in vectors until the end is passed."""
-    del typingctx
-    lanes = run_rows.SLACK
-
-    def code(context, builder, signature, arguments):
-        vector = ir.VectorType(context.get_data_type(signature.args[0].dtype), lanes)
-        array = context.make_array(signature.args[0])(context, builder, arguments[0])
-        back = builder.sub(arguments[2], arguments[1])
-        step = ir.Constant(ir.IntType(64), lanes)
-        with cgutils.for_range_slice(builder, arguments[2], arguments[3], step) as (at, _):
-            source, target = (
-                builder.bitcast(cgutils.gep_inbounds(builder, array.data, place), vector.as_pointer())
-                for place in (builder.sub(at, back), at)
-            )
-            builder.store(builder.load(source, align=1), target, align=1)
-        return context.get_dummy_value()
-
-    return types.void(out, types.int64, types.int64, types.int64), code
-
-
-@overload(run_rows.fill)
-def _fill(out, start, end, value):
-    del out, start, end, value
-
-    def in_vectors(out, start, end, value):
-        if end + run_rows.SLACK <= len(out):
-            _fill_by_vectors(out, start, end, value)
-        else:  # the end of the map
-            out[start:end] = value
-
-    return in_vectors
-
-
-@overload(run_rows.repeat)
-def _repeat(out, start, width):
-    del out, start, width
-
-    def in_vectors(out, start, width):
-        if start + width + run_rows.SLACK <= len(out):
-            _copy_by_vectors(out, start - width, start, start + width)
-        else:
-            out[start : start + width] = out[start - width : start]
-
-    return in_vectors
-
-
-# numba's cache looks at run_rows.py alone: who changes the vectors above deletes __pycache__
-tell_rows = jit(run_rows.tell_rows)
-draw_rows = jit(run_rows.draw_rows)
-
-
 # ---------------------------------------------------------------- joint runs
 @jit
 def sample_runs(addresses, like, pixels, every):
@@ -195,7 +115,7 @@ def sample_runs(addresses, like, pixels, every):
     runs, seen = 0, 0
     for w in range(1, pixels // 64, every):
         left, _, _ = _changed(addresses, 1, np.int64(w) * 64, 0, like)
-        runs += np.int64(_set_bits(left))
+        runs += np.int64(set_bits(left))
         seen += 64
     return runs * pixels // seen if seen else pixels
 
@@ -204,7 +124,7 @@ def sample_runs(addresses, like, pixels, every):
 def _grown(table):
     """Return a table of twice as many slots with the same entries."""
     bigger = np.zeros(len(table) * 2, np.uint64)
-    mask, shift = np.uint64(len(bigger) - 1), np.uint64(65) - _set_bits(np.uint64(2 * len(bigger) - 1))
+    mask, shift = np.uint64(len(bigger) - 1), np.uint64(65) - set_bits(np.uint64(2 * len(bigger) - 1))
     for entry in table:
         if entry != 0:
             slot = entry >> shift
@@ -236,7 +156,7 @@ def joint_tuples(addresses, like, pixels, width, bits, table, keys, counts, star
     """
     n_maps, n_words = len(addresses), keys.shape[1]
     per_word = 64 // bits
-    mask, shift = np.uint64(len(table) - 1), np.uint64(65) - _set_bits(np.uint64(2 * len(table) - 1))
+    mask, shift = np.uint64(len(table) - 1), np.uint64(65) - set_bits(np.uint64(2 * len(table) - 1))
     stretch = min(32, max(1, width // 64))  # words; what lies above is then in an earlier stretch
     room = 64
     while room < width + 64 * stretch + 130:  # runs of the last row and of this stretch: no older one is asked for
@@ -270,7 +190,7 @@ def joint_tuples(addresses, like, pixels, width, bits, table, keys, counts, star
                 if not known:
                     above = _ALL
             starts[w], before[w], moved[w - first] = left, run + n, above
-            size = np.int64(_set_bits(left))
+            size = np.int64(set_bits(left))
             for base in range(n, n + size, 8):  # eight at a time, also where fewer are left: no branch to guess
                 for k in range(8):
                     at[base + k] = start + np.int64(_first_bit(left))
@@ -287,11 +207,11 @@ def joint_tuples(addresses, like, pixels, width, bits, table, keys, counts, star
         for k in range(n_same):
             up = np.uint64(at[same[k]] - width)
             below = starts[up >> np.uint64(6)] & (_ALL >> (np.uint64(63) - (up & np.uint64(63))))
-            ids[(run + same[k]) & turn] = ids[(before[up >> np.uint64(6)] + np.int64(_set_bits(below)) - 1) & turn]
+            ids[(run + same[k]) & turn] = ids[(before[up >> np.uint64(6)] + np.int64(set_bits(below)) - 1) & turn]
         if distinct + n_other > limit:  # grown between stretches only
             while 3 * (distinct + n_other) > len(table):
                 table = _grown(table)
-            mask, shift = np.uint64(len(table) - 1), np.uint64(65) - _set_bits(np.uint64(2 * len(table) - 1))
+            mask, shift = np.uint64(len(table) - 1), np.uint64(65) - set_bits(np.uint64(2 * len(table) - 1))
             keys, counts = _longer(keys, counts, len(table) // 3)
             limit = min(len(table) // 3, len(counts))
         for k in range(n_other):

@@ -174,7 +174,7 @@ _SAME: dict[int, np.ndarray] = {}
 
 def _kernels() -> Any:
     try:
-        from faultscape.maps import compiled
+        from faultscape.maps import compiled_rows
     except ImportError:
         return run_rows
-    return compiled
+    return compiled_rows

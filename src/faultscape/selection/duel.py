@@ -7,7 +7,7 @@ lowest concordances are chosen, the ``spares`` next stand behind. ``none`` is S0
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -123,7 +123,7 @@ def members(pairs: Pairs, constraints: str, scale: Scale | None) -> np.ndarray:
     return (share > 0) & (share >= bounds[:, 0]) & (share <= bounds[:, 1])
 
 
-def slots(best: Best, models: tuple[str, ...], define: dict[str, Any], images: Sequence[str]) -> Slots:
+def slots(best: Best, models: tuple[str, ...], define: dict[str, Any], images: Sequence[str] | Mapping[int, str]) -> Slots:
     """Return the rows of all cells in the order defender, attacker, class, place; SelectionError when every cell is empty."""
     names = define["groups"]
     rows: list[Slot] = []

@@ -14,6 +14,8 @@ from pathlib import Path
 from faultscape.errors import StudyError
 from faultscape.study.folder import put
 
+_ROWS_IN_GROUP = 4096  # so that one shard is read without the others
+
 
 @dataclass(frozen=True)
 class Image:
@@ -33,15 +35,15 @@ class Image:
     shard: int
 
 
-def read_corpus(root: Path) -> list[Image]:
-    """Return all images in corpus order; none when nothing was collected."""
+def read_corpus(root: Path, shard: int | None = None) -> list[Image]:
+    """Return all images, or those of one shard, in corpus order; none when nothing was collected."""
     import pyarrow.parquet as pq
 
     path = root / "corpus.parquet"
     if not path.exists():
         return []
     try:
-        columns = pq.read_table(path).to_pydict()
+        columns = pq.read_table(path, filters=None if shard is None else [("shard", "=", shard)]).to_pydict()
         columns["source"] = [os.fsdecode(source) for source in columns["source"]]
         return [Image(*row) for row in zip(*(columns[f.name] for f in fields(Image)), strict=True)]
     except (OSError, ValueError, KeyError) as error:
@@ -60,8 +62,20 @@ def write_corpus(root: Path, images: list[Image]) -> None:
     columns = list(zip(*rows, strict=True)) or [()] * len(names)
     table = pa.table({n: pa.array(list(c), types.get(n, pa.string())) for n, c in zip(names, columns, strict=True)})
     sink = pa.BufferOutputStream()
-    pq.write_table(table, sink, compression="zstd")
+    pq.write_table(table, sink, compression="zstd", row_group_size=_ROWS_IN_GROUP)
     put(root / "corpus.parquet", sink.getvalue().to_pybytes())
+
+
+def shard_sizes(root: Path) -> dict[int, int]:
+    """Return how many images each shard has, without their rows."""
+    import numpy as np
+    import pyarrow.parquet as pq
+
+    path = root / "corpus.parquet"
+    if not path.exists():
+        return {}
+    numbers, sizes = np.unique(pq.read_table(path, columns=["shard"])["shard"].to_numpy(), return_counts=True)
+    return dict(zip(numbers.tolist(), sizes.tolist(), strict=True))
 
 
 def shards(images: list[Image]) -> dict[int, list[Image]]:

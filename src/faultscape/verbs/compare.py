@@ -63,38 +63,36 @@ def count(root: Path, known: list[str], *, engine: str, workers: int | None = No
     """Make the missing pair parts of a study that is held for writing; returns (shards, parts) made."""
     from faultscape import engine as engines
     from faultscape.comparison.stored import missing, wanted
-    from faultscape.study.corpus import read_corpus, shards
+    from faultscape.study.corpus import shard_sizes
     from faultscape.study.pairs import folder
     from faultscape.study.parts import Part, read_manifest, write_manifest
     from faultscape.study.settings import read_settings
     from faultscape.study.tables import add_timings
 
-    settings, by_shard = read_settings(root), shards(read_corpus(root))
-    lacking = missing(root, wanted(root, settings, sorted(by_shard), known))
+    settings, sizes = read_settings(root), shard_sizes(root)
+    lacking = missing(root, wanted(root, settings, sorted(sizes), known))
     todo = sorted({part.shard for part in lacking})
     calls = [{"study": str(root), "number": s, "truths": known} for s in todo]
-    with engines.progress("compare", sum(len(by_shard[s]) for s in todo)) as tick:
+    with engines.progress("compare", sum(sizes[s] for s in todo)) as tick:
         for number, made in engines.run("faultscape.verbs.compare:shard", calls, engine=engine, workers=workers, tick=tick):
             for name in dict.fromkeys(entry["name"] for entry in made["parts"]):
                 new = {e["part"]: Part(e["sha256"], e["rows"], e["key"]) for e in made["parts"] if e["name"] == name}
                 write_manifest(folder(root, name), read_manifest(folder(root, name)) | new)
             s = todo[number]
-            add_timings(
-                root, [{"stage": "compare", "name": "", "shard": s, "items": len(by_shard[s]), "seconds": made["seconds"]}]
-            )
+            add_timings(root, [{"stage": "compare", "name": "", "shard": s, "items": sizes[s], "seconds": made["seconds"]}])
     return len(todo), len(lacking)
 
 
 def shard(study: str, number: int, truths: list[str], tick: Any) -> dict[str, Any]:
     """Count what is missing of one shard, in one pass over its images."""
     from faultscape.comparison.stored import count_shard, missing, wanted
-    from faultscape.study.corpus import read_corpus, shards
+    from faultscape.study.corpus import read_corpus
     from faultscape.study.settings import read_settings
 
     start = time.perf_counter()
     root = Path(study)
     settings = read_settings(root)
     lacking = missing(root, wanted(root, settings, [number], truths))
-    made = count_shard(root, settings, shards(read_corpus(root))[number], lacking, tick) if lacking else {}
+    made = count_shard(root, settings, read_corpus(root, number), lacking, tick) if lacking else {}
     parts = [{"name": name, "part": part, "sha256": e.sha256, "rows": e.rows, "key": e.key} for (name, part), e in made.items()]
     return {"parts": parts, "seconds": time.perf_counter() - start}

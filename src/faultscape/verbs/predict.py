@@ -74,7 +74,7 @@ def predict(
     """
     from faultscape import engine as engines
     from faultscape.study import settings as toml
-    from faultscape.study.corpus import read_corpus, shards
+    from faultscape.study.corpus import read_corpus, shard_sizes
     from faultscape.study.folder import existing, writing
     from faultscape.study.tables import log
 
@@ -92,9 +92,8 @@ def predict(
         with engines.progress("predict", total) as tick:
             for number, made in engines.run("faultscape.verbs.predict:shard", calls, engine=engine, workers=workers, tick=tick):
                 _enter(root, calls[number], made)
-        by_shard = shards(images)
         for name in given:
-            counts[name] = _settle(root, name, sorted(by_shard))
+            counts[name] = _settle(root, name, sorted(shard_sizes(root)))
         log(root, "predict", models={n: str(s) for n, s in given.items()}, engine=engine)
     if all(maps == 0 for maps, _ in counts.values()):
         from faultscape.study.tables import read_failures
@@ -144,7 +143,7 @@ def _calls(
     from faultscape.study.parts import key_of, read_manifest
     from faultscape.study.settings import ModelSettings
 
-    path = Path(source)
+    path, by_shard = Path(source), shards(images)
     kind = "onnx" if path.suffix.lower() == ".onnx" else "folder"
     if not path.exists():
         raise ModelError(f"{name}={source}: there is no such folder or file")
@@ -161,11 +160,11 @@ def _calls(
             or (before.labels if before and not labels else {})
             or label_names.of_label_ids(settings, files)
         )
-        stamp = {s: folder.fingerprint([files.get(i.id, "") for i in rows]) for s, rows in shards(images).items()}
+        stamp = {s: folder.fingerprint([files.get(i.id, "") for i in rows]) for s, rows in by_shard.items()}
     else:
         files = {}
         mapping, stamp_of = label_names.of_network(name, path, settings, kept, labels)
-        stamp = {s: key_of(stamp_of, kept, settings.size, [(i.id, i.digest) for i in rows]) for s, rows in shards(images).items()}
+        stamp = {s: key_of(stamp_of, kept, settings.size, [(i.id, i.digest) for i in rows]) for s, rows in by_shard.items()}
     settings.models[name] = ModelSettings(source=os.path.abspath(source), kind=kind, labels=mapping, options=kept)
     where = label_maps.predictions(root, name)
     stamps = _stamps(where)
@@ -182,7 +181,7 @@ def _calls(
             "labels": mapping, "files": [files.get(i.id) for i in rows] if kind == "folder" else [],
         }
         for s in todo
-        for rows in [shards(images)[s]]
+        for rows in [by_shard[s]]
     ]  # fmt: skip
 
 
@@ -193,14 +192,14 @@ def shard(
     """Make one part of predictions/NAME; what a killed run had done is taken from its spool."""
     from faultscape.prediction.batches import folder_batches, network_batches, record, unrecord
     from faultscape.study import label_maps
-    from faultscape.study.corpus import part_name, read_corpus, shards
+    from faultscape.study.corpus import part_name, read_corpus
     from faultscape.study.settings import read_settings
     from faultscape.study.spool import Spool
 
     start = time.perf_counter()
     root = Path(study)
     settings = read_settings(root)
-    rows = shards(read_corpus(root))[number]
+    rows = read_corpus(root, number)
     assert len(rows) == images
     where = label_maps.predictions(root, name)
     spool = Spool(where / f".spool-{part_name(number)}", stamp)

@@ -242,7 +242,7 @@ def _constraints(
         return [], f"it was drawn by {define['selector']}, not by a discrepancy competition"
     if any(m not in settings.models for m in drawn.models):
         return [], "a model of the selection is no longer in the study"
-    if read_selection(root, selection)[1] != corpus_key(root, settings, images, drawn.models):
+    if read_selection(root, selection)[1] != corpus_key(root, settings, drawn.models):
         return [], "images or predictions changed since it was drawn"
     scale = from_json({"classes": define["scale"]}, classes, "the selection") if define.get("scale") else None
     place = {image.id: k for k, image in enumerate(images)}

@@ -57,8 +57,9 @@ def select(
     from faultscape.selection.quartiles import from_json, read_scale
     from faultscape.selection.spares import extended
     from faultscape.study import selections
-    from faultscape.study.corpus import pool, read_corpus, shards
+    from faultscape.study.corpus import pool, read_corpus, shard_sizes
     from faultscape.study.folder import existing, writing
+    from faultscape.study.pool import read_pool
     from faultscape.study.settings import read_settings
     from faultscape.study.tables import log
 
@@ -89,26 +90,23 @@ def select(
             define = _extended(as_, old[0].definition, given, constraints, quartiles)
             if define["constraints"] == "class+scale":
                 quartiles = from_json({"classes": define["scale"]}, classes, f"selection {as_}")
-        images = pool(read_corpus(root))
-        drawn_from = corpus_key(root, settings, images, models)
-        if old is not None and old[1] != corpus_key(root, settings, images, old[0].models):
+        drawn_from = corpus_key(root, settings, models)
+        if old is not None and old[1] != corpus_key(root, settings, old[0].models):
             raise SelectionError(
                 f"images or predictions changed since selection {as_!r} was drawn; draw a new one with --as NAME (labels carry over to it)"
             )
-        best = duel.empty(models, define)
-        place = {image.id: k for k, image in enumerate(images)}
-        ranks = np.empty(len(images), np.int64)
-        ranks[sorted(range(len(images)), key=lambda k: images[k].id)] = np.arange(len(images))
-        families = np.array(
-            [k if define["keep_duplicates"] else place.get(image.group, k) for k, image in enumerate(images)], np.int64
-        )
-        with progress("select", len(images)) as tick:
-            for rows in shards(images).values():
-                pairs = block(root, settings, rows, models)
-                at = np.array([place[image.id] for image in rows])
-                duel.take(best, pairs, define, quartiles, at, ranks[at], families[at])
+        best, drawn, start = duel.empty(models, define), read_pool(root, keep_duplicates=define["keep_duplicates"]), 0
+        with progress("select", len(drawn.ids)) as tick:
+            for shard in shard_sizes(root):
+                rows = pool(read_corpus(root, shard))
+                if rows:
+                    at = np.arange(start, start + len(rows))
+                    duel.take(
+                        best, block(root, settings, rows, models), define, quartiles, at, drawn.ranks[at], drawn.families[at]
+                    )
+                start += len(rows)
                 tick(len(rows))
-        result = duel.slots(best, models, define, [image.id for image in images])
+        result = duel.slots(best, models, define, drawn.names(np.unique(best.images[best.images >= 0])))
         if old is not None:
             result = Slots(models, define, old[0].rows + extended(old[0], result))
         selections.write_selection(root, result, drawn_from, as_)
@@ -126,15 +124,16 @@ def block(root: Path, settings: Any, rows: Any, models: tuple[str, ...], truths:
     return read_block(root, settings, rows, models, truths)
 
 
-def corpus_key(root: Path, settings: Any, images: Any, models: tuple[str, ...]) -> str:
+def corpus_key(root: Path, settings: Any, models: tuple[str, ...]) -> str:
     """Return a key of all that a selection over these models is drawn from."""
     from faultscape.study import label_maps
     from faultscape.study.parts import key_of, read_manifest
+    from faultscape.study.pool import read_pool
 
     parts = [[(n, p.sha256) for n, p in sorted(read_manifest(label_maps.predictions(root, m)).items())] for m in models]
     labels = [settings.models[m].labels for m in models]
     about = settings.classes.model_dump(exclude={"colours", "parents"})
-    return key_of([(i.id, i.group) for i in images], list(models), parts, labels, about, settings.size)
+    return key_of(read_pool(root).digest, list(models), parts, labels, about, settings.size)
 
 
 def told(slots: Slots) -> str:

@@ -31,7 +31,7 @@ def status(study: str) -> Status:
     from faultscape.comparison.stored import missing, wanted
     from faultscape.study import label_maps, selections
     from faultscape.study.answers import Answers
-    from faultscape.study.corpus import part_name, pool, read_corpus, shards
+    from faultscape.study.corpus import part_name, read_corpus, shards
     from faultscape.study.folder import existing
     from faultscape.study.parts import read_manifest
     from faultscape.study.settings import read_settings
@@ -77,7 +77,7 @@ def status(study: str) -> Status:
     for name in names:
         slots, drawn_from = selections.read_selection(root, name)
         known = all(m in models for m in slots.models)
-        fresh = known and drawn_from == corpus_key(root, settings, pool(images), slots.models)
+        fresh = known and drawn_from == corpus_key(root, settings, slots.models)
         state = "stale" if not fresh else "done" if set(slots.models) == set(models) else "missing"
         now = current(root, name, discarded)
         words = f"{name}: {len(now.chosen)} slots, {len(now.images)} images"

@@ -1,0 +1,60 @@
+"""The images from which a person's work is drawn, as numbers: some dozen bytes an image, where a row of the corpus takes a thousand.
+
+Conventions: in corpus order; a place is an image's number in it. ``ranks`` are places among the ids sorted, which break ties; ``families`` the place of
+the first image of a near-duplicate group, the image's own where that is not of the pool.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_AT_ONCE = 8192
+
+
+@dataclass(frozen=True)
+class Pool:
+    """The pool of a study; ``digest`` changes with any id or group."""
+
+    ids: pa.StringArray
+    ranks: np.ndarray
+    families: np.ndarray
+    digest: str
+
+    def names(self, places: Sequence[int] | np.ndarray) -> dict[int, str]:
+        """Return the ids at some places."""
+        some = sorted({int(place) for place in places})
+        return dict(zip(some, self.ids.take(some).to_pylist(), strict=True))
+
+
+def read_pool(root: Path, *, keep_duplicates: bool = False) -> Pool:
+    """Return the pool of a study; with ``keep_duplicates`` every image is a family of its own."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    import pyarrow.parquet as pq
+
+    path = root / "corpus.parquet"
+    if not path.exists():
+        return Pool(pa.array([], pa.string()), np.zeros(0, np.int64), np.zeros(0, np.int64), "")
+    table = pq.read_table(path, columns=["id", "group"], filters=[("role", "=", "pool")])
+    ids, groups = (table[name].combine_chunks() for name in ("id", "group"))
+    ids, groups = (column.chunk(0) if isinstance(column, pa.ChunkedArray) else column for column in (ids, groups))
+    ranks = np.empty(len(ids), np.int64)
+    ranks[pc.sort_indices(ids).to_numpy()] = np.arange(len(ids))
+    families = np.arange(len(ids))
+    if not keep_duplicates:
+        first = pc.fill_null(pc.index_in(groups, value_set=ids), -1).to_numpy()
+        families = np.where(first < 0, families, first)
+    digest = hashlib.sha256()
+    for start in range(0, len(ids), _AT_ONCE):
+        for column in (ids, groups):
+            digest.update("\n".join(column.slice(start, _AT_ONCE).to_pylist()).encode() + b"\0")
+    return Pool(ids, ranks, families, digest.hexdigest()[:32])
