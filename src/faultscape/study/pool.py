@@ -48,10 +48,10 @@ def read_pool(root: Path, *, keep_duplicates: bool = False) -> Pool:
     ids, groups = (table[name].combine_chunks() for name in ("id", "group"))
     ids, groups = (column.chunk(0) if isinstance(column, pa.ChunkedArray) else column for column in (ids, groups))
     ranks = np.empty(len(ids), np.int64)
-    ranks[pc.sort_indices(ids).to_numpy()] = np.arange(len(ids))
+    ranks[pc.call_function("array_sort_indices", [ids]).to_numpy()] = np.arange(len(ids))
     families = np.arange(len(ids))
     if not keep_duplicates:
-        first = pc.fill_null(pc.index_in(groups, value_set=ids), -1).to_numpy()
+        first = pc.fill_null(pc.call_function("index_in", [groups], pc.SetLookupOptions(value_set=ids)), -1).to_numpy()
         families = np.where(first < 0, families, first)
     digest = hashlib.sha256()
     for start in range(0, len(ids), _AT_ONCE):
