@@ -5,7 +5,7 @@
     python examples/train_demo_networks.py --table       # measure what is there
 
 Each network is written twice: ``src/faultscape/prediction/networks/NAME.onnx`` ships with the package, ``examples/networks/NAME.safetensors``
-holds the same weights for torch (``segformer`` with its ``config.json``, as transformers keeps them). ``NAME()`` in this file builds the network.
+holds the same weights for torch (``segformer`` with its ``config.json``, as transformers keeps them). ``BUILD`` in this file has the networks' classes.
 The five differ on purpose: in how far they see, in how long they were trained, and in whether their colours were shaken while they learned.
 Networks take float32 NCHW ``image``, normalised by MEAN and STD, and give ``logits`` at half or quarter size.
 """
@@ -40,23 +40,20 @@ C = len(CLASSES)
 
 @dataclass(frozen=True)
 class Plan:
-    """How one network is trained; ``shaken`` is how strongly colours, contrast, haze and noise are varied, 0 for not at all.
+    """How one network is trained; ``shaken`` is how strongly colours, contrast, haze and noise are varied, 0 for not at all."""
 
-    ``steps`` has a number a round; each round begins with a fresh optimiser and ends with a rate near 0.
-    """
-
-    steps: tuple[int, ...]
+    steps: int
     rate: float
     shaken: float
     seed: int
 
 
 PLANS = {
-    "unet": Plan(steps=(1500, 1300), rate=5e-3, shaken=0.9, seed=5),
-    "segformer": Plan(steps=(1100,), rate=3e-3, shaken=0.6, seed=4),
-    "dilated": Plan(steps=(1000,), rate=5e-3, shaken=0.8, seed=1),
-    "fcn": Plan(steps=(900,), rate=4e-3, shaken=0.2, seed=2),
-    "mobile": Plan(steps=(800,), rate=6e-3, shaken=0.5, seed=3),
+    "unet": Plan(steps=4500, rate=6e-3, shaken=1.0, seed=5),
+    "segformer": Plan(steps=1100, rate=3e-3, shaken=0.6, seed=4),
+    "dilated": Plan(steps=1000, rate=5e-3, shaken=0.8, seed=1),
+    "fcn": Plan(steps=900, rate=4e-3, shaken=0.2, seed=2),
+    "mobile": Plan(steps=800, rate=6e-3, shaken=0.5, seed=3),
 }
 
 
@@ -170,27 +167,7 @@ class Segformer(nn.Module):
         return self.inner(pixel_values=image).logits
 
 
-def unet() -> nn.Module:
-    return Unet()
-
-
-def fcn() -> nn.Module:
-    return Fcn()
-
-
-def dilated() -> nn.Module:
-    return Dilated()
-
-
-def mobile() -> nn.Module:
-    return Mobile()
-
-
-def segformer() -> nn.Module:
-    return Segformer()
-
-
-BUILD = {"dilated": dilated, "fcn": fcn, "mobile": mobile, "segformer": segformer, "unet": unet}
+BUILD = {"dilated": Dilated, "fcn": Fcn, "mobile": Mobile, "segformer": Segformer, "unet": Unet}
 
 
 def drawn(folder: Path) -> None:
@@ -228,16 +205,15 @@ def train(name: str, folder: Path, steps: int | None = None) -> str:
     plan, start = PLANS[name], time.perf_counter()
     torch.manual_seed(plan.seed)
     net = BUILD[name]()
-    for number in range(1 if steps else len(plan.steps)):
-        learn(name, net, folder, number, steps or plan.steps[number])
+    learn(name, net, folder, steps or plan.steps)
     keep(name, net.eval())
     return f"{name}: {sum(p.numel() for p in net.parameters()) / 1e3:.0f} k weights, {time.perf_counter() - start:.0f} s"
 
 
-def learn(name: str, net: nn.Module, folder: Path, number: int, steps: int) -> None:
-    """Train a network for one round."""
+def learn(name: str, net: nn.Module, folder: Path, steps: int) -> None:
+    """Train a network on the drawn scenes."""
     plan, start = PLANS[name], time.perf_counter()
-    generator = torch.Generator().manual_seed(plan.seed + 100 * number)
+    generator = torch.Generator().manual_seed(plan.seed)
     images, truth = np.load(folder / "images.npy", mmap_mode="r"), torch.from_numpy(np.load(folder / "truth.npy"))
     often = torch.bincount(truth.flatten().long(), minlength=C).double()
     weights = ((often / often.sum()).clamp(min=1e-4) ** -0.45).float()
@@ -265,7 +241,7 @@ def learn(name: str, net: nn.Module, folder: Path, number: int, steps: int) -> N
         best.step()
         pace.step()
         if step % 100 == 0:
-            print(f"{name} round {number} step {step} loss {loss.item():.3f} {time.perf_counter() - start:.0f} s", flush=True)
+            print(f"{name} step {step} loss {loss.item():.3f} {time.perf_counter() - start:.0f} s", flush=True)
 
 
 def keep(name: str, net: nn.Module) -> None:
@@ -384,7 +360,7 @@ README = """# The demo's five networks
 
 Made by `python examples/train_demo_networks.py`, from nothing, on {scenes} drawn daylight streets. These are the weights for torch; the same networks ship
 with the package as ONNX. `segformer.safetensors` with `segformer.config.json` is what transformers' `SegformerForSemanticSegmentation` reads; the
-other four are built by the function of that name in `train_demo_networks.py`.
+other four are built by `BUILD[NAME]()` of `train_demo_networks.py`.
 
 Dataset mIoU over {corpus} scenes of the demo's corpus (`corpus_scene`), over {validation} daylight scenes that no network saw, and by light; seconds for the corpus on one thread.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,7 @@ from PIL import Image
 
 import faultscape as fs
 import made
-from faultscape.comparison.packing import unpack_cells
+from faultscape.comparison.packing import DIAGONAL, unpack_cells
 from faultscape.errors import SelectionError
 from faultscape.study import label_maps, selections
 from faultscape.study.corpus import read_corpus, shards
@@ -144,17 +145,27 @@ def test_png_npy_palette_and_colours_give_the_same_pairs_selection_and_standings
     assert again.rankings == plain.rankings
 
 
-def test_diagonal_cells_give_the_same_slots_as_full_ones(corpus: made.Corpus, tmp_path: Path) -> None:
-    slots = []
+def test_diagonal_cells_give_the_slots_and_standings_of_full_ones(corpus: made.Corpus, tmp_path: Path) -> None:
+    thin = tmp_path / "maps" / "model-1"  # one that lacks a map
+    shutil.copytree(corpus.models["model-1"], thin)
+    (thin / f"{corpus.ids[3]}.png").unlink()
+    slots, standings = [], []
     for cells in ("full", "diagonal"):
         study = str(tmp_path / cells)
         fs.collect(study, str(corpus.photos), classes=str(corpus.classes), shard_size=5)
         toml = Path(study) / "study.toml"
         toml.write_text(toml.read_text().replace('cells = "full"', f'cells = "{cells}"'))
-        fs.predict(study, corpus.models, engine="local")
+        fs.predict(study, corpus.models | {"model-1": thin}, engine="local")
         fs.compare(study, engine="local")
         slots.append(fs.select(study, concordance="fwiou").rows)
+        fs.label.import_(study, str(corpus.truth))
+        standings.append(fs.rank(study, resamples=20, engine="local"))
     assert slots[0] == slots[1]
+    assert standings[0].rankings == standings[1].rankings
+    assert standings[0].matrices == standings[1].matrices
+    part = read_manifest(folder(tmp_path / "diagonal", "model-3"))["00000.models"]
+    codes = read_counts(folder(tmp_path / "diagonal", "model-3"), PairPart("model-3", 0, (), None, ""), part)[1].to_pylist()
+    assert all(code[0] == DIAGONAL for code in codes)
 
 
 def test_extending_needs_no_option_again_and_deeper_equals_from_scratch(corpus: made.Corpus, tmp_path: Path) -> None:

@@ -72,29 +72,48 @@ def count_image(
     stack: Sequence[np.ndarray | None], n: int, pairs: np.ndarray, models: int, image: str = ""
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return (P, n, n) cells, (models, n) histograms and (P,) presence of one image's maps of places; None is a missing map."""
+    given, new, wanted, present = _given(stack, pairs, image)
+    cells = np.zeros((len(pairs), n, n), np.int64)
+    totals = np.zeros((models, n), np.int64)
+    if len(wanted):
+        cells[present] = counts.confusions(given, n, wanted)
+    for k in (k for k in new if k < models):
+        column = np.flatnonzero(present & (pairs[:, 1] == k))
+        row = np.flatnonzero(present & (pairs[:, 0] == k))
+        if len(column):
+            totals[k] = cells[column[0]].sum(0)
+        elif len(row):
+            totals[k] = cells[row[0]].sum(1)
+        else:
+            totals[k] = np.bincount(given[new[k]].ravel(), minlength=n)
+    return cells, totals, present
+
+
+def intersect_image(
+    stack: Sequence[np.ndarray | None], n: int, pairs: np.ndarray, models: int, image: str = ""
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return (P, n) intersections instead of cells, with the histograms and presence of `count_image`: far less work for many models."""
+    given, new, wanted, present = _given(stack, pairs, image)
+    both = np.zeros((len(pairs), n), np.int64)
+    totals = np.zeros((models, n), np.int64)
+    if given:
+        both[present], histograms = counts.intersections(given, n, wanted)
+        for k in (k for k in new if k < models):
+            totals[k] = histograms[new[k]]
+    return both, totals, present
+
+
+def _given(
+    stack: Sequence[np.ndarray | None], pairs: np.ndarray, image: str
+) -> tuple[list[np.ndarray], dict[int, int], np.ndarray, np.ndarray]:
+    """Return the maps that are there, their new numbers by their old, and the pairs that can be counted in new numbers and as a mask."""
     there = [k for k, m in enumerate(stack) if m is not None]
     given = [m for m in stack if m is not None]
     if len({m.shape for m in given}) > 1:
         raise LabelMapError(f"image {image}: its maps have different sizes {sorted({m.shape for m in given})}")
-    cells = np.zeros((len(pairs), n, n), np.int64)
-    totals = np.zeros((models, n), np.int64)
     new = {k: place for place, k in enumerate(there)}
     present = np.array([a in new and b in new for a, b in pairs.tolist()], bool)
-    if given:
-        wanted = np.array([(new[a], new[b]) for a, b in pairs[present].tolist()], np.int64).reshape(-1, 2)
-        if len(wanted):
-            cells[present] = counts.confusions(given, n, wanted)
-        for k in there:
-            if k < models:
-                column = np.flatnonzero(present & (pairs[:, 1] == k))
-                row = np.flatnonzero(present & (pairs[:, 0] == k))
-                if len(column):
-                    totals[k] = cells[column[0]].sum(0)
-                elif len(row):
-                    totals[k] = cells[row[0]].sum(1)
-                else:
-                    totals[k] = np.bincount(given[new[k]].ravel(), minlength=n)
-    return cells, totals, present
+    return given, new, np.array([(new[a], new[b]) for a, b in pairs[present].tolist()], np.int64).reshape(-1, 2), present
 
 
 def block(

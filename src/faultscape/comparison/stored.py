@@ -6,7 +6,8 @@ shard; reading gives a block of one shard, and nothing here ever holds more.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain, pairwise
 from pathlib import Path
 
 import numpy as np
@@ -66,38 +67,18 @@ def count_shard(
         if any(m == p.name or m in p.others for p in parts if p.truth is None) or any(m == p.name for p in parts)
     ]
     truths = sorted({p.truth for p in parts if p.truth is not None})
-    places = [*models, *truths]
-    pairs = np.array(
-        [
-            (len(models) + truths.index(p.truth) if p.truth is not None else models.index(o), models.index(p.name))
-            for p in parts
-            for o in p.others
-        ],
-        np.int64,
-    ).reshape(-1, 2)
     sources = [_Source(label_maps.predictions(root, m), shard, table(classes, settings.models[m].labels)) for m in models]
     sources += [_Source(label_maps.truth(root, t), shard, table(classes)) for t in truths]
+    thin = [part for part in parts if part.truth is None and settings.cells == "diagonal"]
+    whole = [part for part in parts if part not in thin]
+    about_whole, about_thin = _spans(whole, models, truths), _spans(thin, models, truths)
     rows: dict[PairPart, list[tuple[str, bytes]]] = {part: [] for part in parts}
     for image in images:
         size = settings.working_size or (image.width, image.height)
         stack = [source.read(image.id, size) for source in sources]
-        cells, totals, present = counting.count_image(stack, n, pairs, len(models), image.id)
-        start = 0
-        for part in parts:
-            span = slice(start, start + len(part.others))
-            start += len(part.others)
-            if stack[places.index(part.name)] is None or (part.truth is not None and not present[span].any()):
-                continue
-            column = totals[models.index(part.name)]
-            if part.truth is not None:  # void pixels of the truth never change a metric: they are not even kept
-                cells[span, -1, :] = 0
-                column = cells[start - 1].sum(0)
-            full = part.truth is not None or settings.cells == "full"
-            code = (
-                packing.pack(cells[span], present[span], column)
-                if full
-                else packing.pack_diagonal(_diagonal(cells[span]), column, present[span])
-            )
+        for part, code in chain(
+            _cells(*about_whole, models, stack, n, image.id), _intersections(*about_thin, models, stack, n, image.id)
+        ):
             rows[part].append((image.id, code))
         tick(1)
     made = {}
@@ -153,8 +134,47 @@ def read_block(
     )
 
 
-def _diagonal(cells: np.ndarray) -> np.ndarray:
-    return np.ascontiguousarray(np.diagonal(cells, axis1=1, axis2=2))
+_Spans = list[tuple[PairPart, slice]]
+
+
+def _spans(parts: Sequence[PairPart], models: list[str], truths: list[str]) -> tuple[_Spans, np.ndarray]:
+    """Return which of the pairs of all parts are each part's, and the (P, 2) places of these pairs among the maps."""
+    pairs = [
+        (len(models) + truths.index(part.truth) if part.truth is not None else models.index(other), models.index(part.name))
+        for part in parts
+        for other in part.others
+    ]
+    ends = np.cumsum([0, *(len(part.others) for part in parts)]).tolist()
+    spans = [slice(*span) for span in pairwise(ends)]
+    return list(zip(parts, spans, strict=True)), np.array(pairs, np.int64).reshape(-1, 2)
+
+
+def _cells(
+    spans: _Spans, pairs: np.ndarray, models: list[str], stack: list[np.ndarray | None], n: int, image: str
+) -> Iterator[tuple[PairPart, bytes]]:
+    """Yield the code of each part that an image has, whole confusion matrices; void pixels of a truth never change a metric and are not kept."""
+    if not spans:
+        return
+    cells, totals, present = counting.count_image(stack, n, pairs, len(models), image)
+    cells[pairs[:, 0] >= len(models), -1] = 0
+    for part, span in spans:
+        model = models.index(part.name)
+        if stack[model] is None or (part.truth is not None and not present[span].any()):
+            continue
+        yield part, packing.pack(cells[span], present[span], totals[model] if part.truth is None else cells[span][0].sum(0))
+
+
+def _intersections(
+    spans: _Spans, pairs: np.ndarray, models: list[str], stack: list[np.ndarray | None], n: int, image: str
+) -> Iterator[tuple[PairPart, bytes]]:
+    """Yield the code of each part that an image has, intersections alone."""
+    if not spans:
+        return
+    both, totals, present = counting.intersect_image(stack[: len(models)], n, pairs, len(models), image)
+    for part, span in spans:
+        model = models.index(part.name)
+        if stack[model] is not None:
+            yield part, packing.pack_diagonal(both[span], totals[model], present[span])
 
 
 class _Source:
