@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import cv2
+import memory
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -231,25 +232,11 @@ def selection(images: int = 100_000, j: int = 10, c: int = 20) -> None:
     row(f"a new concordance from stored counts, {images:,} images (one block of 1,024 measured): seconds", f"{new:.1f}", "<= 10")
 
 
-MEMORY = """
-import numpy as np, resource, sys
-from faultscape.selection.best import Best
-from faultscape.study import label_maps
-from faultscape.study.parts import Part
-rng, cells = np.random.default_rng(0), Best(10, 20, 4)
-for first in range(0, int(sys.argv[1]), 1000):
-    at = np.arange(first, first + 1000)
-    cells.offer(rng.random((10, 10, 1000)), rng.random((10, 1000, 20)) < 0.08, at, at, at)
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
-"""
-
-
 def memory_and_start() -> None:
-    peak = [
-        subprocess.run([sys.executable, "-c", MEMORY, str(n)], check=True, capture_output=True, text=True).stdout.strip()
-        for n in (1_000, 100_000)
-    ]
-    row("memory of streaming selection at 1,000 and 100,000 images: MiB", " and ".join(peak), "bounded by the shard")
+    few, many_images = memory.peaks(1_000), memory.peaks(100_000)
+    for verb in few:
+        what = f"`{verb}` of 3 models, peak memory at 1,000 and 100,000 images, shards of 1,024: MiB"
+        row(what, f"{few[verb]} and {many_images[verb]}", "bounded by the shard")
     for words, target in (["-c", "import faultscape"], "< 0.3"), (["-m", "faultscape", "--help"], "< 0.6"):
         times = []
         for _ in range(5):
@@ -273,7 +260,7 @@ def main() -> None:
     if real:
         store("real", real, 12)
     if real:
-        pairs_on_disk(real)
+        pairs_on_disk(real_maps(233))  # a study's shard, where Parquet's fixed costs are shared
     selection()
     memory_and_start()
     libraries = ", ".join(
