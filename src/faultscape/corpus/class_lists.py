@@ -81,7 +81,7 @@ def cityscapes() -> Classes:
 
 def cityscapes_label_ids() -> dict[str, str]:
     """Return the mapping from the official label ids 0-33 to the 19 classes; the others are void."""
-    names = dict(zip(CITYSCAPES_LABEL_IDS, cityscapes().names, strict=True))
+    names: dict[int, str] = dict(zip(CITYSCAPES_LABEL_IDS, cityscapes().names, strict=True))
     return {str(label): names.get(label, "void") for label in range(34)}
 
 

@@ -81,8 +81,8 @@ def parse(raw: Any, where: str = "classes") -> Classes:
         colours.append(_colour(entry.get("colour", entry.get("color")), where, entry["name"]) or palette(len(entries))[place])
         if isinstance(entry.get("parent"), str):
             parents.setdefault(entry["parent"], []).append(entry["name"])
-    background = raw.get("background") if isinstance(raw, Mapping) else None
-    if isinstance(background, str) and background in names:
+    background: Any = raw.get("background") if isinstance(raw, Mapping) else None
+    if background in names:
         background = ids[names.index(background)]
     grouped = {name: tuple(members) for name, members in parents.items()}
     return checked(Classes(tuple(names), tuple(ids), tuple(colours), tuple(sorted(void)), background, grouped), where)

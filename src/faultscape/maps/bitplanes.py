@@ -5,6 +5,8 @@ class (64 pixels a word), and N_yy is the number of bits set in both planes. A t
 tiles are small, so that most classes are absent from most of them.
 """
 # ruff: noqa: ANN001, ANN201, ANN202, ARG001 - numba infers types from the arguments, and intrinsics only name theirs
+# an intrinsic's first argument is numba's own:
+# pyright: reportCallIssue=false
 
 from __future__ import annotations
 

@@ -5,6 +5,8 @@ Conventions: J maps of one shape and type (uint8 or uint16), each C-contiguous, 
 The plain twin with equal results is maps.plain.
 """
 # ruff: noqa: ANN001, ANN201, ANN202, ARG001 - numba infers types from the arguments, and intrinsics only name theirs
+# an intrinsic's first argument is numba's own:
+# pyright: reportCallIssue=false
 
 from __future__ import annotations
 

@@ -4,6 +4,8 @@ Conventions: ``fill`` and ``repeat`` write whole vectors and so spoil up to run_
 the map they write exactly. numba's cache looks at run_rows.py alone: who changes the vectors here deletes __pycache__.
 """
 # ruff: noqa: ANN001, ANN202, ARG001 - numba infers types from the arguments, and intrinsics only name theirs
+# an intrinsic's first argument is numba's own:
+# pyright: reportCallIssue=false
 
 from __future__ import annotations
 

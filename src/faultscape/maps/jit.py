@@ -21,6 +21,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 def jit(function: Function) -> Function:
     """Return the function compiled at its first call, without the interpreter lock."""
     try:
-        return numba.njit(cache=True, nogil=True)(function)
+        compiled: Any = numba.njit(cache=True, nogil=True)(function)
     except RuntimeError:  # numba finds no folder that it may write its cache to
-        return numba.njit(nogil=True)(function)
+        compiled = numba.njit(nogil=True)(function)
+    return compiled

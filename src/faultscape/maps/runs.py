@@ -85,7 +85,8 @@ def shape(code: bytes) -> tuple[int, int]:
     >>> shape(encode(np.zeros((2, 5), int)))
     (2, 5)
     """
-    return _head(code)[1:3]
+    _, height, width, *_ = _head(code)
+    return height, width
 
 
 def labels(code: bytes) -> np.ndarray:

@@ -106,7 +106,7 @@ class OnnxModel:
                 outputs[place] = self._output(named, row, sizes[place])
         return [output for output in outputs if output is not None]
 
-    def _output(self, named: dict[str, np.ndarray], row: int, size: tuple[int, int]) -> Output:
+    def _output(self, named: dict[str, Any], row: int, size: tuple[int, int]) -> Output:
         import cv2
 
         values = named[self._main.name][row]

@@ -57,7 +57,7 @@ def compare(
     for pairs, at in blocks():
         for define, best in kept.values():
             duel.take(best, pairs, define, scale, at, ranks[at], families[at])
-    drawn: dict[str, Slots] = {own.definition["constraints"]: own}
+    drawn: dict[str, Slots] = {str(own.definition["constraints"]): own}
     for constraints, (define, best) in kept.items():
         try:
             drawn[constraints] = effective(duel.slots(best, own.models, define, images), discarded)
@@ -67,7 +67,7 @@ def compare(
     share: dict[str, np.ndarray] = {}
     for pairs, at in blocks():
         part = None
-        for k, place in enumerate(at.tolist()):
+        for k, place in enumerate(map(int, at)):
             if images[place] in wanted:
                 part = shares(pairs) if part is None else part
                 share[images[place]] = part[:, k].copy()

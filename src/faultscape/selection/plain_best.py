@@ -35,7 +35,7 @@ def offer(
                     if int(new_families[i]) in seen:
                         continue
                     seen.add(int(new_families[i]))
-                    new = (new_keys[d, a, i], new_ranks[i], new_families[i], new_images[i])
+                    new = (int(new_keys[d, a, i]), int(new_ranks[i]), int(new_families[i]), int(new_images[i]))
                     insert(keys[d, a, g], ranks[d, a, g], families[d, a, g], images[d, a, g], *new)
 
 
