@@ -22,6 +22,7 @@ from numba.extending import intrinsic  # isort: skip
 _ONE = np.uint64(1)
 _ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
 _HIGH = np.uint64(0xFFFFFFFF00000000)
+_NONE = _ALL  # no tuple has this place
 _LOW = np.uint64(0x00000000FFFFFFFF)
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _OTHER = np.uint64(0xC2B2AE3D27D4EB4F)
@@ -163,13 +164,13 @@ def joint_tuples(addresses, like, pixels, width, bits, table, keys, counts, star
     room = 64
     while room < width + 64 * stretch + 130:  # runs of the last row and of this stretch: no older one is asked for
         room *= 2
-    ids, turn = np.zeros(room, np.int32), room - 1
+    ids, turn = np.zeros(room, np.int32), np.uint64(room - 1)
     at = np.empty(64 * stretch + 9, np.int64)
-    same, other = np.empty(64 * stretch + 1, np.int32), np.empty(64 * stretch + 1, np.int32)
-    look = np.empty(64 * stretch, np.int64)
+    same, other = np.empty(64 * stretch + 1, np.uint32), np.empty(64 * stretch + 1, np.uint32)
+    look = np.empty(64 * stretch, np.uint64)
     words, hashes = np.empty((n_words, 64 * stretch), np.uint64), np.empty(64 * stretch, np.uint64)
     moved = np.empty(stretch, np.uint64)
-    distinct, run, last, since = 0, 0, 0, np.int64(0)
+    distinct, run, last, since = 0, 0, np.uint64(0), np.int64(0)
     highest, limit = np.uint64(0), min(len(table) // 3, len(counts))
     for first in range(0, (pixels + 63) // 64, stretch):
         n = 0
@@ -202,14 +203,15 @@ def joint_tuples(addresses, like, pixels, width, bits, table, keys, counts, star
         for k in range(n):
             x = np.uint64(at[k] - first * 64)
             changed = np.int64((moved[x >> np.uint64(6)] >> (x & np.uint64(63))) & _ONE)
-            same[n_same] = k
-            other[n_other] = k
+            same[n_same] = np.uint32(k)
+            other[n_other] = np.uint32(k)
             n_other += changed
             n_same += 1 - changed
         for k in range(n_same):
             up = np.uint64(at[same[k]] - width)
             below = starts[up >> np.uint64(6)] & (_ALL >> (np.uint64(63) - (up & np.uint64(63))))
-            ids[(run + same[k]) & turn] = ids[(before[up >> np.uint64(6)] + np.int64(set_bits(below)) - 1) & turn]
+            above_run = np.uint64(before[up >> np.uint64(6)]) + set_bits(below) - _ONE
+            ids[(np.uint64(run) + np.uint64(same[k])) & turn] = ids[above_run & turn]
         if distinct + n_other > limit:  # grown between stretches only
             while 3 * (distinct + n_other) > len(table):
                 table = _grown(table)
@@ -217,7 +219,7 @@ def joint_tuples(addresses, like, pixels, width, bits, table, keys, counts, star
             keys, counts = _longer(keys, counts, len(table) // 3)
             limit = min(len(table) // 3, len(counts))
         for k in range(n_other):
-            look[k] = at[other[k]]
+            look[k] = np.uint64(at[other[k]])
             hashes[k] = 0
         for part in range(n_words):
             word = words[part]
@@ -233,28 +235,28 @@ def joint_tuples(addresses, like, pixels, width, bits, table, keys, counts, star
         for k in range(n_other):
             h = hashes[k] * _OTHER
             slot = h >> shift
-            found = np.int64(-1)
-            while found < 0:
+            found = _NONE
+            while found == _NONE:
                 entry = table[slot]
                 if (entry ^ h) & _HIGH == 0 and entry != 0:
-                    found = np.int64(entry & _LOW) - 1
+                    found = (entry & _LOW) - _ONE
                     for part in range(n_words):
                         if keys[found, part] != words[part, k]:
-                            found = np.int64(-1)
+                            found = _NONE
                             break
                 elif entry == 0:
-                    found = np.int64(distinct)
+                    found = np.uint64(distinct)
                     distinct += 1
                     table[slot] = (h & _HIGH) | np.uint64(distinct)
                     for part in range(n_words):
                         keys[found, part] = words[part, k]
                     counts[found] = 0
                 slot = (slot + _ONE) & mask
-            ids[(run + other[k]) & turn] = found
+            ids[(np.uint64(run) + np.uint64(other[k])) & turn] = found
         for k in range(n):
             counts[last] += at[k] - since  # nothing, before the first run
             since = at[k]
-            last = np.int64(ids[(run + k) & turn])
+            last = np.uint64(ids[np.uint64(run + k) & turn])
         run += n
     counts[last] += pixels - since
     table[:] = 0
@@ -274,18 +276,31 @@ def unpack_tuples(keys, distinct, bits, columns):
 
 @jit
 def cells_of_tuples(columns, pixels, distinct, n, pairs, out):
-    """Add each tuple's pixels to the cells of every pair: out (P, n * n)."""
-    base = np.empty(distinct, np.int64)
-    last = -1
-    for p in range(len(pairs)):
-        i, j = pairs[p]
+    """Add each tuple's pixels to the cells of every pair: out (P, n * n).
+
+    Three pairs with the same first map are filled together, since additions to one cell wait for each other.
+    """
+    base = np.empty(distinct, np.uint64)
+    last, p = -1, 0
+    while p < len(pairs):
+        i = pairs[p, 0]
         if i != last:
             for c in range(distinct):
-                base[c] = np.int64(columns[i, c]) * n
+                base[c] = np.uint64(columns[i, c]) * np.uint64(n)
             last = i
-        cells, other = out[p], columns[j]
-        for c in range(distinct):
-            cells[base[c] + other[c]] += pixels[c]
+        first = columns[pairs[p, 1]]
+        if p + 2 < len(pairs) and pairs[p + 1, 0] == i and pairs[p + 2, 0] == i:
+            second, third = columns[pairs[p + 1, 1]], columns[pairs[p + 2, 1]]
+            for c in range(distinct):
+                row, more = base[c], pixels[c]
+                out[p, row + first[c]] += more
+                out[p + 1, row + second[c]] += more
+                out[p + 2, row + third[c]] += more
+            p += 3
+        else:
+            for c in range(distinct):
+                out[p, base[c] + first[c]] += pixels[c]
+            p += 1
 
 
 @jit
