@@ -85,7 +85,7 @@ def size_labels() -> list[str]:
     ('< 1\xa0%', '≥ 50\xa0%')
     """
     edges = [f"{100 * edge:g}" for edge in SIZES]
-    middle = [f"{a}–{b}\xa0%" for a, b in itertools.pairwise(edges)]
+    middle = [f"{a}\u2060–\u2060{b}\xa0%" for a, b in itertools.pairwise(edges)]
     return [f"< {edges[0]}\xa0%", *middle, f"≥ {edges[-1]}\xa0%"]
 
 

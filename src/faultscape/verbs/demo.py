@@ -12,6 +12,7 @@ from faultscape.errors import StudyError
 from faultscape.nouns import Standings
 
 TRAINING = 60  # masks from which the usual size of each class is taken
+BANDS = [0.2, 0.4]  # such small networks never reach the paper's .6 on an image they were chosen for
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,7 +106,7 @@ def demo(study: str = "demo-study", *, scenes: int = 300, engine: str = "process
     mean = every.mean(axis=1)
     correlation = {name: spearman([r["scores"][m] for m in standings.models], mean) for name, r in standings.rankings.items()}
     stage("check", "the ranking from all labels, which nobody would have in earnest")
-    stage("report", report(study))
+    stage("report", report(study, bands=BANDS))
     return Demonstrated(study, standings, standings.labels["used"], made.images, correlation, time.perf_counter() - start, stages)
 
 
