@@ -140,7 +140,7 @@ def test_a_spool_made_from_something_else_is_emptied(tmp_path: Path) -> None:
 
 def test_two_writers_at_once_are_refused(corpus: made.Corpus, tmp_path: Path) -> None:
     from faultscape.errors import StudyError
-    from faultscape.study.folder import writing
+    from faultscape.study.lock import writing
 
     study = tmp_path / "study"
     fs.collect(str(study), str(corpus.photos), classes=str(corpus.classes))

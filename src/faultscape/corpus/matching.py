@@ -1,7 +1,8 @@
 """Match files of label maps to the images of a corpus by their ids.
 
-Conventions: a map belongs to the image of the same id. Where not one map has an image's whole id, folders in front are left out on either side as
-long as that is unambiguous (list file ``camvid/test.txt`` gives ``test/x``, a folder of maps ``x``), and that is said.
+Conventions: a map belongs to the image of the same id. Where not one map has an image's whole id, a suffix that all maps share is left out; where still none
+has, folders in front are left out on either side as long as that is unambiguous (list file ``camvid/test.txt`` gives ``test/x``, a folder of maps ``x``).
+What is left out is said.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
-from faultscape.corpus.sources import MAP_ENDINGS, Found, Say, find
+from faultscape.corpus.sources import MAP_ENDINGS, Found, Say, common_suffix, find
 from faultscape.errors import CorpusError
 
 _KINDS = ("_gtFine_labelTrainIds", "_gtFine_labelIds", "_gtCoarse_labelTrainIds", "_gtCoarse_labelIds", "_labelIds", "_train_id")
@@ -24,13 +25,32 @@ def match(
     endings: frozenset[str] = MAP_ENDINGS,
 ) -> dict[str, str]:
     """Return {image id: path of its map} for every image of ``ids`` that has one; CorpusError when none has."""
-    found = _one_kind(find([source], endings=endings, pattern=pattern, say=say), say)
+    found = _one_kind(find([source], endings=endings, pattern=pattern, strip=False, say=say), say)
+    suffix = "" if pattern else common_suffix([f.id for f in found])
+    stripped = [Found(f.id.removesuffix(suffix), f.path) for f in found] if suffix else []
     wanted = set(ids)
-    exact = {f.id: f.path for f in found if f.id in wanted}
-    if exact:
-        return exact
+    for files, how in ((found, _whole), (stripped, _whole), (found, _by_tail), (stripped, _by_tail)):
+        if matched := how(files, wanted):
+            if files is stripped:
+                say(f"{source}: every name ends in {suffix!r}, which is left out of the ids")
+            if how is _by_tail:
+                image = next(iter(matched))
+                say(f"{source}: maps are matched by the end of the path ({os.path.basename(matched[image])} is {image})")
+            return matched
+    raise CorpusError(
+        f"{source}: not one of its {len(found)} maps has the name of an image; the first map is {(stripped or found)[0].id!r}, the first image "
+        f"{ids[0]!r}; a map is found by the image's path without extension, or give --pattern"
+    )
+
+
+def _whole(found: list[Found], ids: set[str]) -> dict[str, str]:
+    return {f.id: f.path for f in found if f.id in ids}
+
+
+def _by_tail(found: list[Found], ids: set[str]) -> dict[str, str]:
+    """Return what fits when folders in front are left out; CorpusError where that is ambiguous."""
     by_tail: dict[str, list[str]] = {}
-    for id_ in ids:
+    for id_ in sorted(ids):
         by_tail.setdefault(id_.rsplit("/", 1)[-1], []).append(id_)
     matched: dict[str, str] = {}
     for f in found:
@@ -45,13 +65,6 @@ def match(
             )
         if candidates:
             matched[candidates[0]] = f.path
-    if not matched:
-        raise CorpusError(
-            f"{source}: not one of its {len(found)} maps has the name of an image; the first map is {found[0].id!r}, the first image {ids[0]!r}; "
-            "a map is found by the image's path without extension, or give --pattern"
-        )
-    image = next(iter(matched))
-    say(f"{source}: maps are matched by the end of the path ({os.path.basename(matched[image])} is {image})")
     return matched
 
 

@@ -38,11 +38,12 @@ def find(
     *,
     endings: Iterable[str] = IMAGE_ENDINGS,
     pattern: str | None = None,
+    strip: bool = True,
     say: Say = print,
 ) -> list[Found]:
     """Return the files that folders, globs, list files or single files name, sorted by id; ``pattern`` such as ``{id}_photo.png`` says what the id is.
 
-    Errors: CorpusError when an argument names nothing, or two files have one id.
+    Without ``strip`` a common suffix stays in the ids. Errors: CorpusError when an argument names nothing, or two files have one id.
     """
     matcher = _pattern(pattern) if pattern else None
     found: list[Found] = []
@@ -51,13 +52,17 @@ def find(
         if not files:
             raise CorpusError(f"{argument}: no pictures found there; expected files ending in {' '.join(sorted(endings))}")
         relative = [_relative(path, folder) for path in files]
+        if any(name.startswith("../") for name in relative):  # an id never leads out of a folder
+            folder = os.path.commonpath([os.path.dirname(os.path.abspath(path)) for path in files])
+            relative = [_relative(path, folder) for path in files]
+            say(f"{argument}: names files of other folders; ids are relative to {folder}")
         if matcher:
             pairs = [(m["id"], path) for name, path in zip(relative, files, strict=True) if (m := matcher.fullmatch(name))]
             if not pairs:
                 raise CorpusError(f"{argument}: no file fits the pattern {pattern!r}; the first file is {relative[0]!r}")
         else:
             stems = [os.path.splitext(name)[0] for name in relative]
-            suffix = common_suffix(stems)
+            suffix = common_suffix(stems) if strip else ""
             if suffix:
                 say(f"{argument}: every name ends in {suffix!r}, which is left out of the ids")
             pairs = [(stem.removesuffix(suffix) if suffix else stem, path) for stem, path in zip(stems, files, strict=True)]
@@ -109,8 +114,11 @@ def _files(argument: str, endings: frozenset[str]) -> tuple[str, list[str]]:
 
 
 def _walk(folder: str) -> Iterable[Path]:
+    seen = {os.path.realpath(folder)}
     for where, folders, files in os.walk(folder, followlinks=True):
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        kept = {name: os.path.realpath(os.path.join(where, name)) for name in sorted(folders) if not name.startswith(".")}
+        folders[:] = [name for name, real in kept.items() if real not in seen]  # a link may lead back to where it came from
+        seen.update(kept.values())
         yield from (Path(where, name) for name in sorted(files) if not name.startswith("."))
 
 

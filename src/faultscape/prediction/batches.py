@@ -18,9 +18,9 @@ Batch = tuple[range, Callable[[], list[Result]]]
 
 
 def folder_batches(
-    settings: Any, rows: list[Any], files: list[str | None], labels: dict[str, str], options: dict[str, Any]
+    settings: Any, rows: list[Any], source: str, files: list[str | None], labels: dict[str, str], options: dict[str, Any]
 ) -> Iterator[Batch]:
-    """Yield the batches of a shard whose model is a folder of maps: one path (or None) a row."""
+    """Yield the batches of a shard whose model is the folder ``source`` of maps: one path (or None) a row."""
     from faultscape.prediction.folder import BATCH, FolderModel
 
     model = FolderModel(settings.class_list, labels, settings.working_size, resize_maps=bool(options.get("resize_maps")))
@@ -33,7 +33,7 @@ def folder_batches(
                 if path is None:
                     out.append((image.id, None, None, "no map of this image was found"))
                     continue
-                out.append((image.id, model.read(path, image.width, image.height), _confidence(path), ""))
+                out.append((image.id, model.read(path, image.width, image.height), _confidence(source, path), ""))
             except LabelMapError as error:
                 out.append((image.id, None, None, str(error)))
         return out
@@ -43,11 +43,11 @@ def folder_batches(
         yield span, lambda span=span: read(span)
 
 
-def _confidence(path: str) -> bytes | None:
-    """Return the stored form of NAME/confidence/X beside NAME/labels/X, where there is one."""
-    folder, name = os.path.split(path)
-    beside = os.path.join(os.path.dirname(folder), "confidence", name)
-    if os.path.basename(folder) != "labels" or not os.path.isfile(beside):
+def _confidence(source: str, path: str) -> bytes | None:
+    """Return the stored form of SOURCE/confidence/X beside SOURCE/labels/X, where there is one."""
+    relative = os.path.relpath(path, os.path.join(source, "labels"))
+    beside = os.path.join(source, "confidence", relative)
+    if relative.startswith("..") or not os.path.isfile(beside):
         return None
     from faultscape.corpus.map_files import read_map
     from faultscape.maps import runs

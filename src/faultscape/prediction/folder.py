@@ -72,6 +72,20 @@ def check_values(path: str, values: np.ndarray, places: np.ndarray, words: str) 
         raise LabelMapError(f"{path}: holds the value {int(bad[0])}; allowed are {words}")
 
 
+def coded_by_colour(files: Sequence[str]) -> bool:
+    """Whether these maps are pictures of three channels, judged by the first few."""
+    from PIL import Image
+
+    for path in files[:8]:
+        try:
+            with Image.open(path) as picture:
+                if picture.mode in ("RGB", "RGBA"):
+                    return True
+        except (OSError, ValueError, SyntaxError, Image.DecompressionBombError):
+            continue
+    return False
+
+
 def fingerprint(files: Sequence[str]) -> str:
     """Return a digest that changes when any of the files changes (by size and time of change, not by reading them)."""
     digest = hashlib.sha256()

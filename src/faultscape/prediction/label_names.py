@@ -14,8 +14,10 @@ from typing import Any
 from faultscape.errors import ClassesError, LabelMapError, closest
 
 
-def of_network(name: str, path: Path, settings: Any, options: dict[str, Any], labels: str | None) -> tuple[dict[str, str], str]:
-    """Return the label mapping of a network and the digest of its file."""
+def of_network(
+    name: str, path: Path, settings: Any, options: dict[str, Any], labels: str | None, held: dict[str, str]
+) -> tuple[dict[str, str], str]:
+    """Return the label mapping of a network (``held``: one that was given before) and the digest of its file."""
     from hashlib import sha256
 
     from faultscape.prediction.onnx import OnnxModel
@@ -23,7 +25,7 @@ def of_network(name: str, path: Path, settings: Any, options: dict[str, Any], la
     model = OnnxModel(path, options)
     classes = settings.class_list
     names = model.class_names
-    mapping = of_file(labels, settings, names)
+    mapping = of_file(labels, settings, names) or held
     if not mapping and names:
         unknown = [n for n in names if n not in classes.names]
         if unknown:
@@ -62,6 +64,13 @@ def of_file(labels: str | None, settings: Any, names: list[str] | None) -> dict[
         )
     table(settings.class_list, out)
     return out
+
+
+def of_colours(settings: Any) -> dict[str, str]:
+    """Return the mapping of maps that are coded by class colours: the ids of today's class list, so that another list finds them by name."""
+    classes = settings.class_list
+    voids = {str(classes.void[0]): "void"} if classes.void else {}
+    return {str(id_): name for id_, name in zip(classes.ids, classes.names, strict=True)} | voids
 
 
 def of_label_ids(settings: Any, files: dict[str, str]) -> dict[str, str]:

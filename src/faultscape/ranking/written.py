@@ -1,6 +1,7 @@
 """Standings as JSON and back: 12 significant digits, null for what is undefined, one order of keys.
 
-Conventions: the keys are those of ``Standings``; NaN and infinity become null, whole-number ranks stay whole.
+Conventions: the keys are those of ``Standings``, against, benchmark and parents only when they hold something; NaN and infinity become null, whole-number
+ranks stay whole.
 ``from_json(to_json(s))`` has the same JSON as ``s``.
 """
 
@@ -15,6 +16,7 @@ from faultscape.errors import RankingError
 from faultscape.nouns import Standings
 
 _KEYS = ("models", "labels", "matrices", "rankings", "against", "benchmark", "parents", "definitions", "notes", "provenance")
+_WHEN_THERE = ("against", "benchmark", "parents")
 _NUMBERS = ("matrices", "rankings", "against", "benchmark", "parents")  # where null means an undefined number
 
 
@@ -25,7 +27,7 @@ def to_json(standings: Standings) -> dict[str, Any]:
     >>> raw["matrices"], raw["definitions"]
     ({'resistance': [[None]]}, {'epsilon': 0.3})
     """
-    return {key: _written(getattr(standings, key)) for key in _KEYS}
+    return {key: _written(value) for key in _KEYS if (value := getattr(standings, key)) or key not in _WHEN_THERE}
 
 
 def from_json(raw: dict[str, Any]) -> Standings:

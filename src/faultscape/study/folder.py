@@ -1,4 +1,4 @@
-"""The study folder: where things lie, how they are written so that a kill loses nothing, and who may write now.
+"""The study folder: where things lie, and how a file is written so that a kill loses nothing.
 
 Conventions: a file is put whole: a temporary name beside it, fsync, rename. Names that become folders hold letters of any script,
 digits and ``. _ - +`` and start with neither ``.`` nor ``-``, so that no name can leave the study.
@@ -9,14 +9,12 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from faultscape.errors import StudyError
 
 NAME = re.compile(r"[^\W](?:[\w.+-])*|[+_][\w.+-]*", re.UNICODE)
-_TEMPORARY = ".writing-"
+TEMPORARY = ".writing-"
 
 
 def check_name(name: str, what: str = "model") -> str:
@@ -43,7 +41,7 @@ def existing(study: str | os.PathLike[str]) -> Path:
 
 def put(path: Path, data: bytes) -> str:
     """Write a file whole or not at all and return its SHA-256; StudyError when the disk is full or not writable."""
-    temporary = path.with_name(f"{_TEMPORARY}{os.getpid()}-{path.name}")
+    temporary = path.with_name(f"{TEMPORARY}{os.getpid()}-{path.name}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with temporary.open("wb") as file:
@@ -62,25 +60,3 @@ def cannot_write(path: Path, error: OSError) -> StudyError:
     return StudyError(
         f"cannot write {path}: {error.strerror or error}; free some space or choose a folder you may write to, then run the same line again"
     )
-
-
-@contextmanager
-def writing(root: Path) -> Iterator[None]:
-    """Hold the study for one writer at a time; StudyError when another process is at work in it."""
-    try:
-        root.mkdir(parents=True, exist_ok=True)
-        file = (root / ".lock").open("a+")
-    except OSError as error:
-        raise cannot_write(root, error) from None
-    with file:
-        try:
-            import fcntl
-
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except ImportError:  # no fcntl on Windows: a study there is on its own
-            pass
-        except OSError:
-            raise StudyError(f"another faultscape is writing to {root}; wait until it has finished") from None
-        for left in root.glob(f"**/{_TEMPORARY}*"):  # of a run that was killed
-            left.unlink(missing_ok=True)
-        yield

@@ -1,18 +1,21 @@
 """predictions/NAME and truth/NAME: label maps as runs, in the model's own labels, a part a shard.
 
-Conventions: a row an image that has a map: id, the map's own width and height, ``runs`` (see maps.runs) and, where a model gives it,
-``confidence`` (8-bit values / 255, zstd). A missing or unusable map has no row but a failure in the manifest.
+Conventions: a row an image that has a map: id, ``runs`` (see maps.runs; its head holds the map's own size) and, where a model gives it, ``confidence``
+(8-bit values / 255, also runs). A missing or unusable map has no row but a failure in the manifest. A network's maps follow from the photos and the
+working size: their key says from which.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from faultscape.study.corpus import part_name
+from faultscape.study.corpus import Image, part_name
 from faultscape.study.folder import check_name
-from faultscape.study.parts import Part, put_part, read_manifest, read_part
+from faultscape.study.parts import Part, key_of, put_part, read_manifest, read_part
+from faultscape.study.settings import Settings
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -40,6 +43,21 @@ def truth(root: Path, name: str) -> Path:
 def truths(root: Path) -> list[str]:
     """Return the names of the truths that hold something, sorted."""
     return sorted(path.parent.name for path in (root / "truth").glob("*/manifest.json"))
+
+
+def photos_key(size: str, images: Sequence[Image]) -> str:
+    """Return the key of a part that a network made from these photos at this working size."""
+    return key_of(size, [(image.id, image.digest) for image in images])
+
+
+def outdated(root: Path, settings: Settings, shard: int, images: Sequence[Image]) -> list[str]:
+    """Return the networks whose maps of a shard were made at another working size, or from photos that changed since."""
+    networks = [name for name, model in settings.models.items() if model.kind == "onnx"]
+    if not networks:
+        return []
+    key, part = photos_key(settings.size, images), part_name(shard)
+    made = {name: read_manifest(predictions(root, name)).get(part) for name in networks}
+    return [name for name, entry in made.items() if entry is not None and entry.key != key]
 
 
 def table_of(maps: list[StoredMap]) -> pa.Table:

@@ -1,8 +1,8 @@
 """Parts and their manifest: one Parquet file a shard, and the list of those that count.
 
 Conventions: ``FOLDER/manifest.json`` maps the name of a part to its checksum, number of rows, the key of what it was made from, and what
-failed in it. A part without an entry does not count; an entry is written only after its part is safe. Everything in a manifest follows
-from the content, so it is byte-identical however the parts were made.
+failed in it. A part lies in ``NAME-CHECKSUM.parquet``, so a new one never overwrites the one that counts; it counts once its entry is written, and only
+then is the old one removed. Everything in a manifest follows from the content, so it is byte-identical however the parts were made.
 """
 
 from __future__ import annotations
@@ -48,9 +48,21 @@ def read_manifest(folder: Path) -> dict[str, Part]:
 
 
 def write_manifest(folder: Path, parts: dict[str, Part]) -> None:
-    """Put the manifest of a folder."""
+    """Put the manifest of a folder, and remove the files of parts that it no longer names."""
+    before = read_manifest(folder)
     entries = {name: asdict(parts[name]) for name in sorted(parts)}
     put(folder / "manifest.json", (json.dumps(entries, indent=1, ensure_ascii=False) + "\n").encode())
+    for name, part in before.items():
+        if name not in parts or parts[name].sha256 != part.sha256:
+            _file(folder, name, part.sha256).unlink(missing_ok=True)
+
+
+def sweep(folder: Path) -> None:
+    """Remove the files of parts that the manifest does not name: those of a writer that was killed. For who holds the study alone."""
+    named = {_file(folder, name, part.sha256).name for name, part in read_manifest(folder).items()}
+    for file in folder.glob("*.parquet"):
+        if file.name not in named:
+            file.unlink(missing_ok=True)
 
 
 def put_part(folder: Path, name: str, table: pa.Table, *, compression: str = "none", group: int = ROWS_IN_GROUP) -> str:
@@ -60,7 +72,8 @@ def put_part(folder: Path, name: str, table: pa.Table, *, compression: str = "no
 
     sink = pa.BufferOutputStream()
     pq.write_table(table, sink, compression=compression, row_group_size=group, use_dictionary=False, write_statistics=False)
-    return put(folder / f"{name}.parquet", sink.getvalue().to_pybytes())
+    data = sink.getvalue().to_pybytes()
+    return put(_file(folder, name, hashlib.sha256(data).hexdigest()), data)
 
 
 def read_part(folder: Path, name: str, part: Part, columns: list[str] | None = None) -> pa.Table:
@@ -68,14 +81,23 @@ def read_part(folder: Path, name: str, part: Part, columns: list[str] | None = N
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    path = folder / f"{name}.parquet"
+    path = _file(folder, name, part.sha256)
     try:
         data = path.read_bytes()
     except OSError:
         data = b""
     if hashlib.sha256(data).hexdigest() != part.sha256:
-        raise StudyError(f"{path} is missing or damaged; delete {folder / 'manifest.json'} and run the same line again")
+        remedy = (
+            f"put it back from a copy, or delete {folder} and import these labels again"
+            if folder.parent.name == "truth"
+            else f"delete {folder / 'manifest.json'} and run the same line again"
+        )
+        raise StudyError(f"{path} is missing or damaged; {remedy}")
     return pq.read_table(pa.BufferReader(data), columns=columns)
+
+
+def _file(folder: Path, name: str, checksum: str) -> Path:
+    return folder / f"{name}-{checksum[:16]}.parquet"
 
 
 def key_of(*what: Any) -> str:

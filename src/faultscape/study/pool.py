@@ -1,7 +1,7 @@
 """The images from which a person's work is drawn, as numbers: some dozen bytes an image, where a row of the corpus takes a thousand.
 
 Conventions: in corpus order; a place is an image's number in it. ``ranks`` are places among the ids sorted, which break ties; ``families`` the place of
-the first image of a near-duplicate group, the image's own where that is not of the pool.
+the first image of the pool in each one's near-duplicate group.
 """
 
 from __future__ import annotations
@@ -51,8 +51,7 @@ def read_pool(root: Path, *, keep_duplicates: bool = False) -> Pool:
     ranks[pc.call_function("array_sort_indices", [ids]).to_numpy()] = np.arange(len(ids))
     families = np.arange(len(ids))
     if not keep_duplicates:
-        first = pc.fill_null(pc.call_function("index_in", [groups], pc.SetLookupOptions(value_set=ids)), -1).to_numpy()
-        families = np.where(first < 0, families, first)
+        families = pc.call_function("index_in", [groups], pc.SetLookupOptions(value_set=groups)).to_numpy().astype(np.int64)
     digest = hashlib.sha256()
     for start in range(0, len(ids), _AT_ONCE):
         for column in (ids, groups):

@@ -40,7 +40,7 @@ def collect(
     not_in: list[str] | None = None,
     shard_size: int | None = None,
     set_: str = "main",
-    role: str = "pool",
+    role: str | None = None,
     pattern: str | None = None,
 ) -> Collected:
     """Collect images into a study: folders, globs in quotes, or list files; run it again to add more.
@@ -65,7 +65,7 @@ def collect(
     set_
         Name of the set these images belong to; the ids of any set but main begin with its name.
     role
-        What the images are for: pool (drawn from), train, validation, test or reference.
+        What the images are for: pool (drawn from; the default), train, validation, test or reference.
     pattern
         How file names make ids, for example {id}_photo.png.
     """
@@ -73,12 +73,13 @@ def collect(
     from faultscape.corpus.sources import find
     from faultscape.study import settings as toml
     from faultscape.study.corpus import Image, read_corpus, shards, write_corpus
-    from faultscape.study.folder import check_name, writing
+    from faultscape.study.folder import check_name
+    from faultscape.study.lock import writing
     from faultscape.study.tables import Failure, log, read_failures, replace_failures
 
     if not images:
         raise CorpusError("no images given; name a folder, a glob in quotes, or a list file")
-    if role not in ("pool", "train", "validation", "test", "reference"):
+    if role not in (None, "pool", "train", "validation", "test", "reference"):
         raise CorpusError(f"role {role!r} is not known; use pool, train, validation, test or reference")
     check_name(set_, "set")
     root = Path(study)
@@ -92,14 +93,28 @@ def collect(
     with writing(root):
         settings = _settings(root, resolved, size, shard_size)
         held = {image.id: image for image in read_corpus(root)}
-        probed, failed = _probe(root, [f for f in found if not _unchanged(held.get(f.id), f.path)])
+        same = {f.id for f in found if _unchanged(held.get(f.id), f.path)}
+        probed, failed = _probe(root, [f for f in found if f.id not in same])
         banned = _banned(not_in or [])
         fresh: list[Image] = []
+        dropped: set[str] = set()
         failures = [Failure("collect", set_, f.path, reason) for f, reason in failed]
         old = {(f.name, f.image): f for f in read_failures(root) if f.stage == "collect" and f.name == set_}
+        for image in [held[id_] for id_ in sorted(same)]:
+            if (near := banned.get(image.dhash)) is not None:
+                failures.append(Failure("collect", set_, image.source, f"near-duplicate of {near}, which --not-in keeps out"))
+                dropped.add(image.id)
+            elif role not in (None, image.role):
+                fresh.append(replace(image, role=role))
+        if dropped:
+            print(f"{len(dropped)} images that the study had leave it: near-duplicates of what --not-in keeps out (failures.csv)")
+        if fresh:
+            print(f"{len(fresh)} images that the study had are of role {role} now")
         for f, picture in probed:
+            _same_photo(held.get(f.id), f, picture)
             if (near := banned.get(picture.dhash)) is not None:
                 failures.append(Failure("collect", set_, f.path, f"near-duplicate of {near}, which --not-in keeps out"))
+                dropped.add(f.id)
                 continue
             shard = held[f.id].shard if f.id in held else -1
             condition, parent = "clean", ""
@@ -108,7 +123,7 @@ def collect(
                     f.id,
                     os.path.abspath(f.path),
                     set_,
-                    role,
+                    role or (held[f.id].role if f.id in held else "pool"),
                     condition,
                     parent,
                     picture.width,
@@ -119,7 +134,7 @@ def collect(
                     shard,
                 )
             )
-        everything = _grouped(_sharded([*held.values()], fresh, settings.shard))
+        everything = _grouped(_sharded([i for i in held.values() if i.id not in dropped], fresh, settings.shard))
         if not everything:
             raise CorpusError(
                 f"not one of the {len(found)} files can be used; the first: {failures[0].image}: {failures[0].reason}"
@@ -160,6 +175,7 @@ def replace_id(found: Any, set_: str) -> Any:
 def _settings(root: Path, classes: Any, size: str | None, shard_size: int | None) -> Any:
     """Return the study's settings with what was asked for, saying what it makes stale."""
     from faultscape.study import settings as toml
+    from faultscape.study.label_maps import truths
 
     if not (root / "study.toml").exists():
         return toml.Settings(classes=toml.class_settings(classes), size=size or "own", shard=shard_size or 1024)
@@ -170,6 +186,15 @@ def _settings(root: Path, classes: Any, size: str | None, shard_size: int | None
         )
     if classes is not None and (new := toml.class_settings(classes)) != settings.classes:
         print("the class list changes: pairs and what follows from them are stale and are made anew by compare")
+        moved = [
+            n
+            for n, i in zip(new.names, new.ids, strict=True)
+            if i != dict(zip(settings.classes.names, settings.classes.ids, strict=True)).get(n, i)
+        ]
+        if moved and truths(root):
+            print(
+                f"{moved[0]!r} has another id now: labels that came as LabelMe files or in class colours hold the old one; import them again"
+            )
         settings.classes = new
     if size is not None and size != settings.size:
         print("the working size changes: networks' maps and all pairs are stale and are made anew by predict and compare")
@@ -187,6 +212,16 @@ def _unchanged(held: Any, path: str) -> bool:
         return sha256(Path(path).read_bytes()).hexdigest() == held.digest
     except OSError:
         return False
+
+
+def _same_photo(held: Any, found: Any, picture: Any) -> None:
+    """CorpusError when an id of the corpus is taken by another file while the first is still there."""
+    if held is None or held.source == os.path.abspath(found.path) or held.digest == picture.digest:
+        return
+    if os.path.isfile(held.source):
+        raise CorpusError(
+            f"two files have the id {found.id!r}: {held.source}, which the study has, and {found.path}; rename one, or collect it as another --set"
+        )
 
 
 def _probe(root: Path, found: list[Any]) -> tuple[list[tuple[Any, Any]], list[tuple[Any, str]]]:

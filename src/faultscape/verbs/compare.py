@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from faultscape.errors import ModelError
+from faultscape.errors import ModelError, StudyError
 
 
 @dataclass(frozen=True)
@@ -39,8 +39,9 @@ def compare(study: str, *, engine: str = "processes", workers: int | None = None
     workers
         Number of processes; default: all cores.
     """
-    from faultscape.study.folder import existing, writing
+    from faultscape.study.folder import existing
     from faultscape.study.label_maps import truths
+    from faultscape.study.lock import writing
     from faultscape.study.settings import read_settings
     from faultscape.study.tables import log
 
@@ -63,13 +64,21 @@ def count(root: Path, known: list[str], *, engine: str, workers: int | None = No
     """Make the missing pair parts of a study that is held for writing; returns (shards, parts) made."""
     from faultscape import engine as engines
     from faultscape.comparison.stored import missing, wanted
-    from faultscape.study.corpus import shard_sizes
+    from faultscape.study.corpus import read_corpus, shard_sizes
+    from faultscape.study.label_maps import outdated
     from faultscape.study.pairs import folder
     from faultscape.study.parts import Part, read_manifest, write_manifest
     from faultscape.study.settings import read_settings
     from faultscape.study.tables import add_timings
 
     settings, sizes = read_settings(root), shard_sizes(root)
+    if any(model.kind == "onnx" for model in settings.models.values()):
+        for number in sorted(sizes):
+            for name in outdated(root, settings, number, read_corpus(root, number)):
+                raise StudyError(
+                    f"the maps of {name} were made at another working size, or from photos that changed since; "
+                    f"run `faultscape predict {root} {name}={settings.models[name].source}` first"
+                )
     lacking = missing(root, wanted(root, settings, sorted(sizes), known))
     todo = sorted({part.shard for part in lacking})
     calls = [{"study": str(root), "number": s, "truths": known} for s in todo]

@@ -58,7 +58,7 @@ def demo(study: str = "demo-study", *, scenes: int = 300, engine: str = "process
     """
     from faultscape.corpus import scenes as drawing
     from faultscape.ranking.agreement import spearman
-    from faultscape.study.folder import writing
+    from faultscape.study.lock import writing
     from faultscape.verbs.collect import collect
     from faultscape.verbs.compare import compare
     from faultscape.verbs.label import export, import_

@@ -143,8 +143,9 @@ def import_(study: str, source: str, *, truth: str = "labels", pattern: str | No
     from faultscape.study import label_maps
     from faultscape.study.answers import Answers
     from faultscape.study.corpus import part_name, read_corpus, shards
-    from faultscape.study.folder import existing, writing
+    from faultscape.study.folder import existing
     from faultscape.study.label_maps import StoredMap
+    from faultscape.study.lock import writing
     from faultscape.study.parts import Part, read_manifest, write_manifest
     from faultscape.study.settings import read_settings
     from faultscape.study.tables import Failure, log, replace_failures

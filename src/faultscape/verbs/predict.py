@@ -12,6 +12,8 @@ from typing import Any
 
 from faultscape.errors import ModelError
 
+OPTIONS = {"folder": ("pattern", "resize_maps"), "onnx": ("size", "mean", "std", "layout", "batch")}
+
 
 @dataclass(frozen=True)
 class Predicted:
@@ -34,7 +36,7 @@ def predict(
     workers: int | None = None,
     labels: str | None = None,
     pattern: str | None = None,
-    resize_maps: bool = False,
+    resize_maps: bool | None = None,
     input_size: str = "",
     mean: list[float] | None = None,
     std: list[float] | None = None,
@@ -44,6 +46,7 @@ def predict(
     """Store each model's label maps for every image: NAME=FOLDER of maps, or NAME=model.onnx; finished shards are not done again.
 
     Maps are kept as run-length codes in the model's own labels. An image without a usable map goes to failures.csv and leaves that model's pairs only.
+    Options of a model are kept in study.toml, and hold until others are given or its source is another.
 
     Parameters
     ----------
@@ -75,7 +78,8 @@ def predict(
     from faultscape import engine as engines
     from faultscape.study import settings as toml
     from faultscape.study.corpus import read_corpus, shard_sizes
-    from faultscape.study.folder import existing, writing
+    from faultscape.study.folder import existing
+    from faultscape.study.lock import writing
     from faultscape.study.tables import log
 
     root = existing(study)
@@ -83,10 +87,11 @@ def predict(
     with writing(root):
         settings, images = toml.read_settings(root), read_corpus(root)
         options = {"size": input_size, "mean": mean, "std": std, "layout": layout, "batch": batch}
+        options |= {"resize_maps": resize_maps, "pattern": pattern}
         options = {key: value for key, value in options.items() if value not in ("", None, [])}
         calls, counts = [], {}
         for name, source in given.items():
-            calls += _calls(root, settings, images, name, source, labels, pattern, {**options, "resize_maps": resize_maps})
+            calls += _calls(root, settings, images, name, source, labels, options)
         toml.write_settings(root, settings)
         total = sum(call["images"] for call in calls)
         with engines.progress("predict", total) as tick:
@@ -132,7 +137,6 @@ def _calls(
     name: str,
     source: str,
     labels: str | None,
-    pattern: str | None,
     options: dict[str, Any],
 ) -> list[dict[str, Any]]:
     """Enter a model in the settings and return the calls for those of its shards that are missing or stale."""
@@ -149,36 +153,54 @@ def _calls(
         raise ModelError(f"{name}={source}: there is no such folder or file")
     if kind == "folder" and not path.is_dir() and path.suffix.lower() not in (".txt", ".csv", ".lst"):
         raise ModelError(f"{name}={source}: a model is a folder of label maps or a file ending in .onnx")
+    if name in label_maps.truths(root):
+        raise ModelError(f"{name!r} is the name of a truth of this study; give the model another")
     before = settings.models.get(name)
-    kept = {key: value for key, value in options.items() if key != "resize_maps" or (kind == "folder" and value)}
+    if before is not None and (before.kind, before.source) != (kind, os.path.abspath(source)):
+        before = None  # what was said of another source does not hold for this one
+    said = {**(before.options if before else {}), **options, **({"labels": "given"} if labels else {})}
+    kept = {key: said[key] for key in ("labels", *OPTIONS[kind]) if key in said}
+    held = before.labels if before and "labels" in kept else {}
     if kind == "folder":
-        kept = {key: value for key, value in kept.items() if key == "resize_maps"}
         maps = path / "labels" if (path / "labels").is_dir() else path
-        files = match(maps, [image.id for image in images], pattern=pattern)
+        files = match(maps, [image.id for image in images], pattern=kept.get("pattern"))
+        coloured = folder.coded_by_colour(list(files.values()))
         mapping = (
             label_names.of_file(labels, settings, None)
-            or (before.labels if before and not labels else {})
+            or held
+            or (label_names.of_colours(settings) if coloured else {})
+            or (before.labels if before and not coloured else {})
             or label_names.of_label_ids(settings, files)
         )
-        stamp = {s: folder.fingerprint([files.get(i.id, "") for i in rows]) for s, rows in by_shard.items()}
+        colours = settings.classes.model_dump(include={"names", "ids", "colours", "void"}) if coloured else None
+        rules = key_of(
+            mapping, settings.size, settings.classes.ids, settings.classes.void
+        )  # what decides which maps are accepted
+        about = key_of(kept.get("resize_maps", False), colours)
+        stamp = {s: f"{folder.fingerprint([files.get(i.id, '') for i in rows])}-{about}:{rules}" for s, rows in by_shard.items()}
     else:
         files = {}
-        mapping, stamp_of = label_names.of_network(name, path, settings, kept, labels)
-        stamp = {s: key_of(stamp_of, kept, settings.size, [(i.id, i.digest) for i in rows]) for s, rows in by_shard.items()}
+        mapping, digest = label_names.of_network(name, path, settings, kept, labels, held)
+        rules = key_of(mapping, settings.classes.ids, settings.classes.void)
+        stamp = {
+            s: f"{key_of(digest, {k: v for k, v in kept.items() if k != 'labels'}, label_maps.photos_key(settings.size, rows))}:{rules}"
+            for s, rows in by_shard.items()
+        }
     settings.models[name] = ModelSettings(source=os.path.abspath(source), kind=kind, labels=mapping, options=kept)
     where = label_maps.predictions(root, name)
     stamps = _stamps(where)
     done = read_manifest(where)
-    stale = [s for s in stamp if part_name(s) in done and stamps.get(part_name(s)) != stamp[s]]
+    stale = [s for s in stamp if part_name(s) in done and _stale(stamps.get(part_name(s), ""), stamp[s], done[part_name(s)])]
     if stale:
         print(
-            f"{name}: its source changed; {len(stale)} of {len(stamp)} shards are done anew, and pairs made from them are stale"
+            f"{name}: its source or options changed; {len(stale)} of {len(stamp)} shards are done anew, and pairs made from them are stale"
         )
     todo = [s for s in sorted(stamp) if s in stale or part_name(s) not in done]
     return [
         {
             "study": str(root), "name": name, "number": s, "images": len(rows), "stamp": stamp[s], "kind": kind, "source": str(path), "options": kept,
             "labels": mapping, "files": [files.get(i.id) for i in rows] if kind == "folder" else [],
+            "key": label_maps.photos_key(settings.size, rows) if kind == "onnx" else "",
         }
         for s in todo
         for rows in [by_shard[s]]
@@ -187,7 +209,7 @@ def _calls(
 
 def shard(
     study: str, name: str, number: int, images: int, stamp: str, kind: str, source: str, options: dict[str, Any], labels: dict[str, str],
-    files: list[str | None], tick: Any,
+    files: list[str | None], key: str, tick: Any,
 ) -> dict[str, Any]:  # fmt: skip
     """Make one part of predictions/NAME; what a killed run had done is taken from its spool."""
     from faultscape.prediction.batches import folder_batches, network_batches, record, unrecord
@@ -204,7 +226,7 @@ def shard(
     where = label_maps.predictions(root, name)
     spool = Spool(where / f".spool-{part_name(number)}", stamp)
     if kind == "folder":
-        batches = folder_batches(settings, rows, files, labels, options)
+        batches = folder_batches(settings, rows, source, files, labels, options)
     else:
         batches = network_batches(settings, rows, source, options, labels)
     maps, failures = [], []
@@ -220,7 +242,12 @@ def shard(
         tick(len(batch))
     sha = label_maps.put_maps(where, number, maps)
     spool.finish()
-    return {"sha256": sha, "rows": len(maps), "failures": failures, "seconds": time.perf_counter() - start}
+    return {"sha256": sha, "rows": len(maps), "key": key, "failures": failures, "seconds": time.perf_counter() - start}
+
+
+def _stale(before: str, now: str, done: Any) -> bool:
+    """Whether a part must be made anew: what it was made from changed, or only the rules of what is accepted and some maps were not."""
+    return before.rpartition(":")[0] != now.rpartition(":")[0] or (bool(done.failures) and before != now)
 
 
 def _stamps(where: Path) -> dict[str, str]:
@@ -241,7 +268,7 @@ def _enter(root: Path, call: dict[str, Any], made: dict[str, Any]) -> None:
 
     where, part = label_maps.predictions(root, call["name"]), part_name(call["number"])
     failures = tuple((image, why) for image, why in made["failures"])
-    write_manifest(where, read_manifest(where) | {part: Part(made["sha256"], made["rows"], "", failures)})
+    write_manifest(where, read_manifest(where) | {part: Part(made["sha256"], made["rows"], made["key"], failures)})
     stamps = _stamps(where) | {part: call["stamp"]}  # after the manifest: a kill between the two only does the shard again
     put(where / ".stamps.json", json.dumps(stamps, sort_keys=True).encode())
     add_timings(

@@ -58,13 +58,14 @@ def rank(
     from faultscape.ranking.agreement import compare_selections
     from faultscape.ranking.standing import to_json
     from faultscape.study import label_maps, selections
-    from faultscape.study.folder import existing, put, writing
+    from faultscape.study.folder import existing, put
+    from faultscape.study.lock import writing
     from faultscape.study.tables import log
     from faultscape.verbs.compare import count
 
     root = existing(study)
-    if epsilon < 0 or resamples < 0:
-        raise OptionError(f"epsilon and resamples cannot be negative; got {epsilon} and {resamples}")
+    if epsilon < 0 or resamples < 0 or seed < 0:
+        raise OptionError(f"epsilon, resamples and seed cannot be negative; got {epsilon}, {resamples} and {seed}")
     known = label_maps.truths(root)
     if truth not in known:
         have = f"there are {', '.join(known)}.{closest(truth, known)}" if known else "there are no labels yet"
@@ -205,8 +206,11 @@ def _benchmark(path: str) -> dict[str, float]:
             return {str(k): float(v) for k, v in json.loads(text).items()}
         rows = [row for row in csv.reader(text.splitlines()) if row]
         start = 0 if len(rows[0]) > 1 and _is_number(rows[0][1]) else 1
-        return {row[0].strip(): float(row[1]) for row in rows[start:]}
-    except (OSError, ValueError, IndexError, AttributeError) as error:
+        names = [row[0].strip() for row in rows[start:]]
+        if repeated := next((name for name in names if names.count(name) > 1), None):
+            raise RankingError(f"{path}: gives {repeated!r} two scores; give each model one")
+        return {name: float(row[1]) for name, row in zip(names, rows[start:], strict=True)}
+    except (OSError, ValueError, IndexError, AttributeError, TypeError, RecursionError, csv.Error) as error:
         raise RankingError(f"{path}: expected lines of model,score: {error}") from None
 
 

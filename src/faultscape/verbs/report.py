@@ -61,7 +61,8 @@ def report(
     from faultscape.study import label_maps, selections
     from faultscape.study.answers import Answers
     from faultscape.study.corpus import pool, read_corpus
-    from faultscape.study.folder import existing, put, writing
+    from faultscape.study.folder import existing, put
+    from faultscape.study.lock import writing
     from faultscape.study.settings import read_settings
     from faultscape.study.tables import log, read_failures
     from faultscape.verbs.label import current
@@ -246,7 +247,10 @@ def _constraints(
         return [], "images or predictions changed since it was drawn"
     scale = from_json({"classes": define["scale"]}, classes, "the selection") if define.get("scale") else None
     place = {image.id: k for k, image in enumerate(images)}
-    families = np.array([k if define["keep_duplicates"] else place.get(i.group, k) for k, i in enumerate(images)], np.int64)
+    first: dict[str, int] = {}
+    families = np.array(
+        [k if define["keep_duplicates"] else first.setdefault(i.group, k) for k, i in enumerate(images)], np.int64
+    )
 
     def blocks() -> Any:
         for rows in shards(images).values():

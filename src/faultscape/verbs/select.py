@@ -58,7 +58,8 @@ def select(
     from faultscape.selection.spares import extended
     from faultscape.study import selections
     from faultscape.study.corpus import pool, read_corpus, shard_sizes
-    from faultscape.study.folder import existing, writing
+    from faultscape.study.folder import existing
+    from faultscape.study.lock import writing
     from faultscape.study.pool import read_pool
     from faultscape.study.settings import read_settings
     from faultscape.study.tables import log

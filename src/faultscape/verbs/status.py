@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 
 
@@ -33,6 +34,8 @@ def status(study: str) -> Status:
     from faultscape.study.answers import Answers
     from faultscape.study.corpus import part_name, read_corpus, shards
     from faultscape.study.folder import existing
+    from faultscape.study.label_maps import outdated
+    from faultscape.study.pairs import folder
     from faultscape.study.parts import read_manifest
     from faultscape.study.settings import read_settings
     from faultscape.study.tables import read_failures
@@ -40,7 +43,7 @@ def status(study: str) -> Status:
     from faultscape.verbs.rank import rank_key
     from faultscape.verbs.select import corpus_key
 
-    root = existing(study)
+    root, place = existing(study), shlex.quote(study)
     settings, images = read_settings(root), read_corpus(root)
     by_shard, models = shards(images), tuple(settings.models)
     failures = len(read_failures(root))
@@ -53,26 +56,33 @@ def status(study: str) -> Status:
     ]
     todo = ""
     lacking = {m: [s for s in by_shard if part_name(s) not in read_manifest(label_maps.predictions(root, m))] for m in models}
-    late = [m for m in models if lacking[m]]
+    old = {m for s, rows in by_shard.items() for m in outdated(root, settings, s, rows)}
+    late = [m for m in models if lacking[m] or m in old]
+    sources = " ".join(shlex.quote(f"{m}={settings.models[m].source}") for m in late)
     if len(models) < 2:
         stages.append(("predict", "missing", f"{len(models)} models; a competition needs two"))
-        todo = f"faultscape predict {study} NAME=SOURCE NAME=SOURCE"
+        todo = f"faultscape predict {place} NAME=SOURCE NAME=SOURCE"
     elif late:
-        stages.append(("predict", "missing", f"{', '.join(late)}: {sum(map(len, lacking.values()))} shards to do"))
-        todo = f"faultscape predict {study} " + " ".join(f"{m}={settings.models[m].source}" for m in late)
+        words = (
+            f"{sum(map(len, lacking.values()))} shards to do" if set(late) - old else "the working size or photos changed since"
+        )
+        stages.append(("predict", "missing" if set(late) - old else "stale", f"{', '.join(late)}: {words}"))
+        todo = f"faultscape predict {place} {sources}"
     else:
         stages.append(("predict", "done", f"{len(models)} models: {', '.join(models)}"))
     truths = label_maps.truths(root)
     if len(models) >= 2:
         parts = wanted(root, settings, sorted(by_shard), [])
-        stale = missing(root, parts)
-        stages.append(("compare", "missing" if stale else "done", f"{len(parts) - len(stale)} of {len(parts)} parts"))
-        todo = todo or (f"faultscape compare {study}" if stale else "")
+        undone = missing(root, parts)
+        there = {m: read_manifest(folder(root, m)) for m in models}
+        state = "stale" if any(part.part in there[part.name] for part in undone) else "missing" if undone else "done"
+        stages.append(("compare", state, f"{len(parts) - len(undone)} of {len(parts)} parts"))
+        todo = todo or (f"faultscape compare {place}" if undone else "")
     discarded = Answers(root).discarded()
     names = selections.names(root)
     if not names:
         stages.append(("select", "missing", "no selection yet"))
-        todo = todo or f"faultscape select {study}"
+        todo = todo or f"faultscape select {place}"
     labelled = {name: {i for s in by_shard for i in label_maps.read_maps(label_maps.truth(root, name), s)} for name in truths}
     for name in names:
         slots, drawn_from = selections.read_selection(root, name)
@@ -85,8 +95,10 @@ def status(study: str) -> Status:
         words += "; models were added since" if state == "missing" else ""
         stages.append(("select", state, words))
         flag = "" if name == selections.MAIN else f" --as {name}"
-        todo = todo or (f"faultscape select {study}{flag}" if state == "missing" else "")
+        todo = todo or (f"faultscape select {place}{flag}" if state == "missing" else "")
         truth = "labels" if "labels" in truths else (truths[0] if truths else "labels")
+        which = "" if name == selections.MAIN else f" --selection {name}"
+        which += "" if truth == "labels" else f" --truth {truth}"
         have = len(set(now.images) & labelled.get(truth, set()))
         stages.append(
             (
@@ -96,14 +108,13 @@ def status(study: str) -> Status:
             )
         )
         if have == 0:
-            todo = todo or f"faultscape label export {study} OUT --format png"
-        which = "" if name == selections.MAIN else f" --selection {name}"
+            todo = todo or f"faultscape label export {place} OUT{which}"
         ranked = rank_key(root, name)
         stages.append(("rank", ranked, f"{name}: {selections.path(root, name, 'json', stem='standings').name}"))
-        todo = todo or (f"faultscape rank {study}{which}" if ranked != "done" and have else "")
+        todo = todo or (f"faultscape rank {place}{which}" if ranked != "done" and have else "")
     report = root / "report.html"
     standings = root / "standings.json"
     done = report.exists() and standings.exists() and report.stat().st_mtime >= standings.stat().st_mtime
     stages.append(("report", "done" if done else "stale" if report.exists() else "missing", "report.html"))
-    todo = todo or ("" if done or not standings.exists() else f"faultscape report {study}")
+    todo = todo or ("" if done or not standings.exists() else f"faultscape report {place}")
     return Status(study, tuple(stages), todo)
