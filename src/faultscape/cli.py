@@ -6,6 +6,7 @@ Conventions: a result is printed as its repr; a mistake is one line on standard 
 from __future__ import annotations
 
 import inspect
+import os
 import sys
 from importlib import import_module
 from typing import Any
@@ -46,24 +47,36 @@ def _add(app: cyclopts.App, function: Any) -> None:
 
 def main(words: list[str] | None = None) -> int:
     """Run one command line and return the exit status."""
-    app = build()
     words = [_SHORT.get(word, word) for word in (sys.argv[1:] if words is None else words)]
     try:
-        result = app(words, exit_on_error=False, print_error=False)
+        result = build()(words, exit_on_error=False, print_error=False)
+        if result is not None:
+            print(_words(result), flush=True)
+        return 0
     except FaultscapeError as error:
         print(f"faultscape: {error}", file=sys.stderr)
         return 2
     except cyclopts.CycloptsError as error:
-        print(f"faultscape: {' '.join(str(error).split())}", file=sys.stderr)
+        again = "; for more than one value repeat the option" if isinstance(error, cyclopts.UnusedCliTokensError) else ""
+        print(f"faultscape: {' '.join(str(error).split()).rstrip('.')}{again}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("faultscape: interrupted; run the same line again to go on", file=sys.stderr)
         return 130
-    except BrokenPipeError:
+    except BrokenPipeError:  # whoever read has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    if result is not None:
-        print(_words(result))
-    return 0
+    except (OSError, MemoryError) as error:
+        print(f"faultscape: {error or 'this does not fit into memory'}", file=sys.stderr)
+        return 2
+
+
+def program() -> None:
+    """Run the command line that was typed, and leave at once: threads of libraries that still wait would end an ended process with an abort."""
+    status = main()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(status)
 
 
 def _words(result: Any) -> str:
@@ -77,4 +90,4 @@ def _words(result: Any) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    program()

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import os
 import queue
+import signal
 import subprocess
 import sys
 import threading
@@ -36,6 +37,8 @@ def run(
     if engine not in ENGINES:
         raise errors.OptionError(f"engine {engine!r} is not known; use {' or '.join(ENGINES)}")
     tick = tick or (lambda _: None)
+    if workers is not None and workers < 1:
+        raise errors.OptionError(f"workers must be 1 or more; got {workers}")
     workers = min(workers or os.cpu_count() or 1, len(calls))
     if engine == "local" or workers <= 1:
         function = find(task)
@@ -152,6 +155,7 @@ def _ask(process: subprocess.Popen[str], request: dict[str, Any], tick: Tick) ->
 
 def _work() -> None:
     """Be a worker: a request a line on standard input, ticks and answers a line each on standard output."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to answer; workers end with it
     requests: queue.SimpleQueue[str] = queue.SimpleQueue()
 
     def listen() -> None:

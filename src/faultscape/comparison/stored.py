@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 
 from faultscape.comparison import counting, packing
-from faultscape.corpus.classes import narrow, table
-from faultscape.errors import StudyError
+from faultscape.corpus.classes import allowed, narrow, table
+from faultscape.errors import LabelMapError, StudyError
 from faultscape.maps import runs
 from faultscape.maps.resize import nearest
 from faultscape.nouns import Pairs
@@ -22,7 +22,7 @@ from faultscape.study import label_maps
 from faultscape.study import pairs as pair_table
 from faultscape.study.corpus import Image, part_name
 from faultscape.study.pairs import PairPart
-from faultscape.study.parts import Part, key_of, read_manifest
+from faultscape.study.parts import Part, key_of, read_manifest, there
 from faultscape.study.settings import Settings
 
 
@@ -51,7 +51,7 @@ def wanted(root: Path, settings: Settings, shards: Sequence[int], truths: Sequen
 
 def missing(root: Path, parts: Sequence[PairPart]) -> list[PairPart]:
     """Return the parts that are not there, or were made from something else."""
-    manifests = {name: read_manifest(pair_table.folder(root, name)) for name in {part.name for part in parts}}
+    manifests = {name: there(pair_table.folder(root, name)) for name in {part.name for part in parts}}
     return [p for p in parts if (entry := manifests[p.name].get(p.part)) is None or entry.key != p.key]
 
 
@@ -67,8 +67,11 @@ def count_shard(
         if any(m == p.name or m in p.others for p in parts if p.truth is None) or any(m == p.name for p in parts)
     ]
     truths = sorted({p.truth for p in parts if p.truth is not None})
-    sources = [_Source(label_maps.predictions(root, m), shard, table(classes, settings.models[m].labels)) for m in models]
-    sources += [_Source(label_maps.truth(root, t), shard, table(classes)) for t in truths]
+    labels = {m: settings.models[m].labels for m in models}
+    sources = [
+        _Source(label_maps.predictions(root, m), shard, table(classes, labels[m]), allowed(classes, labels[m])) for m in models
+    ]
+    sources += [_Source(label_maps.truth(root, t), shard, table(classes), allowed(classes)) for t in truths]
     thin = [part for part in parts if part.truth is None and settings.cells == "diagonal"]
     whole = [part for part in parts if part not in thin]
     about_whole, about_thin = _spans(whole, models, truths), _spans(thin, models, truths)
@@ -111,19 +114,20 @@ def read_block(
         if entry is None or entry.key != part.key:
             raise StudyError(f"pairs of {name} are missing or stale; run `faultscape compare {root}`")
         ids, packed = pair_table.read_counts(folder, part, entry)
+        mine = np.array([i in place for i in ids], bool)  # others of the shard left the corpus, or are not asked for
         at = np.array([place[i] for i in ids if i in place], np.int64)
-        if len(at) < len(ids):
-            raise StudyError(f"{folder} names images that are not in the corpus; delete {folder} and run compare again")
-        b, r, c, t, there = packing.unpack(packed, len(part.others), n)
+        b, r, c, t, held = packing.unpack(packed, len(part.others), n)
+        if not mine.all():
+            b, r, c, t, held = b[:, mine], r[:, mine], c[:, mine], t[mine], held[:, mine]
         if part.truth is None:
             totals[models.index(name), at] = t
         for q, other in enumerate(part.others):
             if (p := where.get((other, name))) is None:
                 if (p := where.get((name, other))) is None:
                     continue  # a model that was not asked for
-                both[p, at], rows[p, at], columns[p, at], present[p, at] = b[q][:, :-1], c[q], r[q], there[q]
+                both[p, at], rows[p, at], columns[p, at], present[p, at] = b[q][:, :-1], c[q], r[q], held[q]
             else:
-                both[p, at], rows[p, at], columns[p, at], present[p, at] = b[q][:, :-1], r[q], c[q], there[q]
+                both[p, at], rows[p, at], columns[p, at], present[p, at] = b[q][:, :-1], r[q], c[q], held[q]
     if settings.cells == "diagonal":  # there the other side's marginals are its own histogram
         for p, (a, b) in enumerate(pairs.tolist()):
             if a < len(models):
@@ -180,7 +184,8 @@ def _intersections(
 class _Source:
     """The maps of one model or truth in one shard, as places at working size."""
 
-    def __init__(self, folder: Path, shard: int, places: np.ndarray) -> None:
+    def __init__(self, folder: Path, shard: int, places: np.ndarray, known: str) -> None:
+        self._name, self._allowed = folder.name, known
         self._maps = label_maps.read_maps(folder, shard)
         self._table = narrow(places)
         self._drawn: np.ndarray | None = None
@@ -190,5 +195,11 @@ class _Source:
         code = self._maps.get(image)
         if code is None:
             return None
-        self._drawn = runs.decode(code, self._table, self._drawn)
+        try:
+            self._drawn = runs.decode(code, self._table, self._drawn)
+        except LabelMapError as error:
+            raise StudyError(
+                f"{self._name}, image {image}: {error}; today's classes know {self._allowed}; put the class back, or say with "
+                "`predict --labels FILE` which class it is"
+            ) from None
         return nearest(self._drawn, size)

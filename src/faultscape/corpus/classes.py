@@ -19,6 +19,7 @@ from faultscape.nouns import Classes
 
 UNKNOWN = 65535
 MAX_CLASSES = 65_534
+_KEYS = ("classes", "ignore_index", "void", "background", "parents")
 
 
 def resolve(classes: Classes | str | int | Path, *, background: int | None = None, void: int | tuple[int, ...] = ()) -> Classes:
@@ -49,7 +50,7 @@ def read(path: Path) -> Classes:
     try:
         text = path.read_text(encoding="utf-8")
         raw = tomllib.loads(text) if path.suffix.lower() == ".toml" else json.loads(text)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise ClassesError(f"{path}: cannot be read as a class list: {error}") from None
     return parse(raw, str(path))
 
@@ -60,10 +61,19 @@ def parse(raw: Any, where: str = "classes") -> Classes:
     if not isinstance(entries, list) or not entries:
         raise ClassesError(f"{where}: expected a list `classes` of tables with name, id and colour")
     names, ids, colours = [], [], []
-    void = {raw[key] for key in ("ignore_index",) if isinstance(raw, Mapping) and raw.get(key) is not None}
-    listed = raw.get("void", []) if isinstance(raw, Mapping) else []
-    void |= set(listed if isinstance(listed, list) else [listed])
-    parents: dict[str, list[str]] = {k: list(v) for k, v in (raw.get("parents", {}) if isinstance(raw, Mapping) else {}).items()}
+    about = raw if isinstance(raw, Mapping) else {}
+    if misspelt := [
+        key for key in about if key not in _KEYS and closest(key, _KEYS)
+    ]:  # others are somebody else's, and left alone
+        raise ClassesError(f"{where}: {misspelt[0]!r} is not known.{closest(misspelt[0], _KEYS)}")
+    listed = [*_listed(about.get("ignore_index")), *_listed(about.get("void"))]
+    if not all(isinstance(v, int) and not isinstance(v, bool) for v in listed):
+        raise ClassesError(f"{where}: void ids are whole numbers from 0 to {UNKNOWN}; got {listed}")
+    void = set(listed)
+    groups = about.get("parents") or {}
+    if not isinstance(groups, Mapping) or not all(isinstance(members, list) for members in groups.values()):
+        raise ClassesError(f"{where}: parents must be {{group: [class names]}}; got {groups!r}")
+    parents: dict[str, list[str]] = {str(group): list(members) for group, members in groups.items()}
     named = [{"name": entry} if isinstance(entry, str) else entry for entry in entries]
     for place, entry in enumerate(named):
         if not isinstance(entry, Mapping) or not isinstance(entry.get("name"), str):
@@ -81,17 +91,25 @@ def parse(raw: Any, where: str = "classes") -> Classes:
         colours.append(_colour(entry.get("colour", entry.get("color")), where, entry["name"]) or palette(len(entries))[place])
         if isinstance(entry.get("parent"), str):
             parents.setdefault(entry["parent"], []).append(entry["name"])
-    background: Any = raw.get("background") if isinstance(raw, Mapping) else None
-    if background in names:
-        background = ids[names.index(background)]
+    given = about.get("background")
+    background: Any = ids[names.index(given)] if isinstance(given, str) and given in names else given
     grouped = {name: tuple(members) for name, members in parents.items()}
     return checked(Classes(tuple(names), tuple(ids), tuple(colours), tuple(sorted(void)), background, grouped), where)
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [] if value is None else [value]
 
 
 def checked(classes: Classes, where: str) -> Classes:
     """Return the classes if they make sense; ClassesError names the first thing that does not."""
     if not 1 <= len(classes) <= MAX_CLASSES:
         raise ClassesError(f"{where}: {len(classes)} classes; 1 to {MAX_CLASSES} are possible")
+    for name in classes.names:
+        if not name.strip() or name == "void" or any(ord(c) < 32 for c in name):
+            raise ClassesError(
+                f"{where}: {name!r} cannot name a class; give it a word of its own on one line (void is what belongs to none)"
+            )
     for what, values in (("name", classes.names), ("id", classes.ids), ("colour", classes.colours)):
         seen: dict[Any, str] = {}
         for name, value in zip(classes.names, values, strict=True):
@@ -179,6 +197,6 @@ def _colour(given: Any, where: str, name: str) -> tuple[int, int, int] | None:
             given = list(bytes.fromhex(given[1:]))
         except ValueError:
             given = None
-    if not isinstance(given, list | tuple) or len(given) != 3 or not all(isinstance(v, int) and 0 <= v <= 255 for v in given):
+    if not isinstance(given, list | tuple) or len(given) != 3 or not all(type(v) is int and 0 <= v <= 255 for v in given):
         raise ClassesError(f"{where}: the colour of {name!r} must be three numbers 0-255 or #rrggbb")
     return given[0], given[1], given[2]

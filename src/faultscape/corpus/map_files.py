@@ -24,6 +24,8 @@ _VOID_COLOURS = ((0, 0, 0), (224, 224, 192))
 def read_map(path: str | os.PathLike[str], colours: np.ndarray | None = None) -> np.ndarray:
     """Return a label map; ``colours`` is the table of `colour_table`. LabelMapError names the file and what is wrong."""
     try:
+        if os.path.exists(path) and not os.path.isfile(path):
+            raise LabelMapError(f"{path}: is no regular file")
         with open(path, "rb") as file:
             data = file.read()
     except OSError as error:

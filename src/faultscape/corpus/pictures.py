@@ -64,6 +64,8 @@ def difference_hash(grey: np.ndarray) -> int:
 
 def _bytes(path: str | os.PathLike[str]) -> bytes:
     try:
+        if os.path.exists(path) and not os.path.isfile(path):
+            raise ImageError(f"{path}: is no regular file")
         with open(path, "rb") as file:
             return file.read()
     except OSError as error:

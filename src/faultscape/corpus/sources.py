@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from faultscape.errors import CorpusError, OptionError
+from faultscape.study.folder import TEMPORARY
 
 IMAGE_ENDINGS = frozenset([".jpg", ".jpeg", ".jpe", ".png", ".bmp", ".tif", ".tiff", ".webp", ".ppm", ".pgm", ".gif", ".jp2"])
 MAP_ENDINGS = frozenset([".png", ".npy", ".bmp", ".tif", ".tiff", ".pgm", ".gif"])
@@ -101,7 +102,7 @@ def _files(argument: str, endings: frozenset[str]) -> tuple[str, list[str]]:
     """Return the folder that ids are relative to, and the files."""
     path = Path(argument)
     if path.is_dir():
-        return argument, [str(p) for p in _walk(argument) if p.suffix.lower() in endings]
+        return argument, [str(p) for p in _walk(argument) if os.path.splitext(p.name.lstrip("."))[1].lower() in endings]
     if path.is_file():
         if path.suffix.lower() in LISTS:
             return str(path.parent), _listed(path)
@@ -115,11 +116,15 @@ def _files(argument: str, endings: frozenset[str]) -> tuple[str, list[str]]:
 
 def _walk(folder: str) -> Iterable[Path]:
     seen = {os.path.realpath(folder)}
-    for where, folders, files in os.walk(folder, followlinks=True):
+    for where, folders, files in os.walk(folder, followlinks=True, onerror=_refuse):
         kept = {name: os.path.realpath(os.path.join(where, name)) for name in sorted(folders) if not name.startswith(".")}
         folders[:] = [name for name, real in kept.items() if real not in seen]  # a link may lead back to where it came from
         seen.update(kept.values())
-        yield from (Path(where, name) for name in sorted(files) if not name.startswith("."))
+        yield from (Path(where, name) for name in sorted(files) if not name.startswith(TEMPORARY))
+
+
+def _refuse(error: OSError) -> None:
+    raise CorpusError(f"{error.filename}: cannot be read: {error.strerror}")
 
 
 def _listed(path: Path) -> list[str]:

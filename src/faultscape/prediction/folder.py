@@ -45,6 +45,8 @@ class FolderModel:
             self._colours = colour_table(self._classes)  # 32 MB, only once somebody codes classes by colour
             label_map = read_map(path, self._colours)
         check_size(path, label_map, (width, height), self._size, resize_maps=self._resize)
+        if label_map.dtype == np.uint16 and label_map.max() < 256:  # the same map has the same code, however its file was written
+            label_map = label_map.astype(np.uint8)
         code = runs.encode(label_map)
         check_values(path, runs.labels(code), self._places, self._allowed)
         return code
@@ -86,10 +88,11 @@ def coded_by_colour(files: Sequence[str]) -> bool:
     return False
 
 
-def fingerprint(files: Sequence[str]) -> str:
-    """Return a digest that changes when any of the files changes (by size and time of change, not by reading them)."""
+def fingerprint(source: str, files: Sequence[str]) -> str:
+    """Return a digest that changes when any file below ``source`` changes (by size and time of change, not by reading them)."""
     digest = hashlib.sha256()
     for path in files:
         state = os.stat(path) if path and Path(path).exists() else None
-        digest.update(f"{path}\0{state and (state.st_size, state.st_mtime_ns)}\n".encode("utf-8", "surrogateescape"))
+        name = os.path.relpath(path, source) if path else ""
+        digest.update(f"{name}\0{state and (state.st_size, state.st_mtime_ns)}\n".encode("utf-8", "surrogateescape"))
     return digest.hexdigest()[:32]

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from faultscape.errors import ClassesError, LabelMapError, closest
+from faultscape.nouns import Classes
 
 
 def of_network(
@@ -41,6 +42,15 @@ def of_network(
     if not mapping and model.channels is not None and classes.ids != tuple(range(len(classes))):
         mapping = {str(place): n for place, n in enumerate(classes.names)}  # channels stand in the order of the class list
     return mapping, sha256(path.read_bytes()).hexdigest()
+
+
+def tried(path: Path, options: dict[str, Any], size: tuple[int, int]) -> None:
+    """Run a network once on an empty photo; ModelError when it cannot."""
+    import numpy as np
+
+    from faultscape.prediction.onnx import OnnxModel
+
+    OnnxModel(path, options).predict([np.zeros((size[1], size[0], 3), np.uint8)], [size])
 
 
 def of_file(labels: str | None, settings: Any, names: list[str] | None) -> dict[str, str]:
@@ -73,12 +83,12 @@ def of_colours(settings: Any) -> dict[str, str]:
     return {str(id_): name for id_, name in zip(classes.ids, classes.names, strict=True)} | voids
 
 
-def of_label_ids(settings: Any, files: dict[str, str]) -> dict[str, str]:
+def of_label_ids(classes: Classes, files: dict[str, str]) -> dict[str, str]:
     """Return the mapping for Cityscapes' label ids when a folder of maps holds them."""
     from faultscape.corpus.class_lists import cityscapes, cityscapes_label_ids
     from faultscape.corpus.map_files import read_map
 
-    if settings.class_list.names != cityscapes().names:
+    if classes.names != cityscapes().names or not files:
         return {}
     first = next(iter(files.values()))
     named = "labelids" in os.path.basename(first).lower()

@@ -21,6 +21,9 @@ from faultscape.maps.resize import nearest
 DEFAULTS: dict[str, Any] = {"size": "", "mean": [0.0, 0.0, 0.0], "std": [1.0, 1.0, 1.0], "layout": "", "batch": 8, "threads": 1}
 
 
+_AT_ONCE = 512  # channels that cv2 resizes
+
+
 @dataclass(frozen=True)
 class Output:
     """One image's result: labels (H, W) at working size, or what went wrong."""
@@ -68,6 +71,8 @@ class OnnxModel:
             self._session.get_outputs()[0],
         )
 
+        self._channels_last = _last(self._main.shape, self.layout, len(self.class_names))
+
     @property
     def class_names(self) -> list[str]:
         """Names that the file gives its channels, in order; empty when it gives none."""
@@ -77,7 +82,8 @@ class OnnxModel:
     def channels(self) -> int | None:
         """Number of logits a pixel where the file says it, else None."""
         shape = self._main.shape
-        return shape[1] if len(shape) == 4 and isinstance(shape[1], int) and shape[1] > 1 else None
+        number = shape[3 if self._channels_last else 1] if len(shape) == 4 else None
+        return number if isinstance(number, int) and number > 1 else None
 
     def predict(self, photos: list[np.ndarray], sizes: list[tuple[int, int]]) -> list[Output]:
         """Return one Output a photo (H, W, 3) at its (width, height); photos are run in groups of one input size."""
@@ -110,6 +116,8 @@ class OnnxModel:
         import cv2
 
         values = named[self._main.name][row]
+        if values.ndim == 3 and self._channels_last:
+            values = values.transpose(2, 0, 1)
         confidence = named.get("confidence")
         doubt = None
         if confidence is not None and self._main.name != "confidence":
@@ -126,7 +134,8 @@ class OnnxModel:
         logits = np.ascontiguousarray(values.transpose(1, 2, 0), dtype=np.float32)
         if np.isnan(logits).any():
             return Output(None, problem="the network gave NaN")
-        whole = cv2.resize(logits, size, interpolation=cv2.INTER_LINEAR)
+        parts = [logits[..., k : k + _AT_ONCE] for k in range(0, logits.shape[2], _AT_ONCE)]
+        whole = np.dstack([cv2.resize(np.ascontiguousarray(part), size, interpolation=cv2.INTER_LINEAR) for part in parts])
         return Output(whole.argmax(axis=2).astype(np.uint8 if logits.shape[2] < 256 else np.uint16), doubt)
 
     def _metadata(self) -> dict[str, Any]:
@@ -160,3 +169,15 @@ def _flat(values: np.ndarray, path: str) -> np.ndarray:
     if flat.ndim != 2 or flat.min() < 0 or flat.max() > 65535:
         raise ModelError(f"{path}: the label output must be H x W whole numbers from 0 to 65535; got shape {values.shape}")
     return flat
+
+
+def _last(shape: list[Any], layout: str, classes: int) -> bool:
+    """Whether channels are the last axis of an output N x C x H x W or N x H x W x C: by the number of classes, else the shorter fixed axis."""
+    if len(shape) != 4:
+        return False
+    if classes and (shape[1] == classes) != (shape[3] == classes):
+        return shape[3] == classes
+    first, last = (axis if isinstance(axis, int) and axis > 0 else None for axis in (shape[1], shape[3]))
+    if first is not None and last is not None:
+        return last < first
+    return layout == "nhwc" if first is last else last is not None

@@ -69,7 +69,9 @@ def from_json(raw: Any, classes: Classes, where: str) -> Scale:
         entry = entries.get(name)
         if entry is None and place in classes.groups:
             raise ClassesError(f"{where}: says nothing of class {name!r}; it holds {', '.join(list(entries)[:8])}")
-        entry = entry or {}
+        entry = {} if entry is None else entry
+        if not isinstance(entry, dict) or not isinstance(entry.get("n_images", 0), int):
+            raise ClassesError(f"{where}: {name!r} needs a table of n_images, t_min and t_max; got {entry!r}")
         bounds = [math.nan if entry.get(key) is None else entry[key] for key in ("t_min", "t_max")]
         if not all(isinstance(b, int | float) for b in bounds) or bounds[0] > bounds[1]:
             raise ClassesError(f"{where}: t_min and t_max of {name!r} must be numbers, t_min <= t_max; got {entry}")
@@ -83,6 +85,6 @@ def read_scale(path: str | Path, classes: Classes) -> Scale:
     """Return the quartiles of a scale file; ClassesError names the file and what is wrong."""
     try:
         raw = json.loads(Path(path).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise ClassesError(f"{path}: cannot be read as a scale file: {error}") from None
     return from_json(raw, classes, str(path))

@@ -19,6 +19,7 @@ from faultscape.study.folder import put
 if TYPE_CHECKING:
     import pyarrow as pa
 
+_MADE_BY = {"predictions": "predict", "pairs": "compare"}
 ROWS_IN_GROUP = 64  # so that one map can be read without its whole shard
 
 
@@ -45,6 +46,12 @@ def read_manifest(folder: Path) -> dict[str, Part]:
         }
     except (ValueError, KeyError, TypeError, AttributeError):
         raise StudyError(f"{path} is damaged; delete the folder {folder} and run the same line again") from None
+
+
+def there(folder: Path) -> dict[str, Part]:
+    """Return the parts that count and whose files are there."""
+    files = {file.name for file in folder.glob("*.parquet")}
+    return {name: part for name, part in read_manifest(folder).items() if _file(folder, name, part.sha256).name in files}
 
 
 def write_manifest(folder: Path, parts: dict[str, Part]) -> None:
@@ -87,10 +94,9 @@ def read_part(folder: Path, name: str, part: Part, columns: list[str] | None = N
     except OSError:
         data = b""
     if hashlib.sha256(data).hexdigest() != part.sha256:
-        remedy = (
-            f"put it back from a copy, or delete {folder} and import these labels again"
-            if folder.parent.name == "truth"
-            else f"delete {folder / 'manifest.json'} and run the same line again"
+        verb = {"truth": "put it back from a copy, or import its labels again after deleting it"}
+        remedy = verb.get(
+            folder.parent.name, f"delete it, if it is there, and run {_MADE_BY.get(folder.parent.name, 'the same line')} again"
         )
         raise StudyError(f"{path} is missing or damaged; {remedy}")
     return pq.read_table(pa.BufferReader(data), columns=columns)

@@ -7,7 +7,6 @@ the corpus and predictions that the images were drawn from.
 from __future__ import annotations
 
 import csv
-import io
 import json
 from dataclasses import astuple
 from pathlib import Path
@@ -15,6 +14,7 @@ from pathlib import Path
 from faultscape.errors import SelectionError, closest
 from faultscape.nouns import Slot, Slots
 from faultscape.study.folder import check_name, put
+from faultscape.study.tables import csv_text
 
 MAIN = "main"
 _COLUMNS = [
@@ -61,16 +61,13 @@ def read_selection(root: Path, name: str = MAIN) -> tuple[Slots, str]:
                 for r in list(csv.reader(file))[1:]
             )
         return Slots(tuple(said["models"]), said["definition"], rows), said["drawn_from"]
-    except (OSError, ValueError, KeyError, IndexError, TypeError) as error:
+    except (OSError, ValueError, KeyError, IndexError, TypeError, csv.Error) as error:
         raise SelectionError(f"{table} or {about} is damaged: {error}") from None
 
 
 def write_selection(root: Path, slots: Slots, drawn_from: str, name: str = MAIN) -> None:
     """Put a selection; rows already there are expected at the head of ``slots.rows``."""
-    text = io.StringIO(newline="")
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(_COLUMNS)
-    writer.writerows(astuple(row) for row in slots.rows)
+    text = csv_text([_COLUMNS, *(astuple(row) for row in slots.rows)])
     about = {"models": list(slots.models), "definition": slots.definition, "drawn_from": drawn_from}
-    put(path(root, name), text.getvalue().encode())
+    put(path(root, name), text.encode())
     put(path(root, name, "json"), (json.dumps(about, indent=1, ensure_ascii=False) + "\n").encode())

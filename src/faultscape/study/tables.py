@@ -8,10 +8,12 @@ import io
 import json
 import platform
 import time
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from faultscape.errors import StudyError
 from faultscape.study.folder import put
 
 _FAILURE_COLUMNS = ["stage", "name", "image", "reason"]
@@ -32,18 +34,32 @@ def read_failures(root: Path) -> list[Failure]:
     path = root / "failures.csv"
     if not path.exists():
         return []
-    with path.open(encoding="utf-8", errors="surrogateescape", newline="") as file:
-        return [Failure(row["stage"], row["name"], row["image"], row["reason"]) for row in csv.DictReader(file)]
+    try:
+        with path.open(encoding="utf-8", errors="surrogateescape", newline="") as file:
+            return [Failure(row["stage"], row["name"], row["image"], row["reason"]) for row in csv.DictReader(file)]
+    except (KeyError, csv.Error) as error:
+        raise StudyError(f"{path} is damaged ({error}); delete it, and run the verbs again whose failures it held") from None
 
 
 def replace_failures(root: Path, stage: str, name: str, failures: list[Failure]) -> None:
     """Make failures.csv say this, and only this, of one stage and name."""
     rows = [f for f in read_failures(root) if (f.stage, f.name) != (stage, name)] + failures
-    text = io.StringIO(newline="")
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(_FAILURE_COLUMNS)
-    writer.writerows((f.stage, f.name, f.image, f.reason) for f in sorted(set(rows)))
-    put(root / "failures.csv", text.getvalue().encode("utf-8", "surrogateescape"))
+    table = [_FAILURE_COLUMNS, *((f.stage, f.name, f.image, f.reason) for f in sorted(set(rows)))]
+    put(root / "failures.csv", csv_text(table).encode("utf-8", "surrogateescape"))
+
+
+def csv_text(rows: Iterable[Sequence[Any]]) -> str:
+    r"""Return rows as CSV with lines that end in \n, fields quoted where they must be.
+
+    >>> csv_text([("a\rb", 1)])
+    '"a\rb",1\n'
+    """
+    lines = []
+    for row in rows:
+        line = io.StringIO(newline="")
+        csv.writer(line, lineterminator="\r\n").writerow(row)  # this end has both, and so fields that hold either are quoted
+        lines.append(line.getvalue().removesuffix("\r\n") + "\n")
+    return "".join(lines)
 
 
 def add_timings(root: Path, rows: list[dict[str, Any]]) -> None:
@@ -58,7 +74,10 @@ def add_timings(root: Path, rows: list[dict[str, Any]]) -> None:
         [("stage", pa.string()), ("name", pa.string()), ("shard", pa.int32()), ("items", pa.int64()), ("seconds", pa.float64())]
     )
     new = pa.Table.from_pylist(rows, schema=schema)
-    old = [pq.read_table(path, schema=schema)] if path.exists() else []
+    try:
+        old = [pq.read_table(path, schema=schema)] if path.exists() else []
+    except (OSError, ValueError):  # times are for information: they never stop a run
+        old = []
     sink = pa.BufferOutputStream()
     pq.write_table(pa.concat_tables([*old, new]), sink)
     put(path, sink.getvalue().to_pybytes())

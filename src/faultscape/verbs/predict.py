@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from faultscape.errors import ModelError
+from faultscape.errors import ModelError, OptionError
 
 OPTIONS = {"folder": ("pattern", "resize_maps"), "onnx": ("size", "mean", "std", "layout", "batch")}
 
@@ -88,6 +88,8 @@ def predict(
         settings, images = toml.read_settings(root), read_corpus(root)
         options = {"size": input_size, "mean": mean, "std": std, "layout": layout, "batch": batch}
         options |= {"resize_maps": resize_maps, "pattern": pattern}
+        if (batch is not None and batch < 1) or (std and min(std) <= 0) or layout not in ("", "nchw", "nhwc"):
+            raise OptionError(f"batch must be 1 or more, std above 0, layout nchw or nhwc; got {batch}, {std}, {layout!r}")
         options = {key: value for key, value in options.items() if value not in ("", None, [])}
         calls, counts = [], {}
         for name, source in given.items():
@@ -144,7 +146,7 @@ def _calls(
     from faultscape.prediction import folder, label_names
     from faultscape.study import label_maps
     from faultscape.study.corpus import part_name, shards
-    from faultscape.study.parts import key_of, read_manifest
+    from faultscape.study.parts import key_of, there
     from faultscape.study.settings import ModelSettings
 
     path, by_shard = Path(source), shards(images)
@@ -158,26 +160,30 @@ def _calls(
     before = settings.models.get(name)
     if before is not None and (before.kind, before.source) != (kind, os.path.abspath(source)):
         before = None  # what was said of another source does not hold for this one
+    words: list[str] = []
     said = {**(before.options if before else {}), **options, **({"labels": "given"} if labels else {})}
     kept = {key: said[key] for key in ("labels", *OPTIONS[kind]) if key in said}
     held = before.labels if before and "labels" in kept else {}
     if kind == "folder":
         maps = path / "labels" if (path / "labels").is_dir() else path
-        files = match(maps, [image.id for image in images], pattern=kept.get("pattern"))
+        files = match(maps, [image.id for image in images], pattern=kept.get("pattern"), say=words.append)
         coloured = folder.coded_by_colour(list(files.values()))
         mapping = (
             label_names.of_file(labels, settings, None)
             or held
             or (label_names.of_colours(settings) if coloured else {})
             or (before.labels if before and not coloured else {})
-            or label_names.of_label_ids(settings, files)
+            or label_names.of_label_ids(settings.class_list, files)
         )
         colours = settings.classes.model_dump(include={"names", "ids", "colours", "void"}) if coloured else None
         rules = key_of(
             mapping, settings.size, settings.classes.ids, settings.classes.void
         )  # what decides which maps are accepted
         about = key_of(kept.get("resize_maps", False), colours)
-        stamp = {s: f"{folder.fingerprint([files.get(i.id, '') for i in rows])}-{about}:{rules}" for s, rows in by_shard.items()}
+        stamp = {
+            s: f"{folder.fingerprint(source, [files.get(i.id, '') for i in rows])}-{about}:{rules}"
+            for s, rows in by_shard.items()
+        }
     else:
         files = {}
         mapping, digest = label_names.of_network(name, path, settings, kept, labels, held)
@@ -189,13 +195,17 @@ def _calls(
     settings.models[name] = ModelSettings(source=os.path.abspath(source), kind=kind, labels=mapping, options=kept)
     where = label_maps.predictions(root, name)
     stamps = _stamps(where)
-    done = read_manifest(where)
+    done = there(where)
     stale = [s for s in stamp if part_name(s) in done and _stale(stamps.get(part_name(s), ""), stamp[s], done[part_name(s)])]
     if stale:
         print(
             f"{name}: its source or options changed; {len(stale)} of {len(stamp)} shards are done anew, and pairs made from them are stale"
         )
     todo = [s for s in sorted(stamp) if s in stale or part_name(s) not in done]
+    if todo:
+        print("".join(f"{name}: {word}\n" for word in words), end="")
+    if todo and kind == "onnx":  # what cannot work is said before the study learns of it
+        label_names.tried(path, kept, settings.working_size or (images[0].width, images[0].height))
     return [
         {
             "study": str(root), "name": name, "number": s, "images": len(rows), "stamp": stamp[s], "kind": kind, "source": str(path), "options": kept,

@@ -30,12 +30,14 @@ def scale(*masks: str, classes: Any, output: str | None = None, pattern: str | N
     from faultscape.corpus.map_files import colour_table, read_map
     from faultscape.corpus.sources import MAP_ENDINGS, find
     from faultscape.engine import progress
+    from faultscape.prediction.label_names import of_label_ids
     from faultscape.selection.quartiles import scale_of, to_json
     from faultscape.study.folder import put
 
     classes = resolve(classes)
     found = find(masks, endings=MAP_ENDINGS, pattern=pattern)
-    places, colours, histograms = table(classes), None, []
+    mapping = of_label_ids(classes, {f.id: f.path for f in found})
+    places, colours, histograms = table(classes, mapping), None, []
     with progress("scale", len(found)) as tick:
         for f in found:
             try:
@@ -48,7 +50,7 @@ def scale(*masks: str, classes: Any, output: str | None = None, pattern: str | N
             pixels = np.bincount(mask.ravel())
             held = np.flatnonzero(pixels)
             if (bad := held[places[held] == UNKNOWN]).size:
-                raise LabelMapError(f"{f.path}: holds the value {int(bad[0])}; allowed are {allowed(classes)}")
+                raise LabelMapError(f"{f.path}: holds the value {int(bad[0])}; allowed are {allowed(classes, mapping)}")
             histograms.append(np.bincount(places[held], weights=pixels[held], minlength=len(classes) + 1))
             tick(1)
     result = scale_of(np.array(histograms), classes)

@@ -83,6 +83,10 @@ def select(
         }
         given = {key: value for key, value in asked.items() if value is not None}
         old = selections.read_selection(root, as_) if as_ in selections.names(root) else None
+        if old is not None and (gone := [m for m in old[0].models if m not in models]):
+            raise SelectionError(
+                f"selection {as_!r} was drawn with {gone[0]!r}, which the study has no more; draw a new one with --as NAME (labels carry over to it)"
+            )
         if old is None:
             define = duel.definition(classes, constraints=constraints, scale=quartiles, **{**DEFAULTS, **given})
             if constraints is None:

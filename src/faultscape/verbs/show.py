@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from faultscape.errors import StudyError
+from faultscape.errors import OptionError, StudyError
 
 
 @dataclass(frozen=True)
@@ -44,6 +44,8 @@ def show(file: str, *, rows: int = 20) -> Any:
     from faultscape.ranking.standing import from_json
 
     path = Path(file)
+    if rows < 0:
+        raise OptionError(f"--rows {rows}: give a number from 0")
     if path.is_dir() and (path / "study.toml").exists():
         path = path / "corpus.parquet"
     if not path.is_file():
@@ -75,7 +77,7 @@ def show(file: str, *, rows: int = 20) -> Any:
                 else _Text(json.dumps(raw, indent=1, ensure_ascii=False))
             )
         return _Text(text)
-    except (OSError, ValueError, KeyError) as error:
+    except (OSError, ValueError, KeyError, RecursionError, csv.Error) as error:
         raise StudyError(
             f"{file}: cannot be shown: {str(error).splitlines()[0] if str(error) else type(error).__name__}"
         ) from None

@@ -108,7 +108,7 @@ def status(study: str) -> Status:
             )
         )
         if have == 0:
-            todo = todo or f"faultscape label export {place} OUT{which}"
+            todo = todo or f"faultscape label export {place} OUT --format png{which}"
         ranked = rank_key(root, name)
         stages.append(("rank", ranked, f"{name}: {selections.path(root, name, 'json', stem='standings').name}"))
         todo = todo or (f"faultscape rank {place}{which}" if ranked != "done" and have else "")
