@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import re
 import shlex
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -62,6 +65,92 @@ def test_every_verb_has_a_page_that_the_index_names() -> None:
     for verb in VERBS:
         assert (ROOT / "docs" / "verbs" / f"{verb}.md").read_text().startswith(f"# {verb}")
         assert f"verbs/{verb}.md" in index
+
+
+def commands() -> list[tuple[str, list[str], list[list[str]]]]:
+    """Every command of the command line: its words, its arguments, and its options, each with all its spellings."""
+    from faultscape.cli import _SHORT
+
+    found = []
+
+    def walk(app: Any, words: tuple[str, ...]) -> None:
+        for name in app:
+            if name.startswith("-"):
+                continue
+            if app[name].default_command is None:
+                walk(app[name], (*words, name))
+                continue
+            arguments, options = [], []
+            for argument in app[name].assemble_argument_collection():
+                if argument.field_info.kind is not inspect.Parameter.KEYWORD_ONLY:
+                    arguments.append(argument.names[0].lstrip("-").upper())
+                    continue
+                spellings = [n for n in argument.names if not n.startswith("--empty-")]
+                options.append(spellings + [short for short, long in _SHORT.items() if long in spellings])
+            found.append((" ".join((*words, name)), arguments, options))
+
+    walk(build(), ())
+    return found
+
+
+def section(command: str) -> str:
+    """What a verb's page says of one command: the whole page, or the part under its own heading where a verb has several."""
+    verb, _, rest = command.partition(" ")
+    text = (ROOT / "docs" / "verbs" / f"{verb}.md").read_text()
+    return re.split(r"^## ", text.partition(f"\n## {command}\n")[2], flags=re.MULTILINE)[0] if rest else text
+
+
+def unnamed(text: str, arguments: list[str], options: list[list[str]]) -> list[str]:
+    """The arguments and options of a command that a text does not name as code."""
+    code = " ".join(re.findall(r"`([^`\n]+)`", text))
+    words = set(re.findall(r"(?<![\w-])-{0,2}[A-Za-z][\w-]*", code))
+    return [name for names in [arguments, *options] for name in names if name not in words]
+
+
+def test_the_commands_are_all_there() -> None:
+    assert {words.split()[0] for words, _, _ in commands()} == set(VERBS)
+    assert {"label export", "label import"} <= {words for words, _, _ in commands()}
+    assert sum(len(options) for _, _, options in commands()) > 50
+
+
+@pytest.mark.parametrize(("command", "arguments", "options"), commands())
+def test_every_option_is_named_on_the_page_of_its_verb(command: str, arguments: list[str], options: list[list[str]]) -> None:
+    assert unnamed(section(command), arguments, options) == []
+    for option in options:  # an option with a row of its own, which says what it does and its default
+        assert re.search(rf"^\| `{re.escape(option[0])}`.* \| .*\| .{{8,}} \|$", section(command), re.MULTILINE), option[0]
+
+
+@pytest.mark.parametrize(("command", "arguments", "options"), [c for c in commands() if c[2]])
+def test_a_page_without_one_of_its_options_is_found_out(command: str, arguments: list[str], options: list[list[str]]) -> None:
+    for names in options:
+        text = re.sub(rf"{re.escape(names[0])}(?![\w-])", "--gone", section(command))
+        assert names[0] in unnamed(text, arguments, options)
+
+
+def lines_of_python() -> Iterator[tuple[str, str]]:
+    for page in sorted((ROOT / "docs" / "verbs").glob("*.md")):
+        for line in page.read_text().splitlines():
+            if line.startswith("In Python: "):
+                yield from ((page.stem, code) for code in re.findall(r"`([^`]*fs\.[^`]*)`", line))
+
+
+def test_every_command_has_a_line_of_python() -> None:
+    said = [code for _, code in lines_of_python()]
+    for command, _, _ in commands():
+        name = command.replace(" ", ".") + ("_" if command.endswith("import") else "")
+        assert any(f"fs.{name}(" in code for code in said), command
+
+
+@pytest.mark.parametrize(("page", "code"), list(lines_of_python()))
+def test_every_line_of_python_fits_the_verb(page: str, code: str) -> None:
+    import faultscape as fs
+
+    calls = [node for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Call)]
+    assert len(calls) == 1
+    path = ast.unparse(calls[0].func).split(".")
+    assert path[:2] == ["fs", page]
+    function = getattr(fs, page) if len(path) == 2 else getattr(getattr(fs, page), path[2])
+    inspect.signature(function).bind(*calls[0].args, **{k.arg: k.value for k in calls[0].keywords if k.arg is not None})
 
 
 def test_every_link_leads_to_a_file() -> None:
