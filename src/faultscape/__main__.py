@@ -1,7 +1,5 @@
 """``python -m faultscape``: the command line."""
 
-import sys
+from faultscape.cli import program
 
-from faultscape.cli import main
-
-sys.exit(main())
+program()

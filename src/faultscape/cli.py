@@ -52,7 +52,6 @@ def main(words: list[str] | None = None) -> int:
         result = build()(words, exit_on_error=False, print_error=False)
         if result is not None:
             print(_words(result), flush=True)
-        return 0
     except FaultscapeError as error:
         print(f"faultscape: {error}", file=sys.stderr)
         return 2
@@ -69,6 +68,7 @@ def main(words: list[str] | None = None) -> int:
     except (OSError, MemoryError) as error:
         print(f"faultscape: {error or 'this does not fit into memory'}", file=sys.stderr)
         return 2
+    return 0
 
 
 def program() -> None:

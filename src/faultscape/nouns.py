@@ -6,6 +6,7 @@ Conventions: letters in shapes are H W pixels, C classes, J models, I images, P 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -155,8 +156,15 @@ class Standings:
             for place, model in enumerate(ranking["order"], 1):
                 low, high = ranking["score_interval"].get(model, (float("nan"), float("nan")))
                 first, last = ranking["rank_interval"].get(model, (float("nan"), float("nan")))
+                spread = f"  [{low:.4f}, {high:.4f}]  rank {first:g}-{last:g}" if not math.isnan(low) else ""
                 tied = "  tied for best" if model in ranking["tied_for_best"] and len(ranking["tied_for_best"]) > 1 else ""
                 score = ranking["scores"][model]
-                lines.append(f"    {place:>3}  {model:<24} {score:8.4f}  [{low:.4f}, {high:.4f}]  rank {first:g}-{last:g}{tied}")
+                lines.append(f"    {place:>3}  {model:<24} {score:8.4f}{spread}{tied}")
+        for name, other in self.against.items():
+            said = ", ".join(f"{ranking} {value:.3f}" for ranking, value in other["spearman"].items())
+            lines.append(f"  against {name}: overlap of images {other['image_overlap']:.3f}; Spearman {said}")
+        if self.benchmark:
+            said = ", ".join(f"{ranking} {x:.3f} [{a:.3f}, {b:.3f}]" for ranking, (x, a, b) in self.benchmark["spearman"].items())
+            lines.append(f"  against the benchmark: Spearman {said}")
         lines += [f"  note: {note}" for note in self.notes]
         return "\n".join(lines)

@@ -5,6 +5,7 @@ Conventions: a room's built-ins are a literal dict; nothing registers itself. A 
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
 from collections.abc import Mapping
 from pathlib import Path
@@ -42,3 +43,9 @@ def _load(kind: str, path: Path, attribute: str) -> Any:
     if not callable(getattr(module, attribute, None)):
         raise OptionError(f"{kind} {path}:{attribute}: {path} holds no function {attribute!r}")
     return getattr(module, attribute)
+
+
+def digest(name: str) -> str:
+    """Return a digest of the file of ``file.py:function``, or '' for what is built in: a definition says by it that the function is the same."""
+    path = Path(name.rpartition(":")[0])
+    return hashlib.sha256(path.read_bytes()).hexdigest()[:16] if path.suffix == ".py" and path.is_file() else ""

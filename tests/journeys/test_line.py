@@ -111,7 +111,7 @@ def test_status_names_the_next_line_at_every_stage(corpus: made.Corpus, tmp_path
     toml = Path(study) / "study.toml"
     toml.write_text(toml.read_text().replace('size = "own"', 'size = "24x24"'))
     states = {stage: state for stage, state, _ in fs.status(study).stages}
-    assert states["compare"] == "missing"
+    assert states["compare"] == "stale"
     assert states["select"] == "stale"
 
 

@@ -6,17 +6,19 @@ reference; against a truth, the truth is the reference.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from faultscape import plug
-from faultscape.errors import RankingError
+from faultscape.errors import OptionError, RankingError
 from faultscape.metrics.pixel import METRICS
 from faultscape.nouns import Pairs
 
 
 def concordances(pairs: Pairs, name: str = "miou", *, over: str = "union") -> np.ndarray:
     """Return (J, J, I) concordances, [defender, attacker, image]; NaN on the diagonal."""
-    metric = plug.find("concordance", name, METRICS)
+    metric = _metric(name)
     j = len(pairs.models)
     out = np.full((j, j, len(pairs.images)), np.nan)
     chosen = np.flatnonzero(pairs.pairs[:, 0] < j)
@@ -30,7 +32,7 @@ def concordances(pairs: Pairs, name: str = "miou", *, over: str = "union") -> np
 
 def accuracies(pairs: Pairs, name: str = "miou", *, over: str = "union", truth: str | None = None) -> np.ndarray:
     """Return (J, I) concordances of each model with a truth (the only one, unless named); RankingError when it is not there."""
-    metric = plug.find("concordance", name, METRICS)
+    metric = _metric(name)
     if truth is None and len(pairs.truths) != 1:
         raise RankingError(f"these pairs hold {len(pairs.truths)} truths ({', '.join(pairs.truths)}); say which")
     if truth is not None and truth not in pairs.truths:
@@ -41,6 +43,26 @@ def accuracies(pairs: Pairs, name: str = "miou", *, over: str = "union", truth: 
         value = metric(pairs.both[p], pairs.rows[p], pairs.columns[p], over=over)
         out[pairs.pairs[p, 1]] = np.where(pairs.present[p], value, np.nan)
     return out
+
+
+def _metric(name: str) -> Callable[..., np.ndarray]:
+    """Return a metric by name; one of the user's own is held to give numbers of the right shape, and its errors are told as such."""
+    function = plug.find("concordance", name, METRICS)
+    if name in METRICS:
+        return function
+
+    def checked(both: np.ndarray, rows: np.ndarray, columns: np.ndarray, *, over: str) -> np.ndarray:
+        try:
+            values = np.asarray(function(both, rows, columns, over=over), dtype=float)
+        except Exception as error:
+            raise OptionError(f"concordance {name}: {type(error).__name__}: {error}") from error
+        if values.shape != both.shape[:-1]:
+            raise OptionError(
+                f"concordance {name}: gave numbers of shape {values.shape}; expected {both.shape[:-1]}, one an image"
+            )
+        return np.where(np.isfinite(values), values, np.nan)
+
+    return checked
 
 
 def shares(pairs: Pairs) -> np.ndarray:

@@ -67,6 +67,25 @@ def read(path: str | os.PathLike[str], classes: Classes) -> tuple[np.ndarray, tu
     return ids.astype(np.uint8) if ids.max() < 256 else ids, (width, height)
 
 
+def is_one(path: str | os.PathLike[str]) -> bool:
+    """Whether a JSON file is of LabelMe, or too damaged to tell; others (a class list, somebody's notes) are not."""
+    document = _loaded(path)
+    return document is None or (isinstance(document, dict) and "shapes" in document)
+
+
+def is_empty(path: str | os.PathLike[str]) -> bool:
+    """Whether nobody has drawn a shape in a file yet."""
+    document = _loaded(path)
+    return isinstance(document, dict) and document.get("shapes") == []
+
+
+def _loaded(path: str | os.PathLike[str]) -> Any:
+    try:
+        return json.loads(Path(path).read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return None
+
+
 def _id(label: str, classes: Classes, where: str) -> int:
     if label in classes.names:
         return classes.ids[classes.names.index(label)]

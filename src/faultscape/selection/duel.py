@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from faultscape import plug
 from faultscape.comparison.concordance import concordances, shares
 from faultscape.errors import OptionError, SelectionError
 from faultscape.nouns import Classes, Pairs, Scale, Slot, Slots
@@ -75,9 +76,11 @@ def definition(
         )
     if per_class < 1 or spares < 0:
         raise OptionError(f"per-class must be at least 1 and spares at least 0; got {per_class} and {spares}")
+    own = plug.digest(concordance)
     return {
         "selector": "mad",
         "concordance": concordance,
+        **({"concordance_file": own} if own else {}),
         "over": over,
         "constraints": constraints,
         "groups": [""] if constraints == "none" else [classes.names[g] for g in classes.groups],

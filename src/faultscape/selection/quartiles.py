@@ -19,14 +19,16 @@ from faultscape.errors import ClassesError, LabelMapError
 from faultscape.nouns import Classes, Scale
 
 
-def scale(masks: Iterable[np.ndarray], classes: Classes | str | int) -> Scale:
+def scale(
+    masks: Iterable[np.ndarray], classes: Classes | str | int, *, background: int | None = None, void: int | tuple[int, ...] = ()
+) -> Scale:
     """Return the quartiles over masks (H, W) of ids; LabelMapError for a value out of range.
 
     >>> masks = [np.array([[0, 1, 1, 1]]), np.array([[0, 0, 0, 1]])]
     >>> scale(masks, classes=2).t_max
     (0.625, 0.625)
     """
-    classes = resolve(classes)
+    classes = resolve(classes, background=background, void=void)
     places, n = table(classes), len(classes) + 1
     histograms = []
     for number, mask in enumerate(masks):

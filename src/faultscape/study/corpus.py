@@ -73,8 +73,11 @@ def shard_sizes(root: Path) -> dict[int, int]:
 
     path = root / "corpus.parquet"
     if not path.exists():
-        return {}
-    numbers, sizes = np.unique(pq.read_table(path, columns=["shard"])["shard"].to_numpy(), return_counts=True)
+        raise StudyError(f"{path} is missing: nothing was collected, or it was removed; run `faultscape collect` again")
+    try:
+        numbers, sizes = np.unique(pq.read_table(path, columns=["shard"])["shard"].to_numpy(), return_counts=True)
+    except (OSError, ValueError, KeyError) as error:
+        raise StudyError(f"{path} is damaged ({error}); delete it and run collect again") from None
     return dict(zip(numbers.tolist(), sizes.tolist(), strict=True))
 
 

@@ -32,6 +32,8 @@ def check_name(name: str, what: str = "model") -> str:
 def existing(study: str | os.PathLike[str]) -> Path:
     """Return the study's path; StudyError when there is no study.toml in it."""
     root = Path(study)
+    if not str(study).strip():
+        raise StudyError("name the study's folder; got an empty name")
     if not (root / "study.toml").is_file():
         raise StudyError(
             f"{root} is no study: it holds no study.toml; begin with `faultscape collect {root} IMAGES --classes NAME`"
@@ -53,6 +55,14 @@ def put(path: Path, data: bytes) -> str:
         temporary.unlink(missing_ok=True)
         raise cannot_write(path, error) from None
     return hashlib.sha256(data).hexdigest()
+
+
+def make_folder(path: Path) -> None:
+    """Make a folder, if it is not there; StudyError where that is not allowed."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise cannot_write(path, error) from None
 
 
 def cannot_write(path: Path, error: OSError) -> StudyError:

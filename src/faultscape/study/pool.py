@@ -31,8 +31,10 @@ class Pool:
 
     def names(self, places: Sequence[int] | np.ndarray) -> dict[int, str]:
         """Return the ids at some places."""
+        import pyarrow as pa
+
         some = sorted({int(place) for place in places})
-        return dict(zip(some, self.ids.take(some).to_pylist(), strict=True))
+        return dict(zip(some, self.ids.take(pa.array(some, pa.int64())).to_pylist(), strict=True))
 
 
 def read_pool(root: Path, *, keep_duplicates: bool = False) -> Pool:

@@ -56,9 +56,12 @@ def read_selection(root: Path, name: str = MAIN) -> tuple[Slots, str]:
     try:
         said = json.loads(about.read_text(encoding="utf-8"))
         with table.open(encoding="utf-8", newline="") as file:
+            head, *lines = list(csv.reader(file))
+            if head != list(_COLUMNS):
+                raise ValueError("its first line is another")  # noqa: TRY301 - as any other damage
             rows = tuple(
                 Slot(r[0], int(r[1]), int(r[2]), r[3], r[4], r[5], int(r[6]), r[7], float(r[8]), float(r[9]), int(r[10]))
-                for r in list(csv.reader(file))[1:]
+                for r in lines
             )
         return Slots(tuple(said["models"]), said["definition"], rows), said["drawn_from"]
     except (OSError, ValueError, KeyError, IndexError, TypeError, csv.Error) as error:

@@ -77,6 +77,12 @@ def collect(
     from faultscape.study.lock import writing
     from faultscape.study.tables import Failure, log, read_failures, replace_failures
 
+    if not str(study).strip() or not all(str(image).strip() for image in images):
+        raise CorpusError("the study and every source of images need a name; got an empty one")
+    if shard_size is not None and shard_size < 1:
+        raise CorpusError(f"a shard holds 1 image or more; got --shard-size {shard_size}")
+    if not isinstance(size, str | None):
+        size = "x".join(map(str, size))
     if not images:
         raise CorpusError("no images given; name a folder, a glob in quotes, or a list file")
     if role not in (None, "pool", "train", "validation", "test", "reference"):
@@ -195,6 +201,12 @@ def _settings(root: Path, classes: Any, size: str | None, shard_size: int | None
             print(
                 f"{moved[0]!r} has another id now: labels that came as LabelMe files or in class colours hold the old one; import them again"
             )
+        now, renamed = dict(zip(new.ids, new.names, strict=True)), {}
+        for id_, name in zip(settings.classes.ids, settings.classes.names, strict=True):
+            if name not in new.names and now.get(id_) not in (None, *settings.classes.names):
+                renamed[name] = now[id_]  # a mapping to a class finds it under its new name
+        for model in settings.models.values():
+            model.labels = {label: renamed.get(name, name) for label, name in model.labels.items()}
         settings.classes = new
     if size is not None and size != settings.size:
         print("the working size changes: networks' maps and all pairs are stale and are made anew by predict and compare")

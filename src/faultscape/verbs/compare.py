@@ -65,13 +65,17 @@ def count(root: Path, known: list[str], *, engine: str, workers: int | None = No
     from faultscape import engine as engines
     from faultscape.comparison.stored import missing, wanted
     from faultscape.study.corpus import read_corpus, shard_sizes
-    from faultscape.study.label_maps import outdated
+    from faultscape.study.label_maps import outdated, predictions
     from faultscape.study.pairs import folder
     from faultscape.study.parts import Part, read_manifest, write_manifest
     from faultscape.study.settings import read_settings
     from faultscape.study.tables import add_timings
 
     settings, sizes = read_settings(root), shard_sizes(root)
+    if empty := [name for name in settings.models if not read_manifest(predictions(root, name))]:
+        raise ModelError(
+            f"{', '.join(empty)}: no maps yet; run `faultscape predict {root} NAME=SOURCE` first, or take them out of study.toml"
+        )
     if any(model.kind == "onnx" for model in settings.models.values()):
         for number in sorted(sizes):
             for name in outdated(root, settings, number, read_corpus(root, number)):

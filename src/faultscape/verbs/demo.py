@@ -58,6 +58,7 @@ def demo(study: str = "demo-study", *, scenes: int = 300, engine: str = "process
     """
     from faultscape.corpus import scenes as drawing
     from faultscape.ranking.agreement import spearman
+    from faultscape.study.corpus import shard_sizes
     from faultscape.study.lock import writing
     from faultscape.verbs.collect import collect
     from faultscape.verbs.compare import compare
@@ -73,6 +74,8 @@ def demo(study: str = "demo-study", *, scenes: int = 300, engine: str = "process
         raise StudyError(f"{root} is there and was not made by the demo; give the demo another folder")
     if scenes < 2:
         raise StudyError(f"the demo needs at least 2 scenes; got {scenes}")
+    if (root / "corpus.parquet").exists() and (held := sum(shard_sizes(root).values())) != scenes:
+        raise StudyError(f"{root} holds a demo of {held} scenes; give one of {scenes} another folder")
     start, stages = time.perf_counter(), {}
 
     def stage(name: str, result: Any = None) -> None:

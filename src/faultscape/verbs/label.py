@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,7 +30,8 @@ class Exported:
             else ", empty (a model's map would bias whoever labels)"
         )
         already = f"; {self.labelled} have a label already" if self.labelled else ""
-        return f"{self.images} images to label in {self.folder} ({self.format}{filled}){already}"
+        where = f"; put each mask into {Path(self.folder) / 'labels'}, named as its image" if self.format == "png" else ""
+        return f"{self.images} images to label in {self.folder} ({self.format}{filled}){where}{already}"
 
 
 @dataclass(frozen=True)
@@ -54,14 +56,14 @@ def export(
 ) -> Exported:
     """Write the images of a selection that have no label yet to a folder for a labelling tool.
 
-    OUT gets images/ID.png (the original, upright) and, by format, labels/ID.png or a LabelMe ID.json beside each image, and classes.json.
+    png: OUT gets images/ID.png (the original, upright), classes.json, and labels/ for masks ID.png. labelme: OUT gets ID.png, ID.json beside it, and labels.txt.
 
     Parameters
     ----------
     study
         The study folder.
     out
-        The folder to write to; files already there are left alone.
+        The folder to write to; images and labels already there are left alone.
     format
         png (a folder of palette masks) or labelme (one JSON an image, mask shapes).
     selection
@@ -81,7 +83,7 @@ def export(
     from faultscape.study import label_maps
     from faultscape.study.answers import Answers
     from faultscape.study.corpus import read_corpus
-    from faultscape.study.folder import existing, put
+    from faultscape.study.folder import existing, make_folder, put
     from faultscape.study.settings import read_settings
 
     root, folder = existing(study), Path(out)
@@ -100,8 +102,9 @@ def export(
         for image in todo:
             where = folder / "images" / f"{image.id}.png" if format == "png" else folder / f"{image.id}.png"
             if not where.exists():
-                where.parent.mkdir(parents=True, exist_ok=True)
-                Pillow.fromarray(read_rgb(image.source)).save(where)
+                photo = io.BytesIO()
+                Pillow.fromarray(read_rgb(image.source)).save(photo, format="PNG", compress_level=1)
+                put(where, photo.getvalue())
             drawn = _prefilled(root, settings, image, prefill) if prefill else None
             if format == "png" and drawn is not None and not (folder / "labels" / f"{image.id}.png").exists():
                 png.write(folder / "labels" / f"{image.id}.png", drawn, classes)
@@ -111,6 +114,10 @@ def export(
                     target, image_path=where.name, size=(image.width, image.height), label_map_ids=drawn, classes=classes
                 )
             tick(1)
+    if format == "labelme":  # classes.json could be an image's own file there; LabelMe itself reads such a list
+        put(folder / "labels.txt", "".join(f"{name}\n" for name in classes.names).encode())
+        return Exported(out, len(todo), format, prefill or "", len(chosen) - len(todo))
+    make_folder(folder / "labels")
     entries = [
         {"index": i, "name": n, "color": list(c)} for n, i, c in zip(classes.names, classes.ids, classes.colours, strict=True)
     ]
@@ -136,7 +143,6 @@ def import_(study: str, source: str, *, truth: str = "labels", pattern: str | No
         How file names make ids, for example {id}_gtFine_labelIds.png.
     """
     from faultscape.corpus import classes as class_tables
-    from faultscape.corpus.matching import match
     from faultscape.engine import progress
     from faultscape.labelling import discards
     from faultscape.maps import runs
@@ -148,7 +154,7 @@ def import_(study: str, source: str, *, truth: str = "labels", pattern: str | No
     from faultscape.study.lock import writing
     from faultscape.study.parts import Part, read_manifest, write_manifest
     from faultscape.study.settings import read_settings
-    from faultscape.study.tables import Failure, log, replace_failures
+    from faultscape.study.tables import Failure, log, read_failures, replace_failures
 
     root, path = existing(study), Path(source)
     if not path.exists():
@@ -166,10 +172,12 @@ def import_(study: str, source: str, *, truth: str = "labels", pattern: str | No
             raise LabellingError(
                 f"{path / 'discard.csv'}: {unknown[0]!r} is no image of the study; ids are paths without extension"
             )
-        files, kind = _label_files(path, ids, pattern, match)
-        if not files and not thrown:
+        files, empty = _label_files(path, ids, pattern)
+        if empty:
+            print(f"{empty} LabelMe files have no shape: they are taken as not labelled yet")
+        if not files and not thrown and not empty:
             raise LabellingError(f"{source}: holds neither masks, nor LabelMe files, nor a discard.csv for images of this study")
-        mapping = _own_labels(settings, files) if kind == "png" else {}
+        mapping = _own_labels(settings, files)
         places, words = class_tables.table(classes, mapping), class_tables.allowed(classes, mapping)
         new = replaced = 0
         failures: list[Failure] = []
@@ -181,7 +189,7 @@ def import_(study: str, source: str, *, truth: str = "labels", pattern: str | No
                 held = {m.id: m for m in label_maps.read_stored(where, number)}
                 for image in mine:
                     try:
-                        label_map = _read_label(files[image.id], kind, classes, image, places, words, mapping)
+                        label_map = _read_label(files[image.id], classes, image, places, words, mapping)
                     except (LabelMapError, LabellingError) as error:
                         failures.append(Failure("label", truth, image.id, str(error)))
                         tick(1)
@@ -195,7 +203,8 @@ def import_(study: str, source: str, *, truth: str = "labels", pattern: str | No
                     sha = label_maps.put_maps(where, number, maps)
                     write_manifest(where, read_manifest(where) | {part_name(number): Part(sha, len(maps), "semantic")})
         discarded = Answers(root).discard(thrown, source) if thrown else 0
-        replace_failures(root, "label", truth, failures)
+        earlier = [f for f in read_failures(root) if (f.stage, f.name) == ("label", truth) and f.image not in files]
+        replace_failures(root, "label", truth, earlier + failures)
         log(root, "label import", source=source, truth=truth)
     if failures and not new and not replaced and not discarded:
         raise LabellingError(f"no label could be used; the first: {failures[0].reason}")
@@ -229,20 +238,33 @@ def _prefilled(root: Path, settings: Any, image: Any, model: str) -> Any:
     return ids[nearest(runs.decode(code, table(classes, settings.models[model].labels)), (image.width, image.height))]
 
 
-def _label_files(path: Path, ids: list[str], pattern: str | None, match: Any) -> tuple[dict[str, str], str]:
-    """Return {image id: file} and the format; a folder that `label export` wrote is known by its own folders."""
+def _label_files(path: Path, ids: list[str], pattern: str | None) -> tuple[dict[str, str], int]:
+    """Return {image id: LabelMe file or mask}, and how many LabelMe files nobody drew in yet; what fits no image is said."""
+    from faultscape.corpus.matching import match
     from faultscape.corpus.sources import MAP_ENDINGS, find
     from faultscape.errors import CorpusError
+    from faultscape.labelling import labelme
 
-    jsons = [p for p in path.rglob("*.json") if p.name != "classes.json"] if path.is_dir() else []
     masks = path / "labels" if (path / "labels").is_dir() else path
-    if jsons and not (path / "labels").is_dir():
-        return match(path, ids, pattern=pattern, endings=frozenset({".json"})), "labelme"
-    try:
-        find([masks], endings=MAP_ENDINGS, say=lambda _: None)
-    except CorpusError:
-        return {}, "png"
-    return match(masks, ids, pattern=pattern), "png"
+    files: dict[str, str] = {}
+    said: list[str] = []
+    for folder, endings in ((path, frozenset({".json"})), (masks, MAP_ENDINGS)):
+        try:
+            found = find([folder], endings=endings, pattern=pattern, strip=False, say=said.append)
+        except CorpusError:
+            continue
+        drawn = [f for f in found if not f.path.endswith(".json") or labelme.is_one(f.path)]
+        if not drawn:
+            continue
+        fitting = match(folder, ids, pattern=pattern, endings=endings, say=print)
+        fitting = {id_: file for id_, file in fitting.items() if file in {f.path for f in drawn}}
+        if rest := sorted(
+            {f.path for f in drawn} - set(fitting.values()) - {os.path.splitext(f)[0] + ".png" for f in files.values()}
+        ):
+            print(f"{len(rest)} files fit no image of the study and are left out; the first: {rest[0]}")
+        files = fitting | files  # a picture beside a LabelMe file is its photo
+    empty = [id_ for id_, file in files.items() if file.endswith(".json") and labelme.is_empty(file)]
+    return {id_: file for id_, file in files.items() if id_ not in set(empty)}, len(empty)
 
 
 def _own_labels(settings: Any, files: dict[str, str]) -> dict[str, str]:
@@ -253,14 +275,14 @@ def _own_labels(settings: Any, files: dict[str, str]) -> dict[str, str]:
     return cityscapes_label_ids() if named and settings.class_list.names == cityscapes().names else {}
 
 
-def _read_label(path: str, kind: str, classes: Any, image: Any, places: Any, words: str, mapping: dict[str, str]) -> Any:
+def _read_label(path: str, classes: Any, image: Any, places: Any, words: str, mapping: dict[str, str]) -> Any:
     """Return one label of the photo's size in the study's ids; LabelMapError or LabellingError otherwise."""
     import numpy as np
 
     from faultscape.labelling import labelme, png
     from faultscape.prediction.folder import check_values
 
-    if kind == "labelme":
+    if path.endswith(".json"):
         label_map, _ = labelme.read(path, classes)
     else:
         label_map = png.read(path, classes)

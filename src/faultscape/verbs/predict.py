@@ -67,11 +67,11 @@ def predict(
     input_size
         Input of an ONNX network, WIDTHxHEIGHT, where the file does not say it.
     mean
-        Mean subtracted from pixels on 0..1, one number a channel, where the file does not say it.
+        Mean subtracted from pixels on 0..1, one number a channel; goes before what the file says.
     std
-        Standard deviation that pixels are divided by, one number a channel, where the file does not say it.
+        Standard deviation that pixels are divided by, one number a channel; goes before what the file says.
     layout
-        nchw or nhwc, where it cannot be told from the file.
+        nchw or nhwc, the order of the input's axes; goes before what the file says.
     batch
         Images a network gets at once (default 8).
     """
@@ -88,6 +88,8 @@ def predict(
         settings, images = toml.read_settings(root), read_corpus(root)
         options = {"size": input_size, "mean": mean, "std": std, "layout": layout, "batch": batch}
         options |= {"resize_maps": resize_maps, "pattern": pattern}
+        if any(values and len(values) not in (1, 3) for values in (mean, std)):
+            raise OptionError(f"mean and std are one number, or one for each of red, green and blue; got {mean} and {std}")
         if (batch is not None and batch < 1) or (std and min(std) <= 0) or layout not in ("", "nchw", "nhwc"):
             raise OptionError(f"batch must be 1 or more, std above 0, layout nchw or nhwc; got {batch}, {std}, {layout!r}")
         options = {key: value for key, value in options.items() if value not in ("", None, [])}

@@ -68,7 +68,7 @@ def rank(
         raise OptionError(f"epsilon, resamples and seed cannot be negative; got {epsilon}, {resamples} and {seed}")
     known = label_maps.truths(root)
     if truth not in known:
-        have = f"there are {', '.join(known)}.{closest(truth, known)}" if known else "there are no labels yet"
+        have = f"there are {', '.join(known)}.{closest(truth, known)}" if known else "there are no labels yet."
         raise RankingError(f"there is no truth {truth!r}; {have} Bring labels in with `faultscape label import {study} SOURCE`")
     selections.read_selection(root, selection)
     for other in against or []:
@@ -79,10 +79,13 @@ def rank(
         settings = {"epsilon": epsilon, "resamples": resamples, "seed": seed, "all_labels": all_labels}
         standings, images = _standings(root, selection, truth, closed, settings)
         compared = {}
+        notes = list(standings.notes)
         for other in against or []:
             theirs, other_images = _standings(root, other, truth, None, {**settings, "resamples": 0})
             compared[other] = compare_selections(standings, theirs, images, other_images)
-        standings = replace(standings, against=compared)
+            missing = theirs.labels["missing"]
+            notes.append(f"against {other}: {len(other_images) - missing} of its {len(other_images)} chosen images are labelled")
+        standings = replace(standings, against=compared, notes=tuple(notes))
         target = selections.path(root, selection, "json", stem="standings")
         put(target, (json.dumps(to_json(standings), indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode())
         log(root, "rank", selection=selection, truth=truth, **settings)
@@ -100,6 +103,7 @@ def _standings(
     from faultscape.study.answers import Answers
     from faultscape.study.settings import read_settings
     from faultscape.verbs.label import current
+    from faultscape.verbs.select import corpus_key
 
     slots, drawn_from = selections.read_selection(root, selection)
     discarded = Answers(root).discarded()
@@ -132,8 +136,13 @@ def _standings(
         discarded=len({row.image for row in slots.rows} & set(discarded)),
         definitions={k: v for k, v in now.definition.items() if k != "scale"} | {"selection": selection, "truth": truth},
     )
+    present = corpus_key(root, toml, now.models)
+    if present != drawn_from:
+        note = f"selection {selection} was drawn from other images or predictions than the study has now; draw a new one with `select --as NAME`"
+        standings = replace(standings, notes=(*standings.notes, note))
     inputs = {
         "drawn_from": drawn_from,
+        "predictions": present,
         "truth": truth_key(root, truth),
         "discarded": sorted(set(discarded) & {r.image for r in slots.rows}),
     }
@@ -183,6 +192,8 @@ def rank_key(root: Path, selection: str) -> str:
     """Return whether the standings of a selection are done, stale or missing."""
     from faultscape.study import selections
     from faultscape.study.answers import Answers
+    from faultscape.study.settings import read_settings
+    from faultscape.verbs.select import corpus_key
 
     path = selections.path(root, selection, "json", stem="standings")
     if not path.exists():
@@ -192,7 +203,11 @@ def rank_key(root: Path, selection: str) -> str:
         slots, drawn_from = selections.read_selection(root, selection)
         discarded = sorted(set(Answers(root).discarded()) & {row.image for row in slots.rows})
         models = json.loads(path.read_text(encoding="utf-8"))["models"]
+        settings = read_settings(root)
+        if any(model not in settings.models for model in slots.models):
+            return "stale"
         now = {"drawn_from": drawn_from, "truth": truth_key(root, said["truth"]), "discarded": discarded}
+        now["predictions"] = corpus_key(root, settings, slots.models)
         return "done" if said["inputs"] == now and models == list(slots.models) else "stale"
     except (ValueError, KeyError, TypeError):
         return "stale"
@@ -205,6 +220,8 @@ def _benchmark(path: str) -> dict[str, float]:
         if path.endswith(".json"):
             return {str(k): float(v) for k, v in json.loads(text).items()}
         rows = [row for row in csv.reader(text.splitlines()) if row]
+        if not rows or len(rows[-1]) < 2:
+            raise RankingError(f"{path}: expected lines of model,score; got {rows[-1][0] if rows else 'nothing'!r}")
         start = 0 if len(rows[0]) > 1 and _is_number(rows[0][1]) else 1
         names = [row[0].strip() for row in rows[start:]]
         if repeated := next((name for name in names if names.count(name) > 1), None):

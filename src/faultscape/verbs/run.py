@@ -72,7 +72,12 @@ def run(
     if models:
         done.append(repr(predict(study, *models, engine=engine)))
     elif (root / "study.toml").exists() and (known := read_settings(root).models):
-        done.append(repr(predict(study, {name: model.source for name, model in known.items()}, engine=engine)))
+        todo = {name: model.source for name, model in known.items() if Path(model.source).exists()}
+        gone = [name for name in known if name not in todo]
+        if gone:  # what it said is stored; status and compare say it when that is not enough
+            done.append(f"{', '.join(gone)}: the source is no longer there; the stored maps are used")
+        if todo:
+            done.append(repr(predict(study, todo, engine=engine)))
     done.append(repr(compare(study, engine=engine)))
     slots = select(study, scale=scale, per_class=per_class, concordance=concordance)
     done.append(told(slots))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from faultscape.errors import OptionError, SelectionError
-from faultscape.nouns import Slots
+from faultscape.nouns import Scale, Slots
 
 
 def select(
@@ -19,7 +19,7 @@ def select(
     over: str | None = None,
     per_class: int | None = None,
     constraints: str | None = None,
-    scale: str | None = None,
+    scale: Any = None,
     spares: int | None = None,
     keep_duplicates: bool | None = None,
 ) -> Slots:
@@ -43,7 +43,7 @@ def select(
     constraints
         none (S0 eq. 1), class (the defender predicts the class) or class+scale (in its usual size); default: class+scale with --scale, else class.
     scale
-        The file that `faultscape scale` wrote.
+        The file that `faultscape scale` wrote; in Python also a Scale.
     spares
         Images ranked behind the chosen ones, to take their place when one is discarded (default 3).
     keep_duplicates
@@ -67,13 +67,17 @@ def select(
     root = existing(study)
     if concordance is not None:
         plug.find("concordance", concordance, METRICS)
-    if (per_class is not None and per_class < 1) or (spares is not None and spares < 0):
-        raise OptionError(f"per-class must be at least 1 and spares at least 0; got {per_class} and {spares}")
+    if not 1 <= (per_class or 1) <= MOST or not 0 <= (spares or 0) <= MOST or per_class == 0:
+        raise OptionError(
+            f"per-class must be at least 1 and spares at least 0, neither above {MOST:,}; got {per_class} and {spares}"
+        )
     selections.path(root, as_)
     with writing(root):
         settings = read_settings(root)
         classes, models = resolve(settings.class_list), tuple(settings.models)
-        quartiles = read_scale(scale, classes) if scale else None
+        quartiles = scale if isinstance(scale, Scale) else read_scale(scale, classes) if scale else None
+        if quartiles is not None and constraints not in (None, "class+scale"):
+            raise OptionError(f"--scale is for --constraints class+scale; got {constraints}")
         asked = {
             "concordance": concordance,
             "over": over,
@@ -93,6 +97,9 @@ def select(
                 print(f"constraints: {define['constraints']}" + ("" if scale else " (no --scale given)"))
         else:
             define = _extended(as_, old[0].definition, given, constraints, quartiles)
+            for key in ("per_class", "spares"):
+                if (asked[key] or 0) < define[key] and asked[key] is not None:
+                    print(f"selection {as_!r} never shrinks: {key} stays {define[key]}")
             if define["constraints"] == "class+scale":
                 quartiles = from_json({"classes": define["scale"]}, classes, f"selection {as_}")
         drawn_from = corpus_key(root, settings, models)
@@ -119,6 +126,7 @@ def select(
     return result
 
 
+MOST = 10_000  # images of a cell: who wants more wants random sampling
 DEFAULTS = {"concordance": "miou", "over": "union", "per_class": 1, "spares": 3, "keep_duplicates": False}
 
 
@@ -155,8 +163,13 @@ def told(slots: Slots) -> str:
 
 def _extended(name: str, was: dict[str, Any], given: dict[str, Any], constraints: str | None, quartiles: Any) -> dict[str, Any]:
     """Return the definition of an existing selection with what may grow; SelectionError when anything else was asked for."""
+    from faultscape import plug
     from faultscape.selection.quartiles import to_json
 
+    if was.get("concordance_file", "") != plug.digest(was["concordance"]):
+        raise SelectionError(
+            f"selection {name!r} was made with {was['concordance']}, which is another file now; its definition is fixed: use --as NAME for a new one"
+        )
     asked = {key: value for key, value in given.items() if key not in ("per_class", "spares")}
     asked |= {"constraints": constraints} if constraints else {}
     asked |= {"scale": to_json(quartiles)["classes"]} if quartiles is not None else {}

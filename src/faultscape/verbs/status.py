@@ -54,7 +54,7 @@ def status(study: str) -> Status:
             f"{len(images)} images in {len(by_shard)} shards" + (f"; failures.csv has {failures} rows" if failures else ""),
         )
     ]
-    todo = ""
+    todo, rest = "", ""
     lacking = {m: [s for s in by_shard if part_name(s) not in read_manifest(label_maps.predictions(root, m))] for m in models}
     old = {m for s, rows in by_shard.items() for m in outdated(root, settings, s, rows)}
     late = [m for m in models if lacking[m] or m in old]
@@ -107,6 +107,8 @@ def status(study: str) -> Status:
                 f"{name}: {have} of {len(now.images)} images labelled (truth {truth})",
             )
         )
+        if 0 < have < len(now.images):
+            rest = rest or f"faultscape label export {place} OUT --format png{which}"
         if have == 0:
             todo = todo or f"faultscape label export {place} OUT --format png{which}"
         ranked = rank_key(root, name)
@@ -115,6 +117,10 @@ def status(study: str) -> Status:
     report = root / "report.html"
     standings = root / "standings.json"
     done = report.exists() and standings.exists() and report.stat().st_mtime >= standings.stat().st_mtime
+    done = done and all(
+        state == "done" for stage, state, words in stages if stage == "rank" and words.startswith(f"{selections.MAIN}:")
+    )
     stages.append(("report", "done" if done else "stale" if report.exists() else "missing", "report.html"))
     todo = todo or ("" if done or not standings.exists() else f"faultscape report {place}")
+    todo = todo or rest
     return Status(study, tuple(stages), todo)
