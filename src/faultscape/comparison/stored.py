@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from faultscape.comparison import counting, packing
-from faultscape.corpus.classes import allowed, narrow, table
+from faultscape.corpus.classes import allowed, meaning, narrow, table
 from faultscape.errors import LabelMapError, StudyError
 from faultscape.maps import runs
 from faultscape.maps.resize import nearest
@@ -32,7 +32,7 @@ def wanted(root: Path, settings: Settings, shards: Sequence[int], truths: Sequen
     manifests = {name: read_manifest(label_maps.predictions(root, name)) for name in models}
     truth_parts = {name: read_manifest(label_maps.truth(root, name)) for name in truths}
     about = [settings.classes.model_dump(exclude={"colours", "parents"}), settings.size, settings.cells]
-    labels = {name: settings.models[name].labels for name in models}
+    labels = {name: meaning(settings.class_list, settings.models[name].labels) for name in models}
     parts = []
     for shard in shards:
         number = part_name(shard)

@@ -5,6 +5,7 @@ Conventions: a place is a class's number 0..C-1 in the order of its list; void i
 
 from __future__ import annotations
 
+import hashlib
 import json
 import tomllib
 from collections.abc import Mapping
@@ -153,6 +154,15 @@ def table(classes: Classes, labels: Mapping[str, str] | None = None) -> np.ndarr
         voids = np.array(classes.void)
         places[voids[places[voids] == UNKNOWN]] = len(classes)
     return places
+
+
+def meaning(classes: Classes, labels: Mapping[str, str] | None = None) -> str:
+    """Return a digest of what each pixel value means, however that was said.
+
+    >>> meaning(resolve(2)) == meaning(resolve(2), {"0": "class-0", "1": "class-1"})
+    True
+    """
+    return hashlib.sha256(table(classes, labels).tobytes()).hexdigest()[:16]
 
 
 def narrow(places: np.ndarray) -> np.ndarray:

@@ -139,12 +139,13 @@ def block(root: Path, settings: Any, rows: Any, models: tuple[str, ...], truths:
 
 def corpus_key(root: Path, settings: Any, models: tuple[str, ...]) -> str:
     """Return a key of all that a selection over these models is drawn from."""
+    from faultscape.corpus.classes import meaning
     from faultscape.study import label_maps
     from faultscape.study.parts import key_of, read_manifest
     from faultscape.study.pool import read_pool
 
     parts = [[(n, p.sha256) for n, p in sorted(read_manifest(label_maps.predictions(root, m)).items())] for m in models]
-    labels = [settings.models[m].labels for m in models]
+    labels = [meaning(settings.class_list, settings.models[m].labels) for m in models]
     about = settings.classes.model_dump(exclude={"colours", "parents"})
     return key_of(read_pool(root).digest, list(models), parts, labels, about, settings.size)
 

@@ -1,0 +1,260 @@
+"""A verb run again: what was said of a model holds, what changed is done anew, and what is stale is said."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import faultscape as fs
+import made
+from faultscape.cli import main
+from faultscape.errors import CorpusError, ModelError, SelectionError, StudyError
+from faultscape.maps import runs
+from faultscape.study import label_maps
+from faultscape.study.settings import read_settings
+from faultscape.study.tables import read_failures
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> made.Corpus:
+    return made.corpus(tmp_path / "corpus", images=6, models=3)
+
+
+@pytest.fixture
+def study(corpus: made.Corpus, tmp_path: Path) -> str:
+    fs.collect(str(tmp_path / "study"), str(corpus.photos), classes=str(corpus.classes), shard_size=4)
+    return str(tmp_path / "study")
+
+
+def states(study: str) -> dict[str, str]:
+    return {stage: state for stage, state, _ in fs.status(study).stages}
+
+
+def classes_with(corpus: made.Corpus, change: dict[str, dict[str, object]]) -> Path:
+    raw = json.loads(corpus.classes.read_text())
+    raw["classes"] = [entry | change.get(entry["name"], {}) for entry in raw["classes"]]
+    raw["parents"] = {}
+    corpus.classes.write_text(json.dumps(raw))
+    return corpus.classes
+
+
+def test_maps_refused_for_their_size_are_read_again_with_resize_maps_which_then_holds(
+    corpus: made.Corpus, study: str, tmp_path: Path
+) -> None:
+    small = tmp_path / "small"
+    for id_ in corpus.ids:
+        made.write(small / f"{id_}.png", np.zeros((20, 12), np.uint8))
+    with pytest.raises(ModelError, match="--resize-maps"):
+        fs.predict(study, {"small": small}, engine="local")
+    assert fs.predict(study, {"small": small}, resize_maps=True, engine="local").models == {"small": (6, 0)}
+    assert fs.predict(study, {"small": small}, engine="local").models == {"small": (6, 0)}
+    assert read_settings(Path(study)).models["small"].options == {"resize_maps": True}
+
+
+def test_maps_refused_for_their_values_are_read_again_once_a_mapping_says_what_they_mean(
+    corpus: made.Corpus, study: str, tmp_path: Path
+) -> None:
+    other = tmp_path / "other"
+    for id_ in corpus.ids:
+        made.write(other / f"{id_}.png", np.full((36, 48), 77, np.uint8))
+    with pytest.raises(ModelError, match="value 77"):
+        fs.predict(study, {"other": other}, engine="local")
+    (tmp_path / "labels.json").write_text('{"77": "sky"}')
+    assert fs.predict(study, {"other": other}, labels=str(tmp_path / "labels.json"), engine="local").models["other"] == (6, 0)
+    assert not [f for f in read_failures(Path(study)) if f.name == "other"]
+
+
+def test_the_same_source_by_another_path_or_moved_is_not_read_again(
+    corpus: made.Corpus, study: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fs.predict(study, {"m": corpus.models["model-0"]}, engine="local")
+    monkeypatch.chdir(corpus.models["model-0"].parent)
+    fs.predict(study, {"m": "./model-0"}, engine="local")
+    shutil.move(corpus.models["model-0"], tmp_path / "moved")
+    fs.predict(study, {"m": tmp_path / "moved"}, engine="local")
+    assert "done anew" not in capsys.readouterr().out
+
+
+def test_run_goes_on_from_stored_maps_when_a_source_is_gone(corpus: made.Corpus, study: str) -> None:
+    fs.predict(study, corpus.models, engine="local")
+    shutil.rmtree(corpus.models["model-1"])
+    ran = fs.run(study, engine="local")
+    assert any("model-1: the source is no longer there" in line for line in ran.done)
+    assert "selection.csv" in {path.name for path in Path(study).iterdir()}
+
+
+def test_maps_in_class_colours_keep_their_classes_when_ids_change(corpus: made.Corpus, study: str, tmp_path: Path) -> None:
+    colours = np.array([[40 * k, 255 - 40 * k, 7 * k] for k in range(5)], np.uint8)
+    for k, id_ in enumerate(corpus.ids):
+        made.write(tmp_path / "rgb" / f"{id_}.png", colours[corpus.maps["model-0"][k]])
+    fs.predict(study, {"rgb": tmp_path / "rgb", "b": corpus.models["model-1"]}, engine="local")
+
+    def pixels_of_sky() -> int:
+        settings = read_settings(Path(study))
+        places = fs.corpus.classes.table(settings.class_list, settings.models["rgb"].labels)
+        stored = label_maps.read_maps(label_maps.predictions(Path(study), "rgb"), 0)
+        sky = settings.classes.names.index("sky")
+        return sum(int((runs.decode(code, places) == sky).sum()) for code in stored.values())
+
+    before = pixels_of_sky()
+    swapped = classes_with(corpus, {"sky": {"index": 1}, "road": {"index": 0}})
+    fs.collect(study, str(corpus.photos), classes=str(swapped))
+    assert pixels_of_sky() == before
+    fs.predict(study, {"rgb": tmp_path / "rgb"}, engine="local")
+    assert pixels_of_sky() == before
+
+
+def test_a_renamed_class_is_found_by_mappings_under_its_new_name(corpus: made.Corpus, study: str, tmp_path: Path) -> None:
+    (tmp_path / "labels.json").write_text(json.dumps({str(k): name for k, name in enumerate(made.NAMES)}))
+    fs.predict(study, corpus.models, labels=str(tmp_path / "labels.json"), engine="local")
+    fs.collect(study, str(corpus.photos), classes=str(classes_with(corpus, {"road": {"name": "street"}})))
+    assert fs.compare(study, engine="local").parts_made > 0
+
+
+def test_a_class_that_maps_hold_and_the_list_no_longer_is_named_with_model_and_image(corpus: made.Corpus, study: str) -> None:
+    fs.predict(study, corpus.models, engine="local")
+    raw = json.loads(corpus.classes.read_text())
+    corpus.classes.write_text(json.dumps({"ignore_index": 255, "classes": raw["classes"][:3]}))
+    fs.collect(study, str(corpus.photos), classes=str(corpus.classes))
+    with pytest.raises(
+        StudyError, match=r"model-0, image part\d/photo 00\d: holds the label [34].*classes know 0-2, 255 \(void\)"
+    ):
+        fs.compare(study, engine="local")
+
+
+def test_another_file_of_the_same_id_is_refused_while_the_first_is_there(corpus: made.Corpus, study: str, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    made.write(other / f"{corpus.ids[0]}.png", np.zeros((36, 48, 3), np.uint8))
+    with pytest.raises(CorpusError, match=r"two files have the id 'part0/photo 000'.*which the study has"):
+        fs.collect(study, str(other))
+    shutil.rmtree(corpus.photos)
+    assert fs.collect(study, str(other)).images == 6
+
+
+def test_roles_and_not_in_hold_for_images_that_the_study_has(corpus: made.Corpus, study: str, tmp_path: Path) -> None:
+    fs.predict(study, corpus.models, engine="local")
+    fs.compare(study, engine="local")
+    listed = tmp_path / "corpus" / "photos" / "some.txt"
+    listed.write_text(f"{corpus.ids[0]}.png\n")
+    fs.collect(study, str(listed), role="train")
+    roles = {image.id: image.role for image in fs.study.corpus.read_corpus(Path(study))}
+    assert roles == {id_: "train" if id_ == corpus.ids[0] else "pool" for id_ in corpus.ids}
+    fs.collect(study, str(corpus.photos))
+    assert {image.id: image.role for image in fs.study.corpus.read_corpus(Path(study))} == roles
+    assert corpus.ids[0] not in fs.select(study).images
+    banned = tmp_path / "banned"
+    shutil.copytree(corpus.photos / "part1", banned)
+    left = fs.collect(study, str(corpus.photos), not_in=[str(banned)])
+    assert left.images == 3
+    assert len([f for f in read_failures(Path(study)) if f.stage == "collect"]) == 3
+    assert set(fs.select(study, as_="less").images) <= {id_ for id_ in corpus.ids if id_.startswith("part0")}
+
+
+def test_near_duplicates_of_an_image_outside_the_pool_are_one_family(tmp_path: Path) -> None:
+    rng = np.random.default_rng(3)
+    photo = rng.integers(0, 256, (9, 12, 3), np.uint8).repeat(4, 0).repeat(4, 1)
+    made.write(tmp_path / "train" / "t.png", photo)
+    for name in ("one", "two"):
+        made.write(tmp_path / "pool" / f"{name}.png", photo)
+        for model in ("a", "b"):
+            made.write(tmp_path / model / f"{name}.png", rng.integers(0, 2, (36, 48), np.uint8))
+    study = str(tmp_path / "study")
+    fs.collect(study, str(tmp_path / "train"), classes=2, set_="tr", role="train")
+    fs.collect(study, str(tmp_path / "pool"))
+    fs.predict(study, {"a": tmp_path / "a", "b": tmp_path / "b"}, engine="local")
+    fs.compare(study, engine="local")
+    cells: dict[tuple[str, str, str], int] = {}
+    for row in fs.select(study, constraints="class").rows:
+        key = (row.defender, row.attacker, row.class_)
+        cells[key] = cells.get(key, 0) + 1
+    assert set(cells.values()) == {1}
+    assert len(fs.select(study, as_="all", constraints="class", keep_duplicates=True).rows) == 2 * len(cells)
+
+
+def test_a_model_taken_out_of_study_toml_is_said(corpus: made.Corpus, study: str) -> None:
+    fs.predict(study, corpus.models, engine="local")
+    fs.compare(study, engine="local")
+    fs.select(study)
+    toml = Path(study) / "study.toml"
+    toml.write_text(toml.read_text().split("[models.model-2]")[0])
+    with pytest.raises(SelectionError, match="drawn with 'model-2', which the study has no more"):
+        fs.select(study)
+
+
+def test_a_model_cannot_be_named_like_a_truth(corpus: made.Corpus, study: str) -> None:
+    fs.label.import_(study, str(corpus.truth))
+    with pytest.raises(ModelError, match="'labels' is the name of a truth"):
+        fs.predict(study, {"labels": corpus.models["model-0"]}, engine="local")
+
+
+def test_pairs_whose_file_is_gone_are_counted_again(corpus: made.Corpus, study: str) -> None:
+    fs.predict(study, corpus.models, engine="local")
+    fs.compare(study, engine="local")
+    before = made.bytes_under(Path(study), "pairs")
+    next((Path(study) / "pairs" / "model-2").glob("*.parquet")).unlink()
+    assert states(study)["compare"] != "done"
+    assert fs.compare(study, engine="local").parts_made == 1
+    assert made.bytes_under(Path(study), "pairs") == before
+
+
+def test_rank_and_report_are_stale_once_predictions_change(corpus: made.Corpus, study: str) -> None:
+    fs.predict(study, corpus.models, engine="local")
+    fs.compare(study, engine="local")
+    fs.select(study)
+    fs.label.import_(study, str(corpus.truth))
+    fs.rank(study, resamples=20, engine="local")
+    fs.report(study)
+    assert set(states(study).values()) == {"done"}
+    fs.predict(study, {"model-1": corpus.models["model-2"]}, engine="local")
+    fs.compare(study, engine="local")
+    now = states(study)
+    assert (now["select"], now["rank"], now["report"]) == ("stale", "stale", "stale")
+    again = fs.rank(study, resamples=20, engine="local")
+    assert any("drawn from other images or predictions" in note for note in again.notes)
+
+
+def test_a_selection_never_shrinks_and_that_is_said(corpus: made.Corpus, study: str, capsys: pytest.CaptureFixture[str]) -> None:
+    fs.predict(study, corpus.models, engine="local")
+    fs.compare(study, engine="local")
+    wide = fs.select(study, per_class=2)
+    assert fs.select(study, per_class=1).rows == wide.rows
+    assert "per_class stays 2" in capsys.readouterr().out
+
+
+def test_a_changed_function_is_another_definition(corpus: made.Corpus, study: str, tmp_path: Path) -> None:
+    fs.predict(study, corpus.models, engine="local")
+    fs.compare(study, engine="local")
+    own = tmp_path / "own.py"
+    own.write_text("def share(both, rows, columns, *, over):\n    return both.sum(-1) / rows.sum(-1)\n")
+    fs.select(study, as_="mine", concordance=f"{own}:share")
+    own.write_text("def share(both, rows, columns, *, over):\n    return -both.sum(-1) / rows.sum(-1)\n")
+    with pytest.raises(SelectionError, match="which is another file now"):
+        fs.select(study, as_="mine", per_class=2)
+    own.write_text("def share(both, rows, columns, *, over):\n    return both.sum(-1) / 0.0 * 1e400\n")
+    with pytest.raises(SelectionError, match="no image satisfies"):
+        fs.select(study, as_="infinite", concordance=f"{own}:share")
+    own.write_text("def share(both, rows, columns, *, over):\n    return nothing\n")
+    assert main(["select", study, "--as", "broken", "--concordance", f"{own}:share"]) == 2
+
+
+def test_sixteen_bit_colour_and_palette_maps_make_the_same_selection_file(corpus: made.Corpus, tmp_path: Path) -> None:
+    files = []
+    colours = np.array([[40 * k, 255 - 40 * k, 7 * k] for k in range(5)], np.uint8)
+    for form in ("grey", "wide", "colour"):
+        for name, stack in corpus.maps.items():
+            for id_, m in zip(corpus.ids, stack, strict=True):
+                values = {"grey": m, "wide": m.astype(np.uint16), "colour": colours[m]}[form]
+                made.write(tmp_path / form / name / f"{id_}.png", values)
+        study = str(tmp_path / f"study-{form}")
+        fs.collect(study, str(corpus.photos), classes=str(corpus.classes))
+        fs.predict(study, {name: tmp_path / form / name for name in corpus.maps}, engine="local")
+        fs.compare(study, engine="local")
+        fs.select(study)
+        files.append(made.bytes_under(Path(study), "selection*", "predictions", "pairs"))
+    assert files[0] == files[1] == files[2]
+    assert Image.open(tmp_path / "colour" / "model-0" / f"{corpus.ids[0]}.png").mode == "RGB"
