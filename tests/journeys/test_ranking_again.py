@@ -120,9 +120,10 @@ def test_run_ranks_with_the_truth_that_was_named(corpus: made.Corpus, study: Pat
     fs.label.import_(str(study), labels(tmp_path / "wrong", corpus, corpus.ids, wrong=True), truth="second")
     fs.run(str(study), engine="local")
     assert not (study / "standings.json").exists()  # nothing is there under the name `labels`
-    fs.label.import_(str(study), str(corpus.truth))
     said = {}
-    for truth in ("labels", "second"):
+    for truth in ("second", "labels", "second"):
+        if truth == "labels":
+            fs.label.import_(str(study), str(corpus.truth))
         fs.run(str(study), truth=truth, engine="local")
         said[truth] = json.loads((study / "standings.json").read_text())
         assert said[truth]["provenance"]["truth"] == truth

@@ -75,6 +75,7 @@ def test_a_map_that_was_replaced_is_read_again_and_only_its_shard_is_done_anew(
     fs.predict(str(study), corpus.models, engine="local")
     fs.compare(str(study), engine="local")
     before = checksums(study, corpus)
+    others = {p: p.stat().st_mtime_ns for p in study.glob("predictions/*/0*.parquet") if not p.match("model-0/00001*")}
     id_ = sorted(corpus.ids)[3]  # in the second of three shards
     path = corpus.models["model-0"] / f"{id_}.png"
     time = path.stat().st_mtime_ns + 10**9
@@ -86,6 +87,8 @@ def test_a_map_that_was_replaced_is_read_again_and_only_its_shard_is_done_anew(
     assert re.search("model-0: its source.* changed; 1 of 3 shards are done anew", capsys.readouterr().out)
     assert (runs.decode(stored(study, "model-0")[id_].runs) == new).all()
     assert [part for part, checksum in checksums(study, corpus).items() if checksum != before[part]] == [("model-0", "00001")]
+    assert {p: p.stat().st_mtime_ns for p in others} == others
+    assert len(others) == 8
     compared = fs.compare(str(study), engine="local")
     assert (compared.shards_counted, compared.parts_made) == (1, 3)
     capsys.readouterr()
