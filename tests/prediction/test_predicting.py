@@ -139,8 +139,8 @@ def test_a_network_without_confidence_has_none(corpus: made.Corpus, study: Path,
 
 def test_the_confidence_beside_a_folder_of_maps_is_stored_where_there_is_one(corpus: made.Corpus, tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
-    sure = {name: rng.integers(0, 256, (20, 24)).astype(np.uint8) for name in ("a", "b")}
-    for name in ("a", "b", "c"):
+    sure = {name: rng.integers(0, 256, (20, 24)).astype(np.uint8) for name in ("a", "deep/b")}
+    for name in ("a", "deep/b", "c"):
         made.write(tmp_path / "photos" / f"{name}.png", rng.integers(0, 256, (20, 24, 3), np.uint8))
         made.write(tmp_path / "model" / "labels" / f"{name}.png", made.blobs(rng, (20, 24)))
         if name in sure:
