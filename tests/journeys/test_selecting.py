@@ -1,0 +1,123 @@
+"""Select through a study: near-duplicates, ties, what an existing selection keeps, and what is said."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import faultscape as fs
+import made
+from faultscape.comparison.concordance import concordances
+from faultscape.study.selections import read_selection
+
+
+def competition(study: Path, corpus: made.Corpus, shard_size: int = 3) -> str:
+    """A study up to the counts of its pairs."""
+    fs.collect(str(study), str(corpus.photos), classes=str(corpus.classes), shard_size=shard_size)
+    fs.predict(str(study), corpus.models, engine="local")
+    fs.compare(str(study), engine="local")
+    return str(study)
+
+
+@pytest.fixture(scope="module")
+def twins(tmp_path_factory: pytest.TempPathFactory) -> made.Corpus:
+    """Eight images, of which 0 and 1, 2 and 3, ... show the same but for one pixel; they lie in different shards."""
+    corpus = made.corpus(tmp_path_factory.mktemp("twins"), images=8, models=3)
+    for first, second in zip(corpus.ids[::2], corpus.ids[1::2], strict=True):
+        photo = np.array(Image.open(corpus.photos / f"{first}.png"))
+        photo[0, 0, 0] ^= 1
+        made.write(corpus.photos / f"{second}.png", photo)
+    return corpus
+
+
+def by_cell(slots: fs.nouns.Slots) -> dict[tuple[str, str], list[str]]:
+    """The images of each duel, best first."""
+    rows = sorted(slots.rows, key=lambda row: row.place)
+    return {
+        cell: [r.image for r in rows if (r.defender, r.attacker) == cell] for cell in {(r.defender, r.attacker) for r in rows}
+    }
+
+
+def from_lowest(corpus: made.Corpus) -> dict[tuple[str, str], list[str]]:
+    """All images of each duel by the concordance of the maps in memory, ties by id."""
+    pairs = fs.comparison.count(corpus.maps, classes=str(corpus.classes), images=corpus.ids)
+    agreement = np.round(concordances(pairs), 12)
+    return {
+        (defender, attacker): [
+            corpus.ids[i] for i in sorted(range(len(corpus.ids)), key=lambda i: (agreement[d, a, i], corpus.ids[i]))
+        ]
+        for d, defender in enumerate(pairs.models)
+        for a, attacker in enumerate(pairs.models)
+        if d != a
+    }
+
+
+def test_of_near_duplicates_in_a_cell_the_best_alone_stays(twins: made.Corpus, tmp_path: Path) -> None:
+    study = competition(tmp_path / "study", twins)
+    slots = fs.select(study, constraints="none", per_class=8, spares=0)
+    family = {id_: k // 2 for k, id_ in enumerate(twins.ids)}
+    for cell, images in from_lowest(twins).items():
+        best = {family[id_]: id_ for id_ in reversed(images)}
+        assert by_cell(slots)[cell] == [id_ for id_ in images if best[family[id_]] == id_]
+        assert len(by_cell(slots)[cell]) == 4
+
+
+def test_keep_duplicates_lets_them_all_stand(twins: made.Corpus, tmp_path: Path) -> None:
+    study = competition(tmp_path / "study", twins)
+    slots = fs.select(study, constraints="none", per_class=8, spares=0, keep_duplicates=True)
+    assert by_cell(slots) == from_lowest(twins)
+
+
+def test_near_duplicates_are_counted_by_collect(twins: made.Corpus, tmp_path: Path) -> None:
+    assert fs.collect(str(tmp_path / "study"), str(twins.photos), classes=str(twins.classes)).near_duplicates == 4
+
+
+def test_ties_go_to_the_smaller_id_wherever_its_shard_lies(tmp_path: Path) -> None:
+    rng = np.random.default_rng(5)
+    truth = made.blobs(rng, (24, 32))
+    maps = {"one": made.disturbed(rng, truth, 2), "two": made.disturbed(rng, truth, 4)}
+    corpus = made.corpus(tmp_path / "corpus", images=1, models=1)
+    for folder, ids in (("first", ("y0", "y1", "y2")), ("second", ("b0", "b1", "z9"))):
+        for id_ in ids:
+            made.write(tmp_path / folder / f"{id_}.png", rng.integers(0, 256, (24, 32, 3), np.uint8))
+            for name, label_map in maps.items():  # the same maps for every image: all concordances are equal
+                made.write(tmp_path / name / f"{id_}.png", label_map)
+    study = str(tmp_path / "study")
+    fs.collect(study, str(tmp_path / "first"), classes=str(corpus.classes), shard_size=2)
+    assert fs.collect(study, str(tmp_path / "second")).shards == 4
+    fs.predict(study, {name: tmp_path / name for name in maps}, engine="local")
+    fs.compare(study, engine="local")
+    slots = fs.select(study, constraints="none", per_class=2, spares=2)
+    assert len({row.concordance for row in slots.rows}) == 1
+    assert by_cell(slots) == {cell: ["b0", "b1", "y0", "y1"] for cell in (("one", "two"), ("two", "one"))}
+
+
+def test_asking_for_less_later_takes_nothing_away(twins: made.Corpus, tmp_path: Path) -> None:
+    study = competition(tmp_path / "study", twins)
+    first = fs.select(study, per_class=3, spares=2, keep_duplicates=True)
+    csv = (tmp_path / "study" / "selection.csv").read_bytes()
+    for less in ({"per_class": 1}, {"spares": 0}, {"per_class": 2, "spares": 1}):
+        again = fs.select(study, **less)
+        assert again.rows == first.rows
+        assert again.chosen == first.chosen
+        kept = read_selection(tmp_path / "study")[0].definition
+        assert (kept["per_class"], kept["spares"]) == (3, 2)
+    assert (tmp_path / "study" / "selection.csv").read_bytes() == csv
+
+
+def test_the_constraints_are_said_when_nobody_chose_them(
+    twins: made.Corpus, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    study, scale = competition(tmp_path / "study", twins), str(tmp_path / "scale.json")
+    fs.scale(str(twins.truth), classes=str(twins.classes), output=scale)
+    said = {}
+    for name, options in {"plain": {}, "scaled": {"scale": scale}, "chosen": {"constraints": "class"}}.items():
+        capsys.readouterr()
+        fs.select(study, as_=name, **options)
+        said[name] = capsys.readouterr().out
+    assert "constraints: class (no --scale given)" in said["plain"]
+    assert "constraints: class+scale" in said["scaled"]
+    assert "constraints" not in said["chosen"]

@@ -1,0 +1,85 @@
+"""The law of memory: compare and select hold one shard at a time, however many there are."""
+
+from __future__ import annotations
+
+import weakref
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet
+import pytest
+
+import faultscape as fs
+import made
+from faultscape.comparison import stored
+from faultscape.verbs.compare import shard
+
+SHARD, SHARDS, MODELS = 3, 6, 3
+NUMBERS = {"id", "group", "shard", "role"}  # some dozen bytes an image: these may be read of all
+
+
+class Reads:
+    """The tables that were read: (number of rows, columns)."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.tables: list[tuple[int, set[str]]] = []
+        read = pyarrow.parquet.read_table
+
+        def counted(*given: Any, **options: Any) -> Any:
+            table = read(*given, **options)
+            self.tables.append((table.num_rows, set(table.column_names)))
+            return table
+
+        monkeypatch.setattr(pyarrow.parquet, "read_table", counted)
+
+    def wide(self, *columns: str) -> list[int]:
+        """The numbers of rows of tables with all these columns, but for those of a few numbers an image and for times."""
+        return [rows for rows, names in self.tables if not names <= NUMBERS and "seconds" not in names and set(columns) <= names]
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> made.Corpus:
+    return made.corpus(tmp_path_factory.mktemp("corpus"), images=SHARD * SHARDS, models=MODELS)
+
+
+@pytest.fixture
+def study(corpus: made.Corpus, tmp_path: Path) -> str:
+    study = str(tmp_path / "study")
+    fs.collect(study, str(corpus.photos), classes=str(corpus.classes), shard_size=SHARD)
+    fs.predict(study, corpus.models, engine="local")
+    fs.label.import_(study, str(corpus.truth))
+    return study
+
+
+def test_the_work_on_one_shard_reads_no_other(study: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    reads = Reads(monkeypatch)
+    made_ = shard(study, 4, ["labels"], lambda _: None)
+    assert {part["part"] for part in made_["parts"]} == {"00004.models", "00004.truth-labels"}
+    assert reads.wide("source") == [SHARD]  # rows of the corpus
+    assert reads.wide("runs") == [SHARD] * (MODELS + 1)  # each model's and the truth's maps, once
+    assert len(reads.wide()) == MODELS + 2
+
+
+def test_compare_never_reads_more_than_a_shard_at_once(study: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    reads = Reads(monkeypatch)
+    assert fs.compare(study, engine="local").shards_counted == SHARDS
+    assert max(reads.wide()) == SHARD
+    assert sum(reads.wide("runs")) == SHARD * SHARDS * (MODELS + 1)
+
+
+def test_select_never_reads_more_than_a_shard_at_once_and_keeps_none(study: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    fs.compare(study, engine="local")
+    reads, read, alive, held = Reads(monkeypatch), stored.read_block, weakref.WeakSet(), []
+
+    def counted(*given: Any, **options: Any) -> Any:
+        block = read(*given, **options)
+        held.append(len(alive))
+        alive.add(block)
+        return block
+
+    monkeypatch.setattr(stored, "read_block", counted)
+    fs.select(study)
+    assert max(reads.wide()) == SHARD
+    assert len(reads.wide("counts")) == SHARDS * MODELS
+    assert len(held) == SHARDS
+    assert max(held) <= 1  # at most the shard before

@@ -1,0 +1,178 @@
+"""What predict keeps: sources that changed are read again, confidence is stored, labels out of range are refused, threads are fixed."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+import faultscape as fs
+import made
+from faultscape.maps import runs
+from faultscape.prediction.onnx import OnnxModel
+from faultscape.study import label_maps
+from faultscape.study.corpus import read_corpus, shards
+from faultscape.study.parts import read_manifest
+from faultscape.study.tables import read_failures
+
+WEIGHTS = np.random.default_rng(4).normal(size=(5, 3)).astype(np.float32)
+
+
+def network(path: Path, weights: np.ndarray = WEIGHTS, *, labels: bool = False, confidence: bool = False) -> Path:
+    """Colour times weights (classes, 3) a pixel, as logits or labels, beside it the largest softmax."""
+    shape = ["n", 3, "h", "w"]
+    nodes = [helper.make_node("Conv", ["image", "w"], ["logits"])]
+    outputs = [helper.make_tensor_value_info("logits", TensorProto.FLOAT, ["n", len(weights), "h", "w"])]
+    if labels:
+        nodes.append(helper.make_node("ArgMax", ["logits"], ["labels"], axis=1, keepdims=0))
+        outputs = [helper.make_tensor_value_info("labels", TensorProto.INT64, ["n", "h", "w"])]
+    if confidence:
+        nodes.append(helper.make_node("Softmax", ["logits"], ["shares"], axis=1))
+        nodes.append(helper.make_node("ReduceMax", ["shares"], ["confidence"], axes=[1], keepdims=1))
+        outputs.append(helper.make_tensor_value_info("confidence", TensorProto.FLOAT, ["n", 1, "h", "w"]))
+    image = [helper.make_tensor_value_info("image", TensorProto.FLOAT, shape)]
+    kernel = [numpy_helper.from_array(weights.astype(np.float32)[:, :, None, None], "w")]
+    graph = helper.make_graph(nodes, "toy", image, outputs, kernel)
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9), path)
+    return path
+
+
+def logits(photo: Path, weights: np.ndarray = WEIGHTS) -> np.ndarray:
+    """(H, W, classes) by hand."""
+    return fs.corpus.read_rgb(photo).astype(np.float32) / 255 @ weights.T
+
+
+def stored(study: Path, name: str) -> dict[str, label_maps.StoredMap]:
+    folder = label_maps.predictions(study, name)
+    return {m.id: m for number in shards(read_corpus(study)) for m in label_maps.read_stored(folder, number)}
+
+
+def checksums(study: Path, corpus: made.Corpus) -> dict[tuple[str, str], str]:
+    """The checksum of every part by model and shard."""
+    manifests = {name: read_manifest(label_maps.predictions(study, name)) for name in corpus.models}
+    return {(name, number): part.sha256 for name, manifest in manifests.items() for number, part in manifest.items()}
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> made.Corpus:
+    return made.corpus(tmp_path / "corpus", images=6, models=3)
+
+
+@pytest.fixture
+def study(corpus: made.Corpus, tmp_path: Path) -> Path:
+    fs.collect(str(tmp_path / "study"), str(corpus.photos), classes=str(corpus.classes), shard_size=2)
+    return tmp_path / "study"
+
+
+def test_a_map_that_was_replaced_is_read_again_and_only_its_shard_is_done_anew(
+    corpus: made.Corpus, study: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fs.predict(str(study), corpus.models, engine="local")
+    fs.compare(str(study), engine="local")
+    before = checksums(study, corpus)
+    others = {p: p.stat().st_mtime_ns for p in study.glob("predictions/*/0*.parquet") if not p.match("model-0/00001*")}
+    id_ = sorted(corpus.ids)[3]  # in the second of three shards
+    path = corpus.models["model-0"] / f"{id_}.png"
+    time = path.stat().st_mtime_ns + 10**9
+    new = np.full((36, 48), 3, np.uint8)
+    made.write(path, new)
+    os.utime(path, ns=(time, time))
+    capsys.readouterr()
+    fs.predict(str(study), corpus.models, engine="local")
+    assert re.search("model-0: its source.* changed; 1 of 3 shards are done anew", capsys.readouterr().out)
+    assert (runs.decode(stored(study, "model-0")[id_].runs) == new).all()
+    assert [part for part, checksum in checksums(study, corpus).items() if checksum != before[part]] == [("model-0", "00001")]
+    assert {p: p.stat().st_mtime_ns for p in others} == others
+    assert len(others) == 8
+    compared = fs.compare(str(study), engine="local")
+    assert (compared.shards_counted, compared.parts_made) == (1, 3)
+    capsys.readouterr()
+    fs.predict(str(study), corpus.models, engine="local")
+    assert "done anew" not in capsys.readouterr().out
+
+
+def test_a_map_that_comes_later_is_taken_in_and_its_failure_forgotten(corpus: made.Corpus, study: Path) -> None:
+    path = corpus.models["model-1"] / f"{corpus.ids[2]}.png"
+    data = path.read_bytes()
+    path.unlink()
+    assert fs.predict(str(study), corpus.models, engine="local").models["model-1"] == (5, 1)
+    path.write_bytes(data)
+    assert fs.predict(str(study), corpus.models, engine="local").models["model-1"] == (6, 0)
+    assert (runs.decode(stored(study, "model-1")[corpus.ids[2]].runs) == corpus.maps["model-1"][2]).all()
+    assert not read_failures(study)
+
+
+def test_a_network_that_was_replaced_is_run_again(corpus: made.Corpus, study: Path, tmp_path: Path) -> None:
+    for weights in (WEIGHTS, WEIGHTS[::-1]):
+        fs.predict(str(study), {"net": network(tmp_path / "net.onnx", weights)}, engine="local")
+        for id_, one in stored(study, "net").items():
+            want = logits(corpus.photos / f"{id_}.png", weights).argmax(-1)
+            assert (runs.decode(one.runs) == want).mean() > 0.999
+
+
+@pytest.mark.parametrize("labels", [False, True])
+def test_the_confidence_of_a_network_is_stored_and_read_back(
+    corpus: made.Corpus, study: Path, tmp_path: Path, labels: bool
+) -> None:
+    fs.predict(str(study), {"net": network(tmp_path / "net.onnx", labels=labels, confidence=True)}, engine="local")
+    maps = stored(study, "net")
+    assert set(maps) == set(corpus.ids)
+    for id_, one in maps.items():
+        raw = np.exp(logits(corpus.photos / f"{id_}.png"))
+        assert one.confidence is not None
+        kept = runs.decode(one.confidence).astype(int)
+        assert np.abs(kept - 255 * raw.max(-1) / raw.sum(-1)).max() <= 1
+        assert len(np.unique(kept)) > 10
+        assert (runs.decode(one.runs) == raw.argmax(-1)).mean() > 0.999
+
+
+def test_a_network_without_confidence_has_none(corpus: made.Corpus, study: Path, tmp_path: Path) -> None:
+    fs.predict(str(study), {"net": network(tmp_path / "net.onnx")}, engine="local")
+    assert {one.confidence for one in stored(study, "net").values()} == {None}
+    assert len(stored(study, "net")) == len(corpus.ids)
+
+
+def test_the_confidence_beside_a_folder_of_maps_is_stored_where_there_is_one(corpus: made.Corpus, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    sure = {name: rng.integers(0, 256, (20, 24)).astype(np.uint8) for name in ("a", "deep/b")}
+    for name in ("a", "deep/b", "c"):
+        made.write(tmp_path / "photos" / f"{name}.png", rng.integers(0, 256, (20, 24, 3), np.uint8))
+        made.write(tmp_path / "model" / "labels" / f"{name}.png", made.blobs(rng, (20, 24)))
+        if name in sure:
+            made.write(tmp_path / "model" / "confidence" / f"{name}.png", sure[name])
+    fs.collect(str(tmp_path / "flat"), str(tmp_path / "photos"), classes=str(corpus.classes))
+    fs.predict(str(tmp_path / "flat"), {"model": tmp_path / "model"}, engine="local")
+    maps = stored(tmp_path / "flat", "model")
+    for name, values in sure.items():
+        assert maps[name].confidence is not None
+        assert (runs.decode(maps[name].confidence) == values).all()
+    assert maps["c"].confidence is None
+
+
+def test_a_label_that_is_no_class_is_a_failure_of_that_image_only(corpus: made.Corpus, tmp_path: Path) -> None:
+    weights = -np.ones((7, 3))
+    weights[1], weights[6] = (0, 1, 0), (1, 0, 0)  # green is class 1, red is 6, which the study has not
+    for name, colour in (("green", (10, 200, 10)), ("moss", (90, 120, 10)), ("red", (200, 10, 10))):
+        made.write(tmp_path / "photos" / f"{name}.png", np.full((20, 24, 3), colour, np.uint8))
+    study = tmp_path / "colours"
+    fs.collect(str(study), str(tmp_path / "photos"), classes=str(corpus.classes))
+    path = network(tmp_path / "net.onnx", weights, labels=True)
+    assert fs.predict(str(study), {"net": path}, engine="local").models["net"] == (2, 1)
+    assert set(stored(study, "net")) == {"green", "moss"}
+    (failure,) = read_failures(study)
+    assert (failure.stage, failure.name, failure.image) == ("predict", "net", "red")
+    assert "gave the label 6; allowed are 0-4, 255 (void)" in failure.reason
+
+
+def test_threads_are_fixed_so_that_results_do_not_depend_on_the_machine(tmp_path: Path) -> None:
+    model = OnnxModel(network(tmp_path / "net.onnx"))
+    options = model._session.get_session_options()
+    assert (options.intra_op_num_threads, options.inter_op_num_threads) == (1, 1)
+    assert model.options["threads"] == 1
+    asked = OnnxModel(tmp_path / "net.onnx", {"threads": 3})
+    assert asked._session.get_session_options().intra_op_num_threads == 3

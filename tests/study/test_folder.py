@@ -1,0 +1,78 @@
+"""Files of a study are put whole or not at all, and what a killed run left is cleared away."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import resource
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+import faultscape as fs
+import made
+from faultscape.errors import StudyError
+from faultscape.study.folder import put
+
+OLD, NEW = b"old" * 1000, b"new" * 100_000
+
+
+@contextmanager
+def a_disk_that_takes_no_more_than(size: int) -> Iterator[None]:
+    """Let every write beyond so many bytes of a file fail, as on a full disk: the first bytes are written."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def test_a_write_that_fails_half_way_leaves_the_old_file_whole_and_nothing_beside_it(tmp_path: Path) -> None:
+    path = tmp_path / "deep" / "selection.csv"
+    put(path, OLD)
+    with (
+        a_disk_that_takes_no_more_than(len(NEW) // 2),
+        pytest.raises(StudyError, match=r"cannot write .*run the same line again"),
+    ):
+        put(path, NEW)
+    assert path.read_bytes() == OLD
+    assert [p.name for p in path.parent.iterdir()] == ["selection.csv"]
+    assert put(path, NEW) == hashlib.sha256(NEW).hexdigest()
+    assert path.read_bytes() == NEW
+
+
+def test_a_new_file_that_cannot_be_written_is_not_there_at_all(tmp_path: Path) -> None:
+    with a_disk_that_takes_no_more_than(len(NEW) // 2), pytest.raises(StudyError, match="cannot write"):
+        put(tmp_path / "new", NEW)
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_bytes_are_on_the_disk_before_the_name_is_theirs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, sync, seen = tmp_path / "file", os.fsync, []
+    put(path, OLD)
+
+    def synced(descriptor: int) -> None:
+        seen.append((os.fstat(descriptor).st_size, path.read_bytes()))
+        sync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", synced)
+    put(path, NEW)
+    assert seen == [(len(NEW), OLD)]
+
+
+def test_what_a_killed_run_was_writing_is_removed_by_the_next_line_and_nothing_else(tmp_path: Path) -> None:
+    corpus, study = made.corpus(tmp_path / "corpus", images=2, models=1), tmp_path / "study"
+    fs.collect(str(study), str(corpus.photos), classes=str(corpus.classes))
+    fs.predict(str(study), corpus.models, engine="local")
+    whole = made.bytes_under(study, "predictions", "*.parquet", "*.toml")
+    left = [study / ".writing-17-study.toml", study / "predictions" / "model-0" / ".writing-17-00000.parquet"]
+    spool = study / "predictions" / "model-0" / ".spool-00001"  # slow work that is done: not to be lost
+    for path in (*left, spool):
+        path.write_bytes(b"half")
+    fs.collect(str(study), str(corpus.photos))
+    assert not [path for path in left if path.exists()]
+    assert spool.read_bytes() == b"half"
+    assert made.bytes_under(study, "predictions", "*.parquet", "*.toml") == whole
