@@ -6,9 +6,9 @@ Conventions: a room's built-ins are a literal dict; nothing registers itself. A 
 from __future__ import annotations
 
 import hashlib
-import importlib.util
 from collections.abc import Mapping
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from faultscape.errors import OptionError, closest
@@ -32,12 +32,10 @@ def find(kind: str, name: str, built_in: Mapping[str, Any]) -> Any:
 def _load(kind: str, path: Path, attribute: str) -> Any:
     if not path.is_file():
         raise OptionError(f"{kind} {path}:{attribute}: there is no file {path}")
-    spec = importlib.util.spec_from_file_location(f"faultscape_plug_{path.stem}", path)
-    if spec is None or spec.loader is None:
-        raise OptionError(f"{kind} {path}:{attribute}: {path} is no Python file")
-    module = importlib.util.module_from_spec(spec)
+    module = ModuleType(f"faultscape_plug_{path.stem}")
+    module.__file__ = str(path)
     try:
-        spec.loader.exec_module(module)
+        exec(compile(path.read_bytes(), str(path), "exec"), module.__dict__)  # noqa: S102 - the user's own file; never an older compiled form of it
     except Exception as error:
         raise OptionError(f"{kind} {path}:{attribute}: running {path} failed: {type(error).__name__}: {error}") from error
     if not callable(getattr(module, attribute, None)):

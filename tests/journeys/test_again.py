@@ -235,7 +235,7 @@ def test_a_changed_function_is_another_definition(corpus: made.Corpus, study: st
     own.write_text("def share(both, rows, columns, *, over):\n    return -both.sum(-1) / rows.sum(-1)\n")
     with pytest.raises(SelectionError, match="which is another file now"):
         fs.select(study, as_="mine", per_class=2)
-    own.write_text("def share(both, rows, columns, *, over):\n    return both.sum(-1) / 0.0 * 1e400\n")
+    own.write_text('def share(both, rows, columns, *, over):\n    return both.sum(-1) * 0 + float("inf")\n')
     with pytest.raises(SelectionError, match="no image satisfies"):
         fs.select(study, as_="infinite", concordance=f"{own}:share")
     own.write_text("def share(both, rows, columns, *, over):\n    return nothing\n")
@@ -257,4 +257,5 @@ def test_sixteen_bit_colour_and_palette_maps_make_the_same_selection_file(corpus
         fs.select(study)
         files.append(made.bytes_under(Path(study), "selection*", "predictions", "pairs"))
     assert files[0] == files[1] == files[2]
-    assert Image.open(tmp_path / "colour" / "model-0" / f"{corpus.ids[0]}.png").mode == "RGB"
+    with Image.open(tmp_path / "colour" / "model-0" / f"{corpus.ids[0]}.png") as picture:
+        assert picture.mode == "RGB"

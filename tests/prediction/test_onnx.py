@@ -169,3 +169,77 @@ def test_a_working_size_applies_to_networks_when_they_run_and_to_folders_when_th
     assert stored == {"net": {(24, 24)}, "maps": {(36, 48)}}
     fs.compare(study, engine="local")
     assert fs.select(study, constraints="none").images
+
+
+def channels_last(path: Path, source: Path, height: object = "h2", width: object = "w2") -> Path:
+    """The same network with its logits as N x H x W x C."""
+    model = onnx.load(source)
+    classes = model.graph.output[0].type.tensor_type.shape.dim[1].dim_value
+    model.graph.node.append(helper.make_node("Transpose", ["logits"], ["last"], perm=[0, 2, 3, 1]))
+    del model.graph.output[:]
+    model.graph.output.append(helper.make_tensor_value_info("last", TensorProto.FLOAT, ["n", height, width, classes]))
+    onnx.save(model, path)
+    return path
+
+
+@pytest.mark.parametrize("shape", [("h2", "w2"), (24, 32)])
+def test_logits_with_channels_last_give_the_same_labels(tmp_path: Path, shape: tuple[object, object]) -> None:
+    photo = np.random.default_rng(0).integers(0, 256, (24, 32, 3), np.uint8)
+    first = network(tmp_path / "first.onnx", size=(32, 24))
+    last = OnnxModel(channels_last(tmp_path / "last.onnx", first, *shape))
+    assert last.channels == 5
+    want = OnnxModel(first).predict([photo], [(32, 24)])[0].labels
+    assert (last.predict([photo], [(32, 24)])[0].labels == want).all()
+
+
+def test_more_channels_than_cv2_resizes_at_once(tmp_path: Path) -> None:
+    weights = np.zeros((700, 3, 1, 1), np.float32)
+    weights[650] = 1
+    model = OnnxModel(network(tmp_path / "wide.onnx", classes=700, weights=weights))
+    out = model.predict([np.full((8, 8, 3), 200, np.uint8)], [(8, 8)])[0].labels
+    assert out.dtype == np.uint16
+    assert (out == 650).all()
+
+
+def test_what_a_network_was_given_holds_until_something_else_is_said(tmp_path: Path) -> None:
+    corpus = made.corpus(tmp_path / "corpus", images=3, models=1)
+    path = network(tmp_path / "net.onnx", classes=3)
+    (tmp_path / "labels.json").write_text('{"0": "sky", "1": "road", "2": "void"}')
+    study = str(tmp_path / "study")
+    fs.collect(study, str(corpus.photos), classes=str(corpus.classes))
+    said = {"labels": str(tmp_path / "labels.json"), "input_size": "24x24", "mean": [0.5], "std": [0.25]}
+    fs.predict(study, {"net": path}, **said, engine="local")
+    before = made.bytes_under(Path(study), "predictions", "study.toml")
+    fs.predict(study, corpus.models, engine="local")
+    fs.run(study, engine="local")
+    after = made.bytes_under(Path(study), "predictions/net")
+    assert after == {name: data for name, data in before.items() if name.startswith("predictions/net")}
+    settings = fs.study.settings.read_settings(Path(study)).models["net"]
+    assert settings.options == {"labels": "given", "size": "24x24", "mean": [0.5], "std": [0.25]}
+    assert settings.labels == {"0": "sky", "1": "road", "2": "void"}
+
+
+def test_maps_made_at_another_working_size_are_stale_and_compare_says_so(tmp_path: Path) -> None:
+    corpus = made.corpus(tmp_path / "corpus", images=3, models=1)
+    path, study = network(tmp_path / "net.onnx"), str(tmp_path / "study")
+    fs.collect(study, str(corpus.photos), classes=str(corpus.classes))
+    fs.predict(study, {"net": path} | corpus.models, engine="local")
+    fs.collect(study, str(corpus.photos), size="24x18")
+    assert {stage: state for stage, state, _ in fs.status(study).stages}["predict"] == "stale"
+    with pytest.raises(fs.errors.StudyError, match="maps of net were made at another working size"):
+        fs.compare(study, engine="local")
+    fs.predict(study, {"net": path}, engine="local")
+    assert fs.compare(study, engine="local").parts_made == 2
+
+
+@pytest.mark.parametrize("wrong", [{"batch": 0}, {"std": [0.0]}, {"mean": [0.1, 0.2]}, {"layout": "chwn"}])
+def test_options_that_no_network_can_have_leave_the_study_as_it_was(tmp_path: Path, wrong: dict[str, object]) -> None:
+    corpus = made.corpus(tmp_path / "corpus", images=3, models=1)
+    study = str(tmp_path / "study")
+    fs.collect(study, str(corpus.photos), classes=str(corpus.classes))
+    before = made.bytes_under(Path(study), "*.toml")
+    with pytest.raises(fs.errors.OptionError):
+        fs.predict(study, {"net": network(tmp_path / "net.onnx")}, engine="local", **wrong)
+    with pytest.raises(ModelError):
+        fs.predict(study, {"net": network(tmp_path / "fixed.onnx", size=(48, 36))}, layout="nhwc", engine="local")
+    assert made.bytes_under(Path(study), "*.toml") == before

@@ -20,7 +20,7 @@ from faultscape.errors import ImageError
 if TYPE_CHECKING:
     from PIL import Image
 
-MAX_PIXELS = 178_956_970  # Pillow's own bound on what is not a decompression bomb
+MAX_PIXELS = 178_956_970  # twice Pillow's bound: above it Pillow too calls a picture a decompression bomb
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from faultscape.maps.resize import nearest
 DEFAULTS: dict[str, Any] = {"size": "", "mean": [0.0, 0.0, 0.0], "std": [1.0, 1.0, 1.0], "layout": "", "batch": 8, "threads": 1}
 
 
-_AT_ONCE = 512  # channels that cv2 resizes
+_AT_ONCE = 64  # channels that every cv2 resizes: some know 128, some 512
 
 
 @dataclass(frozen=True)

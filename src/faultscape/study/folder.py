@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+from contextlib import suppress
 from pathlib import Path
 
 from faultscape.errors import StudyError
@@ -52,7 +53,8 @@ def put(path: Path, data: bytes) -> str:
             os.fsync(file.fileno())
         temporary.replace(path)
     except OSError as error:
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
         raise cannot_write(path, error) from None
     return hashlib.sha256(data).hexdigest()
 

@@ -1,0 +1,161 @@
+"""Labels that people made: none is lost by a kill, none is made up, and what is left out is said."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import faultscape as fs
+import made
+from faultscape.cli import main
+from faultscape.errors import LabellingError
+from faultscape.study import label_maps
+from faultscape.study.selections import read_selection
+from faultscape.study.tables import read_failures
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> made.Corpus:
+    return made.corpus(tmp_path / "corpus", images=8, models=2)
+
+
+@pytest.fixture
+def study(corpus: made.Corpus, tmp_path: Path) -> str:
+    study = str(tmp_path / "study")
+    fs.collect(study, str(corpus.photos), classes=str(corpus.classes))
+    fs.predict(study, corpus.models, engine="local")
+    fs.compare(study, engine="local")
+    fs.select(study)
+    return study
+
+
+def labelled(study: str, truth: str = "labels") -> set[str]:
+    return set(label_maps.read_maps(label_maps.truth(Path(study), truth), 0))
+
+
+def masks(corpus: made.Corpus, folder: Path, *numbers: int) -> Path:
+    for k in numbers:
+        made.write(folder / f"{corpus.ids[k]}.png", corpus.truths[k])
+    return folder
+
+
+def test_a_kill_between_a_part_and_its_manifest_loses_no_label(
+    corpus: made.Corpus, study: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fs.label.import_(study, str(masks(corpus, tmp_path / "first", 0, 1, 2)))
+    more = masks(corpus, tmp_path / "more", 3, 4)
+    with monkeypatch.context() as patch:
+        patch.setattr("faultscape.study.parts.write_manifest", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            fs.label.import_(study, str(more))
+    assert labelled(study) == set(corpus.ids[:3])
+    assert fs.label.import_(study, str(more)).new == 2
+    assert labelled(study) == set(corpus.ids[:5])
+    assert len([*label_maps.truth(Path(study), "labels").glob("*.parquet")]) == 1
+
+
+def test_a_damaged_truth_is_never_said_to_be_deleted_lightly(corpus: made.Corpus, study: str) -> None:
+    fs.label.import_(study, str(corpus.truth))
+    part = next(label_maps.truth(Path(study), "labels").glob("*.parquet"))
+    part.write_bytes(b"damaged")
+    with pytest.raises(fs.errors.StudyError, match="put it back from a copy"):
+        fs.rank(study, engine="local")
+
+
+def test_what_failed_in_an_earlier_import_stays_said(corpus: made.Corpus, study: str, tmp_path: Path) -> None:
+    first = masks(corpus, tmp_path / "first", 0)
+    made.write(first / f"{corpus.ids[1]}.png", np.zeros((5, 5), np.uint8))
+    fs.label.import_(study, str(first))
+    fs.label.import_(study, str(masks(corpus, tmp_path / "second", 2)))
+    assert [f.image for f in read_failures(Path(study)) if f.stage == "label"] == [corpus.ids[1]]
+    fs.label.import_(study, str(masks(corpus, tmp_path / "third", 1)))
+    assert not [f for f in read_failures(Path(study)) if f.stage == "label"]
+
+
+def test_labelme_files_without_a_shape_are_not_labels_yet(
+    corpus: made.Corpus, study: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fs.label.export(study, str(tmp_path / "out"), format="labelme")
+    done = fs.label.import_(study, str(tmp_path / "out"))
+    assert (done.new, done.replaced) == (0, 0)
+    assert "have no shape: they are taken as not labelled yet" in capsys.readouterr().out
+    assert fs.status(study).next.startswith("faultscape label export")
+    fs.label.import_(study, str(corpus.truth))
+    before = label_maps.read_maps(label_maps.truth(Path(study), "labels"), 0)
+    fs.label.import_(study, str(tmp_path / "out"))
+    assert label_maps.read_maps(label_maps.truth(Path(study), "labels"), 0) == before
+
+
+def test_masks_and_labelme_files_in_one_folder_are_both_taken(corpus: made.Corpus, study: str, tmp_path: Path) -> None:
+    both = masks(corpus, tmp_path / "both", 0, 1)
+    fs.label.export(study, str(tmp_path / "lm"), format="labelme", prefill="model-0")
+    third = next(file for file in sorted((tmp_path / "lm").rglob("*.json")) if file.stem not in corpus.ids[0] + corpus.ids[1])
+    target = both / third.relative_to(tmp_path / "lm")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copy(third, target)
+    (both / "info.json").write_text('{"by": "somebody"}')
+    fs.label.import_(study, str(both))
+    expected = {corpus.ids[0], corpus.ids[1], str(third.relative_to(tmp_path / "lm").with_suffix(""))}
+    assert labelled(study) == expected
+
+
+def test_a_label_that_fits_no_image_is_said(
+    corpus: made.Corpus, study: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = masks(corpus, tmp_path / "some", 0)
+    made.write(folder / "part0" / "foto 002.png", corpus.truths[2])
+    fs.label.import_(study, str(folder))
+    assert "1 files fit no image of the study" in capsys.readouterr().out
+
+
+def test_an_image_called_classes_is_labelled_as_any_other(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    for name in ("classes", "labels"):
+        made.write(tmp_path / "photos" / f"{name}.png", rng.integers(0, 255, (20, 24, 3), np.uint8))
+        for model in ("a", "b"):
+            made.write(tmp_path / model / f"{name}.png", rng.integers(0, 2, (20, 24), np.uint8))
+    study = str(tmp_path / "study")
+    (tmp_path / "list.json").write_text('{"classes": ["x", "y"], "void": 255}')
+    fs.collect(study, str(tmp_path / "photos"), classes=str(tmp_path / "list.json"))
+    fs.predict(study, {"a": tmp_path / "a", "b": tmp_path / "b"}, engine="local")
+    fs.compare(study, engine="local")
+    fs.select(study, spares=0, per_class=2)
+    fs.label.export(study, str(tmp_path / "out"), format="labelme", prefill="a")
+    assert {p.name for p in (tmp_path / "out").glob("*.json")} == {"classes.json", "labels.json"}
+    fs.label.import_(study, str(tmp_path / "out"))
+    assert labelled(study) == {"classes", "labels"}
+
+
+def test_image_names_with_any_line_end_come_back_from_every_table(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    names = {"a\rb", "c\nd", "e\r\nf", 'g"h', "i,j"}
+    for name in names:
+        made.write(tmp_path / "photos" / f"{name}.png", rng.integers(0, 255, (20, 24, 3), np.uint8))
+        for model in ("a", "b"):
+            made.write(tmp_path / model / f"{name}.png", rng.integers(0, 2, (20, 24), np.uint8))
+    made.write(tmp_path / "a" / "a\rb.png", np.full((20, 24), 9, np.uint8))
+    study = str(tmp_path / "study")
+    fs.run(study, str(tmp_path / "photos"), f"a={tmp_path / 'a'}", f"b={tmp_path / 'b'}", classes=2, engine="local")
+    assert {row.image for row in read_selection(Path(study))[0].rows} == names - {"a\rb"}
+    assert [f.image for f in read_failures(Path(study))] == ["a\rb"]
+
+
+def test_an_export_that_cannot_be_written_is_one_sentence_and_leaves_no_torn_picture(
+    study: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").write_text("")
+    assert main(["label", "export", study, str(tmp_path / "file" / "out")]) == 2
+    assert capsys.readouterr().err.startswith("faultscape: cannot write")
+    fs.label.export(study, str(tmp_path / "out"))
+    assert (tmp_path / "out" / "labels").is_dir()
+    for picture in (tmp_path / "out" / "images").rglob("*.png"):
+        with Image.open(picture) as photo:
+            photo.load()
+    with pytest.raises(LabellingError, match="holds neither masks"):
+        fs.label.import_(study, str(tmp_path / "out"))
+    assert json.loads((tmp_path / "out" / "classes.json").read_text())["classes"]
