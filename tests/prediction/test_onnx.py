@@ -215,7 +215,7 @@ def test_what_a_network_was_given_holds_until_something_else_is_said(tmp_path: P
     after = made.bytes_under(Path(study), "predictions/net")
     assert after == {name: data for name, data in before.items() if name.startswith("predictions/net")}
     settings = fs.study.settings.read_settings(Path(study)).models["net"]
-    assert settings.options == {"labels": "given", "size": "24x24", "mean": [0.5], "std": [0.25]}
+    assert settings.options == {"threads": 1, "labels": "given", "size": "24x24", "mean": [0.5], "std": [0.25]}
     assert settings.labels == {"0": "sky", "1": "road", "2": "void"}
 
 

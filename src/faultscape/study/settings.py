@@ -113,6 +113,8 @@ def read_settings(root: Path) -> Settings:
         raise ClassesError(f"{path}: classes need as many names, ids and colours, without duplicates")
     if not all(re.fullmatch(r"#[0-9a-fA-F]{6}", colour) for colour in c.colours):
         raise ClassesError(f"{path}: a colour is written #rrggbb")
+    if len({colour.lower() for colour in c.colours}) < len(c.colours):
+        raise ClassesError(f"{path}: two classes have one colour; give each its own")
     return settings
 
 

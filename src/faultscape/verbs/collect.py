@@ -27,7 +27,7 @@ class Collected:
 
     def __repr__(self) -> str:
         return (
-            f"{self.study}: {self.images} images ({self.new} new) in {self.shards} shards, {self.near_duplicates} near-duplicates of others, "
+            f"{self.study}: {self.images} images ({self.new} new) in {self.shards} shard{'s' * (self.shards != 1)}, {self.near_duplicates} near-duplicates of others, "
             f"{self.failures} not usable (failures.csv)\nclasses  {self.classes}\nsize     {self.size}"
         )
 

@@ -23,7 +23,11 @@ class Compared:
 
     def __repr__(self) -> str:
         truths = f", each against {', '.join(self.truths)}" if self.truths else ""
-        made = f"{self.parts_made} parts counted in {self.shards_counted} shards" if self.parts_made else "nothing was missing"
+        made = (
+            f"{self.parts_made} parts counted in {self.shards_counted} shard{'s' * (self.shards_counted != 1)}"
+            if self.parts_made
+            else "nothing was missing"
+        )
         return f"{self.study}: {self.pairs} pairs of {self.models} models{truths}; {made}"
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from faultscape.errors import ModelError, OptionError
 
-OPTIONS = {"folder": ("pattern", "resize_maps"), "onnx": ("size", "mean", "std", "layout", "batch")}
+OPTIONS = {"folder": ("pattern", "resize_maps"), "onnx": ("size", "mean", "std", "layout", "batch", "threads")}
 
 
 @dataclass(frozen=True)
@@ -146,6 +146,7 @@ def _calls(
     """Enter a model in the settings and return the calls for those of its shards that are missing or stale."""
     from faultscape.corpus.matching import match
     from faultscape.prediction import folder, label_names
+    from faultscape.prediction.onnx import DEFAULTS
     from faultscape.study import label_maps
     from faultscape.study.corpus import part_name, shards
     from faultscape.study.parts import key_of, there
@@ -188,6 +189,7 @@ def _calls(
         }
     else:
         files = {}
+        kept = {"threads": DEFAULTS["threads"]} | kept  # recorded, since sums depend on their number
         mapping, digest = label_names.of_network(name, path, settings, kept, labels, held)
         rules = key_of(mapping, settings.classes.ids, settings.classes.void)
         stamp = {

@@ -51,7 +51,8 @@ def status(study: str) -> Status:
         (
             "collect",
             "done",
-            f"{len(images)} images in {len(by_shard)} shards" + (f"; failures.csv has {failures} rows" if failures else ""),
+            f"{len(images)} images in {len(by_shard)} shard{'s' * (len(by_shard) != 1)}"
+            + (f"; failures.csv has {failures} rows" if failures else ""),
         )
     ]
     todo, rest = "", ""
