@@ -94,5 +94,6 @@ class _Text(str):
 
 def _cell(value: Any) -> str:
     if isinstance(value, bytes):
-        return f"<{len(value)} bytes>"
+        text = value.decode("utf-8", "replace")
+        return text if text.isprintable() and len(text) < 500 else f"<{len(value)} bytes>"
     return f"{value:.6g}" if isinstance(value, float) else str(value).replace("\n", " ")
