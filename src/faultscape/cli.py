@@ -8,6 +8,7 @@ from __future__ import annotations
 import inspect
 import os
 import sys
+from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
@@ -26,6 +27,7 @@ def build() -> cyclopts.App:
         help="Choose between segmentation models, and trust them, with few human labels.",
         version=lambda: __import__("importlib.metadata", fromlist=["version"]).version("faultscape"),
         result_action="return_value",
+        suppress_keyboard_interrupt=False,
         default_parameter=cyclopts.Parameter(negative_iterable=(), consume_multiple=False),
     )
     for verb in VERBS:
@@ -74,8 +76,9 @@ def main(words: list[str] | None = None) -> int:
 def program() -> None:
     """Run the command line that was typed, and leave at once: threads of libraries that still wait would end an ended process with an abort."""
     status = main()
-    sys.stdout.flush()
-    sys.stderr.flush()
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError, AttributeError):  # a stream may be closed, or never have been there
+            stream.flush()
     os._exit(status)
 
 

@@ -74,3 +74,11 @@ def test_what_is_no_regular_file_is_refused_without_waiting_for_it(tmp_path: Pat
 def test_maps_that_fit_no_image_name_both(tmp_path: Path) -> None:
     with pytest.raises(CorpusError, match="the first map is 'q', the first image 'a'"):
         match(maps(tmp_path, "q"), ["a"])
+
+
+def test_links_that_are_no_loop_are_all_followed(tmp_path: Path) -> None:
+    maps(tmp_path / "real", "1")
+    for link in ("in/p/x", "in/q/y"):
+        (tmp_path / link).parent.mkdir(parents=True)
+        (tmp_path / link).symlink_to(tmp_path / "real")
+    assert [f.id for f in find([tmp_path / "in"])] == ["p/x/1", "q/y/1"]

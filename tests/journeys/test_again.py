@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from PIL import Image
 import faultscape as fs
 import made
 from faultscape.cli import main
-from faultscape.errors import CorpusError, ModelError, SelectionError, StudyError
+from faultscape.errors import ClassesError, CorpusError, ModelError, RankingError, SelectionError, StudyError
 from faultscape.maps import runs
 from faultscape.study import label_maps
 from faultscape.study.settings import read_settings
@@ -259,3 +260,125 @@ def test_sixteen_bit_colour_and_palette_maps_make_the_same_selection_file(corpus
     assert files[0] == files[1] == files[2]
     with Image.open(tmp_path / "colour" / "model-0" / f"{corpus.ids[0]}.png") as picture:
         assert picture.mode == "RGB"
+
+
+def test_another_folder_is_read_though_its_files_look_the_same_from_outside(
+    corpus: made.Corpus, study: str, tmp_path: Path
+) -> None:
+    for name, value in (("first", 1), ("second", 2)):
+        for id_ in corpus.ids:
+            made.write(tmp_path / name / f"{id_}.png", np.full((36, 48), value, np.uint8))
+            os.utime(tmp_path / name / f"{id_}.png", (1e9, 1e9))
+    fs.predict(study, {"m": tmp_path / "first"}, engine="local")
+    fs.predict(study, {"m": tmp_path / "second"}, engine="local")
+    stored = label_maps.read_maps(label_maps.predictions(Path(study), "m"), 0)
+    assert {tuple(runs.labels(code).tolist()) for code in stored.values()} == {(2,)}
+
+
+def test_a_kill_before_the_stamp_is_written_never_leaves_another_sources_maps(
+    corpus: made.Corpus, study: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from faultscape.study import folder
+
+    fs.predict(study, {"m": corpus.models["model-0"]}, engine="local")
+    before = made.bytes_under(Path(study), "predictions")
+    put = folder.put
+
+    def killed(path: Path, data: bytes) -> str:
+        if (
+            path.name == ".stamps.json"
+            and b"00001" in data
+            and (path.parent / "manifest.json").read_bytes() not in before.values()
+        ):
+            raise KeyboardInterrupt
+        return put(path, data)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(folder, "put", killed)
+        with pytest.raises(KeyboardInterrupt):
+            fs.predict(study, {"m": corpus.models["model-1"]}, engine="local")
+    fs.predict(study, {"m": corpus.models["model-0"]}, engine="local")
+    assert made.bytes_under(Path(study), "predictions") == before
+
+
+def test_what_is_not_the_studys_own_is_never_swept(corpus: made.Corpus, study: str) -> None:
+    mine = Path(study) / "data" / "mine"
+    mine.mkdir(parents=True)
+    (mine / "manifest.json").write_text("{}")
+    (mine / "x.parquet").write_bytes(b"mine")
+    (Path(study) / "data" / "other").mkdir()
+    (Path(study) / "data" / "other" / "manifest.json").write_text("no manifest of ours")
+    fs.collect(study, str(corpus.photos))
+    assert (mine / "x.parquet").read_bytes() == b"mine"
+
+
+def test_a_damaged_manifest_of_labels_stops_what_needs_them_and_removes_nothing(corpus: made.Corpus, study: str) -> None:
+    fs.label.import_(study, str(corpus.truth))
+    folder = label_maps.truth(Path(study), "labels")
+    (folder / "manifest.json").write_text("{")
+    fs.predict(study, corpus.models, engine="local")
+    with pytest.raises(StudyError, match="the parts beside it hold the labels"):
+        fs.compare(study, engine="local") and fs.rank(study, engine="local")
+    assert len([*folder.glob("*.parquet")]) == 2
+
+
+def test_rank_refuses_a_function_that_is_another_now(corpus: made.Corpus, study: str, tmp_path: Path) -> None:
+    fs.predict(study, corpus.models, engine="local")
+    fs.compare(study, engine="local")
+    own = tmp_path / "own.py"
+    own.write_text("def share(both, rows, columns, *, over):\n    return both.sum(-1) / rows.sum(-1)\n")
+    fs.select(study, concordance=f"{own}:share")
+    fs.label.import_(study, str(corpus.truth))
+    fs.rank(study, resamples=20, engine="local")
+    assert states(study)["rank"] == "done"
+    own.write_text("def share(both, rows, columns, *, over):\n    return 1 - both.sum(-1) / rows.sum(-1)\n")
+    assert states(study)["rank"] == "stale"
+    with pytest.raises(RankingError, match="which is another file now"):
+        fs.rank(study, resamples=20, engine="local")
+
+
+def test_a_class_that_takes_a_removed_ones_id_does_not_take_its_mappings(corpus: made.Corpus, study: str, tmp_path: Path) -> None:
+    (tmp_path / "labels.json").write_text(json.dumps({str(k): name for k, name in enumerate(made.NAMES)}))
+    fs.predict(study, corpus.models, labels=str(tmp_path / "labels.json"), engine="local")
+    other = classes_with(corpus, {"car": {"name": "kiosk", "color": [9, 9, 9]}})
+    fs.collect(study, str(corpus.photos), classes=str(other))
+    assert read_settings(Path(study)).models["model-0"].labels["2"] == "car"
+    assert states(study)["compare"] == "missing"
+    with pytest.raises(StudyError, match=r"model-0: .*'car', which is no class.*--labels FILE"):
+        fs.compare(study, engine="local")
+    with pytest.raises(ClassesError, match="Give --labels FILE"):
+        fs.predict(study, corpus.models, engine="local")
+
+
+def test_options_that_a_new_source_does_not_take_over_are_named(
+    corpus: made.Corpus, study: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "labels.json").write_text(json.dumps({str(k): name for k, name in enumerate(made.NAMES)}))
+    fs.predict(study, {"m": corpus.models["model-0"]}, labels=str(tmp_path / "labels.json"), engine="local")
+    fs.predict(study, {"m": corpus.models["model-1"]}, engine="local")
+    assert "no longer holds: labels" in capsys.readouterr().out
+
+
+def test_status_never_sends_where_a_removed_model_stands(corpus: made.Corpus, study: str) -> None:
+    fs.predict(study, corpus.models, engine="local")
+    fs.compare(study, engine="local")
+    fs.select(study)
+    fs.label.import_(study, str(corpus.truth))
+    toml = Path(study) / "study.toml"
+    toml.write_text(toml.read_text().split("[models.model-2]")[0])
+    now = fs.status(study)
+    assert any("the study has no more" in words for _, _, words in now.stages)
+    assert "rank" not in now.next
+
+
+def test_a_file_that_the_study_has_keeps_its_id_when_a_list_grows(
+    corpus: made.Corpus, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "lists").mkdir()
+    listed, study = tmp_path / "lists" / "some.txt", str(tmp_path / "grown")
+    first, second, third = (corpus.photos / f"{corpus.ids[k]}.png" for k in (0, 2, 1))
+    listed.write_text(f"{first}\n{second}\n")
+    fs.collect(study, str(listed), classes=str(corpus.classes))
+    listed.write_text(f"{first}\n{second}\n{third}\n")
+    assert fs.collect(study, str(listed)).images == 3
+    assert "keep their ids" in capsys.readouterr().out

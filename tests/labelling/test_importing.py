@@ -14,6 +14,7 @@ import faultscape as fs
 import made
 from faultscape.cli import main
 from faultscape.errors import LabellingError
+from faultscape.maps import runs
 from faultscape.study import label_maps
 from faultscape.study.selections import read_selection
 from faultscape.study.tables import read_failures
@@ -83,7 +84,7 @@ def test_labelme_files_without_a_shape_are_not_labels_yet(
     fs.label.export(study, str(tmp_path / "out"), format="labelme")
     done = fs.label.import_(study, str(tmp_path / "out"))
     assert (done.new, done.replaced) == (0, 0)
-    assert "have no shape: they are taken as not labelled yet" in capsys.readouterr().out
+    assert "2 files are taken as not labelled yet" in capsys.readouterr().out
     assert fs.status(study).next.startswith("faultscape label export")
     fs.label.import_(study, str(corpus.truth))
     before = label_maps.read_maps(label_maps.truth(Path(study), "labels"), 0)
@@ -159,3 +160,57 @@ def test_an_export_that_cannot_be_written_is_one_sentence_and_leaves_no_torn_pic
     with pytest.raises(LabellingError, match="holds neither masks"):
         fs.label.import_(study, str(tmp_path / "out"))
     assert json.loads((tmp_path / "out" / "classes.json").read_text())["classes"]
+
+
+def test_labelme_files_beside_cityscapes_label_ids_keep_their_own_ids(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        made.write(tmp_path / "photos" / f"{name}.png", np.full((8, 8, 3), 90, np.uint8))
+    study = str(tmp_path / "study")
+    fs.collect(study, str(tmp_path / "photos"), classes="cityscapes")
+    made.write(tmp_path / "labels" / "b_gtFine_labelIds.png", np.full((8, 8), 26, np.uint8))
+    shape = {"label": "car", "shape_type": "rectangle", "points": [[0, 0], [7, 7]]}
+    document = {"shapes": [shape], "imageWidth": 8, "imageHeight": 8, "imagePath": "a.png", "imageData": None}
+    (tmp_path / "labels" / "a.json").write_text(json.dumps(document))
+    assert fs.label.import_(study, str(tmp_path / "labels"), truth="both").new == 2
+    stored = label_maps.read_maps(label_maps.truth(Path(study), "both"), 0)
+    assert {name: runs.labels(code).tolist() for name, code in stored.items()} == {"a": [13], "b": [13]}
+
+
+def test_photos_among_labelme_files_are_not_masks(
+    corpus: made.Corpus, study: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "folder"
+    shutil.copytree(corpus.photos, folder)
+    fs.label.export(study, str(tmp_path / "lm"), format="labelme", prefill="model-0")
+    drawn = min((tmp_path / "lm").rglob("*.json"))
+    shutil.copy(drawn, folder / drawn.relative_to(tmp_path / "lm"))
+    fs.label.import_(study, str(folder))
+    assert labelled(study) == {str(drawn.relative_to(tmp_path / "lm").with_suffix(""))}
+    assert f"{len(corpus.ids) - 1} files are taken as not labelled yet" in capsys.readouterr().out
+
+
+def test_a_stray_file_of_the_other_kind_stops_nothing(corpus: made.Corpus, study: str, tmp_path: Path) -> None:
+    folder = masks(corpus, tmp_path / "some", 0)
+    (folder / "template.json").write_text('{"shapes": [], "imageWidth": 4, "imageHeight": 4}')
+    (folder / "torn.json").write_text('{"sha')
+    assert fs.label.import_(study, str(folder)).new == 1
+
+
+def test_two_masks_of_one_image_are_an_error_that_names_both(corpus: made.Corpus, study: str, tmp_path: Path) -> None:
+    folder = masks(corpus, tmp_path / "some", 0)
+    np.save(folder / f"{corpus.ids[0]}.npy", corpus.truths[0])
+    with pytest.raises(fs.errors.CorpusError, match="two files have the id 'part0/photo 000'"):
+        fs.label.import_(study, str(folder))
+
+
+def test_images_that_left_the_corpus_are_as_discarded(corpus: made.Corpus, study: str, tmp_path: Path) -> None:
+    chosen = fs.select(study).images
+    gone = tmp_path / "gone" / f"{chosen[0]}.png"
+    gone.parent.mkdir(parents=True)
+    shutil.copy(corpus.photos / f"{chosen[0]}.png", gone)
+    fs.collect(study, str(corpus.photos), not_in=[str(tmp_path / "gone")])
+    fs.label.import_(study, str(corpus.truth))
+    words = next(words for stage, _, words in fs.status(study).stages if stage == "label")
+    exported = fs.label.export(study, str(tmp_path / "out"))
+    assert f"{exported.labelled} of {exported.labelled} images labelled" in words
+    assert not (tmp_path / "out" / "images" / f"{chosen[0]}.png").exists()

@@ -186,10 +186,20 @@ def channels_last(path: Path, source: Path, height: object = "h2", width: object
 def test_logits_with_channels_last_give_the_same_labels(tmp_path: Path, shape: tuple[object, object]) -> None:
     photo = np.random.default_rng(0).integers(0, 256, (24, 32, 3), np.uint8)
     first = network(tmp_path / "first.onnx", size=(32, 24))
-    last = OnnxModel(channels_last(tmp_path / "last.onnx", first, *shape))
+    last = OnnxModel(channels_last(tmp_path / "last.onnx", first, *shape), classes=(5,))
     assert last.channels == 5
     want = OnnxModel(first).predict([photo], [(32, 24)])[0].labels
     assert (last.predict([photo], [(32, 24)])[0].labels == want).all()
+
+
+def test_more_classes_than_columns_do_not_turn_the_axes(tmp_path: Path) -> None:
+    weights = np.zeros((40, 3, 1, 1), np.float32)
+    weights[37] = 1
+    path = network(tmp_path / "many.onnx", classes=40, weights=weights, size=(16, 12))
+    photo = np.full((12, 16, 3), 200, np.uint8)
+    for model in (OnnxModel(path), OnnxModel(path, classes=(40,))):
+        assert model.channels == 40
+        assert (model.predict([photo], [(16, 12)])[0].labels == 37).all()
 
 
 def test_more_channels_than_cv2_resizes_at_once(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 
 from faultscape.comparison import counting, packing
 from faultscape.corpus.classes import allowed, meaning, narrow, table
-from faultscape.errors import LabelMapError, StudyError
+from faultscape.errors import ClassesError, LabelMapError, StudyError
 from faultscape.maps import runs
 from faultscape.maps.resize import nearest
 from faultscape.nouns import Pairs
@@ -68,6 +68,13 @@ def count_shard(
     ]
     truths = sorted({p.truth for p in parts if p.truth is not None})
     labels = {m: settings.models[m].labels for m in models}
+    for m in models:
+        try:
+            table(classes, labels[m])
+        except ClassesError as error:
+            raise StudyError(
+                f"{m}: {error} Run `faultscape predict {root} {m}={settings.models[m].source} --labels FILE` with a mapping to today's classes"
+            ) from None
     sources = [
         _Source(label_maps.predictions(root, m), shard, table(classes, labels[m]), allowed(classes, labels[m])) for m in models
     ]

@@ -162,7 +162,10 @@ def meaning(classes: Classes, labels: Mapping[str, str] | None = None) -> str:
     >>> meaning(resolve(2)) == meaning(resolve(2), {"0": "class-0", "1": "class-1"})
     True
     """
-    return hashlib.sha256(table(classes, labels).tobytes()).hexdigest()[:16]
+    try:
+        return hashlib.sha256(table(classes, labels).tobytes()).hexdigest()[:16]
+    except ClassesError:  # a mapping to a class that is gone: what it meant is no longer known, and whoever needs it says so
+        return f"unknown {sorted((labels or {}).items())}"
 
 
 def narrow(places: np.ndarray) -> np.ndarray:

@@ -25,7 +25,14 @@ def match(
     endings: frozenset[str] = MAP_ENDINGS,
 ) -> dict[str, str]:
     """Return {image id: path of its map} for every image of ``ids`` that has one; CorpusError when none has."""
-    found = _one_kind(find([source], endings=endings, pattern=pattern, strip=False, say=say), say)
+    return fit(
+        os.fspath(source), find([source], endings=endings, pattern=pattern, strip=False, say=say), ids, pattern=pattern, say=say
+    )
+
+
+def fit(source: str, found: list[Found], ids: Sequence[str], *, pattern: str | None = None, say: Say = print) -> dict[str, str]:
+    """Return {image id: path} of files that were found below ``source``; as `match`."""
+    found = one_kind(found, say)
     suffix = "" if pattern else common_suffix([f.id for f in found])
     stripped = [Found(f.id.removesuffix(suffix), f.path) for f in found] if suffix else []
     wanted = set(ids)
@@ -72,7 +79,7 @@ def _tail(image: str, map_: str) -> bool:
     return image.endswith("/" + map_) or map_.endswith("/" + image)
 
 
-def _one_kind(found: list[Found], say: Say) -> list[Found]:
+def one_kind(found: list[Found], say: Say) -> list[Found]:
     """Of a data set's mixed files (label ids, instance ids, colours) keep the label maps."""
     for kind in _KINDS:
         chosen = [f for f in found if f.id.endswith(kind)]

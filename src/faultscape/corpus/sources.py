@@ -40,16 +40,19 @@ def find(
     endings: Iterable[str] = IMAGE_ENDINGS,
     pattern: str | None = None,
     strip: bool = True,
+    some_or_none: bool = False,
     say: Say = print,
 ) -> list[Found]:
     """Return the files that folders, globs, list files or single files name, sorted by id; ``pattern`` such as ``{id}_photo.png`` says what the id is.
 
-    Without ``strip`` a common suffix stays in the ids. Errors: CorpusError when an argument names nothing, or two files have one id.
+    Without ``strip`` a common suffix stays in the ids; with ``some_or_none`` nothing found is no error. Errors: CorpusError when an argument names nothing, or two files have one id.
     """
     matcher = _pattern(pattern) if pattern else None
     found: list[Found] = []
     for argument in arguments:
         folder, files = _files(os.fspath(argument), frozenset(endings))
+        if not files and some_or_none:
+            continue
         if not files:
             raise CorpusError(f"{argument}: no pictures found there; expected files ending in {' '.join(sorted(endings))}")
         relative = [_relative(path, folder) for path in files]
@@ -59,7 +62,7 @@ def find(
             say(f"{argument}: names files of other folders; ids are relative to {folder}")
         if matcher:
             pairs = [(m["id"], path) for name, path in zip(relative, files, strict=True) if (m := matcher.fullmatch(name))]
-            if not pairs:
+            if not pairs and not some_or_none:
                 raise CorpusError(f"{argument}: no file fits the pattern {pattern!r}; the first file is {relative[0]!r}")
         else:
             stems = [os.path.splitext(name)[0] for name in relative]
@@ -115,11 +118,12 @@ def _files(argument: str, endings: frozenset[str]) -> tuple[str, list[str]]:
 
 
 def _walk(folder: str) -> Iterable[Path]:
-    seen = {os.path.realpath(folder)}
+    above = {folder: {os.path.realpath(folder)}}  # the real folders that lead to each: a link to one of them leads back
     for where, folders, files in os.walk(folder, followlinks=True, onerror=_refuse):
         kept = {name: os.path.realpath(os.path.join(where, name)) for name in sorted(folders) if not name.startswith(".")}
-        folders[:] = [name for name, real in kept.items() if real not in seen]  # a link may lead back to where it came from
-        seen.update(kept.values())
+        way = above.pop(where)
+        folders[:] = [name for name, real in kept.items() if real not in way]
+        above.update({os.path.join(where, name): way | {kept[name]} for name in folders})
         yield from (Path(where, name) for name in sorted(files) if not name.startswith(TEMPORARY))
 
 

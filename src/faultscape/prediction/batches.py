@@ -64,7 +64,7 @@ def network_batches(
     from faultscape.maps import runs
     from faultscape.prediction.onnx import OnnxModel
 
-    model = OnnxModel(source, options)
+    model = OnnxModel(source, options, (len(labels), len(settings.class_list)))
     places = table(settings.class_list, labels)
 
     def infer(span: range) -> list[Result]:

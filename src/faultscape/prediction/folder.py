@@ -75,10 +75,10 @@ def check_values(path: str, values: np.ndarray, places: np.ndarray, words: str) 
 
 
 def coded_by_colour(files: Sequence[str]) -> bool:
-    """Whether these maps are pictures of three channels, judged by the first few."""
+    """Whether these maps are pictures of three channels, judged by some that lie far apart."""
     from PIL import Image
 
-    for path in files[:8]:
+    for path in files[:: max(1, len(files) // 64)]:
         try:
             with Image.open(path) as picture:
                 if picture.mode in ("RGB", "RGBA"):
@@ -89,10 +89,12 @@ def coded_by_colour(files: Sequence[str]) -> bool:
 
 
 def fingerprint(source: str, files: Sequence[str]) -> str:
-    """Return a digest that changes when any file below ``source`` changes (by size and time of change, not by reading them)."""
+    """Return a digest that changes when any file below ``source`` changes (by size and times of change, not by reading them)."""
     digest = hashlib.sha256()
     for path in files:
         state = os.stat(path) if path and Path(path).exists() else None
         name = os.path.relpath(path, source) if path else ""
-        digest.update(f"{name}\0{state and (state.st_size, state.st_mtime_ns)}\n".encode("utf-8", "surrogateescape"))
+        digest.update(
+            f"{name}\0{state and (state.st_size, state.st_mtime_ns, state.st_ctime_ns)}\n".encode("utf-8", "surrogateescape")
+        )
     return digest.hexdigest()[:32]

@@ -23,10 +23,10 @@ def of_network(
 
     from faultscape.prediction.onnx import OnnxModel
 
-    model = OnnxModel(path, options)
     classes = settings.class_list
-    names = model.class_names
+    names = OnnxModel(path, options).class_names
     mapping = of_file(labels, settings, names) or held
+    model = OnnxModel(path, options, (len(mapping), len(classes)))
     if not mapping and names:
         unknown = [n for n in names if n not in classes.names]
         if unknown:
@@ -44,13 +44,23 @@ def of_network(
     return mapping, sha256(path.read_bytes()).hexdigest()
 
 
-def tried(path: Path, options: dict[str, Any], size: tuple[int, int]) -> None:
+def checked(name: str, mapping: dict[str, str], settings: Any) -> None:
+    """ClassesError with what to do when a mapping that was given before names a class that is gone."""
+    from faultscape.corpus.classes import table
+
+    try:
+        table(settings.class_list, mapping)
+    except ClassesError as error:
+        raise ClassesError(f"{name}: {error} Give --labels FILE with a mapping to today's classes") from None
+
+
+def tried(path: Path, options: dict[str, Any], classes: tuple[int, int], size: tuple[int, int]) -> None:
     """Run a network once on an empty photo; ModelError when it cannot."""
     import numpy as np
 
     from faultscape.prediction.onnx import OnnxModel
 
-    OnnxModel(path, options).predict([np.zeros((size[1], size[0], 3), np.uint8)], [size])
+    OnnxModel(path, options, classes).predict([np.zeros((size[1], size[0], 3), np.uint8)], [size])
 
 
 def of_file(labels: str | None, settings: Any, names: list[str] | None) -> dict[str, str]:

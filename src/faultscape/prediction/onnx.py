@@ -9,6 +9,7 @@ The number of threads is fixed, so that results do not depend on the machine's l
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -34,9 +35,9 @@ class Output:
 
 
 class OnnxModel:
-    """An open network; ModelError when the file is no network that segments."""
+    """An open network; ``classes`` are numbers of channels that it may well have. ModelError when the file is no network that segments."""
 
-    def __init__(self, path: str | Path, options: dict[str, Any] | None = None) -> None:
+    def __init__(self, path: str | Path, options: dict[str, Any] | None = None, classes: Sequence[int] = ()) -> None:
         try:
             import onnxruntime
         except ImportError:
@@ -71,7 +72,7 @@ class OnnxModel:
             self._session.get_outputs()[0],
         )
 
-        self._channels_last = _last(self._main.shape, self.layout, len(self.class_names))
+        self._channels_last = _last(self._main.shape, self.layout, [len(self.class_names), *classes])
 
     @property
     def class_names(self) -> list[str]:
@@ -171,13 +172,15 @@ def _flat(values: np.ndarray, path: str) -> np.ndarray:
     return flat
 
 
-def _last(shape: list[Any], layout: str, classes: int) -> bool:
-    """Whether channels are the last axis of an output N x C x H x W or N x H x W x C: by the number of classes, else the shorter fixed axis."""
+def _last(shape: list[Any], layout: str, numbers: list[int]) -> bool:
+    """Whether channels are the last axis of an output, N x C x H x W or N x H x W x C.
+
+    A number of classes that one of both axes has decides; else that the last is fixed and the first is not; else the layout of the input.
+    """
     if len(shape) != 4:
         return False
-    if classes and (shape[1] == classes) != (shape[3] == classes):
-        return shape[3] == classes
-    first, last = (axis if isinstance(axis, int) and axis > 0 else None for axis in (shape[1], shape[3]))
-    if first is not None and last is not None:
-        return last < first
-    return layout == "nhwc" if first is last else last is not None
+    for number in numbers:
+        if (shape[1] == number) != (shape[3] == number):
+            return shape[3] == number
+    first, last = (isinstance(axis, int) and axis > 0 for axis in (shape[1], shape[3]))
+    return layout == "nhwc" if first == last else last

@@ -66,6 +66,14 @@ def write_corpus(root: Path, images: list[Image]) -> None:
     put(root / "corpus.parquet", sink.getvalue().to_pybytes())
 
 
+def read_ids(root: Path) -> set[str]:
+    """Return the ids of all images."""
+    import pyarrow.parquet as pq
+
+    path = root / "corpus.parquet"
+    return set(pq.read_table(path, columns=["id"])["id"].to_pylist()) if path.exists() else set()
+
+
 def shard_sizes(root: Path) -> dict[int, int]:
     """Return how many images each shard has, without their rows."""
     import numpy as np

@@ -31,8 +31,10 @@ def writing(root: Path) -> Iterator[None]:
             pass
         except OSError:
             raise StudyError(f"another faultscape is writing to {root}; wait until it has finished") from None
-        for left in root.glob(f"**/{TEMPORARY}*"):
-            left.unlink(missing_ok=True)
-        for manifest in root.glob("*/*/manifest.json"):
-            sweep(manifest.parent)
+        folders = [root, *(folder for room in ("predictions", "pairs", "truth") for folder in root.glob(f"{room}/*/"))]
+        for folder in folders:
+            for left in folder.glob(f"{TEMPORARY}*"):
+                left.unlink(missing_ok=True)
+        for folder in folders[1:]:
+            sweep(folder)
         yield

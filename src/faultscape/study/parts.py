@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -45,7 +46,12 @@ def read_manifest(folder: Path) -> dict[str, Part]:
             for name, e in entries.items()
         }
     except (ValueError, KeyError, TypeError, AttributeError):
-        raise StudyError(f"{path} is damaged; delete the folder {folder} and run the same line again") from None
+        remedy = (
+            "put it back from a copy; the parts beside it hold the labels"
+            if folder.parent.name == "truth"
+            else f"delete the folder {folder} and run {_MADE_BY.get(folder.parent.name, 'the same line')} again"
+        )
+        raise StudyError(f"{path} is damaged; {remedy}") from None
 
 
 def there(folder: Path) -> dict[str, Part]:
@@ -66,9 +72,12 @@ def write_manifest(folder: Path, parts: dict[str, Part]) -> None:
 
 def sweep(folder: Path) -> None:
     """Remove the files of parts that the manifest does not name: those of a writer that was killed. For who holds the study alone."""
-    named = {_file(folder, name, part.sha256).name for name, part in read_manifest(folder).items()}
+    try:
+        named = {_file(folder, name, part.sha256).name for name, part in read_manifest(folder).items()}
+    except StudyError:  # who needs these parts will say it; nothing is removed meanwhile
+        return
     for file in folder.glob("*.parquet"):
-        if file.name not in named:
+        if re.fullmatch(r".+-[0-9a-f]{16}\.parquet", file.name) and file.name not in named:
             file.unlink(missing_ok=True)
 
 

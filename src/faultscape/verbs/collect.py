@@ -99,6 +99,12 @@ def collect(
     with writing(root):
         settings = _settings(root, resolved, size, shard_size)
         held = {image.id: image for image in read_corpus(root)}
+        known = {image.source: image.id for image in held.values() if image.set == set_}
+        if other := [f for f in found if known.get(os.path.abspath(f.path), f.id) != f.id]:
+            print(
+                f"{len(other)} files are in the study already and keep their ids: {other[0].path} is {known[os.path.abspath(other[0].path)]}"
+            )
+            found = [replace(f, id=known.get(os.path.abspath(f.path), f.id)) for f in found]
         same = {f.id for f in found if _unchanged(held.get(f.id), f.path)}
         probed, failed = _probe(root, [f for f in found if f.id not in same])
         banned = _banned(not_in or [])
@@ -201,10 +207,11 @@ def _settings(root: Path, classes: Any, size: str | None, shard_size: int | None
             print(
                 f"{moved[0]!r} has another id now: labels that came as LabelMe files or in class colours hold the old one; import them again"
             )
-        now, renamed = dict(zip(new.ids, new.names, strict=True)), {}
-        for id_, name in zip(settings.classes.ids, settings.classes.names, strict=True):
-            if name not in new.names and now.get(id_) not in (None, *settings.classes.names):
-                renamed[name] = now[id_]  # a mapping to a class finds it under its new name
+        now, renamed = {(i, c): n for i, c, n in zip(new.ids, new.colours, new.names, strict=True)}, {}
+        for id_, colour, name in zip(settings.classes.ids, settings.classes.colours, settings.classes.names, strict=True):
+            if name not in new.names and now.get((id_, colour)) not in (None, *settings.classes.names):
+                renamed[name] = now[id_, colour]  # of the same id and colour: a mapping to it finds it under its new name
+                print(f"class {name!r} is called {renamed[name]!r} now; label mappings follow")
         for model in settings.models.values():
             model.labels = {label: renamed.get(name, name) for label, name in model.labels.items()}
         settings.classes = new

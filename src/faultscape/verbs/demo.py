@@ -74,7 +74,10 @@ def demo(study: str = "demo-study", *, scenes: int = 300, engine: str = "process
         raise StudyError(f"{root} is there and was not made by the demo; give the demo another folder")
     if scenes < 2:
         raise StudyError(f"the demo needs at least 2 scenes; got {scenes}")
-    if (root / "corpus.parquet").exists() and (held := sum(shard_sizes(root).values())) != scenes:
+    drawn = len([*(root / "demo" / "images").glob("*.png")])
+    if (held := max(drawn, sum(shard_sizes(root).values()) if (root / "corpus.parquet").exists() else 0)) > scenes or (
+        (root / "corpus.parquet").exists() and held != scenes
+    ):
         raise StudyError(f"{root} holds a demo of {held} scenes; give one of {scenes} another folder")
     start, stages = time.perf_counter(), {}
 

@@ -146,6 +146,7 @@ def import_(study: str, source: str, *, truth: str = "labels", pattern: str | No
     from faultscape.engine import progress
     from faultscape.labelling import discards
     from faultscape.maps import runs
+    from faultscape.prediction.label_names import of_label_ids
     from faultscape.study import label_maps
     from faultscape.study.answers import Answers
     from faultscape.study.corpus import part_name, read_corpus, shards
@@ -172,12 +173,12 @@ def import_(study: str, source: str, *, truth: str = "labels", pattern: str | No
             raise LabellingError(
                 f"{path / 'discard.csv'}: {unknown[0]!r} is no image of the study; ids are paths without extension"
             )
-        files, empty = _label_files(path, ids, pattern)
+        files, empty = _label_files(path, {image.id: image for image in images}, pattern)
         if empty:
-            print(f"{empty} LabelMe files have no shape: they are taken as not labelled yet")
+            print(f"{empty} files are taken as not labelled yet: LabelMe files without a shape, or the photos themselves")
         if not files and not thrown and not empty:
             raise LabellingError(f"{source}: holds neither masks, nor LabelMe files, nor a discard.csv for images of this study")
-        mapping = _own_labels(settings, files)
+        mapping = of_label_ids(classes, {id_: file for id_, file in files.items() if not file.endswith(".json")})
         places, words = class_tables.table(classes, mapping), class_tables.allowed(classes, mapping)
         new = replaced = 0
         failures: list[Failure] = []
@@ -214,11 +215,14 @@ def import_(study: str, source: str, *, truth: str = "labels", pattern: str | No
 
 
 def current(root: Path, selection: str, discarded: Any) -> Any:
-    """Return a selection as it counts now: without the discarded images, spares moved up."""
+    """Return a selection as it counts now: without the images that were discarded or left the corpus, spares moved up."""
     from faultscape.selection.spares import effective
+    from faultscape.study.corpus import read_ids
     from faultscape.study.selections import read_selection
 
-    return effective(read_selection(root, selection)[0], discarded)
+    slots, _ = read_selection(root, selection)
+    gone = {row.image for row in slots.rows} - read_ids(root)
+    return effective(slots, {**dict(discarded), **dict.fromkeys(gone, "left the corpus")})
 
 
 def _prefilled(root: Path, settings: Any, image: Any, model: str) -> Any:
@@ -238,52 +242,62 @@ def _prefilled(root: Path, settings: Any, image: Any, model: str) -> Any:
     return ids[nearest(runs.decode(code, table(classes, settings.models[model].labels)), (image.width, image.height))]
 
 
-def _label_files(path: Path, ids: list[str], pattern: str | None) -> tuple[dict[str, str], int]:
-    """Return {image id: LabelMe file or mask}, and how many LabelMe files nobody drew in yet; what fits no image is said."""
-    from faultscape.corpus.matching import match
+def _label_files(path: Path, images: dict[str, Any], pattern: str | None) -> tuple[dict[str, str], int]:
+    """Return {image id: LabelMe file or mask}, and how many of both nobody drew in yet; what fits no image is said."""
+    from faultscape.corpus.matching import fit, one_kind
     from faultscape.corpus.sources import MAP_ENDINGS, find
     from faultscape.errors import CorpusError
     from faultscape.labelling import labelme
 
     masks = path / "labels" if (path / "labels").is_dir() else path
+    jsons = find([path], endings=frozenset({".json"}), pattern=pattern, strip=False, some_or_none=True, say=lambda _: None)
+    drawn = [f for f in jsons if labelme.is_one(f.path)]
+    pictures = find([masks], endings=MAP_ENDINGS, pattern=pattern, strip=False, some_or_none=True)
+    beside = {os.path.splitext(f.path)[0] for f in drawn}
+    pictures = [f for f in pictures if os.path.splitext(f.path)[0] not in beside]  # the photo of a LabelMe file
     files: dict[str, str] = {}
-    said: list[str] = []
-    for folder, endings in ((path, frozenset({".json"})), (masks, MAP_ENDINGS)):
+    problems = []
+    for kind in (drawn, one_kind(pictures, print)):
         try:
-            found = find([folder], endings=endings, pattern=pattern, strip=False, say=said.append)
-        except CorpusError:
+            fitting = fit(str(path), kind, [*images], pattern=pattern) if kind else {}
+        except CorpusError as error:
+            problems.append(error)
             continue
-        drawn = [f for f in found if not f.path.endswith(".json") or labelme.is_one(f.path)]
-        if not drawn:
-            continue
-        fitting = match(folder, ids, pattern=pattern, endings=endings, say=print)
-        fitting = {id_: file for id_, file in fitting.items() if file in {f.path for f in drawn}}
-        if rest := sorted(
-            {f.path for f in drawn} - set(fitting.values()) - {os.path.splitext(f)[0] + ".png" for f in files.values()}
-        ):
+        if rest := sorted({f.path for f in kind} - set(fitting.values())):
             print(f"{len(rest)} files fit no image of the study and are left out; the first: {rest[0]}")
-        files = fitting | files  # a picture beside a LabelMe file is its photo
-    empty = [id_ for id_, file in files.items() if file.endswith(".json") and labelme.is_empty(file)]
-    return {id_: file for id_, file in files.items() if id_ not in set(empty)}, len(empty)
+        files = fitting | files
+    if problems and not files:
+        raise problems[0]
+    for problem in problems:
+        print(problem)
+    empty = {id_ for id_, file in files.items() if file.endswith(".json") and labelme.is_empty(file)}
+    if drawn and masks is path:  # photos lie among LabelMe files
+        empty |= {id_ for id_, file in files.items() if not file.endswith(".json") and _is_photo(file, images[id_])}
+    return {id_: file for id_, file in files.items() if id_ not in empty}, len(empty)
 
 
-def _own_labels(settings: Any, files: dict[str, str]) -> dict[str, str]:
-    """Return the mapping of Cityscapes' label ids where masks are named so."""
-    from faultscape.corpus.class_lists import cityscapes, cityscapes_label_ids
+def _is_photo(file: str, image: Any) -> bool:
+    """Whether a picture shows what the photo shows, pixel by pixel."""
+    from faultscape.corpus.pictures import read_rgb
+    from faultscape.errors import ImageError
 
-    named = any("labelids" in os.path.basename(path).lower() for path in files.values())
-    return cityscapes_label_ids() if named and settings.class_list.names == cityscapes().names else {}
+    try:
+        return bool((read_rgb(file) == read_rgb(image.source)).all())
+    except (ImageError, ValueError):
+        return False
 
 
 def _read_label(path: str, classes: Any, image: Any, places: Any, words: str, mapping: dict[str, str]) -> Any:
     """Return one label of the photo's size in the study's ids; LabelMapError or LabellingError otherwise."""
     import numpy as np
 
+    from faultscape.corpus.classes import table
     from faultscape.labelling import labelme, png
     from faultscape.prediction.folder import check_values
 
-    if path.endswith(".json"):
+    if path.endswith(".json"):  # in the study's own ids already
         label_map, _ = labelme.read(path, classes)
+        mapping, places = {}, table(classes)
     else:
         label_map = png.read(path, classes)
     if label_map.shape != (image.height, image.width):

@@ -162,11 +162,17 @@ def _calls(
         raise ModelError(f"{name!r} is the name of a truth of this study; give the model another")
     before = settings.models.get(name)
     if before is not None and (before.kind, before.source) != (kind, os.path.abspath(source)):
-        before = None  # what was said of another source does not hold for this one
+        if lost := ", ".join(
+            k for k in ("labels", *OPTIONS["folder"], *OPTIONS["onnx"]) if k in before.options and k != "threads"
+        ):
+            print(f"{name}: its source is another; what was said of the first no longer holds: {lost}")
+        before = None
     words: list[str] = []
     said = {**(before.options if before else {}), **options, **({"labels": "given"} if labels else {})}
     kept = {key: said[key] for key in ("labels", *OPTIONS[kind]) if key in said}
     held = before.labels if before and "labels" in kept else {}
+    if held and not labels:
+        label_names.checked(name, held, settings)
     if kind == "folder":
         maps = path / "labels" if (path / "labels").is_dir() else path
         files = match(maps, [image.id for image in images], pattern=kept.get("pattern"), say=words.append)
@@ -209,7 +215,9 @@ def _calls(
     if todo:
         print("".join(f"{name}: {word}\n" for word in words), end="")
     if todo and kind == "onnx":  # what cannot work is said before the study learns of it
-        label_names.tried(path, kept, settings.working_size or (images[0].width, images[0].height))
+        label_names.tried(
+            path, kept, (len(mapping), len(settings.class_list)), settings.working_size or (images[0].width, images[0].height)
+        )
     return [
         {
             "study": str(root), "name": name, "number": s, "images": len(rows), "stamp": stamp[s], "kind": kind, "source": str(path), "options": kept,
@@ -282,9 +290,11 @@ def _enter(root: Path, call: dict[str, Any], made: dict[str, Any]) -> None:
 
     where, part = label_maps.predictions(root, call["name"]), part_name(call["number"])
     failures = tuple((image, why) for image, why in made["failures"])
+    stamps = _stamps(where)
+    if stamps.pop(part, None) is not None:  # at no moment does a stamp stand beside a part of something else
+        put(where / ".stamps.json", json.dumps(stamps, sort_keys=True).encode())
     write_manifest(where, read_manifest(where) | {part: Part(made["sha256"], made["rows"], made["key"], failures)})
-    stamps = _stamps(where) | {part: call["stamp"]}  # after the manifest: a kill between the two only does the shard again
-    put(where / ".stamps.json", json.dumps(stamps, sort_keys=True).encode())
+    put(where / ".stamps.json", json.dumps(stamps | {part: call["stamp"]}, sort_keys=True).encode())
     add_timings(
         root,
         [

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from faultscape import plug
 from faultscape.errors import OptionError, RankingError, closest
 from faultscape.nouns import Standings
 
@@ -112,6 +113,10 @@ def _standings(
     gone = [m for m in now.models if m not in toml.models]
     if gone:
         raise RankingError(f"selection {selection!r} was drawn with {gone[0]!r}, which the study has no more")
+    if now.definition.get("concordance_file", "") != plug.digest(now.definition["concordance"]):
+        raise RankingError(
+            f"selection {selection!r} was drawn with {now.definition['concordance']}, which is another file now; put it back, or draw a new selection with --as NAME"
+        )
     images, accuracy = accuracies(root, now.models, truth, now.definition, discarded)
     if closed is not None and (unknown := [m for m in now.models if m not in closed]):
         raise RankingError(f"the benchmark file says nothing of {unknown[0]!r}; it names {', '.join(closed)}")
@@ -204,7 +209,8 @@ def rank_key(root: Path, selection: str) -> str:
         discarded = sorted(set(Answers(root).discarded()) & {row.image for row in slots.rows})
         models = json.loads(path.read_text(encoding="utf-8"))["models"]
         settings = read_settings(root)
-        if any(model not in settings.models for model in slots.models):
+        known = all(model in settings.models for model in slots.models)
+        if not known or slots.definition.get("concordance_file", "") != plug.digest(slots.definition["concordance"]):
             return "stale"
         now = {"drawn_from": drawn_from, "truth": truth_key(root, said["truth"]), "discarded": discarded}
         now["predictions"] = corpus_key(root, settings, slots.models)

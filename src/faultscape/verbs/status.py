@@ -92,8 +92,9 @@ def status(study: str) -> Status:
         state = "stale" if not fresh else "done" if set(slots.models) == set(models) else "missing"
         now = current(root, name, discarded)
         words = f"{name}: {len(now.chosen)} slots, {len(now.images)} images"
-        words += "; images or predictions changed since: --as NAME for a new one" if state == "stale" else ""
+        words += "; images or predictions changed since: --as NAME for a new one" if state == "stale" and known else ""
         words += "; models were added since" if state == "missing" else ""
+        words += "" if known else "; it was drawn with a model that the study has no more: --as NAME for a new one"
         stages.append(("select", state, words))
         flag = "" if name == selections.MAIN else f" --as {name}"
         todo = todo or (f"faultscape select {place}{flag}" if state == "missing" else "")
@@ -114,7 +115,7 @@ def status(study: str) -> Status:
             todo = todo or f"faultscape label export {place} OUT --format png{which}"
         ranked = rank_key(root, name)
         stages.append(("rank", ranked, f"{name}: {selections.path(root, name, 'json', stem='standings').name}"))
-        todo = todo or (f"faultscape rank {place}{which}" if ranked != "done" and have else "")
+        todo = todo or (f"faultscape rank {place}{which}" if ranked != "done" and have and known else "")
     report = root / "report.html"
     standings = root / "standings.json"
     done = report.exists() and standings.exists() and report.stat().st_mtime >= standings.stat().st_mtime
