@@ -267,8 +267,9 @@ def test_another_folder_is_read_though_its_files_look_the_same_from_outside(
 ) -> None:
     for name, value in (("first", 1), ("second", 2)):
         for id_ in corpus.ids:
-            made.write(tmp_path / name / f"{id_}.png", np.full((36, 48), value, np.uint8))
-            os.utime(tmp_path / name / f"{id_}.png", (1e9, 1e9))
+            (tmp_path / name / id_).parent.mkdir(parents=True, exist_ok=True)
+            np.save(tmp_path / name / f"{id_}.npy", np.full((36, 48), value, np.uint8))  # of one size, whatever they hold
+            os.utime(tmp_path / name / f"{id_}.npy", (1e9, 1e9))
     fs.predict(study, {"m": tmp_path / "first"}, engine="local")
     fs.predict(study, {"m": tmp_path / "second"}, engine="local")
     stored = label_maps.read_maps(label_maps.predictions(Path(study), "m"), 0)

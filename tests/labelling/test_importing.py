@@ -55,6 +55,9 @@ def test_a_kill_between_a_part_and_its_manifest_loses_no_label(
         with pytest.raises(KeyboardInterrupt):
             fs.label.import_(study, str(more))
     assert labelled(study) == set(corpus.ids[:3])
+    assert len([*label_maps.truth(Path(study), "labels").glob("*.parquet")]) == 2
+    fs.label.import_(study, str(masks(corpus, tmp_path / "third", 0)))  # whatever is written next sweeps what the kill left
+    assert len([*label_maps.truth(Path(study), "labels").glob("*.parquet")]) == 1
     assert fs.label.import_(study, str(more)).new == 2
     assert labelled(study) == set(corpus.ids[:5])
     assert len([*label_maps.truth(Path(study), "labels").glob("*.parquet")]) == 1
