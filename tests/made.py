@@ -73,3 +73,18 @@ def bytes_under(root: Path, *names: str) -> dict[str, bytes]:
     """All files that the law of engines covers."""
     files = [p for name in names for p in sorted((root / name).rglob("*") if (root / name).is_dir() else root.glob(name))]
     return {str(p.relative_to(root)): p.read_bytes() for p in files if p.is_file() and not p.name.startswith(".")}
+
+
+def states(study: str) -> dict[str, str]:
+    """What `status` says of each stage."""
+    import faultscape as fs
+
+    return {stage: state for stage, state, _ in fs.status(study).stages}
+
+
+def classes_with(corpus: Corpus, change: dict[str, dict[str, object]]) -> Path:
+    raw = json.loads(corpus.classes.read_text())
+    raw["classes"] = [entry | change.get(entry["name"], {}) for entry in raw["classes"]]
+    raw["parents"] = {}
+    corpus.classes.write_text(json.dumps(raw))
+    return corpus.classes

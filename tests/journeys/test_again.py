@@ -14,34 +14,11 @@ from PIL import Image
 import faultscape as fs
 import made
 from faultscape.cli import main
-from faultscape.errors import ClassesError, CorpusError, ModelError, RankingError, SelectionError, StudyError
+from faultscape.errors import CorpusError, ModelError, SelectionError
 from faultscape.maps import runs
 from faultscape.study import label_maps
 from faultscape.study.settings import read_settings
 from faultscape.study.tables import read_failures
-
-
-@pytest.fixture
-def corpus(tmp_path: Path) -> made.Corpus:
-    return made.corpus(tmp_path / "corpus", images=6, models=3)
-
-
-@pytest.fixture
-def study(corpus: made.Corpus, tmp_path: Path) -> str:
-    fs.collect(str(tmp_path / "study"), str(corpus.photos), classes=str(corpus.classes), shard_size=4)
-    return str(tmp_path / "study")
-
-
-def states(study: str) -> dict[str, str]:
-    return {stage: state for stage, state, _ in fs.status(study).stages}
-
-
-def classes_with(corpus: made.Corpus, change: dict[str, dict[str, object]]) -> Path:
-    raw = json.loads(corpus.classes.read_text())
-    raw["classes"] = [entry | change.get(entry["name"], {}) for entry in raw["classes"]]
-    raw["parents"] = {}
-    corpus.classes.write_text(json.dumps(raw))
-    return corpus.classes
 
 
 def test_maps_refused_for_their_size_are_read_again_with_resize_maps_which_then_holds(
@@ -103,7 +80,7 @@ def test_maps_in_class_colours_keep_their_classes_when_ids_change(corpus: made.C
         return sum(int((runs.decode(code, places) == sky).sum()) for code in stored.values())
 
     before = pixels_of_sky()
-    swapped = classes_with(corpus, {"sky": {"index": 1}, "road": {"index": 0}})
+    swapped = made.classes_with(corpus, {"sky": {"index": 1}, "road": {"index": 0}})
     fs.collect(study, str(corpus.photos), classes=str(swapped))
     assert pixels_of_sky() == before
     fs.predict(study, {"rgb": tmp_path / "rgb"}, engine="local")
@@ -113,19 +90,8 @@ def test_maps_in_class_colours_keep_their_classes_when_ids_change(corpus: made.C
 def test_a_renamed_class_is_found_by_mappings_under_its_new_name(corpus: made.Corpus, study: str, tmp_path: Path) -> None:
     (tmp_path / "labels.json").write_text(json.dumps({str(k): name for k, name in enumerate(made.NAMES)}))
     fs.predict(study, corpus.models, labels=str(tmp_path / "labels.json"), engine="local")
-    fs.collect(study, str(corpus.photos), classes=str(classes_with(corpus, {"road": {"name": "street"}})))
+    fs.collect(study, str(corpus.photos), classes=str(made.classes_with(corpus, {"road": {"name": "street"}})))
     assert fs.compare(study, engine="local").parts_made > 0
-
-
-def test_a_class_that_maps_hold_and_the_list_no_longer_is_named_with_model_and_image(corpus: made.Corpus, study: str) -> None:
-    fs.predict(study, corpus.models, engine="local")
-    raw = json.loads(corpus.classes.read_text())
-    corpus.classes.write_text(json.dumps({"ignore_index": 255, "classes": raw["classes"][:3]}))
-    fs.collect(study, str(corpus.photos), classes=str(corpus.classes))
-    with pytest.raises(
-        StudyError, match=r"model-0, image part\d/photo 00\d: holds the label [34].*classes know 0-2, 255 \(void\)"
-    ):
-        fs.compare(study, engine="local")
 
 
 def test_another_file_of_the_same_id_is_refused_while_the_first_is_there(corpus: made.Corpus, study: str, tmp_path: Path) -> None:
@@ -177,46 +143,10 @@ def test_near_duplicates_of_an_image_outside_the_pool_are_one_family(tmp_path: P
     assert len(fs.select(study, as_="all", constraints="class", keep_duplicates=True).rows) == 2 * len(cells)
 
 
-def test_a_model_taken_out_of_study_toml_is_said(corpus: made.Corpus, study: str) -> None:
-    fs.predict(study, corpus.models, engine="local")
-    fs.compare(study, engine="local")
-    fs.select(study)
-    toml = Path(study) / "study.toml"
-    toml.write_text(toml.read_text().split("[models.model-2]")[0])
-    with pytest.raises(SelectionError, match="drawn with 'model-2', which the study has no more"):
-        fs.select(study)
-
-
 def test_a_model_cannot_be_named_like_a_truth(corpus: made.Corpus, study: str) -> None:
     fs.label.import_(study, str(corpus.truth))
     with pytest.raises(ModelError, match="'labels' is the name of a truth"):
         fs.predict(study, {"labels": corpus.models["model-0"]}, engine="local")
-
-
-def test_pairs_whose_file_is_gone_are_counted_again(corpus: made.Corpus, study: str) -> None:
-    fs.predict(study, corpus.models, engine="local")
-    fs.compare(study, engine="local")
-    before = made.bytes_under(Path(study), "pairs")
-    next((Path(study) / "pairs" / "model-2").glob("*.parquet")).unlink()
-    assert states(study)["compare"] != "done"
-    assert fs.compare(study, engine="local").parts_made == 1
-    assert made.bytes_under(Path(study), "pairs") == before
-
-
-def test_rank_and_report_are_stale_once_predictions_change(corpus: made.Corpus, study: str) -> None:
-    fs.predict(study, corpus.models, engine="local")
-    fs.compare(study, engine="local")
-    fs.select(study)
-    fs.label.import_(study, str(corpus.truth))
-    fs.rank(study, resamples=20, engine="local")
-    fs.report(study)
-    assert set(states(study).values()) == {"done"}
-    fs.predict(study, {"model-1": corpus.models["model-2"]}, engine="local")
-    fs.compare(study, engine="local")
-    now = states(study)
-    assert (now["select"], now["rank"], now["report"]) == ("stale", "stale", "stale")
-    again = fs.rank(study, resamples=20, engine="local")
-    assert any("drawn from other images or predictions" in note for note in again.notes)
 
 
 def test_a_selection_never_shrinks_and_that_is_said(corpus: made.Corpus, study: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -276,81 +206,6 @@ def test_another_folder_is_read_though_its_files_look_the_same_from_outside(
     assert {tuple(runs.labels(code).tolist()) for code in stored.values()} == {(2,)}
 
 
-def test_a_kill_before_the_stamp_is_written_never_leaves_another_sources_maps(
-    corpus: made.Corpus, study: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from faultscape.study import folder
-
-    fs.predict(study, {"m": corpus.models["model-0"]}, engine="local")
-    before = made.bytes_under(Path(study), "predictions")
-    put = folder.put
-
-    def killed(path: Path, data: bytes) -> str:
-        if (
-            path.name == ".stamps.json"
-            and b"00001" in data
-            and (path.parent / "manifest.json").read_bytes() not in before.values()
-        ):
-            raise KeyboardInterrupt
-        return put(path, data)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(folder, "put", killed)
-        with pytest.raises(KeyboardInterrupt):
-            fs.predict(study, {"m": corpus.models["model-1"]}, engine="local")
-    fs.predict(study, {"m": corpus.models["model-0"]}, engine="local")
-    assert made.bytes_under(Path(study), "predictions") == before
-
-
-def test_what_is_not_the_studys_own_is_never_swept(corpus: made.Corpus, study: str) -> None:
-    mine = Path(study) / "data" / "mine"
-    mine.mkdir(parents=True)
-    (mine / "manifest.json").write_text("{}")
-    (mine / "x.parquet").write_bytes(b"mine")
-    (Path(study) / "data" / "other").mkdir()
-    (Path(study) / "data" / "other" / "manifest.json").write_text("no manifest of ours")
-    fs.collect(study, str(corpus.photos))
-    assert (mine / "x.parquet").read_bytes() == b"mine"
-
-
-def test_a_damaged_manifest_of_labels_stops_what_needs_them_and_removes_nothing(corpus: made.Corpus, study: str) -> None:
-    fs.label.import_(study, str(corpus.truth))
-    folder = label_maps.truth(Path(study), "labels")
-    (folder / "manifest.json").write_text("{")
-    fs.predict(study, corpus.models, engine="local")
-    with pytest.raises(StudyError, match="the parts beside it hold the labels"):
-        fs.compare(study, engine="local") and fs.rank(study, engine="local")
-    assert len([*folder.glob("*.parquet")]) == 2
-
-
-def test_rank_refuses_a_function_that_is_another_now(corpus: made.Corpus, study: str, tmp_path: Path) -> None:
-    fs.predict(study, corpus.models, engine="local")
-    fs.compare(study, engine="local")
-    own = tmp_path / "own.py"
-    own.write_text("def share(both, rows, columns, *, over):\n    return both.sum(-1) / rows.sum(-1)\n")
-    fs.select(study, concordance=f"{own}:share")
-    fs.label.import_(study, str(corpus.truth))
-    fs.rank(study, resamples=20, engine="local")
-    assert states(study)["rank"] == "done"
-    own.write_text("def share(both, rows, columns, *, over):\n    return 1 - both.sum(-1) / rows.sum(-1)\n")
-    assert states(study)["rank"] == "stale"
-    with pytest.raises(RankingError, match="which is another file now"):
-        fs.rank(study, resamples=20, engine="local")
-
-
-def test_a_class_that_takes_a_removed_ones_id_does_not_take_its_mappings(corpus: made.Corpus, study: str, tmp_path: Path) -> None:
-    (tmp_path / "labels.json").write_text(json.dumps({str(k): name for k, name in enumerate(made.NAMES)}))
-    fs.predict(study, corpus.models, labels=str(tmp_path / "labels.json"), engine="local")
-    other = classes_with(corpus, {"car": {"name": "kiosk", "color": [9, 9, 9]}})
-    fs.collect(study, str(corpus.photos), classes=str(other))
-    assert read_settings(Path(study)).models["model-0"].labels["2"] == "car"
-    assert states(study)["compare"] == "missing"
-    with pytest.raises(StudyError, match=r"model-0: .*'car', which is no class.*--labels FILE"):
-        fs.compare(study, engine="local")
-    with pytest.raises(ClassesError, match="Give --labels FILE"):
-        fs.predict(study, corpus.models, engine="local")
-
-
 def test_options_that_a_new_source_does_not_take_over_are_named(
     corpus: made.Corpus, study: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -358,18 +213,6 @@ def test_options_that_a_new_source_does_not_take_over_are_named(
     fs.predict(study, {"m": corpus.models["model-0"]}, labels=str(tmp_path / "labels.json"), engine="local")
     fs.predict(study, {"m": corpus.models["model-1"]}, engine="local")
     assert "no longer holds: labels" in capsys.readouterr().out
-
-
-def test_status_never_sends_where_a_removed_model_stands(corpus: made.Corpus, study: str) -> None:
-    fs.predict(study, corpus.models, engine="local")
-    fs.compare(study, engine="local")
-    fs.select(study)
-    fs.label.import_(study, str(corpus.truth))
-    toml = Path(study) / "study.toml"
-    toml.write_text(toml.read_text().split("[models.model-2]")[0])
-    now = fs.status(study)
-    assert any("the study has no more" in words for _, _, words in now.stages)
-    assert "rank" not in now.next
 
 
 def test_a_file_that_the_study_has_keeps_its_id_when_a_list_grows(

@@ -20,7 +20,6 @@ from faultscape.study.folder import put
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_MADE_BY = {"predictions": "predict", "pairs": "compare"}
 ROWS_IN_GROUP = 64  # so that one map can be read without its whole shard
 
 
@@ -46,12 +45,7 @@ def read_manifest(folder: Path) -> dict[str, Part]:
             for name, e in entries.items()
         }
     except (ValueError, KeyError, TypeError, AttributeError):
-        remedy = (
-            "put it back from a copy; the parts beside it hold the labels"
-            if folder.parent.name == "truth"
-            else f"delete the folder {folder} and run {_MADE_BY.get(folder.parent.name, 'the same line')} again"
-        )
-        raise StudyError(f"{path} is damaged; {remedy}") from None
+        raise StudyError(f"{path} is damaged; {_remedy(folder, f'the folder {folder}')}") from None
 
 
 def there(folder: Path) -> dict[str, Part]:
@@ -103,12 +97,16 @@ def read_part(folder: Path, name: str, part: Part, columns: list[str] | None = N
     except OSError:
         data = b""
     if hashlib.sha256(data).hexdigest() != part.sha256:
-        verb = {"truth": "put it back from a copy, or import its labels again after deleting it"}
-        remedy = verb.get(
-            folder.parent.name, f"delete it, if it is there, and run {_MADE_BY.get(folder.parent.name, 'the same line')} again"
-        )
-        raise StudyError(f"{path} is missing or damaged; {remedy}")
+        raise StudyError(f"{path} is missing or damaged; {_remedy(folder, 'it, if it is there,')}")
     return pq.read_table(pa.BufferReader(data), columns=columns)
+
+
+def _remedy(folder: Path, what: str) -> str:
+    """Return what to do about damage: labels cannot be made again, all else can."""
+    if folder.parent.name == "truth":
+        return "put it back from a copy; the parts beside its manifest hold the labels"
+    verb = {"predictions": "predict", "pairs": "compare"}.get(folder.parent.name, "the same line")
+    return f"delete {what} and run {verb} again"
 
 
 def _file(folder: Path, name: str, checksum: str) -> Path:

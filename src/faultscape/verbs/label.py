@@ -178,7 +178,7 @@ def import_(study: str, source: str, *, truth: str = "labels", pattern: str | No
             print(f"{empty} files are taken as not labelled yet: LabelMe files without a shape, or the photos themselves")
         if not files and not thrown and not empty:
             raise LabellingError(f"{source}: holds neither masks, nor LabelMe files, nor a discard.csv for images of this study")
-        mapping = of_label_ids(classes, {id_: file for id_, file in files.items() if not file.endswith(".json")})
+        mapping = of_label_ids(classes, {id_: file for id_, file in files.items() if not _is_json(file)})
         places, words = class_tables.table(classes, mapping), class_tables.allowed(classes, mapping)
         new = replaced = 0
         failures: list[Failure] = []
@@ -251,7 +251,7 @@ def _label_files(path: Path, images: dict[str, Any], pattern: str | None) -> tup
 
     masks = path / "labels" if (path / "labels").is_dir() else path
     jsons = find([path], endings=frozenset({".json"}), pattern=pattern, strip=False, some_or_none=True, say=lambda _: None)
-    drawn = [f for f in jsons if labelme.is_one(f.path)]
+    drawn = [f for f in jsons if _is_json(f.path) and labelme.is_one(f.path)]
     pictures = find([masks], endings=MAP_ENDINGS, pattern=pattern, strip=False, some_or_none=True)
     beside = {os.path.splitext(f.path)[0] for f in drawn}
     pictures = [f for f in pictures if os.path.splitext(f.path)[0] not in beside]  # the photo of a LabelMe file
@@ -270,10 +270,14 @@ def _label_files(path: Path, images: dict[str, Any], pattern: str | None) -> tup
         raise problems[0]
     for problem in problems:
         print(problem)
-    empty = {id_ for id_, file in files.items() if file.endswith(".json") and labelme.is_empty(file)}
+    empty = {id_ for id_, file in files.items() if _is_json(file) and labelme.is_empty(file)}
     if drawn and masks is path:  # photos lie among LabelMe files
-        empty |= {id_ for id_, file in files.items() if not file.endswith(".json") and _is_photo(file, images[id_])}
+        empty |= {id_ for id_, file in files.items() if not _is_json(file) and _is_photo(file, images[id_])}
     return {id_: file for id_, file in files.items() if id_ not in empty}, len(empty)
+
+
+def _is_json(path: str) -> bool:
+    return path.lower().endswith(".json")
 
 
 def _is_photo(file: str, image: Any) -> bool:
@@ -295,7 +299,7 @@ def _read_label(path: str, classes: Any, image: Any, places: Any, words: str, ma
     from faultscape.labelling import labelme, png
     from faultscape.prediction.folder import check_values
 
-    if path.endswith(".json"):  # in the study's own ids already
+    if _is_json(path):  # in the study's own ids already
         label_map, _ = labelme.read(path, classes)
         mapping, places = {}, table(classes)
     else:

@@ -67,7 +67,7 @@ def select(
     root = existing(study)
     if concordance is not None:
         plug.find("concordance", concordance, METRICS)
-    if not 1 <= (per_class or 1) <= MOST or not 0 <= (spares or 0) <= MOST or per_class == 0:
+    if (per_class is not None and not 1 <= per_class <= MOST) or (spares is not None and not 0 <= spares <= MOST):
         raise OptionError(
             f"per-class must be at least 1 and spares at least 0, neither above {MOST:,}; got {per_class} and {spares}"
         )
