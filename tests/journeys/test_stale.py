@@ -146,3 +146,13 @@ def test_status_never_sends_where_a_removed_model_stands(corpus: made.Corpus, st
     now = fs.status(study)
     assert any("the study has no more" in words for _, _, words in now.stages)
     assert "rank" not in now.next
+
+
+def test_a_stored_map_part_that_is_gone_is_missing_and_predict_makes_it_again(corpus: made.Corpus, study: str) -> None:
+    fs.predict(study, corpus.models, engine="local")
+    before = made.bytes_under(Path(study), "predictions")
+    next((Path(study) / "predictions" / "model-1").glob("00001-*.parquet")).unlink()
+    assert made.states(study)["predict"] == "missing"
+    assert "model-1=" in fs.status(study).next
+    fs.predict(study, corpus.models, engine="local")
+    assert made.bytes_under(Path(study), "predictions") == before

@@ -36,7 +36,7 @@ def status(study: str) -> Status:
     from faultscape.study.folder import existing
     from faultscape.study.label_maps import outdated
     from faultscape.study.pairs import folder
-    from faultscape.study.parts import read_manifest
+    from faultscape.study.parts import read_manifest, there
     from faultscape.study.settings import read_settings
     from faultscape.study.tables import read_failures
     from faultscape.verbs.label import current
@@ -56,7 +56,8 @@ def status(study: str) -> Status:
         )
     ]
     todo, rest = "", ""
-    lacking = {m: [s for s in by_shard if part_name(s) not in read_manifest(label_maps.predictions(root, m))] for m in models}
+    stored = {m: there(label_maps.predictions(root, m)) for m in models}
+    lacking = {m: [s for s in by_shard if part_name(s) not in stored[m]] for m in models}
     old = {m for s, rows in by_shard.items() for m in outdated(root, settings, s, rows)}
     late = [m for m in models if lacking[m] or m in old]
     sources = " ".join(shlex.quote(f"{m}={settings.models[m].source}") for m in late)
@@ -75,8 +76,8 @@ def status(study: str) -> Status:
     if len(models) >= 2:
         parts = wanted(root, settings, sorted(by_shard), [])
         undone = missing(root, parts)
-        there = {m: read_manifest(folder(root, m)) for m in models}
-        state = "stale" if any(part.part in there[part.name] for part in undone) else "missing" if undone else "done"
+        counted = {m: read_manifest(folder(root, m)) for m in models}
+        state = "stale" if any(part.part in counted[part.name] for part in undone) else "missing" if undone else "done"
         stages.append(("compare", state, f"{len(parts) - len(undone)} of {len(parts)} parts"))
         todo = todo or (f"faultscape compare {place}" if undone else "")
     discarded = Answers(root).discarded()
