@@ -144,12 +144,10 @@ def _calls(
     options: dict[str, Any],
 ) -> list[dict[str, Any]]:
     """Enter a model in the settings and return the calls for those of its shards that are missing or stale."""
-    from faultscape.corpus.matching import match
-    from faultscape.prediction import folder, label_names
-    from faultscape.prediction.onnx import DEFAULTS
+    from faultscape.prediction import label_names, origin
     from faultscape.study import label_maps
     from faultscape.study.corpus import part_name, shards
-    from faultscape.study.parts import key_of, there
+    from faultscape.study.parts import there
     from faultscape.study.settings import ModelSettings
 
     path, by_shard = Path(source), shards(images)
@@ -167,62 +165,39 @@ def _calls(
         ):
             print(f"{name}: its source is another; what was said of the first no longer holds: {lost}")
         before = None
-    words: list[str] = []
     said = {**(before.options if before else {}), **options, **({"labels": "given"} if labels else {})}
     kept = {key: said[key] for key in ("labels", *OPTIONS[kind]) if key in said}
-    held = before.labels if before and "labels" in kept else {}
-    if held and not labels:
+    held = before.labels if before else {}
+    if held and "labels" in kept and not labels:
         label_names.checked(name, held, settings)
     if kind == "folder":
-        maps = path / "labels" if (path / "labels").is_dir() else path
-        files = match(maps, [image.id for image in images], pattern=kept.get("pattern"), say=words.append)
-        coloured = folder.coded_by_colour(list(files.values()))
-        mapping = (
-            label_names.of_file(labels, settings, None)
-            or held
-            or (label_names.of_colours(settings) if coloured else {})
-            or (before.labels if before and not coloured else {})
-            or label_names.of_label_ids(settings.class_list, files)
-        )
-        colours = settings.classes.model_dump(include={"names", "ids", "colours", "void"}) if coloured else None
-        rules = key_of(
-            mapping, settings.size, settings.classes.ids, settings.classes.void
-        )  # what decides which maps are accepted
-        about = key_of(kept.get("resize_maps", False), colours)
-        stamp = {
-            s: f"{folder.fingerprint(source, [files.get(i.id, '') for i in rows])}-{about}:{rules}"
-            for s, rows in by_shard.items()
-        }
+        given = label_names.of_file(labels, settings, None) or (held if "labels" in kept else {})
+        model = origin.of_folder(source, settings, by_shard, kept, given, held)
     else:
-        files = {}
-        kept = {"threads": DEFAULTS["threads"]} | kept  # recorded, since sums depend on their number
-        mapping, digest = label_names.of_network(name, path, settings, kept, labels, held)
-        rules = key_of(mapping, settings.classes.ids, settings.classes.void)
-        stamp = {
-            s: f"{key_of(digest, {k: v for k, v in kept.items() if k != 'labels'}, label_maps.photos_key(settings.size, rows))}:{rules}"
-            for s, rows in by_shard.items()
-        }
-    settings.models[name] = ModelSettings(source=os.path.abspath(source), kind=kind, labels=mapping, options=kept)
+        model = origin.of_network(name, source, settings, by_shard, kept, labels, held if "labels" in kept else {})
+    settings.models[name] = ModelSettings(source=os.path.abspath(source), kind=kind, labels=model.labels, options=model.options)
     where = label_maps.predictions(root, name)
-    stamps = _stamps(where)
-    done = there(where)
-    stale = [s for s in stamp if part_name(s) in done and _stale(stamps.get(part_name(s), ""), stamp[s], done[part_name(s)])]
+    stamps, done = _stamps(where), there(where)
+    stale = [
+        s
+        for s, stamp in model.stamps.items()
+        if (part := done.get(part_name(s))) and origin.outdated(stamps.get(part_name(s), ""), stamp, refused=bool(part.failures))
+    ]
     if stale:
         print(
-            f"{name}: its source or options changed; {len(stale)} of {len(stamp)} shards are done anew, and pairs made from them are stale"
+            f"{name}: its source or options changed; {len(stale)} of {len(by_shard)} shards are done anew, and pairs made from them are stale"
         )
-    todo = [s for s in sorted(stamp) if s in stale or part_name(s) not in done]
+    todo = [s for s in sorted(model.stamps) if s in stale or part_name(s) not in done]
     if todo:
-        print("".join(f"{name}: {word}\n" for word in words), end="")
+        print("".join(f"{name}: {word}\n" for word in model.words), end="")
     if todo and kind == "onnx":  # what cannot work is said before the study learns of it
-        label_names.tried(
-            path, kept, (len(mapping), len(settings.class_list)), settings.working_size or (images[0].width, images[0].height)
-        )
+        size = settings.working_size or (images[0].width, images[0].height)
+        label_names.tried(path, model.options, (len(model.labels), len(settings.class_list)), size)
     return [
         {
-            "study": str(root), "name": name, "number": s, "images": len(rows), "stamp": stamp[s], "kind": kind, "source": str(path), "options": kept,
-            "labels": mapping, "files": [files.get(i.id) for i in rows] if kind == "folder" else [],
-            "key": label_maps.photos_key(settings.size, rows) if kind == "onnx" else "",
+            "study": str(root), "name": name, "number": s, "images": len(rows), "stamp": model.stamps[s], "kind": kind, "source": str(path),
+            "options": model.options, "labels": model.labels, "files": [model.files.get(i.id) for i in rows] if kind == "folder" else [],
+            "key": model.keys.get(s, ""),
         }
         for s in todo
         for rows in [by_shard[s]]
@@ -265,11 +240,6 @@ def shard(
     sha = label_maps.put_maps(where, number, maps)
     spool.finish()
     return {"sha256": sha, "rows": len(maps), "key": key, "failures": failures, "seconds": time.perf_counter() - start}
-
-
-def _stale(before: str, now: str, done: Any) -> bool:
-    """Whether a part must be made anew: what it was made from changed, or only the rules of what is accepted and some maps were not."""
-    return before.rpartition(":")[0] != now.rpartition(":")[0] or (bool(done.failures) and before != now)
 
 
 def _stamps(where: Path) -> dict[str, str]:

@@ -1,0 +1,80 @@
+"""What a model's stored maps follow from: its files, options and label mapping, and a stamp a shard that changes with any of them.
+
+Conventions: a stamp is ``CONTENT:RULES``. Another CONTENT (files, network, photos, options) makes every map anew; other RULES (what is accepted: mapping,
+classes, size) only the shards of which some maps were refused. Stamps hold times of files and lie outside every law.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from faultscape.corpus.matching import match
+from faultscape.prediction import folder, label_names
+from faultscape.prediction.onnx import DEFAULTS
+from faultscape.study.label_maps import photos_key
+from faultscape.study.parts import key_of
+from faultscape.study.settings import Settings
+
+
+@dataclass(frozen=True)
+class Origin:
+    """The options and label mapping that a model is stored with, {shard: stamp}, {image id: map file} of a folder, {shard: key}, and what to say."""
+
+    options: dict[str, Any]
+    labels: dict[str, str]
+    stamps: dict[int, str]
+    files: dict[str, str] = field(default_factory=dict)
+    keys: dict[int, str] = field(default_factory=dict)
+    words: tuple[str, ...] = ()
+
+
+def of_folder(
+    source: str,
+    settings: Settings,
+    shards: dict[int, list[Any]],
+    options: dict[str, Any],
+    given: dict[str, str],
+    held: dict[str, str],
+) -> Origin:
+    """Return the origin of a folder of maps; ``given`` is a mapping that somebody gave, ``held`` one that was found out before."""
+    words: list[str] = []
+    maps = Path(source, "labels") if Path(source, "labels").is_dir() else Path(source)
+    ids = [image.id for rows in shards.values() for image in rows]
+    files = match(maps, ids, pattern=options.get("pattern"), say=words.append)
+    coloured = folder.coded_by_colour(list(files.values()))
+    found = label_names.of_colours(settings) if coloured else held or label_names.of_label_ids(settings.class_list, files)
+    labels = given or found
+    colours = settings.classes.model_dump(include={"names", "ids", "colours", "void"}) if coloured else None
+    about = key_of(options.get("resize_maps", False), colours)
+    rules = key_of(labels, settings.size, settings.classes.ids, settings.classes.void)
+    content = {s: folder.fingerprint(source, [files.get(image.id, "") for image in rows]) for s, rows in shards.items()}
+    return Origin(options, labels, {s: f"{state}-{about}:{rules}" for s, state in content.items()}, files, words=tuple(words))
+
+
+def of_network(
+    name: str,
+    source: str,
+    settings: Settings,
+    shards: dict[int, list[Any]],
+    options: dict[str, Any],
+    labels: str | None,
+    held: dict[str, str],
+) -> Origin:
+    """Return the origin of a network; ``held`` is a mapping that somebody gave before."""
+    options = {"threads": DEFAULTS["threads"]} | options  # recorded, since sums depend on their number
+    mapping, digest = label_names.of_network(name, Path(source), settings, options, labels, held)
+    rules = key_of(mapping, settings.classes.ids, settings.classes.void)
+    used = {key: value for key, value in options.items() if key != "labels"}  # a mapping is applied when maps are read
+    keys = {s: photos_key(settings.size, rows) for s, rows in shards.items()}
+    return Origin(options, mapping, {s: f"{key_of(digest, used, key)}:{rules}" for s, key in keys.items()}, keys=keys)
+
+
+def outdated(before: str, now: str, *, refused: bool) -> bool:
+    """Whether a part with this stamp must be made anew; ``refused``: some of its maps were.
+
+    >>> outdated("a:x", "a:y", refused=False), outdated("a:x", "a:y", refused=True), outdated("a:x", "b:x", refused=False)
+    (False, True, True)
+    """
+    return before.rpartition(":")[0] != now.rpartition(":")[0] or (refused and before != now)
