@@ -1,0 +1,57 @@
+"""The counts behind the region metrics in NumPy alone: the path where numba cannot be imported, and the twin that tests hold the compiled one to."""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+def count_regions(
+    truth_label: np.ndarray, truth_area: np.ndarray, label: np.ndarray, area: np.ndarray, truth: np.ndarray, prediction: np.ndarray,
+    pixels: np.ndarray, alive: np.ndarray, whole: np.ndarray, parts: np.ndarray,
+) -> None:  # fmt: skip
+    """Add to ``whole`` (C, 10) and ``parts`` (C, 4) what region_counts names; predicted regions that are not ``alive`` do not exist."""
+    classes, n, m = len(whole), len(truth_label), len(label)
+    same = (truth_label[truth] == label[prediction]) & alive[prediction]
+    t, p, v = truth[same], prediction[same], pixels[same]
+    touching_t, touching_p = np.bincount(t, minlength=n), np.bincount(p, minlength=m)
+    tearing = np.bincount(p, weights=touching_t[t] > 1, minlength=m) > 0
+    merged = np.bincount(t, weights=touching_p[p] > 1, minlength=n) > 0
+    most_t, other_t = _largest(t, v, area[p], n)
+    most_p, other_p = _largest(p, v, truth_area[t], m)
+    inside_t, inside_p = truth_label < classes, (label < classes) & alive
+
+    def by_class(labels: np.ndarray, inside: np.ndarray, values: np.ndarray) -> np.ndarray:
+        return np.bincount(labels[inside], weights=values[inside], minlength=classes)[:classes]
+
+    for column, values in ((0, np.ones(n)), (2, touching_t > 1), (4, np.maximum(touching_t - 1, 0)), (5, merged), (8, touching_t == 0)):
+        whole[:, column] += by_class(truth_label, inside_t, values).astype(np.int64)
+    for column, values in ((1, np.ones(m)), (3, tearing), (6, touching_p > 1), (7, np.maximum(touching_p - 1, 0)), (9, touching_p == 0)):
+        whole[:, column] += by_class(label, inside_p, values).astype(np.int64)
+    parts[:, 0] += by_class(truth_label, inside_t, 1 - most_t / np.maximum(truth_area, 1))
+    parts[:, 1] += by_class(truth_label, inside_t & (touching_t > 0), 1 - most_t / np.maximum(other_t, 1))
+    parts[:, 2] += by_class(label, inside_p & (touching_p > 0), 1 - most_p / np.maximum(other_p, 1))
+    parts[:, 3] += by_class(label, inside_p, 1 - most_p / np.maximum(area, 1))
+
+
+def count_thresholds(
+    truth_label: np.ndarray, label: np.ndarray, truth: np.ndarray, prediction: np.ndarray, pixels: np.ndarray, truth_area: np.ndarray,
+    area: np.ndarray, confidence: np.ndarray, thresholds: np.ndarray, whole: np.ndarray, pixel: np.ndarray,
+) -> None:  # fmt: skip
+    """Fill ``whole`` (T, C, 10) and ``pixel`` (T, C, 2: both, predicted) for the regions whose confidence is not below each threshold."""
+    classes = whole.shape[1]
+    unused = np.zeros((classes, 4))
+    for i, threshold in enumerate(thresholds.tolist()):
+        alive = confidence >= threshold
+        count_regions(truth_label, truth_area, label, area, truth, prediction, pixels, alive, whole[i], unused)
+        same = (truth_label[truth] == label[prediction]) & alive[prediction] & (label[prediction] < classes)
+        mine = alive & (label < classes)
+        np.add.at(pixel[i, :, 0], label[prediction[same]], pixels[same])
+        np.add.at(pixel[i, :, 1], label[mine], area[mine])
+
+
+def _largest(region: np.ndarray, overlap: np.ndarray, other: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the largest overlap of each region, and the area of the region it is with: of equal overlaps the smallest."""
+    order = np.lexsort((-other, overlap, region))
+    most, with_ = np.zeros(count, np.int64), np.zeros(count, np.int64)
+    most[region[order]], with_[region[order]] = overlap[order], other[order]  # the last one written stays
+    return most, with_
