@@ -45,6 +45,10 @@ class RankingError(FaultscapeError):
     """Nothing can be ranked from what is there, or the question does not fit the study."""
 
 
+class MetricError(FaultscapeError):
+    """What is to be measured cannot be: scores that are not finite, of another size than their truth, or masked."""
+
+
 class OptionError(FaultscapeError):
     """An option has a value that it cannot have."""
 
