@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from faultscape.maps.regions import Overlaps
-from faultscape.metrics import boundary, partition, region_counts, region_set
+from faultscape.metrics import boundary, over_under, partition, region_counts, region_set
 from faultscape.metrics.definitions import Definitions
 from faultscape.nouns import Classes
 
@@ -96,10 +96,11 @@ def _in_pixels(width: float, shape: tuple[int, ...]) -> float:
 def _curve(table: Overlaps, classes: Classes, definitions: Definitions) -> Statistics:
     """Return what the curves of S1 III-B need: the means over classes of ROM and RUM, and IoU's pixels, at each threshold of confidence."""
     counts, both, predicted = region_counts.count_above(table, len(classes), CURVE)
-    cells = region_set.measure(counts, absent=definitions.absent, scale=definitions.scale, groups=classes.groups)
+    options = {"absent": definitions.absent, "scale": definitions.scale}
+    mine = list(classes.groups)
     return {
-        "curve_rom": region_set.mean(cells["rom"], 1),
-        "curve_rum": region_set.mean(cells["rum"], 1),
+        "curve_rom": region_set.mean(over_under.rom(counts, **options)[:, mine], 1),
+        "curve_rum": region_set.mean(over_under.rum(counts, **options)[:, mine], 1),
         "curve_both": both.reshape(-1),
         "curve_predicted": predicted.reshape(-1),
     }
