@@ -1,0 +1,280 @@
+"""How far two partitions of the same pixels are apart, from one sparse table of overlaps.
+
+Conventions: a table is three arrays of K: ``truth`` and ``prediction`` hold region numbers (any integers), ``pixels`` the int64 pixels that the two regions
+share; a pair stands there once. Whatever made the regions will do: connected regions, instance ids, classes (``confusion_table``). What is void in the truth
+has been left out by who made the table. T and P are the two partitions, n_tp a pair's pixels, n_t and n_p the regions' pixels, N all of them. Results are float64,
+0 is best unless said otherwise, NaN where there are no pixels (for ``rand_index``: no two). ``gce_cells`` and ``lce_cells`` take confusion matrices, many at once.
+Source: S1 eq. 1-2 and Martin et al. 2001 (GCE, LCE); S1 [26] = Polak et al. 2009 (partition distance); Meila 2003 (variation of information); Rand 1971;
+Arganda-Carreras et al. 2015 (adapted Rand).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from faultscape.errors import MetricError, OptionError
+
+PAIRS = ("distinct", "all")
+
+
+class _Table(NamedTuple):
+    """A checked table: regions as places 0.., the pairs' pixels, and the pixels of each pair's two regions."""
+
+    t: np.ndarray
+    p: np.ndarray
+    n: np.ndarray
+    n_t: np.ndarray
+    n_p: np.ndarray
+
+
+def gce(truth: np.ndarray, prediction: np.ndarray, pixels: np.ndarray) -> float:
+    """Return the global consistency error: 0 where one partition refines the other, S1 eq. 2.
+
+    >>> gce(np.array([0, 0, 1]), np.array([0, 1, 1]), np.array([2, 1, 1]))
+    0.25
+    """
+    table = _table(truth, prediction, pixels)
+    if not len(table.n):
+        return np.nan
+    over, under = _refinement_errors(table)
+    return float(min(over.sum(), under.sum()) / table.n.sum())  # S1 eq. 2
+
+
+def lce(truth: np.ndarray, prediction: np.ndarray, pixels: np.ndarray) -> float:
+    """Return the local consistency error: as ``gce``, but each pixel takes the smaller of its two errors, so it is never larger.
+
+    >>> lce(np.array([0, 0, 1]), np.array([0, 1, 1]), np.array([2, 1, 1]))
+    0.125
+    """
+    table = _table(truth, prediction, pixels)
+    if not len(table.n):
+        return np.nan
+    return float(np.minimum(*_refinement_errors(table)).sum() / table.n.sum())
+
+
+def gce_cells(cells: np.ndarray) -> np.ndarray:
+    """Return the global consistency error of confusion matrices (..., R, S), rows = truth: of the class partition, or binary ones of each class.
+
+    >>> gce_cells(binary_cells(np.array([[2, 1], [0, 1]]))).round(4).tolist()
+    [0.25, 0.25]
+    """
+    over, under = _refinement_errors_of_cells(cells)
+    return _share(np.minimum(over.sum((-2, -1)), under.sum((-2, -1))), cells)
+
+
+def lce_cells(cells: np.ndarray) -> np.ndarray:
+    """Return the local consistency error of confusion matrices (..., R, S).
+
+    >>> lce_cells(np.array([[2, 1], [0, 1]])).round(4)
+    np.float64(0.125)
+    """
+    return _share(np.minimum(*_refinement_errors_of_cells(cells)).sum((-2, -1)), cells)
+
+
+def binary_cells(cells: np.ndarray) -> np.ndarray:
+    """Return for each class the two-by-two matrix of rest and class, (..., R, 2, 2), from confusion matrices (..., R, S), S >= R.
+
+    Classes stand at the same place of rows and columns; columns beyond (void in the prediction) belong to every class's rest.
+
+    >>> binary_cells(np.array([[5, 1, 0], [2, 3, 4]])).tolist()
+    [[[7, 2], [1, 5]], [[5, 1], [6, 3]]]
+    """
+    classes = cells.shape[-2]
+    if cells.shape[-1] < classes:
+        raise MetricError(
+            f"cells of shape {cells.shape} have fewer columns than rows; give truth as rows, a column for every class"
+        )
+    both = np.diagonal(cells, axis1=-2, axis2=-1)[..., :classes]
+    missed, false = cells.sum(-1) - both, cells.sum(-2)[..., :classes] - both
+    rest = cells.sum((-2, -1))[..., None] - both - missed - false
+    return np.stack([np.stack([rest, false], -1), np.stack([missed, both], -1)], -2)
+
+
+def confusion_table(cells: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return (truth, prediction, pixels), the table of a confusion matrix (R, S): classes as regions, wherever they lie.
+
+    >>> [part.tolist() for part in confusion_table(np.array([[2, 1], [0, 1]]))]
+    [[0, 0, 1], [0, 1, 1], [2, 1, 1]]
+    """
+    truth, prediction = np.nonzero(cells)
+    return truth, prediction, cells[truth, prediction].astype(np.int64)
+
+
+def partition_distance(truth: np.ndarray, prediction: np.ndarray, pixels: np.ndarray) -> float:
+    """Return the share of pixels that must move for the partitions to be the same: 1 - (best one-to-one assignment's pixels) / N, S1 [26].
+
+    >>> partition_distance(np.array([0, 0, 1]), np.array([0, 1, 1]), np.array([2, 1, 1]))
+    0.25
+    """
+    table = _table(truth, prediction, pixels)
+    if not len(table.n):
+        return np.nan
+    kept, rest = _forced(table.t, table.p, table.n)
+    kept += _assignment(table.t[rest], table.p[rest], table.n[rest])
+    return float(1 - kept / table.n.sum())
+
+
+def variation_of_information_parts(truth: np.ndarray, prediction: np.ndarray, pixels: np.ndarray) -> tuple[float, float]:
+    """Return H(P|T) and H(T|P) in bits: what over- and what under-segmentation add to the variation of information.
+
+    >>> variation_of_information_parts(np.array([0, 0, 1]), np.array([0, 1, 2]), np.array([2, 2, 4]))
+    (0.5, 0.0)
+    """
+    _, _, n, n_t, n_p = _table(truth, prediction, pixels)
+    if not len(n):
+        return np.nan, np.nan
+    return tuple(float((n * np.log2(region / n)).sum() / n.sum()) for region in (n_t, n_p))  # pyright: ignore[reportReturnType]
+
+
+def variation_of_information(truth: np.ndarray, prediction: np.ndarray, pixels: np.ndarray) -> float:
+    """Return H(P|T) + H(T|P) in bits, a distance between partitions; ``variation_of_information_parts`` gives the two parts.
+
+    >>> variation_of_information(np.array([0, 0, 1]), np.array([0, 1, 2]), np.array([2, 2, 4]))
+    0.5
+    """
+    return sum(variation_of_information_parts(truth, prediction, pixels))
+
+
+def rand_index(truth: np.ndarray, prediction: np.ndarray, pixels: np.ndarray) -> float:
+    """Return the share of pairs of different pixels that both partitions put together or both put apart; 1 is best.
+
+    >>> rand_index(np.array([0, 0, 1]), np.array([0, 1, 1]), np.array([2, 1, 1]))
+    0.5
+    """
+    table = _table(truth, prediction, pixels)
+    both, in_truth, in_prediction = _together(table)
+    n = float(table.n.sum())
+    return 1 - (in_truth + in_prediction - 2 * both) / (n * (n - 1)) if n > 1 else np.nan
+
+
+def adapted_rand(truth: np.ndarray, prediction: np.ndarray, pixels: np.ndarray, *, pairs: str = "distinct") -> float:
+    """Return the adapted Rand error, 1 - the harmonic mean of ``adapted_rand_parts``.
+
+    >>> adapted_rand(np.array([0, 0, 1]), np.array([0, 1, 1]), np.array([2, 1, 1]))
+    0.6
+    """
+    both, in_truth, in_prediction = _together(_table(truth, prediction, pixels), pairs)
+    return 1 - 2 * both / (in_truth + in_prediction) if in_truth + in_prediction else np.nan
+
+
+def adapted_rand_parts(
+    truth: np.ndarray, prediction: np.ndarray, pixels: np.ndarray, *, pairs: str = "distinct"
+) -> tuple[float, float]:
+    """Return (precision, recall): of the pairs of pixels together in the prediction (the truth), the share together in both; 1 is best.
+
+    Precision falls with under-segmentation, recall with over-segmentation. ``pairs``: ``distinct`` are two different pixels, as scikit-image counts;
+    ``all`` has each pixel with itself too, as the SNEMI3D challenge does. NaN where no pair is together. scikit-image 0.26 returns the two exchanged.
+
+    >>> adapted_rand_parts(np.array([0, 0, 1]), np.array([0, 1, 1]), np.array([2, 1, 1]), pairs="all")
+    (0.75, 0.6)
+    """
+    both, in_truth, in_prediction = _together(_table(truth, prediction, pixels), pairs)
+    return both / in_prediction if in_prediction else np.nan, both / in_truth if in_truth else np.nan
+
+
+def _table(truth: np.ndarray, prediction: np.ndarray, pixels: np.ndarray) -> _Table:
+    truth, prediction, pixels = np.asarray(truth), np.asarray(prediction), np.asarray(pixels)
+    if not truth.shape == prediction.shape == pixels.shape or truth.ndim != 1:
+        raise MetricError(
+            f"a table of overlaps is three arrays of one length; got {truth.shape}, {prediction.shape}, {pixels.shape}"
+        )
+    if not all(np.issubdtype(array.dtype, np.integer) for array in (truth, prediction, pixels)):
+        raise MetricError(
+            f"regions and pixels of a table of overlaps are integers; got {truth.dtype}, {prediction.dtype}, {pixels.dtype}"
+        )
+    if len(pixels) and pixels.min() < 1:
+        if pixels.min() < 0:
+            raise MetricError(f"a table of overlaps holds {pixels.min()} pixels; counts are never negative")
+        truth, prediction, pixels = truth[pixels > 0], prediction[pixels > 0], pixels[pixels > 0]
+    t, p = _places(truth), _places(prediction)
+    pairs = np.sort(t * (int(p.max(initial=0)) + 1) + p)
+    if (pairs[1:] == pairs[:-1]).any():
+        raise MetricError("a pair of regions stands twice in the table of overlaps; add their pixels up first")
+    n = pixels.astype(np.float64)  # whole numbers below 2^53 are exact
+    return _Table(t, p, n, np.bincount(t, n)[t], np.bincount(p, n)[p])
+
+
+def _places(regions: np.ndarray) -> np.ndarray:
+    """Return regions numbered from 0, as they are where their numbers are small already."""
+    if len(regions) and regions.min() >= 0 and regions.max() < 4 * len(regions) + 64:
+        return regions.astype(np.int64)
+    return np.unique(regions, return_inverse=True)[1].reshape(-1)
+
+
+def _refinement_errors(table: _Table) -> tuple[np.ndarray, np.ndarray]:
+    """Return each pair's summed local refinement errors, truth against prediction and the other way, S1 eq. 1."""
+    _, _, n, n_t, n_p = table
+    return n * (n_t - n) / n_t, n * (n_p - n) / n_p  # S1 eq. 1
+
+
+def _refinement_errors_of_cells(cells: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    n = np.asarray(cells, np.float64)
+    n_t, n_p = n.sum(-1, keepdims=True), n.sum(-2, keepdims=True)
+    return n * (n_t - n) / np.maximum(n_t, 1), n * (n_p - n) / np.maximum(n_p, 1)  # S1 eq. 1; an empty row has no cell to divide
+
+
+def _share(above: np.ndarray, cells: np.ndarray) -> np.ndarray:
+    total = np.asarray(cells).sum((-2, -1))
+    return np.divide(above, total, out=np.full(np.shape(total), np.nan), where=total > 0)[()]
+
+
+def _together(table: _Table, pairs: str = "distinct") -> tuple[float, float, float]:
+    """Return how many ordered pairs of pixels lie together in both partitions, in the truth, in the prediction."""
+    if pairs not in PAIRS:
+        raise OptionError(f"pairs={pairs!r} is not known; use {', '.join(PAIRS)}")
+    _, _, n, n_t, n_p = table
+    itself = 1 if pairs == "distinct" else 0
+    return float((n * (n - itself)).sum()), float((n * (n_t - itself)).sum()), float((n * (n_p - itself)).sum())
+
+
+def _forced(t: np.ndarray, p: np.ndarray, n: np.ndarray) -> tuple[float, np.ndarray]:
+    """Return the pixels of pairs that some best assignment surely holds, and the places of the pairs still open.
+
+    A pair at least as large as the largest other pair of its true region and the largest other pair of its predicted region together can replace those two
+    in any assignment without loss. Taking such pairs opens new ones, so this is done until none is left; what people and networks draw is mostly used up here.
+    """
+    kept, rest = 0.0, np.arange(len(n))
+    while len(rest):
+        others = _largest_other(t[rest], n[rest]) + _largest_other(p[rest], n[rest])
+        sure = np.flatnonzero(n[rest] >= others)
+        sure = sure[np.unique(t[rest[sure]], return_index=True)[1]]  # of equal ones at a region, one
+        sure = rest[sure[np.unique(p[rest[sure]], return_index=True)[1]]]
+        if not len(sure):
+            break
+        kept += float(n[sure].sum())
+        taken_t, taken_p = np.zeros(t.max() + 1, bool), np.zeros(p.max() + 1, bool)
+        taken_t[t[sure]] = taken_p[p[sure]] = True
+        rest = rest[~(taken_t[t[rest]] | taken_p[p[rest]])]
+    return kept, rest
+
+
+def _largest_other(region: np.ndarray, n: np.ndarray) -> np.ndarray:
+    """Return for each pair the pixels of the largest other pair of its region, 0 where it is the only one."""
+    order = np.lexsort((-n, region))
+    sizes, first = n[order], np.r_[True, np.diff(region[order]) > 0]
+    starts = np.flatnonzero(first)[np.cumsum(first) - 1]
+    largest, place = sizes[starts], starts + 1
+    alone = np.bincount(region)[region[order]] == 1
+    second = np.where(alone, 0, sizes[np.minimum(place, len(sizes) - 1)])
+    out = np.empty(len(n))
+    out[order] = np.where(first, second, largest)
+    return out
+
+
+def _assignment(t: np.ndarray, p: np.ndarray, n: np.ndarray) -> float:
+    """Return the most pixels that pairs can hold of which no two share a region."""
+    if not len(n):
+        return 0.0
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import min_weight_full_bipartite_matching
+
+    t, p = np.unique(t, return_inverse=True)[1], np.unique(p, return_inverse=True)[1]
+    rows, columns = int(t.max()) + 1, int(p.max()) + 1
+    # every true region may stay alone: a column of its own. One more pixel on every edge, since the solver knows no edge of weight 0; each row pays it once.
+    own = np.arange(rows)
+    weights = np.r_[n + 1, np.ones(rows)]
+    graph = coo_array((weights, (np.r_[t, own], np.r_[p, columns + own])), shape=(rows, columns + rows)).tocsr()
+    chosen = min_weight_full_bipartite_matching(graph, maximize=True)
+    return float(graph[chosen].sum()) - rows
