@@ -45,6 +45,10 @@ class RankingError(FaultscapeError):
     """Nothing can be ranked from what is there, or the question does not fit the study."""
 
 
+class MetricError(FaultscapeError):
+    """A metric is asked for what cannot be measured: scores that are no numbers, shapes that differ, masks of other values."""
+
+
 class OptionError(FaultscapeError):
     """An option has a value that it cannot have."""
 
