@@ -121,7 +121,7 @@ def _winner_second_others(probabilities: np.ndarray, axis: int) -> tuple[np.ndar
     """Return the largest probability, the second, and the sum of all but the largest."""
     classes = _classes_first(probabilities, axis)
     _check(classes)
-    winner = classes[0].copy()
+    winner = np.array(classes[0])
     second, others = np.zeros_like(winner), np.zeros_like(winner)
     for p in classes[1:]:
         loser = np.minimum(winner, p)
