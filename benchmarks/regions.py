@@ -1,0 +1,214 @@
+"""Region metrics against named peers: ratios in one run on one core, for the table that ``make bench`` writes.
+
+Conventions: one true and one predicted map, (H, W) uint8 of 21 classes, made by made_maps (S1's Table I is of such pairs). Ours is ``measured``: the table of
+overlaps from runs, and all that comes from it without assignment: ROR, ROM, RUR, RUM, PE-OS, PE-US, AP, PQ, SQ, RQ, GCE, LCE. Peers do less: what each does
+stands in its row. A peer that is not installed is said to be so; ``pairwise_loop`` is our own plain writing of a public algorithm, and needs only scipy. Numbers of every peer are held
+equal to ours before anything is timed. Seconds are processor seconds of this thread, best of several.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+from made_maps import maps
+from scipy.ndimage import label as components
+
+from faultscape.maps.regions import Overlaps, overlaps
+from faultscape.metrics import boundary, over_under, partition, region_counts, region_set
+
+Row = tuple[str, str, str]
+C = 21
+EIGHT = np.ones((3, 3), int)
+
+
+def measured(truth: np.ndarray, prediction: np.ndarray) -> tuple[dict[str, np.ndarray], dict[str, float]]:
+    """Ours: all region metrics of every class, and the two consistency errors of the whole partition."""
+    table = overlaps(truth, prediction, C)
+    cells = region_set.measure(region_set.count([table, table], C, "iou"))
+    pairs = (table.truth, table.prediction, table.pixels)
+    return cells, {"gce": partition.gce(*pairs), "lce": partition.lce(*pairs)}
+
+
+def pairwise_loop(truth: np.ndarray, prediction: np.ndarray) -> tuple[list[float], list[float]]:
+    """An own copy of the algorithm of haruishi43/rom_rum, class by class: ROM and RUM (0 where a side has no region).
+
+    Each measure labels both masks anew and tests every true region against every predicted one with masks of the whole image. Published with the reference of
+    this project: 217 ms on easy maps and 151 on web-like ones, of the original with scikit-image.
+    """
+
+    def labelled(mask: np.ndarray) -> tuple[np.ndarray, int]:
+        if find_spec("skimage"):
+            from skimage.measure import label
+
+            regions = label(mask, connectivity=2)
+            return regions, int(regions.max())
+        return components(mask, EIGHT)  # pyright: ignore[reportReturnType]
+
+    def torn(whole: np.ndarray, pieces: np.ndarray) -> float:
+        (some, n), (others, m) = labelled(whole), labelled(pieces)
+        touched: set[int] = set()
+        split = extra = 0
+        for i in range(1, n + 1):
+            region = some == i
+            hit = [j for j in range(1, m + 1) if np.sum(region & (others == j)) > 0]
+            if len(hit) > 1:
+                split += 1
+                extra += len(hit) - 1
+                touched.update(hit)
+        return math.tanh(split * len(touched) / (n * m) * extra) if n and m else 0.0
+
+    masks = [(truth == c, prediction == c) for c in range(C)]
+    return [torn(t, p) for t, p in masks], [torn(p, t) for t, p in masks]
+
+
+def components_table(truth: np.ndarray, prediction: np.ndarray) -> np.ndarray:
+    """cc3d's components of all classes at once, twice, and np.bincount of pairs: (N, M) shared pixels, and no metric yet."""
+    import cc3d
+
+    # cc3d leaves 0 out, so classes go up by one
+    (one, n), (other, m) = (cc3d.connected_components(x + 1, connectivity=8, return_N=True) for x in (truth, prediction))
+    pair = one.ravel().astype(np.int64) * (m + 1) + other.ravel()
+    return np.bincount(pair, minlength=(n + 1) * (m + 1)).reshape(n + 1, m + 1)[1:, 1:]
+
+
+def torch_quality(truth: np.ndarray, prediction: np.ndarray) -> Callable[[], np.ndarray]:
+    """torchmetrics' PanopticQuality of every class from (class, region) maps; the maps are made outside the timing."""
+    import torch
+    from torchmetrics.functional.detection import panoptic_quality
+
+    def pairs(label_map: np.ndarray) -> torch.Tensor:
+        instances = np.zeros(label_map.shape, np.int64)
+        for c in range(C):
+            numbered, _ = components(label_map == c, EIGHT)  # pyright: ignore[reportGeneralTypeIssues]
+            instances += numbered
+        return torch.from_numpy(np.stack([label_map.astype(np.int64), instances], -1))[None]
+
+    true, predicted = pairs(truth), pairs(prediction)
+
+    def work() -> np.ndarray:
+        return panoptic_quality(predicted, true, things=set(range(C)), stuffs=set(), return_per_class=True).numpy()[0]
+
+    return work
+
+
+def image_measures(truth: np.ndarray, prediction: np.ndarray) -> tuple[float, float]:
+    """scikit-image's variation of information and adapted Rand error, its own components of all classes first."""
+    from skimage.measure import label
+    from skimage.metrics import adapted_rand_error, variation_of_information
+
+    one, other = (label(x, connectivity=2, background=-1) for x in (truth.astype(np.int32), prediction.astype(np.int32)))
+    return sum(variation_of_information(one, other)), adapted_rand_error(one, other, ignore_labels=())[0]
+
+
+def check(truth: np.ndarray, prediction: np.ndarray) -> None:
+    """Hold every peer's numbers equal to ours."""
+    cells, _ = measured(truth, prediction)
+    rom, rum = pairwise_loop(truth, prediction)
+    assert np.allclose(np.nan_to_num(cells["rom"]), rom)
+    assert np.allclose(np.nan_to_num(cells["rum"]), rum)
+    table = overlaps(truth, prediction, C)
+    if find_spec("cc3d"):
+        sizes = components_table(truth, prediction)
+        assert sizes.shape == (len(table.truth_area), len(table.prediction_area))
+        assert sorted(sizes[sizes > 0].tolist()) == sorted(table.pixels.tolist())
+    if find_spec("torchmetrics"):
+        known = ~np.isnan(cells["pq"])
+        assert np.allclose(torch_quality(truth, prediction)()[known], cells["pq"][known], atol=1e-6)
+    if find_spec("skimage"):
+        pairs = (table.truth, table.prediction, table.pixels)
+        ours = partition.variation_of_information(*pairs), partition.adapted_rand(*pairs)
+        assert np.allclose(image_measures(truth, prediction), ours)
+
+
+def rows(against: Callable[..., tuple[float, float]]) -> Iterator[Row]:
+    """Yield rows (what, measured, target); ``against(ours, peer, times)`` returns the least seconds of both, taken in turns."""
+    for kind, target in (("web", ">= 300x"), ("easy", ">= 300x"), ("hard", "reported")):
+        truth, prediction = maps(kind, 2)
+        check(truth, prediction)
+
+        def ours(truth: np.ndarray = truth, prediction: np.ndarray = prediction) -> object:
+            return measured(truth, prediction)
+
+        seconds, slow = against(ours, lambda t=truth, p=prediction: pairwise_loop(t, p), 1)
+        yield (
+            f"region metrics, {kind}: times rom_rum's algorithm (own copy; ROM and RUM only)",
+            f"{slow / seconds:.0f}x ({seconds * 1e3:.2f} ms)",
+            target,
+        )
+        yield from peers(kind, truth, prediction, ours, against)
+    truth, prediction = maps("web", 2)
+    yield from sizes(truth, prediction, against)
+
+
+def peers(kind: str, truth: np.ndarray, prediction: np.ndarray, ours: Callable[[], object], against: Any) -> Iterator[Row]:
+    """Yield rows against the libraries that are installed."""
+    wanted: tuple[tuple[str, str, Callable[[], Callable[[], object]], str], ...] = (
+        (
+            "cc3d",
+            "cc3d twice and np.bincount (a table, no metric)",
+            lambda: lambda: components_table(truth, prediction),
+            ">= 3.5x",
+        ),
+        ("torchmetrics", "torchmetrics' PanopticQuality (PQ only)", lambda: torch_quality(truth, prediction), ">= 1000x"),
+        (
+            "skimage",
+            "scikit-image's variation of information and adapted Rand",
+            lambda: lambda: image_measures(truth, prediction),
+            "reported",
+        ),
+    )
+    for module, what, make, target in wanted:
+        line = f"region metrics, {kind}: times {what}"
+        if not find_spec(module):
+            yield line, f"{module} is not installed", target
+            continue
+        seconds, slow = against(ours, make(), 1 if module == "torchmetrics" else 4)
+        yield line, f"{slow / seconds:.1f}x ({seconds * 1e3:.2f} ms)", target if kind != "hard" else "reported"
+
+
+def sizes(truth: np.ndarray, prediction: np.ndarray, against: Any) -> Iterator[Row]:
+    """Yield rows of how ours grows with the image, and of what is not in ``measured``."""
+    wide = np.tile(truth, (2, 4)), np.tile(prediction, (2, 4))
+    small, large = against(lambda: measured(truth, prediction), lambda: measured(*wide), 4)
+    yield "region metrics, 1024 x 2048 (web, tiled): times 512 x 512", f"{large / small:.1f}x ({large * 1e3:.2f} ms)", "<= 8x"
+    table = overlaps(truth, prediction, C)
+    pairs = (table.truth, table.prediction, table.pixels)
+    alone, edges = against(
+        lambda: partition.partition_distance(*pairs), lambda: boundary.boundary_counts(truth, prediction, C), 4
+    )
+    yield "partition distance, web, from the table: ms", f"{alone * 1e3:.2f}", "reported"
+    yield "boundary F-score and boundary IoU, web, 21 classes: ms", f"{edges * 1e3:.2f}", "reported"
+    many = crowded(500, 60)
+    most, _ = against(lambda: partition.partition_distance(*many), lambda: None, 4)
+    yield "partition distance, 500 x 60 regions, 19,000 overlaps: ms", f"{most * 1e3:.1f}", "< 50"
+
+
+def crowded(true: int, predicted: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return a table in which hardly any pair is forced: most regions overlap most others."""
+    rng = np.random.default_rng(seed)
+    cells = rng.integers(1, 900, (true, predicted)) * (rng.random((true, predicted)) < 0.64)
+    return partition.confusion_table(cells)
+
+
+def best(work: Callable[[], object], times: int) -> float:
+    taken = []
+    for _ in range(times):
+        start = time.thread_time()
+        work()
+        taken.append(time.thread_time() - start)
+    return min(taken)
+
+
+def in_turns(ours: Callable[[], object], peer: Callable[[], object], times: int = 4) -> tuple[float, float]:
+    both = [(best(ours, 5), best(peer, 2)) for _ in range(times + 1)]
+    return min(a for a, _ in both), min(b for _, b in both)
+
+
+if __name__ == "__main__":
+    for line, value, target in rows(in_turns):
+        print(f"{line:<96} {value:<24} {target}", flush=True)
