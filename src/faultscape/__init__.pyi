@@ -15,6 +15,7 @@ from .verbs import label as label
 from .verbs.collect import collect as collect
 from .verbs.compare import compare as compare
 from .verbs.demo import demo as demo
+from .verbs.measure import measure as measure
 from .verbs.predict import predict as predict
 from .verbs.rank import rank as rank
 from .verbs.report import report as report

@@ -46,7 +46,7 @@ class RankingError(FaultscapeError):
 
 
 class MetricError(FaultscapeError):
-    """A metric is asked for what cannot be measured."""
+    """What is to be measured cannot be: scores that are not finite, of another size than their truth, or masked."""
 
 
 class OptionError(FaultscapeError):

@@ -13,10 +13,9 @@ from pathlib import Path
 import numpy as np
 
 from faultscape.comparison import counting, packing
-from faultscape.corpus.classes import allowed, meaning, narrow, table
-from faultscape.errors import ClassesError, LabelMapError, StudyError
-from faultscape.maps import runs
-from faultscape.maps.resize import nearest
+from faultscape.comparison.stored_maps import StoredMaps
+from faultscape.corpus.classes import allowed, meaning, table
+from faultscape.errors import ClassesError, StudyError
 from faultscape.nouns import Pairs
 from faultscape.study import label_maps
 from faultscape.study import pairs as pair_table
@@ -76,9 +75,9 @@ def count_shard(
                 f"{m}: {error} Run `faultscape predict {root} {m}={settings.models[m].source} --labels FILE` with a mapping to today's classes"
             ) from None
     sources = [
-        _Source(label_maps.predictions(root, m), shard, table(classes, labels[m]), allowed(classes, labels[m])) for m in models
+        StoredMaps(label_maps.predictions(root, m), shard, table(classes, labels[m]), allowed(classes, labels[m])) for m in models
     ]
-    sources += [_Source(label_maps.truth(root, t), shard, table(classes), allowed(classes)) for t in truths]
+    sources += [StoredMaps(label_maps.truth(root, t), shard, table(classes), allowed(classes)) for t in truths]
     thin = [part for part in parts if part.truth is None and settings.cells == "diagonal"]
     whole = [part for part in parts if part not in thin]
     about_whole, about_thin = _spans(whole, models, truths), _spans(thin, models, truths)
@@ -186,27 +185,3 @@ def _intersections(
         model = models.index(part.name)
         if stack[model] is not None:
             yield part, packing.pack_diagonal(both[span], totals[model], present[span])
-
-
-class _Source:
-    """The maps of one model or truth in one shard, as places at working size."""
-
-    def __init__(self, folder: Path, shard: int, places: np.ndarray, known: str) -> None:
-        self._name, self._allowed = folder.name, known
-        self._maps = label_maps.read_maps(folder, shard)
-        self._table = narrow(places)
-        self._drawn: np.ndarray | None = None
-
-    def read(self, image: str, size: tuple[int, int]) -> np.ndarray | None:
-        """Return an image's map, or None where there is none; it is drawn over the one that was read before."""
-        code = self._maps.get(image)
-        if code is None:
-            return None
-        try:
-            self._drawn = runs.decode(code, self._table, self._drawn)
-        except LabelMapError as error:
-            raise StudyError(
-                f"{self._name}, image {image}: {error}; today's classes know {self._allowed}; put the class back, or say with "
-                "`predict --labels FILE` which class it is"
-            ) from None
-        return nearest(self._drawn, size)

@@ -75,14 +75,13 @@ def overlaps(
     truth, prediction, reach = _map(truth), _map(prediction), _reach(connectivity)
     if truth.shape != prediction.shape:
         raise LabelMapError(f"the truth is {_size(truth)} pixels and the prediction {_size(prediction)}; they must be of one size")
-    for what, label_map in (("truth", truth), ("prediction", prediction)):
-        if int(label_map.max()) > n:
-            raise LabelMapError(f"the {what} holds the label {int(label_map.max())}; allowed are 0 to {n - 1}, and {n} for void")
-    if not given and void == "cut" and (unlabelled := truth == n).any():
-        room = np.iinfo(prediction.dtype).max > n
-        prediction = np.where(unlabelled, n + 1, prediction if room else prediction.astype(np.int32)).astype(
-            prediction.dtype if room else np.int32, copy=False
-        )
+    highest = int(truth.max())
+    for what, label in (("truth", highest), ("prediction", int(prediction.max()))):
+        if label > n:
+            raise LabelMapError(f"the {what} holds the label {label}; allowed are 0 to {n - 1}, and {n} for void")
+    if not given and void == "cut" and highest == n:
+        kind = prediction.dtype if np.iinfo(prediction.dtype).max > n else np.dtype(np.int32)
+        prediction = np.where(truth == n, kind.type(n + 1), prediction.astype(kind, copy=False))  # a label of its own, that forms no region
     t, p = _runs(truth, n, reach, given=given), _runs(prediction, n + 1, reach, given=given)
     kernels = _kernels()
     if kernels is None:

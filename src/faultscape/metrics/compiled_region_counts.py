@@ -102,3 +102,52 @@ def count_thresholds(truth_label, label, truth, prediction, pixels, truth_area, 
                 whole[i, c, 7] += max(touching_p[p] - 1, 0)
                 whole[i, c, 9] += touching_p[p] == 0
                 pixel[i, c, 1] += area[p]
+
+
+@jit
+def count_matches(truth_label, truth_area, label, area, truth, prediction, pixels, dice, matched):
+    """Add to ``matched`` (10, C) the predicted regions found at overlaps of .50, .55, ... .95: one to one, the largest overlap first."""
+    classes = matched.shape[1]
+    mine, score = np.empty(len(pixels), np.int64), np.empty(len(pixels), np.float64)
+    count = 0
+    for k in range(len(pixels)):
+        t, p, v = truth[k], prediction[k], pixels[k]
+        if truth_label[t] == label[p] and label[p] < classes:
+            total = truth_area[t] + area[p]
+            above, below = (2 * v, total) if dice else (v, total - v)
+            if 2 * above >= below:
+                mine[count], score[count] = k, -above / below
+                count += 1
+    order = np.argsort(score[:count], kind="mergesort")  # equal overlaps stay in the order of their regions
+    used_t, used_p = np.zeros(len(truth_label), np.bool_), np.zeros(len(label), np.bool_)
+    for q in order:
+        k = mine[q]
+        t, p, v = truth[k], prediction[k], pixels[k]
+        if not used_t[t] and not used_p[p]:
+            used_t[t], used_p[p] = True, True
+            total = truth_area[t] + area[p]
+            above, below = (2 * v, total) if dice else (v, total - v)
+            for i in range(20 * above // below - 9):  # whole numbers, so that an overlap of exactly .55 is found at .55
+                matched[i, label[p]] += 1
+
+
+@jit
+def count_quality(truth_label, truth_area, label, area, truth, prediction, pixels, void_area, quality, iou):
+    """Add to ``quality`` (3, C) the matched, missed and invented regions, and to ``iou`` (C,) the sum of IoU over the matched."""
+    classes = quality.shape[1]
+    hit_t, hit_p = np.zeros(len(truth_label), np.bool_), np.zeros(len(label), np.bool_)
+    for k in range(len(pixels)):
+        t, p, v = truth[k], prediction[k], pixels[k]
+        c = label[p]
+        if truth_label[t] == c and c < classes:
+            either = truth_area[t] + area[p] - v
+            if 2 * v > either:  # such a match is the only one of either region
+                hit_t[t], hit_p[p] = True, True
+                quality[0, c] += 1
+                iou[c] += v / either
+    for t in range(len(truth_label)):
+        if truth_label[t] < classes and not hit_t[t]:
+            quality[1, truth_label[t]] += 1
+    for p in range(len(label)):
+        if label[p] < classes and not hit_p[p] and 2 * void_area[p] <= area[p] + void_area[p]:
+            quality[2, label[p]] += 1

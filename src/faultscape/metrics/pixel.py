@@ -25,13 +25,12 @@ def miou(both: np.ndarray, reference: np.ndarray, prediction: np.ndarray, *, ove
     >>> miou(np.array([2, 1]), np.array([3, 1, 0]), np.array([2, 2, 0])).round(4)
     np.float64(0.5833)
     """
-    union = reference[..., :-1] + prediction[..., :-1] - both
-    return _mean(_ratio(both, union), reference, over)  # S0 eq. 7
+    return _mean(iou_of_classes(both, reference, prediction), reference, over)  # S0 eq. 7
 
 
 def dice(both: np.ndarray, reference: np.ndarray, prediction: np.ndarray, *, over: str = "union") -> np.ndarray:
     """Return the mean Dice coefficient, 2 N_yy / (N_y. + N_.y)."""
-    return _mean(_ratio(2 * both, reference[..., :-1] + prediction[..., :-1]), reference, over)
+    return _mean(dice_of_classes(both, reference, prediction), reference, over)
 
 
 def fwiou(both: np.ndarray, reference: np.ndarray, prediction: np.ndarray, *, over: str = "union") -> np.ndarray:
@@ -53,6 +52,22 @@ def pixel_accuracy(both: np.ndarray, reference: np.ndarray, prediction: np.ndarr
     del prediction
     _check(over)
     return _ratio(both.sum(-1), reference[..., :-1].sum(-1))
+
+
+def iou_of_classes(both: np.ndarray, reference: np.ndarray, prediction: np.ndarray) -> np.ndarray:
+    """Return (..., C) the intersection over union of each class, NaN where neither side has it."""
+    return _ratio(both, reference[..., :-1] + prediction[..., :-1] - both)
+
+
+def dice_of_classes(both: np.ndarray, reference: np.ndarray, prediction: np.ndarray) -> np.ndarray:
+    """Return (..., C) the Dice coefficient of each class, NaN where neither side has it."""
+    return _ratio(2 * both, reference[..., :-1] + prediction[..., :-1])
+
+
+def accuracy_of_classes(both: np.ndarray, reference: np.ndarray, prediction: np.ndarray) -> np.ndarray:
+    """Return (..., C) the share of each class's reference pixels that the prediction calls alike, NaN where the reference lacks it."""
+    del prediction
+    return _ratio(both, reference[..., :-1])
 
 
 METRICS: dict[str, Metric] = {"miou": miou, "fwiou": fwiou, "mpa": mpa, "pixel_accuracy": pixel_accuracy, "dice": dice}

@@ -49,6 +49,47 @@ def count_thresholds(
         np.add.at(pixel[i, :, 1], label[mine], area[mine])
 
 
+def count_matches(
+    truth_label: np.ndarray, truth_area: np.ndarray, label: np.ndarray, area: np.ndarray, truth: np.ndarray, prediction: np.ndarray,
+    pixels: np.ndarray, dice: bool, matched: np.ndarray,
+) -> None:  # fmt: skip
+    """Add to ``matched`` (10, C) the predicted regions found at overlaps of .50, .55, ... .95: one to one, the largest overlap first."""
+    t, p, v = _same_class(truth_label, label, truth, prediction, pixels, matched.shape[1])
+    total = truth_area[t] + area[p]
+    above, below = (2 * v, total) if dice else (v, total - v)
+    used_t: set[int] = set()
+    used_p: set[int] = set()
+    for k in np.argsort(-above / np.maximum(below, 1), kind="stable").tolist():
+        if 2 * above[k] >= below[k] and int(t[k]) not in used_t and int(p[k]) not in used_p:
+            used_t.add(int(t[k]))
+            used_p.add(int(p[k]))
+            matched[: 20 * above[k] // below[k] - 9, label[p[k]]] += 1
+
+
+def count_quality(
+    truth_label: np.ndarray, truth_area: np.ndarray, label: np.ndarray, area: np.ndarray, truth: np.ndarray, prediction: np.ndarray,
+    pixels: np.ndarray, void_area: np.ndarray, quality: np.ndarray, iou: np.ndarray,
+) -> None:  # fmt: skip
+    """Add to ``quality`` (3, C) the matched, missed and invented regions, and to ``iou`` (C,) the sum of IoU over the matched."""
+    classes = quality.shape[1]
+    t, p, v = _same_class(truth_label, label, truth, prediction, pixels, classes)
+    either = truth_area[t] + area[p] - v
+    found = 2 * v > either
+    t, p = t[found], p[found]
+    missed, invented = truth_label < classes, (label < classes) & (2 * void_area <= area + void_area)
+    missed[t], invented[p] = False, False
+    for row, labels in enumerate((label[p], truth_label[missed], label[invented])):
+        quality[row] += np.bincount(labels, minlength=classes)
+    iou += np.bincount(label[p], weights=v[found] / either[found], minlength=classes)
+
+
+def _same_class(
+    truth_label: np.ndarray, label: np.ndarray, truth: np.ndarray, prediction: np.ndarray, pixels: np.ndarray, classes: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    same = (truth_label[truth] == label[prediction]) & (label[prediction] < classes)
+    return truth[same], prediction[same], pixels[same]
+
+
 def _largest(region: np.ndarray, overlap: np.ndarray, other: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the largest overlap of each region, and the area of the region it is with: of equal overlaps the smallest."""
     order = np.lexsort((-other, overlap, region))

@@ -54,20 +54,9 @@ def count_matches(table: Overlaps, classes: int, *, match: str = "iou") -> Count
     """
     if match not in MATCH:
         raise OptionError(f"match={match!r} is not known; use {', '.join(MATCH)}")
-    both, total, label, pair = _same_class(table, classes)
-    # thresholds are kept with equality, so they are compared in whole numbers: v / (a + b - v) >= k / 20 and 2 v / (a + b) >= k / 20
-    above, below = (both, total - both) if match == "iou" else (2 * both, total)
-    near = 2 * above >= below
-    above, below, label, pair = above[near], below[near], label[near], pair[:, near]
-    out = np.zeros((len(MATCHED), classes), np.int64)
-    used_t, used_p = set(), set()
-    for k in np.lexsort((pair[1], pair[0], -(above / np.maximum(below, 1)))).tolist():
-        t, p = pair[:, k].tolist()
-        if t not in used_t and p not in used_p:
-            used_t.add(t)
-            used_p.add(p)
-            out[: (20 * above[k]) // below[k] - 9, label[k]] += 1
-    return dict(zip(MATCHED, out, strict=True))
+    matched = np.zeros((len(MATCHED), classes), np.int64)
+    _kernels().count_matches(*_columns(table), match == "dice", matched)
+    return dict(zip(MATCHED, matched, strict=True))
 
 
 def count_quality(table: Overlaps, classes: int) -> Counts:
@@ -76,16 +65,9 @@ def count_quality(table: Overlaps, classes: int) -> Counts:
     Pixels void in the truth leave the union; a predicted region of which more than half lies in void is not held against the model; pixels that the
     prediction calls void are missed. ``table`` must be of regions as the model gave them (``void="bridge"``).
     """
-    both, total, label, pair = _same_class(table, classes)
-    found = 2 * both > total - both  # such a match is the only one of either region
-    hit_t, hit_p = np.zeros(len(table.truth_label), bool), np.zeros(len(table.prediction_label), bool)
-    hit_t[pair[0][found]], hit_p[pair[1][found]] = True, True
-    mostly_void = 2 * table.void_area > table.prediction_area + table.void_area
-    missed = table.truth_label[~hit_t & (table.truth_label < classes)]
-    invented = table.prediction_label[~hit_p & ~mostly_void & (table.prediction_label < classes)]
-    counts = [np.bincount(labels, minlength=classes) for labels in (label[found], missed, invented)]
-    iou = np.bincount(label[found], weights=both[found] / (total - both)[found], minlength=classes)
-    return dict(zip(QUALITY, counts, strict=True)) | {"pq_iou_sum": iou.astype(float)}
+    quality, iou = np.zeros((len(QUALITY), classes), np.int64), np.zeros(classes)
+    _kernels().count_quality(*_columns(table), table.void_area, quality, iou)
+    return dict(zip(QUALITY, quality, strict=True)) | {"pq_iou_sum": iou}
 
 
 def count_above(table: Overlaps, classes: int, thresholds: np.ndarray) -> tuple[Counts, np.ndarray, np.ndarray]:
@@ -106,14 +88,6 @@ def _columns(table: Overlaps) -> tuple[np.ndarray, ...]:
     return (
         table.truth_label, table.truth_area, table.prediction_label, table.prediction_area, table.truth, table.prediction, table.pixels,
     )  # fmt: skip
-
-
-def _same_class(table: Overlaps, classes: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return of overlaps within a class: shared pixels, sum of both areas, the class, and (2, K) the two regions."""
-    label = table.truth_label[table.truth]
-    same = (label == table.prediction_label[table.prediction]) & (label < classes)
-    pair = np.stack([table.truth[same], table.prediction[same]])
-    return table.pixels[same], table.truth_area[pair[0]] + table.prediction_area[pair[1]], label[same], pair
 
 
 def _kernels() -> Any:

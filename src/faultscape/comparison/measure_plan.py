@@ -1,0 +1,182 @@
+"""What is to be measured: a data set's truth, its models' maps and scores, found as files and matched by id, cut into shards and jobs.
+
+Conventions: ids are the truth's, sorted; a shard is 64 of them in that order. A source is a JSON object (see measuring): ``files`` holds a path or null for
+each id. A part's key changes with the definitions, the classes, and the files' sizes and times, so that only what changed is measured again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from faultscape.corpus import matching, sources
+from faultscape.corpus.classes import meaning
+from faultscape.corpus.score_files import SCORE_ENDINGS
+from faultscape.errors import CorpusError, ModelError, OptionError
+from faultscape.metrics.definitions import Definitions
+from faultscape.nouns import Classes
+from faultscape.prediction.folder import fingerprint
+from faultscape.prediction.label_names import of_label_ids
+from faultscape.study.corpus import part_name
+from faultscape.study.folder import check_name
+from faultscape.study.parts import key_of
+from faultscape.study.settings import class_settings
+
+SHARD = 64
+VERSION = 1  # of the statistics: another number makes every part stale
+SCORES = ("confidence", "doubt", "probabilities", "anomaly")
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class DataSet:
+    """A data set to measure on: ``truth`` and ``models`` {NAME: source}, the ids in corpus order, and which of them make each shard.
+
+    ``classes`` is None where truth is masks of anomaly, or regions without a class; ``images`` {id: path} are photos to show; ``sizes`` (width, height) at
+    which maps are compared, where that is not the truth's own.
+    """
+
+    name: str
+    ids: tuple[str, ...]
+    shards: dict[int, tuple[int, int]]
+    truth: dict[str, Any]
+    models: dict[str, dict[str, Any]]
+    classes: Classes
+    with_classes: bool
+    images: dict[str, str] = field(default_factory=dict)
+    sizes: tuple[tuple[int, int], ...] = ()
+    keys: dict[tuple[str, int], str] = field(default_factory=dict)
+
+
+def of_files(
+    name: str,
+    truth: str,
+    models: Mapping[str, str],
+    scores: Mapping[str, Mapping[str, str]],
+    classes: Classes | None,
+    *,
+    images: str | None = None,
+    pattern: str | None = None,
+    ignore: tuple[int, ...] = (),
+    say: Say,
+) -> DataSet:
+    """Return the data set of a folder of truth and folders of maps and scores; ``scores`` {kind: {NAME: folder}}.
+
+    Errors: CorpusError where nothing is found or fits, ModelError where scores are given of a model that has no maps.
+    """
+    found = sources.find([truth], endings=sources.MAP_ENDINGS, strip=False, pattern=pattern, say=say)
+    found = matching.one_kind(found, say)
+    suffix = "" if pattern else sources.common_suffix([f.id for f in found])
+    files = {f.id.removesuffix(suffix): f.path for f in found}
+    ids = tuple(sorted(files))
+    only = dict(scores.get("anomaly", {}))
+    out: dict[str, dict[str, Any]] = {}
+    for model, source in models.items():
+        check_name(model)
+        path = Path(source)
+        if path.suffix.lower() == ".onnx":
+            raise ModelError(f"{model}={source}: measure takes folders of label maps; let a study's `predict` run the network first")
+        if not path.exists():
+            raise ModelError(f"{model}={source}: there is no such folder")
+        maps = path / "labels" if (path / "labels").is_dir() else path
+        matched = matching.match(maps, ids, say=say)
+        labels = of_label_ids(classes, matched) if classes else {}
+        out[model] = {"files": [matched.get(i) for i in ids], "labels": labels, "source": source}
+    for kind, named in scores.items():
+        for model, source in named.items():
+            if kind != "anomaly" and model not in out:
+                known = ", ".join(out) or "none"
+                raise ModelError(f"--{kind} {model}={source}: no model has this name; models are {known}")
+            if not Path(source).exists():
+                raise ModelError(f"--{kind} {model}={source}: there is no such folder")
+            matched = matching.match(source, ids, endings=SCORE_ENDINGS, say=say)
+            out.setdefault(check_name(model), {"source": source})[kind] = [matched.get(i) for i in ids]
+    if not out:
+        raise ModelError("no model given; write NAME=MAPS, or --anomaly NAME=SCORES")
+    if only and models:
+        raise OptionError("--anomaly scores are judged by masks of 0, 1 and 255, and maps by classes: measure them in two lines, or as two data sets")
+    shards = {number: (low, min(low + SHARD, len(ids))) for number, low in enumerate(range(0, len(ids), SHARD))}
+    pictures = matching.match(images, ids, endings=sources.IMAGE_ENDINGS, say=say) if images else {}
+    labels = of_label_ids(classes, files) if classes else {}
+    of_truth = {"files": [files[i] for i in ids], "labels": labels, "source": truth}
+    known = classes or Classes(("region",), (next(i for i in range(65535) if i not in ignore),), ((128, 0, 0),), ignore)
+    return DataSet(check_name(name, "data set"), ids, shards, of_truth, out, known, classes is not None, pictures)
+
+
+def of_study(root: Path, truth: str) -> DataSet:
+    """Return the data set of a study's images that have a map of this truth, with every model of the study."""
+    from faultscape.study import label_maps
+    from faultscape.study.corpus import read_corpus, shards
+    from faultscape.study.parts import read_manifest
+    from faultscape.study.settings import read_settings
+
+    settings = read_settings(root)
+    truths = read_manifest(label_maps.truth(root, truth))
+    ids: list[str] = []
+    spans: dict[int, tuple[int, int]] = {}
+    sizes: list[tuple[int, int]] = []
+    pictures = {}
+    keys: dict[tuple[str, int], str] = {}
+    classes = settings.class_list
+    about = [class_settings(classes).model_dump(exclude={"colours", "parents"}), settings.size]
+    for number, rows in shards(read_corpus(root)).items():
+        if (part := truths.get(part_name(number))) is None:
+            continue
+        held = label_maps.read_maps(label_maps.truth(root, truth), number, part)
+        mine = [image for image in rows if image.id in held]
+        spans[number] = (len(ids), len(ids) + len(mine))
+        ids += [image.id for image in mine]
+        sizes += [settings.working_size or (image.width, image.height) for image in mine]
+        pictures |= {image.id: image.source for image in mine}
+        for name, model in settings.models.items():
+            made = read_manifest(label_maps.predictions(root, name)).get(part_name(number))
+            keys[name, number] = key_of(about, part.sha256, made.sha256 if made else None, meaning(classes, model.labels))
+    if not ids:
+        raise CorpusError(f"{root}: no image of the study has a map of the truth {truth!r}")
+    models: dict[str, dict[str, Any]] = {
+        name: {"study": str(root), "kind": "model", "name": name, "labels": model.labels, "source": model.source}
+        for name, model in settings.models.items()
+    }
+    if not models:
+        raise ModelError(f"{root}: the study has no model; add one with `faultscape predict {root} NAME=SOURCE`")
+    of_truth = {"study": str(root), "kind": "truth", "name": truth, "labels": {}, "source": truth}
+    return DataSet(truth, tuple(ids), spans, of_truth, models, classes, True, pictures, tuple(sizes), keys)
+
+
+def jobs(
+    out: Path, data: DataSet, definitions: Definitions, options: Mapping[str, Any], *, done: Callable[[str, int], str | None]
+) -> list[dict[str, Any]]:
+    """Return the jobs of the shards in which a model's part is missing or stale; ``done(NAME, shard)`` is the key of the part that is there."""
+    written = class_settings(data.classes).model_dump()
+    about = [asdict(definitions), written, data.with_classes, dict(options), VERSION]
+    maps = {name: source for name, source in data.models.items() if "files" in source or "study" in source}
+    todo = []
+    for number, (low, high) in data.shards.items():
+        wanted = {}
+        for name, source in maps.items():
+            key = key_of(about, data.keys.get((name, number)) or _state(data, source, low, high))
+            if done(name, number) != key:
+                wanted[name] = {**_cut(source, low, high), "key": key}
+        if wanted:
+            todo.append(
+                {
+                    "out": str(out), "against": data.name, "number": number, "ids": list(data.ids[low:high]), "classes": written,
+                    "with_classes": data.with_classes, "definitions": asdict(definitions), "truth": _cut(data.truth, low, high), "models": wanted,
+                    "sizes": [list(s) for s in data.sizes[low:high]], **options,
+                }
+            )  # fmt: skip
+    return todo
+
+
+def _cut(source: dict[str, Any], low: int, high: int) -> dict[str, Any]:
+    """Return the part of a source that belongs to one shard."""
+    lists = ("files", *SCORES)
+    return {key: value[low:high] if key in lists else value for key, value in source.items() if key not in ("doubt", "probabilities", "anomaly")}
+
+
+def _state(data: DataSet, source: dict[str, Any], low: int, high: int) -> list[Any]:
+    """Return what says that the files of a shard are the same: their ids, sizes and times."""
+    stamps = [fingerprint("/", [path or "" for path in s[low:high]]) for s in (data.truth["files"], source["files"], source.get("confidence", []))]
+    return [list(data.ids[low:high]), *stamps, data.truth["labels"], source["labels"]]

@@ -1,0 +1,115 @@
+"""Read scores from files: one number a pixel (anomaly, doubt, confidence), or one a class and pixel (probabilities).
+
+Conventions: scores are (H, W) float32 (float16 stays float16, float64 stays float64, since rounding makes ties); probabilities (C, H, W). Files are .npy, .npz
+with one array, float TIFF, or grey PNG and TIFF of 8 or 16 bits, whose values are divided by 255 or 65,535, or by what ``scale`` says. Every number must be
+finite: a score that is not cannot be ranked.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import warnings
+import zipfile
+
+import numpy as np
+
+from faultscape.corpus.pictures import MAX_PIXELS
+from faultscape.errors import MetricError
+
+SCORE_ENDINGS = frozenset([".npy", ".npz", ".tif", ".tiff", ".png"])
+_MAX_BYTES = 1 << 33
+
+
+def read_scores(path: str | os.PathLike[str], *, scale: float | None = None) -> np.ndarray:
+    """Return (H, W) scores; MetricError names the file and what is wrong."""
+    values = _values(path)
+    if values.ndim == 3 and 1 in (values.shape[0], values.shape[2]):
+        values = values[0] if values.shape[0] == 1 else values[..., 0]
+    if values.ndim != 2 or not values.size or values.dtype.kind not in "fiub":
+        raise MetricError(f"{path}: expected one number a pixel, H x W; got {values.dtype} of shape {values.shape}")
+    if values.dtype.kind in "iub":
+        whole = {np.dtype(np.uint8): 255, np.dtype(np.uint16): 65535}.get(values.dtype, 1)
+        values = (values / (scale or whole)).astype(np.float32)
+    return np.ascontiguousarray(_finite(values, path))
+
+
+def read_probabilities(path: str | os.PathLike[str], classes: int) -> np.ndarray:
+    """Return (C, H, W) probabilities, classes in the order of the class list; MetricError where they are not that many, or are no probabilities."""
+    values = _values(path)
+    if values.ndim == 4 and values.shape[0] == 1:
+        values = values[0]
+    if values.ndim != 3 or values.shape[0] != classes or values.dtype.kind != "f":
+        raise MetricError(f"{path}: expected probabilities, {classes} x H x W as the class list has it; got {values.dtype} of shape {values.shape}")
+    _finite(values, path)
+    if values.min() < 0 or values.max() > 1 + 1e-3:
+        raise MetricError(f"{path}: holds {values.min():g}..{values.max():g}, which are no probabilities; take the softmax of logits first")
+    return values
+
+
+def levels(path: str | os.PathLike[str]) -> int:
+    """Return 255 for a picture of 8 bits, whose scores have many ties, and 0 for any other file."""
+    if os.fspath(path).lower().endswith((".npy", ".npz")):
+        return 0
+    from PIL import Image
+
+    try:
+        with Image.open(path) as picture:
+            return 255 if picture.mode in ("L", "P", "1") else 0
+    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError):
+        return 0
+
+
+def _finite(values: np.ndarray, path: str | os.PathLike[str]) -> np.ndarray:
+    if values.dtype.kind == "f" and not (good := np.isfinite(values)).all():
+        bad = int(values.size - good.sum())
+        kind = "NaN" if np.isnan(values).sum() == bad else "infinite" if not np.isnan(values).any() else "NaN or infinite"
+        raise MetricError(f"{path}: {bad} of its {values.size} scores are {kind}; a score must be a finite number")
+    return values
+
+
+def _values(path: str | os.PathLike[str]) -> np.ndarray:
+    """Return the array a file holds; never an object, never more than fits."""
+    try:
+        if not os.path.isfile(path):
+            raise MetricError(f"{path}: there is no such file")
+        with open(path, "rb") as file:
+            start = file.read(6)
+        if start[:6] == b"\x93NUMPY":
+            return np.load(path, allow_pickle=False)
+        if start[:4] == b"PK\x03\x04":
+            with zipfile.ZipFile(path) as archive:
+                if sum(entry.file_size for entry in archive.infolist()) > _MAX_BYTES:
+                    raise MetricError(f"{path}: unpacks to more than {_MAX_BYTES >> 30} GiB")
+            with np.load(path, allow_pickle=False) as held:
+                names = list(held.files)
+                if len(names) != 1:
+                    raise MetricError(f"{path}: holds {len(names)} arrays ({', '.join(names[:4])}); give files with one")
+                return held[names[0]]
+        with open(path, "rb") as file:
+            return _picture(file.read(), path)
+    except (OSError, ValueError, EOFError, MemoryError, zipfile.BadZipFile) as error:
+        raise MetricError(f"{path}: {getattr(error, 'strerror', None) or error}") from None
+
+
+def _picture(data: bytes, path: str | os.PathLike[str]) -> np.ndarray:
+    from PIL import Image
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            picture = Image.open(io.BytesIO(data))
+            if picture.size[0] * picture.size[1] > MAX_PIXELS:
+                raise MetricError(f"{path}: {picture.size[0]} x {picture.size[1]} pixels are more than the {MAX_PIXELS} that are read")
+            if picture.format in ("JPEG", "WEBP"):
+                raise MetricError(f"{path}: {picture.format} changes values; save scores as .npy, float TIFF or 16-bit PNG")
+            picture.load()
+            if picture.mode not in ("L", "F", "I;16", "I;16B", "I;16L", "I"):
+                raise MetricError(f"{path}: pixels of mode {picture.mode} are no scores; expected one grey channel of 8, 16 or 32 bits")
+            values = np.asarray(picture)
+            return values.astype(np.uint16) if picture.mode.startswith("I") and values.min() >= 0 and values.max() <= 65535 else values
+    except Image.DecompressionBombError:
+        raise MetricError(f"{path}: its pixels are more than the {MAX_PIXELS} that are read; shrink it") from None
+    except (OSError, ValueError, SyntaxError, EOFError, MemoryError, IndexError) as error:
+        reason = "it is no picture that can be read" if isinstance(error, Image.UnidentifiedImageError) else str(error) or type(error).__name__
+        raise MetricError(f"{path}: {reason}") from None

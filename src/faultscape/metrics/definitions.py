@@ -1,0 +1,87 @@
+"""Every choice that the literature leaves open, in one place: a frozen dataclass, and named presets that reproduce others.
+
+Conventions: a preset changes only what it names. What each choice means stands in docs/definitions.md; results carry the definition they were made with.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+from faultscape.errors import OptionError, closest
+
+
+@dataclass(frozen=True)
+class Definitions:
+    """The choices behind a measurement; the defaults are those of the issue's papers where these are sound."""
+
+    regions: str = "connected"  # or given: the maps hold region ids
+    connectivity: int = 8  # or 4
+    void: str = "cut"  # or bridge
+    absent: str = "nan"  # or zero
+    scale: str = "tanh"  # or sigmoid, none: S1 eq. 7 and 10
+    match: str = "iou"  # or dice: at which overlap AP counts a region as found
+    per: str = "truth"  # or prediction: the regions over which PE-OS and PE-US are means
+    over: str = "union"  # or all, truth: the classes that pixel means are over
+    pooling: str = "pooled"  # or per_image: how pixels and scores of several images are brought together
+    fpr_rule: str = "first"  # or closest
+    curve: str = "step"  # or trapezoid: the area under precision and recall
+    thresholds: str = "exact"  # or keras200: 200 equal thresholds on 0..1
+    track: str = ""  # or anomaly, obstacle: size limits of SegmentMeIfYouCan's components
+    tolerance: float = 0.0075  # boundary F-score: pixels from 1 on, below 1 a share of the diagonal
+    band: float = 0.02  # boundary IoU: width of the band, likewise
+    bins: int = 15  # of ECE and the reliability diagram
+    window: int = 2  # of PAvPU
+    certain: float = 0.5  # PAvPU: doubt up to this is certain
+    accurate: float = 0.5  # PAvPU: a window is accurate above this share of right pixels
+
+
+_CHOICES: dict[str, tuple[Any, ...]] = {
+    "regions": ("connected", "given"),
+    "connectivity": (8, 4),
+    "void": ("cut", "bridge"),
+    "absent": ("nan", "zero"),
+    "scale": ("tanh", "sigmoid", "none"),
+    "match": ("iou", "dice"),
+    "per": ("truth", "prediction"),
+    "over": ("union", "all", "truth"),
+    "pooling": ("pooled", "per_image"),
+    "fpr_rule": ("first", "closest"),
+    "curve": ("step", "trapezoid"),
+    "thresholds": ("exact", "keras200"),
+    "track": ("", "anomaly", "obstacle"),
+}
+PRESETS: dict[str, dict[str, Any]] = {
+    "fishyscapes": {"pooling": "pooled", "fpr_rule": "first", "curve": "step"},
+    "smiyc": {"pooling": "pooled", "fpr_rule": "first", "curve": "step", "track": "anomaly"},
+    "smiyc-obstacle": {"pooling": "pooled", "fpr_rule": "first", "curve": "step", "track": "obstacle"},
+    "anomaly-seg": {"pooling": "per_image", "fpr_rule": "closest"},
+    "pytorch-ood": {"curve": "trapezoid"},
+    "keras200": {"thresholds": "keras200"},
+    "torchmetrics": {"over": "union", "curve": "step"},
+    "figure3": {"absent": "zero", "match": "dice"},
+    "rom-rum": {"absent": "zero"},
+    "s0-printed": {"over": "all"},
+}
+
+
+def define(preset: str | None = None, **given: Any) -> Definitions:
+    """Return the definitions of a preset, with what is given in its place (None leaves it); OptionError for a value that is not known.
+
+    >>> define("figure3", connectivity=4).match, define().absent
+    ('dice', 'nan')
+    """
+    if preset is not None and preset not in PRESETS:
+        raise OptionError(f"preset {preset!r} is not known; known are {', '.join(PRESETS)}.{closest(preset, list(PRESETS))}")
+    known = {f.name for f in fields(Definitions)}
+    said = {**(PRESETS[preset] if preset else {}), **{name: value for name, value in given.items() if value is not None}}
+    for name, value in said.items():
+        if name not in known:
+            raise OptionError(f"{name!r} is no choice of a measurement; known are {', '.join(sorted(known))}")
+        if name in _CHOICES and value not in _CHOICES[name]:
+            words = ", ".join(str(v) or "none" for v in _CHOICES[name])
+            raise OptionError(f"{name}={value!r} is not known; use {words}")
+    out = replace(Definitions(), **said)
+    if out.bins < 1 or out.window < 1 or out.tolerance < 0 or out.band <= 0:
+        raise OptionError(f"bins and window are 1 or more, tolerance 0 or more, band above 0; got {out.bins}, {out.window}, {out.tolerance}, {out.band}")
+    return out

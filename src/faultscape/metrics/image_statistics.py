@@ -1,0 +1,106 @@
+"""The sufficient statistics of one image and one model: what every metric of a data set, its interval and its share by class are computed from.
+
+Conventions: {name: array}, int64 counts and float64 sums, (C,) per class or () for the image. Counts of images add up in any order; sums of floats are
+added once, in corpus order (metrics.summary). Pixels void in the truth are in none of them. Doubt and anomaly scores have statistics of their own.
+Source: S0 4.1.3, S1 II and III.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from faultscape.maps.regions import Overlaps
+from faultscape.metrics import boundary, over_under, partition, region_counts, region_set
+from faultscape.metrics.definitions import Definitions
+from faultscape.nouns import Classes
+
+Statistics = dict[str, np.ndarray]
+CURVE = np.round(np.linspace(0, 1, 101), 2)  # confidence thresholds of S1 III-B
+
+
+def of_maps(
+    truth: np.ndarray,
+    prediction: np.ndarray,
+    classes: Classes,
+    definitions: Definitions,
+    *,
+    confidence: np.ndarray | None = None,
+    boundaries: bool = True,
+) -> tuple[Statistics, np.ndarray]:
+    """Return the statistics of two maps of places 0..C (C = void), and their (C + 1, C + 1) confusion matrix, row = truth.
+
+    >>> one = np.array([[0, 0, 1, 1]], np.uint8)
+    >>> stats, cells = of_maps(one, one, region_set.resolve(2), Definitions())
+    >>> cells.tolist(), float(stats["partition_distance"])
+    ([[2, 0, 0], [0, 2, 0], [0, 0, 0]], 0.0)
+    """
+    n = len(classes)
+    tables = region_set.connected(truth, prediction, n, definitions.connectivity, definitions.void, confidence)
+    cells = confusion(tables[0], n)
+    stats = region_set.count(tables, n, definitions.match) | _pixels(cells) | _segments(tables[0])
+    stats |= {"gce": np.float64(partition.gce_cells(cells)), "lce": np.float64(partition.lce_cells(cells))}
+    there = cells.sum(1)[:-1] + cells.sum(0)[:-1] > 0
+    stats["gce_of_classes"] = np.where(there, partition.gce_cells(partition.binary_cells(cells[:-1])), np.nan)
+    if boundaries:
+        widths = [_in_pixels(width, truth.shape) for width in (definitions.tolerance, definitions.band)]
+        stats["boundary"] = boundary.boundary_counts(truth, prediction, n, tolerance=widths[0], width=widths[1], unit="pixels")
+    if confidence is not None:
+        stats |= _curve(tables[0], classes, definitions)
+    return stats, cells
+
+
+def of_regions(truth: np.ndarray, prediction: np.ndarray, classes: Classes, definitions: Definitions, divisor: int | None) -> Statistics:
+    """Return the statistics of two maps of region ids, each a region as it is given (``divisor`` as in `metrics.regions`)."""
+    table = region_set.given(truth, prediction, classes, divisor=divisor, void=classes.void)
+    stats = region_set.count([table, table], len(classes), definitions.match) | _segments(table)
+    return stats | {"gce": stats["gce_regions"], "lce": stats["lce_regions"]}
+
+
+def confusion(table: Overlaps, n: int) -> np.ndarray:
+    """Return the (C + 1, C + 1) confusion matrix of a table of overlaps: row = truth, the last column what only the prediction calls void.
+
+    >>> from faultscape.maps.regions import overlaps
+    >>> confusion(overlaps(np.array([[0, 1, 2]], np.uint8), np.array([[1, 2, 0]], np.uint8), 2), 2).tolist()
+    [[0, 1, 0], [0, 0, 1], [0, 0, 0]]
+    """
+    at = table.truth_label[table.truth].astype(np.int64) * (n + 1) + table.prediction_label[table.prediction]
+    cells = np.zeros((n + 1) * (n + 1), np.int64)
+    np.add.at(cells, at, table.pixels)
+    return cells.reshape(n + 1, n + 1)
+
+
+def _pixels(cells: np.ndarray) -> Statistics:
+    return {"both": np.diagonal(cells)[:-1].copy(), "truth_pixels": cells.sum(1), "predicted_pixels": cells.sum(0)}
+
+
+def _segments(table: Overlaps) -> Statistics:
+    """Return what compares the two partitions into regions, whatever their classes."""
+    pairs = table.truth, table.prediction, table.pixels
+    values: dict[str, Any] = {
+        "gce_regions": partition.gce(*pairs),
+        "lce_regions": partition.lce(*pairs),
+        "partition_distance": partition.partition_distance(*pairs),
+        "variation_of_information": partition.variation_of_information(*pairs),
+        "adapted_rand": partition.adapted_rand(*pairs),
+    }
+    return {name: np.float64(value) for name, value in values.items()} | {"pixels": np.int64(table.pixels.sum())}
+
+
+def _in_pixels(width: float, shape: tuple[int, ...]) -> float:
+    """Return a width in pixels: what is below 1 is a share of the diagonal."""
+    return width if width >= 1 else width * float(np.hypot(*shape))
+
+
+def _curve(table: Overlaps, classes: Classes, definitions: Definitions) -> Statistics:
+    """Return what the curves of S1 III-B need: the means over classes of ROM and RUM, and IoU's pixels, at each threshold of confidence."""
+    counts, both, predicted = region_counts.count_above(table, len(classes), CURVE)
+    options = {"absent": definitions.absent, "scale": definitions.scale}
+    mine = list(classes.groups)
+    return {
+        "curve_rom": region_set.mean(over_under.rom(counts, **options)[:, mine], 1),
+        "curve_rum": region_set.mean(over_under.rum(counts, **options)[:, mine], 1),
+        "curve_both": both.reshape(-1),
+        "curve_predicted": predicted.reshape(-1),
+    }

@@ -1,0 +1,142 @@
+"""From statistics of images to numbers of a data set: point and bootstrap replicates in one go, and the same numbers for each image.
+
+Conventions: ``stats`` {name: (I, ...)} as image_statistics makes them, images in corpus order; ``weights`` (B, I) say how often each image counts, so a row of
+ones is the data set itself and draws with replacement are its bootstrap. Results are (B,) and, by class, (B, C); NaN where undefined. There are three ways to
+bring images together, and each metric has one:
+
+    pooled       counts of all images are added, then divided (mIoU, PQ as their reference implementations)
+    cells        mean over images of the mean over the classes defined there (S1 Table I)
+    images       mean over images
+
+Source: Efron 1979 for the bootstrap; S0, S1 for the metrics.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from faultscape.metrics import boundary, over_under, pixel, region_counts, region_set
+from faultscape.metrics.definitions import Definitions
+
+PIXEL = ("miou", "fwiou", "mpa", "pixel_accuracy", "dice")
+QUALITY = ("pq", "sq", "rq")
+CELLS = ("rom", "rum", "ror", "rur", "pe_os", "pe_us", "ap50", "ap75", "ap", "missed", "invented", "boundary_f")
+IMAGES = ("gce", "lce", "gce_regions", "lce_regions", "partition_distance", "variation_of_information", "adapted_rand")
+HIGH = frozenset([*PIXEL, *QUALITY, "ap50", "ap75", "ap", "boundary_f", "boundary_iou"])
+_COUNTS = ("truth_regions", "predicted_regions")
+Stats = Mapping[str, np.ndarray]
+
+
+@dataclass(frozen=True, eq=False)
+class Summary:
+    """A metric of a data set: ``values`` (B,), ``per_class`` (B, C) or None, how many cells were ``undefined``, and how images were brought together."""
+
+    values: np.ndarray
+    per_class: np.ndarray | None
+    undefined: int
+    aggregate: str
+
+
+def summarise(stats: Stats, definitions: Definitions, groups: Sequence[int], weights: np.ndarray) -> dict[str, Summary]:
+    """Return {metric: Summary} of every metric whose statistics are there; ``groups`` are the places of the classes that form regions."""
+    out: dict[str, Summary] = {}
+    for name, (values, by_class) in _pooled(_sums(stats, weights), definitions, groups).items():
+        out[name] = Summary(values, by_class, 0 if by_class is None else int(np.isnan(by_class[0]).sum()), "pooled over images")
+    if definitions.pooling == "per_image":
+        for name, (values, _) in _pooled({k: stats[k] for k in stats if k in _SUMMED}, definitions, groups).items():
+            out[name] = Summary(_average(values, weights), None, int(np.isnan(values).sum()), "mean over images")
+    there = _there(stats, groups)
+    for name, cells in _cells(stats, definitions, groups).items():
+        undefined = int((np.isnan(cells) & there).sum())
+        aggregate = "mean over images of the mean over the classes defined there"
+        out[name] = Summary(_average(region_set.mean(cells, 1), weights), _average(cells, weights), undefined, aggregate)
+    for name in (name for name in IMAGES if name in stats):
+        by_class = _average(stats["gce_of_classes"], weights) if name == "gce" and "gce_of_classes" in stats else None
+        out[name] = Summary(_average(stats[name], weights), by_class, int(np.isnan(stats[name]).sum()), "mean over images")
+    return out
+
+
+def of_images(stats: Stats, definitions: Definitions, groups: Sequence[int]) -> dict[str, np.ndarray]:
+    """Return {metric: (I,)}: every metric of each image by itself."""
+    out = {name: values for name, (values, _) in _pooled({k: stats[k] for k in stats if k in _SUMMED}, definitions, groups).items()}
+    out |= {name: region_set.mean(cells, 1) for name, cells in _cells(stats, definitions, groups).items()}
+    return out | {name: np.asarray(stats[name], float) for name in IMAGES if name in stats}
+
+
+def per_image_cells(stats: Stats, definitions: Definitions, groups: Sequence[int], metric: str) -> np.ndarray:
+    """Return (I, C) values of one of the metrics that are measured by image and class."""
+    return _cells(stats, definitions, groups)[metric]
+
+
+def curves(stats: Stats, weights: np.ndarray) -> dict[str, np.ndarray]:
+    """Return ROM, RUM, mIoU (B, T) of the images with confidence, when regions below each threshold are unknown (S1 III-B)."""
+    from faultscape.metrics.image_statistics import CURVE
+
+    shape = (len(stats["both"]), len(CURVE), -1)
+    both, predicted = stats["curve_both"].reshape(shape), stats["curve_predicted"].reshape(shape)
+    kept = weights * stats["with_confidence"]
+    total = {name: np.einsum("bi,itc->btc", kept, values) for name, values in (("both", both), ("predicted", predicted))}
+    truth = (kept @ stats["truth_pixels"])[:, None]
+    marginal = np.concatenate([total["predicted"], np.zeros((*total["predicted"].shape[:2], 1))], 2)
+    iou = pixel.miou(total["both"], np.broadcast_to(truth, marginal.shape), marginal)
+    return {"rom": _average(stats["curve_rom"], kept), "rum": _average(stats["curve_rum"], kept), "iou": iou}
+
+
+_REGIONAL = (*region_counts.WHOLE, *region_counts.PARTS, *region_counts.MATCHED, *region_counts.QUALITY, "pq_iou_sum")
+_SUMMED = frozenset(["both", "truth_pixels", "predicted_pixels", "pq_found", "pq_missed", "pq_invented", "pq_iou_sum", "boundary"])
+
+
+def _sums(stats: Stats, weights: np.ndarray) -> dict[str, np.ndarray]:
+    return {name: np.tensordot(weights, stats[name], 1) for name in stats if name in _SUMMED}
+
+
+def _pooled(sums: Stats, definitions: Definitions, groups: Sequence[int]) -> dict[str, tuple[np.ndarray, np.ndarray | None]]:
+    """Return (values, by class) of the metrics that are made of sums (B, C)."""
+    out: dict[str, tuple[np.ndarray, np.ndarray | None]] = {}
+    if "both" in sums:
+        counts = sums["both"], sums["truth_pixels"], sums["predicted_pixels"]
+        by_class = {"miou": pixel.iou_of_classes, "mpa": pixel.accuracy_of_classes, "dice": pixel.dice_of_classes}
+        for name in PIXEL:
+            cells = by_class[name](*counts) if name in by_class else None
+            out[name] = (pixel.METRICS[name](*counts, over=definitions.over), cells)
+    if "pq_found" in sums:
+        of = {"pq": over_under.panoptic_quality, "sq": over_under.segmentation_quality, "rq": over_under.recognition_quality}
+        for name in QUALITY:
+            cells = _only(of[name](dict(sums)), groups)
+            out[name] = (region_set.mean(cells, 1), cells)
+    if "boundary" in sums:
+        cells = _only(boundary.boundary_iou(sums["boundary"]), groups)
+        out["boundary_iou"] = (region_set.mean(cells, 1), cells)
+    return out
+
+
+def _cells(stats: Stats, definitions: Definitions, groups: Sequence[int]) -> dict[str, np.ndarray]:
+    if "torn_truth" not in stats:
+        return {}
+    cells = region_set.measure({name: stats[name] for name in _REGIONAL}, absent=definitions.absent, scale=definitions.scale, per=definitions.per, groups=groups)
+    if "boundary" in stats:
+        cells["boundary_f"] = _only(boundary.boundary_f(stats["boundary"]), groups)
+    return {name: cells[name] for name in CELLS if name in cells}
+
+
+def _there(stats: Stats, groups: Sequence[int]) -> np.ndarray:
+    if _COUNTS[0] not in stats:
+        return np.zeros((0, 0), bool)
+    return _only(sum(stats[name] for name in _COUNTS) / 1.0, groups) > 0
+
+
+def _only(cells: np.ndarray, groups: Sequence[int]) -> np.ndarray:
+    """Return cells with NaN for the classes that are not in ``groups``."""
+    out = np.array(cells, float)
+    out[..., [c for c in range(out.shape[-1]) if c not in set(groups)]] = np.nan
+    return out
+
+
+def _average(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Return the weighted mean over images (axis 0) of what is defined."""
+    known = ~np.isnan(values)
+    total, number = weights @ np.where(known, values, 0.0), weights @ known.astype(float)
+    return np.divide(total, number, out=np.full(number.shape, np.nan), where=number > 0)

@@ -1,0 +1,143 @@
+"""measure.json: every metric of every model with its interval and definition, differences between models, and where a model loses to the best.
+
+Conventions: a Summary's ``values`` hold the data set itself first and then its bootstrap replicates; replicates of all models are draws of the same images, so
+differences are paired. Numbers have 12 digits, undefined is null. Intervals are percentile intervals (95 %). A gap is one kind of region error of one class,
+averaged over images, of a model minus that of the best model (by mIoU); its share is of the sum of all positive gaps of that model.
+Source: Efron 1979; S1 V (explaining where a model's error comes from).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from faultscape.metrics.definitions import Definitions
+from faultscape.metrics.summary import HIGH, Summary
+from faultscape.ranking.intervals import percentile_interval
+
+KINDS = {"over": "rom", "under": "rum", "missed": "missed", "invented": "invented"}
+LOW_SCORES = frozenset(["fpr95", "ece", "ece_equal_mass", "ece_classwise", "mce", "brier", "brier_top", "nll", "aurc", "augrc", "fpr95_per_image"])
+DEFINED = {
+    "miou": "mean over classes of intersection over union (S0 eq. 7); over={over}",
+    "fwiou": "intersection over union weighted by the truth's class frequency (S0 eq. 9 with the frequency)",
+    "mpa": "mean over classes of N_yy / N_y. (S0 eq. 10); over={over}",
+    "pixel_accuracy": "share of the truth's pixels that the prediction calls alike",
+    "dice": "mean over classes of 2 N_yy / (N_y. + N_.y); over={over}",
+    "rom": "region-wise over-segmentation measure, {scale}(ROR m_o) (S1 eq. 7); {regional}",
+    "rum": "region-wise under-segmentation measure, {scale}(RUR m_u) (S1 eq. 10); {regional}",
+    "ror": "region-wise over-segmentation ratio (S1 eq. 5); {regional}",
+    "rur": "region-wise under-segmentation ratio (S1 eq. 8); {regional}",
+    "gce": "global consistency error (S1 eq. 2) of the partition into {partition}; per class: of the class against all else",
+    "lce": "local consistency error of the partition into {partition}",
+    "gce_regions": "global consistency error of the partition into {segments}",
+    "lce_regions": "local consistency error of the partition into {segments}",
+    "pe_os": "Persello's over-segmentation error, mean over regions of the {per}; {connected}",
+    "pe_us": "Persello's under-segmentation error, mean over regions of the {per}; {connected}",
+    "ap50": "TP / (TP + FP) of predicted regions at {match} >= .50, of an image and class, without scores; {connected}, absent={absent}",
+    "ap75": "TP / (TP + FP) of predicted regions at {match} >= .75, of an image and class, without scores; {connected}, absent={absent}",
+    "ap": "mean of TP / (TP + FP) at {match} >= .50:.05:.95, of an image and class, without scores; {connected}, absent={absent}",
+    "pq": "panoptic quality, the reference rule for void; {connected}",
+    "sq": "segmentation quality, the mean IoU of matched regions; {connected}",
+    "rq": "recognition quality, the F1 score of regions at IoU > .5; {connected}",
+    "missed": "share of true regions that no predicted region of their class touches; {connected}",
+    "invented": "share of predicted regions that touch no true region of their class; {connected}",
+    "partition_distance": "share of pixels to be moved until the partitions into {segments} are equal (optimal assignment)",
+    "variation_of_information": "H(T|P) + H(P|T) in bits, of the partitions into {segments}",
+    "adapted_rand": "1 - F score of pairs of pixels in one segment, of the partitions into {segments}",
+    "boundary_f": "boundary F-score at a tolerance of {tolerance:g} (pixels from 1 on, else of the diagonal)",
+    "boundary_iou": "intersection over union of the bands inside the edges, width {band:g} (pixels from 1 on, else of the diagonal)",
+}
+
+
+def models(
+    summaries: Mapping[str, Mapping[str, Summary]], definitions: Definitions, classes: Sequence[str], texts: Mapping[str, str] | None = None
+) -> dict[str, Any]:
+    """Return {NAME: {METRIC: entry}} of measure.json."""
+    words = _words(definitions)
+    out: dict[str, Any] = {}
+    for name, metrics in summaries.items():
+        out[name] = {}
+        for metric, found in metrics.items():
+            low, high = percentile_interval(found.values[1:, None])[0] if len(found.values) > 1 else (math.nan, math.nan)
+            text = (texts or {}).get(metric) or DEFINED.get(metric, metric).format(**words)
+            entry: dict[str, Any] = {"value": number(found.values[0]), "low": number(low), "high": number(high), "undefined": found.undefined}
+            entry |= {"better": "high" if metric in HIGH or _scores_high(metric) else "low", "definition": f"{text}; {found.aggregate}"}
+            if found.per_class is not None:
+                entry["per_class"] = {c: number(v) for c, v in zip(classes, found.per_class[0], strict=True)}
+            out[name][metric] = entry
+    return out
+
+
+def paired(summaries: Mapping[str, Mapping[str, Summary]], images: Mapping[str, int]) -> list[dict[str, Any]]:
+    """Return the difference of every two models in every metric both have, first minus second, with its paired interval."""
+    out = []
+    for first, second in combinations(summaries, 2):
+        for metric in (m for m in summaries[first] if m in summaries[second]):
+            gap = summaries[first][metric].values - summaries[second][metric].values
+            low, high = percentile_interval(gap[1:, None])[0] if len(gap) > 1 else (math.nan, math.nan)
+            row = {"metric": metric, "first": first, "second": second, "difference": number(gap[0]), "low": number(low), "high": number(high)}
+            out.append(row | {"images": min(images[first], images[second])})
+    return out
+
+
+def gaps(summaries: Mapping[str, Mapping[str, Summary]], classes: Sequence[str]) -> list[dict[str, Any]]:
+    """Return where each model loses to the best one: class and kind of error, the gap with its interval, and its share of all the model loses."""
+    scored = {name: float(found["miou"].values[0]) for name, found in summaries.items() if "miou" in found and "rom" in found}
+    known = {name: value for name, value in scored.items() if not math.isnan(value)}
+    if len(known) < 2:
+        return []
+    best = max(known, key=lambda name: known[name])
+    out = []
+    for name in (name for name in known if name != best):
+        rows = []
+        for kind, metric in KINDS.items():
+            mine, theirs = summaries[name][metric].per_class, summaries[best][metric].per_class
+            if mine is None or theirs is None:
+                continue
+            gap = mine - theirs
+            interval = percentile_interval(gap[1:]) if len(gap) > 1 else np.full((gap.shape[1], 2), np.nan)
+            for c in np.flatnonzero(gap[0] > 0).tolist():
+                rows.append((gap[0, c], kind, classes[c], interval[c]))
+        total = sum(row[0] for row in rows)
+        for value, kind, class_, (low, high) in sorted(rows, key=lambda row: -row[0]):
+            row = {"model": name, "best": best, "class": class_, "kind": kind, "gap": number(value), "low": number(low), "high": number(high)}
+            out.append(row | {"share": number(value / total)})
+    return out
+
+
+def number(value: Any) -> float | None:
+    """Return a number with 12 digits, None for what is undefined.
+
+    >>> number(1 / 3), number(float("nan"))
+    (0.333333333333, None)
+    """
+    value = float(value)
+    return None if not math.isfinite(value) else float(f"{value:.12g}")
+
+
+def numbers(values: Any) -> list[float | None]:
+    """Return a list of numbers as `number`."""
+    return [number(value) for value in np.asarray(values, float).ravel()]
+
+
+def recorded(definitions: Definitions) -> dict[str, Any]:
+    """Return the definitions as they stand in provenance."""
+    return asdict(definitions)
+
+
+def _scores_high(metric: str) -> bool:
+    low = metric in LOW_SCORES or metric.startswith(("fpr", "ece", "brier"))
+    return metric not in DEFINED and not low
+
+
+def _words(definitions: Definitions) -> dict[str, Any]:
+    given = definitions.regions == "given"
+    connected = "regions as given" if given else f"connectivity={definitions.connectivity}, void={definitions.void}"
+    words = asdict(definitions) | {"connected": connected, "regional": f"{connected}, absent={definitions.absent}, scale={definitions.scale}"}
+    words |= {"partition": "regions as given" if given else "classes", "segments": "regions as given" if given else "connected regions"}
+    return words | {"match": {"iou": "IoU", "dice": "Dice"}[definitions.match]}

@@ -1,0 +1,56 @@
+"""What `measure` prints: one table of models against the errors that say most, and where the rest lies.
+
+Conventions: 0 is best in every column, as in S1's Table I; the best model of a column is marked with a star.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+COLUMNS = (
+    ("miou", "IoU error"), ("rom", "ROM"), ("rum", "RUM"), ("ror", "ROR"), ("rur", "RUR"), ("gce", "GCE"), ("pe_os", "PE-OS"), ("pe_us", "PE-US"),
+    ("ap", "AP error"), ("pq", "PQ error"), ("average_precision", "AP error"), ("auroc", "AUROC error"), ("fpr95", "FPR95"),
+    ("component_f1", "F1 error"), ("calibration_auroc", "calib. error"), ("ece", "ECE"),
+)  # fmt: skip
+_PIXELS = frozenset(["ror", "rur"])
+
+
+def told(path: str, document: Mapping[str, Any]) -> str:
+    """Return the table of every data set, its notes, and what was written."""
+    lines = []
+    sets = document.get("datasets") or {"": document}
+    for name, one in sets.items():
+        if name:
+            lines.append(f"{name}:")
+        lines += _table(one["models"])
+        lines += [f"note: {note}" for note in one.get("notes", ())]
+    lines.append(f"{path}: measure.json, per_image.parquet, report.html (errors: 0 is best, * marks the best)")
+    return "\n".join(lines)
+
+
+def error(entry: Mapping[str, Any]) -> float | None:
+    """Return a metric's error: itself where low is better, else 1 - it.
+
+    >>> error({"value": 0.75, "better": "high"})
+    0.25
+    """
+    value = entry["value"]
+    return None if value is None else 1 - value if entry["better"] == "high" else value
+
+
+def _table(models: Mapping[str, Any]) -> list[str]:
+    has_pixels = any("miou" in of for of in models.values())
+    columns = [(m, title) for m, title in COLUMNS if any(m in of for of in models.values()) and not (has_pixels and m in _PIXELS)]
+    width = max([5, *(len(name) for name in models)])
+    lines = [f"{'':<{width}} " + " ".join(f"{title:>12}" for _, title in columns)]
+    errors = {name: {m: error(of[m]) if m in of else None for m, _ in columns} for name, of in models.items()}
+    best = {m: min((row[m] for row in errors.values() if row[m] is not None), default=None) for m, _ in columns}
+    for name, row in errors.items():
+        cells = []
+        for m, _ in columns:
+            value = row[m]
+            star = "*" if value is not None and len(models) > 1 and value == best[m] else " "
+            cells.append(f"{'-':>11} " if value is None else f"{value:>11.4f}{star}")
+        lines.append(f"{name:<{width}} " + " ".join(cells))
+    return lines

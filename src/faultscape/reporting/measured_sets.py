@@ -1,0 +1,139 @@
+"""From the statistics of a data set to its part of measure.json and its rows of per_image.parquet.
+
+Conventions: images stand in corpus order, the same for every model; an image that a model has no map of counts for nothing there. All models share the draws
+of the bootstrap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from faultscape.comparison.measure_plan import DataSet
+from faultscape.errors import MetricError
+from faultscape.metrics import summary
+from faultscape.metrics.definitions import Definitions
+from faultscape.metrics.image_statistics import CURVE
+from faultscape.metrics.summary import Summary
+from faultscape.ranking.intervals import bootstrap_weights
+from faultscape.reporting import measure_document
+from faultscape.study import measures
+
+MISSING = frozenset(["no map was found", "no scores were found"])
+
+
+@dataclass(frozen=True, eq=False)
+class MeasuredSet:
+    """A data set's part of measure.json, and {NAME: {metric: (I,)}} of its images by themselves."""
+
+    document: dict[str, Any]
+    images: dict[str, dict[str, np.ndarray]] = field(repr=False)
+
+
+def gather(
+    out: Path,
+    data: DataSet,
+    definitions: Definitions,
+    scored: Any,
+    failures: Mapping[str, Sequence[tuple[str, str]]],
+    *,
+    resamples: int,
+    seed: int,
+) -> MeasuredSet:
+    """Return what was found of one data set, with intervals from ``resamples`` draws of its images."""
+    draws = bootstrap_weights(len(data.ids), resamples, seed)
+    weights = np.concatenate([np.ones((1, len(data.ids))), draws])
+    groups = data.classes.groups
+    summaries: dict[str, dict[str, Summary]] = {}
+    images: dict[str, dict[str, np.ndarray]] = {}
+    counted: dict[str, int] = {}
+    confusion, curves = {}, {}
+    for name, source in data.models.items():
+        stats = measures.Statistics(measures.folder(out, data.name, name), data.ids)
+        present = stats.present if "files" in source or "study" in source else scored.present[name]
+        if not present.any():
+            first = next(iter(failures.get(name, [])), (data.ids[0], "nothing was found"))
+            raise MetricError(f"{name}: no image can be measured; the first, {first[0]}: {first[1]}")
+        counted[name] = int(present.sum())
+        summaries[name] = summary.summarise(stats, definitions, groups, weights) if len(stats) else {}
+        images[name] = {k: np.where(present, v, np.nan) for k, v in summary.of_images(stats, definitions, groups).items()} if len(stats) else {}
+        if stats.cells is not None and data.with_classes:
+            confusion[name] = stats.cells.tolist()
+        curves[name] = _confidence(stats, present) | scored.curves.get(name, {})
+        summaries[name] |= scored.summaries(name, weights, draws)
+        images[name] |= scored.images.get(name, {})
+    classes = list(data.classes.names) if data.with_classes else ["region"]
+    document: dict[str, Any] = {"models": measure_document.models(summaries, definitions, classes, scored.texts)}
+    document["images"] = counted
+    document["classes"] = classes if data.with_classes else []
+    document["paired"] = measure_document.paired(summaries, counted)
+    document["gaps"] = measure_document.gaps(summaries, classes) if data.with_classes else []
+    document["curves"] = {name: found for name, found in curves.items() if found}
+    document["confusion"] = confusion
+    document["failures"] = sum(len(found) for found in failures.values()) + sum(len(found) for found in scored.failures.values())
+    document["notes"] = _notes(data, counted, failures) + list(scored.notes)
+    return MeasuredSet(document, images)
+
+
+def write_per_image(path: Path, sets: Sequence[DataSet], found: Mapping[str, MeasuredSet], definitions: Definitions) -> None:
+    """Put per_image.parquet: a row a data set, model and image, each metric of that image by itself, and the counts by class behind them."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    from faultscape.metrics.region_counts import WHOLE
+    from faultscape.study.folder import put
+
+    del definitions
+    metrics = sorted({m for one in found.values() for of in one.images.values() for m in of})
+    tables = []
+    for data in sets:
+        for name, values in found[data.name].images.items():
+            stats = measures.Statistics(measures.folder(path.parent, data.name, name), data.ids)
+            n = len(data.ids)
+            columns: dict[str, Any] = {"data_set": pa.array([data.name] * n), "model": pa.array([name] * n), "image": pa.array(list(data.ids))}
+            columns |= {m: pa.array(values.get(m, np.full(n, np.nan)), pa.float64(), from_pandas=True) for m in metrics}
+            for count in ("both", "truth_pixels", "predicted_pixels", *WHOLE):
+                lists = list(stats[count]) if count in stats else [None] * n
+                columns[count] = pa.array(lists, pa.list_(pa.int64()))
+            tables.append(pa.table(columns))
+    sink = pa.BufferOutputStream()
+    pq.write_table(pa.concat_tables(tables), sink, compression="zstd")
+    put(path, sink.getvalue().to_pybytes())
+
+
+def _confidence(stats: measures.Statistics, present: np.ndarray) -> dict[str, Any]:
+    """Return the curves of ROM, RUM and IoU against the confidence below which regions are unknown, and the area under RUM against ROM (S1 Fig. 5)."""
+    if "curve_rom" not in stats:
+        return {}
+    had = stats["with_confidence"] > 0
+    found = {name: values[0] for name, values in summary.curves(stats, np.ones((1, len(had)))).items()}
+    numbers = {name: measure_document.numbers(values) for name, values in found.items()}
+    area = measure_document.number(rom_rum_area(found["rom"], found["rum"]))
+    frames = {"frames": int(had.sum()), "without": int((present & ~had).sum())}
+    return {"confidence": {"threshold": CURVE.tolist(), **numbers, "area": area, **frames}}
+
+
+def rom_rum_area(rom: np.ndarray, rum: np.ndarray) -> float:
+    """Return the area under RUM against ROM as the threshold moves, by trapezia, points sorted by ROM; less is better.
+
+    >>> round(rom_rum_area(np.array([0.4, 0.2, 0.0]), np.array([0.5, 0.3, 0.0])), 3)
+    0.11
+    """
+    known = ~(np.isnan(rom) | np.isnan(rum))
+    order = np.lexsort((rum[known], rom[known]))
+    x, y = rom[known][order], rum[known][order]
+    return float(((x[1:] - x[:-1]) * (y[1:] + y[:-1]) / 2).sum()) if len(x) > 1 else float("nan")
+
+
+def _notes(data: DataSet, counted: Mapping[str, int], failures: Mapping[str, Sequence[tuple[str, str]]]) -> list[str]:
+    notes = []
+    for name, n in counted.items():
+        if n < len(data.ids):
+            absent = sum(why in MISSING for _, why in failures.get(name, ()))
+            left = f"{absent} have no map" if absent == len(data.ids) - n else "see failures.csv"
+            notes.append(f"{name}: {len(data.ids) - n} of {len(data.ids)} images are left out ({left}); its numbers are of the others")
+    return notes

@@ -1,0 +1,262 @@
+"""measure: what kind of error each model makes, exactly, against a truth."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from faultscape.errors import MetricError, OptionError
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """What `measure` found: the folder it wrote to, and the document of measure.json."""
+
+    path: str
+    document: dict[str, Any] = field(repr=False)
+
+    @property
+    def models(self) -> dict[str, Any]:
+        """{NAME: {METRIC: {value, low, high, ...}}} of the one data set; of several, those of the first."""
+        sets = self.document.get("datasets")
+        return (next(iter(sets.values())) if sets else self.document)["models"]
+
+    def __repr__(self) -> str:
+        from faultscape.reporting.measure_words import told
+
+        return told(self.path, self.document)
+
+
+def measure(
+    source: str | None = None,
+    *models: Any,
+    classes: Any = None,
+    truth: str | None = None,
+    anomaly: Any = None,
+    confidence: Any = None,
+    doubt: Any = None,
+    probabilities: Any = None,
+    datasets: str | None = None,
+    images: str | None = None,
+    output: str | None = None,
+    preset: str | None = None,
+    regions: str | None = None,
+    divisor: int | None = None,
+    connectivity: int | None = None,
+    void: str | None = None,
+    absent: str | None = None,
+    scale: str | None = None,
+    match: str | None = None,
+    per: str | None = None,
+    over: str | None = None,
+    pooling: str | None = None,
+    fpr_rule: str | None = None,
+    curve: str | None = None,
+    track: str | None = None,
+    tolerance: float | None = None,
+    band: float | None = None,
+    bins: int | None = None,
+    ignore: list[int] | None = None,
+    background: int | None = None,
+    score_scale: float | None = None,
+    pattern: str | None = None,
+    resize_maps: bool = False,
+    boundaries: bool = True,
+    skip: bool = False,
+    resamples: int = 1000,
+    seed: int = 0,
+    worst: int = 3,
+    engine: str = "processes",
+    workers: int | None = None,
+) -> Measured:
+    """Measure models against a truth: pixels, regions torn apart or run together, confidence, anomaly scores, calibration; with intervals and a report.
+
+    SOURCE is a folder of true maps and the models are NAME=FOLDER of predicted ones; or a folder of masks (0, 1, 255) with --anomaly NAME=FOLDER of scores; or
+    a study. OUT gets measure.json, per_image.parquet and report.html. What was measured before is not measured again.
+
+    Parameters
+    ----------
+    source
+        A folder of true label maps, a folder of anomaly masks, or a study.
+    models
+        NAME=MAPS, folders of label maps. In Python also a dict.
+    classes
+        A class file (JSON or TOML), a built-in name, or a number. In Python also a Classes. Not needed with regions that have no class.
+    truth
+        Of a study: which truth; default: the only one, or labels.
+    anomaly
+        NAME=SCORES, folders of one score a pixel, large = anomalous: .npy, .npz, float TIFF, 16-bit PNG. Repeat it for more. In Python a dict.
+    confidence
+        NAME=FOLDER of the winning class's probability, .npy or 8-bit pictures (value / 255). Repeat it for more.
+    doubt
+        NAME=FOLDER of one number a pixel, large = doubtful. Repeat it for more.
+    probabilities
+        NAME=FOLDER of .npy or .npz, C x H x W in the order of the class list. Repeat it for more.
+    datasets
+        A TOML file with a table for each data set: truth (or masks, or study), classes, models, confidence, doubt, probabilities, anomaly, images.
+    images
+        The photos, for the report's pictures.
+    output
+        The folder to write to; default: measured, or STUDY/measures.
+    preset
+        Definitions that reproduce others: fishyscapes, smiyc, smiyc-obstacle, anomaly-seg, pytorch-ood, keras200, torchmetrics, figure3, rom-rum, s0-printed.
+    regions
+        connected (made from classes; default) or given (the maps hold region ids).
+    divisor
+        With given regions and classes: class = id // divisor; without it the id is the class.
+    connectivity
+        8 (default) or 4.
+    void
+        cut (default: pixels void in the truth go before regions are made) or bridge (after).
+    absent
+        nan (default) or zero: ROM, RUM, ROR, RUR and AP of a class without regions on one side.
+    scale
+        tanh (default), sigmoid or none, in ROM and RUM.
+    match
+        iou (default) or dice: the overlap at which AP counts a region as found.
+    per
+        truth (default) or prediction: over which regions PE-OS and PE-US are means.
+    over
+        union (default), truth or all: which classes pixel means are over.
+    pooling
+        pooled (default) or per_image: how pixels and scores of several images are brought together.
+    fpr_rule
+        first (default: the first threshold with recall of .95) or closest.
+    curve
+        step (default) or trapezoid: the area under precision and recall.
+    track
+        anomaly or obstacle: size limits of SegmentMeIfYouCan's component metrics; default none.
+    tolerance
+        Of the boundary F-score: pixels from 1 on, below 1 a share of the diagonal (default 0.0075).
+    band
+        Width of boundary IoU's band, likewise (default 0.02).
+    bins
+        Bins of ECE and the reliability diagram (default 15).
+    ignore
+        Values that are void besides those of the class list. Repeat it for more.
+    background
+        The id of the class that forms no regions, where the class list does not say it.
+    score_scale
+        What whole numbers in score pictures are divided by; default 255 or 65535.
+    pattern
+        Which files are truth and what their ids are, for example {id}_gtFine_labelIds.png.
+    resize_maps
+        Bring maps of another size to their truth's, by nearest neighbour.
+    boundaries
+        Boundary metrics too; they take longer than all others.
+    skip
+        Go on without images whose maps are wrong (size, values), instead of stopping; they stand in failures.csv.
+    resamples
+        Bootstrap draws of images for the intervals; 0 for none.
+    seed
+        Of the bootstrap.
+    worst
+        Pictures of the worst images in the report, for each kind of error.
+    engine
+        local (this process) or processes (all cores).
+    workers
+        Number of processes; default: all cores.
+    """
+    from faultscape.comparison import measure_lists
+    from faultscape.metrics.definitions import define
+    from faultscape.study.folder import make_folder
+    from faultscape.study.lock import writing
+    from faultscape.study.tables import log
+
+    given = {
+        "regions": regions, "connectivity": connectivity, "void": void, "absent": absent, "scale": scale, "match": match, "per": per, "over": over,
+        "pooling": pooling, "fpr_rule": fpr_rule, "curve": curve, "track": track, "tolerance": tolerance, "band": band, "bins": bins,
+    }  # fmt: skip
+    definitions = define(preset, **given)
+    if resamples < 0 or worst < 0:
+        raise OptionError(f"resamples and worst are 0 or more; got {resamples} and {worst}")
+    scores = {"anomaly": anomaly, "confidence": confidence, "doubt": doubt, "probabilities": probabilities}
+    about = {"ignore": tuple(ignore or ()), "background": background, "images": images, "pattern": pattern, "regions": definitions.regions}
+    said: list[str] = []
+    if datasets:
+        if source or models:
+            raise OptionError("--datasets LIST says what is measured; give either it or SOURCE and models")
+        sets = measure_lists.of_list(Path(datasets), about, said.append)
+    else:
+        sets = [measure_lists.of_words(source, models, scores, classes, truth, about, said.append)]
+    for line in dict.fromkeys(said):
+        print(line)
+    study = next((Path(s.truth["study"]) for s in sets if "study" in s.truth), None) if not datasets else None
+    out = Path(output) if output else study / "measures" if study else Path("measured")
+    if out.exists() and not out.is_dir():
+        raise OptionError(f"--output {out}: is a file; name a folder")
+    options = {"boundaries": boundaries, "divisor": divisor, "score_scale": score_scale, "resize_maps": resize_maps}
+    make_folder(out)
+    with writing(study or out):
+        documents = {}
+        for data in sets:
+            documents[data.name] = _one(out, data, definitions, options, skip=skip, resamples=resamples, seed=seed, engine=engine, workers=workers)
+        document = _written(out, sets, documents, definitions, bool(datasets), options, resamples, seed, worst)
+        log(study or out, "measure", source=source, output=str(out))
+    return Measured(str(out), document)
+
+
+def _one(
+    out: Path, data: Any, definitions: Any, options: Mapping[str, Any], *, skip: bool, resamples: int, seed: int, engine: str, workers: int | None
+) -> Any:
+    """Measure one data set: statistics of its maps by shard, then its scores by model; MetricError where images cannot be measured and none may be skipped."""
+    from faultscape import engine as engines
+    from faultscape.comparison import measure_plan, scoring
+    from faultscape.reporting import measured_sets
+    from faultscape.study import measures
+    from faultscape.study.corpus import part_name
+    from faultscape.study.parts import Part, read_manifest, there, write_manifest
+    from faultscape.study.tables import Failure, replace_failures
+
+    where = {name: measures.folder(out, data.name, name) for name in data.models}
+    done = {name: there(folder) for name, folder in where.items()}
+    todo = measure_plan.jobs(out, data, definitions, options, done=lambda n, s: p.key if (p := done[n].get(part_name(s))) else None)
+    total = sum(len(job["ids"]) * len(job["models"]) for job in todo)
+    with engines.progress(f"measure {data.name}", total) as tick:
+        calls = [{"job": job} for job in todo]
+        for number, made in engines.run("faultscape.comparison.measuring:measure_shard", calls, engine=engine, workers=workers, tick=tick):
+            part = part_name(todo[number]["number"])
+            for name, entry in made["parts"].items():
+                new = Part(entry["sha256"], entry["rows"], entry["key"], tuple((i, w) for i, w in entry["failures"]))
+                write_manifest(where[name], read_manifest(where[name]) | {part: new})
+    for name in data.models:  # shards that are no more
+        parts = read_manifest(where[name])
+        if gone := set(parts) - {part_name(s) for s in data.shards}:
+            write_manifest(where[name], {k: v for k, v in parts.items() if k not in gone})
+    failures = {name: [f for part in read_manifest(where[name]).values() for f in part.failures] for name in data.models}
+    scored = scoring.scores(out, data, definitions, options, engine=engine, workers=workers)
+    wrong = []
+    for name, found in failures.items():
+        rows = [Failure("measure", f"{data.name}/{name}", image, why) for image, why in [*found, *scored.failures.get(name, [])]]
+        replace_failures(out, "measure", f"{data.name}/{name}", rows)
+        wrong += [row for row in rows if row.reason not in measured_sets.MISSING]
+    if wrong and not skip:
+        more = f" ({len(wrong)} such in all, see {out / 'failures.csv'})" if len(wrong) > 1 else ""
+        raise MetricError(f"{wrong[0].image}: {wrong[0].reason}{more}; mend it, or leave such images out with --skip")
+    return measured_sets.gather(out, data, definitions, scored, failures, resamples=resamples, seed=seed)
+
+
+def _written(
+    out: Path, sets: Any, documents: Mapping[str, Any], definitions: Any, several: bool, options: Mapping[str, Any], resamples: int, seed: int, worst: int
+) -> dict[str, Any]:
+    """Write measure.json, per_image.parquet and report.html, and return the document."""
+    import json
+    from importlib.metadata import version
+
+    from faultscape.reporting import measure_document, measure_pictures, measured_sets
+    from faultscape.study.folder import put
+
+    provenance = {"faultscape": version("faultscape"), "definitions": measure_document.recorded(definitions), "resamples": resamples, "seed": seed}
+    provenance |= {k: v for k, v in options.items() if v is not None}
+    plain = {name: found.document for name, found in documents.items()}
+    document: dict[str, Any] = {"datasets": plain} if several else dict(next(iter(plain.values())))
+    document["provenance"] = provenance
+    put(out / "measure.json", (json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode("utf-8", "surrogateescape"))
+    measured_sets.write_per_image(out / "per_image.parquet", sets, documents, definitions)
+    page = measure_pictures.page(out, sets, documents, document, definitions, worst)
+    put(out / "report.html", page.encode("utf-8", "xmlcharrefreplace"))
+    return document
+
+
