@@ -19,6 +19,7 @@ from .partition import gce_cells as gce_cells
 from .partition import lce as lce
 from .partition import lce_cells as lce_cells
 from .partition import partition_distance as partition_distance
+from .partition import partition_errors as partition_errors
 from .partition import rand_index as rand_index
 from .partition import variation_of_information as variation_of_information
 from .partition import variation_of_information_parts as variation_of_information_parts
