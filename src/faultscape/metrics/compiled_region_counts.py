@@ -127,7 +127,7 @@ def count_matches(truth_label, truth_area, label, area, truth, prediction, pixel
             used_t[t], used_p[p] = True, True
             total = truth_area[t] + area[p]
             above, below = (2 * v, total) if dice else (v, total - v)
-            for i in range(20 * above // below - 9):  # whole numbers, so that an overlap of exactly .55 is found at .55
+            for i in range(min(20 * above // below - 9, len(matched))):  # whole numbers, so that an overlap of exactly .55 is found at .55
                 matched[i, label[p]] += 1
 
 
