@@ -172,6 +172,7 @@ def test_gce_of_figure_3_is_that_of_the_binary_class_partition() -> None:
 
 def test_all_errors_at_once_are_each_by_itself() -> None:
     pairs = table(*partitions(11, 60))
+    assert partition.consistency_errors(*pairs) == (partition.gce(*pairs), partition.lce(*pairs))
     assert partition.partition_errors(*pairs) == {error.__name__: error(*pairs) for error in ERRORS}
 
 

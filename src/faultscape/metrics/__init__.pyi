@@ -14,6 +14,7 @@ from .partition import adapted_rand as adapted_rand
 from .partition import adapted_rand_parts as adapted_rand_parts
 from .partition import binary_cells as binary_cells
 from .partition import confusion_table as confusion_table
+from .partition import consistency_errors as consistency_errors
 from .partition import gce as gce
 from .partition import gce_cells as gce_cells
 from .partition import lce as lce

@@ -42,6 +42,15 @@ def partition_errors(truth: np.ndarray, prediction: np.ndarray, pixels: np.ndarr
     return dict(zip(ERRORS, errors, strict=True))
 
 
+def consistency_errors(truth: np.ndarray, prediction: np.ndarray, pixels: np.ndarray) -> tuple[float, float]:
+    """Return ``gce`` and ``lce`` of one table, for less than the two by themselves.
+
+    >>> consistency_errors(np.array([0, 0, 1]), np.array([0, 1, 1]), np.array([2, 1, 1]))
+    (0.25, 0.125)
+    """
+    return _consistency(_table(truth, prediction, pixels))
+
+
 def gce(truth: np.ndarray, prediction: np.ndarray, pixels: np.ndarray) -> float:
     """Return the global consistency error: 0 where one partition refines the other, S1 eq. 2.
 
