@@ -5,9 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from faultscape.errors import MetricError, OptionError
+
+if TYPE_CHECKING:
+    Named = Any
+else:
+    Named = list[str] | None  # what the command line reads: NAME=FOLDER, repeated; in Python also a dict
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,10 +39,10 @@ def measure(
     *models: Any,
     classes: Any = None,
     truth: str | None = None,
-    anomaly: Any = None,
-    confidence: Any = None,
-    doubt: Any = None,
-    probabilities: Any = None,
+    anomaly: Named = None,
+    confidence: Named = None,
+    doubt: Named = None,
+    probabilities: Named = None,
     datasets: str | None = None,
     images: str | None = None,
     output: str | None = None,
