@@ -130,13 +130,13 @@ def check(truth: np.ndarray, prediction: np.ndarray) -> None:
 def rows(against: Against) -> Iterator[Row]:
     """Yield rows (what, measured, target); ``against(ours, peer, times)`` returns the least seconds of both, taken in turns."""
     for kind, images, targets in (
-        ("web", 4, (">= 300x", ">= 3.5x", ">= 1000x", "reported")),
-        ("easy", 4, ("reported",) * 4),
+        ("web", 8, (">= 300x", ">= 3.5x", ">= 1000x", "reported")),
+        ("easy", 8, ("reported", "reported")),  # the first two peers
         ("hard", 1, ("reported",) * 4),
     ):
         pairs = [(stack[0], stack[1]) for stack in (maps(kind, 2, seed=s) for s in range(images))]
         check(*pairs[0])
-        for (module, what, prepare), target in zip(peers(), targets, strict=True):
+        for (module, what, prepare), target in zip(peers(), targets, strict=False):
             line = f"region metrics, {kind}: times {what}"
             if module and not find_spec(module):
                 yield line, f"{module} is not installed", target
