@@ -90,7 +90,7 @@ _SUMMED = frozenset(["both", "truth_pixels", "predicted_pixels", "pq_found", "pq
 
 
 def _sums(stats: Stats, weights: np.ndarray) -> dict[str, np.ndarray]:
-    return {name: np.tensordot(weights, stats[name], 1) for name in stats if name in _SUMMED}
+    return {name: np.tensordot(weights, np.nan_to_num(stats[name]), 1) for name in stats if name in _SUMMED}  # an image that is not there adds nothing
 
 
 def _pooled(sums: Stats, definitions: Definitions, groups: Sequence[int]) -> dict[str, tuple[np.ndarray, np.ndarray | None]]:

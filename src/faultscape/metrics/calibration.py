@@ -1,0 +1,198 @@
+"""Does a probability mean what it says: ECE in four ways, Brier, NLL, reliability diagrams; from statistics that add up over images.
+
+Conventions: ``confidence`` is the winner's probability, ``correct`` whether the winner is right, any one shape; ``valid`` says which pixels are judged (void
+ones are not). Bins of equal width are [a, b), the last one [a, 1]. Counts are int64 and sums float64, so that 10^9 pixels are right. 0 is best everywhere.
+ECE = sum over bins of (pixels in the bin / pixels) |mean confidence - share of right pixels|.
+Source: Guo et al. 2017 (ECE, MCE); Nguyen and O'Connor 2015 (equal mass); Nixon et al. 2019 (class-wise); Brier 1950.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from faultscape.errors import MetricError
+
+BINS = 15
+FLOOR = 2.0**-149  # NLL of a probability of 0 is that of the smallest number float32 has
+_FINE = 1 << 16
+Statistics = dict[str, np.ndarray]
+
+
+@dataclass(frozen=True, eq=False)
+class Reliability:
+    """A reliability diagram: mean confidence, share of right pixels and number of pixels of each bin, NaN where a bin is empty."""
+
+    confidence: np.ndarray
+    accuracy: np.ndarray
+    count: np.ndarray
+
+
+def calibration_counts(
+    confidence: np.ndarray, correct: np.ndarray, valid: np.ndarray | None = None, *, bins: int = BINS, where: str = ""
+) -> Statistics:
+    """Return {bin_count, bin_right: (bins,) int64, bin_confidence: (bins,), brier_top_sum, judged}: add them over images.
+
+    Errors: MetricError for a confidence outside 0..1, NaN, or another shape.
+
+    >>> counts = calibration_counts(np.array([1.0, 0.6]), np.array([True, False]), bins=2)
+    >>> counts["bin_count"].tolist(), float(ece(counts).round(4))
+    ([0, 2], 0.3)
+    """
+    sure, right = _judged(confidence, correct, valid, where)
+    place = np.minimum((sure * bins).astype(np.int64), bins - 1)  # the last bin is closed
+    return {
+        "bin_count": np.bincount(place, minlength=bins),
+        "bin_right": np.bincount(place[right], minlength=bins),
+        "bin_confidence": np.bincount(place, weights=sure, minlength=bins),
+        "brier_top_sum": np.float64(((sure - right) ** 2).sum()),
+        "judged": np.int64(len(sure)),
+    }
+
+
+def probability_counts(
+    probabilities: np.ndarray, label: np.ndarray, valid: np.ndarray | None = None, *, bins: int = BINS, where: str = ""
+) -> Statistics:
+    """Return {brier_sum, nll_sum, class_count, class_right: (C, bins), class_confidence: (C, bins)} of (C, ...) probabilities and the true classes.
+
+    >>> counts = probability_counts(np.array([[0.75], [0.25]]), np.array([0]))
+    >>> float(counts["brier_sum"]), round(float(counts["nll_sum"]), 4)
+    (0.125, 0.2877)
+    """
+    probabilities, label = np.asarray(probabilities), np.asarray(label)
+    classes = len(probabilities)
+    if probabilities.shape[1:] != label.shape:
+        raise MetricError(f"{_at(where)}the probabilities are of shape {probabilities.shape}; expected classes first, then {label.shape}")
+    valid = np.ones(label.shape, bool) if valid is None else np.asarray(valid, bool)
+    truth = label[valid].astype(np.int64)
+    if len(truth) and (truth.min() < 0 or truth.max() >= classes):
+        raise MetricError(f"{_at(where)}a true class {int(truth.max())} has no probability; there are {classes}")
+    brier, nll = 0.0, 0.0
+    counts = {name: np.zeros((classes, bins), np.int64) for name in ("class_count", "class_right")}
+    sums = np.zeros((classes, bins))
+    for c in range(classes):  # a class at a time, so that memory stays that of one map
+        p = probabilities[c][valid].astype(np.float64)
+        if len(p) and not (p.min() >= 0 and p.max() <= 1 + 1e-3):
+            raise MetricError(f"{_at(where)}values from {p.min():g} to {p.max():g} were given as probabilities; expected 0 to 1")
+        mine = truth == c
+        brier += float(((p - mine) ** 2).sum())
+        nll -= float(np.log(np.maximum(p[mine], FLOOR)).sum())
+        place = np.minimum((p * bins).astype(np.int64), bins - 1)
+        counts["class_count"][c] = np.bincount(place, minlength=bins)
+        counts["class_right"][c] = np.bincount(place[mine], minlength=bins)
+        sums[c] = np.bincount(place, weights=p, minlength=bins)
+    return {**counts, "class_confidence": sums, "brier_sum": np.float64(brier), "nll_sum": np.float64(nll)}
+
+
+def fine_counts(confidence: np.ndarray, correct: np.ndarray, valid: np.ndarray | None = None, *, where: str = "") -> np.ndarray:
+    """Return (3, 65536): pixels, right pixels and summed confidence in fine bins of log(p / (1 - p)), for bins of equal mass over a whole data set.
+
+    >>> fine_counts(np.array([0.5, 0.5]), np.array([True, False])).sum(1).tolist()
+    [2.0, 1.0, 1.0]
+    """
+    sure, right = _judged(confidence, correct, valid, where)
+    with np.errstate(divide="ignore"):
+        logit = np.log(sure) - np.log1p(-sure)
+    place = np.clip((logit + 32) * (_FINE / 64), 0, _FINE - 1).astype(np.int64)
+    weights = (None, right, sure)
+    return np.stack([np.bincount(place, weights=w, minlength=_FINE).astype(float) for w in weights])
+
+
+def ece(counts: Statistics) -> np.ndarray:
+    """Return the expected calibration error, from bins of equal width; counts may be of one image or of many, (..., bins)."""
+    return _weighted(counts["bin_count"], counts["bin_right"], counts["bin_confidence"])
+
+
+def mce(counts: Statistics) -> np.ndarray:
+    """Return the largest gap of any bin that is not empty."""
+    return np.where(counts["bin_count"].sum(-1) > 0, np.nan_to_num(_gaps(counts["bin_count"], counts["bin_right"], counts["bin_confidence"])).max(-1), np.nan)[()]
+
+
+def ece_classwise(counts: Statistics) -> np.ndarray:
+    """Return the mean over classes of the calibration error of each class's own probability."""
+    by_class = _weighted(counts["class_count"], counts["class_right"], counts["class_confidence"])
+    return by_class.mean(-1)[()]
+
+
+def ece_equal_mass(fine: np.ndarray, bins: int = BINS) -> float:
+    """Return the calibration error in bins of equal mass, cut between the fine bins of `fine_counts`.
+
+    >>> ece_equal_mass(fine_counts(np.array([0.9, 0.9, 0.6, 0.6]), np.array([1, 1, 1, 0], bool)), 2)
+    0.1
+    """
+    count, right, sure = fine
+    total = count.sum()
+    if not total:
+        return float("nan")
+    middle = np.cumsum(count) - count / 2
+    place = np.minimum((middle / total * bins).astype(np.int64), bins - 1)
+    binned = [np.bincount(place, weights=values, minlength=bins) for values in (count, right, sure)]
+    return round(float(_weighted(*binned)), 15)
+
+
+def equal_mass_exact(confidence: np.ndarray, correct: np.ndarray, valid: np.ndarray | None = None, *, bins: int = BINS) -> float:
+    """Return the calibration error in bins of equal mass from sorted values; equal values stay in one bin, that of their middle.
+
+    >>> round(equal_mass_exact(np.array([0.9, 0.9, 0.6, 0.6]), np.array([1, 1, 1, 0], bool), bins=2), 4)
+    0.1
+    """
+    sure, right = _judged(confidence, correct, valid, "")
+    if not len(sure):
+        return float("nan")
+    _, inverse, count = np.unique(sure, return_inverse=True, return_counts=True)
+    middle = (np.cumsum(count) - count / 2) / len(sure)
+    place = np.minimum((middle * bins).astype(np.int64), bins - 1)[inverse]
+    return float(_weighted(*(np.bincount(place, weights=w, minlength=bins) for w in (None, right, sure))))
+
+
+def brier(counts: Statistics, judged: np.ndarray) -> np.ndarray:
+    """Return the mean over pixels of sum over classes of (p - y)^2: 0 best, 2 worst."""
+    return _mean(counts["brier_sum"], judged)
+
+
+def brier_top(counts: Statistics) -> np.ndarray:
+    """Return the mean over pixels of (confidence - right)^2."""
+    return _mean(counts["brier_top_sum"], counts["judged"])
+
+
+def nll(counts: Statistics, judged: np.ndarray) -> np.ndarray:
+    """Return the mean of -log p of the true class, p not below 2^-149."""
+    return _mean(counts["nll_sum"], judged)
+
+
+def reliability(counts: Statistics) -> Reliability:
+    """Return the diagram of one data set's counts (bins,)."""
+    n = counts["bin_count"]
+    return Reliability(_mean(counts["bin_confidence"], n), _mean(counts["bin_right"], n), n)
+
+
+def _judged(confidence: np.ndarray, correct: np.ndarray, valid: np.ndarray | None, where: str) -> tuple[np.ndarray, np.ndarray]:
+    if np.ma.isMaskedArray(confidence) or np.ma.isMaskedArray(correct):
+        raise MetricError(f"{_at(where)}a masked array was given, whose mask most libraries drop without a word; give ``valid`` instead")
+    confidence, correct = np.asarray(confidence), np.asarray(correct, bool)
+    if confidence.shape != correct.shape:
+        raise MetricError(f"{_at(where)}the confidence has shape {confidence.shape} and the map {correct.shape}; expected one shape")
+    inside = slice(None) if valid is None else np.asarray(valid, bool)
+    sure, right = confidence[inside].ravel().astype(np.float64), correct[inside].ravel()
+    if len(sure) and not (sure.min() >= 0 and sure.max() <= 1):  # NaN fails both
+        raise MetricError(f"{_at(where)}the confidence goes from {sure.min():g} to {sure.max():g}; expected numbers 0 to 1")
+    return sure, right
+
+
+def _gaps(count: np.ndarray, right: np.ndarray, sure: np.ndarray) -> np.ndarray:
+    return _mean(np.abs(sure - right), count)
+
+
+def _weighted(count: np.ndarray, right: np.ndarray, sure: np.ndarray) -> np.ndarray:
+    """Return sum |summed confidence - right| / pixels, which is the weighted mean of the gaps."""
+    return _mean(np.abs(sure - right).sum(-1), np.asarray(count).sum(-1))
+
+
+def _mean(total: np.ndarray, number: np.ndarray) -> np.ndarray:
+    out = np.full(np.broadcast_shapes(np.shape(total), np.shape(number)), np.nan)
+    return np.divide(total, number, out=out, where=np.asarray(number) > 0)[()]
+
+
+def _at(where: str) -> str:
+    return f"{where}: " if where else ""

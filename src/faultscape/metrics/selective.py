@@ -1,0 +1,124 @@
+"""Is doubt where the mistakes are: risk against coverage (AURC, AUGRC), and windows that are accurate and certain (PAvPU).
+
+Conventions: pixels come as groups of equal doubt, ascending: ``right`` and ``wrong`` (K,) pixels of each group, so that ties are one group and no order among
+them is assumed. Coverage is the share of pixels whose doubt does not exceed a threshold; risk the share of wrong ones among these; generalised risk the
+share of pixels that are covered and wrong. 0 is best for both areas.
+Source: Geifman and El-Yaniv 2017 (AURC); Traub et al. 2024 (AUGRC); Mukhoti and Gal 2018 (PAvPU), S3 (windows of 2 x 2, thresholds .5).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from faultscape.errors import MetricError, OptionError
+
+WINDOWS = ("accurate_certain", "accurate_uncertain", "inaccurate_certain", "inaccurate_uncertain")
+
+
+def groups(doubt: np.ndarray, incorrect: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return (right, wrong) pixels at each distinct doubt, ascending; void pixels are left out by who calls.
+
+    >>> [part.tolist() for part in groups(np.array([0.1, 0.1, 0.7]), np.array([0, 1, 1]))]
+    [[1, 0], [1, 1]]
+    """
+    doubt, incorrect = np.asarray(doubt).ravel(), np.asarray(incorrect).ravel()
+    if doubt.shape != incorrect.shape:
+        raise MetricError(f"there are {len(doubt)} doubts and {len(incorrect)} pixels; expected one for each")
+    if doubt.dtype.kind == "f" and not np.isfinite(doubt).all():
+        raise MetricError(f"{int((~np.isfinite(doubt)).sum())} of {len(doubt)} doubts are NaN or infinite; expected finite numbers")
+    wrong_ones = np.sort(doubt[incorrect == 1])
+    values = np.unique(doubt)
+    everything = np.diff(np.sort(doubt).searchsorted(values, "right"), prepend=0)
+    wrong = np.diff(wrong_ones.searchsorted(values, "right"), prepend=0)
+    return everything - wrong, wrong
+
+
+def risk_coverage(right: np.ndarray, wrong: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return (coverage, risk) after each group, least doubt first.
+
+    >>> [part.round(2).tolist() for part in risk_coverage(np.array([3, 0]), np.array([0, 1]))]
+    [[0.75, 1.0], [0.0, 0.25]]
+    """
+    covered = np.cumsum(np.asarray(right, np.float64) + wrong, -1)
+    mistakes = np.cumsum(np.asarray(wrong, np.float64), -1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return covered / covered[..., -1:], mistakes / covered
+
+
+def aurc(right: np.ndarray, wrong: np.ndarray) -> np.ndarray:
+    """Return the area under risk against coverage: the mean, over pixels in order of doubt, of the risk when all up to that doubt are covered.
+
+    >>> float(aurc(np.array([2, 0]), np.array([0, 2])))
+    0.25
+    """
+    size = np.asarray(right, np.float64) + wrong
+    _, risk = risk_coverage(right, wrong)
+    return _share((np.nan_to_num(risk) * size).sum(-1), size.sum(-1))
+
+
+def augrc(right: np.ndarray, wrong: np.ndarray) -> np.ndarray:
+    """Return the area under generalised risk against coverage; within a group it rises in a straight line, as it does on average in any order of ties.
+
+    Equal to (1 - AUROC) a (1 - a) + (1 - a)^2 / 2 with accuracy a.
+
+    >>> float(augrc(np.array([2, 0]), np.array([0, 2])))
+    0.125
+    """
+    size = np.asarray(right, np.float64) + wrong
+    mistakes = np.cumsum(np.asarray(wrong, np.float64), -1)
+    total = size.sum(-1)
+    return _share((size * (mistakes - np.asarray(wrong) / 2)).sum(-1), total * total)
+
+
+def window_counts(
+    doubt: np.ndarray, incorrect: np.ndarray, *, void: int = 255, window: int = 2, certain: float = 0.5, accurate: float = 0.5
+) -> np.ndarray:
+    """Return (4,) int64 numbers of windows, as WINDOWS names them; they add up over images.
+
+    Windows of ``window`` x ``window`` pixels lie side by side from the upper left, cut at the frame; void pixels are in no mean, windows of nothing else do not
+    count. A window is accurate where more than ``accurate`` of its pixels are right, certain where its mean doubt is at most ``certain``.
+
+    >>> window_counts(np.zeros((2, 4)), np.array([[0, 0, 1, 1], [0, 0, 1, 1]])).tolist()
+    [1, 0, 1, 0]
+    """
+    doubt, incorrect = np.asarray(doubt, np.float64), np.asarray(incorrect)
+    if doubt.ndim != 2 or doubt.shape != incorrect.shape:
+        raise MetricError(f"the doubt has shape {doubt.shape} and the map {incorrect.shape}; expected one shape, H x W")
+    if window < 1:
+        raise OptionError(f"window is 1 or more pixels; got {window}")
+    judged = incorrect != void
+    sums = [_windows(values, window) for values in (judged, judged & (incorrect == 0), np.where(judged, doubt, 0.0))]
+    n = sums[0]
+    there = n > 0
+    right, sure = sums[1][there] > accurate * n[there], sums[2][there] <= certain * n[there]
+    return np.array([(right & sure).sum(), (right & ~sure).sum(), (~right & sure).sum(), (~right & ~sure).sum()], np.int64)
+
+
+def pavpu(counts: np.ndarray) -> np.ndarray:
+    """Return the share of windows (..., 4) that are accurate and certain or inaccurate and uncertain; 1 is best."""
+    counts = np.asarray(counts)
+    return _share(counts[..., 0] + counts[..., 3], counts.sum(-1))
+
+
+def p_accurate_certain(counts: np.ndarray) -> np.ndarray:
+    """Return p(accurate | certain); NaN where no window is certain."""
+    counts = np.asarray(counts)
+    return _share(counts[..., 0], counts[..., 0] + counts[..., 2])
+
+
+def p_uncertain_inaccurate(counts: np.ndarray) -> np.ndarray:
+    """Return p(uncertain | inaccurate); NaN where no window is inaccurate."""
+    counts = np.asarray(counts)
+    return _share(counts[..., 3], counts[..., 2] + counts[..., 3])
+
+
+def _windows(values: np.ndarray, window: int) -> np.ndarray:
+    """Return the sums of windows that lie side by side."""
+    starts = (np.arange(0, size, window) for size in values.shape)
+    rows, columns = starts
+    return np.add.reduceat(np.add.reduceat(values.astype(np.float64), rows, 0), columns, 1)
+
+
+def _share(above: np.ndarray, below: np.ndarray) -> np.ndarray:
+    out = np.full(np.broadcast_shapes(np.shape(above), np.shape(below)), np.nan)
+    return np.divide(above, below, out=out, where=np.asarray(below) > 0)[()]
