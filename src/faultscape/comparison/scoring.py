@@ -1,7 +1,225 @@
-"""stub"""
+"""Measure one model's scores over a data set: anomaly scores against masks, or doubt against the mistakes of its maps.
+
+Conventions: doubt is what `doubt` files hold, else the sum of the losing probabilities, else 1 - confidence. Truth 1 is anomalous (wrong), 255 void. A model is one
+job: two passes over its files for the exact numbers of all pixels, one more for each image's histogram, calibration and components. What was found is kept in
+``scores-KEY.npz`` beside the model's statistics, so that it is not done again. Arrays of images stand in corpus order, NaN or 0 where an image has no scores.
+Source: S3 3, S4 5 and appendix.
+"""
+
 from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
 import numpy as np
-class S:
-    failures={}; curves={}; images={}; texts={}; notes=(); present={}
-    def summaries(self,*a): return {}
-def scores(*a, **k): return S()
+
+from faultscape.comparison.measuring import classes_of, reader, scores_of
+from faultscape.corpus.map_files import read_map
+from faultscape.corpus.score_files import levels
+from faultscape.errors import FaultscapeError, MetricError
+from faultscape.metrics import calibration, components, other_curves, rank_counts, score_bootstrap, selective
+from faultscape.metrics.definitions import Definitions
+from faultscape.metrics.doubt import max_probability
+from faultscape.metrics.histogram16 import detection_from_histogram
+from faultscape.metrics.rank_metrics import detection
+from faultscape.metrics.score_stream import stream
+from faultscape.study import measures
+from faultscape.study.folder import put
+
+VOID = 255
+POINTS = 400
+KINDS = ("doubt", "probabilities", "confidence")
+Found = dict[str, np.ndarray]
+
+
+def score_model(job: dict[str, Any], tick: Callable[[int], None]) -> int:
+    """Measure the scores of a job's one model and keep what was found; returns how many images could be used."""
+    definitions = Definitions(**job["definitions"])
+    failures, usable = _usable(job)
+    tick(len(job["ids"]))
+    found: Found = {"usable": np.array(usable, np.int64), "failures": np.array(failures, np.str_).reshape(-1, 2)}
+    if usable:
+        chunks = _counted(job, usable, tick)
+        exact = stream(chunks, fpr_rule=definitions.fpr_rule)
+        found |= _exact(exact, definitions, job, usable)
+        found |= _by_image(job, usable, definitions, exact, tick)
+    sink = io.BytesIO()
+    np.savez(sink, allow_pickle=False, **found)
+    put(place(job), sink.getvalue())
+    return len(usable)
+
+
+def place(job: dict[str, Any]) -> Path:
+    """Return the file in which a job's result is kept."""
+    return measures.folder(Path(job["out"]), job["against"], job["name"]) / f"scores-{job['key']}.npz"
+
+
+def read(job: dict[str, Any]) -> Found:
+    """Return what a job found."""
+    with np.load(place(job), allow_pickle=False) as held:
+        return {name: held[name] for name in held.files}
+
+
+def _usable(job: dict[str, Any]) -> tuple[list[tuple[str, str]], list[int]]:
+    """Return the images that cannot be used, and why, and the numbers of the others; every file is opened once."""
+    failures, usable = [], []
+    load = _loader(job)
+    for k, id_ in enumerate(job["ids"]):
+        try:
+            if (pair := load(k)) is None:
+                failures.append((id_, "no scores were found"))
+                continue
+            score, truth = pair[:2]
+            if not np.isfinite(score).all():
+                raise MetricError(f"{int((~np.isfinite(score)).sum())} of its {score.size} scores are NaN or infinite; a score must be a finite number")
+            if score.shape != truth.shape:
+                raise MetricError(f"its scores are {score.shape[1]} x {score.shape[0]} pixels and its truth {truth.shape[1]} x {truth.shape[0]}")
+            usable.append(k)
+        except FaultscapeError as error:
+            failures.append((id_, str(error)))
+    return failures, usable
+
+
+def _counted(job: dict[str, Any], usable: list[int], tick: Callable[[int], None]) -> Callable[[], Iterator[tuple[np.ndarray, np.ndarray, str]]]:
+    """Return a function that gives a fresh pass over (score, truth, id)."""
+    load = _loader(job)
+
+    def chunks() -> Iterator[tuple[np.ndarray, np.ndarray, str]]:
+        for k in usable:
+            pair = load(k)
+            assert pair is not None
+            yield pair[0], pair[1], job["ids"][k]
+            tick(1)
+
+    return chunks
+
+
+def _loader(job: dict[str, Any]) -> Callable[[int], tuple[np.ndarray, np.ndarray, Any] | None]:
+    """Return a function that gives (score, truth, probabilities or confidence) of the k-th image: truth 0, 1, 255."""
+    source = job["model"]
+    if job["kind"] == "anomaly":
+
+        def anomalies(k: int) -> tuple[np.ndarray, np.ndarray, Any] | None:
+            if source["anomaly"][k] is None:
+                return None
+            mask = read_map(job["truth"]["files"][k])
+            score = scores_of(source, "anomaly", k, mask.shape, job)
+            bad = mask[(mask > 1) & (mask != VOID)]
+            if len(bad):
+                raise MetricError(f"{job['truth']['files'][k]}: holds the value {int(bad[0])}; a mask has 0 (known), 1 (anomaly) and 255 (void)")
+            return (score, mask, None) if score is not None else None
+
+        return anomalies
+    classes = classes_of(job["classes"])
+    truth_of, map_of = reader(job["truth"], job, classes), reader(source, job, classes)
+    n = len(classes)
+
+    def mistakes(k: int) -> tuple[np.ndarray, np.ndarray, Any] | None:
+        if source[job["kind"]][k] is None:
+            return None
+        truth, label_map = truth_of(k), map_of(k)
+        if truth is None or label_map is None:
+            return None
+        if truth.shape != label_map.shape:
+            raise MetricError(f"its map is {label_map.shape[1]} x {label_map.shape[0]} pixels and its truth {truth.shape[1]} x {truth.shape[0]}")
+        given = scores_of(source, job["kind"], k, truth.shape, job)
+        assert given is not None
+        wrong = np.where(truth == n, VOID, truth != label_map).astype(np.uint8)
+        if job["kind"] == "doubt":
+            return given, wrong, scores_of(source, "confidence", k, truth.shape, job)
+        doubt = max_probability(given) if given.ndim == 3 else _unsure(given)
+        return doubt, wrong, (given, truth) if given.ndim == 3 else given
+
+    return mistakes
+
+
+def _unsure(confidence: np.ndarray) -> np.ndarray:
+    """Return 1 - confidence in the type that makes no new ties: each distinct confidence keeps a doubt of its own."""
+    return 1 - confidence.astype(np.float64) if confidence.dtype != np.float16 else 1 - confidence.astype(np.float32)
+
+
+def _exact(exact: rank_counts.Detection, definitions: Definitions, job: dict[str, Any], usable: list[int]) -> Found:
+    """Return the numbers of all pixels together, and points of the curves."""
+    precision, roc = rank_counts.precision_recall(exact, POINTS), rank_counts.roc(exact, POINTS)
+    areas = np.array([exact.average_precision, exact.auroc, exact.fpr95])
+    if definitions.curve == "trapezoid":
+        areas[0] = other_curves.trapezoid_precision(exact)
+    if definitions.thresholds == "keras200":
+        load = _loader(job)
+        counts = sum(other_curves.threshold_counts(*pair[:2]) for k in usable if (pair := load(k)) is not None)
+        areas[:2] = other_curves.keras_areas(np.asarray(counts))
+    sizes = np.array([exact.positives, exact.negatives], np.int64)
+    f1 = np.array([exact.f1, exact.f1_threshold, exact.low, exact.high])
+    return {"areas": areas, "sizes": sizes, "f1": f1, "recall": precision.x, "precision": precision.y, "fpr": roc.x, "tpr": roc.y}
+
+
+def _by_image(
+    job: dict[str, Any], usable: list[int], definitions: Definitions, exact: rank_counts.Detection, tick: Callable[[int], None]
+) -> Found:
+    """Return what each image has of its own: rank metrics, sparse histogram, calibration, windows, components."""
+    load = _loader(job)
+    kind = "logit" if exact.low >= 0 and exact.high <= 1 else "arcsinh"
+    alone, sparse, rows = [], [], []
+    fine = np.zeros((3, 65536))
+    for k in usable:
+        pair = load(k)
+        assert pair is not None
+        score, truth, more = pair
+        where = job["ids"][k]
+        own = detection(score, truth, fpr_rule=definitions.fpr_rule, where=where)
+        alone.append([own.average_precision, own.auroc, own.fpr95])
+        sparse.append(score_bootstrap.sparse_histogram(score, truth, kind, where=where))
+        row: Found = {}
+        if job["kind"] == "anomaly":
+            row |= components.component_counts(score, truth, exact.f1_threshold, track=definitions.track or None)
+        else:
+            row["windows"] = selective.window_counts(
+                score, truth, window=definitions.window, certain=definitions.certain, accurate=definitions.accurate
+            )
+            row |= _calibration(more, truth, definitions, fine, where)
+        rows.append(row)
+        tick(1)
+    out = {"alone": np.array(alone), "kind": np.array(kind), "fine": fine}
+    out |= {name: np.concatenate([getattr(image, name) for image in sparse]) for name in ("places", "known", "anomalous")}
+    out["ends"] = np.cumsum([0, *(len(image.places) for image in sparse)])
+    return out | {f"row_{name}": np.stack([row[name] for row in rows]) for name in rows[0]}
+
+
+def _calibration(more: Any, truth: np.ndarray, definitions: Definitions, fine: np.ndarray, where: str) -> Found:
+    """Return the calibration counts of one image; adds to ``fine`` in place."""
+    if more is None:
+        return {}
+    valid, right = truth != VOID, truth == 0
+    out: Found = {}
+    if isinstance(more, tuple):
+        probabilities, label = more
+        sure = probabilities.max(0)
+        out |= calibration.probability_counts(probabilities, label, valid, bins=definitions.bins, where=where)
+    else:
+        sure = more
+    fine += calibration.fine_counts(sure, right, valid, where=where)
+    return out | calibration.calibration_counts(sure, right, valid, bins=definitions.bins, where=where)
+
+
+def sparse_images(found: Found, images: int) -> list[score_bootstrap.SparseHistogram]:
+    """Return the sparse histogram of every image of a data set, empty for those without scores."""
+    nothing = np.zeros(0, np.int64)
+    out = [score_bootstrap.SparseHistogram(nothing, nothing, nothing) for _ in range(images)]
+    for number, k in enumerate(found["usable"].tolist()):
+        part = slice(int(found["ends"][number]), int(found["ends"][number + 1]))
+        out[k] = score_bootstrap.SparseHistogram(found["places"][part], found["known"][part], found["anomalous"][part])
+    return out
+
+
+def coarse_areas(found: Found, images: int, definitions: Definitions) -> np.ndarray:
+    """Return AP, AUROC and FPR of the coarse scores: beside the exact ones they show what the histograms leave out."""
+    whole = detection_from_histogram(score_bootstrap.together(sparse_images(found, images)), fpr_rule=definitions.fpr_rule)
+    return np.array([whole.average_precision, whole.auroc, whole.fpr95])
+
+
+def ties(source: dict[str, Any], kind: str) -> str:
+    """Return what to say of scores in 8 bits, or nothing."""
+    path = next((p for p in source.get(kind) or [] if p), None)
+    return "" if path is None or not levels(path) else f"--{kind} holds pictures of 8 bits: 256 values make many ties, which AP and FPR95 depend on"

@@ -45,8 +45,7 @@ def gather(
     seed: int,
 ) -> MeasuredSet:
     """Return what was found of one data set, with intervals from ``resamples`` draws of its images."""
-    draws = bootstrap_weights(len(data.ids), resamples, seed)
-    weights = np.concatenate([np.ones((1, len(data.ids))), draws])
+    weights = np.concatenate([np.ones((1, len(data.ids))), bootstrap_weights(len(data.ids), resamples, seed)])
     groups = data.classes.groups
     summaries: dict[str, dict[str, Summary]] = {}
     images: dict[str, dict[str, np.ndarray]] = {}
@@ -64,7 +63,7 @@ def gather(
         if stats.cells is not None and data.with_classes:
             confusion[name] = stats.cells.tolist()
         curves[name] = _confidence(stats, present) | scored.curves.get(name, {})
-        summaries[name] |= scored.summaries(name, weights, draws)
+        summaries[name] |= scored.summaries(name, weights)
         images[name] |= scored.images.get(name, {})
     classes = list(data.classes.names) if data.with_classes else ["region"]
     document: dict[str, Any] = {"models": measure_document.models(summaries, definitions, classes, scored.texts)}

@@ -208,7 +208,7 @@ def _one(
 ) -> Any:
     """Measure one data set: statistics of its maps by shard, then its scores by model; MetricError where images cannot be measured and none may be skipped."""
     from faultscape import engine as engines
-    from faultscape.comparison import measure_plan, scoring
+    from faultscape.comparison import measure_plan, score_results
     from faultscape.reporting import measured_sets
     from faultscape.study import measures
     from faultscape.study.corpus import part_name
@@ -231,7 +231,7 @@ def _one(
         if gone := set(parts) - {part_name(s) for s in data.shards}:
             write_manifest(where[name], {k: v for k, v in parts.items() if k not in gone})
     failures = {name: [f for part in read_manifest(where[name]).values() for f in part.failures] for name in data.models}
-    scored = scoring.scores(out, data, definitions, options, engine=engine, workers=workers)
+    scored = score_results.scores(out, data, definitions, options, engine=engine, workers=workers)
     wrong = []
     for name, found in failures.items():
         rows = [Failure("measure", f"{data.name}/{name}", image, why) for image, why in [*found, *scored.failures.get(name, [])]]

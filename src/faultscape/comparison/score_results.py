@@ -1,0 +1,232 @@
+"""What scores of a data set amount to: the jobs of its models, and their summaries, curves and notes.
+
+Conventions: a model's kind is anomaly, or the first of doubt, probabilities, confidence that it has. Points come from the exact scores; intervals from the
+histograms of coarse scores, moved by the difference of the two, which is noted where it is not small. Names: `auroc`, `average_precision`, `fpr95` for
+anomalies, `calibration_auroc` and its kin for doubt.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from faultscape.comparison import scoring
+from faultscape.comparison.measure_plan import VERSION, DataSet
+from faultscape.metrics import calibration, components, score_bootstrap, selective
+from faultscape.metrics.definitions import Definitions
+from faultscape.metrics.summary import Summary
+from faultscape.prediction.folder import fingerprint
+from faultscape.study.parts import key_of
+from faultscape.study.settings import class_settings
+
+RANKS = ("average_precision", "auroc", "fpr95")
+OF_DOUBT = ("misclassification_ap", "calibration_auroc", "misclassification_fpr95")
+RULE = "all pixels pooled, {step}, FPR at the {rule} recall of .95, {thresholds} thresholds"
+TEXTS = {
+    "average_precision": "area under precision and recall of anomalous pixels; ",
+    "auroc": "area under the ROC curve of anomalous pixels; ",
+    "fpr95": "false positive rate at 95 % recall of anomalous pixels; ",
+    "misclassification_ap": "area under precision and recall of incorrect pixels by doubt; not comparable between models of unequal accuracy; ",
+    "calibration_auroc": "AUROC of incorrect pixels against doubt (S3); ",
+    "misclassification_fpr95": "share of correct pixels above the doubt that finds 95 % of the incorrect; ",
+    "correct_ap": "area under precision and recall of correct pixels by confidence; not comparable between models of unequal accuracy; ",
+}
+PLAIN = {
+    "component_siou": "mean sIoU of true components, SegmentMeIfYouCan; threshold of the best pixel F1; size limits: {track}",
+    "component_precision": "mean precision of predicted components, SegmentMeIfYouCan; size limits: {track}",
+    "component_f1": "F1 of components, mean over sIoU thresholds .25:.05:.75, SegmentMeIfYouCan; size limits: {track}",
+    "ece": "expected calibration error, {bins} bins of equal width, the last closed",
+    "mce": "largest gap of any of {bins} bins of equal width",
+    "ece_equal_mass": "expected calibration error, {bins} bins of equal mass, cut between 65,536 fine bins",
+    "ece_classwise": "mean over classes of each class's calibration error, {bins} bins of equal width",
+    "brier": "mean over pixels of the sum over classes of (p - y)^2",
+    "brier_top": "mean over pixels of (confidence - right)^2",
+    "nll": "mean of -log p of the true class, p not below 2^-149",
+    "aurc": "area under risk against coverage, ties as one group",
+    "augrc": "area under generalised risk against coverage",
+    "pavpu": "share of windows accurate and certain, or inaccurate and uncertain; {window} x {window} pixels, doubt <= {certain:g}, right > {accurate:g}",
+    "p_accurate_certain": "p(accurate | certain) of the same windows",
+    "p_uncertain_inaccurate": "p(uncertain | inaccurate) of the same windows",
+}
+
+
+@dataclass(eq=False)
+class Scored:
+    """What was found of a data set's scores; empty where it has none."""
+
+    data: DataSet
+    definitions: Definitions
+    found: dict[str, scoring.Found] = field(default_factory=dict)
+    kinds: dict[str, str] = field(default_factory=dict)
+    failures: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def present(self) -> dict[str, np.ndarray]:
+        """{NAME: (I,)} which images of a model have scores."""
+        return {name: _mask(found["usable"], len(self.data.ids)) for name, found in self.found.items()}
+
+    @property
+    def texts(self) -> dict[str, str]:
+        """{metric: its definition}."""
+        words = asdict(self.definitions) | {"track": self.definitions.track or "none"}
+        rule = RULE.format(step=words["curve"], rule="first threshold with" if words["fpr_rule"] == "first" else "threshold closest to", thresholds=words["thresholds"])
+        return {name: text + rule for name, text in TEXTS.items()} | {name: text.format(**words) for name, text in PLAIN.items()}
+
+    @property
+    def images(self) -> dict[str, dict[str, np.ndarray]]:
+        """{NAME: {metric: (I,)}} of each image by itself."""
+        out = {}
+        for name, found in self.found.items():
+            if not len(found["usable"]):
+                continue
+            names = RANKS if self.kinds[name] == "anomaly" else OF_DOUBT
+            out[name] = {metric: _spread(found["alone"][:, k], found["usable"], len(self.data.ids)) for k, metric in enumerate(names)}
+        return out
+
+    @property
+    def curves(self) -> dict[str, dict[str, Any]]:
+        """{NAME: {precision_recall, roc, reliability}}, points as numbers."""
+        out: dict[str, dict[str, Any]] = {}
+        for name, found in self.found.items():
+            if not len(found["usable"]):
+                continue
+            clean = {key: [float(f"{v:.6g}") for v in found[key] if np.isfinite(v)] for key in ("recall", "precision", "fpr", "tpr")}
+            out[name] = {"precision_recall": {k: clean[k] for k in ("recall", "precision")}, "roc": {k: clean[k] for k in ("fpr", "tpr")}}
+            if "row_bin_count" in found:
+                diagram = calibration.reliability({key: found[f"row_{key}"].sum(0) for key in ("bin_count", "bin_right", "bin_confidence")})
+                known = diagram.count > 0
+                out[name]["reliability"] = {
+                    "confidence": [float(f"{v:.6g}") for v in diagram.confidence[known]],
+                    "accuracy": [float(f"{v:.6g}") for v in diagram.accuracy[known]],
+                    "count": diagram.count[known].tolist(),
+                }
+        return out
+
+    def summaries(self, name: str, weights: np.ndarray) -> dict[str, Summary]:
+        """Return {metric: Summary} of a model; ``weights`` (1 + B, I), ones first."""
+        found = self.found.get(name)
+        if found is None or not len(found["usable"]):
+            return {}
+        out = self._ranks(name, found, weights) | self._calibrated(found, weights[:, found["usable"]])
+        if "row_component_tp" in found:
+            sums = {k.removeprefix("row_"): np.tensordot(weights[:, found["usable"]], found[k], 1) for k in found if k.startswith("row_component_")}
+            for metric, values in components.component_metrics(sums).items():
+                out[metric] = Summary(np.asarray(values), None, 0, "sums over images")
+        return out
+
+    def _ranks(self, name: str, found: scoring.Found, weights: np.ndarray) -> dict[str, Summary]:
+        names = RANKS if self.kinds[name] == "anomaly" else OF_DOUBT
+        images = scoring.sparse_images(found, len(self.data.ids))
+        rule = self.definitions.fpr_rule
+        drawn = score_bootstrap.replicates(images, weights, fpr_rule=rule)
+        out = {}
+        for k, metric in enumerate(names):
+            exact, alone = found["areas"][k], found["alone"][:, k]
+            if self.definitions.pooling == "per_image":
+                mine = weights[:, found["usable"]]
+                known = ~np.isnan(alone)
+                number = mine @ known.astype(float)
+                values = np.divide(mine @ np.nan_to_num(alone), number, out=np.full(len(number), np.nan), where=number > 0)
+                out[metric] = Summary(values, None, int((~known).sum()), "mean over images with a value")
+                continue
+            values = drawn[:, k] + (exact - drawn[0, k])
+            values[0] = exact
+            values[1:] = np.clip(values[1:], 0, 1)
+            out[metric] = Summary(values, None, int(np.isnan(alone).sum()), "all pixels pooled; the interval from histograms of float16 scores")
+            if abs(exact - drawn[0, k]) > 1e-4:
+                self.notes.append(f"{name}: {metric} of the scores rounded to float16 is {drawn[0, k]:.6f}, exact {exact:.6f}; its interval is moved by the difference")
+        if self.kinds[name] != "anomaly":
+            out |= self._of_doubt(images, weights)
+        return out
+
+    def _of_doubt(self, images: list[score_bootstrap.SparseHistogram], weights: np.ndarray) -> dict[str, Summary]:
+        """Return what follows from the groups of coarse doubt: both directions of precision, AURC, AUGRC."""
+        turned = [score_bootstrap.SparseHistogram(65535 - i.places[::-1], i.anomalous[::-1], i.known[::-1]) for i in images]
+        text = "all pixels pooled, doubt rounded to float16"
+        out = {"correct_ap": Summary(score_bootstrap.replicates(turned, weights)[:, 0], None, 0, text)}
+        areas = [(selective.aurc(right, wrong), selective.augrc(right, wrong)) for right, wrong in score_bootstrap.grouped(images, weights)]
+        for k, metric in enumerate(("aurc", "augrc")):
+            out[metric] = Summary(np.concatenate([part[k] for part in areas]), None, 0, text)
+        return out
+
+    def _calibrated(self, found: scoring.Found, weights: np.ndarray) -> dict[str, Summary]:
+        out: dict[str, Summary] = {}
+
+        def put(metric: str, values: np.ndarray) -> None:
+            out[metric] = Summary(np.asarray(values), None, int(np.isnan(np.asarray(values)[0])), "pooled over images")
+
+        rows = {key.removeprefix("row_"): values for key, values in found.items() if key.startswith("row_") and not key.startswith("row_component")}
+        sums = {key: np.tensordot(weights, values, 1) for key, values in rows.items()}
+        if "windows" in sums:
+            put("pavpu", selective.pavpu(sums["windows"]))
+            put("p_accurate_certain", selective.p_accurate_certain(sums["windows"]))
+            put("p_uncertain_inaccurate", selective.p_uncertain_inaccurate(sums["windows"]))
+        if "bin_count" in sums:
+            put("ece", calibration.ece(sums))
+            put("mce", calibration.mce(sums))
+            put("brier_top", calibration.brier_top(sums))
+            put("ece_equal_mass", np.array([calibration.ece_equal_mass(found["fine"], self.definitions.bins)]))
+        if "brier_sum" in sums:
+            put("brier", calibration.brier(sums, sums["judged"]))
+            put("nll", calibration.nll(sums, sums["judged"]))
+            put("ece_classwise", calibration.ece_classwise(sums))
+        return out
+
+
+def score_jobs(out: Path, data: DataSet, definitions: Definitions, options: Mapping[str, Any]) -> tuple[list[dict[str, Any]], dict[str, str], list[str]]:
+    """Return the jobs of a data set's scores, {NAME: kind}, and what to say of them."""
+    jobs, kinds, notes = [], {}, []
+    written = class_settings(data.classes).model_dump()
+    for name, source in data.models.items():
+        kind = next((k for k in ("anomaly", *scoring.KINDS) if k in source), None)
+        if kind is None:
+            continue
+        kinds[name] = kind
+        if said := scoring.ties(source, kind):
+            notes.append(f"{name}: {said}")
+        lists = [source[key] for key in ("files", kind, "confidence") if key in source]
+        state = [fingerprint("/", [path or "" for path in files]) for files in (data.truth["files"], *lists)]
+        key = key_of(asdict(definitions), written, options.get("score_scale"), list(data.ids), state, source.get("labels"), data.truth.get("labels"), kind, VERSION)
+        job = {"out": str(out), "against": data.name, "name": name, "kind": kind, "key": key[:16], "ids": list(data.ids), "truth": data.truth}
+        jobs.append(job | {"model": source, "classes": written, "definitions": asdict(definitions), "score_scale": options.get("score_scale")})
+    return jobs, kinds, notes
+
+
+def scores(
+    out: Path, data: DataSet, definitions: Definitions, options: Mapping[str, Any], *, engine: str, workers: int | None
+) -> Scored:
+    """Measure the scores of every model that has some and was not measured before; models run side by side."""
+    from faultscape import engine as engines
+
+    jobs, kinds, notes = score_jobs(out, data, definitions, options)
+    result = Scored(data, definitions, kinds=kinds, notes=notes)
+    todo = [job for job in jobs if not scoring.place(job).exists()]
+    with engines.progress(f"scores {data.name}", sum(4 * len(job["ids"]) for job in todo)) as tick:
+        calls = [{"job": job} for job in todo]
+        for _ in engines.run("faultscape.comparison.scoring:score_model", calls, engine=engine, workers=workers, tick=tick):
+            pass
+    for job in jobs:
+        for old in scoring.place(job).parent.glob("scores-*.npz"):
+            if old != scoring.place(job):
+                old.unlink(missing_ok=True)
+        found = scoring.read(job)
+        result.found[job["name"]] = found
+        result.failures[job["name"]] = [(str(i), str(w)) for i, w in found["failures"].tolist()]
+    return result
+
+
+def _mask(places: np.ndarray, n: int) -> np.ndarray:
+    out = np.zeros(n, bool)
+    out[places] = True
+    return out
+
+
+def _spread(values: np.ndarray, places: np.ndarray, n: int) -> np.ndarray:
+    out = np.full(n, np.nan)
+    out[places] = values
+    return out

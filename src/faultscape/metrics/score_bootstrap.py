@@ -1,0 +1,101 @@
+"""Intervals of AP, AUROC and FPR: the bootstrap over images from each image's histogram of coarse scores, without a second look at the pixels.
+
+Conventions: a coarse score is a float16 (65,536 values): log(p / (1 - p)) where all scores of a data set lie in 0..1, arcsinh(score) otherwise, which is linear near
+0 and never overflows. Both rise with the score, so that only scores that fall on one float16 tie. Point estimates come from the exact scores; these numbers are
+for intervals, and how far they lie from the exact ones is reported. An image is sparse: the places (of histogram16's order) that occur, with their counts.
+Source: Efron 1979.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from faultscape.metrics.doubt import logit16
+from faultscape.metrics.histogram16 import SIZE, Histogram16, histogram16
+from faultscape.metrics.scores import VOID
+
+KINDS = ("logit", "arcsinh")
+_TOGETHER = 32  # replicates at once
+
+
+@dataclass(frozen=True, eq=False)
+class SparseHistogram:
+    """One image: places (K,) in ascending order of score, and the known and anomalous pixels there."""
+
+    places: np.ndarray
+    known: np.ndarray
+    anomalous: np.ndarray
+
+
+def coarse_scores(score: np.ndarray, kind: str) -> np.ndarray:
+    """Return scores as float16 in the same order; ``kind`` is one of KINDS, decided once for a data set.
+
+    >>> coarse_scores(np.array([0.5, 0.75]), "logit").tolist(), coarse_scores(np.array([-1e30, 0.0]), "arcsinh").tolist()
+    ([0.0, 1.0986328125], [-69.75, 0.0])
+    """
+    if kind == "logit":
+        return logit16(score)
+    return np.arcsinh(np.asarray(score, np.float64 if np.asarray(score).dtype == np.float64 else np.float32)).astype(np.float16)
+
+
+def sparse_histogram(score: np.ndarray, anomaly: np.ndarray, kind: str, *, void: int = VOID, where: str = "") -> SparseHistogram:
+    """Return the histogram of one image's coarse scores."""
+    judged = np.asarray(anomaly) != void
+    found = histogram16(coarse_scores(np.asarray(score)[judged], kind), np.asarray(anomaly)[judged], void=void, where=where)
+    places = np.flatnonzero(found.known + found.anomalous)
+    return SparseHistogram(places, found.known[places], found.anomalous[places])
+
+
+def together(images: Sequence[SparseHistogram]) -> Histogram16:
+    """Return the histogram of all images."""
+    known, anomalous = np.zeros((2, SIZE), np.int64)
+    for image in images:
+        known[image.places] += image.known
+        anomalous[image.places] += image.anomalous
+    return Histogram16(known, anomalous)
+
+
+def replicates(images: Sequence[SparseHistogram], weights: np.ndarray, *, fpr_rule: str = "first", recall: float = 0.95) -> np.ndarray:
+    """Return (B, 3) average precision, AUROC and FPR when images count ``weights`` (B, I) times; NaN where a replicate has no anomaly, or nothing else.
+
+    >>> one = sparse_histogram(np.array([0.1, 0.9]), np.array([0, 1]), "logit")
+    >>> replicates([one], np.array([[1.0], [2.0]])).tolist()
+    [[1.0, 1.0, 0.0], [1.0, 1.0, 0.0]]
+    """
+    return np.concatenate([_areas(own[:, ::-1], other[:, ::-1], fpr_rule, recall) for other, own in grouped(images, weights)])
+
+
+def grouped(images: Sequence[SparseHistogram], weights: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Yield (known, anomalous) pixels (b, K) of some replicates at a time, at every place that occurs, in ascending order of score."""
+    from scipy.sparse import csr_array
+
+    ends = np.cumsum([0, *(len(image.places) for image in images)])
+    used, columns = np.unique(np.concatenate([np.zeros(0, np.int64), *(image.places for image in images)]), return_inverse=True)
+    shape = (len(images), len(used))
+    tables: list[Any] = [
+        csr_array((np.concatenate([np.zeros(0), *(getattr(i, name) for i in images)]), columns, ends), shape=shape) for name in ("known", "anomalous")
+    ]
+    for low in range(0, len(weights), _TOGETHER):
+        rows = weights[low : low + _TOGETHER].T
+        yield (tables[0].T @ rows).T, (tables[1].T @ rows).T
+
+
+def _areas(own: np.ndarray, other: np.ndarray, fpr_rule: str, recall: float) -> np.ndarray:
+    """Return (B, 3) of positives and negatives (B, K) at descending scores; a place is a group of ties."""
+    tp, fp = np.cumsum(own, 1), np.cumsum(other, 1)
+    positives, negatives = tp[:, -1:], fp[:, -1:]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        precision = np.where(own > 0, own * tp / (tp + fp), 0.0).sum(1) / positives[:, 0]
+        auroc = (other * (tp - own / 2)).sum(1) / (positives * negatives)[:, 0]
+        share = tp / positives
+        if fpr_rule == "closest":
+            at = share.shape[1] - 1 - np.abs(share - recall)[:, ::-1].argmin(1)
+        else:
+            at = (share >= recall).argmax(1)
+        fpr = fp[np.arange(len(fp)), at] / negatives[:, 0]
+    fpr[positives[:, 0] == 0] = np.nan
+    return np.stack([precision, auroc, fpr], 1)
