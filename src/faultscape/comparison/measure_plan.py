@@ -145,6 +145,11 @@ def of_study(root: Path, truth: str) -> DataSet:
     return DataSet(truth, tuple(ids), spans, of_truth, models, classes, True, pictures, tuple(sizes), keys)
 
 
+def inputs(data: DataSet) -> str:
+    """Return a digest of what a study's measures follow from, or of a folder's ids: by it `status` knows whether they are stale."""
+    return key_of([f"{name} {shard} {key}" for (name, shard), key in sorted(data.keys.items())] or list(data.ids))
+
+
 def jobs(
     out: Path, data: DataSet, definitions: Definitions, options: Mapping[str, Any], *, done: Callable[[str, int], str | None]
 ) -> list[dict[str, Any]]:
