@@ -15,10 +15,10 @@ from typing import NamedTuple
 import numpy as np
 
 from faultscape.errors import MetricError, OptionError
+from faultscape.metrics.assignment import kept_pixels
 
 ERRORS = ("gce", "lce", "partition_distance", "variation_of_information", "adapted_rand")
 PAIRS = ("distinct", "all")
-_DENSE = 10_000  # cells of a matrix up to which solving it whole is faster than taking away first what is forced
 
 
 class _Table(NamedTuple):
@@ -258,72 +258,4 @@ def _together(table: _Table, pairs: str = "distinct") -> tuple[float, float, flo
 
 
 def _distance(table: _Table) -> float:
-    if not len(table.n):
-        return np.nan
-    t, p, n = table[:3]
-    if (t.max() + 1) * (p.max() + 1) <= _DENSE:
-        kept = _dense_assignment(t, p, n)
-    else:
-        kept, rest = _forced(t, p, n)
-        kept += _sparse_assignment(t[rest], p[rest], n[rest])
-    return float(1 - kept / n.sum())
-
-
-def _dense_assignment(t: np.ndarray, p: np.ndarray, n: np.ndarray) -> float:
-    """Return the most pixels that pairs can hold of which no two share a region, from the whole matrix: fastest where it is small."""
-    from scipy.optimize import linear_sum_assignment
-
-    cells = np.zeros((t.max() + 1, p.max() + 1))
-    cells[t, p] = n
-    return float(cells[linear_sum_assignment(cells, maximize=True)].sum())
-
-
-def _forced(t: np.ndarray, p: np.ndarray, n: np.ndarray) -> tuple[float, np.ndarray]:
-    """Return the pixels of pairs that some best assignment surely holds, and the places of the pairs still open.
-
-    A pair at least as large as the largest other pair of its true region and the largest other pair of its predicted region together can replace those two
-    in any assignment without loss. Taking such pairs opens new ones, so this is done until none is left; what people and networks draw is mostly used up here.
-    """
-    kept, rest = 0.0, np.arange(len(n))
-    while len(rest):
-        others = _largest_other(t[rest], n[rest]) + _largest_other(p[rest], n[rest])
-        sure = np.flatnonzero(n[rest] >= others)
-        sure = sure[np.unique(t[rest[sure]], return_index=True)[1]]  # of equal ones at a region, one
-        sure = rest[sure[np.unique(p[rest[sure]], return_index=True)[1]]]
-        if not len(sure):
-            break
-        kept += float(n[sure].sum())
-        taken_t, taken_p = np.zeros(t.max() + 1, bool), np.zeros(p.max() + 1, bool)
-        taken_t[t[sure]] = taken_p[p[sure]] = True
-        rest = rest[~(taken_t[t[rest]] | taken_p[p[rest]])]
-    return kept, rest
-
-
-def _largest_other(region: np.ndarray, n: np.ndarray) -> np.ndarray:
-    """Return for each pair the pixels of the largest other pair of its region, 0 where it is the only one."""
-    order = np.lexsort((-n, region))
-    sizes, first = n[order], np.r_[True, np.diff(region[order]) > 0]
-    starts = np.flatnonzero(first)[np.cumsum(first) - 1]
-    largest, place = sizes[starts], starts + 1
-    alone = np.bincount(region)[region[order]] == 1
-    second = np.where(alone, 0, sizes[np.minimum(place, len(sizes) - 1)])
-    out = np.empty(len(n))
-    out[order] = np.where(first, second, largest)
-    return out
-
-
-def _sparse_assignment(t: np.ndarray, p: np.ndarray, n: np.ndarray) -> float:
-    """Return the most pixels that pairs can hold of which no two share a region, from the pairs alone."""
-    if not len(n):
-        return 0.0
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import min_weight_full_bipartite_matching
-
-    t, p = np.unique(t, return_inverse=True)[1], np.unique(p, return_inverse=True)[1]
-    rows, columns = int(t.max()) + 1, int(p.max()) + 1
-    # every true region may stay alone: a column of its own. One more pixel on every edge, since the solver knows no edge of weight 0; each row pays it once.
-    own = np.arange(rows)
-    weights = np.r_[n + 1, np.ones(rows)]
-    graph = coo_array((weights, (np.r_[t, own], np.r_[p, columns + own])), shape=(rows, columns + rows)).tocsr()
-    chosen = min_weight_full_bipartite_matching(graph, maximize=True)
-    return float(graph[chosen].sum()) - rows
+    return float(1 - kept_pixels(*table[:3]) / table.n.sum()) if len(table.n) else np.nan
