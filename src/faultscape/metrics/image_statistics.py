@@ -88,13 +88,16 @@ def _in_pixels(width: float, shape: tuple[int, ...]) -> float:
 
 
 def _curve(table: Overlaps, classes: Classes, definitions: Definitions) -> Statistics:
-    """Return what the curves of S1 III-B need: the means over classes of ROM and RUM, and IoU's pixels, at each threshold of confidence."""
+    """Return what the curves of S1 III-B need: the means over classes of ROM and RUM, and IoU's pixels, at each threshold of confidence.
+
+    The classes that have a value without a threshold stay in the mean: one whose regions are all unknown is neither torn nor merged, 0. Otherwise a curve would
+    rise because easy classes leave it.
+    """
     counts, both, predicted = region_counts.count_above(table, len(classes), CURVE)
-    options = {"absent": definitions.absent, "scale": definitions.scale}
     mine = list(classes.groups)
-    return {
-        "curve_rom": region_set.mean(over_under.rom(counts, **options)[:, mine], 1),
-        "curve_rum": region_set.mean(over_under.rum(counts, **options)[:, mine], 1),
-        "curve_both": both.reshape(-1),
-        "curve_predicted": predicted.reshape(-1),
-    }
+    out = {"curve_both": both.reshape(-1), "curve_predicted": predicted.reshape(-1)}
+    for name, measure in (("rom", over_under.rom), ("rum", over_under.rum)):
+        defined = ~np.isnan(measure({k: v[0] for k, v in counts.items()}, absent=definitions.absent, scale=definitions.scale)[mine])
+        values = measure(counts, absent="zero", scale=definitions.scale)[:, mine]
+        out[f"curve_{name}"] = region_set.mean(np.where(defined, np.nan_to_num(values), np.nan), 1)
+    return out
