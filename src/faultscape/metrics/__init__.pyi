@@ -24,11 +24,13 @@ from .partition import adapted_rand as adapted_rand
 from .partition import adapted_rand_parts as adapted_rand_parts
 from .partition import binary_cells as binary_cells
 from .partition import confusion_table as confusion_table
+from .partition import consistency_errors as consistency_errors
 from .partition import gce as gce
 from .partition import gce_cells as gce_cells
 from .partition import lce as lce
 from .partition import lce_cells as lce_cells
 from .partition import partition_distance as partition_distance
+from .partition import partition_errors as partition_errors
 from .partition import rand_index as rand_index
 from .partition import variation_of_information as variation_of_information
 from .partition import variation_of_information_parts as variation_of_information_parts

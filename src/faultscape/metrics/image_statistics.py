@@ -7,8 +7,6 @@ Source: S0 4.1.3, S1 II and III.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from faultscape.maps.regions import Overlaps
@@ -51,7 +49,9 @@ def of_maps(
     return stats, cells
 
 
-def of_regions(truth: np.ndarray, prediction: np.ndarray, classes: Classes, definitions: Definitions, divisor: int | None) -> Statistics:
+def of_regions(
+    truth: np.ndarray, prediction: np.ndarray, classes: Classes, definitions: Definitions, divisor: int | None
+) -> Statistics:
     """Return the statistics of two maps of region ids, each a region as it is given (``divisor`` as in `metrics.regions`)."""
     table = region_set.given(truth, prediction, classes, divisor=divisor, void=classes.void)
     stats = region_set.count([table, table], len(classes), definitions.match) | _segments(table)
@@ -77,14 +77,8 @@ def _pixels(cells: np.ndarray) -> Statistics:
 
 def _segments(table: Overlaps) -> Statistics:
     """Return what compares the two partitions into regions, whatever their classes."""
-    pairs = table.truth, table.prediction, table.pixels
-    values: dict[str, Any] = {
-        "gce_regions": partition.gce(*pairs),
-        "lce_regions": partition.lce(*pairs),
-        "partition_distance": partition.partition_distance(*pairs),
-        "variation_of_information": partition.variation_of_information(*pairs),
-        "adapted_rand": partition.adapted_rand(*pairs),
-    }
+    errors = partition.partition_errors(table.truth, table.prediction, table.pixels)
+    values = {{"gce": "gce_regions", "lce": "lce_regions"}.get(name, name): value for name, value in errors.items()}
     return {name: np.float64(value) for name, value in values.items()} | {"pixels": np.int64(table.pixels.sum())}
 
 
