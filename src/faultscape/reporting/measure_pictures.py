@@ -1,2 +1,5 @@
 """stub"""
-def page(*a): return "x" * 2000
+
+
+def page(*a):
+    return "x" * 2000
