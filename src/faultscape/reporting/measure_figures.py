@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
 _LEFT, _WIDE = 11.0, 86.0  # per cent of the width
-_TOP, _BOTTOM = 10, 40  # pixels above and below the frame
+_TOP, _BOTTOM = 24, 40  # pixels above and below the frame
 _LINE = 14  # pixels a label needs
 INKS = 10
 UNIT = Axis(0.0, 1.0, (0.0, 0.25, 0.5, 0.75, 1.0))
@@ -80,9 +80,13 @@ def scatter(dots: Sequence[Dot], across: str, up: str, *, height: int = 360) -> 
 
 
 def curves(
-    lines: Sequence[Curve], across: str, up: str, *, on_x: Axis | None = None, on_y: Axis | None = None, diagonal: bool = False, height: int = 260
+    lines: Sequence[Curve], across: str, up: str, *, on_x: Axis | None = None, on_y: Axis | None = None, diagonal: bool = False,
+    shares: Sequence[float] = (), height: int = 260
 ) -> Markup:
-    """Return curves over each other; axes from 0 to 1 unless given, and the diagonal where it means something."""
+    """Return curves over each other; axes from 0 to 1 unless given, and the diagonal where it means something.
+
+    ``shares`` are bars behind the first curve's points, 1 a quarter of the height.
+    """
     from markupsafe import Markup, escape
 
     on_x, on_y = on_x or UNIT, on_y or UNIT
@@ -91,6 +95,10 @@ def curves(
     parts.append(Markup(f'<svg x="{_LEFT}%" y="{_TOP}" width="{_WIDE}%" height="{inner}" viewBox="0 0 1000 1000" preserveAspectRatio="none">'))  # noqa: S704
     if diagonal:
         parts.append(Markup('<path class="even" d="M0 1000L1000 0"/>'))
+    for share, x in zip(shares, lines[0].x if lines else (), strict=False):
+        if x is not None:
+            box = f'x="{1000 * _part(on_x, x) - 15:.1f}" y="{1000 - 250 * share:.1f}" width="30" height="{250 * share:.1f}"'
+            parts.append(Markup(f'<rect class="count {ink(lines[0].ink)}" {box}/>'))  # noqa: S704
     for line in lines:
         points = [(x, y) for x, y in zip(line.x, line.y, strict=True) if x is not None and y is not None]
         path = "L".join(f"{1000 * _part(on_x, x):.1f} {1000 - 1000 * _part(on_y, y):.1f}" for x, y in points)
@@ -120,11 +128,15 @@ def grouped(values: Sequence[float | None], names: Sequence[str], on: Axis, *, t
 def _axes(dots: Sequence[Dot]) -> tuple[Axis, Axis]:
     across = [v for d in dots for v in (d.x, *(d.across or ()))]
     up = [v for d in dots for v in (d.y, *(d.up or ()))]
-    return _from_zero(across), _from_zero(up)
+    return from_zero(across), from_zero(up)
 
 
-def _from_zero(values: Sequence[float]) -> Axis:
-    """Return an axis that starts at 0 unless that would leave most of it empty."""
+def from_zero(values: Sequence[float]) -> Axis:
+    """Return an axis that starts at 0 unless that would leave most of it empty.
+
+    >>> from_zero([0.2, 0.9]).low, from_zero([0.91, 0.99]).low
+    (0.0, 0.9)
+    """
     low, high = min(values, default=0.0), max(values, default=1.0)
     return axis([0.0, high] if low < 0.6 * high else [low, high], at_most=5)
 
@@ -158,7 +170,7 @@ def _frame(on_x: Axis, on_y: Axis, across: str, up: str, height: int) -> Markup:
         parts.append(f'<text x="{_LEFT - 1:.2f}%" y="{y + 4:.1f}" text-anchor="end">{on_y.text(t)}</text>')
     middle = _LEFT + _WIDE / 2
     names = Markup(f'<text class="axis" x="{middle}%" y="{height - 5}" text-anchor="middle">') + escape(across) + Markup(" →</text>")  # noqa: S704
-    del up
+    names += Markup('<text class="axis" x="0" y="12">') + escape(up) + Markup(" ↑</text>")
     return Markup("".join(parts)) + names  # noqa: S704 - numbers and fixed words only
 
 

@@ -8,15 +8,14 @@ Source: S1 Table I, Figs. 2, 5 and 7.
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from faultscape.reporting import figures, measure_figures, unbeaten
+from faultscape.reporting import figures, measure_figures, measure_views
 from faultscape.reporting.gap_sentences import sentence
-from faultscape.reporting.measure_figures import Dot
-from faultscape.reporting.measure_tables import cell, saturated, sets_of, standings, tables
-from faultscape.reporting.pages import number
+from faultscape.reporting.measure_tables import TITLES, saturated, sets_of, standings, tables
+from faultscape.reporting.pages import number, rank_range
 
 HEADLINES = {"miou": "IoU error", "average_precision": "AP error", "pq": "PQ error", "partition_distance": "partition distance", "rom": "ROM", "auroc": "AUROC error"}
 
@@ -63,7 +62,7 @@ def _template() -> Any:
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
-    about.filters |= {"number": number}
+    about.filters |= {"number": number, "rank": rank_range}
     return about.get_template("measures.html.jinja")
 
 
@@ -82,6 +81,12 @@ def _context(document: Mapping[str, Any], facts: Facts) -> dict[str, Any]:
         "sets": sets,
         "models": list(dict.fromkeys(model for one in named.values() for model in one.get("models", {}))),
         "tables": tables(named),
+        "titles": {m: words[0] for m, words in TITLES.items()},
+        "images": _range([n for one in named.values() for n in [max(one.get("images", {}).values(), default=0)] if n]),
+        "classes": _range([n for one in named.values() for n in [len(one.get("classes", ()))] if n]),
+        "intervals": any(e.get("low") is not None for one in named.values() for of in one.get("models", {}).values() for e in of.values()),
+        "settings": settings(document.get("provenance") or {}),
+        "kinds": _kinds(facts.worst),
         "provenance": document.get("provenance", {}),
         "definitions": definitions(named),
     }
@@ -110,6 +115,18 @@ def headline(document: Mapping[str, Any]) -> str:
     return f"{len(models)} models, measured"
 
 
+def settings(provenance: Mapping[str, Any]) -> str:
+    """Return in words how regions were made and numbers brought together.
+
+    >>> settings({"definitions": {"regions": "connected", "connectivity": 8, "void": "cut", "absent": "nan", "pooling": "pooled"}, "resamples": 1000})
+    'regions connected, connectivity 8, void cut, absent nan, pooling pooled, 1000 redraws of images'
+    """
+    made = provenance.get("definitions") or {}
+    words = [f"{key} {made[key]}" for key in ("preset", "regions", "connectivity", "void", "absent", "scale", "match", "over", "pooling") if made.get(key)]
+    draws = provenance.get("resamples")
+    return ", ".join(words + ([f"{draws} redraws of images"] if draws else []))
+
+
 def definitions(named: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
     """Return {metric: its definition} over all data sets and models."""
     out: dict[str, str] = {}
@@ -127,7 +144,6 @@ def _listed(names: list[str]) -> str:
 def _set(name: str, one: Mapping[str, Any]) -> dict[str, Any]:
     """Return what the page shows of one data set."""
     models = list(one.get("models", {}))
-    points = unbeaten.errors(one)
     return {
         "name": name,
         "models": models,
@@ -137,30 +153,24 @@ def _set(name: str, one: Mapping[str, Any]) -> dict[str, Any]:
         "failures": one.get("failures", 0),
         "sentences": [said for model in models if (said := sentence(one, model))],
         "saturated": saturated(one),
-        "dots": _dots(one),
-        "pareto": _pareto(one, points),
+        "dots": measure_views.dots(one),
+        "front": measure_views.front(one),
+        "by_class": measure_views.by_class(one),
+        "confusions": measure_views.confusions(one),
+        "differences": measure_views.differences(one),
+        "curves": (curves := measure_views.curves(one)),
+        "has_curves": bool(curves["precision_recall"] or curves["roc"] or curves["reliability"]),
     }
 
 
-def _dots(one: Mapping[str, Any]) -> list[Dot]:
-    """Return a dot a model: ROM across, RUM up."""
-    out = []
-    for place, (model, of) in enumerate(one.get("models", {}).items()):
-        if "rom" not in of or "rum" not in of:
-            continue
-        x, y = cell(of["rom"]), cell(of["rum"])
-        if x.value is not None and y.value is not None:
-            spans = [None if c.low is None or c.high is None else (c.low, c.high) for c in (x, y)]
-            out.append(Dot(model, x.value, y.value, *spans, place))
-    return out
+def _kinds(cards: Sequence[Card]) -> list[tuple[str, str, list[Card]]]:
+    """Return the cards by kind of error: (its name, what it means, cards), in the order they came."""
+    found: dict[str, list[Card]] = {}
+    for card in cards:
+        found.setdefault(card.metric, []).append(card)
+    return [(*TITLES.get(metric, (metric, metric)), of) for metric, of in found.items()]
 
 
-def _pareto(one: Mapping[str, Any], points: Mapping[str, tuple[float, ...]]) -> dict[str, Any]:
-    """Return the rows of the three-way view, unbeaten models first, and an axis a column."""
-    rows = []
-    for model in points:
-        cells = [cell(one["models"][model][m]) for m in unbeaten.THREE]
-        rows.append({"model": model, "cells": cells, "by": unbeaten.beaten_by(points, model)})
-    rows.sort(key=lambda row: (bool(row["by"]), row["cells"][0].value))
-    axes = [figures.axis([v for row in rows for v in (row["cells"][k].value, row["cells"][k].low, row["cells"][k].high)], at_most=3) for k in range(3)]
-    return {"rows": rows, "axes": axes, "unbeaten": [row["model"] for row in rows if not row["by"]]}
+def _range(numbers: Sequence[int]) -> str:
+    """Return one number, or the least and the largest of data sets that differ; nothing where there is none."""
+    return "" if not numbers else f"{numbers[0]:,}" if min(numbers) == max(numbers) else f"{min(numbers):,}–{max(numbers):,}"

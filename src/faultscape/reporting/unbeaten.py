@@ -45,3 +45,18 @@ def beaten_by(points: Mapping[str, tuple[float, ...]], model: str) -> list[str]:
     mine = points[model]
     found = [n for n, theirs in points.items() if theirs != mine and all(x <= y for x, y in zip(theirs, mine, strict=True))]
     return sorted(found, key=lambda name: points[name])
+
+
+def surely(document: Mapping[str, Any], winner: str, loser: str) -> bool:
+    """Return whether the paired intervals leave out 0 in all of IoU error, ROM and RUM between the two models.
+
+    >>> rows = [{"metric": m, "first": "a", "second": "b", "low": 0.1, "high": 0.2} for m in THREE]
+    >>> surely({"paired": rows}, "b", "a"), surely({"paired": rows[:2]}, "b", "a")
+    (True, False)
+    """
+    out = set()
+    for row in document.get("paired", ()):
+        if {row["first"], row["second"]} == {winner, loser} and row["metric"] in THREE and row.get("low") is not None:
+            if row["low"] > 0 or row["high"] < 0:
+                out.add(row["metric"])
+    return out == set(THREE)
