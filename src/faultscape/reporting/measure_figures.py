@@ -131,14 +131,16 @@ def _axes(dots: Sequence[Dot]) -> tuple[Axis, Axis]:
     return from_zero(across), from_zero(up)
 
 
-def from_zero(values: Sequence[float]) -> Axis:
+def from_zero(values: Sequence[float], *, at_most: int = 5) -> Axis:
     """Return an axis that starts at 0 unless that would leave most of it empty.
 
     >>> from_zero([0.2, 0.9]).low, from_zero([0.91, 0.99]).low
     (0.0, 0.9)
     """
     low, high = min(values, default=0.0), max(values, default=1.0)
-    return axis([0.0, high] if low < 0.6 * high else [low, high], at_most=5)
+    if low >= 0 and high < 1e-9:
+        return axis([0.0, 1.0], at_most=at_most)
+    return axis([0.0, high] if low < 0.6 * high else [low, high], at_most=at_most)
 
 
 def _apart(places: Sequence[tuple[float, float]]) -> list[float]:

@@ -64,7 +64,7 @@ def by_class(one: Document) -> list[dict[str, Any]]:
             if any(v is not None for v in values):
                 rows.append((class_, values))
         if rows:
-            on = from_zero([v for _, values in rows for v in values if v is not None])
+            on = from_zero([v for _, values in rows for v in values if v is not None], at_most=3)
             title, says = ("IoU error", "1 − IoU") if metric == "miou" else TITLES[metric]
             out.append({"title": title, "says": says, "axis": on, "rows": rows[:MANY_CLASSES], "more": rows[MANY_CLASSES:]})
     return out
@@ -90,13 +90,14 @@ def confusions(one: Document) -> list[dict[str, Any]]:
 def differences(one: Document) -> dict[str, Any]:
     """Return the paired differences of errors, first minus second; of many, those of the main metrics, and how many were left out."""
     better = {m: entry["better"] for of in one.get("models", {}).values() for m, entry in of.items()}
+    apart = {m for of in one.get("models", {}).values() for m, entry in of.items() if "not comparable" in entry.get("definition", "")}
     rows = []
     for row in one.get("paired", ()):
         sign = -1 if better.get(row["metric"]) == "high" else 1
         difference, low, high = (None if row.get(k) is None else sign * row[k] for k in ("difference", "low", "high"))
         if sign < 0:
             low, high = high, low
-        sure = low is not None and high is not None and (low > 0 or high < 0)
+        sure = row["metric"] not in apart and low is not None and high is not None and (low > 0 or high < 0)
         rows.append(
             {"metric": row["metric"], "title": TITLES.get(row["metric"], (row["metric"],))[0], "first": row["first"], "second": row["second"],
              "difference": difference, "low": low, "high": high, "images": row.get("images"), "sure": sure}
@@ -119,6 +120,8 @@ def curves(one: Document) -> dict[str, Any]:
     anomaly = any("average_precision" in of for of in one.get("models", {}).values())
     return {
         "confidence": panels,
+        "confident": [(m, k) for m, _, k in confident],
+        "scored": [(m, k) for m, of, k in found if of.get("precision_recall") or of.get("roc")],
         "both": {"lines": both, "x": _axis(both, "x"), "y": _axis(both, "y")} if both else None,
         "areas": [(m, c.get("area"), c.get("frames"), c.get("without"), k) for m, c, k in confident],
         "reliability": [_diagram(m, of["reliability"], k) for m, of, k in found if of.get("reliability")],

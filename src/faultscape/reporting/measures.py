@@ -8,7 +8,7 @@ Source: S1 Table I, Figs. 2, 5 and 7.
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -70,6 +70,7 @@ def _context(document: Mapping[str, Any], facts: Facts) -> dict[str, Any]:
     from importlib.metadata import version
 
     named = sets_of(document)
+    defined = definitions(named)
     sets = [_set(name, one) for name, one in named.items()]
     return {
         "f": facts,
@@ -85,10 +86,10 @@ def _context(document: Mapping[str, Any], facts: Facts) -> dict[str, Any]:
         "images": _range([n for one in named.values() for n in [max(one.get("images", {}).values(), default=0)] if n]),
         "classes": _range([n for one in named.values() for n in [len(one.get("classes", ()))] if n]),
         "intervals": any(e.get("low") is not None for one in named.values() for of in one.get("models", {}).values() for e in of.values()),
-        "settings": settings(document.get("provenance") or {}),
+        "settings": settings(document.get("provenance") or {}, defined),
         "kinds": _kinds(facts.worst),
         "provenance": document.get("provenance", {}),
-        "definitions": definitions(named),
+        "definitions": defined,
     }
 
 
@@ -115,14 +116,17 @@ def headline(document: Mapping[str, Any]) -> str:
     return f"{len(models)} models, measured"
 
 
-def settings(provenance: Mapping[str, Any]) -> str:
-    """Return in words how regions were made and numbers brought together.
+def settings(provenance: Mapping[str, Any], metrics: Collection[str]) -> str:
+    """Return in words the definitions that these metrics depend on.
 
-    >>> settings({"definitions": {"regions": "connected", "connectivity": 8, "void": "cut", "absent": "nan", "pooling": "pooled"}, "resamples": 1000})
-    'regions connected, connectivity 8, void cut, absent nan, pooling pooled, 1000 redraws of images'
+    >>> settings({"definitions": {"void": "cut", "pooling": "pooled", "curve": "step"}, "resamples": 1000}, {"miou": ""})
+    'pooling pooled, 1000 redraws of images'
     """
     made = provenance.get("definitions") or {}
-    words = [f"{key} {made[key]}" for key in ("preset", "regions", "connectivity", "void", "absent", "scale", "match", "over", "pooling") if made.get(key)]
+    regional = ("regions", "connectivity", "void", "absent", "scale", "match", "per") if "rom" in metrics else ()
+    ranked = ("fpr_rule", "curve", "thresholds") if {"auroc", "calibration_auroc"} & set(metrics) else ()
+    wanted = ("preset", *regional, *(("over",) if "dice" in metrics else ()), "pooling", *ranked)
+    words = [f"{key.replace('_', ' ')} {made[key]}" for key in wanted if made.get(key)]
     draws = provenance.get("resamples")
     return ", ".join(words + ([f"{draws} redraws of images"] if draws else []))
 
@@ -147,6 +151,7 @@ def _set(name: str, one: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "name": name,
         "models": models,
+        "key": [(model, place) for place, model in enumerate(models)],
         "images": one.get("images", {}),
         "classes": one.get("classes", []),
         "notes": one.get("notes", []),
