@@ -25,7 +25,7 @@ from faultscape.study.parts import key_of
 from faultscape.study.settings import class_settings
 
 SHARD = 64
-VERSION = 1  # of the statistics: another number makes every part stale
+VERSION = 2  # of the statistics: another number makes every part stale
 SCORES = ("confidence", "doubt", "probabilities", "anomaly")
 Say = Callable[[str], None]
 
@@ -143,6 +143,11 @@ def of_study(root: Path, truth: str) -> DataSet:
         raise ModelError(f"{root}: the study has no model; add one with `faultscape predict {root} NAME=SOURCE`")
     of_truth = {"study": str(root), "kind": "truth", "name": truth, "labels": {}, "source": truth}
     return DataSet(truth, tuple(ids), spans, of_truth, models, classes, True, pictures, tuple(sizes), keys)
+
+
+def inputs(data: DataSet) -> str:
+    """Return a digest of what a study's measures follow from, or of a folder's ids: by it `status` knows whether they are stale."""
+    return key_of([f"{name} {shard} {key}" for (name, shard), key in sorted(data.keys.items())] or list(data.ids))
 
 
 def jobs(

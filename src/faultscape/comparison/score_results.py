@@ -216,8 +216,19 @@ def scores(
                 old.unlink(missing_ok=True)
         found = scoring.read(job)
         result.found[job["name"]] = found
+        result.notes += _notes(job["name"], kinds[job["name"]], found, len(data.ids))
         result.failures[job["name"]] = [(str(i), str(w)) for i, w in found["failures"].tolist()]
     return result
+
+
+def _notes(name: str, kind: str, found: scoring.Found, images: int) -> list[str]:
+    """Return what a reader must know of a model's scores: images that have none, and why something has no value."""
+    notes, have = [], len(found["usable"])
+    if kind != "anomaly" and have < images:
+        notes.append(f"{name}: {images - have} of {images} images have no {kind}; what is made of it is of the others")
+    if have and (why := str(found["undefined"])):
+        notes.append(f"{name}: {why if kind == 'anomaly' else why.replace('anomalous', 'incorrect').replace('known', 'correct')}")
+    return notes
 
 
 def _mask(places: np.ndarray, n: int) -> np.ndarray:

@@ -152,7 +152,7 @@ def _exact(exact: rank_counts.Detection, definitions: Definitions, job: dict[str
         areas[:2] = other_curves.keras_areas(np.asarray(counts))
     sizes = np.array([exact.positives, exact.negatives], np.int64)
     f1 = np.array([exact.f1, exact.f1_threshold, exact.low, exact.high])
-    return {"areas": areas, "sizes": sizes, "f1": f1, "recall": precision.x, "precision": precision.y, "fpr": roc.x, "tpr": roc.y}
+    return {"areas": areas, "sizes": sizes, "undefined": np.array(exact.undefined), "f1": f1, "recall": precision.x, "precision": precision.y, "fpr": roc.x, "tpr": roc.y}
 
 
 def _by_image(

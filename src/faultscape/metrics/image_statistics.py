@@ -7,8 +7,6 @@ Source: S0 4.1.3, S1 II and III.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from faultscape.maps.regions import Overlaps
@@ -51,7 +49,9 @@ def of_maps(
     return stats, cells
 
 
-def of_regions(truth: np.ndarray, prediction: np.ndarray, classes: Classes, definitions: Definitions, divisor: int | None) -> Statistics:
+def of_regions(
+    truth: np.ndarray, prediction: np.ndarray, classes: Classes, definitions: Definitions, divisor: int | None
+) -> Statistics:
     """Return the statistics of two maps of region ids, each a region as it is given (``divisor`` as in `metrics.regions`)."""
     table = region_set.given(truth, prediction, classes, divisor=divisor, void=classes.void)
     stats = region_set.count([table, table], len(classes), definitions.match) | _segments(table)
@@ -77,14 +77,8 @@ def _pixels(cells: np.ndarray) -> Statistics:
 
 def _segments(table: Overlaps) -> Statistics:
     """Return what compares the two partitions into regions, whatever their classes."""
-    pairs = table.truth, table.prediction, table.pixels
-    values: dict[str, Any] = {
-        "gce_regions": partition.gce(*pairs),
-        "lce_regions": partition.lce(*pairs),
-        "partition_distance": partition.partition_distance(*pairs),
-        "variation_of_information": partition.variation_of_information(*pairs),
-        "adapted_rand": partition.adapted_rand(*pairs),
-    }
+    errors = partition.partition_errors(table.truth, table.prediction, table.pixels)
+    values = {{"gce": "gce_regions", "lce": "lce_regions"}.get(name, name): value for name, value in errors.items()}
     return {name: np.float64(value) for name, value in values.items()} | {"pixels": np.int64(table.pixels.sum())}
 
 
@@ -94,13 +88,16 @@ def _in_pixels(width: float, shape: tuple[int, ...]) -> float:
 
 
 def _curve(table: Overlaps, classes: Classes, definitions: Definitions) -> Statistics:
-    """Return what the curves of S1 III-B need: the means over classes of ROM and RUM, and IoU's pixels, at each threshold of confidence."""
+    """Return what the curves of S1 III-B need: the means over classes of ROM and RUM, and IoU's pixels, at each threshold of confidence.
+
+    The classes that have a value without a threshold stay in the mean: one whose regions are all unknown is neither torn nor merged, 0. Otherwise a curve would
+    rise because easy classes leave it.
+    """
     counts, both, predicted = region_counts.count_above(table, len(classes), CURVE)
-    options = {"absent": definitions.absent, "scale": definitions.scale}
     mine = list(classes.groups)
-    return {
-        "curve_rom": region_set.mean(over_under.rom(counts, **options)[:, mine], 1),
-        "curve_rum": region_set.mean(over_under.rum(counts, **options)[:, mine], 1),
-        "curve_both": both.reshape(-1),
-        "curve_predicted": predicted.reshape(-1),
-    }
+    out = {"curve_both": both.reshape(-1), "curve_predicted": predicted.reshape(-1)}
+    for name, measure in (("rom", over_under.rom), ("rum", over_under.rum)):
+        defined = ~np.isnan(measure({k: v[0] for k, v in counts.items()}, absent=definitions.absent, scale=definitions.scale)[mine])
+        values = measure(counts, absent="zero", scale=definitions.scale)[:, mine]
+        out[f"curve_{name}"] = region_set.mean(np.where(defined, np.nan_to_num(values), np.nan), 1)
+    return out

@@ -93,7 +93,8 @@ def _areas(own: np.ndarray, other: np.ndarray, fpr_rule: str, recall: float) -> 
         auroc = (other * (tp - own / 2)).sum(1) / (positives * negatives)[:, 0]
         share = tp / positives
         if fpr_rule == "closest":
-            at = share.shape[1] - 1 - np.abs(share - recall)[:, ::-1].argmin(1)
+            away = np.where(own > 0, np.abs(share - recall), np.inf)  # thresholds are the scores of anomalies
+            at = share.shape[1] - 1 - away[:, ::-1].argmin(1)
         else:
             at = (share >= recall).argmax(1)
         fpr = fp[np.arange(len(fp)), at] / negatives[:, 0]

@@ -31,7 +31,8 @@ def writing(root: Path) -> Iterator[None]:
             pass
         except OSError:
             raise StudyError(f"another faultscape is writing to {root}; wait until it has finished") from None
-        folders = [root, *(folder for room in ("predictions", "pairs", "truth") for folder in root.glob(f"{room}/*/"))]
+        rooms = ("predictions/*/", "pairs/*/", "truth/*/", "statistics/*/*/", "measures/", "measures/statistics/*/*/")
+        folders = [root, *(folder for room in rooms for folder in root.glob(room))]
         for folder in folders:
             for left in folder.glob(f"{TEMPORARY}*"):
                 left.unlink(missing_ok=True)

@@ -250,11 +250,13 @@ def _written(
     import json
     from importlib.metadata import version
 
+    from faultscape.comparison import measure_plan
     from faultscape.reporting import measure_document, measure_pictures, measured_sets
     from faultscape.study.folder import put
 
     provenance = {"faultscape": version("faultscape"), "definitions": measure_document.recorded(definitions), "resamples": resamples, "seed": seed}
     provenance |= {k: v for k, v in options.items() if v is not None}
+    provenance["inputs"] = {data.name: measure_plan.inputs(data) for data in sets}
     plain = {name: found.document for name, found in documents.items()}
     document: dict[str, Any] = {"datasets": plain} if several else dict(next(iter(plain.values())))
     document["provenance"] = provenance

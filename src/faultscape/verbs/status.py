@@ -117,6 +117,7 @@ def status(study: str) -> Status:
         ranked = rank_key(root, name)
         stages.append(("rank", ranked, f"{name}: {selections.path(root, name, 'json', stem='standings').name}"))
         todo = todo or (f"faultscape rank {place}{which}" if ranked != "done" and have and known else "")
+    stages += _measures(root)
     report = root / "report.html"
     standings = root / "standings.json"
     done = report.exists() and standings.exists() and report.stat().st_mtime >= standings.stat().st_mtime
@@ -127,3 +128,21 @@ def status(study: str) -> Status:
     todo = todo or ("" if done or not standings.exists() else f"faultscape report {place}")
     todo = todo or rest
     return Status(study, tuple(stages), todo)
+
+
+def _measures(root: Path) -> list[tuple[str, str, str]]:
+    """Return the line of what `measure` wrote into the study, where it did: stale when maps, truth or classes are others now."""
+    import json
+
+    from faultscape.comparison.measure_plan import inputs, of_study
+    from faultscape.errors import FaultscapeError
+
+    path = root / "measures" / "measure.json"
+    if not path.exists():
+        return []
+    try:
+        ((truth, made_from),) = json.loads(path.read_text(encoding="utf-8"))["provenance"]["inputs"].items()
+        fresh = inputs(of_study(root, truth)) == made_from
+    except (OSError, ValueError, KeyError, AttributeError, FaultscapeError):
+        return [("measure", "stale", "measures/measure.json cannot be read, or its truth is gone; run measure again")]
+    return [("measure", "done" if fresh else "stale", f"against {truth}" + ("" if fresh else ": maps, truth or classes changed since"))]

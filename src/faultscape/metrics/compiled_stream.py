@@ -1,0 +1,59 @@
+"""The kernels behind score_stream; ``plain_stream`` says in NumPy what each does."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from faultscape.maps.jit import jit
+
+
+@jit
+def gather(score, anomaly, only_anomalous, void, low, high, out, at):  # noqa: ANN001, ANN201
+    """Write the scores from low to below high, of the anomalous or of all pixels that are not void, to out from place ``at``; return the place after."""
+    for i in range(score.size):
+        value, label = score[i], anomaly[i]
+        out[at] = value
+        at += ((label == 1) | ((not only_anomalous) & (label != void))) & (value >= low) & (value < high)
+    return at
+
+
+@jit
+def count_between(values, marks, up_to, equal):  # noqa: ANN001, ANN201
+    """Add how many of the ascending values lie above the mark before and up to each mark (and beyond the last), and how many equal it."""
+    i = 0
+    for k in range(marks.size):
+        mark, start = marks[k], i
+        while i < values.size and values[i] < mark:
+            i += 1
+        first = i
+        while i < values.size and values[i] == mark:
+            i += 1
+        up_to[k] += i - start
+        equal[k] += i - first
+    up_to[marks.size] += values.size - i
+
+
+@jit
+def count_equal(values, marks, equal):  # noqa: ANN001, ANN201
+    """Add how many of the ascending values equal each mark; every value is a mark."""
+    k = 0
+    for i in range(values.size):
+        while marks[k] < values[i]:
+            k += 1
+        equal[k] += 1
+
+
+@jit
+def union(marks, values, out):  # noqa: ANN001, ANN201
+    """Write the distinct numbers of ascending marks and ascending values to out, in order; return how many there are."""
+    i = k = n = 0
+    while i < values.size or k < marks.size:
+        if i == values.size or (k < marks.size and marks[k] <= values[i]):
+            number = marks[k]
+            k += 1
+        else:
+            number = values[i]
+            i += 1
+        out[n] = number
+        n += n == 0 or out[n - 1] != number
+    return n

@@ -1,0 +1,93 @@
+r"""Are anomalous objects found, one by one: sIoU, component precision and F1 as SegmentMeIfYouCan defines them, from one table of region overlaps.
+
+Conventions: a pixel is predicted where its score is at least the threshold; components hang together by sides and corners. In this order: true components below the
+size limit become void; predictions in void are removed; predicted components below their limit are dropped. With K' all predictions that touch a true
+component k, and A their pixels in other true components, sIoU(k) = |k n K'| / |(k u K') \ A|; the precision of a predicted component is its share in true
+ones. At each t of .25:.05:.75 a true component with sIoU >= t is found, else missed, and a predicted one with precision < t is false. Counts add up over images.
+Source: Chan et al. 2021 (SegmentMeIfYouCan), whose threshold is the one with the best pixel F1 over the whole data set; S4 for the setting.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from faultscape.errors import MetricError, OptionError
+from faultscape.maps.regions import Overlaps, number, overlaps
+from faultscape.metrics.scores import VOID, check_mask, flat
+
+LIMITS = {None: (0, 0), "anomaly": (500, 100), "obstacle": (50, 10)}  # of predicted and of true components, in pixels
+THRESHOLDS = np.round(np.arange(11) * 0.05 + 0.25, 2)
+_ANOMALY, _VOID = 1, 2
+
+
+def component_counts(
+    score: np.ndarray,
+    anomaly: np.ndarray,
+    threshold: float,
+    *,
+    track: str | None = None,
+    min_predicted: int | None = None,
+    min_truth: int | None = None,
+    void: int = VOID,
+    where: str = "",
+) -> dict[str, np.ndarray]:
+    """Return {component_tp, component_fn, component_fp: (11,), component_siou_sum, component_truths, component_ppv_sum, component_predictions} of an image.
+
+    ``score`` and ``anomaly`` (0, 1, 255) are (H, W). ``track`` sets the size limits: anomaly 500 and 100, obstacle 50 and 10, None none.
+
+    >>> truth, score = np.zeros((2, 10, 30))
+    >>> truth[:, :10] = truth[:, 20:] = score[:] = 1
+    >>> counts = component_counts(score, truth.astype(int), 0.5)
+    >>> component_metrics(counts)["component_f1"].round(4), counts["component_siou_sum"] / 2
+    (np.float64(0.5455), np.float64(0.5))
+    """
+    if track not in LIMITS:
+        raise OptionError(f"track={track!r} is not known; use anomaly, obstacle or None")
+    at_least = [given if given is not None else limit for given, limit in zip((min_predicted, min_truth), LIMITS[track], strict=True)]
+    flat(score, anomaly, where)  # refuses masked arrays and shapes that differ
+    score, anomaly = np.asarray(score), np.asarray(anomaly)
+    if score.ndim != 2:
+        raise MetricError(f"{where + ': ' if where else ''}components need scores H x W; got shape {score.shape}")
+    check_mask(anomaly.ravel(), void, where)
+    truth = np.where(anomaly == void, _VOID, anomaly == 1).astype(np.uint8)
+    if at_least[1] > 1:
+        numbers, labels, areas = number(truth)
+        truth[((labels == _ANOMALY) & (areas < at_least[1]))[numbers]] = _VOID
+    return _counts(overlaps(truth, (score >= threshold).astype(np.uint8), 2), at_least[0])
+
+
+def component_metrics(counts: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Return {component_siou, component_precision, component_f1} of counts that may be summed over images, (..., 11) and (...); NaN where undefined."""
+    tp, fn, fp = (np.asarray(counts[f"component_{what}"], float) for what in ("tp", "fn", "fp"))
+    return {
+        "component_siou": _share(counts["component_siou_sum"], counts["component_truths"]),
+        "component_precision": _share(counts["component_ppv_sum"], counts["component_predictions"]),
+        "component_f1": _share(2 * tp, 2 * tp + fn + fp).mean(-1),
+    }
+
+
+def _counts(table: Overlaps, at_least: int) -> dict[str, np.ndarray]:
+    true, predicted = table.truth_label == _ANOMALY, (table.prediction_label == _ANOMALY) & (table.prediction_area >= at_least)
+    both = true[table.truth] & predicted[table.prediction]
+    t, p, pixels = table.truth[both], table.prediction[both], table.pixels[both]
+    inside = np.bincount(p, weights=pixels, minlength=len(predicted))  # of each prediction, in any true component
+    shared = np.bincount(t, weights=pixels, minlength=len(true))[true]
+    # |(k u K') \ A| = |k| + sum over K' of what lies outside every true component
+    outside = np.bincount(t, weights=table.prediction_area[p] - inside[p], minlength=len(true))[true]
+    siou = shared / (table.truth_area[true] + outside)
+    ppv = inside[predicted] / table.prediction_area[predicted]
+    found = siou[:, None] >= THRESHOLDS
+    return {
+        "component_tp": found.sum(0),
+        "component_fn": (~found).sum(0),
+        "component_fp": (ppv[:, None] < THRESHOLDS).sum(0),
+        "component_siou_sum": np.float64(siou.sum()),
+        "component_truths": np.int64(len(siou)),
+        "component_ppv_sum": np.float64(ppv.sum()),
+        "component_predictions": np.int64(len(ppv)),
+    }
+
+
+def _share(above: np.ndarray, below: np.ndarray) -> np.ndarray:
+    out = np.full(np.broadcast_shapes(np.shape(above), np.shape(below)), np.nan)
+    return np.divide(above, below, out=out, where=np.asarray(below) > 0)[()]

@@ -1,0 +1,275 @@
+"""Average precision, AUROC and the false positive rate at a recall, from exact counts at every score that an anomaly has.
+
+Conventions: counts come as rows, one a distinct score of the anomalous pixels (positives), scores descending: ``own`` positives with that very score,
+``reach`` negatives with that score or more, ``above`` negatives with more, all int64. Thresholds are "score >= threshold". Pixels with one score are one
+group: no order among ties is assumed. Average precision is the step sum (no trapezoid, no interpolation), AUROC counts ties as half. The numbers do not
+depend on how the rows are cut into blocks: integers are summed exactly, and float64 terms in fixed groups of 4096 rows.
+``fpr_rule`` "first": at the highest threshold whose recall is at least the one asked for (S3, S4, scikit-learn); "closest": at the threshold whose recall
+lies closest to it, of two the larger recall.
+Source: S4 section 5 (all pixels pooled); Davis and Goadrich 2006 on why precision is not interpolated.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from faultscape.errors import OptionError
+
+FPR_RULES = ("first", "closest")
+_GROUP = 4096
+_ROWS = 1 << 18
+_GRID = 2048  # a thinned curve keeps a row where recall or false positive rate enters another 2048th ...
+_OCTAVE = 32  # ... or another 32nd of an octave, so that the steep beginning is kept too
+
+
+class Rows(NamedTuple):
+    """Counts at distinct scores of positives, scores descending."""
+
+    scores: np.ndarray
+    own: np.ndarray
+    reach: np.ndarray
+    above: np.ndarray
+
+
+class Curve(NamedTuple):
+    """Points of a curve: precision against recall, or true against false positive rate, with the threshold of each."""
+
+    x: np.ndarray
+    y: np.ndarray
+    thresholds: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Detection:
+    """How well scores find the anomalous pixels, with the exact counts behind.
+
+    ``scores`` (K,) descending, ``true_positives`` and ``false_positives`` (K,) pixels with that score or more, ``above`` (K,) negatives with more:
+    at every distinct score of a positive, or, where ``thinned``, at enough of them to draw the curves. ``fpr95`` is at the recall ``recall``;
+    ``f1`` the best F1 of all thresholds and ``f1_threshold`` the highest that has it; ``low`` and ``high`` the least and largest score. What has no value is NaN, and ``undefined`` says why.
+    """
+
+    average_precision: float
+    auroc: float
+    fpr95: float
+    f1: float
+    f1_threshold: float
+    positives: int
+    negatives: int
+    low: float
+    high: float
+    scores: np.ndarray = field(repr=False)
+    true_positives: np.ndarray = field(repr=False)
+    false_positives: np.ndarray = field(repr=False)
+    above: np.ndarray = field(repr=False)
+    recall: float = 0.95
+    fpr_rule: str = "first"
+    thinned: bool = False
+    undefined: str = ""
+
+
+class PerImage(NamedTuple):
+    """Means over images, and how many images had no value and were skipped."""
+
+    average_precision: float
+    auroc: float
+    fpr95: float
+    without_average_precision: int
+    without_auroc: int
+    without_fpr95: int
+
+
+def check_rule(fpr_rule: str, recall: float) -> None:
+    """Raise OptionError for a rule or a recall that cannot be.
+
+    >>> check_rule("nearest", 0.95)
+    Traceback (most recent call last):
+    faultscape.errors.OptionError: fpr_rule='nearest' is not known; use first, closest
+    """
+    if fpr_rule not in FPR_RULES:
+        raise OptionError(f"fpr_rule={fpr_rule!r} is not known; use {', '.join(FPR_RULES)}")
+    if not 0 < recall <= 1:
+        raise OptionError(f"recall={recall} cannot be; expected more than 0 and at most 1")
+
+
+def summarise(
+    blocks: Iterable[Rows],
+    positives: int,
+    negatives: int,
+    *,
+    span: tuple[float, float] = (math.nan, math.nan),
+    fpr_rule: str = "first",
+    recall: float = 0.95,
+    thin: bool = False,
+) -> Detection:
+    """Return the metrics of rows that come in blocks, highest scores first; ``span`` is (least, largest) score.
+
+    >>> rows = Rows(np.array([0.9, 0.4]), np.array([1, 1]), np.array([0, 2]), np.array([0, 1]))
+    >>> d = summarise([rows], 2, 3)
+    >>> d.average_precision, round(d.auroc, 4), round(d.fpr95, 4)
+    (0.75, 0.75, 0.6667)
+    """
+    check_rule(fpr_rule, recall)
+    before, lost, last_reach, found = 0, 0, 0, False
+    sums: list[float] = []
+    rest = np.empty(0)
+    fpr, nearest, f1, f1_threshold = math.nan, math.inf, math.nan, math.nan
+    kept: list[Rows] = []
+    for rows in (part for block in blocks for part in _cut(block)):
+        hits = before + np.cumsum(rows.own)
+        precision = hits / (hits + rows.reach)
+        terms = np.concatenate([rest, rows.own * precision])
+        whole = len(terms) // _GROUP * _GROUP
+        sums += terms[:whole].reshape(-1, _GROUP).sum(1).tolist()
+        rest = terms[whole:]
+        lost += _product(rows.own, rows.reach + rows.above)
+        if fpr_rule == "closest":
+            away = np.abs(hits / positives - recall)
+            k = len(away) - 1 - int(away[::-1].argmin())
+            if away[k] <= nearest:
+                nearest, fpr = float(away[k]), _ratio(int(rows.reach[k]), negatives)
+        elif not found and hits[-1] / positives >= recall:
+            found, fpr = True, _ratio(int(rows.reach[np.argmax(hits / positives >= recall)]), negatives)
+        scores_f1 = 2 * hits / (hits + rows.reach + positives)
+        k = int(scores_f1.argmax())
+        if not scores_f1[k] <= f1:  # the first of equals, and any against NaN
+            f1, f1_threshold = float(scores_f1[k]), float(rows.scores[k])
+        keep = _corners(hits, rows, positives, negatives, last_reach) if thin else slice(None)
+        kept.append(Rows(rows.scores[keep], hits[keep], rows.reach[keep], rows.above[keep]))
+        before, last_reach = int(hits[-1]), int(rows.reach[-1])
+    columns = (
+        kept[0] if len(kept) == 1 else [np.concatenate(column) for column in zip(*kept, strict=True)] or [np.empty(0, int)] * 4
+    )
+    return Detection(
+        average_precision=_ratio(math.fsum([*sums, float(rest.sum())]), positives),
+        # each positive wins against a negative below, half against an equal: (2 N - reach - above) / 2 N
+        auroc=_ratio(2 * positives * negatives - lost, 2 * positives * negatives),
+        fpr95=fpr,
+        f1=f1,
+        f1_threshold=f1_threshold,
+        positives=positives,
+        negatives=negatives,
+        low=span[0],
+        high=span[1],
+        scores=columns[0],
+        true_positives=columns[1],
+        false_positives=columns[2],
+        above=columns[3],
+        recall=recall,
+        fpr_rule=fpr_rule,
+        thinned=thin,
+        undefined=_reason(positives, negatives),
+    )
+
+
+def best_f1(detection: Detection) -> tuple[float, float]:
+    """Return (threshold, F1): the highest threshold with the best F1 of "score >= threshold"; NaN without positives.
+
+    >>> best_f1(summarise([Rows(np.array([0.9]), np.array([2]), np.array([1]), np.array([1]))], 2, 3))
+    (0.9, 0.8)
+    """
+    return detection.f1_threshold, detection.f1
+
+
+def precision_recall(detection: Detection, points: int = 500) -> Curve:
+    """Return recall (x) and precision (y) of at most about ``points`` thresholds, highest first; draw it as steps to the left.
+
+    >>> precision_recall(summarise([Rows(np.array([0.9, 0.4]), np.array([1, 1]), np.array([0, 2]), np.array([0, 1]))], 2, 3)).y.tolist()
+    [1.0, 0.5]
+    """
+    chosen = _few(detection, points)
+    hits, reach = detection.true_positives[chosen], detection.false_positives[chosen]
+    return Curve(hits / max(detection.positives, 1), hits / np.maximum(hits + reach, 1), detection.scores[chosen])
+
+
+def roc(detection: Detection, points: int = 500) -> Curve:
+    """Return false (x) and true positive rate (y) from (0, 0) to (1, 1), at most about ``points`` thresholds; NaN x without negatives.
+
+    >>> curve = roc(summarise([Rows(np.array([0.9, 0.4]), np.array([1, 1]), np.array([0, 2]), np.array([0, 1]))], 2, 3))
+    >>> curve.x.round(2).tolist(), curve.y.tolist()
+    ([0.0, 0.0, 0.0, 0.33, 0.67, 1.0], [0.0, 0.0, 0.5, 0.5, 1.0, 1.0])
+    """
+    chosen = _few(detection, points)
+    hits, reach, scores = detection.true_positives, detection.false_positives[chosen], detection.scores[chosen]
+    x, y, thresholds = reach, hits[chosen], scores
+    if not detection.thinned:  # the corner before each point: the negatives between two positives, then those that tie
+        corner = np.concatenate([[0], hits[:-1]])[chosen]
+        x, y = np.stack([detection.above[chosen], x], 1).ravel(), np.stack([corner, y], 1).ravel()
+        thresholds = scores.repeat(2)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        x = np.concatenate([[0], x, [detection.negatives]]) / np.float64(detection.negatives)
+        y = np.concatenate([[0], y, [detection.positives]]) / np.float64(detection.positives)
+    return Curve(x, y, np.concatenate([[np.inf], thresholds, [-np.inf]]))
+
+
+def per_image(detections: Sequence[Detection]) -> PerImage:
+    """Return the means over images, those without a value left out and counted (S4's other way; the default pools all pixels).
+
+    >>> one = summarise([Rows(np.array([0.9]), np.array([2]), np.array([1]), np.array([1]))], 2, 3)
+    >>> per_image([one, summarise([], 0, 5)]).without_auroc
+    1
+    """
+    table = np.array([[d.average_precision, d.auroc, d.fpr95] for d in detections], float).reshape(-1, 3)
+    missing = np.isnan(table).sum(0)
+    means = [
+        float(column[~np.isnan(column)].mean()) if n < len(table) else math.nan
+        for column, n in zip(table.T, missing, strict=True)
+    ]
+    return PerImage(*means, *missing.tolist())
+
+
+def _cut(rows: Rows) -> Iterable[Rows]:
+    """Return the rows in pieces that need little memory each."""
+    return (Rows(*(column[low : low + _ROWS] for column in rows)) for low in range(0, len(rows.scores), _ROWS))
+
+
+def _product(own: np.ndarray, others: np.ndarray) -> int:
+    """Return the sum of own * others exactly: it may pass 2^63, so the upper and the lower bits are summed apart."""
+    low = others & 0x7FFFFFFF
+    return (int(np.dot(own, others >> 31)) << 31) + int(np.dot(own, low))
+
+
+def _corners(hits: np.ndarray, rows: Rows, positives: int, negatives: int, last_reach: int) -> np.ndarray:
+    """Return which rows a thinned curve keeps; a row is judged by itself and the row before, wherever blocks are cut."""
+    keep = (hits == rows.own) | (hits == positives)
+    before = np.concatenate([[last_reach], rows.reach[:-1]])
+    for now, then, of in ((hits, hits - rows.own, positives), (rows.reach, before, negatives)):
+        keep |= now * _GRID // max(of, 1) != then * _GRID // max(of, 1)
+        few = slice(0, int(np.searchsorted(now, of // 32)))  # beyond, the even steps are the finer ones
+        keep[few] |= _octaves(now[few]) != _octaves(then[few])
+    return keep
+
+
+def _octaves(counts: np.ndarray) -> np.ndarray:
+    return np.floor(np.log2(np.maximum(counts, 1)) * _OCTAVE)
+
+
+def _few(detection: Detection, points: int) -> np.ndarray:
+    """Return the places of few rows: evenly in recall, and evenly in the logarithm of the positives and negatives reached."""
+    k = len(detection.scores)
+    if k <= points:
+        return np.arange(k)
+    third = max(2, points // 3)
+    ends = (detection.positives, max(int(detection.false_positives[-1]), 1))
+    wanted = (
+        np.searchsorted(detection.true_positives, np.linspace(0, ends[0], third)),
+        np.searchsorted(detection.true_positives, np.geomspace(1, ends[0], third)),
+        np.searchsorted(detection.false_positives, np.geomspace(1, ends[1], third)),
+    )
+    return np.unique(np.minimum(np.concatenate([[0, k - 1], *wanted]), k - 1))
+
+
+def _ratio(above: float, below: float) -> float:
+    return above / below if below else math.nan
+
+
+def _reason(positives: int, negatives: int) -> str:
+    if positives and negatives:
+        return ""
+    if positives:
+        return "no known pixel: AUROC and the false positive rate have no value"
+    return "no anomalous pixel: " + ("nothing has a value" if negatives else "nothing has a value, and no known pixel either")

@@ -1,0 +1,87 @@
+"""What a metric of scores may be given: one number a pixel, and a mask that says which pixels are anomalous.
+
+Conventions: ``score`` has any shape and is float16, float32, float64, an integer or bool, large = more anomalous; ``anomaly`` has the same shape and holds 0
+(known), 1 (anomalous) and ``void`` (not judged), or is bool. Void pixels are left out before anything is looked at, so that whatever stands there, NaN
+included, changes nothing. ``where`` names the image in messages. Everything refused raises MetricError.
+Source: Fishyscapes (S4) for the three values; masked arrays are refused because libraries drop the mask without a word.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from faultscape.errors import MetricError
+
+VOID = 255
+
+
+def flat(score: np.ndarray, anomaly: np.ndarray, where: str = "", name: str = "score") -> tuple[np.ndarray, np.ndarray]:
+    """Return both as flat arrays of a kind that can be counted, the mask as uint8, uint16 or wider integers.
+
+    >>> flat(np.array([[1, 2]]), np.array([[True, False]]))
+    (array([1, 2]), array([1, 0], dtype=uint8))
+    """
+    at = f"{where}: " if where else ""
+    for what, values in ((name, score), ("mask", anomaly)):
+        if isinstance(values, np.ma.MaskedArray):
+            raise MetricError(
+                f"{at}the {what} is a masked array, whose mask most libraries drop without a word; give a plain array, with 255 in the mask where a pixel is void"
+            )
+    score, anomaly = np.asarray(score), np.asarray(anomaly)
+    if score.shape != anomaly.shape:
+        raise MetricError(f"{at}the {name} has shape {score.shape}, the mask {anomaly.shape}; expected one shape")
+    if anomaly.dtype.kind not in "bui":
+        raise MetricError(f"{at}the mask holds {anomaly.dtype}; expected integers 0, 1 and 255 (void), or bool")
+    if score.dtype.kind not in "bui" and score.dtype not in (np.float16, np.float32, np.float64):
+        raise MetricError(f"{at}the {name} holds {score.dtype}; expected float16, float32, float64 or integers")
+    score = score.view(np.uint8) if score.dtype == bool else score
+    anomaly = anomaly.view(np.uint8) if anomaly.dtype == bool else anomaly
+    return score.ravel(), anomaly.ravel()
+
+
+def split(score: np.ndarray, anomaly: np.ndarray, void: int = VOID, where: str = "") -> tuple[np.ndarray, np.ndarray]:
+    """Return the scores of the anomalous pixels, and those of all pixels that are not void, each in ascending order and finite.
+
+    >>> split(np.array([0.5, np.nan, 0.25]), np.array([1, 255, 0]))
+    (array([0.5]), array([0.25, 0.5 ]))
+    """
+    score, anomaly = flat(score, anomaly, where)
+    positive = anomaly == 1
+    positives, judged = score[positive], np.count_nonzero(anomaly == 0) + np.count_nonzero(positive)
+    if judged == score.size:
+        everything = score.copy()
+    else:
+        check_mask(anomaly, void, where)
+        everything = score[anomaly != void]
+    for part in (positives, everything):
+        part.sort()
+    check_finite(everything, where)
+    return positives, everything
+
+
+def check_mask(anomaly: np.ndarray, void: int = VOID, where: str = "") -> None:
+    """Raise MetricError for a value that is none of 0, 1 and ``void``.
+
+    >>> check_mask(np.array([0, 2]), where="a.png")
+    Traceback (most recent call last):
+    faultscape.errors.MetricError: a.png: the mask holds 2; expected 0, 1 and 255 (void)
+    """
+    other = (anomaly != 0) & (anomaly != 1) & (anomaly != void)
+    if other.any():
+        at = f"{where}: " if where else ""
+        raise MetricError(f"{at}the mask holds {int(anomaly[other][0])}; expected 0, 1 and {void} (void)")
+
+
+def check_finite(ascending: np.ndarray, where: str = "", name: str = "scores") -> None:
+    """Raise MetricError with how many of the sorted values are NaN or infinite.
+
+    >>> check_finite(np.array([1.0, 2.0, np.inf, np.nan]), "a.npy")
+    Traceback (most recent call last):
+    faultscape.errors.MetricError: a.npy: 2 of 4 scores are NaN or infinite; expected finite numbers in all pixels that are not void
+    """
+    if not ascending.size or (np.isfinite(ascending[0]) and np.isfinite(ascending[-1])):
+        return  # NaN is sorted to the end
+    at, bad = f"{where}: " if where else "", int(np.count_nonzero(~np.isfinite(ascending)))
+    raise MetricError(
+        f"{at}{bad} of {ascending.size} {name} are NaN or infinite; expected finite numbers in all pixels that are not void"
+    )

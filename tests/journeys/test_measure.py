@@ -1,0 +1,292 @@
+"""The road of measuring: a folder of truth and folders of maps, a study, several data sets; what is done is not done again, what is wrong is said."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+import faultscape as fs
+import made
+from faultscape.cli import main
+from faultscape.corpus.classes import resolve
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> made.Corpus:
+    return made.corpus(tmp_path_factory.mktemp("corpus"), images=70, models=3)
+
+
+def line(corpus: made.Corpus, out: Path, *words: object, models: tuple[str, ...] = ("model-0", "model-1", "model-2")) -> list[str]:
+    named = [f"{name}={corpus.models[name]}" for name in models]
+    return ["measure", str(corpus.truth), *named, "--classes", str(corpus.classes), "-o", str(out), *map(str, words)]
+
+
+def document(out: Path) -> dict[str, Any]:
+    return json.loads((out / "measure.json").read_text())
+
+
+def told(capsys: pytest.CaptureFixture[str], *words: object) -> str:
+    capsys.readouterr()
+    status = main([str(w) for w in words])
+    err = capsys.readouterr().err
+    assert status == 2, err
+    assert err.startswith("faultscape: ")
+    assert err.count("\n") == 1, err
+    return err
+
+
+@pytest.fixture(scope="module")
+def measured(corpus: made.Corpus, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("measured")
+    assert main(line(corpus, out)) == 0
+    return out
+
+
+NAMES = (
+    "miou fwiou mpa pixel_accuracy dice rom rum ror rur gce lce pe_os pe_us ap50 ap75 ap pq sq rq partition_distance variation_of_information "
+    "adapted_rand boundary_f boundary_iou"
+).split()
+
+
+def test_every_metric_has_value_interval_direction_and_definition(measured: Path, corpus: made.Corpus) -> None:
+    found = document(measured)
+    assert list(found["models"]) == list(corpus.models)
+    for metrics in found["models"].values():
+        assert set(NAMES) <= set(metrics)
+        for name, entry in metrics.items():
+            assert {"value", "low", "high", "undefined", "better", "definition"} <= set(entry), name
+            assert entry["low"] <= entry["value"] <= entry["high"], name
+            assert entry["better"] in ("high", "low")
+            assert len(entry["definition"]) > 20, name
+    assert set(found["models"]["model-0"]["rom"]["per_class"]) == set(made.NAMES)
+    assert found["models"]["model-0"]["miou"]["better"] == "high"
+    assert found["models"]["model-0"]["rom"]["better"] == "low"
+    assert (measured / "report.html").stat().st_size > 1000
+
+
+def test_the_numbers_are_those_of_the_rooms_on_arrays(measured: Path, corpus: made.Corpus) -> None:
+    classes = resolve(str(corpus.classes))
+    for name, maps in corpus.maps.items():
+        found = document(measured)["models"][name]
+        regions = fs.metrics.regions(corpus.truths, maps, classes)
+        for metric in ("rom", "rum", "ror", "rur", "pe_os", "pe_us", "ap50", "ap75", "ap"):
+            assert found[metric]["value"] == pytest.approx(getattr(regions, metric), abs=1e-11), metric
+            assert found[metric]["undefined"] == regions.undefined[metric]
+        pairs = fs.comparison.count({name: maps}, classes, truth=corpus.truths)
+        summed = [counts[0].sum(0) for counts in (pairs.both, pairs.rows, pairs.columns)]
+        for metric in ("miou", "fwiou", "mpa", "pixel_accuracy", "dice"):
+            assert found[metric]["value"] == pytest.approx(float(getattr(fs.metrics, metric)(*summed)), abs=1e-11), metric
+        cells = fs.comparison.count({name: maps}, classes, truth=corpus.truths, cells=True).cells
+        assert cells is not None
+        assert document(measured)["confusion"][name] == cells[0].sum(0).tolist()
+        counts = {key: values.sum(0) for key, values in regions.counts.items()}
+        pooled = counts["pq_iou_sum"] / (counts["pq_found"] + counts["pq_missed"] / 2 + counts["pq_invented"] / 2)
+        assert found["pq"]["value"] == pytest.approx(float(pooled.mean()), abs=1e-11)
+
+
+def test_images_by_themselves_stand_in_the_table_in_corpus_order(measured: Path, corpus: made.Corpus) -> None:
+    table = pq.read_table(measured / "per_image.parquet")
+    assert table.num_rows == 3 * len(corpus.ids)
+    rows = table.to_pylist()
+    assert [row["image"] for row in rows[: len(corpus.ids)]] == sorted(corpus.ids)
+    classes = resolve(str(corpus.classes))
+    place = corpus.ids.index(rows[5]["image"])
+    alone = fs.metrics.regions(corpus.truths[place], corpus.maps["model-0"][place], classes)
+    assert rows[5]["rom"] == pytest.approx(alone.rom, abs=1e-12)
+    assert rows[5]["truth_regions"] == alone.counts["truth_regions"][0].tolist()
+    mean = np.nanmean([row["rom"] for row in rows if row["model"] == "model-2"])
+    assert document(measured)["models"]["model-2"]["rom"]["value"] == pytest.approx(mean, abs=1e-11)
+
+
+def test_differences_are_paired_and_gaps_name_class_and_kind(measured: Path) -> None:
+    found = document(measured)
+    rows = {(row["first"], row["second"], row["metric"]): row for row in found["paired"]}
+    row = rows["model-0", "model-2", "miou"]
+    values = [found["models"][name]["miou"]["value"] for name in ("model-0", "model-2")]
+    assert row["difference"] == pytest.approx(values[0] - values[1])
+    assert row["low"] < row["difference"] < row["high"]
+    spread = [found["models"][name]["miou"]["high"] - found["models"][name]["miou"]["low"] for name in ("model-0", "model-2")]
+    assert row["high"] - row["low"] < sum(spread)  # both models meet the same hard images
+    assert {gap["best"] for gap in found["gaps"]} == {"model-0"}
+    for name in ("model-1", "model-2"):
+        mine = [gap for gap in found["gaps"] if gap["model"] == name]
+        assert sum(gap["share"] for gap in mine) == pytest.approx(1)
+        assert all(gap["kind"] in ("over", "under", "missed", "invented") and gap["gap"] > 0 for gap in mine)
+
+
+def test_python_and_the_command_line_write_the_same(corpus: made.Corpus, measured: Path, tmp_path: Path) -> None:
+    found = fs.measure(str(corpus.truth), {n: str(s) for n, s in corpus.models.items()}, classes=str(corpus.classes), output=str(tmp_path / "o"), engine="local")
+    assert found.document == document(measured)
+    assert (tmp_path / "o" / "per_image.parquet").read_bytes() == (measured / "per_image.parquet").read_bytes()
+    assert found.models["model-0"]["miou"] == document(measured)["models"]["model-0"]["miou"]
+    assert "IoU error" in repr(found)
+
+
+def test_one_more_model_is_measured_alone(corpus: made.Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from faultscape.comparison import measuring
+
+    seen: list[tuple[str, ...]] = []
+    whole = measuring.measure_shard
+    monkeypatch.setattr(measuring, "measure_shard", lambda job, tick: seen.append(tuple(job["models"])) or whole(job, tick))
+    local = ("--engine", "local", "--no-boundaries", "--resamples", "20")
+    assert main(line(corpus, tmp_path, *local, models=("model-0",))) == 0
+    assert seen == [("model-0",)] * 2  # 70 images are two shards
+    assert main(line(corpus, tmp_path, *local, models=("model-0", "model-1"))) == 0
+    assert seen[2:] == [("model-1",)] * 2
+    assert main(line(corpus, tmp_path, *local, models=("model-0", "model-1"))) == 0
+    assert len(seen) == 4
+    assert main(line(corpus, tmp_path, *local, "--connectivity", 4, models=("model-0",))) == 0
+    assert len(seen) == 6
+
+
+def test_a_killed_line_goes_on_where_it_was(corpus: made.Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from faultscape.comparison import measuring
+
+    whole = measuring.measure_shard
+
+    def killed(job: dict[str, Any], tick: Any) -> Any:
+        if job["number"] == 1:
+            raise KeyboardInterrupt
+        return whole(job, tick)
+
+    words = line(corpus, tmp_path, "--engine", "local", "--no-boundaries", "--resamples", 20, models=("model-0",))
+    monkeypatch.setattr(measuring, "measure_shard", killed)
+    assert main(words) == 130
+    done: list[int] = []
+    monkeypatch.setattr(measuring, "measure_shard", lambda job, tick: done.append(job["number"]) or whole(job, tick))
+    assert main(words) == 0
+    assert done == [1]
+
+
+def test_a_list_of_data_sets_is_one_table(corpus: made.Corpus, tmp_path: Path) -> None:
+    text = f'[near]\ntruth = "{corpus.truth}"\nclasses = "{corpus.classes}"\nmodels = {{ good = "{corpus.models["model-0"]}" }}\n'
+    text += f'[far]\ntruth = "{corpus.truth}"\nclasses = "{corpus.classes}"\n[far.models]\ngood = "{corpus.models["model-1"]}"\nbad = "{corpus.models["model-2"]}"\n'
+    (tmp_path / "list.toml").write_text(text)
+    assert main(["measure", "--datasets", str(tmp_path / "list.toml"), "-o", str(tmp_path / "o"), "--no-boundaries", "--resamples", "50"]) == 0
+    found = document(tmp_path / "o")["datasets"]
+    assert {name: list(one["models"]) for name, one in found.items()} == {"near": ["good"], "far": ["good", "bad"]}
+    assert found["near"]["models"]["good"]["miou"] != found["far"]["models"]["good"]["miou"]
+
+
+def test_a_study_measures_what_it_holds_and_status_knows_when_that_is_old(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    corpus = made.corpus(tmp_path / "corpus", images=6, models=2)
+    study = str(tmp_path / "study")
+    fs.collect(study, str(corpus.photos), classes=str(corpus.classes), shard_size=4)
+    fs.predict(study, {n: str(s) for n, s in corpus.models.items()})
+    assert "has no truth" in told(capsys, "measure", study)
+    fs.label.import_(study, str(corpus.truth))
+    found = fs.measure(study, resamples=20)
+    regions = fs.metrics.regions(corpus.truths, corpus.maps["model-1"], resolve(str(corpus.classes)))
+    assert found.models["model-1"]["rum"]["value"] == pytest.approx(regions.rum, abs=1e-11)
+    assert (Path(study) / "measures" / "report.html").exists()
+    assert made.states(study)["measure"] == "done"
+    made.write(corpus.models["model-1"] / f"{corpus.ids[0]}.png", corpus.truths[0])
+    fs.predict(study, {"model-1": str(corpus.models["model-1"])})
+    assert made.states(study)["measure"] == "stale"
+    again = fs.measure(study, resamples=20)
+    assert again.models["model-1"]["miou"]["value"] > found.models["model-1"]["miou"]["value"]
+    assert made.states(study)["measure"] == "done"
+    assert "it has labels. Did you mean 'labels'?" in told(capsys, "measure", study, "--truth", "label")
+    assert "is a study" in told(capsys, "measure", study, f"x={corpus.models['model-0']}")
+
+
+def test_regions_as_they_are_given_need_no_classes(corpus: made.Corpus, tmp_path: Path) -> None:
+    assert main(["measure", str(corpus.truth), f"m={corpus.models['model-1']}", "--regions", "given", "-o", str(tmp_path / "o")]) == 0
+    found = document(tmp_path / "o")["models"]["m"]
+    expected = fs.metrics.regions(corpus.truths, corpus.maps["model-1"], regions="given")
+    assert found["rom"]["value"] == pytest.approx(expected.rom, abs=1e-11)
+    assert "miou" not in found
+    assert found["gce"]["value"] == pytest.approx(np.mean([_gce(t, p) for t, p in zip(corpus.truths, corpus.maps["model-1"], strict=True)]), abs=1e-11)
+
+
+def _gce(truth: np.ndarray, prediction: np.ndarray) -> float:
+    pair = truth.astype(int) * 1000 + prediction
+    ids, pixels = np.unique(pair, return_counts=True)
+    return fs.metrics.gce(ids // 1000, ids % 1000, pixels)
+
+
+def test_confidence_gives_curves_and_frames_without_are_counted(corpus: made.Corpus, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    sure = {id_: rng.random(corpus.truths[0].shape).astype(np.float32) for id_ in corpus.ids[:10]}
+    for id_, values in sure.items():
+        (tmp_path / "sure" / id_).parent.mkdir(parents=True, exist_ok=True)
+        np.save(tmp_path / "sure" / f"{id_}.npy", values)
+    words = line(corpus, tmp_path / "o", "--confidence", f"model-1={tmp_path / 'sure'}", "--resamples", 20, models=("model-1",))
+    assert main(words) == 0
+    curve = document(tmp_path / "o")["curves"]["model-1"]["confidence"]
+    assert (curve["frames"], curve["without"]) == (10, 60)
+    assert len(curve["threshold"]) == len(curve["rom"]) == 101
+    classes = resolve(str(corpus.classes))
+    at = curve["threshold"].index(0.5)
+    kept = []
+    for id_, values in sure.items():
+        k = corpus.ids.index(id_)
+        from faultscape.maps.regions import number
+
+        numbers, _, areas = number(corpus.maps["model-1"][k])
+        mean = np.bincount(numbers.ravel(), weights=values.ravel()) / areas
+        kept.append(np.where(mean[numbers] >= 0.5, corpus.maps["model-1"][k], 255))
+    chosen = np.stack([corpus.truths[corpus.ids.index(id_)] for id_ in sure])
+    whole = fs.metrics.regions(chosen, np.stack([corpus.maps["model-1"][corpus.ids.index(id_)] for id_ in sure]), classes)
+    above = fs.metrics.regions(chosen, np.stack(kept), classes, absent="zero")
+    for metric in ("rom", "rum"):  # the cells that have a value at all stay in the mean
+        cells = np.where(np.isnan(whole.per_image[metric]), np.nan, np.nan_to_num(above.per_image[metric]))
+        assert curve[metric][at] == pytest.approx(np.nanmean(np.nanmean(cells, 1)), abs=1e-9)
+        assert curve[metric][0] == pytest.approx(np.nanmean(np.nanmean(whole.per_image[metric], 1)), abs=1e-9)
+    assert curve["area"] >= 0
+
+
+def test_what_is_missing_is_counted_and_what_is_wrong_stops_unless_skipped(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    corpus = made.corpus(tmp_path / "corpus", images=6, models=2)
+    (corpus.models["model-0"] / f"{corpus.ids[0]}.png").unlink()
+    out = tmp_path / "o"
+    assert main(line(corpus, out, models=("model-0", "model-1"))) == 0
+    assert document(out)["images"] == {"model-0": 5, "model-1": 6}
+    assert "1 of 6 images are left out (1 have no map)" in document(out)["notes"][0]
+    assert document(out)["models"]["model-0"]["pq"]["value"] is not None
+    made.write(corpus.models["model-1"] / f"{corpus.ids[2]}.png", np.zeros((5, 7), np.uint8))
+    said = told(capsys, *line(corpus, out, models=("model-0", "model-1")))
+    assert f"{corpus.ids[2]}" in said
+    assert "is 7 x 5 pixels and its truth 48 x 36" in said
+    assert main(line(corpus, out, "--skip", models=("model-0", "model-1"))) == 0
+    with (out / "failures.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert {(row["name"], row["image"]) for row in rows} == {("data/model-0", corpus.ids[0]), ("data/model-1", corpus.ids[2])}
+    assert main(line(corpus, out, "--resize-maps", models=("model-0", "model-1"))) == 0
+    assert document(out)["images"]["model-1"] == 6
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ((), "say what to measure"), (("nowhere", "a=b", "--classes", "3"), "there is no such folder"), (("TRUTH", "--classes", "CLASSES"), "no model given"),
+        (("TRUTH", "m=MAPS"), "give --classes"), (("TRUTH", "m=MAPS", "--classes", "vox"), "built in are"), (("TRUTH", "m=nowhere", "--classes", "CLASSES"), "no such folder"),
+        (("TRUTH", "m=MAPS", "m=MAPS", "--classes", "CLASSES"), "stands twice"), (("TRUTH", "MAPS", "--classes", "CLASSES"), "is not NAME=FOLDER"),
+        (("m=MAPS", "--classes", "CLASSES"), "stands where the truth is expected"), (("TRUTH", "m=MAPS", "--classes", "2"), "holds the value"),
+        (("TRUTH", "m=MAPS", "--classes", "CLASSES", "--preset", "keras"), "Did you mean 'keras200'?"), (("TRUTH", "m=MAPS", "--classes", "CLASSES", "--void", "drop"), "void='drop'"),
+        (("TRUTH", "m=MAPS", "--classes", "CLASSES", "--confidence", "n=MAPS"), "no model has this name"), (("TRUTH", "m=MAPS", "--classes", "CLASSES", "--truth", "x"), "is no study"),
+        (("--datasets", "nowhere.toml"), "No such file"), (("TRUTH", "m=x.onnx", "--classes", "CLASSES"), "measure takes folders"),
+        (("TRUTH", "m=MAPS", "--classes", "CLASSES", "--resamples", "-1"), "0 or more"), (("TRUTH", "../m=MAPS", "--classes", "CLASSES"), "cannot name"),
+    ],
+)  # fmt: skip
+def test_wrong_words_are_told_in_one_line(words: tuple[str, ...], said: str, corpus: made.Corpus, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    given = [w.replace("TRUTH", str(corpus.truth)).replace("MAPS", str(corpus.models["model-0"])).replace("CLASSES", str(corpus.classes)) for w in words]
+    assert said in told(capsys, "measure", *given, "-o", tmp_path / "o")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("truth = 3", "one table for each data set"), ("[a]\ntruht = 'x'", "Did you mean 'truth'?"), ("[a]\nclasses = 3", "give truth"),
+        ("[a]\ntruth = 3\n", "expected a path"), ("[a]\ntruth = 'x'\nmodels = 'y'", "NAME = FOLDER"), ("[a", "is not TOML"), ("[a]\nstudy = 'x'", "is no study"),
+    ],
+)  # fmt: skip
+def test_a_wrong_list_is_told_by_its_table(text: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "list.toml").write_text(text)
+    assert said in told(capsys, "measure", "--datasets", tmp_path / "list.toml", "-o", tmp_path / "o")
