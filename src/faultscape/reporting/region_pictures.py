@@ -11,6 +11,7 @@ from __future__ import annotations
 import base64
 import io
 from collections.abc import Collection
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -35,7 +36,7 @@ def picture(label_map: np.ndarray, numbers: np.ndarray, marked: Collection[int],
     [[[0, 0, 255]]]
     """
     small, where = nearest(label_map, size), nearest(numbers, size)
-    strong = np.isin(where, np.fromiter(marked, np.int64, len(marked)))
+    strong = np.isin(where, list(marked))
     tints = colour(small, classes) if classes is not None else own_colours(where)
     painted = np.where(strong[..., None], tints, tints * (1 - PALE) + _PAPER * PALE)
     painted[where < 0] = _PAPER
@@ -60,28 +61,82 @@ def own_colours(numbers: np.ndarray) -> np.ndarray:
     return np.rint(70 + 150 * np.clip(np.abs(hue % 6 - 3) - 1, 0, 1)).astype(np.uint8)
 
 
-def marked_regions(found: regions.Overlaps, metric: str, *, given: bool = False) -> tuple[set[int], set[int]]:
-    """Return (true, predicted) regions, as rows of the overlaps, that an error is made of; ``given`` regions have no class to agree in.
+@dataclass(frozen=True, eq=False)
+class Regions:
+    """A map's regions to draw: (H, W) numbers, -1 for none, (H, W) places, and the class of each region, -1 where it counts for nothing."""
 
-    >>> found = regions.overlaps(np.array([[0, 0, 0]], np.uint8), np.array([[0, 1, 0]], np.uint8), 2)
-    >>> marked_regions(found, "rom")
+    numbers: np.ndarray
+    places: np.ndarray
+    label: np.ndarray
+
+
+def connected(truth: np.ndarray, prediction: np.ndarray, classes: Classes, connectivity: int, void: str) -> tuple[Regions, Regions]:
+    """Return the regions of two maps of places, as they are measured: pixels void in the truth go before (``cut``) or after (``bridge``) regions are made."""
+    n, hole = len(classes), truth == len(classes)
+    wide = prediction.astype(np.int32)
+    if void == "cut":
+        wide = np.where(hole, n + 1, wide).astype(np.int32)
+    made = []
+    for label_map, none in ((truth.astype(np.int32), n), (wide, n + 1)):
+        numbers, label, _ = regions.number(label_map, connectivity=connectivity, none=none)
+        numbers = np.where(hole, -1, numbers)
+        made.append(Regions(numbers, np.where(numbers < 0, n, np.minimum(label_map, n)), np.where(np.isin(label, classes.groups), label, -1)))
+    return made[0], made[1]
+
+
+def given(truth: np.ndarray, prediction: np.ndarray, classes: Classes, divisor: int) -> tuple[Regions, Regions]:
+    """Return the regions of two maps of region ids; class = id // divisor, an id below it is its own class, 0: all are of one class."""
+    made = []
+    hole = np.isin(truth, classes.void)
+    for ids in (truth, prediction):
+        known, inverse = np.unique(ids, return_inverse=True)
+        numbers = np.where(hole | np.isin(ids, classes.void), -1, inverse.reshape(ids.shape))
+        of = np.where(known >= divisor, known // divisor, known) if divisor else np.full(len(known), classes.ids[0])
+        place = {id_: k for k, id_ in enumerate(classes.ids)}
+        label = np.array([place.get(int(c), -1) for c in of])
+        made.append(Regions(numbers, np.where(numbers < 0, len(classes), label[inverse.reshape(ids.shape)]), label))
+    return made[0], made[1]
+
+
+def marked_regions(truth: Regions, prediction: Regions, metric: str) -> tuple[set[int], set[int]]:
+    """Return the numbers of the (true, predicted) regions that an error is made of: torn, joined, missed or invented ones; of other errors, all.
+
+    >>> one, other = (Regions(np.array([n]), np.array([m]), np.array(label)) for n, m, label in (([0, 0, 0], [0, 0, 0], [0]), ([0, 1, 2], [0, 1, 0], [0, 1, 0])))
+    >>> marked_regions(one, other, "rom")
     ({0}, {0, 2})
     """
-    same = np.ones(len(found.pixels), bool) if given else found.truth_label[found.truth] == found.prediction_label[found.prediction]
-    truth, prediction = found.truth[same], found.prediction[same]
-    upon = np.bincount(truth, minlength=len(found.truth_label))
-    under = np.bincount(prediction, minlength=len(found.prediction_label))
-    if metric in ("rom", "ror", "pe_os"):
-        of = upon[truth] > 1
-    elif metric in ("rum", "rur", "pe_us"):
-        of = under[prediction] > 1
-    elif metric == "missed":
-        return set(np.flatnonzero(upon == 0).tolist()), set()
-    elif metric == "invented":
-        return set(), set(np.flatnonzero(under == 0).tolist())
-    else:
-        return set(range(len(upon))), set(range(len(under)))
-    return set(truth[of].tolist()), set(prediction[of].tolist())
+    both = (truth.numbers >= 0) & (prediction.numbers >= 0)
+    pairs = np.unique(truth.numbers[both].astype(np.int64) * len(prediction.label) + prediction.numbers[both])
+    t, p = pairs // max(len(prediction.label), 1), pairs % max(len(prediction.label), 1)
+    same = (truth.label[t] == prediction.label[p]) & (truth.label[t] >= 0)
+    t, p = t[same], p[same]
+    upon, under = np.bincount(t, minlength=len(truth.label)), np.bincount(p, minlength=len(prediction.label))
+    there, seen = _there(truth), _there(prediction)
+    if metric == "missed":
+        return set(np.flatnonzero((upon == 0) & there).tolist()), set()
+    if metric == "invented":
+        return set(), set(np.flatnonzero((under == 0) & seen).tolist())
+    if metric not in ("rom", "rum"):
+        return set(np.flatnonzero(there).tolist()), set(np.flatnonzero(seen).tolist())
+    of = upon[t] > 1 if metric == "rom" else under[p] > 1
+    return set(t[of].tolist()), set(p[of].tolist())
+
+
+def told(truth: Regions, prediction: Regions, marked: tuple[set[int], set[int]], metric: str) -> str:
+    """Return in words what was marked, with the number of regions of either side."""
+    t, p = (len(side) for side in marked)
+    true, seen = int(_there(truth).sum()), int(_there(prediction).sum())
+    return {
+        "rom": f"{t} of {true} true regions torn into {p} predicted ones.",
+        "rum": f"{t} of {true} true regions run together in {p} predicted ones.",
+        "missed": f"{t} of {true} true regions have none of their class upon them.",
+        "invented": f"{p} of {seen} predicted regions lie where the truth has none of their class.",
+    }.get(metric, f"{true} true and {seen} predicted regions.")
+
+
+def _there(of: Regions) -> np.ndarray:
+    """Return which regions have a pixel and a class that counts."""
+    return (np.bincount(of.numbers[of.numbers >= 0].astype(np.int64), minlength=len(of.label)) > 0) & (of.label >= 0)
 
 
 def uri(rgb: np.ndarray) -> str:
