@@ -51,9 +51,10 @@ def page(
         cards.append(replace(card, photo=room.take(card.photo)))
     places = {(data.name, model): at for at, (data, model) in enumerate((d, m) for d in sets for m in d.models)}
     cards.sort(key=lambda card: (KINDS.index(card.metric), places[card.data_set, card.model]))
-    names = [data.name if "study" in data.truth or len(sets) > 1 else str(data.truth["source"]) for data in sets]
+    names = [data.name if "study" in data.truth or len(sets) > 1 else "/".join(Path(data.truth["source"]).parts[-2:]) for data in sets]
     title = ", ".join(names) if len(sets) <= 4 else f"{len(sets)} data sets"
-    return measures.page(document, measures.Facts(title or out.name, cards, left_out))
+    colours = {data.name: _colours(data) for data in sets if data.with_classes}
+    return measures.page(document, measures.Facts(title or out.name, cards, left_out, colours))
 
 
 def worst_images(images: Mapping[str, Mapping[str, np.ndarray]], worst: int) -> list[tuple[int, str, str, int]]:
@@ -121,6 +122,10 @@ def drawer(data: DataSet, found: MeasuredSet, definitions: Definitions, options:
         )  # fmt: skip
 
     return draw
+
+
+def _colours(data: DataSet) -> list[tuple[str, str]]:
+    return [(name, "#{:02x}{:02x}{:02x}".format(*c)) for name, c in zip(data.classes.names, data.classes.colours, strict=True)]
 
 
 def _bars(metric: str) -> list[str]:

@@ -130,10 +130,14 @@ def tables(sets: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
     return [_table(kind, metrics, sets) for kind, metrics in named if metrics]
 
 
-def saturated(document: Mapping[str, Any]) -> bool:
-    """Return whether ROM and RUM both lie above .9 for every model, so that they tell models apart no more."""
-    found = [[of[m]["value"] for m in ("rom", "rum") if m in of] for of in document.get("models", {}).values()]
-    return bool(found) and all(len(pair) == 2 and all(v is not None and v > SATURATED for v in pair) for pair in found)
+def saturated(document: Mapping[str, Any]) -> list[str]:
+    """Return the models whose ROM and RUM both lie above .9, where they tell little.
+
+    >>> saturated({"models": {"fine": {"rom": {"value": 1.0}, "rum": {"value": 0.99}}, "coarse": {"rom": {"value": 0.88}, "rum": {"value": 0.99}}}})
+    ['fine']
+    """
+    found = {name: [of[m]["value"] for m in ("rom", "rum") if m in of] for name, of in document.get("models", {}).items()}
+    return [name for name, pair in found.items() if len(pair) == 2 and all(v is not None and v > SATURATED for v in pair)]
 
 
 def cell(entry: Mapping[str, Any] | None, standing: str = "") -> Cell:

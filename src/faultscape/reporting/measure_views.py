@@ -53,7 +53,9 @@ def front(one: Document) -> dict[str, Any]:
 def by_class(one: Document) -> list[dict[str, Any]]:
     """Return the panels of bars a class: ``rows`` [(class, [error a model])] of IoU error, ROM and RUM, those beyond 24 in ``more``."""
     models = one.get("models", {})
-    out = []
+    out: list[dict[str, Any]] = []
+    if not one.get("classes"):
+        return out
     for metric in PER_CLASS:
         found = {name: of[metric].get("per_class") or {} for name, of in models.items() if metric in of}
         classes = list(dict.fromkeys(c for per in found.values() for c in per))
@@ -64,7 +66,7 @@ def by_class(one: Document) -> list[dict[str, Any]]:
             if any(v is not None for v in values):
                 rows.append((class_, values))
         if rows:
-            on = from_zero([v for _, values in rows for v in values if v is not None], at_most=3)
+            on = figures.axis([0.0, *(v for _, values in rows for v in values)], at_most=3)
             title, says = ("IoU error", "1 − IoU") if metric == "miou" else TITLES[metric]
             out.append({"title": title, "says": says, "axis": on, "rows": rows[:MANY_CLASSES], "more": rows[MANY_CLASSES:]})
     return out

@@ -39,11 +39,12 @@ class Card:
 
 @dataclass(frozen=True)
 class Facts:
-    """What the page shows besides the document; ``left_out`` pictures did not fit."""
+    """What the page shows besides the document; ``left_out`` images did not fit, ``colours`` {data set: [(class, CSS colour)]} are those of the pictures."""
 
     title: str = "measured"
     worst: tuple[Card, ...] | list[Card] = ()
     left_out: int = 0
+    colours: Mapping[str, Sequence[tuple[str, str]]] = field(default_factory=dict)
 
 
 def page(document: Mapping[str, Any], facts: Facts) -> str:
@@ -87,7 +88,7 @@ def _context(document: Mapping[str, Any], facts: Facts) -> dict[str, Any]:
         "classes": _range([n for one in named.values() for n in [len(one.get("classes", ()))] if n]),
         "intervals": any(e.get("low") is not None for one in named.values() for of in one.get("models", {}).values() for e in of.values()),
         "settings": settings(document.get("provenance") or {}, defined),
-        "kinds": _kinds(facts.worst),
+        "kinds": _kinds(facts.worst, len(named) > 1),
         "provenance": document.get("provenance", {}),
         "definitions": defined,
     }
@@ -123,7 +124,8 @@ def settings(provenance: Mapping[str, Any], metrics: Collection[str]) -> str:
     'pooling pooled, 1000 redraws of images'
     """
     made = provenance.get("definitions") or {}
-    regional = ("regions", "connectivity", "void", "absent", "scale", "match", "per") if "rom" in metrics else ()
+    of_regions = ("regions", "absent", "scale", "match", "per") if made.get("regions") == "given" else ("regions", "connectivity", "void", "absent", "scale", "match", "per")
+    regional = of_regions if "rom" in metrics else ()
     ranked = ("fpr_rule", "curve", "thresholds") if {"auroc", "calibration_auroc"} & set(metrics) else ()
     wanted = ("preset", *regional, *(("over",) if "dice" in metrics else ()), "pooling", *ranked)
     words = [f"{key.replace('_', ' ')} {made[key]}" for key in wanted if made.get(key)]
@@ -168,12 +170,13 @@ def _set(name: str, one: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _kinds(cards: Sequence[Card]) -> list[tuple[str, str, list[Card]]]:
-    """Return the cards by kind of error: (its name, what it means, cards), in the order they came."""
-    found: dict[str, list[Card]] = {}
+def _kinds(cards: Sequence[Card], several: bool) -> list[tuple[str, str, list[tuple[str, list[Card]]]]]:
+    """Return the cards by kind of error and model: (its name, what it means, [(model, cards)]), in the order they came."""
+    found: dict[str, dict[str, list[Card]]] = {}
     for card in cards:
-        found.setdefault(card.metric, []).append(card)
-    return [(*TITLES.get(metric, (metric, metric)), of) for metric, of in found.items()]
+        name = f"{card.model} on {card.data_set}" if several else card.model
+        found.setdefault(card.metric, {}).setdefault(name, []).append(card)
+    return [(*TITLES.get(metric, (metric, metric)), list(of.items())) for metric, of in found.items()]
 
 
 def _range(numbers: Sequence[int]) -> str:
