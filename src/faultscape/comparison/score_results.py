@@ -63,7 +63,7 @@ class Scored:
     found: dict[str, scoring.Found] = field(default_factory=dict)
     kinds: dict[str, str] = field(default_factory=dict)
     failures: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)
+    notes: list[tuple[str, str]] = field(default_factory=list)
 
     @property
     def present(self) -> dict[str, np.ndarray]:
@@ -101,12 +101,10 @@ class Scored:
         for name, found in self.found.items():
             if not len(found["usable"]):
                 continue
-            clean = {
-                key: [float(f"{v:.6g}") for v in found[key] if np.isfinite(v)] for key in ("recall", "precision", "fpr", "tpr")
-            }
             out[name] = {
-                "precision_recall": {k: clean[k] for k in ("recall", "precision")},
-                "roc": {k: clean[k] for k in ("fpr", "tpr")},
+                curve: drawn
+                for curve, x, y in (("precision_recall", "recall", "precision"), ("roc", "fpr", "tpr"))
+                if (drawn := _points(found, x, y))
             }
             if "row_bin_count" in found:
                 diagram = calibration.reliability(
@@ -159,7 +157,10 @@ class Scored:
             )
             if abs(exact - drawn[0, k]) > 1e-4:
                 self.notes.append(
-                    f"{name}: {metric} of the scores rounded to float16 is {drawn[0, k]:.6f}, exact {exact:.6f}; its interval is moved by the difference"
+                    (
+                        name,
+                        f"{metric} of the scores rounded to float16 is {drawn[0, k]:.6f}, exact {exact:.6f}; its interval is moved by the difference",
+                    )
                 )
         if self.kinds[name] != "anomaly":
             out |= self._of_doubt(images, weights)
@@ -208,7 +209,7 @@ class Scored:
 
 def score_jobs(
     out: Path, data: DataSet, definitions: Definitions, options: Mapping[str, Any]
-) -> tuple[list[dict[str, Any]], dict[str, str], list[str]]:
+) -> tuple[list[dict[str, Any]], dict[str, str], list[tuple[str, str]]]:
     """Return the jobs of a data set's scores, {NAME: kind}, and what to say of them."""
     jobs, kinds, notes = [], {}, []
     written = class_settings(data.classes).model_dump()
@@ -218,7 +219,7 @@ def score_jobs(
             continue
         kinds[name] = kind
         if said := scoring.ties(source, kind):
-            notes.append(f"{name}: {said}")
+            notes.append((name, said))
         lists = [source[key] for key in ("files", kind, "confidence") if key in source]
         state = [fingerprint("/", [path or "" for path in files]) for files in (data.truth["files"], *lists)]
         key = key_of(
@@ -272,14 +273,20 @@ def scores(
     return result
 
 
-def _notes(name: str, kind: str, found: scoring.Found, images: int) -> list[str]:
+def _notes(name: str, kind: str, found: scoring.Found, images: int) -> list[tuple[str, str]]:
     """Return what a reader must know of a model's scores: images that have none, and why something has no value."""
     notes, have = [], len(found["usable"])
     if kind != "anomaly" and have < images:
-        notes.append(f"{name}: {images - have} of {images} images have no {kind}; what is made of it is of the others")
+        notes.append((name, f"{images - have} of {images} images have no {kind}; what is made of it is of the others"))
     if have and (why := str(found["undefined"])):
-        notes.append(f"{name}: {why if kind == 'anomaly' else why.replace('anomalous', 'incorrect').replace('known', 'correct')}")
+        notes.append((name, why if kind == "anomaly" else why.replace("anomalous", "incorrect").replace("known", "correct")))
     return notes
+
+
+def _points(found: scoring.Found, x: str, y: str) -> dict[str, list[float]]:
+    """Return the points of a curve that have both numbers, or nothing."""
+    known = np.isfinite(found[x]) & np.isfinite(found[y])
+    return {key: [float(f"{v:.6g}") for v in found[key][known]] for key in (x, y)} if known.any() else {}
 
 
 def _mask(places: np.ndarray, n: int) -> np.ndarray:

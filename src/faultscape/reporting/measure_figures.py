@@ -70,7 +70,7 @@ def scatter(dots: Sequence[Dot], across: str, up: str, *, height: int = 360) -> 
         place = f'cx="{_x(on_x, d.x):.2f}%" cy="{_y(on_y, d.y, height):.1f}"'
         parts.append(
             Markup(f'<circle class="dot {ink(d.ink)}" {place} r="5.5"><title>') + escape(says) + Markup("</title></circle>")
-        )  # noqa: S704
+        )
     for d, y in zip(dots, _apart([(_x(on_x, d.x), _y(on_y, d.y, height)) for d in dots]), strict=True):
         x = _x(on_x, d.x)
         late = x > _LEFT + 0.6 * _WIDE
@@ -105,7 +105,7 @@ def curves(
         Markup(
             f'<svg x="{_LEFT}%" y="{_TOP}" width="{_WIDE}%" height="{inner}" viewBox="0 0 1000 1000" preserveAspectRatio="none">'
         )
-    )  # noqa: S704
+    )
     if diagonal:
         parts.append(Markup('<path class="even" d="M0 1000L1000 0"/>'))
     for share, x in zip(shares, lines[0].x if lines else (), strict=False):
@@ -118,7 +118,7 @@ def curves(
         if path:
             parts.append(
                 Markup(f'<path class="curve {ink(line.ink)}" d="M{path}"><title>') + escape(line.name) + Markup("</title></path>")
-            )  # noqa: S704
+            )
     parts.append(Markup("</svg>"))
     return _svg(parts, f"{up} against {across} of {', '.join(line.name for line in lines)}", height)
 
@@ -188,7 +188,7 @@ def _frame(on_x: Axis, on_y: Axis, across: str, up: str, height: int) -> Markup:
     middle = _LEFT + _WIDE / 2
     names = (
         Markup(f'<text class="axis" x="{middle}%" y="{height - 5}" text-anchor="middle">') + escape(across) + Markup(" →</text>")
-    )  # noqa: S704
+    )
     names += Markup('<text class="axis" x="0" y="12">') + escape(up) + Markup(" ↑</text>")
     return Markup("".join(parts)) + names  # noqa: S704 - numbers and fixed words only
 

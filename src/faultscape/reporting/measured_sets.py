@@ -78,7 +78,7 @@ def gather(
     document["curves"] = {name: found for name, found in curves.items() if found}
     document["confusion"] = confusion
     document["failures"] = sum(len(found) for found in failures.values()) + sum(len(found) for found in scored.failures.values())
-    document["notes"] = _notes(data, counted, failures) + list(scored.notes)
+    document["notes"] = _notes(data, counted, failures) + _together(scored.notes)
     return MeasuredSet(document, images)
 
 
@@ -134,6 +134,18 @@ def rom_rum_area(rom: np.ndarray, rum: np.ndarray) -> float:
     order = np.lexsort((rum[known], rom[known]))
     x, y = rom[known][order], rum[known][order]
     return float(((x[1:] - x[:-1]) * (y[1:] + y[:-1]) / 2).sum()) if len(x) > 1 else float("nan")
+
+
+def _together(notes: Sequence[tuple[str, str]]) -> list[str]:
+    """Return one line for what is true of several models.
+
+    >>> _together([("a", "few ties"), ("b", "few ties")])
+    ['a, b: few ties']
+    """
+    of: dict[str, list[str]] = {}
+    for name, text in dict.fromkeys(notes):
+        of.setdefault(text, []).append(name)
+    return [f"{', '.join(names)}: {text}" for text, names in of.items()]
 
 
 def _notes(data: DataSet, counted: Mapping[str, int], failures: Mapping[str, Sequence[tuple[str, str]]]) -> list[str]:

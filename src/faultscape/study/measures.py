@@ -64,7 +64,7 @@ class Statistics(Mapping[str, np.ndarray]):
         place = {id_: k for k, id_ in enumerate(ids)}
         self._where, self._images = where, len(ids)
         self._shapes: dict[str, tuple[tuple[int, ...], type]] = {}
-        self._parts: list[tuple[str, Part, pa.Table, np.ndarray, np.ndarray]] = []
+        self._parts: list[tuple[str, Part, list[str], pa.Table, np.ndarray, np.ndarray]] = []
         self.present = np.zeros(len(ids), bool)
         self.cells: np.ndarray | None = None  # (C + 1, C + 1), of all images
         for name, part in sorted(read_manifest(where).items()):
@@ -74,9 +74,9 @@ class Statistics(Mapping[str, np.ndarray]):
     def __getitem__(self, name: str) -> np.ndarray:
         shape, kind = self._shapes[name]
         out = np.full((self._images, *shape), np.nan if kind is np.float64 else 0, kind)
-        for part, entry, table, rows, places in self._parts:
-            held = table if name in table.schema.names else read_part(self._where, part, entry, [name]) if _large(name) else None
-            if held is not None and name in held.schema.names:
+        for part, entry, names, table, rows, places in self._parts:
+            if name in names:
+                held = read_part(self._where, part, entry, [name]) if _large(name) else table
                 values = held[name].combine_chunks().flatten().to_numpy().reshape(entry.rows, *shape)
                 out[places] = values[rows]
         return out
@@ -100,7 +100,7 @@ class Statistics(Mapping[str, np.ndarray]):
         rows = [(k, place[id_]) for k, id_ in enumerate(table["id"].to_pylist()) if id_ in place]
         numbers = np.array(rows, np.int64).reshape(-1, 2)
         self.present[numbers[:, 1]] = True
-        self._parts.append((name, part, table, numbers[:, 0], numbers[:, 1]))
+        self._parts.append((name, part, schema.names, table, numbers[:, 0], numbers[:, 1]))
         if cells := (schema.metadata or {}).get(b"cells"):
             more = np.array(json.loads(cells), np.int64)
             self.cells = more if self.cells is None else self.cells + more
