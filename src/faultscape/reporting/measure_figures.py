@@ -68,7 +68,9 @@ def scatter(dots: Sequence[Dot], across: str, up: str, *, height: int = 360) -> 
     for d in dots:
         says = f"{d.name}: {across} {d.x:.3f}, {up} {d.y:.3f}"
         place = f'cx="{_x(on_x, d.x):.2f}%" cy="{_y(on_y, d.y, height):.1f}"'
-        parts.append(Markup(f'<circle class="dot {ink(d.ink)}" {place} r="5.5"><title>') + escape(says) + Markup("</title></circle>"))  # noqa: S704
+        parts.append(
+            Markup(f'<circle class="dot {ink(d.ink)}" {place} r="5.5"><title>') + escape(says) + Markup("</title></circle>")
+        )  # noqa: S704
     for d, y in zip(dots, _apart([(_x(on_x, d.x), _y(on_y, d.y, height)) for d in dots]), strict=True):
         x = _x(on_x, d.x)
         late = x > _LEFT + 0.6 * _WIDE
@@ -80,8 +82,15 @@ def scatter(dots: Sequence[Dot], across: str, up: str, *, height: int = 360) -> 
 
 
 def curves(
-    lines: Sequence[Curve], across: str, up: str, *, on_x: Axis | None = None, on_y: Axis | None = None, diagonal: bool = False,
-    shares: Sequence[float] = (), height: int = 260
+    lines: Sequence[Curve],
+    across: str,
+    up: str,
+    *,
+    on_x: Axis | None = None,
+    on_y: Axis | None = None,
+    diagonal: bool = False,
+    shares: Sequence[float] = (),
+    height: int = 260,
 ) -> Markup:
     """Return curves over each other; axes from 0 to 1 unless given, and the diagonal where it means something.
 
@@ -92,7 +101,11 @@ def curves(
     on_x, on_y = on_x or UNIT, on_y or UNIT
     parts = [_frame(on_x, on_y, across, up, height)]
     inner = height - _TOP - _BOTTOM
-    parts.append(Markup(f'<svg x="{_LEFT}%" y="{_TOP}" width="{_WIDE}%" height="{inner}" viewBox="0 0 1000 1000" preserveAspectRatio="none">'))  # noqa: S704
+    parts.append(
+        Markup(
+            f'<svg x="{_LEFT}%" y="{_TOP}" width="{_WIDE}%" height="{inner}" viewBox="0 0 1000 1000" preserveAspectRatio="none">'
+        )
+    )  # noqa: S704
     if diagonal:
         parts.append(Markup('<path class="even" d="M0 1000L1000 0"/>'))
     for share, x in zip(shares, lines[0].x if lines else (), strict=False):
@@ -103,7 +116,9 @@ def curves(
         points = [(x, y) for x, y in zip(line.x, line.y, strict=True) if x is not None and y is not None]
         path = "L".join(f"{1000 * _part(on_x, x):.1f} {1000 - 1000 * _part(on_y, y):.1f}" for x, y in points)
         if path:
-            parts.append(Markup(f'<path class="curve {ink(line.ink)}" d="M{path}"><title>') + escape(line.name) + Markup("</title></path>"))  # noqa: S704
+            parts.append(
+                Markup(f'<path class="curve {ink(line.ink)}" d="M{path}"><title>') + escape(line.name) + Markup("</title></path>")
+            )  # noqa: S704
     parts.append(Markup("</svg>"))
     return _svg(parts, f"{up} against {across} of {', '.join(line.name for line in lines)}", height)
 
@@ -171,7 +186,9 @@ def _frame(on_x: Axis, on_y: Axis, across: str, up: str, height: int) -> Markup:
         parts.append(f'<line class="grid" x1="{_LEFT}%" x2="{_LEFT + _WIDE}%" y1="{y:.1f}" y2="{y:.1f}"/>')
         parts.append(f'<text x="{_LEFT - 1:.2f}%" y="{y + 4:.1f}" text-anchor="end">{on_y.text(t)}</text>')
     middle = _LEFT + _WIDE / 2
-    names = Markup(f'<text class="axis" x="{middle}%" y="{height - 5}" text-anchor="middle">') + escape(across) + Markup(" →</text>")  # noqa: S704
+    names = (
+        Markup(f'<text class="axis" x="{middle}%" y="{height - 5}" text-anchor="middle">') + escape(across) + Markup(" →</text>")
+    )  # noqa: S704
     names += Markup('<text class="axis" x="0" y="12">') + escape(up) + Markup(" ↑</text>")
     return Markup("".join(parts)) + names  # noqa: S704 - numbers and fixed words only
 

@@ -33,7 +33,12 @@ Draw = Callable[[str, int, str], measures.Card | None]
 
 
 def page(
-    out: Path, sets: Sequence[DataSet], documents: Mapping[str, MeasuredSet], document: Mapping[str, Any], definitions: Definitions, worst: int
+    out: Path,
+    sets: Sequence[DataSet],
+    documents: Mapping[str, MeasuredSet],
+    document: Mapping[str, Any],
+    definitions: Definitions,
+    worst: int,
 ) -> str:
     """Return the page of what was measured, with the ``worst`` images of each model and kind of error."""
     options = document.get("provenance") or {}
@@ -51,7 +56,9 @@ def page(
         cards.append(replace(card, photo=room.take(card.photo)))
     places = {(data.name, model): at for at, (data, model) in enumerate((d, m) for d in sets for m in d.models)}
     cards.sort(key=lambda card: (KINDS.index(card.metric), places[card.data_set, card.model]))
-    names = [data.name if "study" in data.truth or len(sets) > 1 else "/".join(Path(data.truth["source"]).parts[-2:]) for data in sets]
+    names = [
+        data.name if "study" in data.truth or len(sets) > 1 else "/".join(Path(data.truth["source"]).parts[-2:]) for data in sets
+    ]
     title = ", ".join(names) if len(sets) <= 4 else f"{len(sets)} data sets"
     colours = {data.name: _colours(data) for data in sets if data.with_classes}
     return measures.page(document, measures.Facts(title or out.name, cards, left_out, colours))

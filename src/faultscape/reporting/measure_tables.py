@@ -81,7 +81,20 @@ GROUPS = {  # group: {metric: (its error's name, longer)}
     },
 }  # fmt: skip
 TITLES = {metric: words for group in GROUPS.values() for metric, words in group.items()}
-MAPS = ("miou", "dice", "pixel_accuracy", "rom", "rum", "pe_os", "pe_us", "ap", "pq", "gce", "boundary_f", "boundary_iou")  # S1 Table I, and what came since
+MAPS = (
+    "miou",
+    "dice",
+    "pixel_accuracy",
+    "rom",
+    "rum",
+    "pe_os",
+    "pe_us",
+    "ap",
+    "pq",
+    "gce",
+    "boundary_f",
+    "boundary_iou",
+)  # S1 Table I, and what came since
 PAIRS = ("ror", "rur")  # in the main table where ROM and RUM saturate, or there are no classes
 SCORES = (
     "average_precision", "auroc", "fpr95", "component_siou", "component_precision", "component_f1",
@@ -195,7 +208,9 @@ def _table(kind: str, metrics: Sequence[str], sets: Mapping[str, Mapping[str, An
     columns = []
     for k, metric in enumerate(metrics):
         title, says = TITLES.get(metric, (metric, metric))
-        columns.append(Column(metric, title, says, group_of.get(metric, "others"), digits([row["cells"][k].value for row in rows])))
+        columns.append(
+            Column(metric, title, says, group_of.get(metric, "others"), digits([row["cells"][k].value for row in rows]))
+        )
     groups: list[list[Any]] = []
     for column in columns:
         if groups and groups[-1][0] == column.group:

@@ -43,7 +43,9 @@ def front(one: Document) -> dict[str, Any]:
     for model in points:
         cells = [cell(one["models"][model][m]) for m in unbeaten.THREE]
         by = unbeaten.beaten_by(points, model)
-        rows.append({"model": model, "cells": cells, "by": by, "unsure": bool(by) and not any(unbeaten.surely(one, b, model) for b in by)})
+        rows.append(
+            {"model": model, "cells": cells, "by": by, "unsure": bool(by) and not any(unbeaten.surely(one, b, model) for b in by)}
+        )
     rows.sort(key=lambda row: (bool(row["by"]), row["cells"][0].value))
     columns = [[row["cells"][k] for row in rows] for k in range(3)]
     axes = [figures.axis([v for c in column for v in (c.value, c.low, c.high)], at_most=3) for column in columns]
@@ -82,17 +84,31 @@ def confusions(one: Document) -> list[dict[str, Any]]:
         has_void = any(row[-1] for _, _, row in rows)
         width = len(names) if has_void else len(classes)
         shares = [(name, [n / total if total else None for n in row[:width]], total) for name, total, row in rows]
-        largest = [(row[p], name, names[p], row[p] / total) for t, (name, total, row) in enumerate(rows) for p in range(width) if p != t and row[p]]
+        largest = [
+            (row[p], name, names[p], row[p] / total)
+            for t, (name, total, row) in enumerate(rows)
+            for p in range(width)
+            if p != t and row[p]
+        ]
         largest.sort(key=lambda found: -found[0])
         matrix = shares if len(classes) <= MANY_CLASSES else []
-        out.append({"model": model, "names": names[:width], "matrix": matrix, "largest": [(t, p, s, n) for n, t, p, s in largest[:CONFUSIONS]]})
+        out.append(
+            {
+                "model": model,
+                "names": names[:width],
+                "matrix": matrix,
+                "largest": [(t, p, s, n) for n, t, p, s in largest[:CONFUSIONS]],
+            }
+        )
     return out
 
 
 def differences(one: Document) -> dict[str, Any]:
     """Return the paired differences of errors, first minus second; of many, those of the main metrics, and how many were left out."""
     better = {m: entry["better"] for of in one.get("models", {}).values() for m, entry in of.items()}
-    apart = {m for of in one.get("models", {}).values() for m, entry in of.items() if "not comparable" in entry.get("definition", "")}
+    apart = {
+        m for of in one.get("models", {}).values() for m, entry in of.items() if "not comparable" in entry.get("definition", "")
+    }
     rows = []
     for row in one.get("paired", ()):
         sign = -1 if better.get(row["metric"]) == "high" else 1
@@ -115,7 +131,11 @@ def curves(one: Document) -> dict[str, Any]:
     confident = [(model, of["confidence"], k) for model, of, k in found if of.get("confidence")]
     panels = []
     for key, title in (("rom", "ROM"), ("rum", "RUM"), ("iou", "IoU error")):
-        lines = [Curve(m, c["threshold"], [_error(v, "high" if key == "iou" else "low") for v in c[key]], k) for m, c, k in confident if key in c]
+        lines = [
+            Curve(m, c["threshold"], [_error(v, "high" if key == "iou" else "low") for v in c[key]], k)
+            for m, c, k in confident
+            if key in c
+        ]
         if lines:
             panels.append({"title": title, "lines": lines, "axis": _axis(lines, "y")})
     both = [Curve(m, c["rom"], c["rum"], k) for m, c, k in confident if "rom" in c and "rum" in c]

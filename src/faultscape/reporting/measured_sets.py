@@ -59,7 +59,11 @@ def gather(
             raise MetricError(f"{name}: no image can be measured; the first, {first[0]}: {first[1]}")
         counted[name] = int(present.sum())
         summaries[name] = summary.summarise(stats, definitions, groups, weights) if len(stats) else {}
-        images[name] = {k: np.where(present, v, np.nan) for k, v in summary.of_images(stats, definitions, groups).items()} if len(stats) else {}
+        images[name] = (
+            {k: np.where(present, v, np.nan) for k, v in summary.of_images(stats, definitions, groups).items()}
+            if len(stats)
+            else {}
+        )
         if stats.cells is not None and data.with_classes:
             confusion[name] = stats.cells.tolist()
         curves[name] = _confidence(stats, present) | scored.curves.get(name, {})
@@ -93,7 +97,11 @@ def write_per_image(path: Path, sets: Sequence[DataSet], found: Mapping[str, Mea
         for name, values in found[data.name].images.items():
             stats = measures.Statistics(measures.folder(path.parent, data.name, name), data.ids)
             n = len(data.ids)
-            columns: dict[str, Any] = {"data_set": pa.array([data.name] * n), "model": pa.array([name] * n), "image": pa.array(list(data.ids))}
+            columns: dict[str, Any] = {
+                "data_set": pa.array([data.name] * n),
+                "model": pa.array([name] * n),
+                "image": pa.array(list(data.ids)),
+            }
             columns |= {m: pa.array(values.get(m, np.full(n, np.nan)), pa.float64(), from_pandas=True) for m in metrics}
             for count in ("both", "truth_pixels", "predicted_pixels", *WHOLE):
                 lists = list(stats[count]) if count in stats else [None] * n
@@ -134,5 +142,7 @@ def _notes(data: DataSet, counted: Mapping[str, int], failures: Mapping[str, Seq
         if n < len(data.ids):
             absent = sum(why in MISSING for _, why in failures.get(name, ()))
             left = f"{absent} have no map" if absent == len(data.ids) - n else "see failures.csv"
-            notes.append(f"{name}: {len(data.ids) - n} of {len(data.ids)} images are left out ({left}); its numbers are of the others")
+            notes.append(
+                f"{name}: {len(data.ids) - n} of {len(data.ids)} images are left out ({left}); its numbers are of the others"
+            )
     return notes

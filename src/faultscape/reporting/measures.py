@@ -17,7 +17,14 @@ from faultscape.reporting.gap_sentences import sentence
 from faultscape.reporting.measure_tables import TITLES, saturated, sets_of, standings, tables
 from faultscape.reporting.pages import number, rank_range
 
-HEADLINES = {"miou": "IoU error", "average_precision": "AP error", "pq": "PQ error", "partition_distance": "partition distance", "rom": "ROM", "auroc": "AUROC error"}
+HEADLINES = {
+    "miou": "IoU error",
+    "average_precision": "AP error",
+    "pq": "PQ error",
+    "partition_distance": "partition distance",
+    "rom": "ROM",
+    "auroc": "AUROC error",
+}
 
 
 @dataclass(frozen=True)
@@ -63,7 +70,7 @@ def _template() -> Any:
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
-    about.filters |= {"number": number, "rank": rank_range}
+    about.filters |= {"number": number, "rank": rank_range, "flat": flat}
     return about.get_template("measures.html.jinja")
 
 
@@ -86,7 +93,9 @@ def _context(document: Mapping[str, Any], facts: Facts) -> dict[str, Any]:
         "titles": {m: words[0] for m, words in TITLES.items()},
         "images": _range([n for one in named.values() for n in [max(one.get("images", {}).values(), default=0)] if n]),
         "classes": _range([n for one in named.values() for n in [len(one.get("classes", ()))] if n]),
-        "intervals": any(e.get("low") is not None for one in named.values() for of in one.get("models", {}).values() for e in of.values()),
+        "intervals": any(
+            e.get("low") is not None for one in named.values() for of in one.get("models", {}).values() for e in of.values()
+        ),
         "settings": settings(document.get("provenance") or {}, defined),
         "kinds": _kinds(facts.worst, len(named) > 1),
         "provenance": document.get("provenance", {}),
@@ -124,13 +133,30 @@ def settings(provenance: Mapping[str, Any], metrics: Collection[str]) -> str:
     'pooling pooled, 1000 redraws of images'
     """
     made = provenance.get("definitions") or {}
-    of_regions = ("regions", "absent", "scale", "match", "per") if made.get("regions") == "given" else ("regions", "connectivity", "void", "absent", "scale", "match", "per")
+    of_regions = (
+        ("regions", "absent", "scale", "match", "per")
+        if made.get("regions") == "given"
+        else ("regions", "connectivity", "void", "absent", "scale", "match", "per")
+    )
     regional = of_regions if "rom" in metrics else ()
     ranked = ("fpr_rule", "curve", "thresholds") if {"auroc", "calibration_auroc"} & set(metrics) else ()
     wanted = ("preset", *regional, *(("over",) if "dice" in metrics else ()), "pooling", *ranked)
     words = [f"{key.replace('_', ' ')} {made[key]}" for key in wanted if made.get(key)]
     draws = provenance.get("resamples")
     return ", ".join(words + ([f"{draws} redraws of images"] if draws else []))
+
+
+def flat(value: Any) -> str:
+    """Return a value of the provenance in one line.
+
+    >>> flat({"a": {"b": 1}, "c": "", "d": [1, 2]})
+    'a: (b: 1); c: none; d: 1, 2'
+    """
+    if isinstance(value, Mapping):
+        return "; ".join(f"{k}: ({flat(v)})" if isinstance(v, Mapping) else f"{k}: {flat(v)}" for k, v in value.items())
+    if isinstance(value, (list, tuple)):
+        return ", ".join(flat(v) for v in value)
+    return "none" if value is None or value == "" else str(value)
 
 
 def definitions(named: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:

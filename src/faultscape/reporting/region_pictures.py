@@ -26,7 +26,9 @@ _LINE = np.array([255, 255, 255], np.uint8)
 _STRONG = np.array([20, 20, 24], np.uint8)
 
 
-def picture(label_map: np.ndarray, numbers: np.ndarray, marked: Collection[int], classes: Classes | None, size: tuple[int, int]) -> np.ndarray:
+def picture(
+    label_map: np.ndarray, numbers: np.ndarray, marked: Collection[int], classes: Classes | None, size: tuple[int, int]
+) -> np.ndarray:
     """Return the (h, w, 3) picture of (width, height): ``marked`` regions in strong colours with dark outlines, the others pale.
 
     Without classes each region gets a colour of its own. Void is the paper.
@@ -70,7 +72,9 @@ class Regions:
     label: np.ndarray
 
 
-def connected(truth: np.ndarray, prediction: np.ndarray, classes: Classes, connectivity: int, void: str) -> tuple[Regions, Regions]:
+def connected(
+    truth: np.ndarray, prediction: np.ndarray, classes: Classes, connectivity: int, void: str
+) -> tuple[Regions, Regions]:
     """Return the regions of two maps of places, as they are measured: pixels void in the truth go before (``cut``) or after (``bridge``) regions are made."""
     n, hole = len(classes), truth == len(classes)
     wide = prediction.astype(np.int32)
@@ -80,7 +84,11 @@ def connected(truth: np.ndarray, prediction: np.ndarray, classes: Classes, conne
     for label_map, none in ((truth.astype(np.int32), n), (wide, n + 1)):
         numbers, label, _ = regions.number(label_map, connectivity=connectivity, none=none)
         numbers = np.where(hole, -1, numbers)
-        made.append(Regions(numbers, np.where(numbers < 0, n, np.minimum(label_map, n)), np.where(np.isin(label, classes.groups), label, -1)))
+        made.append(
+            Regions(
+                numbers, np.where(numbers < 0, n, np.minimum(label_map, n)), np.where(np.isin(label, classes.groups), label, -1)
+            )
+        )
     return made[0], made[1]
 
 
@@ -127,8 +135,8 @@ def told(truth: Regions, prediction: Regions, marked: tuple[set[int], set[int]],
     t, p = (len(side) for side in marked)
     true, seen = int(_there(truth).sum()), int(_there(prediction).sum())
     return {
-        "rom": f"{t} of {true} true regions torn into {p} predicted ones.",
-        "rum": f"{t} of {true} true regions run together in {p} predicted ones.",
+        "rom": f"{t} of {true} true regions are torn; {p} predicted regions lie on them.",
+        "rum": f"{t} of {true} true regions are run together, by {p} predicted ones.",
         "missed": f"{t} of {true} true regions have none of their class upon them.",
         "invented": f"{p} of {seen} predicted regions lie where the truth has none of their class.",
     }.get(metric, f"{true} true and {seen} predicted regions.")
