@@ -121,8 +121,7 @@ def gaps(summaries: Mapping[str, Mapping[str, Summary]], classes: Sequence[str])
                 continue
             gap = mine - theirs
             interval = percentile_interval(gap[1:]) if len(gap) > 1 else np.full((gap.shape[1], 2), np.nan)
-            for c in np.flatnonzero(gap[0] > 0).tolist():
-                rows.append((gap[0, c], kind, classes[c], interval[c]))
+            rows += [(gap[0, c], kind, classes[c], interval[c]) for c in np.flatnonzero(gap[0] > 0).tolist()]
         total = sum(row[0] for row in rows)
         for value, kind, class_, (low, high) in sorted(rows, key=lambda row: -row[0]):
             row = {
