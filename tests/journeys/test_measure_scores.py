@@ -37,7 +37,22 @@ def scene(tmp_path: Path) -> tuple[Path, list[np.ndarray], list[np.ndarray]]:
 
 
 def run(root: Path, *words: object, scores: str = "scores") -> dict[str, Any]:
-    assert main(["measure", str(root / "masks"), "--anomaly", f"soft={root / scores}", "-o", str(root / "o"), "--resamples", "50", *map(str, words)]) == 0
+    assert (
+        main(
+            [
+                "measure",
+                str(root / "masks"),
+                "--anomaly",
+                f"soft={root / scores}",
+                "-o",
+                str(root / "o"),
+                "--resamples",
+                "50",
+                *map(str, words),
+            ]
+        )
+        == 0
+    )
     return json.loads((root / "o" / "measure.json").read_text())
 
 
@@ -197,7 +212,16 @@ def maps(tmp_path: Path) -> tuple[made.Corpus, dict[str, np.ndarray]]:
 
 
 def of_maps(corpus: made.Corpus, root: Path, *words: str) -> dict[str, Any]:
-    line = ["measure", str(corpus.truth), f"model-1={corpus.models['model-1']}", "--classes", str(corpus.classes), "-o", str(root / "o"), "--no-boundaries"]
+    line = [
+        "measure",
+        str(corpus.truth),
+        f"model-1={corpus.models['model-1']}",
+        "--classes",
+        str(corpus.classes),
+        "-o",
+        str(root / "o"),
+        "--no-boundaries",
+    ]
     assert main([*line, "--resamples", "50", *words]) == 0
     return json.loads((root / "o" / "measure.json").read_text())
 
@@ -226,7 +250,9 @@ def test_probabilities_give_calibration_and_doubt_without_ties(maps: Any, tmp_pa
 
 def test_doubt_goes_before_confidence_and_8_bits_are_warned_of(maps: Any, tmp_path: Path) -> None:
     corpus, p = maps
-    entropy = of_maps(corpus, tmp_path, "--doubt", f"model-1={tmp_path / 'doubt'}", "--confidence", f"model-1={tmp_path / 'sure'}")
+    entropy = of_maps(
+        corpus, tmp_path, "--doubt", f"model-1={tmp_path / 'doubt'}", "--confidence", f"model-1={tmp_path / 'sure'}"
+    )
     ids = sorted(p)
     wrong = np.stack([corpus.maps["model-1"][corpus.ids.index(i)] != corpus.truths[corpus.ids.index(i)] for i in ids])
     exact = fs.metrics.detection(np.stack([doubt.entropy(p[i]) for i in ids]), wrong)
@@ -236,18 +262,31 @@ def test_doubt_goes_before_confidence_and_8_bits_are_warned_of(maps: Any, tmp_pa
     coarse = of_maps(corpus, tmp_path, "--confidence", f"model-1={tmp_path / 'sure8'}")
     assert any("8 bits" in note and "ties" in note for note in coarse["notes"])
     fine = of_maps(corpus, tmp_path, "--confidence", f"model-1={tmp_path / 'sure'}")
-    assert fine["models"]["model-1"]["calibration_auroc"]["value"] == pytest.approx(coarse["models"]["model-1"]["calibration_auroc"]["value"], abs=0.01)
+    assert fine["models"]["model-1"]["calibration_auroc"]["value"] == pytest.approx(
+        coarse["models"]["model-1"]["calibration_auroc"]["value"], abs=0.01
+    )
 
 
-def test_probabilities_of_another_number_of_classes_are_refused(maps: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_probabilities_of_another_number_of_classes_are_refused(
+    maps: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     corpus, p = maps
     np.save(tmp_path / "probabilities" / f"{corpus.ids[0]}.npy", p[corpus.ids[0]][:4])
-    line = ["measure", str(corpus.truth), f"model-1={corpus.models['model-1']}", "--classes", str(corpus.classes), "-o", str(tmp_path / "o"), "--no-boundaries"]
+    line = [
+        "measure",
+        str(corpus.truth),
+        f"model-1={corpus.models['model-1']}",
+        "--classes",
+        str(corpus.classes),
+        "-o",
+        str(tmp_path / "o"),
+        "--no-boundaries",
+    ]
     assert main([*line, "--probabilities", f"model-1={tmp_path / 'probabilities'}"]) == 2
     assert "expected probabilities, 5 x H x W" in capsys.readouterr().err
 
 
-def test_a_made_score_finds_the_real_anomalies(data: Path, tmp_path: Path) -> None:
+def test_a_made_score_finds_the_real_anomalies(data: Path) -> None:
     """67 real frames: the score is the mask blurred by what a person could not see, plus noise; pooled, per image and streamed agree."""
     rng = np.random.default_rng(0)
     pairs = []

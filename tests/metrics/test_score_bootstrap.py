@@ -43,7 +43,10 @@ def test_coarse_scores_keep_the_order_and_the_ends() -> None:
 def test_all_images_together_are_one_histogram() -> None:
     sparse = [sb.sparse_histogram(*pair, "logit") for pair in images()]
     whole = sb.together(sparse)
-    assert (whole.known.sum(), whole.anomalous.sum()) == (sum((m == 0).sum() for _, m in images()), sum((m == 1).sum() for _, m in images()))
+    assert (whole.known.sum(), whole.anomalous.sum()) == (
+        sum((m == 0).sum() for _, m in images()),
+        sum((m == 1).sum() for _, m in images()),
+    )
 
 
 def test_a_replicate_without_an_anomaly_has_no_value() -> None:

@@ -155,9 +155,9 @@ def test_errors_are_zero_at_best_and_intervals_turn_with_them() -> None:
 def test_the_best_is_marked_and_ties_are_those_of_the_paired_interval() -> None:
     models = {
         n: {"miou": {"value": v, "better": "high", "low": v - 0.1, "high": v + 0.1}}
-        for n, v in (("a", 0.5), ("b", 0.6), ("c", 0.59))
+        for n, v in (("a", 0.5), ("b", 0.6), ("c", 0.59), ("d", 0.3))
     }
-    rows = [("a", "b", -0.2, -0.05), ("b", "c", -0.01, 0.03), ("a", "c", -0.02, 0.1)]
+    rows = [("a", "b", -0.2, -0.05), ("b", "c", -0.01, 0.03), ("b", "d", 0.1, 0.4), ("a", "c", -0.02, 0.1)]
     paired = [{"metric": "miou", "first": f, "second": s, "low": lo, "high": hi, "difference": 0} for f, s, lo, hi in rows]
     assert standings({"models": models, "paired": paired}, "miou") == {"b": "best", "c": "tie"}
     assert standings({"models": models}, "miou") == {"b": "best"}

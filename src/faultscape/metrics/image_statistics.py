@@ -7,6 +7,9 @@ Source: S0 4.1.3, S1 II and III.
 
 from __future__ import annotations
 
+import math
+from typing import Any
+
 import numpy as np
 
 from faultscape.maps.regions import Overlaps
@@ -14,7 +17,7 @@ from faultscape.metrics import boundary, over_under, partition, region_counts, r
 from faultscape.metrics.definitions import Definitions
 from faultscape.nouns import Classes
 
-Statistics = dict[str, np.ndarray]
+Statistics = dict[str, Any]  # arrays and NumPy numbers
 CURVE = np.round(np.linspace(0, 1, 101), 2)  # confidence thresholds of S1 III-B
 
 
@@ -84,7 +87,7 @@ def _segments(table: Overlaps) -> Statistics:
 
 def _in_pixels(width: float, shape: tuple[int, ...]) -> float:
     """Return a width in pixels: what is below 1 is a share of the diagonal."""
-    return width if width >= 1 else width * float(np.hypot(*shape))
+    return width if width >= 1 else width * math.hypot(*shape)
 
 
 def _curve(table: Overlaps, classes: Classes, definitions: Definitions) -> Statistics:
@@ -97,7 +100,9 @@ def _curve(table: Overlaps, classes: Classes, definitions: Definitions) -> Stati
     mine = list(classes.groups)
     out = {"curve_both": both.reshape(-1), "curve_predicted": predicted.reshape(-1)}
     for name, measure in (("rom", over_under.rom), ("rum", over_under.rum)):
-        defined = ~np.isnan(measure({k: v[0] for k, v in counts.items()}, absent=definitions.absent, scale=definitions.scale)[mine])
+        defined = ~np.isnan(
+            measure({k: v[0] for k, v in counts.items()}, absent=definitions.absent, scale=definitions.scale)[mine]
+        )
         values = measure(counts, absent="zero", scale=definitions.scale)[:, mine]
         out[f"curve_{name}"] = region_set.mean(np.where(defined, np.nan_to_num(values), np.nan), 1)
     return out

@@ -35,7 +35,9 @@ def trapezoid_precision(detection: Detection) -> float:
     if not detection.positives:
         return float("nan")
     hits, before = detection.true_positives, np.concatenate([[0], detection.true_positives[:-1]])
-    recall = np.stack([before, hits], 1).ravel() / detection.positives  # each step: where the negatives above it end, then the step itself
+    recall = (
+        np.stack([before, hits], 1).ravel() / detection.positives
+    )  # each step: where the negatives above it end, then the step itself
     reached = np.stack([before + detection.above, hits + detection.false_positives], 1).ravel()
     found = np.stack([before, hits], 1).ravel()
     precision = np.divide(found, reached, out=np.ones(len(found)), where=reached > 0)

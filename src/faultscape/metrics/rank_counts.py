@@ -219,7 +219,7 @@ def per_image(detections: Sequence[Detection]) -> PerImage:
         float(column[~np.isnan(column)].mean()) if n < len(table) else math.nan
         for column, n in zip(table.T, missing, strict=True)
     ]
-    return PerImage(*means, *missing.tolist())
+    return PerImage._make([*means, *missing.tolist()])
 
 
 def _cut(rows: Rows) -> Iterable[Rows]:

@@ -40,7 +40,7 @@ def detection(
 
 
 class Misclassification(NamedTuple):
-    """Both directions of one question: does doubt find the wrong pixels, does confidence find the right ones?
+    """Both directions of one question: how well doubt finds the wrong pixels, and confidence the right ones.
 
     ``incorrect``: the wrong pixels are the positives and doubt is the score; its ``auroc`` is the calibration AUROC. ``correct``: the right pixels are the
     positives and minus the doubt is the score; the AUROC is the same, the average precision another. Neither AP compares models of unequal accuracy.

@@ -59,7 +59,9 @@ def together(images: Sequence[SparseHistogram]) -> Histogram16:
     return Histogram16(known, anomalous)
 
 
-def replicates(images: Sequence[SparseHistogram], weights: np.ndarray, *, fpr_rule: str = "first", recall: float = 0.95) -> np.ndarray:
+def replicates(
+    images: Sequence[SparseHistogram], weights: np.ndarray, *, fpr_rule: str = "first", recall: float = 0.95
+) -> np.ndarray:
     """Return (B, 3) average precision, AUROC and FPR when images count ``weights`` (B, I) times; NaN where a replicate has no anomaly, or nothing else.
 
     >>> one = sparse_histogram(np.array([0.1, 0.9]), np.array([0, 1]), "logit")
@@ -77,7 +79,8 @@ def grouped(images: Sequence[SparseHistogram], weights: np.ndarray) -> Iterator[
     used, columns = np.unique(np.concatenate([np.zeros(0, np.int64), *(image.places for image in images)]), return_inverse=True)
     shape = (len(images), len(used))
     tables: list[Any] = [
-        csr_array((np.concatenate([np.zeros(0), *(getattr(i, name) for i in images)]), columns, ends), shape=shape) for name in ("known", "anomalous")
+        csr_array((np.concatenate([np.zeros(0), *(getattr(i, name) for i in images)]), columns, ends), shape=shape)
+        for name in ("known", "anomalous")
     ]
     for low in range(0, len(weights), _TOGETHER):
         rows = weights[low : low + _TOGETHER].T

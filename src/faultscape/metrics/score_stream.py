@@ -170,8 +170,9 @@ def _count(
 def _flat(chunks: Chunks) -> Iterator[tuple[np.ndarray, np.ndarray, str]]:
     """Yield (float32 scores, mask, name) of each chunk, flat."""
     for chunk in chunks():
-        where = str(chunk[2]) if len(chunk) > 2 else ""
-        score, anomaly = flat(chunk[0], chunk[1], where)
+        given: list[Any] = list(chunk)
+        where = str(given[2]) if len(given) > 2 else ""
+        score, anomaly = flat(given[0], given[1], where)
         with np.errstate(over="ignore"):  # what float32 cannot hold becomes infinite, and is refused as such
             yield score.astype(np.float32, copy=False), anomaly, where
 
