@@ -52,8 +52,7 @@ def page(
         if card is None or len(card.truth) + len(card.predicted) > room.left:
             left_out += 1
             continue
-        room.take(card.truth), room.take(card.predicted)
-        cards.append(replace(card, photo=room.take(card.photo)))
+        cards.append(replace(card, truth=room.take(card.truth), predicted=room.take(card.predicted), photo=room.take(card.photo)))
     places = {(data.name, model): at for at, (data, model) in enumerate((d, m) for d in sets for m in d.models)}
     cards.sort(key=lambda card: (KINDS.index(card.metric), places[card.data_set, card.model]))
     names = [

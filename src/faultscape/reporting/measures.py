@@ -70,7 +70,7 @@ def _template() -> Any:
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
-    about.filters |= {"number": number, "rank": rank_range}
+    about.filters |= {"number": number, "rank": rank_range, "flat": flat}
     return about.get_template("measures.html.jinja")
 
 
@@ -144,6 +144,19 @@ def settings(provenance: Mapping[str, Any], metrics: Collection[str]) -> str:
     words = [f"{key.replace('_', ' ')} {made[key]}" for key in wanted if made.get(key)]
     draws = provenance.get("resamples")
     return ", ".join(words + ([f"{draws} redraws of images"] if draws else []))
+
+
+def flat(value: Any) -> str:
+    """Return a value of the provenance in one line.
+
+    >>> flat({"a": {"b": 1}, "c": "", "d": [1, 2]})
+    'a: (b: 1); c: none; d: 1, 2'
+    """
+    if isinstance(value, Mapping):
+        return "; ".join(f"{k}: ({flat(v)})" if isinstance(v, Mapping) else f"{k}: {flat(v)}" for k, v in value.items())
+    if isinstance(value, (list, tuple)):
+        return ", ".join(flat(v) for v in value)
+    return "none" if value is None or value == "" else str(value)
 
 
 def definitions(named: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
