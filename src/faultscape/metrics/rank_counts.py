@@ -128,7 +128,7 @@ def summarise(
         rest = terms[whole:]
         lost += _product(rows.own, rows.reach + rows.above)
         if fpr_rule == "closest":
-            away = np.abs(hits / positives - recall)
+            away = np.abs(hits - recall * positives)
             k = len(away) - 1 - int(away[::-1].argmin())
             if away[k] <= nearest:
                 nearest, fpr = float(away[k]), _ratio(int(rows.reach[k]), negatives)
