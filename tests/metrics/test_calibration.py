@@ -191,6 +191,9 @@ def test_linear_thresholds_reproduce_the_release_and_lose_what_crowds_at_an_end(
         assert linear_auroc(np.array(confidence, float), correct, thresholds=10) == pytest.approx(auroc)
     crowded = np.array([1e-5, 2e-5, 3e-5, 0.9])
     assert linear_auroc(crowded, np.array([0, 0, 1, 1])) == pytest.approx(0.75)
+    # .5 is not above the threshold .5, so that it ties with 0
+    assert linear_auroc(np.array([0, 0.5, 1.0]), np.array([0, 1, 1]), thresholds=3) == pytest.approx(0.75)
+    assert linear_auroc(np.array([0.5, 0, 1.0]), np.array([0, 1, 1]), thresholds=3) == pytest.approx(0.75)
     with pytest.raises(MetricError, match="need scores from 0 to 1"):
         linear_auroc(np.array([2.0, 0.0]), np.array([0, 1]))
     assert math.isnan(linear_auroc(np.array([0.5]), np.array([1])))

@@ -14,7 +14,7 @@ from sklearn.metrics import average_precision_score, roc_auc_score, roc_curve
 
 import faultscape as fs
 from faultscape.errors import MetricError, OptionError
-from faultscape.metrics import best_f1, detection, misclassification, per_image, precision_recall, roc
+from faultscape.metrics import best_f1, detection, misclassification, per_image, precision_recall, rank_counts, roc
 from faultscape.metrics.rank_counts import Rows, summarise
 
 NUMBERS = ("average_precision", "auroc", "fpr95", "f1", "f1_threshold", "positives", "negatives", "low", "high")
@@ -100,7 +100,9 @@ def test_order_shape_and_monotone_change_of_scores_do_not_show(seed, dtype):
 
 def test_minus_zero_is_zero_in_every_kind_of_float():
     for dtype in (np.float16, np.float32, np.float64):
-        assert detection(np.array([-0.0, 0.0, 0.0, -0.0], dtype), np.array([0, 1, 0, 1])).auroc == 0.5
+        for anomaly in ([0, 0, 1, 1], [1, 1, 0, 0]):
+            assert misclassification(np.array([-0.0, -0.0, 0.0, 0.0], dtype), np.array(anomaly)).correct.auroc == 0.5
+            assert detection(np.array([-0.0, -0.0, 0.0, 0.0], dtype), np.array(anomaly)).auroc == 0.5
 
 
 def test_counts_are_those_of_every_distinct_score():
@@ -112,7 +114,9 @@ def test_counts_are_those_of_every_distinct_score():
     assert (d.positives, d.negatives) == (3, 4)
 
 
-def test_first_and_closest_are_two_rules():
+@pytest.mark.parametrize("rows", [1, 1000])
+def test_first_and_closest_are_two_rules(monkeypatch, rows):
+    monkeypatch.setattr(rank_counts, "_ROWS", rows)
     # recalls .5, .9, 1.0 with false positive rates .25, .5, 1
     score = np.repeat([9, 8, 7, 6, 5, 4], [5, 1, 4, 1, 1, 2])
     anomaly = np.repeat([1, 0, 1, 0, 1, 0], [5, 1, 4, 1, 1, 2])
@@ -121,6 +125,8 @@ def test_first_and_closest_are_two_rules():
     assert detection(score, anomaly, fpr_rule="closest", recall=0.92).fpr95 == 0.25
     assert detection(score, anomaly, fpr_rule="first", recall=0.92).fpr95 == 0.5
     assert detection(score, anomaly, fpr_rule="closest", recall=0.6).fpr95 == 0
+    assert detection(score, anomaly, recall=0.9).fpr95 == 0.25
+    assert detection(score, anomaly, recall=1).fpr95 == 0.5
     with pytest.raises(OptionError, match="nearest"):
         detection(score, anomaly, fpr_rule="nearest")
     with pytest.raises(OptionError, match="recall"):
@@ -167,6 +173,12 @@ def test_best_f1_is_the_best_of_all_thresholds(seed, levels):
     every = {float(t): 2 * ((score >= t) & (anomaly == 1)).sum() / ((score >= t).sum() + anomaly.sum()) for t in np.unique(score)}
     assert f1 == pytest.approx(max(every.values()))
     assert threshold == max(t for t, value in every.items() if value == pytest.approx(f1, abs=1e-15))
+
+
+@pytest.mark.parametrize("rows", [1, 1000])
+def test_of_two_thresholds_with_the_best_f1_the_higher_is_given(monkeypatch, rows):
+    monkeypatch.setattr(rank_counts, "_ROWS", rows)
+    assert best_f1(detection(np.array([4, 3, 2, 1]), np.array([1, 0, 0, 1]))) == (4, pytest.approx(2 / 3))
 
 
 def test_curves_of_few_scores_are_whole():

@@ -66,7 +66,8 @@ def small_buffers(monkeypatch):
     for name, size in (("_BUFFER", 200), ("_SLICE", 64), ("_ROWS", 50)):
         monkeypatch.setattr(score_stream, name, size)
     monkeypatch.setattr(rank_counts, "_ROWS", 37)
-    monkeypatch.setattr(rank_counts, "_GROUP", 16)
+    for name, size in (("_GROUP", 16), ("_GRID", 8), ("_OCTAVE", 2)):
+        monkeypatch.setattr(rank_counts, name, size)
 
 
 @pytest.mark.usefixtures("kernels", "small_buffers")
@@ -185,6 +186,7 @@ def test_a_histogram_of_float16_is_exact_and_adds_up(monkeypatch, compiled, seed
     assert whole.known.dtype == np.int64
     assert_same(detection_from_histogram(whole), detection(score.astype(np.float32), anomaly))
     assert_same(detection(score, anomaly, fpr_rule="closest"), detection(score.astype(np.float64), anomaly, fpr_rule="closest"))
+    assert (whole.opposite.opposite.known == whole.known).all()
     opposite = detection_from_histogram(whole.opposite)
     assert_same(opposite, misclassification(score.astype(np.float32), anomaly).correct)
 
@@ -203,8 +205,9 @@ def test_a_histogram_refuses_what_is_not_float16_and_what_overflowed():
         histogram16(np.array([0.1], np.float32), np.array([0]))
     with pytest.raises(MetricError, match=r"a: 2 of 3 scores are NaN or infinite.*65504"):
         histogram16(np.array([np.inf, np.nan, 1], np.float16), np.array([0, 1, 1]), where="a")
-    with pytest.raises(MetricError, match="the mask holds 9"):
-        histogram16(np.array([1, 1], np.float16), np.array([0, 9], np.uint8))
+    for other in (2, 9):
+        with pytest.raises(MetricError, match=f"the mask holds {other}"):
+            histogram16(np.array([1, 1], np.float16), np.array([0, other], np.uint8))
     assert histogram16(np.array([np.nan, 1], np.float16), np.array([255, 1], np.uint8)).anomalous.sum() == 1
 
 

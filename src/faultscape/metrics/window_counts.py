@@ -96,8 +96,9 @@ def windows(
     there = pixels > 0
     accurate = right[there] / pixels[there] > accuracy_threshold
     uncertain = total[there] / pixels[there] > doubt_threshold
-    counts = [int(np.count_nonzero(a & u)) for a in (accurate, ~accurate) for u in (~uncertain, uncertain)]
-    return Windows(*counts, window, accuracy_threshold, doubt_threshold)
+    sure, unsure, good, bad = ~uncertain, uncertain, accurate, ~accurate
+    counts = [int(np.count_nonzero(both)) for both in (good & sure, good & unsure, bad & sure, bad & unsure)]
+    return Windows(*counts, window=window, accuracy_threshold=accuracy_threshold, doubt_threshold=doubt_threshold)
 
 
 def _sums(values: np.ndarray, window: int) -> np.ndarray:
