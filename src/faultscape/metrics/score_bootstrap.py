@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from faultscape.metrics.doubt import logit16
-from faultscape.metrics.histogram16 import SIZE, Histogram16, histogram16
+from faultscape.metrics.score_histogram import SIZE, Histogram16, histogram16
 from faultscape.metrics.scores import VOID
 
 KINDS = ("logit", "arcsinh")
@@ -96,7 +96,7 @@ def _areas(own: np.ndarray, other: np.ndarray, fpr_rule: str, recall: float) -> 
         auroc = (other * (tp - own / 2)).sum(1) / (positives * negatives)[:, 0]
         share = tp / positives
         if fpr_rule == "closest":
-            away = np.where(own > 0, np.abs(share - recall), np.inf)  # thresholds are the scores of anomalies
+            away = np.where(own > 0, np.abs(tp - recall * positives), np.inf)  # thresholds are the scores of anomalies
             at = share.shape[1] - 1 - away[:, ::-1].argmin(1)
         else:
             at = (share >= recall).argmax(1)

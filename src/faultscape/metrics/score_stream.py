@@ -11,7 +11,7 @@ Source: own; average precision asks only how many pixels lie above each anomalou
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from typing import Any
 
@@ -26,7 +26,7 @@ _BUFFER = 1 << 24  # values sorted at once
 _SLICE = 1 << 16
 _ROWS = 1 << 18
 
-Chunks = Callable[[], Iterable[tuple[Any, ...]]]
+Chunks = Callable[[], Iterable[Sequence[Any]]]
 
 
 def stream(chunks: Chunks, *, void: int = VOID, fpr_rule: str = "first", recall: float = 0.95, limit: int = LIMIT) -> Detection:
