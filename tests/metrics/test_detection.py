@@ -251,7 +251,7 @@ INCORRECT = np.array([0, 1, 1, 1, 0])
         (
             (1, 0, 0, 0.1, 0),
             2 / 3,
-        ),  # exactly; with the ten thresholds of the released example .1 ties with 0, see test_calibration
+        ),  # exactly; with the ten thresholds of the released example .1 ties with 0, see test_other_curves
     ],
 )
 def test_calibration_auroc_of_the_release(confidence, auroc):

@@ -43,3 +43,20 @@ def test_keras_areas_by_hand() -> None:
     assert counts[:, 0].tolist() == [2, 2]
     assert other_curves.keras_areas(counts).auroc == pytest.approx(0.75)
     assert np.isnan(other_curves.keras_areas(other_curves.threshold_counts(np.array([0.5]), np.array([0]))).average_precision)
+
+
+@pytest.mark.parametrize(
+    ("confidence", "auroc"),
+    [
+        ((1, 0, 0, 0, 1), 1),
+        ((1, 0, 0, 0.1, 0), 0.75),
+        ((1, 0.5, 0.5, 0.5, 0), 0.5),
+        ((0.5,) * 5, 0.5),
+        ((0.1, 0.9, 0.9, 0.9, 0.1), 0),
+    ],
+)
+def test_the_calibration_auc_of_the_released_code_with_its_ten_thresholds(confidence: tuple[float, ...], auroc: float) -> None:
+    """Truths 0 0 0 1 1, predictions 0 1 1 0 1; by ten thresholds .1 ties with 0, so the second is .75 and not the exact 2 / 3 (test_detection)."""
+    correct = np.array([1, 0, 0, 0, 1])
+    counts = other_curves.threshold_counts(np.array(confidence, float), correct, thresholds=10)
+    assert other_curves.keras_areas(counts).auroc == pytest.approx(auroc)

@@ -44,13 +44,13 @@ def trapezoid_precision(detection: Detection) -> float:
     return float(np.trapezoid(precision, recall))
 
 
-def threshold_counts(score: np.ndarray, anomaly: np.ndarray) -> np.ndarray:
-    """Return (2, 200) known and anomalous pixels above each of 200 equal thresholds on 0..1, the first just below 0 and the last just above 1; add them.
+def threshold_counts(score: np.ndarray, anomaly: np.ndarray, thresholds: int = KERAS_THRESHOLDS) -> np.ndarray:
+    """Return (2, T) known and anomalous pixels above each of T equal thresholds on 0..1, the first just below 0 and the last just above 1; add them.
 
     >>> threshold_counts(np.array([0.0, 1.0]), np.array([0, 1]))[:, [0, 1, 198, 199]].tolist()
     [[1, 0, 0, 0], [1, 1, 1, 0]]
     """
-    edges = np.arange(KERAS_THRESHOLDS) / (KERAS_THRESHOLDS - 1)
+    edges = np.arange(thresholds) / (thresholds - 1)
     edges[0], edges[-1] = -1e-7, 1 + 1e-7
     score, anomaly = np.asarray(score).ravel(), np.asarray(anomaly).ravel()
     ordered = [np.sort(score[anomaly == label]) for label in (0, 1)]
