@@ -63,6 +63,9 @@ def measure(
     tolerance: float | None = None,
     band: float | None = None,
     bins: int | None = None,
+    window: int | None = None,
+    certain: float | None = None,
+    accurate: float | None = None,
     ignore: list[int] | None = None,
     background: int | None = None,
     score_scale: float | None = None,
@@ -139,6 +142,12 @@ def measure(
         Width of boundary IoU's band, likewise (default 0.02).
     bins
         Bins of ECE and the reliability diagram (default 15).
+    window
+        Side of PAvPU's windows, in pixels (default 2).
+    certain
+        PAvPU: a window is certain up to this mean doubt (default 0.5).
+    accurate
+        PAvPU: a window is accurate above this share of right pixels (default 0.5).
     ignore
         Values that are void besides those of the class list. Repeat it for more.
     background
@@ -172,7 +181,7 @@ def measure(
 
     given = {
         "regions": regions, "connectivity": connectivity, "void": void, "absent": absent, "scale": scale, "match": match, "per": per, "over": over,
-        "pooling": pooling, "fpr_rule": fpr_rule, "curve": curve, "track": track, "tolerance": tolerance, "band": band, "bins": bins,
+        "pooling": pooling, "fpr_rule": fpr_rule, "curve": curve, "track": track, "tolerance": tolerance, "band": band, "bins": bins, "window": window, "certain": certain, "accurate": accurate,
     }  # fmt: skip
     definitions = define(preset, **given)
     if resamples < 0 or worst < 0:
