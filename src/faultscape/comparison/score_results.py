@@ -18,7 +18,7 @@ from faultscape.comparison import scoring
 from faultscape.comparison.measure_plan import VERSION, DataSet
 from faultscape.metrics import calibration, components, score_bootstrap, selective
 from faultscape.metrics.definitions import Definitions
-from faultscape.metrics.summary import Summary
+from faultscape.metrics.summary import Summary, weighed
 from faultscape.prediction.folder import fingerprint
 from faultscape.study.parts import key_of
 from faultscape.study.settings import class_settings
@@ -126,7 +126,7 @@ class Scored:
         out = self._ranks(name, found, weights) | self._calibrated(found, weights[:, found["usable"]])
         if "row_component_tp" in found:
             sums = {
-                k.removeprefix("row_"): np.tensordot(weights[:, found["usable"]], found[k], 1)
+                k.removeprefix("row_"): weighed(weights[:, found["usable"]], found[k])
                 for k in found
                 if k.startswith("row_component_")
             }
@@ -145,8 +145,10 @@ class Scored:
             if self.definitions.pooling == "per_image":
                 mine = weights[:, found["usable"]]
                 known = ~np.isnan(alone)
-                number = mine @ known.astype(float)
-                values = np.divide(mine @ np.nan_to_num(alone), number, out=np.full(len(number), np.nan), where=number > 0)
+                number = weighed(mine, known)
+                values = np.divide(
+                    weighed(mine, np.nan_to_num(alone)), number, out=np.full(len(number), np.nan), where=number > 0
+                )
                 out[metric] = Summary(values, None, int((~known).sum()), "mean over images with a value")
                 continue
             values = drawn[:, k] + (exact - drawn[0, k])
@@ -190,7 +192,7 @@ class Scored:
             for key, values in found.items()
             if key.startswith("row_") and not key.startswith("row_component")
         }
-        sums = {key: np.tensordot(weights, values, 1) for key, values in rows.items()}
+        sums = {key: weighed(weights, values) for key, values in rows.items()}
         if "windows" in sums:
             put("pavpu", selective.pavpu(sums["windows"]))
             put("p_accurate_certain", selective.p_accurate_certain(sums["windows"]))

@@ -26,6 +26,7 @@ QUALITY = ("pq", "sq", "rq")
 CELLS = ("rom", "rum", "ror", "rur", "pe_os", "pe_us", "ap50", "ap75", "ap", "missed", "invented", "boundary_f")
 IMAGES = ("gce", "lce", "gce_regions", "lce_regions", "partition_distance", "variation_of_information", "adapted_rand")
 HIGH = frozenset([*PIXEL, *QUALITY, "ap50", "ap75", "ap", "boundary_f", "boundary_iou"])
+_ROWS = 64
 _COUNTS = ("truth_regions", "predicted_regions")
 Stats = Mapping[str, np.ndarray]
 
@@ -93,9 +94,20 @@ _SUMMED = frozenset(
 )
 
 
+def weighed(weights: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Return the sums (B, ...) of (I, ...) values, each image as often as ``weights`` (B, I) says; a few rows at a time, so that weights may be small integers.
+
+    >>> weighed(np.array([[1, 1], [2, 0]], np.uint8), np.array([3, 4])).tolist()
+    [7.0, 6.0]
+    """
+    values = np.asarray(values, np.float64)
+    blocks = [np.tensordot(weights[low : low + _ROWS].astype(np.float64), values, 1) for low in range(0, len(weights), _ROWS)]
+    return np.concatenate(blocks) if blocks else np.zeros((0, *values.shape[1:]))
+
+
 def _sums(stats: Stats, weights: np.ndarray) -> dict[str, np.ndarray]:
     return {
-        name: np.tensordot(weights, np.nan_to_num(stats[name]), 1) for name in stats if name in _SUMMED
+        name: weighed(weights, np.nan_to_num(stats[name])) for name in stats if name in _SUMMED
     }  # an image that is not there adds nothing
 
 
@@ -150,5 +162,5 @@ def _only(cells: np.ndarray, groups: Sequence[int]) -> np.ndarray:
 def _average(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """Return the weighted mean over images (axis 0) of what is defined."""
     known = ~np.isnan(values)
-    total, number = weights @ np.where(known, values, 0.0), weights @ known.astype(float)
+    total, number = weighed(weights, np.where(known, values, 0.0)), weighed(weights, known)
     return np.divide(total, number, out=np.full(number.shape, np.nan), where=number > 0)
