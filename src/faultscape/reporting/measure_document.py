@@ -131,7 +131,7 @@ def recorded(definitions: Definitions) -> dict[str, Any]:
 
 
 def _scores_high(metric: str) -> bool:
-    low = metric in LOW_SCORES or metric.startswith(("fpr", "ece", "brier"))
+    low = metric in LOW_SCORES or metric.startswith(("fpr", "ece", "brier")) or "_fpr" in metric
     return metric not in DEFINED and not low
 
 

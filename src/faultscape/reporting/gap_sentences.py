@@ -1,0 +1,59 @@
+"""What a model loses most by, in a sentence of plain words, and nothing where the numbers do not say it.
+
+Conventions: a gap is one kind of region error of one class, of a model minus that of the best model (by mIoU); it speaks only when its whole interval lies
+above 0. Its share is of all that the model's regions lose to the best model, over classes and kinds. Names stand as the class list writes them.
+Source: S1 V (explaining where a model's error comes from).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+WAYS = {
+    "over": "tearing {} regions apart",
+    "under": "running neighbouring {} regions together",
+    "missed": "missing {} regions",
+    "invented": "seeing {} regions where there are none",
+}
+
+
+def sentence(document: Mapping[str, Any], model: str) -> str:
+    """Return one sentence on what a model loses most by; empty where nothing was compared.
+
+    >>> gap = {"model": "unet", "best": "psp", "class": "pole", "kind": "under", "gap": 0.2, "low": 0.1, "high": 0.3, "share": 0.34}
+    >>> sentence({"models": {"unet": {}, "psp": {}}, "gaps": [gap]}, "unet")
+    'unet loses most by running neighbouring pole regions together: 34 % of what its regions lose to psp.'
+    """
+    gaps = document.get("gaps") or []
+    mine = [gap for gap in gaps if gap["model"] == model]
+    if not mine:
+        leads = model in {gap["best"] for gap in gaps}
+        return f"{model} has the highest mIoU; the others are compared to it." if leads else ""
+    best = mine[0]["best"]
+    sure = standing_out(mine)
+    if not sure:
+        return f"{model}: no single kind of error stands out against {best}."
+    first, *others = sure
+    tail = f"; then by {way(others[0])} ({share(others[0])})" if others else ""
+    return f"{model} loses most by {way(first)}: {share(first)} of what its regions lose to {best}{tail}."
+
+
+def standing_out(gaps: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Return the gaps whose interval lies above 0, the largest first."""
+    sure = [gap for gap in gaps if gap.get("low") is not None and gap["low"] > 0 and gap.get("share") is not None]
+    return sorted(sure, key=lambda gap: -gap["gap"])
+
+
+def way(gap: Mapping[str, Any]) -> str:
+    """Return a kind of error of a class as what a model does.
+
+    >>> way({"kind": "missed", "class": "pole"})
+    'missing pole regions'
+    """
+    return WAYS[gap["kind"]].replace("{}", gap["class"])
+
+
+def share(gap: Mapping[str, Any]) -> str:
+    """Return a gap's share in per cent."""
+    return f"{100 * gap['share']:.0f} %"

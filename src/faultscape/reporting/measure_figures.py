@@ -1,0 +1,199 @@
+"""The drawings of the measure page in two dimensions: dots with crosses of intervals, and curves; inline SVG that fits a phone and a wall alike.
+
+Conventions: as figures - colours are CSS classes (``m0`` ... ``m9`` for models), text is escaped, every drawing says its numbers in a title. Places across
+are percentages of the width, places down are pixels; curves live in an inner SVG that is stretched, with lines that keep their width.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from faultscape.reporting.figures import Axis, axis
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
+
+_LEFT, _WIDE = 11.0, 86.0  # per cent of the width
+_TOP, _BOTTOM = 24, 40  # pixels above and below the frame
+_LINE = 14  # pixels a label needs
+INKS = 10
+UNIT = Axis(0.0, 1.0, (0.0, 0.25, 0.5, 0.75, 1.0))
+
+
+@dataclass(frozen=True)
+class Dot:
+    """A point with its name, its intervals (low, high) across and up, and the number of its colour."""
+
+    name: str
+    x: float
+    y: float
+    across: tuple[float, float] | None
+    up: tuple[float, float] | None
+    ink: int
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A line through points, its name, and the number of its colour; points with an unknown number are passed over."""
+
+    name: str
+    x: Sequence[float | None]
+    y: Sequence[float | None]
+    ink: int
+
+
+def ink(place: int) -> str:
+    """Return the colour class of the model at a place; after ten, colours come again, dashed.
+
+    >>> ink(2), ink(12)
+    ('m2', 'm2 again')
+    """
+    return f"m{place % INKS}" + (" again" if place >= INKS else "")
+
+
+def scatter(dots: Sequence[Dot], across: str, up: str, *, height: int = 360) -> Markup:
+    """Return dots with crosses of their intervals and their names beside them; ``across`` and ``up`` name the axes."""
+    from markupsafe import Markup, escape
+
+    on_x, on_y = _axes(dots)
+    parts = [_frame(on_x, on_y, across, up, height)]
+    for d in dots:
+        x, y = _x(on_x, d.x), _y(on_y, d.y, height)
+        if d.across:
+            parts.append(_line(f"cross {ink(d.ink)}", _x(on_x, d.across[0]), y, _x(on_x, d.across[1]), y))
+        if d.up:
+            parts.append(_line(f"cross {ink(d.ink)}", x, _y(on_y, d.up[0], height), x, _y(on_y, d.up[1], height)))
+    for d in dots:
+        says = f"{d.name}: {across} {d.x:.3f}, {up} {d.y:.3f}"
+        place = f'cx="{_x(on_x, d.x):.2f}%" cy="{_y(on_y, d.y, height):.1f}"'
+        parts.append(Markup(f'<circle class="dot {ink(d.ink)}" {place} r="5.5"><title>') + escape(says) + Markup("</title></circle>"))  # noqa: S704
+    for d, y in zip(dots, _apart([(_x(on_x, d.x), _y(on_y, d.y, height)) for d in dots]), strict=True):
+        x = _x(on_x, d.x)
+        late = x > _LEFT + 0.6 * _WIDE
+        name = d.name if len(d.name) <= 22 else d.name[:21] + "…"
+        anchor = 'text-anchor="end" dx="-10"' if late else 'dx="10"'
+        parts.append(Markup(f'<text class="name" x="{x:.2f}%" y="{y + 4 - 9:.1f}" {anchor}>') + escape(name) + Markup("</text>"))  # noqa: S704
+    words = "; ".join(f"{d.name} {d.x:.3f}, {d.y:.3f}" for d in dots)
+    return _svg(parts, f"{up} against {across}: {words}", height)
+
+
+def curves(
+    lines: Sequence[Curve], across: str, up: str, *, on_x: Axis | None = None, on_y: Axis | None = None, diagonal: bool = False,
+    shares: Sequence[float] = (), height: int = 260
+) -> Markup:
+    """Return curves over each other; axes from 0 to 1 unless given, and the diagonal where it means something.
+
+    ``shares`` are bars behind the first curve's points, 1 a quarter of the height.
+    """
+    from markupsafe import Markup, escape
+
+    on_x, on_y = on_x or UNIT, on_y or UNIT
+    parts = [_frame(on_x, on_y, across, up, height)]
+    inner = height - _TOP - _BOTTOM
+    parts.append(Markup(f'<svg x="{_LEFT}%" y="{_TOP}" width="{_WIDE}%" height="{inner}" viewBox="0 0 1000 1000" preserveAspectRatio="none">'))  # noqa: S704
+    if diagonal:
+        parts.append(Markup('<path class="even" d="M0 1000L1000 0"/>'))
+    for share, x in zip(shares, lines[0].x if lines else (), strict=False):
+        if x is not None:
+            box = f'x="{1000 * _part(on_x, x) - 15:.1f}" y="{1000 - 250 * share:.1f}" width="30" height="{250 * share:.1f}"'
+            parts.append(Markup(f'<rect class="count {ink(lines[0].ink)}" {box}/>'))  # noqa: S704
+    for line in lines:
+        points = [(x, y) for x, y in zip(line.x, line.y, strict=True) if x is not None and y is not None]
+        path = "L".join(f"{1000 * _part(on_x, x):.1f} {1000 - 1000 * _part(on_y, y):.1f}" for x, y in points)
+        if path:
+            parts.append(Markup(f'<path class="curve {ink(line.ink)}" d="M{path}"><title>') + escape(line.name) + Markup("</title></path>"))  # noqa: S704
+    parts.append(Markup("</svg>"))
+    return _svg(parts, f"{up} against {across} of {', '.join(line.name for line in lines)}", height)
+
+
+def grouped(values: Sequence[float | None], names: Sequence[str], on: Axis, *, title: str = "") -> Markup:
+    """Return a thin bar a model, one below the other, from 0."""
+    from markupsafe import Markup, escape
+
+    thick = 9 if len(values) < 6 else 6
+    parts = [Markup(f'<line class="grid" x1="{on.at(t)}" x2="{on.at(t)}" y1="0" y2="100%"/>') for t in on.ticks]  # noqa: S704
+    for k, (value, name) in enumerate(zip(values, names, strict=True)):
+        if value is None:
+            continue
+        start, end = 2.0, 2 + 96 * _part(on, value)
+        says = f"{title}, {name}: {value:.3f}"
+        box = f'x="{start}%" width="{max(end - start, 0.3):.2f}%" y="{2 + k * (thick + 1)}" height="{thick}"'
+        parts.append(Markup(f'<rect class="fill {ink(k)}" {box}><title>') + escape(says) + Markup("</title></rect>"))  # noqa: S704
+    words = ", ".join(f"{n} {'unknown' if v is None else format(v, '.3f')}" for v, n in zip(values, names, strict=True))
+    return _svg(parts, f"{title}: {words}", 4 + len(values) * (thick + 1))
+
+
+def _axes(dots: Sequence[Dot]) -> tuple[Axis, Axis]:
+    across = [v for d in dots for v in (d.x, *(d.across or ()))]
+    up = [v for d in dots for v in (d.y, *(d.up or ()))]
+    return from_zero(across), from_zero(up)
+
+
+def from_zero(values: Sequence[float]) -> Axis:
+    """Return an axis that starts at 0 unless that would leave most of it empty.
+
+    >>> from_zero([0.2, 0.9]).low, from_zero([0.91, 0.99]).low
+    (0.0, 0.9)
+    """
+    low, high = min(values, default=0.0), max(values, default=1.0)
+    return axis([0.0, high] if low < 0.6 * high else [low, high], at_most=5)
+
+
+def _apart(places: Sequence[tuple[float, float]]) -> list[float]:
+    """Return heights of labels, moved down where a name beside would be written over."""
+    out = [0.0] * len(places)
+    set_: list[tuple[float, float]] = []
+    for k in sorted(range(len(places)), key=lambda k: places[k][1]):
+        x, y = places[k]
+        for other_x, other_y in sorted(set_, key=lambda place: place[1]):
+            if abs(other_x - x) < 30 and abs(other_y - y) < _LINE:
+                y = other_y + _LINE
+        set_.append((x, y))
+        out[k] = y
+    return out
+
+
+def _frame(on_x: Axis, on_y: Axis, across: str, up: str, height: int) -> Markup:
+    """Return the grid with its numbers and the names of both axes."""
+    from markupsafe import Markup, escape
+
+    bottom, parts = height - _BOTTOM, []
+    for t in on_x.ticks:
+        x = _x(on_x, t)
+        parts.append(f'<line class="grid" x1="{x:.2f}%" x2="{x:.2f}%" y1="{_TOP}" y2="{bottom}"/>')
+        parts.append(f'<text x="{x:.2f}%" y="{bottom + 15}" text-anchor="middle">{on_x.text(t)}</text>')
+    for t in on_y.ticks:
+        y = _y(on_y, t, height)
+        parts.append(f'<line class="grid" x1="{_LEFT}%" x2="{_LEFT + _WIDE}%" y1="{y:.1f}" y2="{y:.1f}"/>')
+        parts.append(f'<text x="{_LEFT - 1:.2f}%" y="{y + 4:.1f}" text-anchor="end">{on_y.text(t)}</text>')
+    middle = _LEFT + _WIDE / 2
+    names = Markup(f'<text class="axis" x="{middle}%" y="{height - 5}" text-anchor="middle">') + escape(across) + Markup(" →</text>")  # noqa: S704
+    names += Markup('<text class="axis" x="0" y="12">') + escape(up) + Markup(" ↑</text>")
+    return Markup("".join(parts)) + names  # noqa: S704 - numbers and fixed words only
+
+
+def _part(on: Axis, value: float) -> float:
+    return min(max((value - on.low) / (on.high - on.low), 0.0), 1.0)
+
+
+def _x(on: Axis, value: float) -> float:
+    return _LEFT + _WIDE * _part(on, value)
+
+
+def _y(on: Axis, value: float, height: int) -> float:
+    return height - _BOTTOM - (height - _TOP - _BOTTOM) * _part(on, value)
+
+
+def _line(kind: str, x1: float, y1: float, x2: float, y2: float) -> Markup:
+    from markupsafe import Markup
+
+    return Markup(f'<line class="{kind}" x1="{x1:.2f}%" y1="{y1:.1f}" x2="{x2:.2f}%" y2="{y2:.1f}"/>')  # noqa: S704 - numbers and fixed words only
+
+
+def _svg(parts: Sequence[Markup], title: str, height: int) -> Markup:
+    from markupsafe import Markup, escape
+
+    head = Markup(f'<svg class="plot" width="100%" height="{height}" role="img"><title>') + escape(title) + Markup("</title>")  # noqa: S704
+    return head + Markup("").join(parts) + Markup("</svg>")

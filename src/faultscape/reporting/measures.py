@@ -1,0 +1,176 @@
+"""The page of `measure`: measure.json in, one HTML file out, with nothing loaded from anywhere.
+
+Conventions: as pages - templates, style and script lie beside this file and travel inside the page, Jinja2 escapes whatever is inserted, unknown numbers are
+a dash, the same facts give the same bytes. Any part of a document may be missing; its section is then left out. Errors stand everywhere: 0 is best.
+Source: S1 Table I, Figs. 2, 5 and 7.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from faultscape.reporting import figures, measure_figures, measure_views
+from faultscape.reporting.gap_sentences import sentence
+from faultscape.reporting.measure_tables import TITLES, saturated, sets_of, standings, tables
+from faultscape.reporting.pages import number, rank_range
+
+HEADLINES = {"miou": "IoU error", "average_precision": "AP error", "pq": "PQ error", "partition_distance": "partition distance", "rom": "ROM", "auroc": "AUROC error"}
+
+
+@dataclass(frozen=True)
+class Card:
+    """One of the worst images: by which ``metric`` of which model, its pictures as data URIs, ``bars`` {metric: its error}, and a word on what was marked."""
+
+    data_set: str
+    model: str
+    image: str
+    metric: str
+    truth: str
+    predicted: str
+    photo: str = ""
+    width: int = 4
+    height: int = 3
+    bars: Mapping[str, float] = field(default_factory=dict)
+    says: str = ""
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What the page shows besides the document; ``left_out`` pictures did not fit."""
+
+    title: str = "measured"
+    worst: tuple[Card, ...] | list[Card] = ()
+    left_out: int = 0
+
+
+def page(document: Mapping[str, Any], facts: Facts) -> str:
+    """Return the page as HTML."""
+    return _template().render(**_context(document, facts))
+
+
+@functools.cache
+def _template() -> Any:
+    import jinja2
+
+    about = jinja2.Environment(
+        loader=jinja2.PackageLoader("faultscape.reporting", ""),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    about.filters |= {"number": number, "rank": rank_range}
+    return about.get_template("measures.html.jinja")
+
+
+def _context(document: Mapping[str, Any], facts: Facts) -> dict[str, Any]:
+    from importlib.metadata import version
+
+    named = sets_of(document)
+    sets = [_set(name, one) for name, one in named.items()]
+    return {
+        "f": facts,
+        "fig": figures,
+        "draw": measure_figures,
+        "version": version("faultscape"),
+        "headline": headline(document),
+        "several": len(named) > 1,
+        "sets": sets,
+        "models": list(dict.fromkeys(model for one in named.values() for model in one.get("models", {}))),
+        "tables": tables(named),
+        "titles": {m: words[0] for m, words in TITLES.items()},
+        "images": _range([n for one in named.values() for n in [max(one.get("images", {}).values(), default=0)] if n]),
+        "classes": _range([n for one in named.values() for n in [len(one.get("classes", ()))] if n]),
+        "intervals": any(e.get("low") is not None for one in named.values() for of in one.get("models", {}).values() for e in of.values()),
+        "settings": settings(document.get("provenance") or {}),
+        "kinds": _kinds(facts.worst),
+        "provenance": document.get("provenance", {}),
+        "definitions": definitions(named),
+    }
+
+
+def headline(document: Mapping[str, Any]) -> str:
+    """Return a heading that claims no more than the paired intervals allow.
+
+    >>> headline({"models": {"a": {"miou": {"value": 0.5, "better": "high"}}}})
+    'a, measured'
+    """
+    named = sets_of(document)
+    models = list(dict.fromkeys(model for one in named.values() for model in one.get("models", {})))
+    if len(named) > 1:
+        return f"{len(models)} model{'s' * (len(models) != 1)} on {len(named)} data sets"
+    (one,) = named.values()
+    if len(models) < 2:
+        return f"{models[0]}, measured" if models else "Nothing was measured"
+    for metric, title in HEADLINES.items():
+        found = standings(one, metric)
+        if found:
+            leaders = list(found)
+            known = one["models"][leaders[0]][metric].get("low") is not None
+            verb = "has" if len(leaders) == 1 else "share"
+            return f"{_listed(leaders)} {verb} the least {title}" + ("" if known else ", without intervals")
+    return f"{len(models)} models, measured"
+
+
+def settings(provenance: Mapping[str, Any]) -> str:
+    """Return in words how regions were made and numbers brought together.
+
+    >>> settings({"definitions": {"regions": "connected", "connectivity": 8, "void": "cut", "absent": "nan", "pooling": "pooled"}, "resamples": 1000})
+    'regions connected, connectivity 8, void cut, absent nan, pooling pooled, 1000 redraws of images'
+    """
+    made = provenance.get("definitions") or {}
+    words = [f"{key} {made[key]}" for key in ("preset", "regions", "connectivity", "void", "absent", "scale", "match", "over", "pooling") if made.get(key)]
+    draws = provenance.get("resamples")
+    return ", ".join(words + ([f"{draws} redraws of images"] if draws else []))
+
+
+def definitions(named: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
+    """Return {metric: its definition} over all data sets and models."""
+    out: dict[str, str] = {}
+    for one in named.values():
+        for of in one.get("models", {}).values():
+            for metric, entry in of.items():
+                out.setdefault(metric, entry.get("definition", ""))
+    return out
+
+
+def _listed(names: list[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def _set(name: str, one: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the page shows of one data set."""
+    models = list(one.get("models", {}))
+    return {
+        "name": name,
+        "models": models,
+        "images": one.get("images", {}),
+        "classes": one.get("classes", []),
+        "notes": one.get("notes", []),
+        "failures": one.get("failures", 0),
+        "sentences": [said for model in models if (said := sentence(one, model))],
+        "saturated": saturated(one),
+        "dots": measure_views.dots(one),
+        "front": measure_views.front(one),
+        "by_class": measure_views.by_class(one),
+        "confusions": measure_views.confusions(one),
+        "differences": measure_views.differences(one),
+        "curves": (curves := measure_views.curves(one)),
+        "has_curves": bool(curves["precision_recall"] or curves["roc"] or curves["reliability"]),
+    }
+
+
+def _kinds(cards: Sequence[Card]) -> list[tuple[str, str, list[Card]]]:
+    """Return the cards by kind of error: (its name, what it means, cards), in the order they came."""
+    found: dict[str, list[Card]] = {}
+    for card in cards:
+        found.setdefault(card.metric, []).append(card)
+    return [(*TITLES.get(metric, (metric, metric)), of) for metric, of in found.items()]
+
+
+def _range(numbers: Sequence[int]) -> str:
+    """Return one number, or the least and the largest of data sets that differ; nothing where there is none."""
+    return "" if not numbers else f"{numbers[0]:,}" if min(numbers) == max(numbers) else f"{min(numbers):,}–{max(numbers):,}"
