@@ -45,6 +45,7 @@ check: test lint types layers wheel  ## all that .ci/run does
 
 bench: .venv/.test-ready  ## measured ratios against named peers
 	$(BIN)/python benchmarks/run.py
+	$(BIN)/python benchmarks/measure.py
 
 pins: .venv/.test-ready  ## write constraints.txt anew from the environment
 	{ head -2 constraints.txt; $(BIN)/python -m pip freeze --exclude-editable | sed 's/+cpu//'; } > constraints.new && mv constraints.new constraints.txt

@@ -16,7 +16,21 @@ import cyclopts
 
 from faultscape.errors import FaultscapeError
 
-VERBS = ("collect", "predict", "compare", "scale", "select", "label", "rank", "measure", "report", "run", "status", "show", "demo")
+VERBS = (
+    "collect",
+    "predict",
+    "compare",
+    "scale",
+    "select",
+    "label",
+    "rank",
+    "measure",
+    "report",
+    "run",
+    "status",
+    "show",
+    "demo",
+)
 _SHORT = {"-o": "--output"}  # the one short form, the same in every verb
 
 

@@ -22,7 +22,9 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> made.Corpus:
     return made.corpus(tmp_path_factory.mktemp("corpus"), images=70, models=3)
 
 
-def line(corpus: made.Corpus, out: Path, *words: object, models: tuple[str, ...] = ("model-0", "model-1", "model-2")) -> list[str]:
+def line(
+    corpus: made.Corpus, out: Path, *words: object, models: tuple[str, ...] = ("model-0", "model-1", "model-2")
+) -> list[str]:
     named = [f"{name}={corpus.models[name]}" for name in models]
     return ["measure", str(corpus.truth), *named, "--classes", str(corpus.classes), "-o", str(out), *map(str, words)]
 
@@ -48,10 +50,32 @@ def measured(corpus: made.Corpus, tmp_path_factory: pytest.TempPathFactory) -> P
     return out
 
 
-NAMES = (
-    "miou fwiou mpa pixel_accuracy dice rom rum ror rur gce lce pe_os pe_us ap50 ap75 ap pq sq rq partition_distance variation_of_information "
-    "adapted_rand boundary_f boundary_iou"
-).split()
+NAMES = [
+    "miou",
+    "fwiou",
+    "mpa",
+    "pixel_accuracy",
+    "dice",
+    "rom",
+    "rum",
+    "ror",
+    "rur",
+    "gce",
+    "lce",
+    "pe_os",
+    "pe_us",
+    "ap50",
+    "ap75",
+    "ap",
+    "pq",
+    "sq",
+    "rq",
+    "partition_distance",
+    "variation_of_information",
+    "adapted_rand",
+    "boundary_f",
+    "boundary_iou",
+]
 
 
 def test_every_metric_has_value_interval_direction_and_definition(measured: Path, corpus: made.Corpus) -> None:
@@ -121,7 +145,13 @@ def test_differences_are_paired_and_gaps_name_class_and_kind(measured: Path) -> 
 
 
 def test_python_and_the_command_line_write_the_same(corpus: made.Corpus, measured: Path, tmp_path: Path) -> None:
-    found = fs.measure(str(corpus.truth), {n: str(s) for n, s in corpus.models.items()}, classes=str(corpus.classes), output=str(tmp_path / "o"), engine="local")
+    found = fs.measure(
+        str(corpus.truth),
+        {n: str(s) for n, s in corpus.models.items()},
+        classes=str(corpus.classes),
+        output=str(tmp_path / "o"),
+        engine="local",
+    )
     assert found.document == document(measured)
     assert (tmp_path / "o" / "per_image.parquet").read_bytes() == (measured / "per_image.parquet").read_bytes()
     assert found.models["model-0"]["miou"] == document(measured)["models"]["model-0"]["miou"]
@@ -168,13 +198,29 @@ def test_a_list_of_data_sets_is_one_table(corpus: made.Corpus, tmp_path: Path) -
     text = f'[near]\ntruth = "{corpus.truth}"\nclasses = "{corpus.classes}"\nmodels = {{ good = "{corpus.models["model-0"]}" }}\n'
     text += f'[far]\ntruth = "{corpus.truth}"\nclasses = "{corpus.classes}"\n[far.models]\ngood = "{corpus.models["model-1"]}"\nbad = "{corpus.models["model-2"]}"\n'
     (tmp_path / "list.toml").write_text(text)
-    assert main(["measure", "--datasets", str(tmp_path / "list.toml"), "-o", str(tmp_path / "o"), "--no-boundaries", "--resamples", "50"]) == 0
+    assert (
+        main(
+            [
+                "measure",
+                "--datasets",
+                str(tmp_path / "list.toml"),
+                "-o",
+                str(tmp_path / "o"),
+                "--no-boundaries",
+                "--resamples",
+                "50",
+            ]
+        )
+        == 0
+    )
     found = document(tmp_path / "o")["datasets"]
     assert {name: list(one["models"]) for name, one in found.items()} == {"near": ["good"], "far": ["good", "bad"]}
     assert found["near"]["models"]["good"]["miou"] != found["far"]["models"]["good"]["miou"]
 
 
-def test_a_study_measures_what_it_holds_and_status_knows_when_that_is_old(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_study_measures_what_it_holds_and_status_knows_when_that_is_old(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     corpus = made.corpus(tmp_path / "corpus", images=6, models=2)
     study = str(tmp_path / "study")
     fs.collect(study, str(corpus.photos), classes=str(corpus.classes), shard_size=4)
@@ -197,12 +243,17 @@ def test_a_study_measures_what_it_holds_and_status_knows_when_that_is_old(tmp_pa
 
 
 def test_regions_as_they_are_given_need_no_classes(corpus: made.Corpus, tmp_path: Path) -> None:
-    assert main(["measure", str(corpus.truth), f"m={corpus.models['model-1']}", "--regions", "given", "-o", str(tmp_path / "o")]) == 0
+    assert (
+        main(["measure", str(corpus.truth), f"m={corpus.models['model-1']}", "--regions", "given", "-o", str(tmp_path / "o")])
+        == 0
+    )
     found = document(tmp_path / "o")["models"]["m"]
     expected = fs.metrics.regions(corpus.truths, corpus.maps["model-1"], regions="given")
     assert found["rom"]["value"] == pytest.approx(expected.rom, abs=1e-11)
     assert "miou" not in found
-    assert found["gce"]["value"] == pytest.approx(np.mean([_gce(t, p) for t, p in zip(corpus.truths, corpus.maps["model-1"], strict=True)]), abs=1e-11)
+    assert found["gce"]["value"] == pytest.approx(
+        np.mean([_gce(t, p) for t, p in zip(corpus.truths, corpus.maps["model-1"], strict=True)]), abs=1e-11
+    )
 
 
 def _gce(truth: np.ndarray, prediction: np.ndarray) -> float:
@@ -242,7 +293,9 @@ def test_confidence_gives_curves_and_frames_without_are_counted(corpus: made.Cor
     assert curve["area"] >= 0
 
 
-def test_what_is_missing_is_counted_and_what_is_wrong_stops_unless_skipped(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_missing_is_counted_and_what_is_wrong_stops_unless_skipped(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     corpus = made.corpus(tmp_path / "corpus", images=6, models=2)
     (corpus.models["model-0"] / f"{corpus.ids[0]}.png").unlink()
     out = tmp_path / "o"
@@ -275,8 +328,15 @@ def test_what_is_missing_is_counted_and_what_is_wrong_stops_unless_skipped(tmp_p
         (("TRUTH", "m=MAPS", "--classes", "CLASSES", "--resamples", "-1"), "0 or more"), (("TRUTH", "../m=MAPS", "--classes", "CLASSES"), "cannot name"),
     ],
 )  # fmt: skip
-def test_wrong_words_are_told_in_one_line(words: tuple[str, ...], said: str, corpus: made.Corpus, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    given = [w.replace("TRUTH", str(corpus.truth)).replace("MAPS", str(corpus.models["model-0"])).replace("CLASSES", str(corpus.classes)) for w in words]
+def test_wrong_words_are_told_in_one_line(
+    words: tuple[str, ...], said: str, corpus: made.Corpus, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = [
+        w.replace("TRUTH", str(corpus.truth))
+        .replace("MAPS", str(corpus.models["model-0"]))
+        .replace("CLASSES", str(corpus.classes))
+        for w in words
+    ]
     assert said in told(capsys, "measure", *given, "-o", tmp_path / "o")
 
 

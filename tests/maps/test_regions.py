@@ -24,7 +24,9 @@ def two_maps(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray, int]:
     seed, block = draw(st.integers(0, 2**32 - 1)), draw(st.integers(1, 6))
     rng = np.random.default_rng(seed)
     small = tuple(-(-size // block) for size in shape)
-    maps = [rng.integers(0, n + 1, small).astype(kind).repeat(block, 0).repeat(block, 1)[: shape[0], : shape[1]] for _ in range(2)]
+    maps = [
+        rng.integers(0, n + 1, small).astype(kind).repeat(block, 0).repeat(block, 1)[: shape[0], : shape[1]] for _ in range(2)
+    ]
     return np.ascontiguousarray(maps[0]), np.ascontiguousarray(maps[1]), n
 
 
@@ -71,7 +73,12 @@ def test_regions_are_those_that_a_flood_fill_finds(maps: Any, connectivity: int)
             y, x = stack.pop()
             for dy, dx in steps:
                 at = (y + dy, x + dx)
-                if 0 <= at[0] < label_map.shape[0] and 0 <= at[1] < label_map.shape[1] and seen[at] < 0 and label_map[at] == label_map[start]:
+                if (
+                    0 <= at[0] < label_map.shape[0]
+                    and 0 <= at[1] < label_map.shape[1]
+                    and seen[at] < 0
+                    and label_map[at] == label_map[start]
+                ):
                     seen[at] = count
                     stack.append(at)
         assert labels[count] == label_map[start]
@@ -137,7 +144,11 @@ def test_what_cannot_be_compared_is_refused() -> None:
 def test_with_given_regions_a_number_is_one_region_wherever_it_lies() -> None:
     table = overlaps(np.array([[0, 1, 0]], np.uint8), np.array([[1, 1, 2]], np.uint8), 3, given=True)
     assert table.truth_area.tolist() == [2, 1]
-    assert list(zip(table.truth.tolist(), table.prediction.tolist(), table.pixels.tolist(), strict=True)) == [(0, 0, 1), (0, 1, 1), (1, 0, 1)]
+    assert list(zip(table.truth.tolist(), table.prediction.tolist(), table.pixels.tolist(), strict=True)) == [
+        (0, 0, 1),
+        (0, 1, 1),
+        (1, 0, 1),
+    ]
 
 
 @given(hnp.arrays(np.uint8, (3, 5), elements=st.integers(0, 2)))

@@ -80,7 +80,9 @@ def test_brier_nll_and_classwise_ece_of_probabilities() -> None:
     assert cal.brier(counts, judged) == pytest.approx(((p - true) ** 2).sum(0).mean())
     of_truth = np.take_along_axis(p, label[None], 0)
     assert cal.nll(counts, judged) == pytest.approx(-np.log(np.maximum(of_truth, cal.FLOOR)).mean())
-    assert cal.ece_classwise(counts) == pytest.approx(np.mean([ece_by_loop(p[c].ravel(), true[c].ravel() == 1, 15) for c in range(5)]))
+    assert cal.ece_classwise(counts) == pytest.approx(
+        np.mean([ece_by_loop(p[c].ravel(), true[c].ravel() == 1, 15) for c in range(5)])
+    )
 
 
 def test_nll_of_an_impossible_truth_is_large_and_finite() -> None:

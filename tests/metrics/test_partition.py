@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from faultscape.errors import MetricError, OptionError
-from faultscape.metrics import partition
+from faultscape.metrics import assignment, partition
 
 Table = tuple[np.ndarray, np.ndarray, np.ndarray]
 ERRORS = (partition.gce, partition.lce, partition.partition_distance, partition.variation_of_information, partition.adapted_rand)
@@ -88,15 +88,15 @@ def share(values: object) -> float:
 
 @given(st.integers(0, 100_000), st.integers(1, 60), st.integers(1, 60), st.sampled_from([2, 4, 1000]))
 @settings(max_examples=60)
-def test_the_assignment_equals_the_dense_solver(seed: int, true: int, predicted: int, largest: int) -> None:
-    from scipy.optimize import linear_sum_assignment
-
+def test_peeling_and_the_sparse_solver_equal_the_dense_one(seed: int, true: int, predicted: int, largest: int) -> None:
     rng = np.random.default_rng(seed)
     cells = rng.integers(1, largest, (true, predicted)) * (rng.random((true, predicted)) < rng.choice([0.05, 0.2, 0.9]))
     cells[0, 0] = 3
-    rows, columns = linear_sum_assignment(cells, maximize=True)
-    want = 1 - cells[rows, columns].sum() / cells.sum()
-    assert partition.partition_distance(*partition.confusion_table(cells)) == pytest.approx(want, abs=1e-12)
+    overlaps = partition.confusion_table(cells)
+    dense = partition.partition_distance(*overlaps)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(assignment, "_DENSE", 0)
+        assert partition.partition_distance(*overlaps) == pytest.approx(dense, abs=1e-12)
 
 
 def test_what_is_forced_leaves_little_to_assign() -> None:
@@ -104,9 +104,9 @@ def test_what_is_forced_leaves_little_to_assign() -> None:
     truth = np.arange(30).repeat(30)
     prediction = np.where(rng.random(900) < 0.2, rng.integers(0, 60, 900), truth)
     t, p, n = table(truth, prediction)
-    kept, rest = partition._forced(t, p, n.astype(float))
+    kept, rest = assignment._forced(t, p, n.astype(float))
     assert len(rest) == 0
-    assert 1 - kept / 900 == partition.partition_distance(t, p, n)
+    assert 1 - kept / 900 == pytest.approx(partition.partition_distance(t, p, n))
 
 
 @given(st.integers(0, 100_000))
@@ -170,6 +170,12 @@ def test_gce_of_figure_3_is_that_of_the_binary_class_partition() -> None:
         assert partition.gce_cells(np.array([[10_000 - tp - fn - fp, fp], [fn, tp]])) == pytest.approx(value, abs=1e-12)
 
 
+def test_all_errors_at_once_are_each_by_itself() -> None:
+    pairs = table(*partitions(11, 60))
+    assert partition.consistency_errors(*pairs) == (partition.gce(*pairs), partition.lce(*pairs))
+    assert partition.partition_errors(*pairs) == {error.__name__: error(*pairs) for error in ERRORS}
+
+
 def test_nothing_is_not_zero() -> None:
     empty = np.zeros(0, np.int64)
     for metric in SYMMETRIC:
@@ -181,6 +187,7 @@ def test_nothing_is_not_zero() -> None:
     assert partition.adapted_rand(*one, pairs="all") == 0
     assert partition.partition_distance(*one) == 0
     assert np.isnan(partition.gce_cells(np.zeros((2, 3, 3), int))).all()
+    assert np.isnan(list(partition.partition_errors(empty, empty, empty).values())).all()
 
 
 def test_counts_beyond_32_bits() -> None:

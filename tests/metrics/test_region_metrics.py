@@ -39,8 +39,14 @@ def same(one: Any, other: Any) -> None:
 def by_hand(truth: np.ndarray, prediction: np.ndarray, class_: int) -> dict[str, float]:
     """S1 eq. 5-10 word by word, on masks of regions."""
     prediction = np.where(truth == 3, 4, prediction)
-    g = [number(np.where(truth == class_, 1, 0).astype(np.uint8), none=0)[0] == k for k in range(int((number((truth == class_).astype(np.uint8), none=0)[0]).max()) + 1)]
-    s = [number((prediction == class_).astype(np.uint8), none=0)[0] == k for k in range(int((number((prediction == class_).astype(np.uint8), none=0)[0]).max()) + 1)]
+    g = [
+        number(np.where(truth == class_, 1, 0).astype(np.uint8), none=0)[0] == k
+        for k in range(int((number((truth == class_).astype(np.uint8), none=0)[0]).max()) + 1)
+    ]
+    s = [
+        number((prediction == class_).astype(np.uint8), none=0)[0] == k
+        for k in range(int((number((prediction == class_).astype(np.uint8), none=0)[0]).max()) + 1)
+    ]
     if not g or not s:
         return {"rom": np.nan, "rum": np.nan, "pe_os": np.nan if not g else 1.0}
     touch = np.array([[(a & b).any() for b in s] for a in g])
@@ -112,10 +118,18 @@ def test_an_isolated_false_region_multiplies_the_argument_of_tanh_by_m_over_m_pl
 def test_counts_equal_their_plain_twin(maps: Any, match: str) -> None:
     table = overlaps(*maps, 3, void="bridge")
     alive = np.arange(len(table.prediction_label)) % 3 > 0
-    found = region_counts.count_regions(table, 3, alive=alive) | region_counts.count_matches(table, 3, match=match) | region_counts.count_quality(table, 3)
+    found = (
+        region_counts.count_regions(table, 3, alive=alive)
+        | region_counts.count_matches(table, 3, match=match)
+        | region_counts.count_quality(table, 3)
+    )
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(region_counts, "_kernels", lambda: plain_region_counts)
-        plain = region_counts.count_regions(table, 3, alive=alive) | region_counts.count_matches(table, 3, match=match) | region_counts.count_quality(table, 3)
+        plain = (
+            region_counts.count_regions(table, 3, alive=alive)
+            | region_counts.count_matches(table, 3, match=match)
+            | region_counts.count_quality(table, 3)
+        )
     for name, values in plain.items():
         assert found[name] == pytest.approx(values), name
 
@@ -237,12 +251,20 @@ def test_on_human_segmentations_ror_and_pe_say_what_rom_and_rum_no_longer_can(da
 
     found = {}
     for level in ("60", "05"):
-        pairs = [(path, data / "bsds" / "machine" / f"{path.stem.rsplit('_', 1)[0]}_ucm{level}.png") for path in sorted((data / "bsds" / "human").glob("*.png"))]
+        pairs = [
+            (path, data / "bsds" / "machine" / f"{path.stem.rsplit('_', 1)[0]}_ucm{level}.png")
+            for path in sorted((data / "bsds" / "human").glob("*.png"))
+        ]
         human, machine = ([np.asarray(Image.open(pair[k])) for pair in pairs] for k in (0, 1))
         assert len(human) == 161
         found[level] = fs.metrics.regions(human, machine, regions="given")
     coarse, fine = found["60"], found["05"]
-    assert [round(coarse.ror, 2), round(coarse.pe_os, 2), round(coarse.rur, 2), round(coarse.pe_us, 2)] == [0.55, 0.06, 0.94, 0.72]
+    assert [round(coarse.ror, 2), round(coarse.pe_os, 2), round(coarse.rur, 2), round(coarse.pe_us, 2)] == [
+        0.55,
+        0.06,
+        0.94,
+        0.72,
+    ]
     assert [round(fine.ror, 2), round(fine.pe_os, 2), round(fine.rur, 2), round(fine.pe_us, 2)] == [0.89, 0.45, 0.39, 0.29]
     assert min(coarse.rom, coarse.rum, fine.rom, fine.rum) > 0.9
 
@@ -261,7 +283,12 @@ def test_a_choice_that_is_not_known_is_refused_with_those_that_are(options: dict
 
 def test_wrong_maps_are_refused() -> None:
     good = np.zeros((2, 3), int)
-    for bad, words in ((np.zeros((3, 2), int), "3 x 2 pixels"), (good + 9, "image 0: holds the value 9"), (good * 1.0, "whole numbers"), (np.ma.masked_equal(good, 1), "masked")):
+    for bad, words in (
+        (np.zeros((3, 2), int), "3 x 2 pixels"),
+        (good + 9, "image 0: holds the value 9"),
+        (good * 1.0, "whole numbers"),
+        (np.ma.masked_equal(good, 1), "masked"),
+    ):
         with pytest.raises(FaultscapeError, match=words):
             fs.metrics.regions(good, bad, classes=2)
     with pytest.raises(FaultscapeError, match="give classes, or regions='given'"):

@@ -56,7 +56,12 @@ def test_pavpu_of_four_windows() -> None:
 def test_windows_leave_void_out_and_are_cut_at_the_frame() -> None:
     incorrect = np.array([[0, 1, 0], [255, 255, 255], [255, 255, 0]])
     doubt = np.zeros((3, 3))
-    assert sel.window_counts(doubt, incorrect).tolist() == [2, 0, 1, 0]  # 1 of 2 right is not more than half; the lower left window does not count
+    assert sel.window_counts(doubt, incorrect).tolist() == [
+        2,
+        0,
+        1,
+        0,
+    ]  # 1 of 2 right is not more than half; the lower left window does not count
     wild = np.where(incorrect == 255, 1e9, doubt)
     assert sel.window_counts(wild, incorrect).tolist() == [2, 0, 1, 0]
     assert np.isnan(sel.pavpu(np.zeros(4)))

@@ -20,7 +20,9 @@ def measured(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Any:
     zoo, camvid = data / "camvid-zoo", data / "camvid"
     sure = {name: str(zoo / name / "confidence") for name in ("fcn", "unet-drop")}
     out = str(tmp_path_factory.mktemp("s1"))
-    return over_under.table_1(str(camvid / "testannot"), str(camvid / "classes.json"), {n: str(zoo / n) for n in MODELS}, sure, output=out)
+    return over_under.table_1(
+        str(camvid / "testannot"), str(camvid / "classes.json"), {n: str(zoo / n) for n in MODELS}, sure, output=out
+    )
 
 
 def test_pixel_metrics_are_those_the_networks_came_with(measured: Any, data: Path) -> None:

@@ -23,20 +23,32 @@ _KEYS = ("truth", "masks", "study", "classes", "models", "images", "ignore", "ba
 
 
 def of_words(
-    source: str | None, models: tuple[Any, ...], scores: Mapping[str, Any], classes: Any, truth: str | None, about: Mapping[str, Any], say: Say
+    source: str | None,
+    models: tuple[Any, ...],
+    scores: Mapping[str, Any],
+    classes: Any,
+    truth: str | None,
+    about: Mapping[str, Any],
+    say: Say,
 ) -> DataSet:
     """Return the data set that one line means; OptionError where its words do not fit together."""
     if source is None:
-        raise OptionError("say what to measure: TRUTH NAME=MAPS ... --classes C, or MASKS --anomaly NAME=SCORES, or STUDY, or --datasets LIST")
+        raise OptionError(
+            "say what to measure: TRUTH NAME=MAPS ... --classes C, or MASKS --anomaly NAME=SCORES, or STUDY, or --datasets LIST"
+        )
     if "=" in source and not Path(source).exists():
-        raise OptionError(f"{source!r} stands where the truth is expected; the first word is the folder of true maps, then come NAME=MAPS")
+        raise OptionError(
+            f"{source!r} stands where the truth is expected; the first word is the folder of true maps, then come NAME=MAPS"
+        )
     if not Path(source).exists() and not _is_glob(source):
         raise OptionError(f"{source}: there is no such folder; give the folder of true maps, of anomaly masks, or a study")
     named = {kind: words(given, f"--{kind}") for kind, given in scores.items()}
     maps = words(list(models), "a model")
     if (Path(source) / "study.toml").is_file():
         if maps or classes is not None or any(named.values()):
-            raise OptionError(f"{source} is a study: it holds its models and classes; measure it alone, or give a folder of true maps")
+            raise OptionError(
+                f"{source} is a study: it holds its models and classes; measure it alone, or give a folder of true maps"
+            )
         return of_study(Path(source), study_truth(Path(source), truth))
     if truth is not None:
         raise OptionError(f"--truth names a truth of a study, and {source} is no study")
@@ -94,7 +106,9 @@ def study_truth(root: Path, asked: str | None) -> str:
 
 def _of_table(path: Path, name: str, entry: Mapping[str, Any], about: Mapping[str, Any], say: Say) -> DataSet:
     if unknown := [key for key in entry if key not in _KEYS]:
-        raise OptionError(f"{path}, [{name}]: {unknown[0]!r} is not known; known are {', '.join(_KEYS)}.{closest(unknown[0], list(_KEYS))}")
+        raise OptionError(
+            f"{path}, [{name}]: {unknown[0]!r} is not known; known are {', '.join(_KEYS)}.{closest(unknown[0], list(_KEYS))}"
+        )
 
     def there(value: Any, key: str) -> str:
         if not isinstance(value, str):
@@ -121,20 +135,32 @@ def _of_table(path: Path, name: str, entry: Mapping[str, Any], about: Mapping[st
     mine = {**about, **{key: entry[key] for key in ("background", "pattern") if key in entry}}
     mine["ignore"] = tuple(entry.get("ignore", about["ignore"]))
     mine["images"] = there(entry["images"], "images") if "images" in entry else None
-    return _of_folders(name, there(entry[roots[0]], roots[0]), folders("models"), {kind: folders(kind) for kind in SCORES}, classes, mine, say)
+    return _of_folders(
+        name, there(entry[roots[0]], roots[0]), folders("models"), {kind: folders(kind) for kind in SCORES}, classes, mine, say
+    )
 
 
 def _of_folders(
-    name: str, source: str, maps: dict[str, str], scores: dict[str, dict[str, str]], classes: Any, about: Mapping[str, Any], say: Say
+    name: str,
+    source: str,
+    maps: dict[str, str],
+    scores: dict[str, dict[str, str]],
+    classes: Any,
+    about: Mapping[str, Any],
+    say: Say,
 ) -> DataSet:
     known: Classes | None = None
     if maps:
         if classes is None and about["regions"] != "given":
-            raise ClassesError("maps are measured by class: give --classes C (a class file, a built-in name or a number), or --regions given")
+            raise ClassesError(
+                "maps are measured by class: give --classes C (a class file, a built-in name or a number), or --regions given"
+            )
         known = None if classes is None else _classes(classes, about)
     elif not scores.get("anomaly"):
         raise ModelError("no model given; write NAME=MAPS with --classes C, or --anomaly NAME=SCORES")
-    return of_files(name, source, maps, scores, known, images=about["images"], pattern=about["pattern"], say=say, ignore=about["ignore"])
+    return of_files(
+        name, source, maps, scores, known, images=about["images"], pattern=about["pattern"], say=say, ignore=about["ignore"]
+    )
 
 
 def _classes(classes: Any, about: Mapping[str, Any]) -> Classes:

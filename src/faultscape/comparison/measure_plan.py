@@ -77,7 +77,9 @@ def of_files(
         check_name(model)
         path = Path(source)
         if path.suffix.lower() == ".onnx":
-            raise ModelError(f"{model}={source}: measure takes folders of label maps; let a study's `predict` run the network first")
+            raise ModelError(
+                f"{model}={source}: measure takes folders of label maps; let a study's `predict` run the network first"
+            )
         if not path.exists():
             raise ModelError(f"{model}={source}: there is no such folder")
         maps = path / "labels" if (path / "labels").is_dir() else path
@@ -96,7 +98,9 @@ def of_files(
     if not out:
         raise ModelError("no model given; write NAME=MAPS, or --anomaly NAME=SCORES")
     if only and models:
-        raise OptionError("--anomaly scores are judged by masks of 0, 1 and 255, and maps by classes: measure them in two lines, or as two data sets")
+        raise OptionError(
+            "--anomaly scores are judged by masks of 0, 1 and 255, and maps by classes: measure them in two lines, or as two data sets"
+        )
     shards = {number: (low, min(low + SHARD, len(ids))) for number, low in enumerate(range(0, len(ids), SHARD))}
     pictures = matching.match(images, ids, endings=sources.IMAGE_ENDINGS, say=say) if images else {}
     labels = of_label_ids(classes, files) if classes else {}
@@ -178,10 +182,17 @@ def jobs(
 def _cut(source: dict[str, Any], low: int, high: int) -> dict[str, Any]:
     """Return the part of a source that belongs to one shard."""
     lists = ("files", *SCORES)
-    return {key: value[low:high] if key in lists else value for key, value in source.items() if key not in ("doubt", "probabilities", "anomaly")}
+    return {
+        key: value[low:high] if key in lists else value
+        for key, value in source.items()
+        if key not in ("doubt", "probabilities", "anomaly")
+    }
 
 
 def _state(data: DataSet, source: dict[str, Any], low: int, high: int) -> list[Any]:
     """Return what says that the files of a shard are the same: their ids, sizes and times."""
-    stamps = [fingerprint("/", [path or "" for path in s[low:high]]) for s in (data.truth["files"], source["files"], source.get("confidence", []))]
+    stamps = [
+        fingerprint("/", [path or "" for path in s[low:high]])
+        for s in (data.truth["files"], source["files"], source.get("confidence", []))
+    ]
     return [list(data.ids[low:high]), *stamps, data.truth["labels"], source["labels"]]

@@ -19,9 +19,9 @@ from faultscape.corpus.classes import allowed, table
 from faultscape.corpus.placed_maps import PlacedMaps, read_ids
 from faultscape.corpus.score_files import read_probabilities, read_scores
 from faultscape.errors import FaultscapeError, LabelMapError, MetricError
+from faultscape.maps.resize import nearest
 from faultscape.metrics import image_statistics
 from faultscape.metrics.definitions import Definitions
-from faultscape.maps.resize import nearest
 from faultscape.nouns import Classes
 from faultscape.study import label_maps, measures
 from faultscape.study.settings import ClassSettings, Settings
@@ -69,7 +69,13 @@ def measure_shard(job: dict[str, Any], tick: Callable[[int], None]) -> dict[str,
 
 
 def of_image(
-    truth: np.ndarray, label_map: np.ndarray, job: dict[str, Any], source: dict[str, Any], k: int, classes: Classes, definitions: Definitions
+    truth: np.ndarray,
+    label_map: np.ndarray,
+    job: dict[str, Any],
+    source: dict[str, Any],
+    k: int,
+    classes: Classes,
+    definitions: Definitions,
 ) -> tuple[image_statistics.Statistics, np.ndarray]:
     """Return the statistics of one image and its confusion matrix; a FaultscapeError says what is wrong with it."""
     where = (source.get("files") or {})[k] if source.get("files") else job["ids"][k]
@@ -82,12 +88,14 @@ def of_image(
         )
     if definitions.regions == "given":
         divisor = job["divisor"] if job["with_classes"] else 0
-        return image_statistics.of_regions(truth, label_map, classes, definitions, divisor), np.zeros((len(classes) + 1,) * 2, np.int64)
+        return image_statistics.of_regions(truth, label_map, classes, definitions, divisor), np.zeros(
+            (len(classes) + 1,) * 2, np.int64
+        )
     confidence = scores_of(source, "confidence", k, truth.shape, job)
     stats, cells = image_statistics.of_maps(
         truth, label_map, classes, definitions, confidence=confidence, boundaries=job["boundaries"]
     )
-    stats["with_confidence"] = np.int64(confidence is not None)
+    stats["with_confidence"] = np.array(int(confidence is not None))
     return stats, cells
 
 
@@ -101,7 +109,9 @@ def scores_of(source: dict[str, Any], kind: str, k: int, shape: tuple[int, ...],
     else:
         values = read_scores(path, scale=job.get("score_scale"))
     if values.shape[-2:] != shape:
-        raise MetricError(f"{path}: is {values.shape[-1]} x {values.shape[-2]} pixels and the truth {shape[1]} x {shape[0]}; give scores of that size")
+        raise MetricError(
+            f"{path}: is {values.shape[-1]} x {values.shape[-2]} pixels and the truth {shape[1]} x {shape[0]}; give scores of that size"
+        )
     if kind == "confidence" and (values.min() < 0 or values.max() > 1):
         raise MetricError(f"{path}: holds {values.min():g}..{values.max():g}; a confidence lies between 0 and 1")
     return values
@@ -112,7 +122,9 @@ def reader(source: dict[str, Any], job: dict[str, Any], classes: Classes, *, giv
     if "study" in source:
         of = label_maps.truth if source["kind"] == "truth" else label_maps.predictions
         labels = source.get("labels") or None
-        stored = StoredMaps(of(Path(source["study"]), source["name"]), job["number"], table(classes, labels), allowed(classes, labels))
+        stored = StoredMaps(
+            of(Path(source["study"]), source["name"]), job["number"], table(classes, labels), allowed(classes, labels)
+        )
         ids, sizes = job["ids"], job["sizes"]
         return lambda k: None if (found := stored.read(ids[k], tuple(sizes[k]))) is None else found.copy()
     files = source["files"]
@@ -125,4 +137,4 @@ def reader(source: dict[str, Any], job: dict[str, Any], classes: Classes, *, giv
 
 def classes_of(written: dict[str, Any]) -> Classes:
     """Return the classes that study.toml's form says."""
-    return Settings(classes=ClassSettings(**written)).class_list
+    return Settings(classes=ClassSettings(**written), shard=1).class_list

@@ -63,7 +63,7 @@ class Scored:
     found: dict[str, scoring.Found] = field(default_factory=dict)
     kinds: dict[str, str] = field(default_factory=dict)
     failures: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)
+    notes: list[tuple[str, str]] = field(default_factory=list)
 
     @property
     def present(self) -> dict[str, np.ndarray]:
@@ -74,7 +74,11 @@ class Scored:
     def texts(self) -> dict[str, str]:
         """{metric: its definition}."""
         words = asdict(self.definitions) | {"track": self.definitions.track or "none"}
-        rule = RULE.format(step=words["curve"], rule="first threshold with" if words["fpr_rule"] == "first" else "threshold closest to", thresholds=words["thresholds"])
+        rule = RULE.format(
+            step=words["curve"],
+            rule="first threshold with" if words["fpr_rule"] == "first" else "threshold closest to",
+            thresholds=words["thresholds"],
+        )
         return {name: text + rule for name, text in TEXTS.items()} | {name: text.format(**words) for name, text in PLAIN.items()}
 
     @property
@@ -85,7 +89,9 @@ class Scored:
             if not len(found["usable"]):
                 continue
             names = RANKS if self.kinds[name] == "anomaly" else OF_DOUBT
-            out[name] = {metric: _spread(found["alone"][:, k], found["usable"], len(self.data.ids)) for k, metric in enumerate(names)}
+            out[name] = {
+                metric: _spread(found["alone"][:, k], found["usable"], len(self.data.ids)) for k, metric in enumerate(names)
+            }
         return out
 
     @property
@@ -95,10 +101,15 @@ class Scored:
         for name, found in self.found.items():
             if not len(found["usable"]):
                 continue
-            clean = {key: [float(f"{v:.6g}") for v in found[key] if np.isfinite(v)] for key in ("recall", "precision", "fpr", "tpr")}
-            out[name] = {"precision_recall": {k: clean[k] for k in ("recall", "precision")}, "roc": {k: clean[k] for k in ("fpr", "tpr")}}
+            out[name] = {
+                curve: drawn
+                for curve, x, y in (("precision_recall", "recall", "precision"), ("roc", "fpr", "tpr"))
+                if (drawn := _points(found, x, y))
+            }
             if "row_bin_count" in found:
-                diagram = calibration.reliability({key: found[f"row_{key}"].sum(0) for key in ("bin_count", "bin_right", "bin_confidence")})
+                diagram = calibration.reliability(
+                    {key: found[f"row_{key}"].sum(0) for key in ("bin_count", "bin_right", "bin_confidence")}
+                )
                 known = diagram.count > 0
                 out[name]["reliability"] = {
                     "confidence": [float(f"{v:.6g}") for v in diagram.confidence[known]],
@@ -114,7 +125,11 @@ class Scored:
             return {}
         out = self._ranks(name, found, weights) | self._calibrated(found, weights[:, found["usable"]])
         if "row_component_tp" in found:
-            sums = {k.removeprefix("row_"): np.tensordot(weights[:, found["usable"]], found[k], 1) for k in found if k.startswith("row_component_")}
+            sums = {
+                k.removeprefix("row_"): np.tensordot(weights[:, found["usable"]], found[k], 1)
+                for k in found
+                if k.startswith("row_component_")
+            }
             for metric, values in components.component_metrics(sums).items():
                 out[metric] = Summary(np.asarray(values), None, 0, "sums over images")
         return out
@@ -137,9 +152,16 @@ class Scored:
             values = drawn[:, k] + (exact - drawn[0, k])
             values[0] = exact
             values[1:] = np.clip(values[1:], 0, 1)
-            out[metric] = Summary(values, None, int(np.isnan(alone).sum()), "all pixels pooled; the interval from histograms of float16 scores")
+            out[metric] = Summary(
+                values, None, int(np.isnan(alone).sum()), "all pixels pooled; the interval from histograms of float16 scores"
+            )
             if abs(exact - drawn[0, k]) > 1e-4:
-                self.notes.append(f"{name}: {metric} of the scores rounded to float16 is {drawn[0, k]:.6f}, exact {exact:.6f}; its interval is moved by the difference")
+                self.notes.append(
+                    (
+                        name,
+                        f"{metric} of the scores rounded to float16 is {drawn[0, k]:.6f}, exact {exact:.6f}; its interval is moved by the difference",
+                    )
+                )
         if self.kinds[name] != "anomaly":
             out |= self._of_doubt(images, weights)
         return out
@@ -149,7 +171,10 @@ class Scored:
         turned = [score_bootstrap.SparseHistogram(65535 - i.places[::-1], i.anomalous[::-1], i.known[::-1]) for i in images]
         text = "all pixels pooled, doubt rounded to float16"
         out = {"correct_ap": Summary(score_bootstrap.replicates(turned, weights)[:, 0], None, 0, text)}
-        areas = [(selective.aurc(right, wrong), selective.augrc(right, wrong)) for right, wrong in score_bootstrap.grouped(images, weights)]
+        areas = [
+            (selective.aurc(right, wrong), selective.augrc(right, wrong))
+            for right, wrong in score_bootstrap.grouped(images, weights)
+        ]
         for k, metric in enumerate(("aurc", "augrc")):
             out[metric] = Summary(np.concatenate([part[k] for part in areas]), None, 0, text)
         return out
@@ -160,7 +185,11 @@ class Scored:
         def put(metric: str, values: np.ndarray) -> None:
             out[metric] = Summary(np.asarray(values), None, int(np.isnan(np.asarray(values)[0])), "pooled over images")
 
-        rows = {key.removeprefix("row_"): values for key, values in found.items() if key.startswith("row_") and not key.startswith("row_component")}
+        rows = {
+            key.removeprefix("row_"): values
+            for key, values in found.items()
+            if key.startswith("row_") and not key.startswith("row_component")
+        }
         sums = {key: np.tensordot(weights, values, 1) for key, values in rows.items()}
         if "windows" in sums:
             put("pavpu", selective.pavpu(sums["windows"]))
@@ -178,7 +207,9 @@ class Scored:
         return out
 
 
-def score_jobs(out: Path, data: DataSet, definitions: Definitions, options: Mapping[str, Any]) -> tuple[list[dict[str, Any]], dict[str, str], list[str]]:
+def score_jobs(
+    out: Path, data: DataSet, definitions: Definitions, options: Mapping[str, Any]
+) -> tuple[list[dict[str, Any]], dict[str, str], list[tuple[str, str]]]:
     """Return the jobs of a data set's scores, {NAME: kind}, and what to say of them."""
     jobs, kinds, notes = [], {}, []
     written = class_settings(data.classes).model_dump()
@@ -188,12 +219,33 @@ def score_jobs(out: Path, data: DataSet, definitions: Definitions, options: Mapp
             continue
         kinds[name] = kind
         if said := scoring.ties(source, kind):
-            notes.append(f"{name}: {said}")
+            notes.append((name, said))
         lists = [source[key] for key in ("files", kind, "confidence") if key in source]
         state = [fingerprint("/", [path or "" for path in files]) for files in (data.truth["files"], *lists)]
-        key = key_of(asdict(definitions), written, options.get("score_scale"), list(data.ids), state, source.get("labels"), data.truth.get("labels"), kind, VERSION)
-        job = {"out": str(out), "against": data.name, "name": name, "kind": kind, "key": key[:16], "ids": list(data.ids), "truth": data.truth}
-        jobs.append(job | {"model": source, "classes": written, "definitions": asdict(definitions), "score_scale": options.get("score_scale")})
+        key = key_of(
+            asdict(definitions),
+            written,
+            options.get("score_scale"),
+            list(data.ids),
+            state,
+            source.get("labels"),
+            data.truth.get("labels"),
+            kind,
+            VERSION,
+        )
+        job = {
+            "out": str(out),
+            "against": data.name,
+            "name": name,
+            "kind": kind,
+            "key": key[:16],
+            "ids": list(data.ids),
+            "truth": data.truth,
+        }
+        jobs.append(
+            job
+            | {"model": source, "classes": written, "definitions": asdict(definitions), "score_scale": options.get("score_scale")}
+        )
     return jobs, kinds, notes
 
 
@@ -216,8 +268,25 @@ def scores(
                 old.unlink(missing_ok=True)
         found = scoring.read(job)
         result.found[job["name"]] = found
+        result.notes += _notes(job["name"], kinds[job["name"]], found, len(data.ids))
         result.failures[job["name"]] = [(str(i), str(w)) for i, w in found["failures"].tolist()]
     return result
+
+
+def _notes(name: str, kind: str, found: scoring.Found, images: int) -> list[tuple[str, str]]:
+    """Return what a reader must know of a model's scores: images that have none, and why something has no value."""
+    notes, have = [], len(found["usable"])
+    if kind != "anomaly" and have < images:
+        notes.append((name, f"{images - have} of {images} images have no {kind}; what is made of it is of the others"))
+    if have and (why := str(found["undefined"])):
+        notes.append((name, why if kind == "anomaly" else why.replace("anomalous", "incorrect").replace("known", "correct")))
+    return notes
+
+
+def _points(found: scoring.Found, x: str, y: str) -> dict[str, list[float]]:
+    """Return the points of a curve that have both numbers, or nothing."""
+    known = np.isfinite(found[x]) & np.isfinite(found[y])
+    return {key: [float(f"{v:.6g}") for v in found[key][known]] for key in (x, y)} if known.any() else {}
 
 
 def _mask(places: np.ndarray, n: int) -> np.ndarray:

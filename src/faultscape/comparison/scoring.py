@@ -22,8 +22,8 @@ from faultscape.errors import FaultscapeError, MetricError
 from faultscape.metrics import calibration, components, other_curves, rank_counts, score_bootstrap, selective
 from faultscape.metrics.definitions import Definitions
 from faultscape.metrics.doubt import max_probability
-from faultscape.metrics.histogram16 import detection_from_histogram
 from faultscape.metrics.rank_metrics import detection
+from faultscape.metrics.score_histogram import detection_from_histogram
 from faultscape.metrics.score_stream import stream
 from faultscape.study import measures
 from faultscape.study.folder import put
@@ -69,20 +69,27 @@ def _usable(job: dict[str, Any]) -> tuple[list[tuple[str, str]], list[int]]:
     for k, id_ in enumerate(job["ids"]):
         try:
             if (pair := load(k)) is None:
-                failures.append((id_, "no scores were found"))
+                if job["kind"] == "anomaly":  # frames without confidence or doubt are expected, and counted
+                    failures.append((id_, "no scores were found"))
                 continue
             score, truth = pair[:2]
             if not np.isfinite(score).all():
-                raise MetricError(f"{int((~np.isfinite(score)).sum())} of its {score.size} scores are NaN or infinite; a score must be a finite number")
+                raise MetricError(
+                    f"{int((~np.isfinite(score)).sum())} of its {score.size} scores are NaN or infinite; a score must be a finite number"
+                )
             if score.shape != truth.shape:
-                raise MetricError(f"its scores are {score.shape[1]} x {score.shape[0]} pixels and its truth {truth.shape[1]} x {truth.shape[0]}")
+                raise MetricError(
+                    f"its scores are {score.shape[1]} x {score.shape[0]} pixels and its truth {truth.shape[1]} x {truth.shape[0]}"
+                )
             usable.append(k)
         except FaultscapeError as error:
             failures.append((id_, str(error)))
     return failures, usable
 
 
-def _counted(job: dict[str, Any], usable: list[int], tick: Callable[[int], None]) -> Callable[[], Iterator[tuple[np.ndarray, np.ndarray, str]]]:
+def _counted(
+    job: dict[str, Any], usable: list[int], tick: Callable[[int], None]
+) -> Callable[[], Iterator[tuple[np.ndarray, np.ndarray, str]]]:
     """Return a function that gives a fresh pass over (score, truth, id)."""
     load = _loader(job)
 
@@ -108,7 +115,9 @@ def _loader(job: dict[str, Any]) -> Callable[[int], tuple[np.ndarray, np.ndarray
             score = scores_of(source, "anomaly", k, mask.shape, job)
             bad = mask[(mask > 1) & (mask != VOID)]
             if len(bad):
-                raise MetricError(f"{job['truth']['files'][k]}: holds the value {int(bad[0])}; a mask has 0 (known), 1 (anomaly) and 255 (void)")
+                raise MetricError(
+                    f"{job['truth']['files'][k]}: holds the value {int(bad[0])}; a mask has 0 (known), 1 (anomaly) and 255 (void)"
+                )
             return (score, mask, None) if score is not None else None
 
         return anomalies
@@ -123,7 +132,9 @@ def _loader(job: dict[str, Any]) -> Callable[[int], tuple[np.ndarray, np.ndarray
         if truth is None or label_map is None:
             return None
         if truth.shape != label_map.shape:
-            raise MetricError(f"its map is {label_map.shape[1]} x {label_map.shape[0]} pixels and its truth {truth.shape[1]} x {truth.shape[0]}")
+            raise MetricError(
+                f"its map is {label_map.shape[1]} x {label_map.shape[0]} pixels and its truth {truth.shape[1]} x {truth.shape[0]}"
+            )
         given = scores_of(source, job["kind"], k, truth.shape, job)
         assert given is not None
         wrong = np.where(truth == n, VOID, truth != label_map).astype(np.uint8)
@@ -152,7 +163,16 @@ def _exact(exact: rank_counts.Detection, definitions: Definitions, job: dict[str
         areas[:2] = other_curves.keras_areas(np.asarray(counts))
     sizes = np.array([exact.positives, exact.negatives], np.int64)
     f1 = np.array([exact.f1, exact.f1_threshold, exact.low, exact.high])
-    return {"areas": areas, "sizes": sizes, "f1": f1, "recall": precision.x, "precision": precision.y, "fpr": roc.x, "tpr": roc.y}
+    return {
+        "areas": areas,
+        "sizes": sizes,
+        "undefined": np.array(exact.undefined),
+        "f1": f1,
+        "recall": precision.x,
+        "precision": precision.y,
+        "fpr": roc.x,
+        "tpr": roc.y,
+    }
 
 
 def _by_image(
@@ -222,4 +242,8 @@ def coarse_areas(found: Found, images: int, definitions: Definitions) -> np.ndar
 def ties(source: dict[str, Any], kind: str) -> str:
     """Return what to say of scores in 8 bits, or nothing."""
     path = next((p for p in source.get(kind) or [] if p), None)
-    return "" if path is None or not levels(path) else f"--{kind} holds pictures of 8 bits: 256 values make many ties, which AP and FPR95 depend on"
+    return (
+        ""
+        if path is None or not levels(path)
+        else f"--{kind} holds pictures of 8 bits: 256 values make many ties, which AP and FPR95 depend on"
+    )

@@ -40,10 +40,14 @@ def read_probabilities(path: str | os.PathLike[str], classes: int) -> np.ndarray
     if values.ndim == 4 and values.shape[0] == 1:
         values = values[0]
     if values.ndim != 3 or values.shape[0] != classes or values.dtype.kind != "f":
-        raise MetricError(f"{path}: expected probabilities, {classes} x H x W as the class list has it; got {values.dtype} of shape {values.shape}")
+        raise MetricError(
+            f"{path}: expected probabilities, {classes} x H x W as the class list has it; got {values.dtype} of shape {values.shape}"
+        )
     _finite(values, path)
     if values.min() < 0 or values.max() > 1 + 1e-3:
-        raise MetricError(f"{path}: holds {values.min():g}..{values.max():g}, which are no probabilities; take the softmax of logits first")
+        raise MetricError(
+            f"{path}: holds {values.min():g}..{values.max():g}, which are no probabilities; take the softmax of logits first"
+        )
     return values
 
 
@@ -100,16 +104,28 @@ def _picture(data: bytes, path: str | os.PathLike[str]) -> np.ndarray:
             warnings.simplefilter("ignore")
             picture = Image.open(io.BytesIO(data))
             if picture.size[0] * picture.size[1] > MAX_PIXELS:
-                raise MetricError(f"{path}: {picture.size[0]} x {picture.size[1]} pixels are more than the {MAX_PIXELS} that are read")
+                raise MetricError(
+                    f"{path}: {picture.size[0]} x {picture.size[1]} pixels are more than the {MAX_PIXELS} that are read"
+                )
             if picture.format in ("JPEG", "WEBP"):
                 raise MetricError(f"{path}: {picture.format} changes values; save scores as .npy, float TIFF or 16-bit PNG")
             picture.load()
             if picture.mode not in ("L", "F", "I;16", "I;16B", "I;16L", "I"):
-                raise MetricError(f"{path}: pixels of mode {picture.mode} are no scores; expected one grey channel of 8, 16 or 32 bits")
+                raise MetricError(
+                    f"{path}: pixels of mode {picture.mode} are no scores; expected one grey channel of 8, 16 or 32 bits"
+                )
             values = np.asarray(picture)
-            return values.astype(np.uint16) if picture.mode.startswith("I") and values.min() >= 0 and values.max() <= 65535 else values
+            return (
+                values.astype(np.uint16)
+                if picture.mode.startswith("I") and values.min() >= 0 and values.max() <= 65535
+                else values
+            )
     except Image.DecompressionBombError:
         raise MetricError(f"{path}: its pixels are more than the {MAX_PIXELS} that are read; shrink it") from None
     except (OSError, ValueError, SyntaxError, EOFError, MemoryError, IndexError) as error:
-        reason = "it is no picture that can be read" if isinstance(error, Image.UnidentifiedImageError) else str(error) or type(error).__name__
+        reason = (
+            "it is no picture that can be read"
+            if isinstance(error, Image.UnidentifiedImageError)
+            else str(error) or type(error).__name__
+        )
         raise MetricError(f"{path}: {reason}") from None

@@ -42,26 +42,28 @@ def find_runs(address, labels):
     number = np.uint64(0)
     for w in range(words):
         number += set_bits(bits[w])
-    starts = np.empty(np.int64(number) + 9, np.int32)
-    n = 0
+    starts = np.empty(np.int64(number) + 5, np.int32)
+    n = np.uint64(0)
     for w in range(words):
-        left = bits[w]
-        size = np.int64(set_bits(left))
-        for base in range(n, n + size, 8):  # eight at a time: no branch to guess
-            for k in range(8):
-                starts[base + k] = w * 64 + np.int64(_first_bit(left))
+        left, base = bits[w], np.uint64(w * 64)
+        end = n + set_bits(left)
+        at = n
+        while at < end:  # four at a time: fewer branches to guess
+            for k in range(4):
+                starts[at + np.uint64(k)] = base + _first_bit(left)
                 left &= left - _ONE
-        n += size
+            at += np.uint64(4)
+        n = end
     starts[n] = pixels
     first = np.empty(height + 1, np.int32)
-    row, due = 0, 0
-    for k in range(n):
+    row, due = np.uint64(0), np.int64(0)
+    for k in range(np.int64(n)):
         first[row] = k  # written over until the row's first run is found
-        hit = np.int64(starts[k] == due)
-        row += hit
+        hit = starts[k] == due
+        row += np.uint64(hit)
         due += hit * width
     first[height] = n
-    return starts[: n + 1], first
+    return starts[: n + _ONE], first
 
 
 @jit
@@ -69,7 +71,7 @@ def _root(parent, k):
     while parent[k] != k:
         parent[k] = parent[parent[k]]
         k = parent[k]
-    return k
+    return k  # never larger than where it began: parents come before
 
 
 @jit
@@ -81,46 +83,40 @@ def join_runs(labels, starts, first, none, reach):
     height, width = labels.shape
     line = labels.reshape(-1)
     n = len(starts) - 1
-    parent = np.empty(n, np.int32)
-    value = np.empty(n, np.int32)
+    parent, value = np.empty(n, np.uint32), np.empty(n, np.int32)
     for k in range(n):
         parent[k] = k
-        value[k] = line[starts[k]]
+        value[k] = line[np.uint32(starts[k])]
+    before, behind = np.int32(width + reach), np.int32(reach - width)
     for y in range(1, height):
-        above, last = np.int64(first[y - 1]), np.int64(first[y])
-        for k in range(first[y], first[y + 1]):
-            if value[k] == none:
-                continue
-            begin, end = starts[k] - width - reach, starts[k + 1] - width + reach
-            while above < last and starts[above + 1] <= begin:
-                above += 1
-            mine = np.int64(-1)
-            a = above
-            while a < last and starts[a] < end:
-                if value[a] == value[k]:
-                    other = np.int64(_root(parent, a))
-                    if mine < 0:
-                        mine = other
-                        parent[k] = other
-                    elif other < mine:
-                        parent[mine] = other
-                        mine = other
-                    elif mine < other:
-                        parent[other] = mine
-                a += 1
-    regions = np.empty(n, np.int32)
-    names = np.empty(n, np.int32)
-    count = 0
+        above, last, end = np.uint64(first[y - 1]), np.uint64(first[y]), np.uint64(first[y + 1])
+        k = last
+        while k < end:
+            mine = value[k]
+            left, right = starts[k] - before, starts[k + _ONE] + behind
+            while above < last and starts[above + _ONE] <= left:
+                above += _ONE
+            a = above if mine != none else last
+            while a < last and starts[a] < right:
+                if value[a] == mine:
+                    one, other = _root(parent, parent[k]), _root(parent, parent[a])
+                    if one < other:
+                        parent[other] = one
+                    else:
+                        parent[one] = other
+                a += _ONE
+            k += _ONE
+    regions, names = np.empty(n, np.int32), np.empty(n, np.int32)
+    count = np.uint64(0)
     for k in range(n):
-        if parent[k] == k:
-            if value[k] == none:
-                regions[k] = -1
-            else:
-                names[count] = value[k]
-                regions[k] = count
-                count += 1
+        if parent[k] != k:
+            regions[k] = regions[parent[k]]  # of a run before, whose number is known
+        elif value[k] == none:
+            regions[k] = -1
         else:
-            regions[k] = regions[_root(parent, k)]
+            names[count] = value[k]
+            regions[k] = count
+            count += _ONE
     return regions, names[:count].copy()
 
 
@@ -173,41 +169,39 @@ def sum_runs(starts, regions, outside, values, count):
 def overlap(starts_t, regions_t, starts_p, regions_p, n_t, n_p):
     """Return (truth, prediction, pixels) of every pair of regions that share pixels, sorted, and the pixels of each predicted region outside all true ones."""
     room = len(regions_t) + len(regions_p)
-    a, b, n = np.empty(room, np.int32), np.empty(room, np.int32), np.empty(room, np.int32)
-    outside = np.zeros(n_p, np.int64)
-    size = np.zeros(n_t + 1, np.int64)
+    a, b, n = np.empty(room, np.uint32), np.empty(room, np.uint32), np.empty(room, np.uint32)
+    outside, size = np.zeros(n_p, np.int64), np.zeros(n_t + 2, np.uint32)
     m, i, j, x, pixels = np.uint64(0), np.uint64(0), np.uint64(0), np.int32(0), starts_t[-1]
     while x < pixels:
         end_t, end_p = starts_t[i + _ONE], starts_p[j + _ONE]
         end = min(end_t, end_p)
         t, p = regions_t[i], regions_p[j]
-        if t >= 0 and p >= 0:
-            a[m], b[m], n[m] = t, p, end - x
-            size[t + 1] += 1
-            m += _ONE
-        elif p >= 0:
-            outside[p] += end - x
+        if p >= 0:
+            if t >= 0:
+                a[m], b[m], n[m] = t, p, end - x
+                size[np.uint32(t) + np.uint32(2)] += np.uint32(1)
+                m += _ONE
+            else:
+                outside[np.uint32(p)] += end - x
         x = end
         i += np.uint64(end_t == end)
         j += np.uint64(end_p == end)
     for t in range(n_t):
-        size[t + 1] += size[t]
-    place = size[:-1].copy()
-    order_p, order_n = np.empty(m, np.int32), np.empty(m, np.int32)
-    for k in range(m):
-        t = a[k]
-        order_p[place[t]], order_n[place[t]] = b[k], n[k]
-        place[t] += 1
-    shared, seen = np.zeros(n_p, np.int64), np.empty(n_p, np.int32)
+        size[t + 2] += size[t + 1]
+    order_p, order_n = np.empty(m, np.uint32), np.empty(m, np.uint32)
+    for k in range(m):  # sorted by true region: size[t + 1] is where t's next piece goes, and in the end where t + 1 begins
+        at = size[a[k] + np.uint32(1)]
+        order_p[at], order_n[at] = b[k], n[k]
+        size[a[k] + np.uint32(1)] += np.uint32(1)
+    shared, seen = np.zeros(n_p, np.int64), np.empty(n_p, np.uint32)
     truth, prediction, counts = np.empty(m, np.int32), np.empty(m, np.int32), np.empty(m, np.int64)
-    k = 0
+    k = np.uint64(0)
     for t in range(n_t):
-        met = 0
+        met = np.uint64(0)
         for q in range(size[t], size[t + 1]):
             p = order_p[q]
-            if shared[p] == 0:
-                seen[met] = p
-                met += 1
+            seen[met] = p
+            met += np.uint64(shared[p] == 0)
             shared[p] += order_n[q]
         if met > 1:
             seen[:met].sort()
@@ -215,5 +209,5 @@ def overlap(starts_t, regions_t, starts_p, regions_p, n_t, n_p):
             p = seen[q]
             truth[k], prediction[k], counts[k] = t, p, shared[p]
             shared[p] = 0
-            k += 1
+            k += _ONE
     return truth[:k].copy(), prediction[:k].copy(), counts[:k].copy(), outside

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 
@@ -9,11 +11,12 @@ def number_regions(labels: np.ndarray, none: int, reach: int) -> tuple[np.ndarra
     """Return (H, W) region numbers, -1 for ``none``, in the order of first pixels, and the label of each region."""
     from scipy import ndimage
 
-    structure = np.ones((3, 3), int) if reach else None
+    structure: Any = np.ones((3, 3), int) if reach else None
     numbers, names, count = np.full(labels.shape, -1, np.int64), [], 0
+    label_of: Any = ndimage.label
     for label in np.unique(labels):
         if label != none:
-            found, n = ndimage.label(labels == label, structure)
+            found, n = label_of(labels == label, structure)
             numbers[found > 0] = found[found > 0] - 1 + count
             names += [int(label)] * n
             count += n
@@ -25,9 +28,7 @@ def number_regions(labels: np.ndarray, none: int, reach: int) -> tuple[np.ndarra
     return rank[numbers].astype(np.int32), np.array(names, np.int32)[order]
 
 
-def overlap(
-    truth: np.ndarray, prediction: np.ndarray, n_t: int, n_p: int
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+def overlap(truth: np.ndarray, prediction: np.ndarray, n_p: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Return (truth, prediction, pixels) of every pair that shares pixels, sorted, and the pixels of each predicted region outside all true ones."""
     both = (truth >= 0) & (prediction >= 0)
     pairs, pixels = np.unique(truth[both].astype(np.int64) * max(n_p, 1) + prediction[both], return_counts=True)

@@ -74,25 +74,29 @@ def overlaps(
         raise OptionError(f"void={void!r} is not known; use {', '.join(VOID)}")
     truth, prediction, reach = _map(truth), _map(prediction), _reach(connectivity)
     if truth.shape != prediction.shape:
-        raise LabelMapError(f"the truth is {_size(truth)} pixels and the prediction {_size(prediction)}; they must be of one size")
+        raise LabelMapError(
+            f"the truth is {_size(truth)} pixels and the prediction {_size(prediction)}; they must be of one size"
+        )
     highest = int(truth.max())
     for what, label in (("truth", highest), ("prediction", int(prediction.max()))):
         if label > n:
             raise LabelMapError(f"the {what} holds the label {label}; allowed are 0 to {n - 1}, and {n} for void")
     if not given and void == "cut" and highest == n:
         kind = prediction.dtype if np.iinfo(prediction.dtype).max > n else np.dtype(np.int32)
-        prediction = np.where(truth == n, kind.type(n + 1), prediction.astype(kind, copy=False))  # a label of its own, that forms no region
+        prediction = np.where(
+            truth == n, kind.type(n + 1), prediction.astype(kind, copy=False)
+        )  # a label of its own, that forms no region
     t, p = _runs(truth, n, reach, given=given), _runs(prediction, n + 1, reach, given=given)
     kernels = _kernels()
     if kernels is None:
         from faultscape.maps import plain_regions
 
-        pairs = plain_regions.overlap(t[1], p[1], len(t[2]), len(p[2]))
+        pairs = plain_regions.overlap(t[1], p[1], len(p[2]))
     else:
         pairs = kernels.overlap(t[0], t[1], p[0], p[1], len(t[2]), len(p[2]))
     areas_t, areas_p, outside = _areas(t), _areas(p), pairs[3]
     mean = None if confidence is None else _means(t, p, confidence, areas_p - outside, truth.shape)
-    return _existing(Overlaps(t[2], areas_t, p[2], areas_p - outside, outside, *pairs[:3], mean))
+    return _existing(Overlaps(t[2], areas_t, p[2], areas_p - outside, outside, pairs[0], pairs[1], pairs[2], mean))
 
 
 def _existing(table: Overlaps) -> Overlaps:
@@ -140,7 +144,9 @@ def _areas(runs: tuple[np.ndarray, np.ndarray, np.ndarray]) -> np.ndarray:
 def _means(t: Any, p: Any, confidence: np.ndarray, areas: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
     """Return the mean confidence of each predicted region over its pixels that are not void in the truth."""
     if confidence.shape != shape:
-        raise LabelMapError(f"the confidence is {_size(confidence)} pixels and the maps {shape[1]} x {shape[0]}; give one of that size")
+        raise LabelMapError(
+            f"the confidence is {_size(confidence)} pixels and the maps {shape[1]} x {shape[0]}; give one of that size"
+        )
     values = np.ascontiguousarray(confidence).reshape(-1)
     kernels = _kernels()
     if kernels is None:
@@ -159,7 +165,9 @@ def _spread(runs: tuple[np.ndarray, np.ndarray, np.ndarray], shape: tuple[int, i
 def _map(labels: np.ndarray) -> np.ndarray:
     """Return a contiguous map of a type that kernels know."""
     if np.ma.isMaskedArray(labels):
-        raise LabelMapError("masked arrays are not read, since most libraries drop the mask in silence; set those pixels to the void label")
+        raise LabelMapError(
+            "masked arrays are not read, since most libraries drop the mask in silence; set those pixels to the void label"
+        )
     if labels.ndim != 2 or labels.size == 0 or labels.size >= 1 << 31:
         raise LabelMapError(f"expected a label map, H x W, of fewer than 2^31 pixels; got shape {labels.shape}")
     if labels.dtype not in (np.uint8, np.uint16, np.int32):

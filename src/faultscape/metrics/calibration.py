@@ -9,6 +9,7 @@ Source: Guo et al. 2017 (ECE, MCE); Nguyen and O'Connor 2015 (equal mass); Nixon
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from faultscape.errors import MetricError
 BINS = 15
 FLOOR = 2.0**-149  # NLL of a probability of 0 is that of the smallest number float32 has
 _FINE = 1 << 16
-Statistics = dict[str, np.ndarray]
+Statistics = dict[str, Any]  # arrays and NumPy numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +64,9 @@ def probability_counts(
     probabilities, label = np.asarray(probabilities), np.asarray(label)
     classes = len(probabilities)
     if probabilities.shape[1:] != label.shape:
-        raise MetricError(f"{_at(where)}the probabilities are of shape {probabilities.shape}; expected classes first, then {label.shape}")
+        raise MetricError(
+            f"{_at(where)}the probabilities are of shape {probabilities.shape}; expected classes first, then {label.shape}"
+        )
     valid = np.ones(label.shape, bool) if valid is None else np.asarray(valid, bool)
     truth = label[valid].astype(np.int64)
     if len(truth) and (truth.min() < 0 or truth.max() >= classes):
@@ -106,7 +109,11 @@ def ece(counts: Statistics) -> np.ndarray:
 
 def mce(counts: Statistics) -> np.ndarray:
     """Return the largest gap of any bin that is not empty."""
-    return np.where(counts["bin_count"].sum(-1) > 0, np.nan_to_num(_gaps(counts["bin_count"], counts["bin_right"], counts["bin_confidence"])).max(-1), np.nan)[()]
+    return np.where(
+        counts["bin_count"].sum(-1) > 0,
+        np.nan_to_num(_gaps(counts["bin_count"], counts["bin_right"], counts["bin_confidence"])).max(-1),
+        np.nan,
+    )[()]
 
 
 def ece_classwise(counts: Statistics) -> np.ndarray:
@@ -169,10 +176,14 @@ def reliability(counts: Statistics) -> Reliability:
 
 def _judged(confidence: np.ndarray, correct: np.ndarray, valid: np.ndarray | None, where: str) -> tuple[np.ndarray, np.ndarray]:
     if np.ma.isMaskedArray(confidence) or np.ma.isMaskedArray(correct):
-        raise MetricError(f"{_at(where)}a masked array was given, whose mask most libraries drop without a word; give ``valid`` instead")
+        raise MetricError(
+            f"{_at(where)}a masked array was given, whose mask most libraries drop without a word; give ``valid`` instead"
+        )
     confidence, correct = np.asarray(confidence), np.asarray(correct, bool)
     if confidence.shape != correct.shape:
-        raise MetricError(f"{_at(where)}the confidence has shape {confidence.shape} and the map {correct.shape}; expected one shape")
+        raise MetricError(
+            f"{_at(where)}the confidence has shape {confidence.shape} and the map {correct.shape}; expected one shape"
+        )
     inside = slice(None) if valid is None else np.asarray(valid, bool)
     sure, right = confidence[inside].ravel().astype(np.float64), correct[inside].ravel()
     if len(sure) and not (sure.min() >= 0 and sure.max() <= 1):  # NaN fails both

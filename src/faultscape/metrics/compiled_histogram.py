@@ -1,4 +1,4 @@
-"""The kernel behind histogram16: one pass over bit patterns and labels."""
+"""The kernel behind score_histogram: one pass over bit patterns and labels."""
 
 from __future__ import annotations
 

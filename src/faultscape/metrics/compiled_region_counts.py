@@ -1,5 +1,5 @@
 """The counts behind the region metrics of every class, compiled: one pass over a table of overlaps. The plain twin is plain_region_counts."""
-# ruff: noqa: ANN001, ANN201 - numba infers types from the arguments
+# ruff: noqa: ANN001, ANN201, ARG001 - numba infers types from the arguments
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ def count_regions(truth_label, truth_area, label, area, truth, prediction, pixel
     classes, n, m = len(whole), len(truth_label), len(label)
     touching_t, touching_p = np.zeros(n, np.int64), np.zeros(m, np.int64)
     most_t, most_p = np.zeros(n, np.int64), np.zeros(m, np.int64)  # the largest overlap,
-    other_t, other_p = np.zeros(n, np.int64), np.zeros(m, np.int64)  # and the area of the region it is with: of equal overlaps the smallest
+    other_t, other_p = (
+        np.zeros(n, np.int64),
+        np.zeros(m, np.int64),
+    )  # and the area of the region it is with: of equal overlaps the smallest
     for k in range(len(pixels)):
         t, p, v = truth[k], prediction[k], pixels[k]
         if truth_label[t] == label[p] and alive[p]:
@@ -127,7 +130,9 @@ def count_matches(truth_label, truth_area, label, area, truth, prediction, pixel
             used_t[t], used_p[p] = True, True
             total = truth_area[t] + area[p]
             above, below = (2 * v, total) if dice else (v, total - v)
-            for i in range(min(20 * above // below - 9, len(matched))):  # whole numbers, so that an overlap of exactly .55 is found at .55
+            for i in range(
+                min(20 * above // below - 9, len(matched))
+            ):  # whole numbers, so that an overlap of exactly .55 is found at .55
                 matched[i, label[p]] += 1
 
 

@@ -9,6 +9,8 @@ Source: Chan et al. 2021 (SegmentMeIfYouCan), whose threshold is the one with th
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from faultscape.errors import MetricError, OptionError
@@ -30,7 +32,7 @@ def component_counts(
     min_truth: int | None = None,
     void: int = VOID,
     where: str = "",
-) -> dict[str, np.ndarray]:
+) -> dict[str, Any]:
     """Return {component_tp, component_fn, component_fp: (11,), component_siou_sum, component_truths, component_ppv_sum, component_predictions} of an image.
 
     ``score`` and ``anomaly`` (0, 1, 255) are (H, W). ``track`` sets the size limits: anomaly 500 and 100, obstacle 50 and 10, None none.
@@ -43,7 +45,9 @@ def component_counts(
     """
     if track not in LIMITS:
         raise OptionError(f"track={track!r} is not known; use anomaly, obstacle or None")
-    at_least = [given if given is not None else limit for given, limit in zip((min_predicted, min_truth), LIMITS[track], strict=True)]
+    at_least = [
+        given if given is not None else limit for given, limit in zip((min_predicted, min_truth), LIMITS[track], strict=True)
+    ]
     flat(score, anomaly, where)  # refuses masked arrays and shapes that differ
     score, anomaly = np.asarray(score), np.asarray(anomaly)
     if score.ndim != 2:
@@ -66,7 +70,7 @@ def component_metrics(counts: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     }
 
 
-def _counts(table: Overlaps, at_least: int) -> dict[str, np.ndarray]:
+def _counts(table: Overlaps, at_least: int) -> dict[str, Any]:
     true, predicted = table.truth_label == _ANOMALY, (table.prediction_label == _ANOMALY) & (table.prediction_area >= at_least)
     both = true[table.truth] & predicted[table.prediction]
     t, p, pixels = table.truth[both], table.prediction[both], table.pixels[both]

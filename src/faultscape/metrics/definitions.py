@@ -83,5 +83,7 @@ def define(preset: str | None = None, **given: Any) -> Definitions:
             raise OptionError(f"{name}={value!r} is not known; use {words}")
     out = replace(Definitions(), **said)
     if out.bins < 1 or out.window < 1 or out.tolerance < 0 or out.band <= 0:
-        raise OptionError(f"bins and window are 1 or more, tolerance 0 or more, band above 0; got {out.bins}, {out.window}, {out.tolerance}, {out.band}")
+        raise OptionError(
+            f"bins and window are 1 or more, tolerance 0 or more, band above 0; got {out.bins}, {out.window}, {out.tolerance}, {out.band}"
+        )
     return out

@@ -54,12 +54,12 @@ def entropy(probabilities: np.ndarray, *, axis: int = 0, normalised: bool = Fals
     (np.float64(0.6931), np.float64(1.0))
     """
     classes = _classes_first(probabilities, axis)
-    _check(classes)
-    total = np.zeros(classes.shape[1:], classes.dtype)
-    for p in classes:
-        # S4 eq. 1; p above 1 by rounding must not make the doubt negative
-        total -= p * np.log(np.clip(p, np.finfo(classes.dtype).tiny, 1))
-    return _plain(total / total.dtype.type(np.log(len(classes))) if normalised and len(classes) > 1 else total)
+    winner, _, others = _winner_second_others(probabilities, axis)
+    total, top = winner * np.log1p(others / np.where(winner > 0, winner, 1)), classes[0]
+    for p in classes[1:]:  # S4 eq. 1 over all but the winner, whose -log p is taken as in surprise
+        loser, top = np.minimum(top, p), np.maximum(top, p)
+        total = total - loser * np.log(np.where(loser > 0, loser, 1))
+    return total / total.dtype.type(np.log(len(classes))) if normalised and len(classes) > 1 else total
 
 
 def max_logit(logits: np.ndarray, *, axis: int = 0) -> np.ndarray:
@@ -126,8 +126,7 @@ def _winner_second_others(probabilities: np.ndarray, axis: int) -> tuple[np.ndar
     for p in classes[1:]:
         loser = np.minimum(winner, p)
         others += loser
-        np.maximum(second, loser, out=second)
-        np.maximum(winner, p, out=winner)
+        second, winner = np.maximum(second, loser), np.maximum(winner, p)
     return _plain(winner), _plain(second), _plain(others)
 
 

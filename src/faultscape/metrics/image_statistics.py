@@ -7,6 +7,7 @@ Source: S0 4.1.3, S1 II and III.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from faultscape.metrics import boundary, over_under, partition, region_counts, r
 from faultscape.metrics.definitions import Definitions
 from faultscape.nouns import Classes
 
-Statistics = dict[str, np.ndarray]
+Statistics = dict[str, Any]  # arrays and NumPy numbers
 CURVE = np.round(np.linspace(0, 1, 101), 2)  # confidence thresholds of S1 III-B
 
 
@@ -51,7 +52,9 @@ def of_maps(
     return stats, cells
 
 
-def of_regions(truth: np.ndarray, prediction: np.ndarray, classes: Classes, definitions: Definitions, divisor: int | None) -> Statistics:
+def of_regions(
+    truth: np.ndarray, prediction: np.ndarray, classes: Classes, definitions: Definitions, divisor: int | None
+) -> Statistics:
     """Return the statistics of two maps of region ids, each a region as it is given (``divisor`` as in `metrics.regions`)."""
     table = region_set.given(truth, prediction, classes, divisor=divisor, void=classes.void)
     stats = region_set.count([table, table], len(classes), definitions.match) | _segments(table)
@@ -77,20 +80,14 @@ def _pixels(cells: np.ndarray) -> Statistics:
 
 def _segments(table: Overlaps) -> Statistics:
     """Return what compares the two partitions into regions, whatever their classes."""
-    pairs = table.truth, table.prediction, table.pixels
-    values: dict[str, Any] = {
-        "gce_regions": partition.gce(*pairs),
-        "lce_regions": partition.lce(*pairs),
-        "partition_distance": partition.partition_distance(*pairs),
-        "variation_of_information": partition.variation_of_information(*pairs),
-        "adapted_rand": partition.adapted_rand(*pairs),
-    }
+    errors = partition.partition_errors(table.truth, table.prediction, table.pixels)
+    values = {{"gce": "gce_regions", "lce": "lce_regions"}.get(name, name): value for name, value in errors.items()}
     return {name: np.float64(value) for name, value in values.items()} | {"pixels": np.int64(table.pixels.sum())}
 
 
 def _in_pixels(width: float, shape: tuple[int, ...]) -> float:
     """Return a width in pixels: what is below 1 is a share of the diagonal."""
-    return width if width >= 1 else width * float(np.hypot(*shape))
+    return width if width >= 1 else width * math.hypot(*shape)
 
 
 def _curve(table: Overlaps, classes: Classes, definitions: Definitions) -> Statistics:
@@ -103,7 +100,9 @@ def _curve(table: Overlaps, classes: Classes, definitions: Definitions) -> Stati
     mine = list(classes.groups)
     out = {"curve_both": both.reshape(-1), "curve_predicted": predicted.reshape(-1)}
     for name, measure in (("rom", over_under.rom), ("rum", over_under.rum)):
-        defined = ~np.isnan(measure({k: v[0] for k, v in counts.items()}, absent=definitions.absent, scale=definitions.scale)[mine])
+        defined = ~np.isnan(
+            measure({k: v[0] for k, v in counts.items()}, absent=definitions.absent, scale=definitions.scale)[mine]
+        )
         values = measure(counts, absent="zero", scale=definitions.scale)[:, mine]
         out[f"curve_{name}"] = region_set.mean(np.where(defined, np.nan_to_num(values), np.nan), 1)
     return out

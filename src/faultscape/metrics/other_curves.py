@@ -23,7 +23,9 @@ class Areas(NamedTuple):
 
 
 def trapezoid_precision(detection: Detection) -> float:
-    """Return the area under precision and recall by trapezia, from (0, 1) on; on a constant score it is not the share of anomalies.
+    """Return the area under precision and recall by trapezia, from recall 0 on; on a constant score it is not the share of anomalies.
+
+    Of a ``thinned`` detection (from a stream) it is as near as its points are close.
 
     >>> import numpy as np
     >>> from faultscape.metrics.rank_metrics import detection
@@ -32,19 +34,23 @@ def trapezoid_precision(detection: Detection) -> float:
     """
     if not detection.positives:
         return float("nan")
-    recall = np.concatenate([[0.0], detection.true_positives / detection.positives])
-    reached = detection.true_positives + detection.false_positives
-    precision = np.concatenate([[1.0], detection.true_positives / np.maximum(reached, 1)])
+    hits, before = detection.true_positives, np.concatenate([[0], detection.true_positives[:-1]])
+    recall = (
+        np.stack([before, hits], 1).ravel() / detection.positives
+    )  # each step: where the negatives above it end, then the step itself
+    reached = np.stack([before + detection.above, hits + detection.false_positives], 1).ravel()
+    found = np.stack([before, hits], 1).ravel()
+    precision = np.divide(found, reached, out=np.ones(len(found)), where=reached > 0)
     return float(np.trapezoid(precision, recall))
 
 
-def threshold_counts(score: np.ndarray, anomaly: np.ndarray) -> np.ndarray:
-    """Return (2, 200) known and anomalous pixels above each of 200 equal thresholds on 0..1, the first just below 0 and the last just above 1; add them.
+def threshold_counts(score: np.ndarray, anomaly: np.ndarray, thresholds: int = KERAS_THRESHOLDS) -> np.ndarray:
+    """Return (2, T) known and anomalous pixels above each of T equal thresholds on 0..1, the first just below 0 and the last just above 1; add them.
 
     >>> threshold_counts(np.array([0.0, 1.0]), np.array([0, 1]))[:, [0, 1, 198, 199]].tolist()
     [[1, 0, 0, 0], [1, 1, 1, 0]]
     """
-    edges = np.arange(KERAS_THRESHOLDS) / (KERAS_THRESHOLDS - 1)
+    edges = np.arange(thresholds) / (thresholds - 1)
     edges[0], edges[-1] = -1e-7, 1 + 1e-7
     score, anomaly = np.asarray(score).ravel(), np.asarray(anomaly).ravel()
     ordered = [np.sort(score[anomaly == label]) for label in (0, 1)]

@@ -15,7 +15,9 @@ from typing import NamedTuple
 import numpy as np
 
 from faultscape.errors import MetricError, OptionError
+from faultscape.metrics.assignment import kept_pixels
 
+ERRORS = ("gce", "lce", "partition_distance", "variation_of_information", "adapted_rand")
 PAIRS = ("distinct", "all")
 
 
@@ -29,17 +31,33 @@ class _Table(NamedTuple):
     n_p: np.ndarray
 
 
+def partition_errors(truth: np.ndarray, prediction: np.ndarray, pixels: np.ndarray) -> dict[str, float]:
+    """Return ``gce``, ``lce``, ``partition_distance``, ``variation_of_information`` and ``adapted_rand`` of one table, each as the function of its name.
+
+    >>> {name: round(value, 3) for name, value in partition_errors(np.array([0, 0, 1]), np.array([0, 1, 1]), np.array([2, 1, 1])).items()}
+    {'gce': 0.25, 'lce': 0.125, 'partition_distance': 0.25, 'variation_of_information': 1.189, 'adapted_rand': 0.6}
+    """
+    table = _table(truth, prediction, pixels)
+    errors = *_consistency(table), _distance(table), sum(_conditional_entropies(table)), _not_together(table, "distinct")
+    return dict(zip(ERRORS, errors, strict=True))
+
+
+def consistency_errors(truth: np.ndarray, prediction: np.ndarray, pixels: np.ndarray) -> tuple[float, float]:
+    """Return ``gce`` and ``lce`` of one table, for less than the two by themselves.
+
+    >>> consistency_errors(np.array([0, 0, 1]), np.array([0, 1, 1]), np.array([2, 1, 1]))
+    (0.25, 0.125)
+    """
+    return _consistency(_table(truth, prediction, pixels))
+
+
 def gce(truth: np.ndarray, prediction: np.ndarray, pixels: np.ndarray) -> float:
     """Return the global consistency error: 0 where one partition refines the other, S1 eq. 2.
 
     >>> gce(np.array([0, 0, 1]), np.array([0, 1, 1]), np.array([2, 1, 1]))
     0.25
     """
-    table = _table(truth, prediction, pixels)
-    if not len(table.n):
-        return np.nan
-    over, under = _refinement_errors(table)
-    return float(min(over.sum(), under.sum()) / table.n.sum())  # S1 eq. 2
+    return _consistency(_table(truth, prediction, pixels))[0]
 
 
 def lce(truth: np.ndarray, prediction: np.ndarray, pixels: np.ndarray) -> float:
@@ -48,10 +66,7 @@ def lce(truth: np.ndarray, prediction: np.ndarray, pixels: np.ndarray) -> float:
     >>> lce(np.array([0, 0, 1]), np.array([0, 1, 1]), np.array([2, 1, 1]))
     0.125
     """
-    table = _table(truth, prediction, pixels)
-    if not len(table.n):
-        return np.nan
-    return float(np.minimum(*_refinement_errors(table)).sum() / table.n.sum())
+    return _consistency(_table(truth, prediction, pixels))[1]
 
 
 def gce_cells(cells: np.ndarray) -> np.ndarray:
@@ -108,12 +123,7 @@ def partition_distance(truth: np.ndarray, prediction: np.ndarray, pixels: np.nda
     >>> partition_distance(np.array([0, 0, 1]), np.array([0, 1, 1]), np.array([2, 1, 1]))
     0.25
     """
-    table = _table(truth, prediction, pixels)
-    if not len(table.n):
-        return np.nan
-    kept, rest = _forced(table.t, table.p, table.n)
-    kept += _assignment(table.t[rest], table.p[rest], table.n[rest])
-    return float(1 - kept / table.n.sum())
+    return _distance(_table(truth, prediction, pixels))
 
 
 def variation_of_information_parts(truth: np.ndarray, prediction: np.ndarray, pixels: np.ndarray) -> tuple[float, float]:
@@ -122,10 +132,7 @@ def variation_of_information_parts(truth: np.ndarray, prediction: np.ndarray, pi
     >>> variation_of_information_parts(np.array([0, 0, 1]), np.array([0, 1, 2]), np.array([2, 2, 4]))
     (0.5, 0.0)
     """
-    _, _, n, n_t, n_p = _table(truth, prediction, pixels)
-    if not len(n):
-        return np.nan, np.nan
-    return tuple(float((n * np.log2(region / n)).sum() / n.sum()) for region in (n_t, n_p))  # pyright: ignore[reportReturnType]
+    return _conditional_entropies(_table(truth, prediction, pixels))
 
 
 def variation_of_information(truth: np.ndarray, prediction: np.ndarray, pixels: np.ndarray) -> float:
@@ -155,8 +162,7 @@ def adapted_rand(truth: np.ndarray, prediction: np.ndarray, pixels: np.ndarray, 
     >>> adapted_rand(np.array([0, 0, 1]), np.array([0, 1, 1]), np.array([2, 1, 1]))
     0.6
     """
-    both, in_truth, in_prediction = _together(_table(truth, prediction, pixels), pairs)
-    return 1 - 2 * both / (in_truth + in_prediction) if in_truth + in_prediction else np.nan
+    return _not_together(_table(truth, prediction, pixels), pairs)
 
 
 def adapted_rand_parts(
@@ -203,6 +209,15 @@ def _places(regions: np.ndarray) -> np.ndarray:
     return np.unique(regions, return_inverse=True)[1].reshape(-1)
 
 
+def _consistency(table: _Table) -> tuple[float, float]:
+    """Return the global and the local consistency error."""
+    if not len(table.n):
+        return np.nan, np.nan
+    over, under = _refinement_errors(table)
+    total = table.n.sum()
+    return float(min(over.sum(), under.sum()) / total), float(np.minimum(over, under).sum() / total)  # S1 eq. 2
+
+
 def _refinement_errors(table: _Table) -> tuple[np.ndarray, np.ndarray]:
     """Return each pair's summed local refinement errors, truth against prediction and the other way, S1 eq. 1."""
     _, _, n, n_t, n_p = table
@@ -220,6 +235,19 @@ def _share(above: np.ndarray, cells: np.ndarray) -> np.ndarray:
     return np.divide(above, total, out=np.full(np.shape(total), np.nan), where=total > 0)[()]
 
 
+def _conditional_entropies(table: _Table) -> tuple[float, float]:
+    """Return H(P|T) and H(T|P) in bits."""
+    n, total = table.n, table.n.sum()
+    if not len(n):
+        return np.nan, np.nan
+    return float((n * np.log2(table.n_t / n)).sum() / total), float((n * np.log2(table.n_p / n)).sum() / total)
+
+
+def _not_together(table: _Table, pairs: str) -> float:
+    both, in_truth, in_prediction = _together(table, pairs)
+    return 1 - 2 * both / (in_truth + in_prediction) if in_truth + in_prediction else np.nan
+
+
 def _together(table: _Table, pairs: str = "distinct") -> tuple[float, float, float]:
     """Return how many ordered pairs of pixels lie together in both partitions, in the truth, in the prediction."""
     if pairs not in PAIRS:
@@ -229,52 +257,5 @@ def _together(table: _Table, pairs: str = "distinct") -> tuple[float, float, flo
     return float((n * (n - itself)).sum()), float((n * (n_t - itself)).sum()), float((n * (n_p - itself)).sum())
 
 
-def _forced(t: np.ndarray, p: np.ndarray, n: np.ndarray) -> tuple[float, np.ndarray]:
-    """Return the pixels of pairs that some best assignment surely holds, and the places of the pairs still open.
-
-    A pair at least as large as the largest other pair of its true region and the largest other pair of its predicted region together can replace those two
-    in any assignment without loss. Taking such pairs opens new ones, so this is done until none is left; what people and networks draw is mostly used up here.
-    """
-    kept, rest = 0.0, np.arange(len(n))
-    while len(rest):
-        others = _largest_other(t[rest], n[rest]) + _largest_other(p[rest], n[rest])
-        sure = np.flatnonzero(n[rest] >= others)
-        sure = sure[np.unique(t[rest[sure]], return_index=True)[1]]  # of equal ones at a region, one
-        sure = rest[sure[np.unique(p[rest[sure]], return_index=True)[1]]]
-        if not len(sure):
-            break
-        kept += float(n[sure].sum())
-        taken_t, taken_p = np.zeros(t.max() + 1, bool), np.zeros(p.max() + 1, bool)
-        taken_t[t[sure]] = taken_p[p[sure]] = True
-        rest = rest[~(taken_t[t[rest]] | taken_p[p[rest]])]
-    return kept, rest
-
-
-def _largest_other(region: np.ndarray, n: np.ndarray) -> np.ndarray:
-    """Return for each pair the pixels of the largest other pair of its region, 0 where it is the only one."""
-    order = np.lexsort((-n, region))
-    sizes, first = n[order], np.r_[True, np.diff(region[order]) > 0]
-    starts = np.flatnonzero(first)[np.cumsum(first) - 1]
-    largest, place = sizes[starts], starts + 1
-    alone = np.bincount(region)[region[order]] == 1
-    second = np.where(alone, 0, sizes[np.minimum(place, len(sizes) - 1)])
-    out = np.empty(len(n))
-    out[order] = np.where(first, second, largest)
-    return out
-
-
-def _assignment(t: np.ndarray, p: np.ndarray, n: np.ndarray) -> float:
-    """Return the most pixels that pairs can hold of which no two share a region."""
-    if not len(n):
-        return 0.0
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import min_weight_full_bipartite_matching
-
-    t, p = np.unique(t, return_inverse=True)[1], np.unique(p, return_inverse=True)[1]
-    rows, columns = int(t.max()) + 1, int(p.max()) + 1
-    # every true region may stay alone: a column of its own. One more pixel on every edge, since the solver knows no edge of weight 0; each row pays it once.
-    own = np.arange(rows)
-    weights = np.r_[n + 1, np.ones(rows)]
-    graph = coo_array((weights, (np.r_[t, own], np.r_[p, columns + own])), shape=(rows, columns + rows)).tocsr()
-    chosen = min_weight_full_bipartite_matching(graph, maximize=True)
-    return float(graph[chosen].sum()) - rows
+def _distance(table: _Table) -> float:
+    return float(1 - kept_pixels(*table[:3]) / table.n.sum()) if len(table.n) else np.nan

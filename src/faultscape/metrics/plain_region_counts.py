@@ -23,9 +23,21 @@ def count_regions(
     def by_class(labels: np.ndarray, inside: np.ndarray, values: np.ndarray) -> np.ndarray:
         return np.bincount(labels[inside], weights=values[inside], minlength=classes)[:classes]
 
-    for column, values in ((0, np.ones(n)), (2, touching_t > 1), (4, np.maximum(touching_t - 1, 0)), (5, merged), (8, touching_t == 0)):
+    for column, values in (
+        (0, np.ones(n)),
+        (2, touching_t > 1),
+        (4, np.maximum(touching_t - 1, 0)),
+        (5, merged),
+        (8, touching_t == 0),
+    ):
         whole[:, column] += by_class(truth_label, inside_t, values).astype(np.int64)
-    for column, values in ((1, np.ones(m)), (3, tearing), (6, touching_p > 1), (7, np.maximum(touching_p - 1, 0)), (9, touching_p == 0)):
+    for column, values in (
+        (1, np.ones(m)),
+        (3, tearing),
+        (6, touching_p > 1),
+        (7, np.maximum(touching_p - 1, 0)),
+        (9, touching_p == 0),
+    ):
         whole[:, column] += by_class(label, inside_p, values).astype(np.int64)
     parts[:, 0] += by_class(truth_label, inside_t, 1 - most_t / np.maximum(truth_area, 1))
     parts[:, 1] += by_class(truth_label, inside_t & (touching_t > 0), 1 - most_t / np.maximum(other_t, 1))

@@ -128,7 +128,7 @@ def summarise(
         rest = terms[whole:]
         lost += _product(rows.own, rows.reach + rows.above)
         if fpr_rule == "closest":
-            away = np.abs(hits / positives - recall)
+            away = np.abs(hits - recall * positives)
             k = len(away) - 1 - int(away[::-1].argmin())
             if away[k] <= nearest:
                 nearest, fpr = float(away[k]), _ratio(int(rows.reach[k]), negatives)
@@ -214,12 +214,10 @@ def per_image(detections: Sequence[Detection]) -> PerImage:
     1
     """
     table = np.array([[d.average_precision, d.auroc, d.fpr95] for d in detections], float).reshape(-1, 3)
-    missing = np.isnan(table).sum(0)
-    means = [
-        float(column[~np.isnan(column)].mean()) if n < len(table) else math.nan
-        for column, n in zip(table.T, missing, strict=True)
-    ]
-    return PerImage(*means, *missing.tolist())
+    found = [column[~np.isnan(column)] for column in table.T]
+    means = [float(column.mean()) if len(column) else math.nan for column in found]
+    without = [len(table) - len(column) for column in found]
+    return PerImage(means[0], means[1], means[2], without[0], without[1], without[2])
 
 
 def _cut(rows: Rows) -> Iterable[Rows]:

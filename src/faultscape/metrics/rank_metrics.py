@@ -2,7 +2,7 @@
 
 Conventions: those of ``scores`` and ``rank_counts``. The scores of the anomalous pixels are looked up among the sorted scores of all:
 NumPy sorts values several times faster than it finds the order of an array, and which pixel a score belongs to is never asked. float16 scores are counted by
-their bits instead (``histogram16``), which is exact too.
+their bits instead (``score_histogram``), which is exact too.
 Source: S4 section 5; equal to scikit-learn's average_precision_score, roc_auc_score and the first point of roc_curve with enough recall.
 """
 
@@ -29,7 +29,7 @@ def detection(
     """
     check_rule(fpr_rule, recall)
     if getattr(score, "dtype", None) == np.float16:
-        from faultscape.metrics.histogram16 import detection_from_histogram, histogram16
+        from faultscape.metrics.score_histogram import detection_from_histogram, histogram16
 
         return detection_from_histogram(histogram16(score, anomaly, void=void, where=where), fpr_rule=fpr_rule, recall=recall)
     positives, everything = split(score, anomaly, void, where)
@@ -40,7 +40,7 @@ def detection(
 
 
 class Misclassification(NamedTuple):
-    """Both directions of one question: does doubt find the wrong pixels, does confidence find the right ones?
+    """Both directions of one question: doubt finds the wrong pixels, and confidence the right ones.
 
     ``incorrect``: the wrong pixels are the positives and doubt is the score; its ``auroc`` is the calibration AUROC. ``correct``: the right pixels are the
     positives and minus the doubt is the score; the AUROC is the same, the average precision another. Neither AP compares models of unequal accuracy.

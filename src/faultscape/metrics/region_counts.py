@@ -44,7 +44,8 @@ def count_regions(table: Overlaps, classes: int, *, alive: np.ndarray | None = N
     whole, parts = np.zeros((classes, len(WHOLE)), np.int64), np.zeros((classes, len(PARTS)))
     alive = np.ones(len(table.prediction_label), bool) if alive is None else alive
     _kernels().count_regions(*_columns(table), alive, whole, parts)
-    return dict(zip(WHOLE, whole.T, strict=True)) | dict(zip(PARTS, parts.T, strict=True))
+    counts: Counts = dict(zip(WHOLE, whole.T, strict=True))
+    return counts | dict(zip(PARTS, parts.T, strict=True))
 
 
 def count_matches(table: Overlaps, classes: int, *, match: str = "iou") -> Counts:

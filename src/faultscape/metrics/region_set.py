@@ -88,6 +88,8 @@ def regions(
         truth or prediction: over which regions PE-OS and PE-US are means.
     background
         The id that forms no regions, for classes given as a number.
+    divisor
+        Of given regions with classes: class = id // divisor, an id below it being a class itself; None: the id is the class.
 
     >>> r = regions(np.array([[1, 1, 1]]), np.array([[1, 0, 1]]), classes=2, background=0)
     >>> round(r.rom, 4), r.rum, int(r.counts["extra_pieces"][0, 1])
@@ -111,13 +113,17 @@ def regions(
             tables = [given(one, other, known, divisor=divisor if classes is not None else 0, void=known.void)] * 2
         else:
             placed = [place(m, known, f"{what}, image {k}") for m, what in ((one, "truth"), (other, "prediction"))]
-            tables = connected(*placed, len(known), connectivity, rule)
+            tables = connected(placed[0], placed[1], len(known), connectivity, rule)
         rows.append(count(tables, len(known), match))
     counts = {name: np.stack([row[name] for row in rows]) for name in rows[0]}
     cells = measure(counts, absent=absent, scale=scale, per=per, groups=known.groups)
     there = (counts["truth_regions"] + counts["predicted_regions"] > 0)[:, list(known.groups)]
     undefined = {name: int((np.isnan(c[:, list(known.groups)]) & there).sum()) for name, c in cells.items()}
-    definition = {"aggregate": "mean over images of the mean over classes defined there", "regions": regions, "connectivity": connectivity}
+    definition = {
+        "aggregate": "mean over images of the mean over classes defined there",
+        "regions": regions,
+        "connectivity": connectivity,
+    }
     definition |= {"void": rule, "absent": absent, "scale": scale, "match": match, "per": per}
     means = {name: mean(mean(c, 1), 0) for name, c in cells.items()}
     per_class = {name: mean(c, 0) for name, c in cells.items()}
@@ -125,7 +131,9 @@ def regions(
     return Regions(**fields, per_class=per_class, per_image=cells, counts=counts, undefined=undefined, definition=definition)
 
 
-def connected(truth: np.ndarray, prediction: np.ndarray, classes: int, connectivity: int, void: str, confidence: Any = None) -> list[Any]:
+def connected(
+    truth: np.ndarray, prediction: np.ndarray, classes: int, connectivity: int, void: str, confidence: Any = None
+) -> list[Any]:
     """Return the tables of overlaps of two maps of places: by the rule for void, and of predicted regions as the model gave them (for PQ)."""
     first = overlaps(truth, prediction, classes, connectivity=connectivity, void=void, confidence=confidence)
     if void == "bridge" or int(truth.max()) < classes:
@@ -142,12 +150,16 @@ def given(truth: np.ndarray, prediction: np.ndarray, classes: Classes, *, diviso
     for label_map, what in ((truth, "truth"), (prediction, "prediction")):
         label_map = np.asarray(label_map) if not np.ma.isMaskedArray(label_map) else label_map  # noqa: PLW2901 - masked arrays are refused below
         if np.ma.isMaskedArray(label_map) or label_map.ndim != 2 or label_map.dtype.kind not in "iub" or not label_map.size:
-            raise LabelMapError(f"{what}: expected whole numbers, H x W, without a mask; got {label_map.dtype} of shape {label_map.shape}")
+            raise LabelMapError(
+                f"{what}: expected whole numbers, H x W, without a mask; got {label_map.dtype} of shape {label_map.shape}"
+            )
         ids, inverse = np.unique(label_map, return_inverse=True)
         if divisor == 0:
             label = np.where(np.isin(ids, void), len(classes), 0)
         else:
-            of = np.where(ids >= (divisor or 1), ids // (divisor or 1), ids)  # an id below the divisor is its own class, as in Cityscapes
+            of = np.where(
+                ids >= (divisor or 1), ids // (divisor or 1), ids
+            )  # an id below the divisor is its own class, as in Cityscapes
             of = np.where(np.isin(ids, void), ids, of)
             label = np.where((of >= 0) & (of < UNKNOWN), places[np.clip(of, 0, UNKNOWN)], UNKNOWN).astype(np.int64)
             if (label == UNKNOWN).any():
@@ -168,7 +180,12 @@ def count(tables: Sequence[Any], classes: int, match: str) -> dict[str, np.ndarr
 
 
 def measure(
-    counts: dict[str, np.ndarray], *, absent: str = "nan", scale: str = "tanh", per: str = "truth", groups: Sequence[int] | None = None
+    counts: dict[str, np.ndarray],
+    *,
+    absent: str = "nan",
+    scale: str = "tanh",
+    per: str = "truth",
+    groups: Sequence[int] | None = None,
 ) -> dict[str, np.ndarray]:
     """Return {metric: (..., C)} from counts; classes that are not in ``groups`` (the background) have no value."""
     precision = over_under.average_precision_of_regions
@@ -198,12 +215,16 @@ def mean(values: np.ndarray, axis: int) -> np.ndarray:
 def place(label_map: np.ndarray, classes: Classes, where: str) -> np.ndarray:
     """Return a map of places; LabelMapError for masked arrays, wrong shapes, and values that mean nothing."""
     if np.ma.isMaskedArray(label_map):
-        raise LabelMapError(f"{where}: masked arrays are not read, since most libraries drop the mask in silence; set those pixels to the void id")
+        raise LabelMapError(
+            f"{where}: masked arrays are not read, since most libraries drop the mask in silence; set those pixels to the void id"
+        )
     label_map = np.asarray(label_map)
     if label_map.ndim != 2 or label_map.dtype.kind not in "iub" or not label_map.size:
         raise LabelMapError(f"{where}: expected whole numbers, H x W; got {label_map.dtype} of shape {label_map.shape}")
     if label_map.min() < 0 or label_map.max() > UNKNOWN:
-        raise LabelMapError(f"{where}: holds the value {int(label_map.min())}..{int(label_map.max())}; allowed are {allowed(classes)}")
+        raise LabelMapError(
+            f"{where}: holds the value {int(label_map.min())}..{int(label_map.max())}; allowed are {allowed(classes)}"
+        )
     placed = table(classes)[label_map]
     if placed.max() == UNKNOWN:
         raise LabelMapError(f"{where}: holds the value {int(label_map[placed == UNKNOWN][0])}; allowed are {allowed(classes)}")

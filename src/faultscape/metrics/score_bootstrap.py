@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from faultscape.metrics.doubt import logit16
-from faultscape.metrics.histogram16 import SIZE, Histogram16, histogram16
+from faultscape.metrics.score_histogram import SIZE, Histogram16, histogram16
 from faultscape.metrics.scores import VOID
 
 KINDS = ("logit", "arcsinh")
@@ -59,7 +59,9 @@ def together(images: Sequence[SparseHistogram]) -> Histogram16:
     return Histogram16(known, anomalous)
 
 
-def replicates(images: Sequence[SparseHistogram], weights: np.ndarray, *, fpr_rule: str = "first", recall: float = 0.95) -> np.ndarray:
+def replicates(
+    images: Sequence[SparseHistogram], weights: np.ndarray, *, fpr_rule: str = "first", recall: float = 0.95
+) -> np.ndarray:
     """Return (B, 3) average precision, AUROC and FPR when images count ``weights`` (B, I) times; NaN where a replicate has no anomaly, or nothing else.
 
     >>> one = sparse_histogram(np.array([0.1, 0.9]), np.array([0, 1]), "logit")
@@ -77,7 +79,8 @@ def grouped(images: Sequence[SparseHistogram], weights: np.ndarray) -> Iterator[
     used, columns = np.unique(np.concatenate([np.zeros(0, np.int64), *(image.places for image in images)]), return_inverse=True)
     shape = (len(images), len(used))
     tables: list[Any] = [
-        csr_array((np.concatenate([np.zeros(0), *(getattr(i, name) for i in images)]), columns, ends), shape=shape) for name in ("known", "anomalous")
+        csr_array((np.concatenate([np.zeros(0), *(getattr(i, name) for i in images)]), columns, ends), shape=shape)
+        for name in ("known", "anomalous")
     ]
     for low in range(0, len(weights), _TOGETHER):
         rows = weights[low : low + _TOGETHER].T
@@ -93,7 +96,8 @@ def _areas(own: np.ndarray, other: np.ndarray, fpr_rule: str, recall: float) -> 
         auroc = (other * (tp - own / 2)).sum(1) / (positives * negatives)[:, 0]
         share = tp / positives
         if fpr_rule == "closest":
-            at = share.shape[1] - 1 - np.abs(share - recall)[:, ::-1].argmin(1)
+            away = np.where(own > 0, np.abs(tp - recall * positives), np.inf)  # thresholds are the scores of anomalies
+            at = share.shape[1] - 1 - away[:, ::-1].argmin(1)
         else:
             at = (share >= recall).argmax(1)
         fpr = fp[np.arange(len(fp)), at] / negatives[:, 0]

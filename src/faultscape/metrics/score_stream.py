@@ -11,7 +11,7 @@ Source: own; average precision asks only how many pixels lie above each anomalou
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from typing import Any
 
@@ -26,7 +26,7 @@ _BUFFER = 1 << 24  # values sorted at once
 _SLICE = 1 << 16
 _ROWS = 1 << 18
 
-Chunks = Callable[[], Iterable[tuple[Any, ...]]]
+Chunks = Callable[[], Iterable[Sequence[Any]]]
 
 
 def stream(chunks: Chunks, *, void: int = VOID, fpr_rule: str = "first", recall: float = 0.95, limit: int = LIMIT) -> Detection:
@@ -170,8 +170,9 @@ def _count(
 def _flat(chunks: Chunks) -> Iterator[tuple[np.ndarray, np.ndarray, str]]:
     """Yield (float32 scores, mask, name) of each chunk, flat."""
     for chunk in chunks():
-        where = str(chunk[2]) if len(chunk) > 2 else ""
-        score, anomaly = flat(chunk[0], chunk[1], where)
+        given: list[Any] = list(chunk)
+        where = str(given[2]) if len(given) > 2 else ""
+        score, anomaly = flat(given[0], given[1], where)
         with np.errstate(over="ignore"):  # what float32 cannot hold becomes infinite, and is refused as such
             yield score.astype(np.float32, copy=False), anomaly, where
 

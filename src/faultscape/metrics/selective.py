@@ -25,7 +25,9 @@ def groups(doubt: np.ndarray, incorrect: np.ndarray) -> tuple[np.ndarray, np.nda
     if doubt.shape != incorrect.shape:
         raise MetricError(f"there are {len(doubt)} doubts and {len(incorrect)} pixels; expected one for each")
     if doubt.dtype.kind == "f" and not np.isfinite(doubt).all():
-        raise MetricError(f"{int((~np.isfinite(doubt)).sum())} of {len(doubt)} doubts are NaN or infinite; expected finite numbers")
+        raise MetricError(
+            f"{int((~np.isfinite(doubt)).sum())} of {len(doubt)} doubts are NaN or infinite; expected finite numbers"
+        )
     wrong_ones = np.sort(doubt[incorrect == 1])
     values = np.unique(doubt)
     everything = np.diff(np.sort(doubt).searchsorted(values, "right"), prepend=0)

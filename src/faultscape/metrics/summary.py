@@ -61,7 +61,9 @@ def summarise(stats: Stats, definitions: Definitions, groups: Sequence[int], wei
 
 def of_images(stats: Stats, definitions: Definitions, groups: Sequence[int]) -> dict[str, np.ndarray]:
     """Return {metric: (I,)}: every metric of each image by itself."""
-    out = {name: values for name, (values, _) in _pooled({k: stats[k] for k in stats if k in _SUMMED}, definitions, groups).items()}
+    out = {
+        name: values for name, (values, _) in _pooled({k: stats[k] for k in stats if k in _SUMMED}, definitions, groups).items()
+    }
     out |= {name: region_set.mean(cells, 1) for name, cells in _cells(stats, definitions, groups).items()}
     return out | {name: np.asarray(stats[name], float) for name in IMAGES if name in stats}
 
@@ -86,11 +88,15 @@ def curves(stats: Stats, weights: np.ndarray) -> dict[str, np.ndarray]:
 
 
 _REGIONAL = (*region_counts.WHOLE, *region_counts.PARTS, *region_counts.MATCHED, *region_counts.QUALITY, "pq_iou_sum")
-_SUMMED = frozenset(["both", "truth_pixels", "predicted_pixels", "pq_found", "pq_missed", "pq_invented", "pq_iou_sum", "boundary"])
+_SUMMED = frozenset(
+    ["both", "truth_pixels", "predicted_pixels", "pq_found", "pq_missed", "pq_invented", "pq_iou_sum", "boundary"]
+)
 
 
 def _sums(stats: Stats, weights: np.ndarray) -> dict[str, np.ndarray]:
-    return {name: np.tensordot(weights, np.nan_to_num(stats[name]), 1) for name in stats if name in _SUMMED}  # an image that is not there adds nothing
+    return {
+        name: np.tensordot(weights, np.nan_to_num(stats[name]), 1) for name in stats if name in _SUMMED
+    }  # an image that is not there adds nothing
 
 
 def _pooled(sums: Stats, definitions: Definitions, groups: Sequence[int]) -> dict[str, tuple[np.ndarray, np.ndarray | None]]:
@@ -116,7 +122,13 @@ def _pooled(sums: Stats, definitions: Definitions, groups: Sequence[int]) -> dic
 def _cells(stats: Stats, definitions: Definitions, groups: Sequence[int]) -> dict[str, np.ndarray]:
     if "torn_truth" not in stats:
         return {}
-    cells = region_set.measure({name: stats[name] for name in _REGIONAL}, absent=definitions.absent, scale=definitions.scale, per=definitions.per, groups=groups)
+    cells = region_set.measure(
+        {name: stats[name] for name in _REGIONAL},
+        absent=definitions.absent,
+        scale=definitions.scale,
+        per=definitions.per,
+        groups=groups,
+    )
     if "boundary" in stats:
         cells["boundary_f"] = _only(boundary.boundary_f(stats["boundary"]), groups)
     return {name: cells[name] for name in CELLS if name in cells}
@@ -125,7 +137,7 @@ def _cells(stats: Stats, definitions: Definitions, groups: Sequence[int]) -> dic
 def _there(stats: Stats, groups: Sequence[int]) -> np.ndarray:
     if _COUNTS[0] not in stats:
         return np.zeros((0, 0), bool)
-    return _only(sum(stats[name] for name in _COUNTS) / 1.0, groups) > 0
+    return _only(stats[_COUNTS[0]] + stats[_COUNTS[1]], groups) > 0
 
 
 def _only(cells: np.ndarray, groups: Sequence[int]) -> np.ndarray:

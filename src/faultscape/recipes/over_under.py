@@ -30,7 +30,9 @@ def equations(truth: np.ndarray, prediction: np.ndarray, classes: Any, **options
     return terms | {name.upper(): found.per_image[name][0] for name in ("ror", "rom", "rur", "rum")}
 
 
-def table_1(truth: str, classes: str, models: dict[str, str], confidence: dict[str, str] | None = None, *, output: str = "over-under") -> Measured:
+def table_1(
+    truth: str, classes: str, models: dict[str, str], confidence: dict[str, str] | None = None, *, output: str = "over-under"
+) -> Measured:
     """Do section V: measure every model with every metric of Table I, with intervals; draw Figs. 5 and 7; write the report."""
     return fs.measure(truth, models, classes=classes, confidence=confidence, output=output)
 
@@ -44,7 +46,9 @@ def rows_of_table_1(models: dict[str, Any]) -> list[tuple[str, dict[str, float]]
     """Return the rows of Table I: (metric, {model: error}), 0 best everywhere."""
     rows = []
     for metric in TABLE_1:
-        entries = {name: found[metric] for name, found in models.items() if metric in found and found[metric]["value"] is not None}
+        entries = {
+            name: found[metric] for name, found in models.items() if metric in found and found[metric]["value"] is not None
+        }
         rows.append((metric, {name: 1 - e["value"] if e["better"] == "high" else e["value"] for name, e in entries.items()}))
     return rows
 
@@ -76,7 +80,9 @@ def shown(name: str, document: dict[str, Any]) -> str:
 def main(words: list[str]) -> None:
     """Run the recipe from the command line."""
     if not words or (len(words) > 1 and len(words) < 3):
-        sys.exit("usage: python -m faultscape.recipes.over_under TRUTH CLASSES NAME=MAPS ... [confidence:NAME=FOLDER ...], or LIST.toml")
+        sys.exit(
+            "usage: python -m faultscape.recipes.over_under TRUTH CLASSES NAME=MAPS ... [confidence:NAME=FOLDER ...], or LIST.toml"
+        )
     if len(words) == 1:
         measured = several_tables(words[0])
     else:

@@ -21,7 +21,9 @@ from faultscape.metrics.summary import HIGH, Summary
 from faultscape.ranking.intervals import percentile_interval
 
 KINDS = {"over": "rom", "under": "rum", "missed": "missed", "invented": "invented"}
-LOW_SCORES = frozenset(["fpr95", "ece", "ece_equal_mass", "ece_classwise", "mce", "brier", "brier_top", "nll", "aurc", "augrc", "fpr95_per_image"])
+LOW_SCORES = frozenset(
+    ["fpr95", "ece", "ece_equal_mass", "ece_classwise", "mce", "brier", "brier_top", "nll", "aurc", "augrc", "fpr95_per_image"]
+)
 DEFINED = {
     "miou": "mean over classes of intersection over union (S0 eq. 7); over={over}",
     "fwiou": "intersection over union weighted by the truth's class frequency (S0 eq. 9 with the frequency)",
@@ -55,7 +57,10 @@ DEFINED = {
 
 
 def models(
-    summaries: Mapping[str, Mapping[str, Summary]], definitions: Definitions, classes: Sequence[str], texts: Mapping[str, str] | None = None
+    summaries: Mapping[str, Mapping[str, Summary]],
+    definitions: Definitions,
+    classes: Sequence[str],
+    texts: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
     """Return {NAME: {METRIC: entry}} of measure.json."""
     words = _words(definitions)
@@ -65,8 +70,16 @@ def models(
         for metric, found in metrics.items():
             low, high = percentile_interval(found.values[1:, None])[0] if len(found.values) > 1 else (math.nan, math.nan)
             text = (texts or {}).get(metric) or DEFINED.get(metric, metric).format(**words)
-            entry: dict[str, Any] = {"value": number(found.values[0]), "low": number(low), "high": number(high), "undefined": found.undefined}
-            entry |= {"better": "high" if metric in HIGH or _scores_high(metric) else "low", "definition": f"{text}; {found.aggregate}"}
+            entry: dict[str, Any] = {
+                "value": number(found.values[0]),
+                "low": number(low),
+                "high": number(high),
+                "undefined": found.undefined,
+            }
+            entry |= {
+                "better": "high" if metric in HIGH or _scores_high(metric) else "low",
+                "definition": f"{text}; {found.aggregate}",
+            }
             if found.per_class is not None:
                 entry["per_class"] = {c: number(v) for c, v in zip(classes, found.per_class[0], strict=True)}
             out[name][metric] = entry
@@ -80,7 +93,14 @@ def paired(summaries: Mapping[str, Mapping[str, Summary]], images: Mapping[str, 
         for metric in (m for m in summaries[first] if m in summaries[second]):
             gap = summaries[first][metric].values - summaries[second][metric].values
             low, high = percentile_interval(gap[1:, None])[0] if len(gap) > 1 else (math.nan, math.nan)
-            row = {"metric": metric, "first": first, "second": second, "difference": number(gap[0]), "low": number(low), "high": number(high)}
+            row = {
+                "metric": metric,
+                "first": first,
+                "second": second,
+                "difference": number(gap[0]),
+                "low": number(low),
+                "high": number(high),
+            }
             out.append(row | {"images": min(images[first], images[second])})
     return out
 
@@ -101,11 +121,18 @@ def gaps(summaries: Mapping[str, Mapping[str, Summary]], classes: Sequence[str])
                 continue
             gap = mine - theirs
             interval = percentile_interval(gap[1:]) if len(gap) > 1 else np.full((gap.shape[1], 2), np.nan)
-            for c in np.flatnonzero(gap[0] > 0).tolist():
-                rows.append((gap[0, c], kind, classes[c], interval[c]))
+            rows += [(gap[0, c], kind, classes[c], interval[c]) for c in np.flatnonzero(gap[0] > 0).tolist()]
         total = sum(row[0] for row in rows)
         for value, kind, class_, (low, high) in sorted(rows, key=lambda row: -row[0]):
-            row = {"model": name, "best": best, "class": class_, "kind": kind, "gap": number(value), "low": number(low), "high": number(high)}
+            row = {
+                "model": name,
+                "best": best,
+                "class": class_,
+                "kind": kind,
+                "gap": number(value),
+                "low": number(low),
+                "high": number(high),
+            }
             out.append(row | {"share": number(value / total)})
     return out
 
@@ -138,6 +165,12 @@ def _scores_high(metric: str) -> bool:
 def _words(definitions: Definitions) -> dict[str, Any]:
     given = definitions.regions == "given"
     connected = "regions as given" if given else f"connectivity={definitions.connectivity}, void={definitions.void}"
-    words = asdict(definitions) | {"connected": connected, "regional": f"{connected}, absent={definitions.absent}, scale={definitions.scale}"}
-    words |= {"partition": "regions as given" if given else "classes", "segments": "regions as given" if given else "connected regions"}
+    words = asdict(definitions) | {
+        "connected": connected,
+        "regional": f"{connected}, absent={definitions.absent}, scale={definitions.scale}",
+    }
+    words |= {
+        "partition": "regions as given" if given else "classes",
+        "segments": "regions as given" if given else "connected regions",
+    }
     return words | {"match": {"iou": "IoU", "dice": "Dice"}[definitions.match]}

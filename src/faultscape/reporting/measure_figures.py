@@ -68,20 +68,29 @@ def scatter(dots: Sequence[Dot], across: str, up: str, *, height: int = 360) -> 
     for d in dots:
         says = f"{d.name}: {across} {d.x:.3f}, {up} {d.y:.3f}"
         place = f'cx="{_x(on_x, d.x):.2f}%" cy="{_y(on_y, d.y, height):.1f}"'
-        parts.append(Markup(f'<circle class="dot {ink(d.ink)}" {place} r="5.5"><title>') + escape(says) + Markup("</title></circle>"))  # noqa: S704
+        parts.append(
+            _fixed(f'<circle class="dot {ink(d.ink)}" {place} r="5.5"><title>') + escape(says) + Markup("</title></circle>")
+        )
     for d, y in zip(dots, _apart([(_x(on_x, d.x), _y(on_y, d.y, height)) for d in dots]), strict=True):
         x = _x(on_x, d.x)
         late = x > _LEFT + 0.6 * _WIDE
         name = d.name if len(d.name) <= 22 else d.name[:21] + "…"
         anchor = 'text-anchor="end" dx="-10"' if late else 'dx="10"'
-        parts.append(Markup(f'<text class="name" x="{x:.2f}%" y="{y + 4 - 9:.1f}" {anchor}>') + escape(name) + Markup("</text>"))  # noqa: S704
+        parts.append(_fixed(f'<text class="name" x="{x:.2f}%" y="{y + 4 - 9:.1f}" {anchor}>') + escape(name) + Markup("</text>"))
     words = "; ".join(f"{d.name} {d.x:.3f}, {d.y:.3f}" for d in dots)
     return _svg(parts, f"{up} against {across}: {words}", height)
 
 
 def curves(
-    lines: Sequence[Curve], across: str, up: str, *, on_x: Axis | None = None, on_y: Axis | None = None, diagonal: bool = False,
-    shares: Sequence[float] = (), height: int = 260
+    lines: Sequence[Curve],
+    across: str,
+    up: str,
+    *,
+    on_x: Axis | None = None,
+    on_y: Axis | None = None,
+    diagonal: bool = False,
+    shares: Sequence[float] = (),
+    height: int = 260,
 ) -> Markup:
     """Return curves over each other; axes from 0 to 1 unless given, and the diagonal where it means something.
 
@@ -92,18 +101,24 @@ def curves(
     on_x, on_y = on_x or UNIT, on_y or UNIT
     parts = [_frame(on_x, on_y, across, up, height)]
     inner = height - _TOP - _BOTTOM
-    parts.append(Markup(f'<svg x="{_LEFT}%" y="{_TOP}" width="{_WIDE}%" height="{inner}" viewBox="0 0 1000 1000" preserveAspectRatio="none">'))  # noqa: S704
+    parts.append(
+        _fixed(
+            f'<svg x="{_LEFT}%" y="{_TOP}" width="{_WIDE}%" height="{inner}" viewBox="0 0 1000 1000" preserveAspectRatio="none">'
+        )
+    )
     if diagonal:
         parts.append(Markup('<path class="even" d="M0 1000L1000 0"/>'))
     for share, x in zip(shares, lines[0].x if lines else (), strict=False):
         if x is not None:
             box = f'x="{1000 * _part(on_x, x) - 15:.1f}" y="{1000 - 250 * share:.1f}" width="30" height="{250 * share:.1f}"'
-            parts.append(Markup(f'<rect class="count {ink(lines[0].ink)}" {box}/>'))  # noqa: S704
+            parts.append(_fixed(f'<rect class="count {ink(lines[0].ink)}" {box}/>'))
     for line in lines:
         points = [(x, y) for x, y in zip(line.x, line.y, strict=True) if x is not None and y is not None]
         path = "L".join(f"{1000 * _part(on_x, x):.1f} {1000 - 1000 * _part(on_y, y):.1f}" for x, y in points)
         if path:
-            parts.append(Markup(f'<path class="curve {ink(line.ink)}" d="M{path}"><title>') + escape(line.name) + Markup("</title></path>"))  # noqa: S704
+            parts.append(
+                _fixed(f'<path class="curve {ink(line.ink)}" d="M{path}"><title>') + escape(line.name) + Markup("</title></path>")
+            )
     parts.append(Markup("</svg>"))
     return _svg(parts, f"{up} against {across} of {', '.join(line.name for line in lines)}", height)
 
@@ -113,16 +128,23 @@ def grouped(values: Sequence[float | None], names: Sequence[str], on: Axis, *, t
     from markupsafe import Markup, escape
 
     thick = 9 if len(values) < 6 else 6
-    parts = [Markup(f'<line class="grid" x1="{on.at(t)}" x2="{on.at(t)}" y1="0" y2="100%"/>') for t in on.ticks]  # noqa: S704
+    parts = [_fixed(f'<line class="grid" x1="{on.at(t)}" x2="{on.at(t)}" y1="0" y2="100%"/>') for t in on.ticks]
     for k, (value, name) in enumerate(zip(values, names, strict=True)):
         if value is None:
             continue
         start, end = 2.0, 2 + 96 * _part(on, value)
         says = f"{title}, {name}: {value:.3f}"
         box = f'x="{start}%" width="{max(end - start, 0.3):.2f}%" y="{2 + k * (thick + 1)}" height="{thick}"'
-        parts.append(Markup(f'<rect class="fill {ink(k)}" {box}><title>') + escape(says) + Markup("</title></rect>"))  # noqa: S704
+        parts.append(_fixed(f'<rect class="fill {ink(k)}" {box}><title>') + escape(says) + Markup("</title></rect>"))
     words = ", ".join(f"{n} {'unknown' if v is None else format(v, '.3f')}" for v, n in zip(values, names, strict=True))
     return _svg(parts, f"{title}: {words}", 4 + len(values) * (thick + 1))
+
+
+def _fixed(text: str) -> Markup:
+    """Return numbers and fixed words, which need no escaping, as markup."""
+    from markupsafe import Markup
+
+    return Markup(text)  # noqa: S704
 
 
 def _axes(dots: Sequence[Dot]) -> tuple[Axis, Axis]:
@@ -131,14 +153,16 @@ def _axes(dots: Sequence[Dot]) -> tuple[Axis, Axis]:
     return from_zero(across), from_zero(up)
 
 
-def from_zero(values: Sequence[float]) -> Axis:
+def from_zero(values: Sequence[float], *, at_most: int = 5) -> Axis:
     """Return an axis that starts at 0 unless that would leave most of it empty.
 
     >>> from_zero([0.2, 0.9]).low, from_zero([0.91, 0.99]).low
     (0.0, 0.9)
     """
     low, high = min(values, default=0.0), max(values, default=1.0)
-    return axis([0.0, high] if low < 0.6 * high else [low, high], at_most=5)
+    if low >= 0 and high < 1e-9:
+        return axis([0.0, 1.0], at_most=at_most)
+    return axis([0.0, high] if low < 0.6 * high else [low, high], at_most=at_most)
 
 
 def _apart(places: Sequence[tuple[float, float]]) -> list[float]:
@@ -169,9 +193,11 @@ def _frame(on_x: Axis, on_y: Axis, across: str, up: str, height: int) -> Markup:
         parts.append(f'<line class="grid" x1="{_LEFT}%" x2="{_LEFT + _WIDE}%" y1="{y:.1f}" y2="{y:.1f}"/>')
         parts.append(f'<text x="{_LEFT - 1:.2f}%" y="{y + 4:.1f}" text-anchor="end">{on_y.text(t)}</text>')
     middle = _LEFT + _WIDE / 2
-    names = Markup(f'<text class="axis" x="{middle}%" y="{height - 5}" text-anchor="middle">') + escape(across) + Markup(" →</text>")  # noqa: S704
+    names = (
+        _fixed(f'<text class="axis" x="{middle}%" y="{height - 5}" text-anchor="middle">') + escape(across) + Markup(" →</text>")
+    )
     names += Markup('<text class="axis" x="0" y="12">') + escape(up) + Markup(" ↑</text>")
-    return Markup("".join(parts)) + names  # noqa: S704 - numbers and fixed words only
+    return _fixed("".join(parts)) + names
 
 
 def _part(on: Axis, value: float) -> float:
@@ -187,13 +213,12 @@ def _y(on: Axis, value: float, height: int) -> float:
 
 
 def _line(kind: str, x1: float, y1: float, x2: float, y2: float) -> Markup:
-    from markupsafe import Markup
 
-    return Markup(f'<line class="{kind}" x1="{x1:.2f}%" y1="{y1:.1f}" x2="{x2:.2f}%" y2="{y2:.1f}"/>')  # noqa: S704 - numbers and fixed words only
+    return _fixed(f'<line class="{kind}" x1="{x1:.2f}%" y1="{y1:.1f}" x2="{x2:.2f}%" y2="{y2:.1f}"/>')
 
 
 def _svg(parts: Sequence[Markup], title: str, height: int) -> Markup:
     from markupsafe import Markup, escape
 
-    head = Markup(f'<svg class="plot" width="100%" height="{height}" role="img"><title>') + escape(title) + Markup("</title>")  # noqa: S704
+    head = _fixed(f'<svg class="plot" width="100%" height="{height}" role="img"><title>') + escape(title) + Markup("</title>")
     return head + Markup("").join(parts) + Markup("</svg>")

@@ -81,7 +81,20 @@ GROUPS = {  # group: {metric: (its error's name, longer)}
     },
 }  # fmt: skip
 TITLES = {metric: words for group in GROUPS.values() for metric, words in group.items()}
-MAPS = ("miou", "dice", "pixel_accuracy", "rom", "rum", "pe_os", "pe_us", "ap", "pq", "gce", "boundary_f", "boundary_iou")  # S1 Table I, and what came since
+MAPS = (
+    "miou",
+    "dice",
+    "pixel_accuracy",
+    "rom",
+    "rum",
+    "pe_os",
+    "pe_us",
+    "ap",
+    "pq",
+    "gce",
+    "boundary_f",
+    "boundary_iou",
+)  # S1 Table I, and what came since
 PAIRS = ("ror", "rur")  # in the main table where ROM and RUM saturate, or there are no classes
 SCORES = (
     "average_precision", "auroc", "fpr95", "component_siou", "component_precision", "component_f1",
@@ -130,10 +143,14 @@ def tables(sets: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
     return [_table(kind, metrics, sets) for kind, metrics in named if metrics]
 
 
-def saturated(document: Mapping[str, Any]) -> bool:
-    """Return whether ROM and RUM both lie above .9 for every model, so that they tell models apart no more."""
-    found = [[of[m]["value"] for m in ("rom", "rum") if m in of] for of in document.get("models", {}).values()]
-    return bool(found) and all(len(pair) == 2 and all(v is not None and v > SATURATED for v in pair) for pair in found)
+def saturated(document: Mapping[str, Any]) -> list[str]:
+    """Return the models whose ROM and RUM both lie above .9, where they tell little.
+
+    >>> saturated({"models": {"fine": {"rom": {"value": 1.0}, "rum": {"value": 0.99}}, "coarse": {"rom": {"value": 0.88}, "rum": {"value": 0.99}}}})
+    ['fine']
+    """
+    found = {name: [of[m]["value"] for m in ("rom", "rum") if m in of] for name, of in document.get("models", {}).items()}
+    return [name for name, pair in found.items() if len(pair) == 2 and all(v is not None and v > SATURATED for v in pair)]
 
 
 def cell(entry: Mapping[str, Any] | None, standing: str = "") -> Cell:
@@ -191,7 +208,9 @@ def _table(kind: str, metrics: Sequence[str], sets: Mapping[str, Mapping[str, An
     columns = []
     for k, metric in enumerate(metrics):
         title, says = TITLES.get(metric, (metric, metric))
-        columns.append(Column(metric, title, says, group_of.get(metric, "others"), digits([row["cells"][k].value for row in rows])))
+        columns.append(
+            Column(metric, title, says, group_of.get(metric, "others"), digits([row["cells"][k].value for row in rows]))
+        )
     groups: list[list[Any]] = []
     for column in columns:
         if groups and groups[-1][0] == column.group:

@@ -43,7 +43,9 @@ def front(one: Document) -> dict[str, Any]:
     for model in points:
         cells = [cell(one["models"][model][m]) for m in unbeaten.THREE]
         by = unbeaten.beaten_by(points, model)
-        rows.append({"model": model, "cells": cells, "by": by, "unsure": bool(by) and not any(unbeaten.surely(one, b, model) for b in by)})
+        rows.append(
+            {"model": model, "cells": cells, "by": by, "unsure": bool(by) and not any(unbeaten.surely(one, b, model) for b in by)}
+        )
     rows.sort(key=lambda row: (bool(row["by"]), row["cells"][0].value))
     columns = [[row["cells"][k] for row in rows] for k in range(3)]
     axes = [figures.axis([v for c in column for v in (c.value, c.low, c.high)], at_most=3) for column in columns]
@@ -53,7 +55,9 @@ def front(one: Document) -> dict[str, Any]:
 def by_class(one: Document) -> list[dict[str, Any]]:
     """Return the panels of bars a class: ``rows`` [(class, [error a model])] of IoU error, ROM and RUM, those beyond 24 in ``more``."""
     models = one.get("models", {})
-    out = []
+    out: list[dict[str, Any]] = []
+    if not one.get("classes"):
+        return out
     for metric in PER_CLASS:
         found = {name: of[metric].get("per_class") or {} for name, of in models.items() if metric in of}
         classes = list(dict.fromkeys(c for per in found.values() for c in per))
@@ -64,7 +68,7 @@ def by_class(one: Document) -> list[dict[str, Any]]:
             if any(v is not None for v in values):
                 rows.append((class_, values))
         if rows:
-            on = from_zero([v for _, values in rows for v in values if v is not None])
+            on = figures.axis([0.0, *(v for _, values in rows for v in values)], at_most=3)
             title, says = ("IoU error", "1 − IoU") if metric == "miou" else TITLES[metric]
             out.append({"title": title, "says": says, "axis": on, "rows": rows[:MANY_CLASSES], "more": rows[MANY_CLASSES:]})
     return out
@@ -80,23 +84,38 @@ def confusions(one: Document) -> list[dict[str, Any]]:
         has_void = any(row[-1] for _, _, row in rows)
         width = len(names) if has_void else len(classes)
         shares = [(name, [n / total if total else None for n in row[:width]], total) for name, total, row in rows]
-        largest = [(row[p], name, names[p], row[p] / total) for t, (name, total, row) in enumerate(rows) for p in range(width) if p != t and row[p]]
+        largest = [
+            (row[p], name, names[p], row[p] / total)
+            for t, (name, total, row) in enumerate(rows)
+            for p in range(width)
+            if p != t and row[p]
+        ]
         largest.sort(key=lambda found: -found[0])
         matrix = shares if len(classes) <= MANY_CLASSES else []
-        out.append({"model": model, "names": names[:width], "matrix": matrix, "largest": [(t, p, s, n) for n, t, p, s in largest[:CONFUSIONS]]})
+        out.append(
+            {
+                "model": model,
+                "names": names[:width],
+                "matrix": matrix,
+                "largest": [(t, p, s, n) for n, t, p, s in largest[:CONFUSIONS]],
+            }
+        )
     return out
 
 
 def differences(one: Document) -> dict[str, Any]:
     """Return the paired differences of errors, first minus second; of many, those of the main metrics, and how many were left out."""
     better = {m: entry["better"] for of in one.get("models", {}).values() for m, entry in of.items()}
+    apart = {
+        m for of in one.get("models", {}).values() for m, entry in of.items() if "not comparable" in entry.get("definition", "")
+    }
     rows = []
     for row in one.get("paired", ()):
         sign = -1 if better.get(row["metric"]) == "high" else 1
         difference, low, high = (None if row.get(k) is None else sign * row[k] for k in ("difference", "low", "high"))
         if sign < 0:
             low, high = high, low
-        sure = low is not None and high is not None and (low > 0 or high < 0)
+        sure = row["metric"] not in apart and low is not None and high is not None and (low > 0 or high < 0)
         rows.append(
             {"metric": row["metric"], "title": TITLES.get(row["metric"], (row["metric"],))[0], "first": row["first"], "second": row["second"],
              "difference": difference, "low": low, "high": high, "images": row.get("images"), "sure": sure}
@@ -112,13 +131,19 @@ def curves(one: Document) -> dict[str, Any]:
     confident = [(model, of["confidence"], k) for model, of, k in found if of.get("confidence")]
     panels = []
     for key, title in (("rom", "ROM"), ("rum", "RUM"), ("iou", "IoU error")):
-        lines = [Curve(m, c["threshold"], [_error(v, "high" if key == "iou" else "low") for v in c[key]], k) for m, c, k in confident if key in c]
+        lines = [
+            Curve(m, c["threshold"], [_error(v, "high" if key == "iou" else "low") for v in c[key]], k)
+            for m, c, k in confident
+            if key in c
+        ]
         if lines:
             panels.append({"title": title, "lines": lines, "axis": _axis(lines, "y")})
     both = [Curve(m, c["rom"], c["rum"], k) for m, c, k in confident if "rom" in c and "rum" in c]
     anomaly = any("average_precision" in of for of in one.get("models", {}).values())
     return {
         "confidence": panels,
+        "confident": [(m, k) for m, _, k in confident],
+        "scored": [(m, k) for m, of, k in found if of.get("precision_recall") or of.get("roc")],
         "both": {"lines": both, "x": _axis(both, "x"), "y": _axis(both, "y")} if both else None,
         "areas": [(m, c.get("area"), c.get("frames"), c.get("without"), k) for m, c, k in confident],
         "reliability": [_diagram(m, of["reliability"], k) for m, of, k in found if of.get("reliability")],

@@ -45,7 +45,7 @@ def _table(models: Mapping[str, Any]) -> list[str]:
     width = max([5, *(len(name) for name in models)])
     lines = [f"{'':<{width}} " + " ".join(f"{title:>12}" for _, title in columns)]
     errors = {name: {m: error(of[m]) if m in of else None for m, _ in columns} for name, of in models.items()}
-    best = {m: min((row[m] for row in errors.values() if row[m] is not None), default=None) for m, _ in columns}
+    best = {m: min((value for row in errors.values() if (value := row[m]) is not None), default=None) for m, _ in columns}
     for name, row in errors.items():
         cells = []
         for m, _ in columns:

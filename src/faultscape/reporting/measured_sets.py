@@ -59,7 +59,11 @@ def gather(
             raise MetricError(f"{name}: no image can be measured; the first, {first[0]}: {first[1]}")
         counted[name] = int(present.sum())
         summaries[name] = summary.summarise(stats, definitions, groups, weights) if len(stats) else {}
-        images[name] = {k: np.where(present, v, np.nan) for k, v in summary.of_images(stats, definitions, groups).items()} if len(stats) else {}
+        images[name] = (
+            {k: np.where(present, v, np.nan) for k, v in summary.of_images(stats, definitions, groups).items()}
+            if len(stats)
+            else {}
+        )
         if stats.cells is not None and data.with_classes:
             confusion[name] = stats.cells.tolist()
         curves[name] = _confidence(stats, present) | scored.curves.get(name, {})
@@ -74,7 +78,7 @@ def gather(
     document["curves"] = {name: found for name, found in curves.items() if found}
     document["confusion"] = confusion
     document["failures"] = sum(len(found) for found in failures.values()) + sum(len(found) for found in scored.failures.values())
-    document["notes"] = _notes(data, counted, failures) + list(scored.notes)
+    document["notes"] = _notes(data, counted, failures) + _together(scored.notes)
     return MeasuredSet(document, images)
 
 
@@ -93,7 +97,11 @@ def write_per_image(path: Path, sets: Sequence[DataSet], found: Mapping[str, Mea
         for name, values in found[data.name].images.items():
             stats = measures.Statistics(measures.folder(path.parent, data.name, name), data.ids)
             n = len(data.ids)
-            columns: dict[str, Any] = {"data_set": pa.array([data.name] * n), "model": pa.array([name] * n), "image": pa.array(list(data.ids))}
+            columns: dict[str, Any] = {
+                "data_set": pa.array([data.name] * n),
+                "model": pa.array([name] * n),
+                "image": pa.array(list(data.ids)),
+            }
             columns |= {m: pa.array(values.get(m, np.full(n, np.nan)), pa.float64(), from_pandas=True) for m in metrics}
             for count in ("both", "truth_pixels", "predicted_pixels", *WHOLE):
                 lists = list(stats[count]) if count in stats else [None] * n
@@ -128,11 +136,25 @@ def rom_rum_area(rom: np.ndarray, rum: np.ndarray) -> float:
     return float(((x[1:] - x[:-1]) * (y[1:] + y[:-1]) / 2).sum()) if len(x) > 1 else float("nan")
 
 
+def _together(notes: Sequence[tuple[str, str]]) -> list[str]:
+    """Return one line for what is true of several models.
+
+    >>> _together([("a", "few ties"), ("b", "few ties")])
+    ['a, b: few ties']
+    """
+    of: dict[str, list[str]] = {}
+    for name, text in dict.fromkeys(notes):
+        of.setdefault(text, []).append(name)
+    return [f"{', '.join(names)}: {text}" for text, names in of.items()]
+
+
 def _notes(data: DataSet, counted: Mapping[str, int], failures: Mapping[str, Sequence[tuple[str, str]]]) -> list[str]:
     notes = []
     for name, n in counted.items():
         if n < len(data.ids):
             absent = sum(why in MISSING for _, why in failures.get(name, ()))
             left = f"{absent} have no map" if absent == len(data.ids) - n else "see failures.csv"
-            notes.append(f"{name}: {len(data.ids) - n} of {len(data.ids)} images are left out ({left}); its numbers are of the others")
+            notes.append(
+                f"{name}: {len(data.ids) - n} of {len(data.ids)} images are left out ({left}); its numbers are of the others"
+            )
     return notes

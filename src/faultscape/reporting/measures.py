@@ -8,7 +8,7 @@ Source: S1 Table I, Figs. 2, 5 and 7.
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,7 +17,14 @@ from faultscape.reporting.gap_sentences import sentence
 from faultscape.reporting.measure_tables import TITLES, saturated, sets_of, standings, tables
 from faultscape.reporting.pages import number, rank_range
 
-HEADLINES = {"miou": "IoU error", "average_precision": "AP error", "pq": "PQ error", "partition_distance": "partition distance", "rom": "ROM", "auroc": "AUROC error"}
+HEADLINES = {
+    "miou": "IoU error",
+    "average_precision": "AP error",
+    "pq": "PQ error",
+    "partition_distance": "partition distance",
+    "rom": "ROM",
+    "auroc": "AUROC error",
+}
 
 
 @dataclass(frozen=True)
@@ -39,11 +46,12 @@ class Card:
 
 @dataclass(frozen=True)
 class Facts:
-    """What the page shows besides the document; ``left_out`` pictures did not fit."""
+    """What the page shows besides the document; ``left_out`` images did not fit, ``colours`` {data set: [(class, CSS colour)]} are those of the pictures."""
 
     title: str = "measured"
     worst: tuple[Card, ...] | list[Card] = ()
     left_out: int = 0
+    colours: Mapping[str, Sequence[tuple[str, str]]] = field(default_factory=dict)
 
 
 def page(document: Mapping[str, Any], facts: Facts) -> str:
@@ -62,7 +70,7 @@ def _template() -> Any:
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
-    about.filters |= {"number": number, "rank": rank_range}
+    about.filters |= {"number": number, "rank": rank_range, "flat": flat}
     return about.get_template("measures.html.jinja")
 
 
@@ -70,6 +78,7 @@ def _context(document: Mapping[str, Any], facts: Facts) -> dict[str, Any]:
     from importlib.metadata import version
 
     named = sets_of(document)
+    defined = definitions(named)
     sets = [_set(name, one) for name, one in named.items()]
     return {
         "f": facts,
@@ -84,11 +93,13 @@ def _context(document: Mapping[str, Any], facts: Facts) -> dict[str, Any]:
         "titles": {m: words[0] for m, words in TITLES.items()},
         "images": _range([n for one in named.values() for n in [max(one.get("images", {}).values(), default=0)] if n]),
         "classes": _range([n for one in named.values() for n in [len(one.get("classes", ()))] if n]),
-        "intervals": any(e.get("low") is not None for one in named.values() for of in one.get("models", {}).values() for e in of.values()),
-        "settings": settings(document.get("provenance") or {}),
-        "kinds": _kinds(facts.worst),
+        "intervals": any(
+            e.get("low") is not None for one in named.values() for of in one.get("models", {}).values() for e in of.values()
+        ),
+        "settings": settings(document.get("provenance") or {}, defined),
+        "kinds": _kinds(facts.worst, len(named) > 1),
         "provenance": document.get("provenance", {}),
-        "definitions": definitions(named),
+        "definitions": defined,
     }
 
 
@@ -115,16 +126,37 @@ def headline(document: Mapping[str, Any]) -> str:
     return f"{len(models)} models, measured"
 
 
-def settings(provenance: Mapping[str, Any]) -> str:
-    """Return in words how regions were made and numbers brought together.
+def settings(provenance: Mapping[str, Any], metrics: Collection[str]) -> str:
+    """Return in words the definitions that these metrics depend on.
 
-    >>> settings({"definitions": {"regions": "connected", "connectivity": 8, "void": "cut", "absent": "nan", "pooling": "pooled"}, "resamples": 1000})
-    'regions connected, connectivity 8, void cut, absent nan, pooling pooled, 1000 redraws of images'
+    >>> settings({"definitions": {"void": "cut", "pooling": "pooled", "curve": "step"}, "resamples": 1000}, {"miou": ""})
+    'pooling pooled, 1000 redraws of images'
     """
     made = provenance.get("definitions") or {}
-    words = [f"{key} {made[key]}" for key in ("preset", "regions", "connectivity", "void", "absent", "scale", "match", "over", "pooling") if made.get(key)]
+    of_regions = (
+        ("regions", "absent", "scale", "match", "per")
+        if made.get("regions") == "given"
+        else ("regions", "connectivity", "void", "absent", "scale", "match", "per")
+    )
+    regional = of_regions if "rom" in metrics else ()
+    ranked = ("fpr_rule", "curve", "thresholds") if {"auroc", "calibration_auroc"} & set(metrics) else ()
+    wanted = ("preset", *regional, *(("over",) if "dice" in metrics else ()), "pooling", *ranked)
+    words = [f"{key.replace('_', ' ')} {made[key]}" for key in wanted if made.get(key)]
     draws = provenance.get("resamples")
     return ", ".join(words + ([f"{draws} redraws of images"] if draws else []))
+
+
+def flat(value: Any) -> str:
+    """Return a value of the provenance in one line.
+
+    >>> flat({"a": {"b": 1}, "c": "", "d": [1, 2]})
+    'a: (b: 1); c: none; d: 1, 2'
+    """
+    if isinstance(value, Mapping):
+        return "; ".join(f"{k}: ({flat(v)})" if isinstance(v, Mapping) else f"{k}: {flat(v)}" for k, v in value.items())
+    if isinstance(value, (list, tuple)):
+        return ", ".join(flat(v) for v in value)
+    return "none" if value is None or value == "" else str(value)
 
 
 def definitions(named: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
@@ -147,6 +179,7 @@ def _set(name: str, one: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "name": name,
         "models": models,
+        "key": [(model, place) for place, model in enumerate(models)],
         "images": one.get("images", {}),
         "classes": one.get("classes", []),
         "notes": one.get("notes", []),
@@ -163,12 +196,13 @@ def _set(name: str, one: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _kinds(cards: Sequence[Card]) -> list[tuple[str, str, list[Card]]]:
-    """Return the cards by kind of error: (its name, what it means, cards), in the order they came."""
-    found: dict[str, list[Card]] = {}
+def _kinds(cards: Sequence[Card], several: bool) -> list[tuple[str, str, list[tuple[str, list[Card]]]]]:
+    """Return the cards by kind of error and model: (its name, what it means, [(model, cards)]), in the order they came."""
+    found: dict[str, dict[str, list[Card]]] = {}
     for card in cards:
-        found.setdefault(card.metric, []).append(card)
-    return [(*TITLES.get(metric, (metric, metric)), of) for metric, of in found.items()]
+        name = f"{card.model} on {card.data_set}" if several else card.model
+        found.setdefault(card.metric, {}).setdefault(name, []).append(card)
+    return [(*TITLES.get(metric, (metric, metric)), list(of.items())) for metric, of in found.items()]
 
 
 def _range(numbers: Sequence[int]) -> str:

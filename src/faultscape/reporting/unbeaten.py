@@ -54,9 +54,10 @@ def surely(document: Mapping[str, Any], winner: str, loser: str) -> bool:
     >>> surely({"paired": rows}, "b", "a"), surely({"paired": rows[:2]}, "b", "a")
     (True, False)
     """
-    out = set()
-    for row in document.get("paired", ()):
-        if {row["first"], row["second"]} == {winner, loser} and row["metric"] in THREE and row.get("low") is not None:
-            if row["low"] > 0 or row["high"] < 0:
-                out.add(row["metric"])
+    ours = [
+        row
+        for row in document.get("paired", ())
+        if {row["first"], row["second"]} == {winner, loser} and row.get("low") is not None
+    ]
+    out = {row["metric"] for row in ours if row["metric"] in THREE and (row["low"] > 0 or row["high"] < 0)}
     return out == set(THREE)

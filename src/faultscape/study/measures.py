@@ -15,7 +15,7 @@ import numpy as np
 
 from faultscape.study.corpus import part_name
 from faultscape.study.folder import check_name
-from faultscape.study.parts import Part, put_part, read_manifest, read_part
+from faultscape.study.parts import Part, put_part, read_manifest, read_part, read_schema
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -55,34 +55,34 @@ def table_of(ids: Sequence[str], rows: Sequence[Mapping[str, np.ndarray]]) -> pa
 
 
 class Statistics(Mapping[str, np.ndarray]):
-    """A model's statistics over the images of a data set, read a column at a time: (I, ...) in the order of ``ids``, images that are not there 0 or NaN."""
+    """A model's statistics over the images of a data set: (I, ...) in the order of ``ids``, images that are not there 0 or NaN.
+
+    Parts are read once; only the curves, which are larger than all else, are read when they are asked for.
+    """
 
     def __init__(self, where: Path, ids: Sequence[str]) -> None:
-        self._where, self._place = where, {id_: k for k, id_ in enumerate(ids)}
-        self._parts: list[tuple[str, Part]] = sorted(read_manifest(where).items())
+        place = {id_: k for k, id_ in enumerate(ids)}
+        self._where, self._images = where, len(ids)
         self._shapes: dict[str, tuple[tuple[int, ...], type]] = {}
+        self._parts: list[tuple[str, Part, list[str], pa.Table, np.ndarray, np.ndarray]] = []
         self.present = np.zeros(len(ids), bool)
         self.cells: np.ndarray | None = None  # (C + 1, C + 1), of all images
-        for table in self._tables(None):
-            if b"cells" in (table.schema.metadata or {}):
-                cells = np.array(json.loads(table.schema.metadata[b"cells"]), np.int64)
-                self.cells = cells if self.cells is None else self.cells + cells
-            self.present[[self._place[i] for i in table["id"].to_pylist() if i in self._place]] = True
-            for column in table.schema:
-                if column.name != "id":
-                    shape = tuple(int(n) for n in (column.metadata or {}).get(b"shape", b"").decode().split(",") if n)
-                    kind = np.float64 if str(column.type.value_type) == "double" else np.int64
-                    self._shapes[column.name] = (shape, kind)
+        for name, part in sorted(read_manifest(where).items()):
+            if part.rows:
+                self._take(name, part, place)
 
     def __getitem__(self, name: str) -> np.ndarray:
         shape, kind = self._shapes[name]
-        out = np.full((len(self._place), *shape), np.nan if kind is np.float64 else 0, kind)
-        for table in self._tables([name]):
-            if name in table.schema.names:
-                rows = [(k, self._place[i]) for k, i in enumerate(table["id"].to_pylist()) if i in self._place]
-                values = table[name].combine_chunks().flatten().to_numpy().reshape(len(table), *shape)
-                out[[place for _, place in rows]] = values[[k for k, _ in rows]]
+        out = np.full((self._images, *shape), np.nan if kind is np.float64 else 0, kind)
+        for part, entry, names, table, rows, places in self._parts:
+            if name in names:
+                held = read_part(self._where, part, entry, [name]) if _large(name) else table
+                values = held[name].combine_chunks().flatten().to_numpy().reshape(entry.rows, *shape)
+                out[places] = values[rows]
         return out
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._shapes
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._shapes)
@@ -90,14 +90,21 @@ class Statistics(Mapping[str, np.ndarray]):
     def __len__(self) -> int:
         return len(self._shapes)
 
-    def _tables(self, names: list[str] | None) -> Iterator[pa.Table]:
-        import pyarrow.parquet as pq
+    def _take(self, name: str, part: Part, place: Mapping[str, int]) -> None:
+        """Read one part without its curves, and note what it holds."""
+        schema = read_schema(self._where, name, part)
+        for column in (column for column in schema if column.name != "id"):
+            shape = tuple(int(n) for n in (column.metadata or {}).get(b"shape", b"").decode().split(",") if n)
+            self._shapes[column.name] = (shape, np.float64 if str(column.type.value_type) == "double" else np.int64)
+        table = read_part(self._where, name, part, [column for column in schema.names if not _large(column)])
+        rows = [(k, place[id_]) for k, id_ in enumerate(table["id"].to_pylist()) if id_ in place]
+        numbers = np.array(rows, np.int64).reshape(-1, 2)
+        self.present[numbers[:, 1]] = True
+        self._parts.append((name, part, schema.names, table, numbers[:, 0], numbers[:, 1]))
+        if cells := (schema.metadata or {}).get(b"cells"):
+            more = np.array(json.loads(cells), np.int64)
+            self.cells = more if self.cells is None else self.cells + more
 
-        for part, entry in self._parts:
-            if not entry.rows:
-                continue
-            wanted = names
-            if names is not None:
-                held = pq.read_schema(self._where / f"{part}-{entry.sha256[:16]}.parquet").names
-                wanted = ["id", *(name for name in names if name in held)]
-            yield read_part(self._where, part, entry, wanted)
+
+def _large(name: str) -> bool:
+    return name.startswith("curve_")

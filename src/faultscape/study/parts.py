@@ -101,6 +101,17 @@ def read_part(folder: Path, name: str, part: Part, columns: list[str] | None = N
     return pq.read_table(pa.BufferReader(data), columns=columns)
 
 
+def read_schema(folder: Path, name: str, part: Part) -> pa.Schema:
+    """Return the schema of one part, without its rows; StudyError where the file is gone or damaged."""
+    import pyarrow.parquet as pq
+
+    path = _file(folder, name, part.sha256)
+    try:
+        return pq.read_schema(path)
+    except (OSError, ValueError):
+        raise StudyError(f"{path} is missing or damaged; {_remedy(folder, 'it, if it is there,')}") from None
+
+
 def _remedy(folder: Path, what: str) -> str:
     """Return what to do about damage: labels cannot be made again, all else can."""
     if folder.parent.name == "truth":

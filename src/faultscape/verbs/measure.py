@@ -178,7 +178,13 @@ def measure(
     if resamples < 0 or worst < 0:
         raise OptionError(f"resamples and worst are 0 or more; got {resamples} and {worst}")
     scores = {"anomaly": anomaly, "confidence": confidence, "doubt": doubt, "probabilities": probabilities}
-    about = {"ignore": tuple(ignore or ()), "background": background, "images": images, "pattern": pattern, "regions": definitions.regions}
+    about = {
+        "ignore": tuple(ignore or ()),
+        "background": background,
+        "images": images,
+        "pattern": pattern,
+        "regions": definitions.regions,
+    }
     said: list[str] = []
     if datasets:
         if source or models:
@@ -197,14 +203,25 @@ def measure(
     with writing(study or out):
         documents = {}
         for data in sets:
-            documents[data.name] = _one(out, data, definitions, options, skip=skip, resamples=resamples, seed=seed, engine=engine, workers=workers)
+            documents[data.name] = _one(
+                out, data, definitions, options, skip=skip, resamples=resamples, seed=seed, engine=engine, workers=workers
+            )
         document = _written(out, sets, documents, definitions, bool(datasets), options, resamples, seed, worst)
         log(study or out, "measure", source=source, output=str(out))
     return Measured(str(out), document)
 
 
 def _one(
-    out: Path, data: Any, definitions: Any, options: Mapping[str, Any], *, skip: bool, resamples: int, seed: int, engine: str, workers: int | None
+    out: Path,
+    data: Any,
+    definitions: Any,
+    options: Mapping[str, Any],
+    *,
+    skip: bool,
+    resamples: int,
+    seed: int,
+    engine: str,
+    workers: int | None,
 ) -> Any:
     """Measure one data set: statistics of its maps by shard, then its scores by model; MetricError where images cannot be measured and none may be skipped."""
     from faultscape import engine as engines
@@ -217,11 +234,15 @@ def _one(
 
     where = {name: measures.folder(out, data.name, name) for name in data.models}
     done = {name: there(folder) for name, folder in where.items()}
-    todo = measure_plan.jobs(out, data, definitions, options, done=lambda n, s: p.key if (p := done[n].get(part_name(s))) else None)
+    todo = measure_plan.jobs(
+        out, data, definitions, options, done=lambda n, s: p.key if (p := done[n].get(part_name(s))) else None
+    )
     total = sum(len(job["ids"]) * len(job["models"]) for job in todo)
     with engines.progress(f"measure {data.name}", total) as tick:
         calls = [{"job": job} for job in todo]
-        for number, made in engines.run("faultscape.comparison.measuring:measure_shard", calls, engine=engine, workers=workers, tick=tick):
+        for number, made in engines.run(
+            "faultscape.comparison.measuring:measure_shard", calls, engine=engine, workers=workers, tick=tick
+        ):
             part = part_name(todo[number]["number"])
             for name, entry in made["parts"].items():
                 new = Part(entry["sha256"], entry["rows"], entry["key"], tuple((i, w) for i, w in entry["failures"]))
@@ -244,7 +265,15 @@ def _one(
 
 
 def _written(
-    out: Path, sets: Any, documents: Mapping[str, Any], definitions: Any, several: bool, options: Mapping[str, Any], resamples: int, seed: int, worst: int
+    out: Path,
+    sets: Any,
+    documents: Mapping[str, Any],
+    definitions: Any,
+    several: bool,
+    options: Mapping[str, Any],
+    resamples: int,
+    seed: int,
+    worst: int,
 ) -> dict[str, Any]:
     """Write measure.json, per_image.parquet and report.html, and return the document."""
     import json
@@ -254,16 +283,22 @@ def _written(
     from faultscape.reporting import measure_document, measure_pictures, measured_sets
     from faultscape.study.folder import put
 
-    provenance = {"faultscape": version("faultscape"), "definitions": measure_document.recorded(definitions), "resamples": resamples, "seed": seed}
+    provenance = {
+        "faultscape": version("faultscape"),
+        "definitions": measure_document.recorded(definitions),
+        "resamples": resamples,
+        "seed": seed,
+    }
     provenance |= {k: v for k, v in options.items() if v is not None}
     provenance["inputs"] = {data.name: measure_plan.inputs(data) for data in sets}
     plain = {name: found.document for name, found in documents.items()}
     document: dict[str, Any] = {"datasets": plain} if several else dict(next(iter(plain.values())))
     document["provenance"] = provenance
-    put(out / "measure.json", (json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode("utf-8", "surrogateescape"))
+    put(
+        out / "measure.json",
+        (json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode("utf-8", "surrogateescape"),
+    )
     measured_sets.write_per_image(out / "per_image.parquet", sets, documents, definitions)
     page = measure_pictures.page(out, sets, documents, document, definitions, worst)
     put(out / "report.html", page.encode("utf-8", "xmlcharrefreplace"))
     return document
-
-

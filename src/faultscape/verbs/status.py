@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from dataclasses import dataclass
+from pathlib import Path
 
 
 @dataclass(frozen=True)
@@ -145,4 +146,10 @@ def _measures(root: Path) -> list[tuple[str, str, str]]:
         fresh = inputs(of_study(root, truth)) == made_from
     except (OSError, ValueError, KeyError, AttributeError, FaultscapeError):
         return [("measure", "stale", "measures/measure.json cannot be read, or its truth is gone; run measure again")]
-    return [("measure", "done" if fresh else "stale", f"against {truth}" + ("" if fresh else ": maps, truth or classes changed since"))]
+    return [
+        (
+            "measure",
+            "done" if fresh else "stale",
+            f"against {truth}" + ("" if fresh else ": maps, truth or classes changed since"),
+        )
+    ]

@@ -1,0 +1,163 @@
+"""Pictures of regions: class colours with white outlines, the regions that an error is made of strong, the others pale.
+
+Conventions: maps (H, W) hold places 0..C-1 and C for void; regions are numbered as maps.regions does, -1 for none. Pictures are uint8 (h, w, 3). A region is
+torn when several predicted regions of its class lie upon it, joined when a predicted region lies upon several, missed when none of its class touches it, and
+invented, of the prediction, when it touches no true region of its class. Overlap of a pixel is enough.
+Source: S1 eq. 3, 8 and Figs. 2, 7.
+"""
+
+from __future__ import annotations
+
+import base64
+import io
+from collections.abc import Collection
+from dataclasses import dataclass
+
+import numpy as np
+
+from faultscape.maps import regions
+from faultscape.maps.paint import borders, colour
+from faultscape.maps.resize import nearest
+from faultscape.nouns import Classes
+
+PALE = 0.78  # how much of the way to the paper
+_PAPER = np.array([244, 243, 240], np.float64)
+_LINE = np.array([255, 255, 255], np.uint8)
+_STRONG = np.array([20, 20, 24], np.uint8)
+
+
+def picture(
+    label_map: np.ndarray, numbers: np.ndarray, marked: Collection[int], classes: Classes | None, size: tuple[int, int]
+) -> np.ndarray:
+    """Return the (h, w, 3) picture of (width, height): ``marked`` regions in strong colours with dark outlines, the others pale.
+
+    Without classes each region gets a colour of its own. Void is the paper.
+
+    >>> one = Classes(("sky",), (0,), ((0, 0, 255),))
+    >>> picture(np.zeros((1, 1), np.uint8), np.zeros((1, 1), np.int32), {0}, one, (1, 1)).tolist()
+    [[[0, 0, 255]]]
+    """
+    small, where = nearest(label_map, size), nearest(numbers, size)
+    strong = np.isin(where, list(marked))
+    tints = colour(small, classes) if classes is not None else own_colours(where)
+    painted = np.where(strong[..., None], tints, tints * (1 - PALE) + _PAPER * PALE)
+    painted[where < 0] = _PAPER
+    out = np.rint(painted).astype(np.uint8)
+    edge = borders(where)
+    beside = strong.copy()
+    beside[:, :-1] |= strong[:, 1:]
+    beside[:-1] |= strong[1:]
+    out[edge & ~beside] = _LINE
+    out[edge & beside] = _STRONG
+    return out
+
+
+def own_colours(numbers: np.ndarray) -> np.ndarray:
+    """Return an (H, W, 3) colour for each region number, the same for the same number, neighbouring numbers far apart.
+
+    >>> own_colours(np.array([[3, 3, 4]])).shape
+    (1, 3, 3)
+    """
+    turn = (np.maximum(numbers, 0).astype(np.float64) * 0.618034) % 1.0  # golden ratio: even hues however many
+    hue = turn[..., None] * 6 + np.array([0.0, 4.0, 2.0])
+    return np.rint(70 + 150 * np.clip(np.abs(hue % 6 - 3) - 1, 0, 1)).astype(np.uint8)
+
+
+@dataclass(frozen=True, eq=False)
+class Regions:
+    """A map's regions to draw: (H, W) numbers, -1 for none, (H, W) places, and the class of each region, -1 where it counts for nothing."""
+
+    numbers: np.ndarray
+    places: np.ndarray
+    label: np.ndarray
+
+
+def connected(
+    truth: np.ndarray, prediction: np.ndarray, classes: Classes, connectivity: int, void: str
+) -> tuple[Regions, Regions]:
+    """Return the regions of two maps of places, as they are measured: pixels void in the truth go before (``cut``) or after (``bridge``) regions are made."""
+    n, hole = len(classes), truth == len(classes)
+    wide = prediction.astype(np.int32)
+    if void == "cut":
+        wide = np.where(hole, n + 1, wide).astype(np.int32)
+    made = []
+    for label_map, none in ((truth.astype(np.int32), n), (wide, n + 1)):
+        numbers, label, _ = regions.number(label_map, connectivity=connectivity, none=none)
+        numbers = np.where(hole, -1, numbers)
+        made.append(
+            Regions(
+                numbers, np.where(numbers < 0, n, np.minimum(label_map, n)), np.where(np.isin(label, classes.groups), label, -1)
+            )
+        )
+    return made[0], made[1]
+
+
+def given(truth: np.ndarray, prediction: np.ndarray, classes: Classes, divisor: int) -> tuple[Regions, Regions]:
+    """Return the regions of two maps of region ids; class = id // divisor, an id below it is its own class, 0: all are of one class."""
+    made = []
+    hole = np.isin(truth, classes.void)
+    for ids in (truth, prediction):
+        known, inverse = np.unique(ids, return_inverse=True)
+        numbers = np.where(hole | np.isin(ids, classes.void), -1, inverse.reshape(ids.shape))
+        of = np.where(known >= divisor, known // divisor, known) if divisor else np.full(len(known), classes.ids[0])
+        place = {id_: k for k, id_ in enumerate(classes.ids)}
+        label = np.array([place.get(int(c), -1) for c in of])
+        made.append(Regions(numbers, np.where(numbers < 0, len(classes), label[inverse.reshape(ids.shape)]), label))
+    return made[0], made[1]
+
+
+def marked_regions(truth: Regions, prediction: Regions, metric: str) -> tuple[set[int], set[int]]:
+    """Return the numbers of the (true, predicted) regions that an error is made of: torn, joined, missed or invented ones; of other errors, all.
+
+    >>> one, other = (Regions(np.array([n]), np.array([m]), np.array(label)) for n, m, label in (([0, 0, 0], [0, 0, 0], [0]), ([0, 1, 2], [0, 1, 0], [0, 1, 0])))
+    >>> marked_regions(one, other, "rom")
+    ({0}, {0, 2})
+    """
+    both = (truth.numbers >= 0) & (prediction.numbers >= 0)
+    pairs = np.unique(truth.numbers[both].astype(np.int64) * len(prediction.label) + prediction.numbers[both])
+    t, p = pairs // max(len(prediction.label), 1), pairs % max(len(prediction.label), 1)
+    same = (truth.label[t] == prediction.label[p]) & (truth.label[t] >= 0)
+    t, p = t[same], p[same]
+    upon, under = np.bincount(t, minlength=len(truth.label)), np.bincount(p, minlength=len(prediction.label))
+    there, seen = _there(truth), _there(prediction)
+    if metric == "missed":
+        return set(np.flatnonzero((upon == 0) & there).tolist()), set()
+    if metric == "invented":
+        return set(), set(np.flatnonzero((under == 0) & seen).tolist())
+    if metric not in ("rom", "rum"):
+        return set(np.flatnonzero(there).tolist()), set(np.flatnonzero(seen).tolist())
+    of = upon[t] > 1 if metric == "rom" else under[p] > 1
+    return set(t[of].tolist()), set(p[of].tolist())
+
+
+def told(truth: Regions, prediction: Regions, marked: tuple[set[int], set[int]], metric: str) -> str:
+    """Return in words what was marked, with the number of regions of either side."""
+    t, p = (len(side) for side in marked)
+    true, seen = int(_there(truth).sum()), int(_there(prediction).sum())
+    return {
+        "rom": f"{t} of {true} true regions are torn; {p} predicted regions lie on them.",
+        "rum": f"{t} of {true} true regions are run together, by {p} predicted ones.",
+        "missed": f"{t} of {true} true regions have none of their class upon them.",
+        "invented": f"{p} of {seen} predicted regions lie where the truth has none of their class.",
+    }.get(metric, f"{true} true and {seen} predicted regions.")
+
+
+def _there(of: Regions) -> np.ndarray:
+    """Return which regions have a pixel and a class that counts."""
+    return (np.bincount(of.numbers[of.numbers >= 0].astype(np.int64), minlength=len(of.label)) > 0) & (of.label >= 0)
+
+
+def uri(rgb: np.ndarray) -> str:
+    """Return a picture of flat colours as a PNG data URI, at most 256 colours."""
+    from PIL import Image
+
+    out = io.BytesIO()
+    flat = rgb.reshape(-1, 3).astype(np.int32)
+    codes, places = np.unique(flat[:, 0] << 16 | flat[:, 1] << 8 | flat[:, 2], return_inverse=True)
+    if len(codes) <= 256:
+        image = Image.frombytes("P", (rgb.shape[1], rgb.shape[0]), places.astype(np.uint8).tobytes())
+        image.putpalette(np.stack([codes >> 16, codes >> 8 & 255, codes & 255], 1).astype(np.uint8).tobytes())
+    else:
+        image = Image.fromarray(np.ascontiguousarray(rgb))
+    image.save(out, format="PNG", compress_level=9, optimize=True)
+    return f"data:image/png;base64,{base64.b64encode(out.getvalue()).decode()}"

@@ -1,0 +1,302 @@
+"""The road of scores: anomaly maps against masks, doubt and probabilities against mistakes; every file form, every way to be wrong."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import faultscape as fs
+import made
+from faultscape.cli import main
+from faultscape.metrics import calibration, doubt, selective
+
+SHAPE = (24, 32)
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> tuple[Path, list[np.ndarray], list[np.ndarray]]:
+    """Nine masks, the last without an anomaly, and float32 scores as .npy."""
+    rng = np.random.default_rng(0)
+    masks, scores = [], []
+    for k in range(9):
+        mask = np.zeros(SHAPE, np.uint8)
+        mask[4 + k : 12 + k, 5:15] = k < 8
+        mask[:2] = 255
+        score = (rng.random(SHAPE) * 0.8 + 0.2 * (mask == 1)).astype(np.float32)
+        made.write(tmp_path / "masks" / f"frame {k}.png", mask)
+        (tmp_path / "scores").mkdir(exist_ok=True)
+        np.save(tmp_path / "scores" / f"frame {k}.npy", score)
+        masks.append(mask)
+        scores.append(score)
+    return tmp_path, masks, scores
+
+
+def run(root: Path, *words: object, scores: str = "scores") -> dict[str, Any]:
+    assert (
+        main(
+            [
+                "measure",
+                str(root / "masks"),
+                "--anomaly",
+                f"soft={root / scores}",
+                "-o",
+                str(root / "o"),
+                "--resamples",
+                "50",
+                *map(str, words),
+            ]
+        )
+        == 0
+    )
+    return json.loads((root / "o" / "measure.json").read_text())
+
+
+def told(capsys: pytest.CaptureFixture[str], root: Path, *words: object, scores: str = "scores") -> str:
+    capsys.readouterr()
+    status = main(["measure", str(root / "masks"), "--anomaly", f"soft={root / scores}", "-o", str(root / "o"), *map(str, words)])
+    err = capsys.readouterr().err
+    assert status == 2, err
+    assert err.count("\n") == 1, err
+    return err
+
+
+def test_anomaly_scores_are_judged_over_all_pixels_exactly(scene: Any) -> None:
+    root, masks, scores = scene
+    found = run(root)["models"]["soft"]
+    exact = fs.metrics.detection(np.stack(scores), np.stack(masks))
+    for name in ("average_precision", "auroc", "fpr95"):
+        assert found[name]["value"] == pytest.approx(getattr(exact, name), abs=1e-12)
+        assert found[name]["low"] <= found[name]["value"] <= found[name]["high"]
+        assert found[name]["undefined"] == 1  # the frame without an anomaly
+    assert (found["auroc"]["better"], found["fpr95"]["better"]) == ("high", "low")
+    assert {"component_siou", "component_precision", "component_f1"} <= set(found)
+    assert "miou" not in found
+
+
+def test_per_image_means_skip_and_count_the_frame_without_an_anomaly(scene: Any) -> None:
+    root, masks, scores = scene
+    found = run(root, "--pooling", "per_image")["models"]["soft"]
+    alone = [fs.metrics.detection(s, m) for s, m in zip(scores[:8], masks[:8], strict=True)]
+    assert found["auroc"]["value"] == pytest.approx(np.mean([d.auroc for d in alone]))
+    assert found["auroc"]["undefined"] == 1
+
+
+@pytest.mark.parametrize("form", ["npz", "tiff", "png16", "float16"])
+def test_every_form_of_scores_is_read(scene: Any, form: str) -> None:
+    root, masks, scores = scene
+    other = root / form
+    other.mkdir()
+    for k, score in enumerate(scores):
+        path = other / f"frame {k}"
+        if form == "npz":
+            np.savez_compressed(f"{path}.npz", scores=score[None])
+        elif form == "tiff":
+            Image.fromarray(score).save(f"{path}.tiff")
+        elif form == "png16":
+            Image.fromarray(np.round(score * 50_000).astype(np.uint16)).save(f"{path}.png")
+        else:
+            np.save(f"{path}.npy", score.astype(np.float16))
+    words = ("--score-scale", 50_000) if form == "png16" else ()
+    found = run(root, *words, scores=form)["models"]["soft"]
+    exact = fs.metrics.detection(np.stack(scores), np.stack(masks))
+    assert found["auroc"]["value"] == pytest.approx(exact.auroc, abs=1e-12 if form in ("npz", "tiff") else 1e-4)
+
+
+def test_what_was_measured_is_not_measured_again(scene: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from faultscape.comparison import scoring
+
+    root = scene[0]
+    first = run(root, "--engine", "local")
+    calls: list[str] = []
+    whole = scoring.score_model
+    monkeypatch.setattr(scoring, "score_model", lambda job, tick: calls.append(job["name"]) or whole(job, tick))
+    assert run(root, "--engine", "local") == first
+    assert calls == []
+    run(root, "--engine", "local", "--fpr-rule", "closest")
+    assert calls == ["soft"]
+
+
+def test_presets_give_others_numbers_and_say_so(scene: Any) -> None:
+    root, masks, scores = scene
+    exact = fs.metrics.detection(np.stack(scores), np.stack(masks))
+    trapezoid = run(root, "--preset", "pytorch-ood")["models"]["soft"]["average_precision"]
+    assert trapezoid["value"] != pytest.approx(exact.average_precision, abs=1e-9)
+    assert "trapezoid" in trapezoid["definition"]
+    keras = run(root, "--preset", "keras200")["models"]["soft"]["auroc"]
+    assert keras["value"] == pytest.approx(exact.auroc, abs=5e-3)
+    assert keras["value"] != exact.auroc
+    assert "keras200" in keras["definition"]
+    smiyc = run(root, "--preset", "smiyc-obstacle")["models"]["soft"]
+    assert "obstacle" in smiyc["component_f1"]["definition"]
+
+
+def test_scores_that_are_no_numbers_name_the_image_and_how_many(scene: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    root, _, scores = scene
+    bad = scores[3].copy()
+    bad[5, :7] = np.nan
+    np.save(root / "scores" / "frame 3.npy", bad)
+    said = told(capsys, root)
+    assert "frame 3" in said
+    assert "7 of its 768 scores are NaN" in said
+    bad[5, :7] = np.inf
+    np.save(root / "scores" / "frame 3.npy", bad)
+    assert "7 of its 768 scores are infinite" in told(capsys, root)
+    assert run(root, "--skip")["images"] == {"soft": 8}
+    assert "frame 3" in (root / "o" / "failures.csv").read_text()
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda p: np.save(p, np.zeros((3, 4), np.float32)), "4 x 3 pixels and the truth 32 x 24"), (lambda p: np.save(p, np.zeros((2, 24, 32), np.float32)), "expected one number a pixel"),
+        (lambda p: np.save(p, np.array([{"a": 1}], object), allow_pickle=True), "frame 2.npy"), (lambda p: p.write_bytes(b"\x93NUMPY broken"), "frame 2.npy"),
+        (lambda p: p.write_bytes(b"PK\x03\x04 broken"), "frame 2.npy"), (lambda p: p.write_bytes(b""), "frame 2.npy"), (lambda p: np.save(p, np.full((24, 32), "a")), "expected one number a pixel"),
+    ],
+)  # fmt: skip
+def test_hostile_score_files_are_told_by_name(scene: Any, capsys: pytest.CaptureFixture[str], make: Any, said: str) -> None:
+    root = scene[0]
+    make(root / "scores" / "frame 2.npy")
+    assert said in told(capsys, root)
+
+
+def test_a_mask_of_other_values_is_refused(scene: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    root, masks, _ = scene
+    made.write(root / "masks" / "frame 4.png", masks[4] * 0 + 2)
+    assert "holds the value 2; a mask has 0 (known), 1 (anomaly) and 255 (void)" in told(capsys, root)
+
+
+def test_without_an_anomaly_nothing_has_a_value_and_that_is_said(scene: Any) -> None:
+    root, masks, _ = scene
+    for k, mask in enumerate(masks):
+        made.write(root / "masks" / f"frame {k}.png", np.where(mask == 1, 0, mask).astype(np.uint8))
+    found = run(root)
+    assert [found["models"]["soft"][name]["value"] for name in ("average_precision", "auroc", "fpr95")] == [None, None, None]
+    assert any("no anomalous pixel" in note for note in found["notes"])
+
+
+def test_missing_scores_are_counted(scene: Any) -> None:
+    root = scene[0]
+    (root / "scores" / "frame 1.npy").unlink()
+    found = run(root)
+    assert found["images"] == {"soft": 8}
+    assert any("1 of 9 images" in note for note in found["notes"])
+
+
+@pytest.fixture
+def maps(tmp_path: Path) -> tuple[made.Corpus, dict[str, np.ndarray]]:
+    """A corpus whose model-1 has probabilities that make its maps."""
+    corpus = made.corpus(tmp_path / "corpus", images=8, models=2)
+    rng = np.random.default_rng(1)
+    out = {}
+    for k, id_ in enumerate(corpus.ids):
+        p = rng.dirichlet([0.3] * 5, corpus.truths[k].shape).transpose(2, 0, 1)
+        order = np.argsort(-p, 0)
+        first = np.take_along_axis(p, order, 0)
+        label = corpus.maps["model-1"][k]
+        rank = np.argsort(np.where(np.arange(5)[:, None, None] == label, -1, np.arange(5)[:, None, None]), 0)
+        p = np.empty_like(p)
+        np.put_along_axis(p, rank, first, 0)
+        p = p.astype(np.float32)
+        assert (p.argmax(0) == label).all()
+        out[id_] = p
+        for what, values in (("probabilities", p), ("doubt", doubt.entropy(p)), ("sure", p.max(0))):
+            (tmp_path / what / id_).parent.mkdir(parents=True, exist_ok=True)
+            np.save(tmp_path / what / f"{id_}.npy", values)
+        made.write(tmp_path / "sure8" / f"{id_}.png", np.round(p.max(0) * 255).astype(np.uint8))
+    return corpus, out
+
+
+def of_maps(corpus: made.Corpus, root: Path, *words: str) -> dict[str, Any]:
+    line = [
+        "measure",
+        str(corpus.truth),
+        f"model-1={corpus.models['model-1']}",
+        "--classes",
+        str(corpus.classes),
+        "-o",
+        str(root / "o"),
+        "--no-boundaries",
+    ]
+    assert main([*line, "--resamples", "50", *words]) == 0
+    return json.loads((root / "o" / "measure.json").read_text())
+
+
+def test_probabilities_give_calibration_and_doubt_without_ties(maps: Any, tmp_path: Path) -> None:
+    corpus, p = maps
+    found = of_maps(corpus, tmp_path, "--probabilities", f"model-1={tmp_path / 'probabilities'}")["models"]["model-1"]
+    ids = sorted(p)
+    wrong = np.stack([corpus.maps["model-1"][corpus.ids.index(i)] != corpus.truths[corpus.ids.index(i)] for i in ids])
+    unsure = np.stack([doubt.max_probability(p[i]) for i in ids])
+    exact = fs.metrics.detection(unsure, wrong)
+    assert found["calibration_auroc"]["value"] == pytest.approx(exact.auroc, abs=1e-12)
+    assert found["misclassification_ap"]["value"] == pytest.approx(exact.average_precision, abs=1e-12)
+    label = np.stack([corpus.truths[corpus.ids.index(i)] for i in ids])
+    stacked = np.stack([p[i] for i in ids]).transpose(1, 0, 2, 3)
+    counts = calibration.probability_counts(stacked, label)
+    sure = calibration.calibration_counts(stacked.max(0), ~wrong)
+    assert found["nll"]["value"] == pytest.approx(float(calibration.nll(counts, sure["judged"])))
+    assert found["brier"]["value"] == pytest.approx(float(calibration.brier(counts, sure["judged"])))
+    assert found["ece"]["value"] == pytest.approx(float(calibration.ece(sure)))
+    assert found["ece_classwise"]["value"] == pytest.approx(float(calibration.ece_classwise(counts)))
+    right, bad = selective.groups(unsure, wrong)
+    assert found["aurc"]["value"] == pytest.approx(float(selective.aurc(right, bad)), abs=1e-4)
+    assert found["augrc"]["value"] == pytest.approx(float(selective.augrc(right, bad)), abs=1e-5)
+
+
+def test_doubt_goes_before_confidence_and_8_bits_are_warned_of(maps: Any, tmp_path: Path) -> None:
+    corpus, p = maps
+    entropy = of_maps(
+        corpus, tmp_path, "--doubt", f"model-1={tmp_path / 'doubt'}", "--confidence", f"model-1={tmp_path / 'sure'}"
+    )
+    ids = sorted(p)
+    wrong = np.stack([corpus.maps["model-1"][corpus.ids.index(i)] != corpus.truths[corpus.ids.index(i)] for i in ids])
+    exact = fs.metrics.detection(np.stack([doubt.entropy(p[i]) for i in ids]), wrong)
+    assert entropy["models"]["model-1"]["calibration_auroc"]["value"] == pytest.approx(exact.auroc, abs=1e-12)
+    assert "ece" in entropy["models"]["model-1"]
+    assert "confidence" in entropy["curves"]["model-1"]
+    coarse = of_maps(corpus, tmp_path, "--confidence", f"model-1={tmp_path / 'sure8'}")
+    assert any("8 bits" in note and "ties" in note for note in coarse["notes"])
+    fine = of_maps(corpus, tmp_path, "--confidence", f"model-1={tmp_path / 'sure'}")
+    assert fine["models"]["model-1"]["calibration_auroc"]["value"] == pytest.approx(
+        coarse["models"]["model-1"]["calibration_auroc"]["value"], abs=0.01
+    )
+
+
+def test_probabilities_of_another_number_of_classes_are_refused(
+    maps: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    corpus, p = maps
+    np.save(tmp_path / "probabilities" / f"{corpus.ids[0]}.npy", p[corpus.ids[0]][:4])
+    line = [
+        "measure",
+        str(corpus.truth),
+        f"model-1={corpus.models['model-1']}",
+        "--classes",
+        str(corpus.classes),
+        "-o",
+        str(tmp_path / "o"),
+        "--no-boundaries",
+    ]
+    assert main([*line, "--probabilities", f"model-1={tmp_path / 'probabilities'}"]) == 2
+    assert "expected probabilities, 5 x H x W" in capsys.readouterr().err
+
+
+def test_a_made_score_finds_the_real_anomalies(data: Path) -> None:
+    """67 real frames: the score is the mask blurred by what a person could not see, plus noise; pooled, per image and streamed agree."""
+    rng = np.random.default_rng(0)
+    pairs = []
+    for path in sorted((data / "anomaly").glob("*/masks/*.png")):
+        mask = np.asarray(Image.open(path))[::2, ::2]
+        pairs.append(((rng.random(mask.shape) + 0.5 * (mask == 1)).astype(np.float32), mask))
+    assert len(pairs) == 67
+    streamed = fs.metrics.stream(lambda: iter(pairs))
+    whole = fs.metrics.detection(np.concatenate([s.ravel() for s, _ in pairs]), np.concatenate([m.ravel() for _, m in pairs]))
+    assert (streamed.average_precision, streamed.auroc, streamed.fpr95) == (whole.average_precision, whole.auroc, whole.fpr95)
+    assert whole.positives > 400_000
+    skipped = fs.metrics.per_image([fs.metrics.detection(s, m) for s, m in pairs])
+    assert skipped.without_average_precision >= 5  # frames without an anomaly

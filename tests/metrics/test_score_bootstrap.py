@@ -1,0 +1,58 @@
+"""The bootstrap from sparse histograms is the bootstrap of the pixels themselves, rounded to float16."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import faultscape as fs
+from faultscape.metrics import score_bootstrap as sb
+
+
+def images(seed: int = 0, n: int = 7) -> list[tuple[np.ndarray, np.ndarray]]:
+    rng = np.random.default_rng(seed)
+    out = []
+    for _ in range(n):
+        mask = rng.choice([0, 0, 0, 1, 255], (12, 15))
+        out.append((np.clip(rng.random(mask.shape) * 0.7 + 0.3 * (mask == 1), 0, 1).astype(np.float32), mask))
+    return out
+
+
+@pytest.mark.parametrize(("kind", "shift"), [("logit", 0.0), ("arcsinh", -3.0)])
+@pytest.mark.parametrize("rule", ["first", "closest"])
+def test_replicates_are_the_exact_metrics_of_the_drawn_pixels(kind: str, shift: float, rule: str) -> None:
+    given = [(score + np.float32(shift), mask) for score, mask in images()]
+    rng = np.random.default_rng(1)
+    weights = np.concatenate([np.ones((1, 7)), rng.multinomial(7, np.full(7, 1 / 7), 40)])
+    found = sb.replicates([sb.sparse_histogram(*pair, kind) for pair in given], weights, fpr_rule=rule)
+    for row, times in zip(found, weights.astype(int), strict=True):
+        drawn = [given[k] for k in range(7) for _ in range(times[k])]
+        score = np.concatenate([sb.coarse_scores(s, kind).ravel() for s, _ in drawn]).astype(np.float32)
+        exact = fs.metrics.detection(score, np.concatenate([m.ravel() for _, m in drawn]), fpr_rule=rule)
+        assert row == pytest.approx([exact.average_precision, exact.auroc, exact.fpr95], abs=1e-12)
+
+
+def test_coarse_scores_keep_the_order_and_the_ends() -> None:
+    score = np.sort(np.random.default_rng(2).standard_normal(1000).astype(np.float32) * 1e6)
+    assert (np.diff(sb.coarse_scores(score, "arcsinh").astype(float)) >= 0).all()
+    p = np.linspace(0, 1, 1001)
+    assert (np.diff(sb.coarse_scores(p, "logit").astype(float)) > 0).all()
+    assert np.isfinite(sb.coarse_scores(np.array([0.0, 1.0, 3e38, -3e38]), "arcsinh")).all()
+
+
+def test_all_images_together_are_one_histogram() -> None:
+    sparse = [sb.sparse_histogram(*pair, "logit") for pair in images()]
+    whole = sb.together(sparse)
+    assert (whole.known.sum(), whole.anomalous.sum()) == (
+        sum((m == 0).sum() for _, m in images()),
+        sum((m == 1).sum() for _, m in images()),
+    )
+
+
+def test_a_replicate_without_an_anomaly_has_no_value() -> None:
+    none, some = (np.array([0.2, 0.4]), np.array([0, 0])), (np.array([0.1, 0.9]), np.array([0, 1]))
+    sparse = [sb.sparse_histogram(*pair, "logit") for pair in (none, some)]
+    found = sb.replicates(sparse, np.array([[1.0, 0.0], [0.0, 1.0], [0.0, 0.0]]))
+    assert np.isnan(found[0]).all()
+    assert found[1].tolist() == [1.0, 1.0, 0.0]
+    assert np.isnan(found[2]).all()

@@ -1,0 +1,232 @@
+"""Streams and histograms: the same numbers as in memory, to the last bit where that is promised, however the pixels come."""
+
+from __future__ import annotations
+
+import math
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from faultscape.errors import MetricError
+from faultscape.metrics import (
+    compiled_stream,
+    detection,
+    detection_from_histogram,
+    histogram16,
+    misclassification,
+    plain_stream,
+    rank_counts,
+    score_histogram,
+    score_stream,
+    stream,
+)
+
+NUMBERS = ("average_precision", "auroc", "fpr95", "f1", "f1_threshold", "positives", "negatives", "low", "high")
+CURVES = ("scores", "true_positives", "false_positives", "above")
+
+
+def made(seed, size, levels=100_000):
+    """Scores, with ties where levels are few, and a mask that holds void, or lacks one class."""
+    rng = np.random.default_rng(seed)
+    shares = ([0.85, 0.05, 0.1], [0.4, 0.6, 0], [0.5, 0.3, 0.2], [1, 0, 0], [0, 1, 0], [0, 0, 1])
+    anomaly = rng.choice(np.array([0, 1, 255], np.uint8), size, p=shares[seed % len(shares)])
+    score = (rng.integers(-levels, levels, size) / levels * 4 + (anomaly == 1)).astype(np.float32)
+    return np.where(anomaly == 255, np.nan, score).astype(np.float32), anomaly
+
+
+def chunked(score, anomaly, seed):
+    cuts = np.sort(np.random.default_rng(seed).integers(0, len(score) + 1, 4))
+    parts = list(zip(np.split(score, cuts), np.split(anomaly, cuts), strict=True))
+    return lambda: iter(parts)
+
+
+def assert_same(one, other, names=NUMBERS):
+    for name in names:
+        a, b = getattr(one, name), getattr(other, name)
+        assert np.array_equal(a, b, equal_nan=True), (name, a, b)
+
+
+@pytest.fixture(params=["compiled", "plain"])
+def kernels(request, monkeypatch):
+    monkeypatch.setattr(score_stream, "_kernels", lambda: compiled_stream if request.param == "compiled" else plain_stream)
+
+
+@pytest.fixture
+def small_buffers(monkeypatch):
+    """Everything that is cut for memory is cut small, so that every path is taken by a few hundred pixels."""
+    for name, size in (("_BUFFER", 200), ("_SLICE", 64), ("_ROWS", 50)):
+        monkeypatch.setattr(score_stream, name, size)
+    monkeypatch.setattr(rank_counts, "_ROWS", 37)
+    for name, size in (("_GROUP", 16), ("_GRID", 8), ("_OCTAVE", 2)):
+        monkeypatch.setattr(rank_counts, name, size)
+
+
+@pytest.mark.usefixtures("kernels", "small_buffers")
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("levels", [6, 100_000])
+def test_many_passes_one_pass_and_memory_give_the_same_bytes(seed, levels):
+    score, anomaly = made(seed, 900, levels)
+    rule = ("first", "closest")[seed % 2]
+    whole = detection(score, anomaly, fpr_rule=rule)
+    one = stream(chunked(score, anomaly, seed), fpr_rule=rule)
+    assert_same(whole, one)
+    assert np.isin(one.scores, whole.scores).all()
+    for limit in (7, 60):
+        many = stream(chunked(score, anomaly, seed + 1), fpr_rule=rule, limit=limit)
+        assert_same(one, many, NUMBERS + CURVES)
+
+
+@pytest.mark.usefixtures("small_buffers")
+def test_passes_are_one_more_than_the_ranges():
+    score, anomaly = made(1, 900)
+    distinct = len(np.unique(score[anomaly == 1]))
+    passes = 0
+
+    def chunks():
+        nonlocal passes
+        passes += 1
+        return chunked(score, anomaly, 0)()
+
+    for limit in (distinct, distinct - 1, 40):
+        passes = 0
+        stream(chunks, limit=limit)
+        assert passes == 1 + math.ceil(distinct / limit)
+
+
+def test_the_order_of_chunks_does_not_show():
+    parts = [made(seed, 400) for seed in range(5)]
+    one, other = stream(lambda: iter(parts)), stream(lambda: iter(parts[::-1]))
+    assert_same(one, other, NUMBERS + CURVES)
+
+
+def test_a_large_stream_goes_through_whole_buffers(monkeypatch):
+    monkeypatch.setattr(score_stream, "_BUFFER", 1 << 14)
+    score, anomaly = made(0, 300_000)
+    assert_same(detection(score, anomaly), stream(chunked(score, anomaly, 3)))
+    d = stream(chunked(score, anomaly, 3))
+    assert len(d.scores) < 6000
+    assert d.thinned
+    assert (d.true_positives[-1], d.positives) == (d.positives, (anomaly == 1).sum())
+
+
+def test_bad_chunks_are_refused_by_name():
+    good = (np.array([0.1, 0.2], np.float32), np.array([0, 1]), "one")
+    for bad, message in (
+        ((np.array([0.1, np.nan]), np.array([0, 1]), "two"), "two: 1 of 2 scores are NaN or infinite"),
+        ((np.array([0.1, 1e300]), np.array([0, 1]), "two"), "two: 1 of 2 scores are NaN or infinite"),
+        ((np.array([0.1, 0.2]), np.array([0, 3]), "two"), "two: the mask holds 3"),
+        ((np.array([0.1]), np.array([0, 1]), "two"), r"two: the score has shape \(1,\)"),
+    ):
+        with pytest.raises(MetricError, match=message):
+            stream(lambda bad=bad: iter([good, bad]))
+    with pytest.raises(MetricError, match="a function that gives a fresh iterator"):
+        stream(iter([good]))
+    once = iter([[good, good], [good]])
+    with pytest.raises(MetricError, match="4 pixels at first and 2 later"):
+        stream(lambda: iter(next(once)))
+
+
+def test_streams_of_nothing_and_of_void_are_nan():
+    for parts in ([], [(np.array([np.nan]), np.array([255]))], [(np.empty(0), np.empty(0, int))]):
+        d = stream(lambda parts=parts: iter(parts))
+        assert math.isnan(d.average_precision)
+        assert d.undefined
+
+
+@given(st.integers(0, 10_000), st.integers(0, 60), st.integers(0, 60), st.sampled_from([3, 1000]))
+@settings(max_examples=60)
+def test_the_kernels_are_their_plain_twins(seed, size, number, levels):
+    rng = np.random.default_rng(seed)
+    values = np.sort(rng.integers(0, levels, size).astype(np.float32))
+    marks = np.unique(rng.integers(0, levels, number).astype(np.float32))
+    anomaly = rng.choice(np.array([0, 1, 255], np.uint8), size)
+    results = []
+    for kernels in (compiled_stream, plain_stream):
+        up_to, equal, own = np.zeros(len(marks) + 1, np.uint32), np.zeros(len(marks), np.uint32), np.zeros(len(marks), np.uint32)
+        if len(marks):
+            kernels.count_between(values, marks, up_to, equal)
+            kernels.count_equal(values[np.isin(values, marks)], marks, own)
+        union, found = np.zeros(200, np.float32), []
+        n = kernels.union(marks, values, union)
+        for only in (True, False):
+            out = np.zeros(100, np.float32)
+            end = kernels.gather(values, anomaly, only, 255, np.float32(1), np.float32(levels - 1), out, 3)
+            found.append(out[3:end])
+        results.append([up_to, equal, own, union[:n], *found])
+    for one, other in zip(*results, strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert (results[0][1] == results[0][2]).all()
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+@pytest.mark.parametrize("seed", range(6))
+def test_a_histogram_of_float16_is_exact_and_adds_up(monkeypatch, compiled, seed):
+    if not compiled:
+        monkeypatch.setattr(score_histogram, "_kernels", lambda: None)
+    score, anomaly = made(seed, 500)
+    score = score.astype(np.float16)
+    whole = histogram16(score, anomaly)
+    for mask in (anomaly.astype(np.int64), anomaly[:, None].T[0]):
+        assert (histogram16(score, mask).known == whole.known).all()
+    for part in (slice(0, 100), slice(499, None)):
+        rest = np.ones(500, bool)
+        rest[part] = False
+        summed = histogram16(score[rest], anomaly[rest]) + histogram16(score[part], anomaly[part])
+        assert (summed.known == whole.known).all()
+        assert (summed.anomalous == whole.anomalous).all()
+    assert whole.known.dtype == np.int64
+    assert_same(detection_from_histogram(whole), detection(score.astype(np.float32), anomaly))
+    assert_same(detection(score, anomaly, fpr_rule="closest"), detection(score.astype(np.float64), anomaly, fpr_rule="closest"))
+    assert (whole.opposite.opposite.known == whole.known).all()
+    opposite = detection_from_histogram(whole.opposite)
+    assert_same(opposite, misclassification(score.astype(np.float32), anomaly).correct)
+
+
+def test_a_histogram_holds_more_than_2_31_pixels():
+    h = histogram16(np.array([0.5, 1.0], np.float16), np.array([0, 1]))
+    for _ in range(33):
+        h = h + h
+    d = detection_from_histogram(h)
+    assert d.positives == d.negatives == 1 << 33
+    assert d.auroc == 1
+
+
+def test_a_histogram_refuses_what_is_not_float16_and_what_overflowed():
+    with pytest.raises(MetricError, match="float32; expected float16"):
+        histogram16(np.array([0.1], np.float32), np.array([0]))
+    with pytest.raises(MetricError, match=r"a: 2 of 3 scores are NaN or infinite.*65504"):
+        histogram16(np.array([np.inf, np.nan, 1], np.float16), np.array([0, 1, 1]), where="a")
+    for other in (2, 9):
+        with pytest.raises(MetricError, match=f"the mask holds {other}"):
+            histogram16(np.array([1, 1], np.float16), np.array([0, other], np.uint8))
+    assert histogram16(np.array([np.nan, 1], np.float16), np.array([255, 1], np.uint8)).anomalous.sum() == 1
+
+
+def images(number=8, size=400, outside=False):
+    rng = np.random.default_rng(9)
+    found = []
+    for k in range(number):
+        anomaly = rng.choice([0, 1, 255], size, p=[0.7, 0.2 * (k % 3 > 0), 0.3 - 0.2 * (k % 3 > 0)])
+        logit = rng.standard_normal(size) * 3 + 2 * (anomaly == 1)
+        found.append(((logit if outside else 1 / (1 + np.exp(-logit))).astype(np.float32), anomaly))
+    return found
+
+
+def test_without_numba_the_same_functions_serve():
+    code = """
+import numpy as np
+from faultscape.metrics import detection, histogram16, score_histogram, score_stream, stream
+rng = np.random.default_rng(0)
+score, anomaly = rng.random(1000).astype(np.float32), rng.integers(0, 2, 1000)
+assert score_histogram._kernels() is None and score_stream._kernels().__name__.endswith("plain_stream")
+assert stream(lambda: iter([(score, anomaly)])).auroc == detection(score, anomaly).auroc
+assert histogram16(score.astype(np.float16), anomaly).known.sum() == (anomaly == 0).sum()
+"""
+    import os
+
+    environment = {**os.environ, "FAULTSCAPE_NUMBA": "0"}
+    subprocess.run([sys.executable, "-W", "error", "-c", code], check=True, env=environment, capture_output=True)

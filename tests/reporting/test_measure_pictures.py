@@ -1,0 +1,82 @@
+"""The pictures of `measure` mark the regions that an error is made of, show the worst images, and stay small."""
+
+from __future__ import annotations
+
+import base64
+import io
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import faultscape as fs
+import made
+from faultscape.nouns import Classes
+from faultscape.reporting import measure_pictures, region_pictures
+from faultscape.reporting.measure_pictures import worst_images
+from made_document import Page
+
+ONE = Classes(("sky", "pole"), (0, 1), ((0, 0, 250), (250, 0, 0)))
+
+
+def regions_of(truth: list[list[int]], prediction: list[list[int]]) -> Any:
+    return region_pictures.connected(np.array(truth, np.uint8), np.array(prediction, np.uint8), ONE, 8, "cut")
+
+
+def test_torn_joined_missed_and_invented_regions_are_marked() -> None:
+    torn = regions_of([[1, 1, 1, 0]], [[1, 0, 1, 0]])
+    assert region_pictures.marked_regions(*torn, "rom") == ({0}, {0, 2})
+    joined = regions_of([[1, 0, 1, 0]], [[1, 1, 1, 0]])
+    assert region_pictures.marked_regions(*joined, "rum") == ({0, 2}, {0})
+    assert region_pictures.marked_regions(*joined, "missed") == ({1}, set())
+    assert region_pictures.marked_regions(*torn, "invented") == (set(), {1})
+    assert region_pictures.told(*torn, ({0}, {0, 2}), "rom").startswith("1 of 2 true regions are torn")
+
+
+def test_void_of_the_truth_is_no_region_and_cuts_those_of_the_prediction() -> None:
+    truth, prediction = regions_of([[1, 2, 1]], [[1, 1, 1]])
+    assert truth.numbers.tolist() == [[0, -1, 1]]
+    assert prediction.numbers.tolist() == [[0, -1, 1]]
+    assert region_pictures.marked_regions(truth, prediction, "rum") == (set(), set())
+
+
+def test_a_picture_has_marked_regions_strong_and_others_pale() -> None:
+    label_map = np.repeat(np.array([[0, 1]], np.uint8), 8, 1).repeat(8, 0)
+    drawn = region_pictures.picture(label_map, label_map.astype(np.int32), {1}, ONE, (16, 8))
+    assert drawn.shape == (8, 16, 3)
+    assert drawn[4, 12].tolist() == [250, 0, 0]
+    assert drawn[4, 2].min() > 150
+    with Image.open(io.BytesIO(base64.b64decode(region_pictures.uri(drawn).split(",")[1]))) as back:
+        assert np.array_equal(np.asarray(back.convert("RGB")), drawn)
+
+
+def test_worst_images_leave_out_the_undefined_and_the_faultless() -> None:
+    images = {"a": {"miou": np.array([1.0, np.nan, 0.2, 0.5]), "rom": np.array([0.0, 0.0, 0.0, 0.0])}}
+    assert worst_images(images, 3) == [(0, "miou", "a", 2), (1, "miou", "a", 3)]
+    assert worst_images(images, 0) == []
+
+
+def test_measure_writes_the_page_with_pictures(tmp_path: Path) -> None:
+    corpus = made.corpus(tmp_path / "corpus", images=6, models=3)
+    fs.measure(
+        str(corpus.truth), {n: str(p) for n, p in corpus.models.items()}, classes=str(corpus.classes), images=str(corpus.photos), output=str(tmp_path / "out"),
+        resamples=50, worst=1, engine="local",
+    )  # fmt: skip
+    page = Page((tmp_path / "out" / "report.html").read_text())
+    pictures = [str(a["src"]) for t, a in page.tags if t == "img"]
+    assert any(p.startswith("data:image/webp") for p in pictures)
+    assert sum(p.startswith("data:image/png") for p in pictures) >= 6
+    assert {"losses", "plane", "worst"} <= page.ids()
+
+
+def test_pictures_that_do_not_fit_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(measure_pictures, "ROOM", 1500)
+    corpus = made.corpus(tmp_path / "corpus", images=4, models=2)
+    fs.measure(
+        str(corpus.truth), {n: str(p) for n, p in corpus.models.items()}, classes=str(corpus.classes), output=str(tmp_path / "out"), resamples=0, worst=2,
+        engine="local",
+    )  # fmt: skip
+    assert re.search(r"\d+ images? (was|were) left out", Page((tmp_path / "out" / "report.html").read_text()).text)
