@@ -43,7 +43,20 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> made.Corpus:
 
 def words(corpus: made.Corpus, out: Path, engine: str, workers: int) -> list[str]:
     models = [f"{name}={folder}" for name, folder in corpus.models.items()]
-    return [sys.executable, "-W", "ignore", "-c", SCRIPT, str(corpus.truth), str(corpus.classes), str(out), engine, str(workers), str(corpus.root / "sure"), *models]
+    return [
+        sys.executable,
+        "-W",
+        "ignore",
+        "-c",
+        SCRIPT,
+        str(corpus.truth),
+        str(corpus.classes),
+        str(out),
+        engine,
+        str(workers),
+        str(corpus.root / "sure"),
+        *models,
+    ]
 
 
 def run(corpus: made.Corpus, out: Path, engine: str = "local", workers: int = 1, **environment: str) -> dict[str, bytes]:
@@ -67,7 +80,9 @@ def test_processes_write_the_same_bytes(corpus: made.Corpus, expected: dict[str,
 def test_any_kill_and_restart_give_the_same_bytes(corpus: made.Corpus, expected: dict[str, bytes], tmp_path: Path) -> None:
     rng = random.Random(0)
     for _ in range(4):
-        process = subprocess.Popen(words(corpus, tmp_path, "processes", 2), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+        process = subprocess.Popen(
+            words(corpus, tmp_path, "processes", 2), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+        )
         try:
             process.wait(rng.uniform(0.4, 4.0))
         except subprocess.TimeoutExpired:
@@ -80,11 +95,18 @@ def test_any_kill_and_restart_give_the_same_bytes(corpus: made.Corpus, expected:
     "environment",
     [
         {"FAULTSCAPE_NUMBA": "0"},
-        {"NPY_DISABLE_CPU_FEATURES": "X86_V3 X86_V4 AVX512_ICL AVX512_SPR", "NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": "", "OPENBLAS_CORETYPE": "Prescott"},
+        {
+            "NPY_DISABLE_CPU_FEATURES": "X86_V3 X86_V4 AVX512_ICL AVX512_SPR",
+            "NUMBA_CPU_NAME": "generic",
+            "NUMBA_CPU_FEATURES": "",
+            "OPENBLAS_CORETYPE": "Prescott",
+        },
     ],
     ids=["no numba", "a plain processor"],
 )
-def test_elsewhere_numbers_agree_to_1e_9(corpus: made.Corpus, expected: dict[str, bytes], tmp_path: Path, environment: dict[str, str]) -> None:
+def test_elsewhere_numbers_agree_to_1e_9(
+    corpus: made.Corpus, expected: dict[str, bytes], tmp_path: Path, environment: dict[str, str]
+) -> None:
     found = json.loads(run(corpus, tmp_path, **environment)["measure.json"])
     compare(found, json.loads(expected["measure.json"]), "")
 
@@ -141,13 +163,18 @@ def test_a_draw_of_images_is_the_data_set_of_those_images() -> None:
     weights = np.array([[1] * 12, [2, 0, 1, 1, 0, 0, 3, 1, 1, 0, 2, 1]], float)
     drawn = np.repeat(np.arange(12), weights[1].astype(int))
     found = summary.summarise(stats, Definitions(), (0, 1, 2), weights)
-    again = summary.summarise({name: values[drawn] for name, values in stats.items()}, Definitions(), (0, 1, 2), np.ones((1, len(drawn))))
+    again = summary.summarise(
+        {name: values[drawn] for name, values in stats.items()}, Definitions(), (0, 1, 2), np.ones((1, len(drawn)))
+    )
     for name, values in found.items():
         assert values.values[1] == pytest.approx(again[name].values[0]), name
 
 
 def test_counts_beyond_2_to_the_31_are_right() -> None:
-    stats = {name: values.astype(np.int64) * (1 << 33) if values.dtype.kind == "i" else values * float(1 << 33) for name, values in counts().items()}
+    stats = {
+        name: values.astype(np.int64) * (1 << 33) if values.dtype.kind == "i" else values * float(1 << 33)
+        for name, values in counts().items()
+    }
     large = summary.summarise(stats, Definitions(), (0, 1, 2), np.ones((1, 12)))
     small = summary.summarise(counts(), Definitions(), (0, 1, 2), np.ones((1, 12)))
     for name in ("miou", "fwiou", "mpa", "pixel_accuracy", "dice", "pq", "sq", "rq"):

@@ -56,6 +56,17 @@ def test_the_compiled_table_equals_its_plain_twin(maps: Any, connectivity: int, 
     assert all(np.array_equal(a, b) for a, b in zip(again, (numbers, labels, areas), strict=True))
 
 
+@pytest.mark.skipif(regions._kernels() is None, reason="without numba there is only the plain path")
+@pytest.mark.parametrize(("size", "few"), [(8, True), (60, False)])
+def test_few_regions_and_many_are_counted_in_two_ways_with_one_result(size: int, few: bool) -> None:
+    truth, prediction = np.random.default_rng(size).integers(0, 4, (2, size, size)).astype(np.uint8)
+    fast = overlaps(truth, prediction, 3, connectivity=4)
+    assert (len(fast.truth_area) * len(fast.prediction_area) <= regions._kernels()._DENSE) == few
+    with pytest.MonkeyPatch.context() as patch:
+        plain(patch)
+        equal(fast, overlaps(truth, prediction, 3, connectivity=4))
+
+
 @settings(max_examples=40, deadline=None)
 @given(two_maps(), st.sampled_from([4, 8]))
 def test_regions_are_those_that_a_flood_fill_finds(maps: Any, connectivity: int) -> None:

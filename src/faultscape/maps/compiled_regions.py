@@ -15,6 +15,7 @@ from faultscape.maps.compiled import _changed, _first_bit, set_bits
 from faultscape.maps.jit import jit
 
 _ONE = np.uint64(1)
+_DENSE = 1 << 14  # cells of a table that stays in the nearest cache
 
 
 @jit
@@ -168,6 +169,40 @@ def sum_runs(starts, regions, outside, values, count):
 @jit
 def overlap(starts_t, regions_t, starts_p, regions_p, n_t, n_p):
     """Return (truth, prediction, pixels) of every pair of regions that share pixels, sorted, and the pixels of each predicted region outside all true ones."""
+    if n_t * n_p <= _DENSE:
+        return _overlap_of_few(starts_t, regions_t, starts_p, regions_p, n_t, n_p)
+    return _overlap_of_many(starts_t, regions_t, starts_p, regions_p, n_t, n_p)
+
+
+@jit
+def _overlap_of_few(starts_t, regions_t, starts_p, regions_p, n_t, n_p):
+    """As `overlap`, by a table with a cell for every pair that there could be: it stays in the processor's nearest cache."""
+    wide = np.uint64(n_p + 1)
+    cells = np.zeros((n_t + 1) * (n_p + 1), np.int64)  # the first row and column are what belongs to no region
+    i, j, x, pixels = np.uint64(0), np.uint64(0), np.int32(0), starts_t[-1]
+    while x < pixels:
+        end_t, end_p = starts_t[i + _ONE], starts_p[j + _ONE]
+        end = min(end_t, end_p)
+        cells[np.uint64(regions_t[i] + 1) * wide + np.uint64(regions_p[j] + 1)] += end - x
+        x = end
+        i += np.uint64(end_t == end)
+        j += np.uint64(end_p == end)
+    table = cells.reshape(n_t + 1, n_p + 1)
+    room = min(n_t * n_p, len(regions_t) + len(regions_p))
+    truth, prediction, counts = np.empty(room, np.int32), np.empty(room, np.int32), np.empty(room, np.int64)
+    k = np.uint64(0)
+    for t in range(n_t):
+        for p in range(n_p):
+            shared = table[t + 1, p + 1]
+            if shared > 0:
+                truth[k], prediction[k], counts[k] = t, p, shared
+                k += _ONE
+    return truth[:k].copy(), prediction[:k].copy(), counts[:k].copy(), table[0, 1:].copy()
+
+
+@jit
+def _overlap_of_many(starts_t, regions_t, starts_p, regions_p, n_t, n_p):
+    """As `overlap`, by pieces sorted by their true region."""
     room = len(regions_t) + len(regions_p)
     a, b, n = np.empty(room, np.uint32), np.empty(room, np.uint32), np.empty(room, np.uint32)
     outside, size = np.zeros(n_p, np.int64), np.zeros(n_t + 2, np.uint32)
