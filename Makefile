@@ -51,4 +51,4 @@ pins: .venv/.test-ready  ## write constraints.txt anew from the environment
 	{ head -2 constraints.txt; $(BIN)/python -m pip freeze --exclude-editable | sed 's/+cpu//'; } > constraints.new && mv constraints.new constraints.txt
 
 clean:           ## remove what make made
-	rm -rf .venv build dist demo-study .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf .venv build dist demo-study measured .pytest_cache .ruff_cache .hypothesis .import_linter_cache
