@@ -31,6 +31,7 @@ VERBS = (
     "show",
     "demo",
 )
+_NAMED = ("--anomaly", "--confidence", "--doubt", "--probabilities")  # options that take NAME=FOLDER words
 _SHORT = {"-o": "--output"}  # the one short form, the same in every verb
 
 
@@ -56,6 +57,25 @@ def build() -> cyclopts.App:
     return app
 
 
+def repeated(words: list[str]) -> list[str]:
+    """Return the words with `--confidence a=x b=y` as `--confidence a=x --confidence b=y`: NAME=FOLDER words belong to the option they follow.
+
+    >>> repeated(["measure", "t", "m=x", "--doubt", "m=y", "n=z", "-o", "out"])
+    ['measure', 't', 'm=x', '--doubt', 'm=y', '--doubt', 'n=z', '-o', 'out']
+    """
+    out: list[str] = []
+    option = ""
+    for place, word in enumerate(words):
+        if word.startswith("-"):
+            option = word if word in _NAMED else ""
+        elif option and "=" in word and words[place - 1] != option:
+            out.append(option)
+        elif "=" not in word:
+            option = ""
+        out.append(word)
+    return out
+
+
 def _add(app: cyclopts.App, function: Any) -> None:
     """Add one verb; options are keyword-only arguments, their names without a trailing underscore."""
     app.command(function, name=function.__name__.rstrip("_").replace("_", "-"))
@@ -63,7 +83,7 @@ def _add(app: cyclopts.App, function: Any) -> None:
 
 def main(words: list[str] | None = None) -> int:
     """Run one command line and return the exit status."""
-    words = [_SHORT.get(word, word) for word in (sys.argv[1:] if words is None else words)]
+    words = repeated([_SHORT.get(word, word) for word in (sys.argv[1:] if words is None else words)])
     try:
         result = build()(words, exit_on_error=False, print_error=False)
         if result is not None:

@@ -89,6 +89,8 @@ def test_every_metric_has_value_interval_direction_and_definition(measured: Path
             assert entry["better"] in ("high", "low")
             assert len(entry["definition"]) > 20, name
     assert set(found["models"]["model-0"]["rom"]["per_class"]) == set(made.NAMES)
+    for name in ("miou", "dice", "mpa", "gce", "lce", "pe_os", "pq", "boundary_f", "boundary_iou"):
+        assert set(found["models"]["model-0"][name]["per_class"]) == set(made.NAMES), name
     assert found["models"]["model-0"]["miou"]["better"] == "high"
     assert found["models"]["model-0"]["rom"]["better"] == "low"
     assert (measured / "report.html").stat().st_size > 1000

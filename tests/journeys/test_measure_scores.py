@@ -78,6 +78,18 @@ def test_anomaly_scores_are_judged_over_all_pixels_exactly(scene: Any) -> None:
     assert "miou" not in found
 
 
+def test_several_names_may_follow_one_option(scene: Any) -> None:
+    root = scene[0]
+    folder = root / "scores"
+    assert (
+        main(
+            ["measure", str(root / "masks"), "--anomaly", f"a={folder}", f"b={folder}", "-o", str(root / "o"), "--resamples", "0"]
+        )
+        == 0
+    )
+    assert list(json.loads((root / "o" / "measure.json").read_text())["models"]) == ["a", "b"]
+
+
 def test_per_image_means_skip_and_count_the_frame_without_an_anomaly(scene: Any) -> None:
     root, masks, scores = scene
     found = run(root, "--pooling", "per_image")["models"]["soft"]

@@ -25,7 +25,7 @@ from faultscape.study.parts import key_of
 from faultscape.study.settings import class_settings
 
 SHARD = 64
-VERSION = 2  # of the statistics: another number makes every part stale
+VERSION = 3  # of the statistics: another number makes every part stale
 SCORES = ("confidence", "doubt", "probabilities", "anomaly")
 Say = Callable[[str], None]
 

@@ -43,7 +43,9 @@ def of_maps(
     stats = region_set.count(tables, n, definitions.match) | _pixels(cells) | _segments(tables[0])
     stats |= {"gce": np.float64(partition.gce_cells(cells)), "lce": np.float64(partition.lce_cells(cells))}
     there = cells.sum(1)[:-1] + cells.sum(0)[:-1] > 0
-    stats["gce_of_classes"] = np.where(there, partition.gce_cells(partition.binary_cells(cells[:-1])), np.nan)
+    against_all_else = partition.binary_cells(cells[:-1])
+    for name, measure in (("gce", partition.gce_cells), ("lce", partition.lce_cells)):
+        stats[f"{name}_of_classes"] = np.where(there, measure(against_all_else), np.nan)
     if boundaries:
         widths = [_in_pixels(width, truth.shape) for width in (definitions.tolerance, definitions.band)]
         stats["boundary"] = boundary.boundary_counts(truth, prediction, n, tolerance=widths[0], width=widths[1], unit="pixels")

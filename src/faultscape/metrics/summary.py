@@ -55,7 +55,7 @@ def summarise(stats: Stats, definitions: Definitions, groups: Sequence[int], wei
         aggregate = "mean over images of the mean over the classes defined there"
         out[name] = Summary(_average(region_set.mean(cells, 1), weights), _average(cells, weights), undefined, aggregate)
     for name in (name for name in IMAGES if name in stats):
-        by_class = _average(stats["gce_of_classes"], weights) if name == "gce" and "gce_of_classes" in stats else None
+        by_class = _average(stats[f"{name}_of_classes"], weights) if f"{name}_of_classes" in stats else None
         out[name] = Summary(_average(stats[name], weights), by_class, int(np.isnan(stats[name]).sum()), "mean over images")
     return out
 

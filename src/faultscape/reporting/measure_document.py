@@ -35,7 +35,7 @@ DEFINED = {
     "ror": "region-wise over-segmentation ratio (S1 eq. 5); {regional}",
     "rur": "region-wise under-segmentation ratio (S1 eq. 8); {regional}",
     "gce": "global consistency error (S1 eq. 2) of the partition into {partition}; per class: of the class against all else",
-    "lce": "local consistency error of the partition into {partition}",
+    "lce": "local consistency error of the partition into {partition}; per class: of the class against all else",
     "gce_regions": "global consistency error of the partition into {segments}",
     "lce_regions": "local consistency error of the partition into {segments}",
     "pe_os": "Persello's over-segmentation error, mean over regions of the {per}; {connected}",
