@@ -352,3 +352,32 @@ def test_wrong_words_are_told_in_one_line(
 def test_a_wrong_list_is_told_by_its_table(text: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "list.toml").write_text(text)
     assert said in told(capsys, "measure", "--datasets", tmp_path / "list.toml", "-o", tmp_path / "o")
+
+
+def test_cityscapes_instances_are_measured_as_they_are(data: Path, tmp_path: Path) -> None:
+    """Real instanceIds: class = id // 1000, label ids 0-33 mapped to the 19 classes; a map with two cars made one loses there and nowhere else."""
+    from PIL import Image
+
+    files = sorted((data / "formats" / "cityscapes").rglob("*_instanceIds.png"))[:3]
+    for file in files:
+        ids = np.array(Image.open(file)).astype(np.uint16)
+        made.write(tmp_path / "truth" / file.name, ids)
+        cars = np.unique(ids[(ids >= 26000) & (ids < 27000)])
+        made.write(tmp_path / "maps" / file.name, np.where(np.isin(ids, cars[:2]), cars[0], ids).astype(np.uint16))
+    line = [
+        "measure",
+        str(tmp_path / "truth"),
+        f"m={tmp_path / 'maps'}",
+        "--regions",
+        "given",
+        "--classes",
+        "cityscapes",
+        "--divisor",
+        "1000",
+    ]
+    assert main([*line, "-o", str(tmp_path / "o"), "--resamples", "20"]) == 0
+    found = document(tmp_path / "o")["models"]["m"]
+    assert found["rum"]["per_class"]["car"] > 0
+    assert sum(value for name, value in found["rum"]["per_class"].items() if value and name != "car") == 0
+    assert found["rom"]["value"] == 0
+    assert found["pq"]["per_class"]["road"] == 1

@@ -242,6 +242,8 @@ def test_given_regions_keep_their_ids_and_classes() -> None:
     assert found.counts["truth_regions"].tolist() == [[0, 2]]
     assert found.counts["predicted_regions"].tolist() == [[0, 2]]  # 1002 lies in void alone
     assert found.rom == found.rum == pytest.approx(np.tanh(1 * 2 / 4 * 1))
+    small = np.array([[0, 1, 1]], np.uint8)  # ids of 8 bits and a divisor that these cannot hold
+    assert fs.metrics.regions(small, small, 2, regions="given", divisor=1000).counts["truth_regions"].tolist() == [[1, 1]]
     free = fs.metrics.regions(np.array([[7, 7, 9]]), np.array([[3, 4, 4]]), regions="given")
     assert free.counts["torn_truth"].tolist() == [[1]]
 

@@ -88,9 +88,9 @@ def of_image(
         )
     if definitions.regions == "given":
         divisor = job["divisor"] if job["with_classes"] else 0
-        return image_statistics.of_regions(truth, label_map, classes, definitions, divisor), np.zeros(
-            (len(classes) + 1,) * 2, np.int64
-        )
+        meanings = (job["truth"].get("labels") or None, source.get("labels") or None)
+        stats = image_statistics.of_regions(truth, label_map, classes, definitions, divisor, meanings)
+        return stats, np.zeros((len(classes) + 1,) * 2, np.int64)
     confidence = scores_of(source, "confidence", k, truth.shape, job)
     stats, cells = image_statistics.of_maps(
         truth, label_map, classes, definitions, confidence=confidence, boundaries=job["boundaries"]

@@ -55,10 +55,15 @@ def of_maps(
 
 
 def of_regions(
-    truth: np.ndarray, prediction: np.ndarray, classes: Classes, definitions: Definitions, divisor: int | None
+    truth: np.ndarray,
+    prediction: np.ndarray,
+    classes: Classes,
+    definitions: Definitions,
+    divisor: int | None,
+    meanings: Any = (None, None),
 ) -> Statistics:
-    """Return the statistics of two maps of region ids, each a region as it is given (``divisor`` as in `metrics.regions`)."""
-    table = region_set.given(truth, prediction, classes, divisor=divisor, void=classes.void)
+    """Return the statistics of two maps of region ids, each a region as it is given (``divisor`` as in `metrics.regions`, ``meanings`` as in `given`)."""
+    table = region_set.given(truth, prediction, classes, divisor=divisor, void=classes.void, meanings=meanings)
     stats = region_set.count([table, table], len(classes), definitions.match) | _segments(table)
     return stats | {"gce": stats["gce_regions"], "lce": stats["lce_regions"]}
 

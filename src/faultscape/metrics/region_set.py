@@ -7,7 +7,7 @@ Source: S1.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -141,30 +141,44 @@ def connected(
     return [first, overlaps(truth, prediction, classes, connectivity=connectivity, void="bridge")]
 
 
-def given(truth: np.ndarray, prediction: np.ndarray, classes: Classes, *, divisor: int | None, void: tuple[int, ...] = ()) -> Any:
-    """Return the table of overlaps of two maps of region ids; class = id // divisor (None: the id itself; 0: all regions are of one class)."""
+def given(
+    truth: np.ndarray,
+    prediction: np.ndarray,
+    classes: Classes,
+    *,
+    divisor: int | None,
+    void: tuple[int, ...] = (),
+    meanings: tuple[Mapping[str, str] | None, Mapping[str, str] | None] = (None, None),
+) -> Any:
+    """Return the table of overlaps of two maps of region ids; class = id // divisor (None: the id itself; 0: all regions are of one class).
+
+    ``meanings`` say, for truth and prediction, which class a number stands for, where that is not the class list's own id.
+    """
     from dataclasses import replace
 
-    places = table(classes)
     numbered, labels = [], []
-    for label_map, what in ((truth, "truth"), (prediction, "prediction")):
+    for label_map, what, names in ((truth, "truth", meanings[0]), (prediction, "prediction", meanings[1])):
+        places = table(classes, names)
         label_map = np.asarray(label_map) if not np.ma.isMaskedArray(label_map) else label_map  # noqa: PLW2901 - masked arrays are refused below
         if np.ma.isMaskedArray(label_map) or label_map.ndim != 2 or label_map.dtype.kind not in "iub" or not label_map.size:
             raise LabelMapError(
                 f"{what}: expected whole numbers, H x W, without a mask; got {label_map.dtype} of shape {label_map.shape}"
             )
         ids, inverse = np.unique(label_map, return_inverse=True)
+        ids = ids.astype(np.int64)
         if divisor == 0:
             label = np.where(np.isin(ids, void), len(classes), 0)
         else:
             of = np.where(
                 ids >= (divisor or 1), ids // (divisor or 1), ids
-            )  # an id below the divisor is its own class, as in Cityscapes
+            )  # below the divisor an id is a class, as in Cityscapes
             of = np.where(np.isin(ids, void), ids, of)
             label = np.where((of >= 0) & (of < UNKNOWN), places[np.clip(of, 0, UNKNOWN)], UNKNOWN).astype(np.int64)
             if (label == UNKNOWN).any():
                 bad = int(ids[label == UNKNOWN][0])
-                raise LabelMapError(f"{what}: the region id {bad} belongs to no class; allowed classes are {allowed(classes)}")
+                raise LabelMapError(
+                    f"{what}: the region id {bad} belongs to no class; allowed classes are {allowed(classes, names)}"
+                )
         numbered.append(inverse.reshape(label_map.shape).astype(np.int32))
         labels.append(label.astype(np.int32))
     n = max(len(labels[0]), len(labels[1]))
