@@ -23,7 +23,7 @@ VOID = ("cut", "bridge")
 class Overlaps:
     """The regions of a truth (N) and a prediction (M), and the K pairs of them that share pixels, sorted by (truth, prediction).
 
-    Areas leave out pixels void in the truth; ``void_area`` (M,) are those pixels of each predicted region; ``doubtless`` (M,) is the mean of what was given
+    Areas leave out pixels void in the truth; ``void_area`` (M,) are those pixels of each predicted region; ``confidence`` (M,) is the mean of what was given
     as confidence over a region, or None.
     """
 

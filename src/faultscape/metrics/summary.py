@@ -68,11 +68,6 @@ def of_images(stats: Stats, definitions: Definitions, groups: Sequence[int]) -> 
     return out | {name: np.asarray(stats[name], float) for name in IMAGES if name in stats}
 
 
-def per_image_cells(stats: Stats, definitions: Definitions, groups: Sequence[int], metric: str) -> np.ndarray:
-    """Return (I, C) values of one of the metrics that are measured by image and class."""
-    return _cells(stats, definitions, groups)[metric]
-
-
 def curves(stats: Stats, weights: np.ndarray) -> dict[str, np.ndarray]:
     """Return ROM, RUM, mIoU (B, T) of the images with confidence, when regions below each threshold are unknown (S1 III-B)."""
     from faultscape.metrics.image_statistics import CURVE
