@@ -43,3 +43,8 @@ def test_keras_areas_by_hand() -> None:
     assert counts[:, 0].tolist() == [2, 2]
     assert other_curves.keras_areas(counts).auroc == pytest.approx(0.75)
     assert np.isnan(other_curves.keras_areas(other_curves.threshold_counts(np.array([0.5]), np.array([0]))).average_precision)
+
+
+def test_a_score_of_the_very_threshold_is_not_above_it() -> None:
+    counts = threshold_counts(np.array([100 / 199]), np.array([1]))
+    assert (counts[1, 99], counts[1, 100]) == (1, 0)

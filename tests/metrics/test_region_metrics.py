@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 import faultscape as fs
 from faultscape.errors import FaultscapeError, LabelMapError
 from faultscape.maps.regions import number, overlaps
-from faultscape.metrics import over_under, plain_region_counts, region_counts, region_set
+from faultscape.metrics import image_statistics, over_under, plain_region_counts, region_counts, region_set, summary
+from faultscape.metrics.definitions import Definitions
 
 METRICS = ("rom", "rum", "ror", "rur", "pe_os", "pe_us", "ap50", "ap75", "ap", "pq", "sq", "rq")
 
@@ -330,3 +331,11 @@ def test_overlaps_that_are_not_counted_cannot_be_asked_for() -> None:
     counts = region_set.count([overlaps(np.zeros((1, 2), np.uint8), np.zeros((1, 2), np.uint8), 1)] * 2, 1, "iou")
     with pytest.raises(FaultscapeError, match=r"overlap=0.4 is not counted; use one of 0.5, 0.55"):
         over_under.average_precision_of_regions(counts, 0.4)
+
+
+def test_the_background_is_not_counted_as_undefined_by_pooled_region_metrics() -> None:
+    one = np.array([[0, 0, 1, 1]], np.uint8)
+    classes = region_set.resolve(3, background=0)  # class 2 is on neither side
+    stats, _ = image_statistics.of_maps(one, one, classes, Definitions())
+    found = summary.summarise({k: np.asarray(v)[None] for k, v in stats.items()}, Definitions(), classes.groups, np.ones((1, 1)))
+    assert [found[name].undefined for name in ("pq", "boundary_iou", "miou")] == [1, 1, 1]

@@ -44,7 +44,9 @@ def summarise(stats: Stats, definitions: Definitions, groups: Sequence[int], wei
     """Return {metric: Summary} of every metric whose statistics are there; ``groups`` are the places of the classes that form regions."""
     out: dict[str, Summary] = {}
     for name, (values, by_class) in _pooled(_sums(stats, weights), definitions, groups).items():
-        out[name] = Summary(values, by_class, 0 if by_class is None else int(np.isnan(by_class[0]).sum()), "pooled over images")
+        mine = slice(None) if name in PIXEL else list(groups)  # the background forms no region, so it is not undefined there
+        undefined = 0 if by_class is None else int(np.isnan(by_class[0][mine]).sum())
+        out[name] = Summary(values, by_class, undefined, "pooled over images")
     if definitions.pooling == "per_image":
         for name, (values, _) in _pooled({k: stats[k] for k in stats if k in _SUMMED}, definitions, groups).items():
             out[name] = Summary(_average(values, weights), None, int(np.isnan(values).sum()), "mean over images")
