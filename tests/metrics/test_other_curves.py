@@ -46,5 +46,5 @@ def test_keras_areas_by_hand() -> None:
 
 
 def test_a_score_of_the_very_threshold_is_not_above_it() -> None:
-    counts = threshold_counts(np.array([100 / 199]), np.array([1]))
+    counts = other_curves.threshold_counts(np.array([100 / 199]), np.array([1]))
     assert (counts[1, 99], counts[1, 100]) == (1, 0)
