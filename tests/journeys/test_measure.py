@@ -173,8 +173,12 @@ def test_one_more_model_is_measured_alone(corpus: made.Corpus, tmp_path: Path, m
     assert seen[2:] == [("model-1",)] * 2
     assert main(line(corpus, tmp_path, *local, models=("model-0", "model-1"))) == 0
     assert len(seen) == 4
+    assert main(line(corpus, tmp_path, *local, "--over", "all", "--per", "prediction", "--bins", 5, models=("model-0",))) == 0
+    assert len(seen) == 4  # choices of the summary
     assert main(line(corpus, tmp_path, *local, "--connectivity", 4, models=("model-0",))) == 0
     assert len(seen) == 6
+    assert main(line(corpus, tmp_path, "--engine", "local", "--resamples", 20, "--connectivity", 4, models=("model-0",))) == 0
+    assert len(seen) == 8  # boundaries were left out before
 
 
 def test_a_killed_line_goes_on_where_it_was(corpus: made.Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -194,6 +198,14 @@ def test_a_killed_line_goes_on_where_it_was(corpus: made.Corpus, tmp_path: Path,
     monkeypatch.setattr(measuring, "measure_shard", lambda job, tick: done.append(job["number"]) or whole(job, tick))
     assert main(words) == 0
     assert done == [1]
+    monkeypatch.undo()
+    for name, engine in (("local", ("local",)), ("two", ("processes", "--workers", 2))):  # the law of engines: the same bytes
+        other = line(corpus, tmp_path / name, "--engine", *engine, "--no-boundaries", "--resamples", 20, models=("model-0",))
+        assert main(other) == 0
+        kept = sorted(p for p in (tmp_path / name).rglob("*") if p.suffix in (".json", ".parquet", ".html"))
+        assert len(kept) >= 5
+        for path in kept:
+            assert path.read_bytes() == (tmp_path / path.relative_to(tmp_path / name)).read_bytes(), path.name
 
 
 def test_a_list_of_data_sets_is_one_table(corpus: made.Corpus, tmp_path: Path) -> None:
@@ -326,6 +338,7 @@ def test_what_is_missing_is_counted_and_what_is_wrong_stops_unless_skipped(
         (("m=MAPS", "--classes", "CLASSES"), "stands where the truth is expected"), (("TRUTH", "m=MAPS", "--classes", "2"), "holds the value"),
         (("TRUTH", "m=MAPS", "--classes", "CLASSES", "--preset", "keras"), "Did you mean 'keras200'?"), (("TRUTH", "m=MAPS", "--classes", "CLASSES", "--void", "drop"), "void='drop'"),
         (("TRUTH", "m=MAPS", "--classes", "CLASSES", "--confidence", "n=MAPS"), "no model has this name"), (("TRUTH", "m=MAPS", "--classes", "CLASSES", "--truth", "x"), "is no study"),
+        (("TRUTH", "m=MAPS", "--regions", "given", "--doubt", "m=MAPS"), "--doubt is judged by classes"),
         (("--datasets", "nowhere.toml"), "No such file"), (("TRUTH", "m=x.onnx", "--classes", "CLASSES"), "measure takes folders"),
         (("TRUTH", "m=MAPS", "--classes", "CLASSES", "--resamples", "-1"), "0 or more"), (("TRUTH", "../m=MAPS", "--classes", "CLASSES"), "cannot name"),
     ],

@@ -13,7 +13,11 @@ from PIL import Image
 import faultscape as fs
 import made
 from faultscape.cli import main
+from faultscape.corpus.placed_maps import read_ids
+from faultscape.corpus.score_files import read_scores
+from faultscape.errors import LabelMapError, MetricError
 from faultscape.metrics import calibration, doubt, selective
+from faultscape.metrics.other_curves import trapezoid_precision
 
 SHAPE = (24, 32)
 
@@ -129,6 +133,8 @@ def test_what_was_measured_is_not_measured_again(scene: Any, monkeypatch: pytest
     monkeypatch.setattr(scoring, "score_model", lambda job, tick: calls.append(job["name"]) or whole(job, tick))
     assert run(root, "--engine", "local") == first
     assert calls == []
+    run(root, "--engine", "local", "--connectivity", 4, "--pooling", "per_image")  # neither is a choice of what is kept
+    assert calls == []
     run(root, "--engine", "local", "--fpr-rule", "closest")
     assert calls == ["soft"]
 
@@ -143,6 +149,10 @@ def test_presets_give_others_numbers_and_say_so(scene: Any) -> None:
     assert keras["value"] == pytest.approx(exact.auroc, abs=5e-3)
     assert keras["value"] != exact.auroc
     assert "keras200" in keras["definition"]
+    alone = run(root, "--curve", "trapezoid", "--pooling", "per_image")["models"]["soft"]["average_precision"]
+    each = [trapezoid_precision(fs.metrics.detection(s, m)) for s, m in zip(scores[:8], masks[:8], strict=True)]
+    assert alone["value"] == pytest.approx(np.mean(each), abs=1e-12)  # of each image too, not of all alone
+    assert "pooled" not in alone["definition"]
     smiyc = run(root, "--preset", "smiyc-obstacle")["models"]["soft"]
     assert "obstacle" in smiyc["component_f1"]["definition"]
 
@@ -174,6 +184,56 @@ def test_hostile_score_files_are_told_by_name(scene: Any, capsys: pytest.Capture
     root = scene[0]
     make(root / "scores" / "frame 2.npy")
     assert said in told(capsys, root)
+
+
+def _archive(path: Path, damage: int | None) -> None:
+    import zipfile
+
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("hello.txt", bytes(range(256)) * 9)
+    if damage is not None:
+        data = bytearray(path.read_bytes())
+        data[damage : damage + 30] = b"\xff" * 30
+        path.write_bytes(data)
+
+
+def _header(path: Path, text: bytes) -> None:
+    path.write_bytes(b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text + bytes(80))
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda p: _archive(p, None), lambda p: _archive(p, 60), lambda p: _header(p, b"{'shape': (5, 5"),
+        lambda p: _header(p, b"{'descr': '<f8', 'fortran_order': False, 'shape': (1" + b"0" * 30 + b", 1), }\n"),
+        lambda p: _header(p, b"{'descr': '|O', 'fortran_order': False, 'shape': (5, 5), }\n"),
+    ],
+)  # fmt: skip
+def test_files_made_to_do_harm_are_read_by_no_reader(make: Any, tmp_path: Path) -> None:
+    path = tmp_path / "frame.npy"
+    make(path)
+    with pytest.raises(MetricError, match=r"frame\.npy"):
+        read_scores(path)
+    with pytest.raises(LabelMapError, match=r"frame\.npy"):
+        read_ids(path)
+
+
+@pytest.mark.parametrize(("kind", "whole"), [(">u2", 65535), ("<u2", 65535), ("u1", 255), (">f4", 1), (">f8", 1)])
+def test_scores_of_any_byte_order_are_the_same_scores(kind: str, whole: int, tmp_path: Path) -> None:
+    np.save(tmp_path / "a.npy", np.full((2, 3), 51 if whole > 1 else 0.2, kind))
+    np.savez(tmp_path / "a.npz", np.full((2, 3), 51 if whole > 1 else 0.2, kind))
+    for ending in ("npy", "npz"):
+        read = read_scores(tmp_path / f"a.{ending}")
+        assert read.dtype.isnative
+        assert read == pytest.approx(np.full((2, 3), 51 / whole if whole > 1 else 0.2))
+
+
+def test_components_are_found_whatever_the_scores_are_kept_in(scene: Any) -> None:
+    root, masks, _ = scene
+    (root / "wide").mkdir()
+    for k, mask in enumerate(masks):  # .6 as float32 lies above .6 as float64
+        np.save(root / "wide" / f"frame {k}.npy", np.where(mask == 1, 0.6, 0.1))
+    assert run(root, scores="wide")["models"]["soft"]["component_f1"]["value"] == 1
 
 
 def test_a_mask_of_other_values_is_refused(scene: Any, capsys: pytest.CaptureFixture[str]) -> None:
@@ -277,6 +337,35 @@ def test_doubt_goes_before_confidence_and_8_bits_are_warned_of(maps: Any, tmp_pa
     assert fine["models"]["model-1"]["calibration_auroc"]["value"] == pytest.approx(
         coarse["models"]["model-1"]["calibration_auroc"]["value"], abs=0.01
     )
+
+
+def test_a_softmax_that_ends_a_rounding_above_1_is_still_one(maps: Any, tmp_path: Path) -> None:
+    corpus, p = maps
+    sharp = (p[corpus.ids[0]] == p[corpus.ids[0]].max(0)).astype(np.float32) * np.nextafter(np.float32(1), np.float32(2))
+    np.save(tmp_path / "probabilities" / f"{corpus.ids[0]}.npy", sharp)
+    found = of_maps(corpus, tmp_path, "--probabilities", f"model-1={tmp_path / 'probabilities'}")["models"]["model-1"]
+    assert 0 <= found["ece"]["value"] <= 1
+
+
+@pytest.mark.parametrize("absent", [0, 3])
+def test_doubt_of_all_frames_and_confidence_of_some(absent: int, maps: Any, tmp_path: Path) -> None:
+    corpus, p = maps
+    ids = sorted(p)
+    (tmp_path / "sure" / f"{ids[absent]}.npy").unlink()
+    words = ("--doubt", f"model-1={tmp_path / 'doubt'}", "--confidence", f"model-1={tmp_path / 'sure'}")
+    found = of_maps(corpus, tmp_path, *words)["models"]["model-1"]
+    left = [i for i in ids if i != ids[absent]]
+    wrong = np.stack([corpus.maps["model-1"][corpus.ids.index(i)] != corpus.truths[corpus.ids.index(i)] for i in left])
+    sure = calibration.calibration_counts(np.stack([p[i].max(0) for i in left]), ~wrong)
+    assert found["ece"]["value"] == pytest.approx(float(calibration.ece(sure)))
+
+
+def test_maps_brought_to_the_size_of_their_truth_have_their_doubt_judged_too(maps: Any, tmp_path: Path) -> None:
+    corpus, _ = maps
+    made.write(corpus.models["model-1"] / f"{corpus.ids[0]}.png", corpus.maps["model-1"][0].repeat(2, 0).repeat(2, 1))
+    found = of_maps(corpus, tmp_path, "--resize-maps", "--doubt", f"model-1={tmp_path / 'doubt'}")
+    assert found["images"] == {"model-1": 8}
+    assert found["failures"] == 0
 
 
 def test_probabilities_of_another_number_of_classes_are_refused(

@@ -136,12 +136,30 @@ def test_confidence_is_averaged_over_what_is_not_void() -> None:
         assert overlaps(truth, prediction, 1, void=rule, confidence=confidence).confidence == pytest.approx([0.3])
 
 
+@pytest.mark.parametrize("kind", ["<f2", ">f2", ">f4", ">f8", "u1", "?"])
+def test_confidence_may_be_of_any_kind_of_number(kind: str) -> None:
+    one = np.zeros((2, 3), np.uint8)
+    assert overlaps(one, one, 1, confidence=np.ones((2, 3), kind)).confidence == pytest.approx([1.0])
+
+
+def test_void_at_the_last_number_of_a_byte_is_not_the_label_after_it() -> None:
+    for n in (253, 254, 255):
+        truth, prediction = np.array([[0, n, 0]], np.uint8), np.array([[n - 1, n - 1, n]], np.uint8)
+        table = overlaps(truth, prediction, n)
+        assert (table.prediction_label.tolist(), table.prediction_area.tolist()) == ([n - 1, n], [1, 1])
+
+
 def test_what_cannot_be_compared_is_refused() -> None:
     one = np.zeros((2, 3), np.uint8)
     with pytest.raises(LabelMapError, match="the truth is 3 x 2 pixels and the prediction 2 x 3"):
         overlaps(one, one.T.copy(), 1)
     with pytest.raises(LabelMapError, match="the prediction holds the label 4"):
         overlaps(one, one + 4, 2)
+    below = np.array([[0, -5, 1], [0, 0, 0]], np.int32)  # counts by label would be written outside their array
+    with pytest.raises(LabelMapError, match="the prediction holds the label -5"):
+        overlaps(one, below, 2)
+    with pytest.raises(LabelMapError, match="the truth holds the label -5"):
+        overlaps(below, one, 2, given=True)
     with pytest.raises(LabelMapError, match="masked"):
         number(np.ma.masked_equal(one, 0))
     with pytest.raises(OptionError, match="connectivity"):

@@ -90,6 +90,14 @@ def test_the_tracks_limits_drop_what_is_small() -> None:
     assert np.isnan(component_metrics(component_counts(score * 0, truth * 0, 0.5))["component_f1"])
 
 
+def test_a_component_of_the_very_limit_stays() -> None:
+    truth, score = np.zeros((12, 30), np.uint8), np.zeros((12, 30))
+    truth[:10, :10], score[:10, :10] = 1, 1
+    for limits, truths, predictions in (((100, 100), 1, 1), ((100, 101), 0, 0), ((101, 100), 1, 0)):
+        counts = component_counts(score, truth, 0.5, min_predicted=limits[0], min_truth=limits[1])
+        assert (counts["component_truths"], counts["component_predictions"]) == (truths, predictions)
+
+
 def test_images_add_up() -> None:
     score = np.zeros((30, 60))
     score[10:20, 10:40] = 1

@@ -60,3 +60,8 @@ def test_the_calibration_auc_of_the_released_code_with_its_ten_thresholds(confid
     correct = np.array([1, 0, 0, 0, 1])
     counts = other_curves.threshold_counts(np.array(confidence, float), correct, thresholds=10)
     assert other_curves.keras_areas(counts).auroc == pytest.approx(auroc)
+
+
+def test_a_score_of_the_very_threshold_is_not_above_it() -> None:
+    counts = other_curves.threshold_counts(np.array([100 / 199]), np.array([1]))
+    assert (counts[1, 99], counts[1, 100]) == (1, 0)

@@ -10,9 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import faultscape as fs
-from faultscape.errors import FaultscapeError
+from faultscape.errors import FaultscapeError, LabelMapError
 from faultscape.maps.regions import number, overlaps
-from faultscape.metrics import over_under, plain_region_counts, region_counts, region_set
+from faultscape.metrics import image_statistics, over_under, plain_region_counts, region_counts, region_set, summary
+from faultscape.metrics.definitions import Definitions
 
 METRICS = ("rom", "rum", "ror", "rur", "pe_os", "pe_us", "ap50", "ap75", "ap", "pq", "sq", "rq")
 
@@ -217,6 +218,33 @@ def test_persello_per_region_of_the_truth_or_of_the_prediction() -> None:
     assert of_prediction.pe_us == pytest.approx((0 + 0.4) / 2)
 
 
+def test_persello_of_predictions_leaves_out_those_that_touch_nothing() -> None:
+    truth, prediction = np.array([[1, 1, 0, 0, 0, 0]]), np.array([[1, 0, 0, 1, 0, 1]])
+    r = fs.metrics.regions(truth, prediction, classes=2, background=0, per="prediction")
+    assert (r.pe_os, r.pe_us) == (
+        0.5,
+        pytest.approx(2 / 3),
+    )  # half of the one true region found; two predictions of three in nothing
+
+
+def test_missed_and_invented_regions_weigh_half_in_panoptic_quality() -> None:
+    truth, prediction = np.array([[1, 1, 1, 0, 0, 0, 0]]), np.array([[1, 1, 0, 0, 1, 0, 1]])
+    r = fs.metrics.regions(truth, prediction, classes=2, background=0)
+    assert (r.sq, r.rq, r.pq) == (pytest.approx(2 / 3), 0.5, pytest.approx(1 / 3))  # one found, two invented
+    turned = fs.metrics.regions(prediction, truth, classes=2, background=0)
+    assert (turned.sq, turned.rq, turned.pq) == (r.sq, r.rq, r.pq)  # one found, two missed
+
+
+def test_a_region_as_sure_as_the_threshold_is_kept() -> None:
+    one = np.zeros((1, 2), np.uint8)
+    table = overlaps(one, one, 1, confidence=np.full((1, 2), 0.5))
+    for kernels in (region_counts._kernels(), plain_region_counts):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(region_counts, "_kernels", lambda kernels=kernels: kernels)
+            counts, both, _ = region_counts.count_above(table, 1, np.array([0.5, 0.75]))
+        assert (counts["predicted_regions"].ravel().tolist(), both.ravel().tolist()) == ([1, 0], [2, 0])
+
+
 def test_absent_classes_are_undefined_counted_and_zero_when_asked() -> None:
     truth, prediction = np.array([[0, 0, 1]]), np.array([[0, 0, 0]])
     found = fs.metrics.regions(truth, prediction, 3)
@@ -284,6 +312,8 @@ def test_a_choice_that_is_not_known_is_refused_with_those_that_are(options: dict
 
 
 def test_wrong_maps_are_refused() -> None:
+    with pytest.raises(LabelMapError, match="there is no map"):
+        fs.metrics.regions([], [], 2)
     good = np.zeros((2, 3), int)
     for bad, words in (
         (np.zeros((3, 2), int), "3 x 2 pixels"),
@@ -303,3 +333,11 @@ def test_overlaps_that_are_not_counted_cannot_be_asked_for() -> None:
     counts = region_set.count([overlaps(np.zeros((1, 2), np.uint8), np.zeros((1, 2), np.uint8), 1)] * 2, 1, "iou")
     with pytest.raises(FaultscapeError, match=r"overlap=0.4 is not counted; use one of 0.5, 0.55"):
         over_under.average_precision_of_regions(counts, 0.4)
+
+
+def test_the_background_is_not_counted_as_undefined_by_pooled_region_metrics() -> None:
+    one = np.array([[0, 0, 1, 1]], np.uint8)
+    classes = region_set.resolve(3, background=0)  # class 2 is on neither side
+    stats, _ = image_statistics.of_maps(one, one, classes, Definitions())
+    found = summary.summarise({k: np.asarray(v)[None] for k, v in stats.items()}, Definitions(), classes.groups, np.ones((1, 1)))
+    assert [found[name].undefined for name in ("pq", "boundary_iou", "miou")] == [1, 1, 1]

@@ -53,6 +53,10 @@ def test_pavpu_of_four_windows() -> None:
     assert sel.p_uncertain_inaccurate(counts) == 0.5
 
 
+def test_a_window_as_doubtful_as_the_limit_is_certain_and_half_right_is_not_accurate() -> None:
+    assert sel.window_counts(np.full((2, 2), 0.5), np.array([[0, 0], [1, 1]])).tolist() == [0, 0, 1, 0]
+
+
 def test_windows_leave_void_out_and_are_cut_at_the_frame() -> None:
     incorrect = np.array([[0, 1, 0], [255, 255, 255], [255, 255, 0]])
     doubt = np.zeros((3, 3))

@@ -150,6 +150,8 @@ def _of_folders(
     say: Say,
 ) -> DataSet:
     known: Classes | None = None
+    if about["regions"] == "given" and (more := [kind for kind in ("confidence", "doubt", "probabilities") if scores.get(kind)]):
+        raise OptionError(f"--{more[0]} is judged by classes, and --regions given has maps of region ids; leave one of them out")
     if maps:
         if classes is None and about["regions"] != "given":
             raise ClassesError(

@@ -25,7 +25,17 @@ from faultscape.study.parts import key_of
 from faultscape.study.settings import class_settings
 
 SHARD = 64
-VERSION = 3  # of the statistics: another number makes every part stale
+VERSION = 4  # of the statistics: another number makes every part stale
+OF_STATISTICS = (
+    "regions",
+    "connectivity",
+    "void",
+    "absent",
+    "scale",
+    "match",
+    "tolerance",
+    "band",
+)  # the others are of the summary
 SCORES = ("confidence", "doubt", "probabilities", "anomaly")
 Say = Callable[[str], None]
 
@@ -159,7 +169,7 @@ def jobs(
 ) -> list[dict[str, Any]]:
     """Return the jobs of the shards in which a model's part is missing or stale; ``done(NAME, shard)`` is the key of the part that is there."""
     written = class_settings(data.classes).model_dump()
-    about = [asdict(definitions), written, data.with_classes, dict(options), VERSION]
+    about = [{name: getattr(definitions, name) for name in OF_STATISTICS}, written, data.with_classes, dict(options), VERSION]
     maps = {name: source for name, source in data.models.items() if "files" in source or "study" in source}
     todo = []
     for number, (low, high) in data.shards.items():

@@ -25,7 +25,8 @@ from faultscape.study.settings import class_settings
 
 RANKS = ("average_precision", "auroc", "fpr95")
 OF_DOUBT = ("misclassification_ap", "calibration_auroc", "misclassification_fpr95")
-RULE = "all pixels pooled, {step}, FPR at the {rule} recall of .95, {thresholds} thresholds"
+_OF_SCORES = ("fpr_rule", "curve", "thresholds", "track", "bins", "window", "certain", "accurate")  # what changes a model's part
+RULE = "{step}, FPR at the {rule} recall of .95, {thresholds} thresholds"
 TEXTS = {
     "average_precision": "area under precision and recall of anomalous pixels; ",
     "auroc": "area under the ROC curve of anomalous pixels; ",
@@ -225,9 +226,10 @@ def score_jobs(
         lists = [source[key] for key in ("files", kind, "confidence") if key in source]
         state = [fingerprint("/", [path or "" for path in files]) for files in (data.truth["files"], *lists)]
         key = key_of(
-            asdict(definitions),
+            {name: getattr(definitions, name) for name in _OF_SCORES},
             written,
             options.get("score_scale"),
+            options.get("resize_maps"),
             list(data.ids),
             state,
             source.get("labels"),
@@ -246,7 +248,8 @@ def score_jobs(
         }
         jobs.append(
             job
-            | {"model": source, "classes": written, "definitions": asdict(definitions), "score_scale": options.get("score_scale")}
+            | {"model": source, "classes": written, "definitions": asdict(definitions)}
+            | {name: options.get(name) for name in ("score_scale", "resize_maps")}
         )
     return jobs, kinds, notes
 

@@ -9,7 +9,7 @@ Source: S3 3, S4 5 and appendix.
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from faultscape.comparison.measuring import classes_of, reader, scores_of
 from faultscape.corpus.map_files import read_map
 from faultscape.corpus.score_files import levels
 from faultscape.errors import FaultscapeError, MetricError
+from faultscape.maps.resize import nearest
 from faultscape.metrics import calibration, components, other_curves, rank_counts, score_bootstrap, selective
 from faultscape.metrics.definitions import Definitions
 from faultscape.metrics.doubt import max_probability
@@ -131,6 +132,8 @@ def _loader(job: dict[str, Any]) -> Callable[[int], tuple[np.ndarray, np.ndarray
         truth, label_map = truth_of(k), map_of(k)
         if truth is None or label_map is None:
             return None
+        if truth.shape != label_map.shape and job["resize_maps"]:
+            label_map = nearest(label_map, (truth.shape[1], truth.shape[0]))
         if truth.shape != label_map.shape:
             raise MetricError(
                 f"its map is {label_map.shape[1]} x {label_map.shape[0]} pixels and its truth {truth.shape[1]} x {truth.shape[0]}"
@@ -154,13 +157,8 @@ def _unsure(confidence: np.ndarray) -> np.ndarray:
 def _exact(exact: rank_counts.Detection, definitions: Definitions, job: dict[str, Any], usable: list[int]) -> Found:
     """Return the numbers of all pixels together, and points of the curves."""
     precision, roc = rank_counts.precision_recall(exact, POINTS), rank_counts.roc(exact, POINTS)
-    areas = np.array([exact.average_precision, exact.auroc, exact.fpr95])
-    if definitions.curve == "trapezoid":
-        areas[0] = other_curves.trapezoid_precision(exact)
-    if definitions.thresholds == "keras200":
-        load = _loader(job)
-        counts = sum(other_curves.threshold_counts(*pair[:2]) for k in usable if (pair := load(k)) is not None)
-        areas[:2] = other_curves.keras_areas(np.asarray(counts))
+    load = _loader(job)
+    areas = _areas(exact, definitions, lambda: (pair[:2] for k in usable if (pair := load(k)) is not None))
     sizes = np.array([exact.positives, exact.negatives], np.int64)
     f1 = np.array([exact.f1, exact.f1_threshold, exact.low, exact.high])
     return {
@@ -173,6 +171,18 @@ def _exact(exact: rank_counts.Detection, definitions: Definitions, job: dict[str
         "fpr": roc.x,
         "tpr": roc.y,
     }
+
+
+def _areas(
+    exact: rank_counts.Detection, definitions: Definitions, pixels: Callable[[], Iterable[tuple[np.ndarray, np.ndarray]]]
+) -> np.ndarray:
+    """Return (AP, AUROC, FPR95) as the definitions have them, of a data set or of one image; ``pixels`` gives (score, truth) once more."""
+    areas = np.array([exact.average_precision, exact.auroc, exact.fpr95])
+    if definitions.curve == "trapezoid":
+        areas[0] = other_curves.trapezoid_precision(exact)
+    if definitions.thresholds == "keras200":
+        areas[:2] = other_curves.keras_areas(np.asarray(sum(other_curves.threshold_counts(*of) for of in pixels())))
+    return areas
 
 
 def _by_image(
@@ -189,11 +199,13 @@ def _by_image(
         score, truth, more = pair
         where = job["ids"][k]
         own = detection(score, truth, fpr_rule=definitions.fpr_rule, where=where)
-        alone.append([own.average_precision, own.auroc, own.fpr95])
+        alone.append(_areas(own, definitions, lambda score=score, truth=truth: [(score, truth)]))
         sparse.append(score_bootstrap.sparse_histogram(score, truth, kind, where=where))
         row: Found = {}
         if job["kind"] == "anomaly":
-            row |= components.component_counts(score, truth, exact.f1_threshold, track=definitions.track or None)
+            row |= components.component_counts(
+                score.astype(np.float32), truth, exact.f1_threshold, track=definitions.track or None
+            )
         else:
             row["windows"] = selective.window_counts(
                 score, truth, window=definitions.window, certain=definitions.certain, accurate=definitions.accurate
@@ -204,7 +216,12 @@ def _by_image(
     out = {"alone": np.array(alone), "kind": np.array(kind), "fine": fine}
     out |= {name: np.concatenate([getattr(image, name) for image in sparse]) for name in ("places", "known", "anomalous")}
     out["ends"] = np.cumsum([0, *(len(image.places) for image in sparse)])
-    return out | {f"row_{name}": np.stack([row[name] for row in rows]) for name in rows[0]}
+    return out | {f"row_{name}": np.stack([row.get(name, like * 0) for row in rows]) for name, like in _all_of(rows).items()}
+
+
+def _all_of(rows: list[Found]) -> Found:
+    """Return an entry for every statistic that any image has: one without confidence adds nothing to those of calibration."""
+    return {name: values for row in rows for name, values in row.items()}
 
 
 def _calibration(more: Any, truth: np.ndarray, definitions: Definitions, fine: np.ndarray, where: str) -> Found:
@@ -215,7 +232,7 @@ def _calibration(more: Any, truth: np.ndarray, definitions: Definitions, fine: n
     out: Found = {}
     if isinstance(more, tuple):
         probabilities, label = more
-        sure = probabilities.max(0)
+        sure = np.minimum(probabilities.max(0), 1)  # a softmax may end a rounding above 1
         out |= calibration.probability_counts(probabilities, label, valid, bins=definitions.bins, where=where)
     else:
         sure = more
@@ -231,12 +248,6 @@ def sparse_images(found: Found, images: int) -> list[score_bootstrap.SparseHisto
         part = slice(int(found["ends"][number]), int(found["ends"][number + 1]))
         out[k] = score_bootstrap.SparseHistogram(found["places"][part], found["known"][part], found["anomalous"][part])
     return out
-
-
-def coarse_areas(found: Found, images: int, definitions: Definitions) -> np.ndarray:
-    """Return AP, AUROC and FPR of the coarse scores: beside the exact ones they show what the histograms leave out."""
-    whole = detection_from_histogram(score_bootstrap.together(sparse_images(found, images)), fpr_rule=definitions.fpr_rule)
-    return np.array([whole.average_precision, whole.auroc, whole.fpr95])
 
 
 def ties(source: dict[str, Any], kind: str) -> str:

@@ -12,6 +12,7 @@ import numpy as np
 
 from faultscape.corpus.classes import UNKNOWN, allowed, narrow, table
 from faultscape.corpus.map_files import colour_table, read_map
+from faultscape.corpus.score_files import UNREADABLE
 from faultscape.errors import LabelMapError
 from faultscape.maps.resize import nearest
 from faultscape.nouns import Classes
@@ -48,7 +49,12 @@ def read_ids(path: str | os.PathLike[str]) -> np.ndarray:
     from PIL import Image
 
     if os.fspath(path).lower().endswith(".npy"):
-        values = np.load(path, allow_pickle=False)
+        try:
+            values = np.load(path, allow_pickle=False)
+        except UNREADABLE as error:
+            raise LabelMapError(f"{path}: {getattr(error, 'strerror', None) or error}") from None
+        if not isinstance(values, np.ndarray):
+            raise LabelMapError(f"{path}: expected one array of region ids; it is an archive of several")
     else:
         try:
             with Image.open(path) as picture:

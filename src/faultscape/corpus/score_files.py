@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import io
 import os
+import tokenize
 import warnings
 import zipfile
+import zlib
 
 import numpy as np
 
@@ -19,6 +21,9 @@ from faultscape.errors import MetricError
 
 SCORE_ENDINGS = frozenset([".npy", ".npz", ".tif", ".tiff", ".png"])
 _MAX_BYTES = 1 << 33
+UNREADABLE = (  # what NumPy and zip raise for files that are damaged, or were made to do harm
+    OSError, ValueError, EOFError, MemoryError, OverflowError, RuntimeError, SyntaxError, tokenize.TokenError, zipfile.BadZipFile, zlib.error,
+)  # fmt: skip
 
 
 def read_scores(path: str | os.PathLike[str], *, scale: float | None = None) -> np.ndarray:
@@ -80,7 +85,7 @@ def _values(path: str | os.PathLike[str]) -> np.ndarray:
         with open(path, "rb") as file:
             start = file.read(6)
         if start[:6] == b"\x93NUMPY":
-            return np.load(path, allow_pickle=False)
+            return _native(np.load(path, allow_pickle=False))
         if start[:4] == b"PK\x03\x04":
             with zipfile.ZipFile(path) as archive:
                 if sum(entry.file_size for entry in archive.infolist()) > _MAX_BYTES:
@@ -89,11 +94,18 @@ def _values(path: str | os.PathLike[str]) -> np.ndarray:
                 names = list(held.files)
                 if len(names) != 1:
                     raise MetricError(f"{path}: holds {len(names)} arrays ({', '.join(names[:4])}); give files with one")
-                return held[names[0]]
+                if not isinstance(values := held[names[0]], np.ndarray):
+                    raise MetricError(f"{path}: holds {names[0]}, which is no array of NumPy")
+                return _native(values)
         with open(path, "rb") as file:
             return _picture(file.read(), path)
-    except (OSError, ValueError, EOFError, MemoryError, zipfile.BadZipFile) as error:
+    except UNREADABLE as error:
         raise MetricError(f"{path}: {getattr(error, 'strerror', None) or error}") from None
+
+
+def _native(values: np.ndarray) -> np.ndarray:
+    """Return the array in this machine's byte order, which kernels and comparisons of types expect."""
+    return values.astype(values.dtype.newbyteorder("="), copy=False)
 
 
 def _picture(data: bytes, path: str | os.PathLike[str]) -> np.ndarray:

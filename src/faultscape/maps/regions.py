@@ -23,7 +23,7 @@ VOID = ("cut", "bridge")
 class Overlaps:
     """The regions of a truth (N) and a prediction (M), and the K pairs of them that share pixels, sorted by (truth, prediction).
 
-    Areas leave out pixels void in the truth; ``void_area`` (M,) are those pixels of each predicted region; ``doubtless`` (M,) is the mean of what was given
+    Areas leave out pixels void in the truth; ``void_area`` (M,) are those pixels of each predicted region; ``confidence`` (M,) is the mean of what was given
     as confidence over a region, or None.
     """
 
@@ -81,6 +81,9 @@ def overlaps(
     for what, label in (("truth", highest), ("prediction", int(prediction.max()))):
         if label > n:
             raise LabelMapError(f"the {what} holds the label {label}; allowed are 0 to {n - 1}, and {n} for void")
+    for what, label_map in (("truth", truth), ("prediction", prediction)):
+        if label_map.dtype == np.int32 and int(label_map.min()) < 0:  # counts by label would be written before their array
+            raise LabelMapError(f"the {what} holds the label {label_map.min()}; allowed are 0 to {n - 1}, and {n} for void")
     if not given and void == "cut" and highest == n:
         kind = prediction.dtype if np.iinfo(prediction.dtype).max > n else np.dtype(np.int32)
         prediction = np.where(
@@ -147,7 +150,8 @@ def _means(t: Any, p: Any, confidence: np.ndarray, areas: np.ndarray, shape: tup
         raise LabelMapError(
             f"the confidence is {_size(confidence)} pixels and the maps {shape[1]} x {shape[0]}; give one of that size"
         )
-    values = np.ascontiguousarray(confidence).reshape(-1)
+    kind = np.float64 if confidence.dtype.kind != "f" or confidence.dtype.itemsize > 4 else np.float32
+    values = np.ascontiguousarray(confidence, kind).reshape(-1)  # kernels know neither float16 nor a foreign byte order
     kernels = _kernels()
     if kernels is None:
         inside = (p[1] >= 0) & (t[1] >= 0)

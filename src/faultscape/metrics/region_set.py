@@ -107,6 +107,8 @@ def regions(
     images = [np.asarray(m) if not np.ma.isMaskedArray(m) else m for m in _listed(truth)], list(_listed(prediction))
     if len(images[0]) != len(images[1]):
         raise LabelMapError(f"there are {len(images[0])} true maps and {len(images[1])} predicted ones; give one for one")
+    if not images[0]:
+        raise LabelMapError("there is no map; give one image or more")
     rows = []
     for k, (one, other) in enumerate(zip(*images, strict=True)):
         if regions == "given":

@@ -38,7 +38,7 @@ def coarse_scores(score: np.ndarray, kind: str) -> np.ndarray:
     ([0.0, 1.0986328125], [-69.75, 0.0])
     """
     if kind == "logit":
-        return logit16(score)
+        return logit16(np.clip(score, 0, 1))  # float64 may pass by less than the float32 it was judged by shows
     return np.arcsinh(np.asarray(score, np.float64 if np.asarray(score).dtype == np.float64 else np.float32)).astype(np.float16)
 
 

@@ -45,7 +45,9 @@ def summarise(stats: Stats, definitions: Definitions, groups: Sequence[int], wei
     """Return {metric: Summary} of every metric whose statistics are there; ``groups`` are the places of the classes that form regions."""
     out: dict[str, Summary] = {}
     for name, (values, by_class) in _pooled(_sums(stats, weights), definitions, groups).items():
-        out[name] = Summary(values, by_class, 0 if by_class is None else int(np.isnan(by_class[0]).sum()), "pooled over images")
+        mine = slice(None) if name in PIXEL else list(groups)  # the background forms no region, so it is not undefined there
+        undefined = 0 if by_class is None else int(np.isnan(by_class[0][mine]).sum())
+        out[name] = Summary(values, by_class, undefined, "pooled over images")
     if definitions.pooling == "per_image":
         for name, (values, _) in _pooled({k: stats[k] for k in stats if k in _SUMMED}, definitions, groups).items():
             out[name] = Summary(_average(values, weights), None, int(np.isnan(values).sum()), "mean over images")
@@ -67,11 +69,6 @@ def of_images(stats: Stats, definitions: Definitions, groups: Sequence[int]) -> 
     }
     out |= {name: region_set.mean(cells, 1) for name, cells in _cells(stats, definitions, groups).items()}
     return out | {name: np.asarray(stats[name], float) for name in IMAGES if name in stats}
-
-
-def per_image_cells(stats: Stats, definitions: Definitions, groups: Sequence[int], metric: str) -> np.ndarray:
-    """Return (I, C) values of one of the metrics that are measured by image and class."""
-    return _cells(stats, definitions, groups)[metric]
 
 
 def curves(stats: Stats, weights: np.ndarray) -> dict[str, np.ndarray]:
