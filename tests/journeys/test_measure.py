@@ -317,6 +317,18 @@ def test_what_is_missing_is_counted_and_what_is_wrong_stops_unless_skipped(
     assert document(out)["images"] == {"model-0": 5, "model-1": 6}
     assert "1 of 6 images are left out (1 have no map)" in document(out)["notes"][0]
     assert document(out)["models"]["model-0"]["pq"]["value"] is not None
+    kept = corpus.ids[1:]
+    at = [corpus.ids.index(id_) for id_ in kept]
+    alone = [
+        fs.metrics.regions(corpus.truths[at], corpus.maps[m][at], resolve(str(corpus.classes))).pe_os
+        for m in ("model-0", "model-1")
+    ]
+    row = next(r for r in document(out)["paired"] if r["metric"] == "pe_os")
+    assert (row["images"], row["difference"]) == (
+        5,
+        pytest.approx(alone[0] - alone[1], abs=1e-11),
+    )  # of the images that both have
+    assert document(out)["models"]["model-0"]["gce"]["undefined"] == 0
     made.write(corpus.models["model-1"] / f"{corpus.ids[2]}.png", np.zeros((5, 7), np.uint8))
     said = told(capsys, *line(corpus, out, models=("model-0", "model-1")))
     assert f"{corpus.ids[2]}" in said

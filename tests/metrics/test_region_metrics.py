@@ -253,6 +253,7 @@ def test_absent_classes_are_undefined_counted_and_zero_when_asked() -> None:
     zero = fs.metrics.regions(truth, prediction, 3, absent="zero")
     assert zero.per_image["rom"][0, 1] == zero.per_image["ap50"][0, 1] == 0
     assert np.isnan(zero.per_image["rom"][0, 2])
+    assert fs.metrics.regions(truth, prediction, 3, absent="zero", scale="sigmoid").per_image["rom"][0, 1] == 0
 
 
 def test_several_images_are_averaged_after_their_classes() -> None:

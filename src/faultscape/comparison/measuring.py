@@ -107,7 +107,7 @@ def scores_of(source: dict[str, Any], kind: str, k: int, shape: tuple[int, ...],
     if kind == "probabilities":
         values = read_probabilities(path, len(job["classes"]["names"]))
     else:
-        values = read_scores(path, scale=job.get("score_scale"))
+        values = read_scores(path, scale=job.get("score_scale"), check=kind == "confidence")
     if values.shape[-2:] != shape:
         raise MetricError(
             f"{path}: is {values.shape[-1]} x {values.shape[-2]} pixels and the truth {shape[1]} x {shape[0]}; give scores of that size"

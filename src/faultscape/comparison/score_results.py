@@ -119,12 +119,12 @@ class Scored:
                 }
         return out
 
-    def summaries(self, name: str, weights: np.ndarray) -> dict[str, Summary]:
+    def summaries(self, name: str, weights: np.ndarray, *, whole: bool = True) -> dict[str, Summary]:
         """Return {metric: Summary} of a model; ``weights`` (1 + B, I), ones first."""
         found = self.found.get(name)
         if found is None or not len(found["usable"]):
             return {}
-        out = self._ranks(name, found, weights) | self._calibrated(found, weights[:, found["usable"]])
+        out = self._ranks(name, found, weights, whole=whole) | self._calibrated(found, weights[:, found["usable"]])
         if "row_component_tp" in found:
             sums = {
                 k.removeprefix("row_"): weighed(weights[:, found["usable"]], found[k])
@@ -135,7 +135,7 @@ class Scored:
                 out[metric] = Summary(np.asarray(values), None, 0, "sums over images")
         return out
 
-    def _ranks(self, name: str, found: scoring.Found, weights: np.ndarray) -> dict[str, Summary]:
+    def _ranks(self, name: str, found: scoring.Found, weights: np.ndarray, *, whole: bool) -> dict[str, Summary]:
         names = RANKS if self.kinds[name] == "anomaly" else OF_DOUBT
         images = scoring.sparse_images(found, len(self.data.ids))
         rule = self.definitions.fpr_rule
@@ -151,6 +151,9 @@ class Scored:
                     weighed(mine, np.nan_to_num(alone)), number, out=np.full(len(number), np.nan), where=number > 0
                 )
                 out[metric] = Summary(values, None, int((~known).sum()), "mean over images with a value")
+                continue
+            if not whole:  # of some images there are no exact numbers but those of the histograms
+                out[metric] = Summary(drawn[:, k], None, 0, "histograms of float16 scores")
                 continue
             values = drawn[:, k] + (exact - drawn[0, k])
             values[0] = exact

@@ -17,14 +17,13 @@ import numpy as np
 
 from faultscape.comparison.measuring import classes_of, reader, scores_of
 from faultscape.corpus.map_files import read_map
-from faultscape.corpus.score_files import levels
+from faultscape.corpus.score_files import finite, levels
 from faultscape.errors import FaultscapeError, MetricError
 from faultscape.maps.resize import nearest
 from faultscape.metrics import calibration, components, other_curves, rank_counts, score_bootstrap, selective
 from faultscape.metrics.definitions import Definitions
 from faultscape.metrics.doubt import max_probability
 from faultscape.metrics.rank_metrics import detection
-from faultscape.metrics.score_histogram import detection_from_histogram
 from faultscape.metrics.score_stream import stream
 from faultscape.study import measures
 from faultscape.study.folder import put
@@ -74,14 +73,11 @@ def _usable(job: dict[str, Any]) -> tuple[list[tuple[str, str]], list[int]]:
                     failures.append((id_, "no scores were found"))
                 continue
             score, truth = pair[:2]
-            if not np.isfinite(score).all():
-                raise MetricError(
-                    f"{int((~np.isfinite(score)).sum())} of its {score.size} scores are NaN or infinite; a score must be a finite number"
-                )
             if score.shape != truth.shape:
                 raise MetricError(
                     f"its scores are {score.shape[1]} x {score.shape[0]} pixels and its truth {truth.shape[1]} x {truth.shape[0]}"
                 )
+            finite(score[truth != VOID], str(job["model"][job["kind"]][k]))
             usable.append(k)
         except FaultscapeError as error:
             failures.append((id_, str(error)))

@@ -26,8 +26,8 @@ UNREADABLE = (  # what NumPy and zip raise for files that are damaged, or were m
 )  # fmt: skip
 
 
-def read_scores(path: str | os.PathLike[str], *, scale: float | None = None) -> np.ndarray:
-    """Return (H, W) scores; MetricError names the file and what is wrong."""
+def read_scores(path: str | os.PathLike[str], *, scale: float | None = None, check: bool = True) -> np.ndarray:
+    """Return (H, W) scores; MetricError names the file and what is wrong; without ``check`` they may be NaN, as in pixels that are not judged."""
     values = _values(path)
     if values.ndim == 3 and 1 in (values.shape[0], values.shape[2]):
         values = values[0] if values.shape[0] == 1 else values[..., 0]
@@ -36,7 +36,7 @@ def read_scores(path: str | os.PathLike[str], *, scale: float | None = None) -> 
     if values.dtype.kind in "iub":
         whole = {np.dtype(np.uint8): 255, np.dtype(np.uint16): 65535}.get(values.dtype, 1)
         values = (values / (scale or whole)).astype(np.float32)
-    return np.ascontiguousarray(_finite(values, path))
+    return np.ascontiguousarray(finite(values, path) if check else values)
 
 
 def read_probabilities(path: str | os.PathLike[str], classes: int) -> np.ndarray:
@@ -48,7 +48,7 @@ def read_probabilities(path: str | os.PathLike[str], classes: int) -> np.ndarray
         raise MetricError(
             f"{path}: expected probabilities, {classes} x H x W as the class list has it; got {values.dtype} of shape {values.shape}"
         )
-    _finite(values, path)
+    finite(values, path)
     if values.min() < 0 or values.max() > 1 + 1e-3:
         raise MetricError(
             f"{path}: holds {values.min():g}..{values.max():g}, which are no probabilities; take the softmax of logits first"
@@ -69,7 +69,8 @@ def levels(path: str | os.PathLike[str]) -> int:
         return 0
 
 
-def _finite(values: np.ndarray, path: str | os.PathLike[str]) -> np.ndarray:
+def finite(values: np.ndarray, path: str | os.PathLike[str]) -> np.ndarray:
+    """Return the scores if every one is a finite number; MetricError with their number otherwise."""
     if values.dtype.kind == "f" and not (good := np.isfinite(values)).all():
         bad = int(values.size - good.sum())
         kind = "NaN" if np.isnan(values).sum() == bad else "infinite" if not np.isnan(values).any() else "NaN or infinite"

@@ -35,12 +35,12 @@ def rom(counts: Counts, *, absent: str = "nan", scale: str = "tanh") -> np.ndarr
     >>> rom({name: np.array(n) for name, n in panel_h.items()}).round(4)
     np.float64(0.7616)
     """
-    return _scaled(ror(counts, absent=absent) * counts["extra_pieces"], scale)  # S1 eq. 7
+    return _absent(_scaled(ror(counts) * counts["extra_pieces"], scale), counts, absent)  # S1 eq. 7
 
 
 def rum(counts: Counts, *, absent: str = "nan", scale: str = "tanh") -> np.ndarray:
     """Return the region-wise under-segmentation measure, tanh(RUR m_u), S1 eq. 10; options as `rom`."""
-    return _scaled(rur(counts, absent=absent) * counts["extra_merges"], scale)  # S1 eq. 10
+    return _absent(_scaled(rur(counts) * counts["extra_merges"], scale), counts, absent)  # S1 eq. 10
 
 
 def pe_os(counts: Counts, *, per: str = "truth") -> np.ndarray:

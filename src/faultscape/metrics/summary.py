@@ -50,7 +50,7 @@ def summarise(stats: Stats, definitions: Definitions, groups: Sequence[int], wei
         out[name] = Summary(values, by_class, undefined, "pooled over images")
     if definitions.pooling == "per_image":
         for name, (values, _) in _pooled({k: stats[k] for k in stats if k in _SUMMED}, definitions, groups).items():
-            out[name] = Summary(_average(values, weights), None, int(np.isnan(values).sum()), "mean over images")
+            out[name] = Summary(_average(values, weights), None, _absent(values, stats), "mean over images")
     there = _there(stats, groups)
     for name, cells in _cells(stats, definitions, groups).items():
         undefined = int((np.isnan(cells) & there).sum())
@@ -58,7 +58,7 @@ def summarise(stats: Stats, definitions: Definitions, groups: Sequence[int], wei
         out[name] = Summary(_average(region_set.mean(cells, 1), weights), _average(cells, weights), undefined, aggregate)
     for name in (name for name in IMAGES if name in stats):
         by_class = _average(stats[f"{name}_of_classes"], weights) if f"{name}_of_classes" in stats else None
-        out[name] = Summary(_average(stats[name], weights), by_class, int(np.isnan(stats[name]).sum()), "mean over images")
+        out[name] = Summary(_average(stats[name], weights), by_class, _absent(stats[name], stats), "mean over images")
     return out
 
 
@@ -147,6 +147,12 @@ def _there(stats: Stats, groups: Sequence[int]) -> np.ndarray:
     if _COUNTS[0] not in stats:
         return np.zeros((0, 0), bool)
     return _only(stats[_COUNTS[0]] + stats[_COUNTS[1]], groups) > 0
+
+
+def _absent(values: np.ndarray, stats: Stats) -> int:
+    """Return how many images that are there have no value."""
+    there = getattr(stats, "present", np.ones(len(values), bool))
+    return int((np.isnan(values) & there).sum())
 
 
 def _only(cells: np.ndarray, groups: Sequence[int]) -> np.ndarray:

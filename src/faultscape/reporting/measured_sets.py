@@ -50,14 +50,14 @@ def gather(
     summaries: dict[str, dict[str, Summary]] = {}
     images: dict[str, dict[str, np.ndarray]] = {}
     counted: dict[str, int] = {}
-    confusion, curves = {}, {}
+    confusion, curves, presents = {}, {}, {}
     for name, source in data.models.items():
         stats = measures.Statistics(measures.folder(out, data.name, name), data.ids)
         present = stats.present if "files" in source or "study" in source else scored.present[name]
         if not present.any():
             first = next(iter(failures.get(name, [])), (data.ids[0], "nothing was found"))
             raise MetricError(f"{name}: no image can be measured; the first, {first[0]}: {first[1]}")
-        counted[name] = int(present.sum())
+        counted[name], presents[name] = int(present.sum()), present
         summaries[name] = summary.summarise(stats, definitions, groups, weights) if len(stats) else {}
         images[name] = (
             {k: np.where(present, v, np.nan) for k, v in summary.of_images(stats, definitions, groups).items()}
@@ -73,13 +73,27 @@ def gather(
     document: dict[str, Any] = {"models": measure_document.models(summaries, definitions, classes, scored.texts)}
     document["images"] = counted
     document["classes"] = classes if data.with_classes else []
-    document["paired"] = measure_document.paired(summaries, counted)
-    document["gaps"] = measure_document.gaps(summaries, classes) if data.with_classes else []
+    common = np.logical_and.reduce(list(presents.values()))
+    shared = summaries if common.sum() == max(counted.values()) else _shared(out, data, definitions, scored, weights * common)
+    document["paired"] = measure_document.paired(shared, dict.fromkeys(counted, int(common.sum())))
+    document["gaps"] = measure_document.gaps(shared, classes) if data.with_classes else []
     document["curves"] = {name: found for name, found in curves.items() if found}
     document["confusion"] = confusion
     document["failures"] = sum(len(found) for found in failures.values()) + sum(len(found) for found in scored.failures.values())
     document["notes"] = _notes(data, counted, failures) + _together(scored.notes)
     return MeasuredSet(document, images)
+
+
+def _shared(
+    out: Path, data: DataSet, definitions: Definitions, scored: Any, weights: np.ndarray
+) -> dict[str, dict[str, Summary]]:
+    """Return the summaries over the images that every model has: only these can be compared in pairs."""
+    shared: dict[str, dict[str, Summary]] = {}
+    for name in data.models:
+        stats = measures.Statistics(measures.folder(out, data.name, name), data.ids)
+        shared[name] = summary.summarise(stats, definitions, data.classes.groups, weights) if len(stats) else {}
+        shared[name] |= scored.summaries(name, weights, whole=False)
+    return shared
 
 
 def drawn(images: int, resamples: int, seed: int) -> np.ndarray:

@@ -142,7 +142,10 @@ def _measures(root: Path) -> list[tuple[str, str, str]]:
     if not path.exists():
         return []
     try:
-        ((truth, made_from),) = json.loads(path.read_text(encoding="utf-8"))["provenance"]["inputs"].items()
+        made = json.loads(path.read_text(encoding="utf-8"))["provenance"]["inputs"]
+        if len(made) != 1:  # a table of several data sets is not the study's own
+            return []
+        ((truth, made_from),) = made.items()
         fresh = inputs(of_study(root, truth)) == made_from
     except (OSError, ValueError, KeyError, AttributeError, FaultscapeError):
         return [("measure", "stale", "measures/measure.json cannot be read, or its truth is gone; run measure again")]
