@@ -7,6 +7,7 @@ import pytest
 from sklearn.metrics import auc, precision_recall_curve
 
 import faultscape as fs
+from faultscape.errors import MetricError
 from faultscape.metrics import other_curves
 
 
@@ -43,3 +44,10 @@ def test_keras_areas_by_hand() -> None:
     assert counts[:, 0].tolist() == [2, 2]
     assert other_curves.keras_areas(counts).auroc == pytest.approx(0.75)
     assert np.isnan(other_curves.keras_areas(other_curves.threshold_counts(np.array([0.5]), np.array([0]))).average_precision)
+
+
+@pytest.mark.parametrize("wrong", [-0.25, 1.5])
+def test_scores_that_no_threshold_of_keras_reaches_are_refused(wrong: float) -> None:
+    with pytest.raises(MetricError, match=r"thresholds on 0\.\.1 and the scores span"):
+        other_curves.threshold_counts(np.array([0.2, wrong]), np.array([0, 1]))
+    assert other_curves.threshold_counts(np.array([0.0, 1.0]), np.array([0, 1])).shape == (2, 200)
