@@ -22,8 +22,8 @@ from faultscape.errors import FaultscapeError, MetricError
 from faultscape.metrics import calibration, components, other_curves, rank_counts, score_bootstrap, selective
 from faultscape.metrics.definitions import Definitions
 from faultscape.metrics.doubt import max_probability
-from faultscape.metrics.score_histogram import detection_from_histogram
 from faultscape.metrics.rank_metrics import detection
+from faultscape.metrics.score_histogram import detection_from_histogram
 from faultscape.metrics.score_stream import stream
 from faultscape.study import measures
 from faultscape.study.folder import put
