@@ -7,6 +7,7 @@ import pytest
 from sklearn.metrics import auc, precision_recall_curve
 
 import faultscape as fs
+from faultscape.errors import MetricError
 from faultscape.metrics import other_curves
 
 
@@ -65,3 +66,10 @@ def test_the_calibration_auc_of_the_released_code_with_its_ten_thresholds(confid
 def test_a_score_of_the_very_threshold_is_not_above_it() -> None:
     counts = other_curves.threshold_counts(np.array([100 / 199]), np.array([1]))
     assert (counts[1, 99], counts[1, 100]) == (1, 0)
+
+
+@pytest.mark.parametrize("wrong", [-0.25, 1.5])
+def test_scores_that_no_threshold_of_keras_reaches_are_refused(wrong: float) -> None:
+    with pytest.raises(MetricError, match=r"thresholds on 0\.\.1 and the scores span"):
+        other_curves.threshold_counts(np.array([0.2, wrong]), np.array([0, 1]))
+    assert other_curves.threshold_counts(np.array([0.0, 1.0]), np.array([0, 1])).shape == (2, 200)

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from faultscape.errors import MetricError
 from faultscape.metrics.rank_counts import Detection
 
 KERAS_THRESHOLDS = 200
@@ -47,12 +48,19 @@ def trapezoid_precision(detection: Detection) -> float:
 def threshold_counts(score: np.ndarray, anomaly: np.ndarray, thresholds: int = KERAS_THRESHOLDS) -> np.ndarray:
     """Return (2, T) known and anomalous pixels above each of T equal thresholds on 0..1, the first just below 0 and the last just above 1; add them.
 
+    MetricError for scores outside 0..1, which Keras refuses as well: no threshold lies there.
+
     >>> threshold_counts(np.array([0.0, 1.0]), np.array([0, 1]))[:, [0, 1, 198, 199]].tolist()
     [[1, 0, 0, 0], [1, 1, 1, 0]]
     """
     edges = np.arange(thresholds) / (thresholds - 1)
     edges[0], edges[-1] = -1e-7, 1 + 1e-7
     score, anomaly = np.asarray(score).ravel(), np.asarray(anomaly).ravel()
+    if score.size and not (score.min() >= 0 and score.max() <= 1):
+        raise MetricError(
+            f"keras200 has its thresholds on 0..1 and the scores span {score.min():.6g}..{score.max():.6g}; "
+            "bring the scores to 0..1, or leave the preset out"
+        )
     ordered = [np.sort(score[anomaly == label]) for label in (0, 1)]
     return np.stack([len(values) - values.searchsorted(edges, "right") for values in ordered]).astype(np.int64)
 
