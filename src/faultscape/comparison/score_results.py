@@ -161,7 +161,8 @@ class Scored:
             out[metric] = Summary(
                 values, None, int(np.isnan(alone).sum()), "all pixels pooled; the interval from histograms of float16 scores"
             )
-            if abs(exact - drawn[0, k]) > 1e-4:
+            plain = self.definitions.curve == "step" and self.definitions.thresholds == "exact"
+            if plain and abs(exact - drawn[0, k]) > 1e-4:
                 self.notes.append(
                     (
                         name,

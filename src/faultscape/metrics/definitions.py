@@ -61,7 +61,7 @@ PRESETS: dict[str, dict[str, Any]] = {
     "torchmetrics": {"over": "union", "curve": "step"},
     "figure3": {"absent": "zero", "match": "dice"},
     "rom-rum": {"absent": "zero"},
-    "s0-printed": {"over": "all"},
+    "s0-printed": {"over": "all", "pooling": "per_image"},
 }
 
 
