@@ -313,6 +313,9 @@ def test_probabilities_give_calibration_and_doubt_without_ties(maps: Any, tmp_pa
     exact = fs.metrics.detection(unsure, wrong)
     assert found["calibration_auroc"]["value"] == pytest.approx(exact.auroc, abs=1e-12)
     assert found["misclassification_ap"]["value"] == pytest.approx(exact.average_precision, abs=1e-12)
+    other = fs.metrics.misclassification(unsure, wrong.astype(np.uint8)).correct
+    assert found["correct_ap"]["value"] == pytest.approx(other.average_precision, abs=1e-12)
+    assert found["correct_ap"]["low"] <= found["correct_ap"]["value"] <= found["correct_ap"]["high"]
     label = np.stack([corpus.truths[corpus.ids.index(i)] for i in ids])
     stacked = np.stack([p[i] for i in ids]).transpose(1, 0, 2, 3)
     counts = calibration.probability_counts(stacked, label)

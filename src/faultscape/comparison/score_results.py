@@ -170,14 +170,20 @@ class Scored:
                     )
                 )
         if self.kinds[name] != "anomaly":
-            out |= self._of_doubt(images, weights)
+            out |= self._of_doubt(images, weights, float(found["correct_ap"]) if whole else None)
         return out
 
-    def _of_doubt(self, images: list[score_bootstrap.SparseHistogram], weights: np.ndarray) -> dict[str, Summary]:
-        """Return what follows from the groups of coarse doubt: both directions of precision, AURC, AUGRC."""
+    def _of_doubt(
+        self, images: list[score_bootstrap.SparseHistogram], weights: np.ndarray, exact: float | None
+    ) -> dict[str, Summary]:
+        """Return precision in the other direction, its point ``exact`` where that is known, and AURC and AUGRC from the groups of coarse doubt."""
         turned = [score_bootstrap.SparseHistogram(65535 - i.places[::-1], i.anomalous[::-1], i.known[::-1]) for i in images]
         text = "all pixels pooled, doubt rounded to float16"
-        out = {"correct_ap": Summary(score_bootstrap.replicates(turned, weights)[:, 0], None, 0, text)}
+        values = score_bootstrap.replicates(turned, weights)[:, 0]
+        if exact is not None:
+            values = np.clip(values + (exact - values[0]), 0, 1)
+            values[0] = exact
+        out = {"correct_ap": Summary(values, None, 0, "all pixels pooled; the interval from histograms of float16 scores")}
         areas = [
             (selective.aurc(right, wrong), selective.augrc(right, wrong))
             for right, wrong in score_bootstrap.grouped(images, weights)
@@ -267,7 +273,7 @@ def scores(
     jobs, kinds, notes = score_jobs(out, data, definitions, options)
     result = Scored(data, definitions, kinds=kinds, notes=notes)
     todo = [job for job in jobs if not scoring.place(job).exists()]
-    with engines.progress(f"scores {data.name}", sum(4 * len(job["ids"]) for job in todo)) as tick:
+    with engines.progress(f"scores {data.name}", sum(6 * len(job["ids"]) for job in todo)) as tick:
         calls = [{"job": job} for job in todo]
         for _ in engines.run("faultscape.comparison.scoring:score_model", calls, engine=engine, workers=workers, tick=tick):
             pass

@@ -24,7 +24,7 @@ from faultscape.metrics import calibration, components, other_curves, rank_count
 from faultscape.metrics.definitions import Definitions
 from faultscape.metrics.doubt import max_probability
 from faultscape.metrics.rank_metrics import detection
-from faultscape.metrics.score_stream import stream
+from faultscape.metrics.score_stream import Chunks, stream
 from faultscape.study import measures
 from faultscape.study.folder import put
 
@@ -45,6 +45,8 @@ def score_model(job: dict[str, Any], tick: Callable[[int], None]) -> int:
         exact = stream(chunks, fpr_rule=definitions.fpr_rule)
         found |= _exact(exact, definitions, job, usable)
         found |= _by_image(job, usable, definitions, exact, tick)
+        if job["kind"] != "anomaly":
+            found["correct_ap"] = np.array(stream(_turned(chunks)).average_precision)
     sink = io.BytesIO()
     np.savez(sink, allow_pickle=False, **found)
     put(place(job), sink.getvalue())
@@ -148,6 +150,11 @@ def _loader(job: dict[str, Any]) -> Callable[[int], tuple[np.ndarray, np.ndarray
 def _unsure(confidence: np.ndarray) -> np.ndarray:
     """Return 1 - confidence in the type that makes no new ties: each distinct confidence keeps a doubt of its own."""
     return 1 - confidence.astype(np.float64) if confidence.dtype != np.float16 else 1 - confidence.astype(np.float32)
+
+
+def _turned(chunks: Chunks) -> Chunks:
+    """Return the other question: the correct pixels are to be found, by the absence of doubt."""
+    return lambda: ((-score, np.where(wrong == VOID, VOID, wrong == 0).astype(np.uint8), name) for score, wrong, name in chunks())
 
 
 def _exact(exact: rank_counts.Detection, definitions: Definitions, job: dict[str, Any], usable: list[int]) -> Found:
