@@ -341,6 +341,29 @@ def test_what_is_missing_is_counted_and_what_is_wrong_stops_unless_skipped(
     assert document(out)["images"]["model-1"] == 6
 
 
+def test_images_whose_truth_is_all_void_are_told(corpus: made.Corpus, tmp_path: Path) -> None:
+    truth = tmp_path / "truth"
+    for k, (id_, label_map) in enumerate(zip(corpus.ids[:3], corpus.truths[:3], strict=True)):
+        made.write(truth / f"{id_}.png", np.full_like(label_map, 255) if k < 2 else label_map)
+    words = ["measure", str(truth), f"model-0={corpus.models['model-0']}", "--classes", str(corpus.classes), "--ignore", "255"]
+    assert main([*words, "-o", str(tmp_path / "o"), "--no-boundaries"]) == 0
+    assert document(tmp_path / "o")["notes"] == [
+        "model-0: 2 of 3 images have a truth that is void everywhere, and count for nothing"
+    ]
+
+
+def test_options_that_change_nothing_are_told(corpus: made.Corpus, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["--track", "obstacle", "--bins", "9", "--divisor", "2", "--void", "bridge", "--no-boundaries", "--band", "3"]
+    assert main(line(corpus, tmp_path / "o", *words, models=("model-0",))) == 0
+    said = [text for text in capsys.readouterr().out.splitlines() if text.startswith("note: --")]
+    assert said == [
+        "note: --track changes nothing here: it is of --anomaly",
+        "note: --band changes nothing here: it is of boundary metrics",
+        "note: --bins changes nothing here: it is of --confidence or --probabilities",
+        "note: --divisor changes nothing here: it is of --regions given",
+    ]
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

@@ -324,6 +324,9 @@ def test_probabilities_give_calibration_and_doubt_without_ties(maps: Any, tmp_pa
     assert found["brier"]["value"] == pytest.approx(float(calibration.brier(counts, sure["judged"])))
     assert found["ece"]["value"] == pytest.approx(float(calibration.ece(sure)))
     assert found["ece_classwise"]["value"] == pytest.approx(float(calibration.ece_classwise(counts)))
+    equal = found["ece_equal_mass"]
+    assert equal["value"] == pytest.approx(calibration.equal_mass_exact(stacked.max(0), ~wrong), abs=1e-4)
+    assert equal["low"] < equal["value"] < equal["high"] < equal["value"] + 0.1
     right, bad = selective.groups(unsure, wrong)
     assert found["aurc"]["value"] == pytest.approx(float(selective.aurc(right, bad)), abs=1e-4)
     assert found["augrc"]["value"] == pytest.approx(float(selective.augrc(right, bad)), abs=1e-5)
@@ -346,6 +349,29 @@ def test_doubt_goes_before_confidence_and_8_bits_are_warned_of(maps: Any, tmp_pa
     assert fine["models"]["model-1"]["calibration_auroc"]["value"] == pytest.approx(
         coarse["models"]["model-1"]["calibration_auroc"]["value"], abs=0.01
     )
+
+
+def test_probabilities_a_thousandth_above_1_are_still_some_and_more_are_none(maps: Any, tmp_path: Path) -> None:
+    """What one pass over the scores lets through, none of the later ones refuses."""
+    corpus, p = maps
+    first, second = sorted(p)[:2]
+    for id_, top in ((first, 1.0009), (second, 1.2)):
+        values = p[id_].copy()
+        values[0, 0, 0] = top
+        np.save(tmp_path / "probabilities" / f"{id_}.npy", values)
+    found = of_maps(corpus, tmp_path, "--probabilities", f"model-1={tmp_path / 'probabilities'}", "--skip")
+    assert "ece" in found["models"]["model-1"]
+    rows = (tmp_path / "o" / "failures.csv").read_text()
+    assert second in rows
+    assert first not in rows
+
+
+def test_a_file_of_confidence_that_is_wrong_is_one_failure(maps: Any, tmp_path: Path) -> None:
+    corpus, p = maps
+    np.save(tmp_path / "sure" / f"{min(p)}.npy", np.full((3, 3), 0.5, np.float32))
+    found = of_maps(corpus, tmp_path, "--confidence", f"model-1={tmp_path / 'sure'}", "--skip")
+    assert found["failures"] == 1
+    assert (tmp_path / "o" / "failures.csv").read_text().count(min(p)) >= 1
 
 
 def test_a_softmax_that_ends_a_rounding_above_1_is_still_one(maps: Any, tmp_path: Path) -> None:

@@ -71,6 +71,18 @@ def test_equal_mass_over_fine_bins_is_near_the_exact_one_and_puts_as_many_in_eac
     assert np.isnan(cal.ece_equal_mass(np.zeros((3, 65536))))
 
 
+def test_equal_mass_of_groups_is_that_of_their_pixels_one_by_one() -> None:
+    rng = np.random.default_rng(4)
+    count = rng.integers(0, 9, (5, 40))
+    right, sure = rng.binomial(count, 0.6), np.sort(rng.random(40))
+    found = cal.equal_mass_of_groups(count, right, count * sure, 7)
+    for row in range(5):
+        pixels = np.repeat(sure, count[row])
+        correct = np.concatenate([np.arange(n) < r for n, r in zip(count[row], right[row], strict=True)])
+        assert found[row] == pytest.approx(cal.equal_mass_exact(pixels, correct, bins=7), abs=1e-12)
+    assert np.isnan(cal.equal_mass_of_groups(np.zeros((1, 3)), np.zeros((1, 3)), np.zeros((1, 3))))[0]
+
+
 def test_brier_nll_and_classwise_ece_of_probabilities() -> None:
     p = RNG.dirichlet([0.4] * 5, 3000).T.reshape(5, 50, 60)
     label = np.where(RNG.random((50, 60)) < 0.7, p.argmax(0), RNG.integers(0, 5, (50, 60)))

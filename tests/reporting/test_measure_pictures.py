@@ -80,3 +80,13 @@ def test_pictures_that_do_not_fit_are_counted(tmp_path: Path, monkeypatch: pytes
         engine="local",
     )  # fmt: skip
     assert re.search(r"\d+ images? (was|were) left out", Page((tmp_path / "out" / "report.html").read_text()).text)
+
+
+def test_photos_that_do_not_fit_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(measure_pictures, "_photo", lambda *_: "x" * (measure_pictures.ROOM + 1))
+    corpus = made.corpus(tmp_path / "corpus", images=2, models=1)
+    fs.measure(
+        str(corpus.truth), {"model-0": str(corpus.models["model-0"])}, classes=str(corpus.classes), output=str(tmp_path / "out"), resamples=0, worst=1,
+        engine="local",
+    )  # fmt: skip
+    assert re.search(r"\d of those shown (is|are) without photo", Page((tmp_path / "out" / "report.html").read_text()).text)

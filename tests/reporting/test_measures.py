@@ -244,6 +244,15 @@ def test_differences_are_of_errors_and_many_are_cut_to_the_main_metrics() -> Non
     assert len(many["rows"]) + many["left_out"] == 45 * len(METRICS)
 
 
+def test_names_of_near_dots_are_not_written_over_each_other() -> None:
+    near = [Dot(f"a network of name {k}", 0.5 + k / 100, 0.5, None, None, k) for k in range(4)]
+    far = [Dot(f"another network {k}", 0.9 + k / 100, 0.5, None, None, k) for k in range(2)]
+    html = str(scatter([*near, *far], "ROM", "RUM"))
+    heights = [float(y) for y in re.findall(r'<text class="name" x="[\d.]+%" y="([\d.]+)"', html)]
+    assert len(heights) == 6
+    assert min(abs(a - b) for k, a in enumerate(heights) for b in heights[:k]) >= 14
+
+
 def test_figures_say_their_numbers_and_escape_names() -> None:
     drawn = str(scatter([Dot(HOSTILE, 0.1, 0.2, (0.05, 0.15), None, 0), Dot("b", 0.1, 0.2, None, None, 11)], "ROM", "RUM"))
     assert "0.100" in drawn

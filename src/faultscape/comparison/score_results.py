@@ -125,6 +125,8 @@ class Scored:
         if found is None or not len(found["usable"]):
             return {}
         out = self._ranks(name, found, weights, whole=whole) | self._calibrated(found, weights[:, found["usable"]])
+        if "row_bin_count" in found:
+            out["ece_equal_mass"] = self._equal_mass(name, found, weights, whole=whole)
         if "row_component_tp" in found:
             sums = {
                 k.removeprefix("row_"): weighed(weights[:, found["usable"]], found[k])
@@ -192,6 +194,21 @@ class Scored:
             out[metric] = Summary(np.concatenate([part[k] for part in areas]), None, 0, text)
         return out
 
+    def _equal_mass(self, name: str, found: scoring.Found, weights: np.ndarray, *, whole: bool) -> Summary:
+        """Return ECE in bins of equal mass: its point from the fine bins of all pixels, its interval from doubt rounded to float16, where doubt is 1 - confidence."""
+        exact = calibration.ece_equal_mass(found["fine"], self.definitions.bins)
+        if self.kinds[name] == "doubt" or str(found["kind"]) != "logit":  # the histograms are not of confidence
+            return Summary(np.array([exact if whole else np.nan]), None, int(np.isnan(exact)), "pooled over images; no interval")
+        images = scoring.sparse_images(found, len(self.data.ids))
+        sure = score_bootstrap.confidence_at(images)
+        groups = ((right + wrong, right) for right, wrong in score_bootstrap.grouped(images, weights))
+        bins = self.definitions.bins
+        drawn = np.concatenate([calibration.equal_mass_of_groups(count, right, count * sure, bins) for count, right in groups])
+        if whole:
+            drawn = np.clip(drawn + (exact - drawn[0]), 0, 1)
+            drawn[0] = exact
+        return Summary(drawn, None, int(np.isnan(drawn[0])), "pooled over images; the interval from doubt rounded to float16")
+
     def _calibrated(self, found: scoring.Found, weights: np.ndarray) -> dict[str, Summary]:
         out: dict[str, Summary] = {}
 
@@ -212,7 +229,6 @@ class Scored:
             put("ece", calibration.ece(sums))
             put("mce", calibration.mce(sums))
             put("brier_top", calibration.brier_top(sums))
-            put("ece_equal_mass", np.array([calibration.ece_equal_mass(found["fine"], self.definitions.bins)]))
         if "brier_sum" in sums:
             put("brier", calibration.brier(sums, sums["judged"]))
             put("nll", calibration.nll(sums, sums["judged"]))

@@ -128,14 +128,21 @@ def ece_equal_mass(fine: np.ndarray, bins: int = BINS) -> float:
     >>> ece_equal_mass(fine_counts(np.array([0.9, 0.9, 0.6, 0.6]), np.array([1, 1, 1, 0], bool)), 2)
     0.1
     """
-    count, right, sure = fine
-    total = count.sum()
-    if not total:
-        return float("nan")
-    middle = np.cumsum(count) - count / 2
-    place = np.minimum((middle / total * bins).astype(np.int64), bins - 1)
-    binned = [np.bincount(place, weights=values, minlength=bins) for values in (count, right, sure)]
-    return round(float(_weighted(*binned)), 15)
+    return round(float(equal_mass_of_groups(fine[:1], fine[1:2], fine[2:], bins)[0]), 15)
+
+
+def equal_mass_of_groups(count: np.ndarray, right: np.ndarray, sure: np.ndarray, bins: int = BINS) -> np.ndarray:
+    """Return (B,) the calibration error in bins of equal mass of groups (B, K) of pixels in order of confidence; a group stays in the bin of its middle.
+
+    >>> equal_mass_of_groups(np.array([[2, 2]]), np.array([[1, 2]]), np.array([[1.2, 1.8]]), 2).round(4)
+    array([0.1])
+    """
+    total = count.sum(1, keepdims=True)
+    middle = np.cumsum(count, 1) - count / 2
+    place = np.minimum((middle / np.maximum(total, 1) * bins).astype(np.int64), bins - 1)
+    place += bins * np.arange(len(count))[:, None]
+    gap = np.bincount(place.ravel(), (sure - right).ravel(), minlength=bins * len(count)).reshape(-1, bins)
+    return np.where(total[:, 0] > 0, _mean(np.abs(gap).sum(1), total[:, 0]), np.nan)
 
 
 def equal_mass_exact(confidence: np.ndarray, correct: np.ndarray, valid: np.ndarray | None = None, *, bins: int = BINS) -> float:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from faultscape.metrics.doubt import logit16
-from faultscape.metrics.score_histogram import SIZE, Histogram16, histogram16
+from faultscape.metrics.score_histogram import SIZE, VALUES, Histogram16, histogram16
 from faultscape.metrics.scores import VOID
 
 KINDS = ("logit", "arcsinh")
@@ -85,6 +85,18 @@ def grouped(images: Sequence[SparseHistogram], weights: np.ndarray) -> Iterator[
     for low in range(0, len(weights), _TOGETHER):
         rows = weights[low : low + _TOGETHER].T
         yield (tables[0].T @ rows).T, (tables[1].T @ rows).T
+
+
+def confidence_at(images: Sequence[SparseHistogram]) -> np.ndarray:
+    """Return (K,) the confidence 1 - doubt at every place that occurs, in the order of `grouped`, where scores are the logits of doubts.
+
+    >>> confidence_at([sparse_histogram(np.array([0.5, 0.25]), np.array([0, 1]), "logit")]).round(3).tolist()
+    [0.75, 0.5]
+    """
+    from scipy.special import expit
+
+    used = np.unique(np.concatenate([np.zeros(0, np.int64), *(image.places for image in images)]))
+    return expit(-VALUES[used].astype(np.float64))
 
 
 def _areas(own: np.ndarray, other: np.ndarray, fpr_rule: str, recall: float) -> np.ndarray:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 _LEFT, _WIDE = 11.0, 86.0  # per cent of the width
 _TOP, _BOTTOM = 24, 40  # pixels above and below the frame
 _LINE = 14  # pixels a label needs
+_LETTER = 1.9  # per cent of a phone's width that a letter needs
 INKS = 10
 UNIT = Axis(0.0, 1.0, (0.0, 0.25, 0.5, 0.75, 1.0))
 
@@ -71,10 +72,12 @@ def scatter(dots: Sequence[Dot], across: str, up: str, *, height: int = 360) -> 
         parts.append(
             _fixed(f'<circle class="dot {ink(d.ink)}" {place} r="5.5"><title>') + escape(says) + Markup("</title></circle>")
         )
-    for d, y in zip(dots, _apart([(_x(on_x, d.x), _y(on_y, d.y, height)) for d in dots]), strict=True):
-        x = _x(on_x, d.x)
-        late = x > _LEFT + 0.6 * _WIDE
-        name = d.name if len(d.name) <= 22 else d.name[:21] + "…"
+    names = [d.name if len(d.name) <= 22 else d.name[:21] + "…" for d in dots]
+    places = [(_x(on_x, d.x), _y(on_y, d.y, height)) for d in dots]
+    lates = [x > _LEFT + 0.6 * _WIDE for x, _ in places]  # names on the right stand left of their dots
+    spans = [_span(x, name, late) for (x, _), name, late in zip(places, names, lates, strict=True)]
+    heights = _apart(spans, [y for _, y in places])
+    for name, (x, _), late, y in zip(names, places, lates, heights, strict=True):
         anchor = 'text-anchor="end" dx="-10"' if late else 'dx="10"'
         parts.append(_fixed(f'<text class="name" x="{x:.2f}%" y="{y + 4 - 9:.1f}" {anchor}>') + escape(name) + Markup("</text>"))
     words = "; ".join(f"{d.name} {d.x:.3f}, {d.y:.3f}" for d in dots)
@@ -165,16 +168,27 @@ def from_zero(values: Sequence[float], *, at_most: int = 5) -> Axis:
     return axis([0.0, high] if low < 0.6 * high else [low, high], at_most=at_most)
 
 
-def _apart(places: Sequence[tuple[float, float]]) -> list[float]:
-    """Return heights of labels, moved down where a name beside would be written over."""
-    out = [0.0] * len(places)
-    set_: list[tuple[float, float]] = []
-    for k in sorted(range(len(places)), key=lambda k: places[k][1]):
-        x, y = places[k]
-        for other_x, other_y in sorted(set_, key=lambda place: place[1]):
-            if abs(other_x - x) < 30 and abs(other_y - y) < _LINE:
-                y = other_y + _LINE
-        set_.append((x, y))
+def _span(x: float, name: str, late: bool) -> tuple[float, float]:
+    """Return from where to where a name reaches across, in per cent of the width of a phone's screen."""
+    wide = _LETTER * (len(name) + 2)
+    return (x - wide, x) if late else (x, x + wide)
+
+
+def _apart(spans: Sequence[tuple[float, float]], wanted: Sequence[float]) -> list[float]:
+    """Return heights of labels that reach across ``spans``, moved down where they would be written over another.
+
+    >>> _apart([(0, 40), (30, 70), (50, 90)], [10.0, 12.0, 11.0])
+    [10.0, 25.0, 11.0]
+    """
+    out = [0.0] * len(wanted)
+    written: list[int] = []
+    for k in sorted(range(len(wanted)), key=lambda k: wanted[k]):
+        y = wanted[k]
+        for other in sorted(written, key=lambda k: out[k]):
+            meets = spans[k][0] < spans[other][1] and spans[other][0] < spans[k][1]
+            if meets and abs(out[other] - y) < _LINE:
+                y = out[other] + _LINE
+        written.append(k)
         out[k] = y
     return out
 

@@ -44,7 +44,7 @@ def page(
     options = document.get("provenance") or {}
     room = Room(ROOM)
     cards: list[measures.Card] = []
-    left_out = 0
+    left_out = photos_left_out = 0
     wanted = [(*chosen, data) for data in sets for chosen in worst_images(documents[data.name].images, worst)]
     drawers = {data.name: drawer(data, documents[data.name], definitions, options) for data in sets}
     for _, metric, model, k, data in sorted(wanted, key=lambda row: row[0]):
@@ -52,7 +52,9 @@ def page(
         if card is None or len(card.truth) + len(card.predicted) > room.left:
             left_out += 1
             continue
-        cards.append(replace(card, truth=room.take(card.truth), predicted=room.take(card.predicted), photo=room.take(card.photo)))
+        photo = room.take(card.photo)
+        photos_left_out += bool(card.photo and not photo)
+        cards.append(replace(card, truth=room.take(card.truth), predicted=room.take(card.predicted), photo=photo))
     places = {(data.name, model): at for at, (data, model) in enumerate((d, m) for d in sets for m in d.models)}
     cards.sort(key=lambda card: (KINDS.index(card.metric), places[card.data_set, card.model]))
     names = [
@@ -60,7 +62,7 @@ def page(
     ]
     title = ", ".join(names) if len(sets) <= 4 else f"{len(sets)} data sets"
     colours = {data.name: _colours(data) for data in sets if data.with_classes}
-    return measures.page(document, measures.Facts(title or out.name, cards, left_out, colours))
+    return measures.page(document, measures.Facts(title or out.name, cards, left_out, photos_left_out, colours))
 
 
 def worst_images(images: Mapping[str, Mapping[str, np.ndarray]], worst: int) -> list[tuple[int, str, str, int]]:

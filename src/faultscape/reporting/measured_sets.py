@@ -79,8 +79,8 @@ def gather(
     document["gaps"] = measure_document.gaps(shared, classes) if data.with_classes else []
     document["curves"] = {name: found for name, found in curves.items() if found}
     document["confusion"] = confusion
-    document["failures"] = sum(len(found) for found in failures.values()) + sum(len(found) for found in scored.failures.values())
-    document["notes"] = _notes(data, counted, failures) + _together(scored.notes)
+    document["failures"] = sum(len(found) for found in failures.values())
+    document["notes"] = _notes(data, counted, failures) + _together([*_unknown(out, data), *scored.notes])
     return MeasuredSet(document, images)
 
 
@@ -191,8 +191,26 @@ def _notes(data: DataSet, counted: Mapping[str, int], failures: Mapping[str, Seq
     for name, n in counted.items():
         if n < len(data.ids):
             absent = sum(why in MISSING for _, why in failures.get(name, ()))
-            left = f"{absent} have no map" if absent == len(data.ids) - n else "see failures.csv"
+            what = "map" if "files" in data.models[name] or "study" in data.models[name] else "scores"
+            left = f"{absent} have no {what}" if absent == len(data.ids) - n else "see failures.csv"
             notes.append(
                 f"{name}: {len(data.ids) - n} of {len(data.ids)} images are left out ({left}); its numbers are of the others"
+            )
+    return notes
+
+
+def _unknown(out: Path, data: DataSet) -> list[tuple[str, str]]:
+    """Return what to say of images whose truth is void everywhere: they are there, and add nothing."""
+    notes = []
+    for name, source in data.models.items():
+        if "files" not in source and "study" not in source:
+            continue
+        stats = measures.Statistics(measures.folder(out, data.name, name), data.ids)
+        if empty := int((stats["pixels"][stats.present] == 0).sum()):
+            notes.append(
+                (
+                    name,
+                    f"{empty} of {int(stats.present.sum())} images have a truth that is void everywhere, and count for nothing",
+                )
             )
     return notes

@@ -173,7 +173,7 @@ def measure(
     workers
         Number of processes; default: all cores.
     """
-    from faultscape.comparison import measure_lists
+    from faultscape.comparison import measure_lists, measure_options
     from faultscape.metrics.definitions import define
     from faultscape.study.folder import make_folder
     from faultscape.study.lock import writing
@@ -201,7 +201,10 @@ def measure(
         sets = measure_lists.of_list(Path(datasets), about, said.append)
     else:
         sets = [measure_lists.of_words(source, models, scores, classes, truth, about, said.append)]
-    for line in dict.fromkeys(said):
+    asked = {name: value for name, value in given.items() if value is not None}
+    asked |= {"ignore": ignore, "background": background, "divisor": divisor, "score_scale": score_scale, "classes": classes}
+    asked |= {"resize_maps": resize_maps, "no_boundaries": not boundaries}
+    for line in dict.fromkeys([*said, *measure_options.idle(asked, sets, definitions)]):
         print(line)
     study = next((Path(s.truth["study"]) for s in sets if "study" in s.truth), None) if not datasets else None
     out = Path(output) if output else study / "measures" if study else Path("measured")
@@ -262,9 +265,10 @@ def _one(
             write_manifest(where[name], {k: v for k, v in parts.items() if k not in gone})
     failures = {name: [f for part in read_manifest(where[name]).values() for f in part.failures] for name in data.models}
     scored = score_results.scores(out, data, definitions, options, engine=engine, workers=workers)
+    failures = {name: list(dict.fromkeys([*found, *scored.failures.get(name, [])])) for name, found in failures.items()}
     wrong = []
     for name, found in failures.items():
-        rows = [Failure("measure", f"{data.name}/{name}", image, why) for image, why in [*found, *scored.failures.get(name, [])]]
+        rows = [Failure("measure", f"{data.name}/{name}", image, why) for image, why in found]
         replace_failures(out, "measure", f"{data.name}/{name}", rows)
         wrong += [row for row in rows if row.reason not in measured_sets.MISSING]
     if wrong and not skip:

@@ -1,0 +1,71 @@
+"""Which options of `measure` change nothing for what was given, so that nobody believes they did.
+
+Conventions: an option has an effect on maps (of classes, or of given regions), on anomaly scores, or on doubt of any kind; on the command line it is written with
+dashes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from faultscape.comparison.measure_plan import DataSet
+from faultscape.metrics.definitions import Definitions
+
+_DOUBT = frozenset(["doubt", "confidence", "probabilities"])
+_MAPS = frozenset(["connected", "given"])
+_NEEDS = {
+    "classes": _MAPS,
+    "ignore": _MAPS,
+    "background": _MAPS,
+    "resize_maps": _MAPS,
+    "absent": _MAPS,
+    "scale": _MAPS,
+    "match": _MAPS,
+    "per": _MAPS,
+    "connectivity": frozenset(["connected"]),
+    "void": frozenset(["connected"]),
+    "over": frozenset(["connected"]),
+    "tolerance": frozenset(["boundaries"]),
+    "band": frozenset(["boundaries"]),
+    "no_boundaries": frozenset(["connected"]),
+    "divisor": frozenset(["given"]),
+    "fpr_rule": _DOUBT | {"anomaly"},
+    "curve": _DOUBT | {"anomaly"},
+    "score_scale": _DOUBT | {"anomaly"},
+    "track": frozenset(["anomaly"]),
+    "bins": frozenset(["confidence", "probabilities"]),
+    "window": _DOUBT,
+    "certain": _DOUBT,
+    "accurate": _DOUBT,
+}
+_WORDS = {
+    "connected": "maps of classes",
+    "given": "--regions given",
+    "boundaries": "boundary metrics",
+    "anomaly": "--anomaly",
+    "doubt": "--doubt",
+    "confidence": "--confidence",
+    "probabilities": "--probabilities",
+}
+
+
+def idle(asked: Mapping[str, Any], sets: Sequence[DataSet], definitions: Definitions) -> list[str]:
+    """Return a line for each option that was ``asked`` for (None, False and empty are not) and changes nothing for these data sets.
+
+    >>> idle({"track": "anomaly", "bins": None}, [], Definitions())
+    ['note: --track changes nothing here: it is of --anomaly']
+    """
+    present = {kind for data in sets for source in data.models.values() for kind in _DOUBT | {"anomaly"} if kind in source}
+    if any("files" in source or "study" in source for data in sets for source in data.models.values()):
+        present.add(definitions.regions)
+        if definitions.regions == "connected" and not asked.get("no_boundaries"):
+            present.add("boundaries")
+    lines = []
+    for name, value in asked.items():
+        needs = _NEEDS.get(name)
+        if needs is None or value is None or value is False or value == [] or needs & present:
+            continue
+        of = "maps" if needs >= _MAPS else " or ".join(_WORDS[need] for need in _WORDS if need in needs)
+        lines.append(f"note: --{name.replace('_', '-')} changes nothing here: it is of {of}")
+    return lines
