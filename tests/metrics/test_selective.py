@@ -20,6 +20,7 @@ def test_augrc_is_bound_to_auroc_and_accuracy(pixels: list[tuple[int, bool]]) ->
     auroc = ((gap + 1) / 2).mean() if wrong.any() and (~wrong).any() else 0.5
     expected = (1 - auroc) * accuracy * (1 - accuracy) + (1 - accuracy) ** 2 / 2
     assert sel.augrc(right_, wrong_) == pytest.approx(expected)
+    assert sel.augrc_of(auroc, int(wrong.sum()), int((~wrong).sum())) == pytest.approx(expected)
 
 
 @given(st.permutations(list(range(12))), st.integers(0, 2**12 - 1))

@@ -157,11 +157,11 @@ class Scored:
             if not whole:  # of some images there are no exact numbers but those of the histograms
                 out[metric] = Summary(drawn[:, k], None, 0, "histograms of float16 scores")
                 continue
-            values = drawn[:, k] + (exact - drawn[0, k])
-            values[0] = exact
-            values[1:] = np.clip(values[1:], 0, 1)
             out[metric] = Summary(
-                values, None, int(np.isnan(alone).sum()), "all pixels pooled; the interval from histograms of float16 scores"
+                _moved(drawn[:, k], exact),
+                None,
+                int(np.isnan(alone).sum()),
+                "all pixels pooled; the interval from histograms of float16 scores",
             )
             plain = self.definitions.curve == "step" and self.definitions.thresholds == "exact"
             if plain and abs(exact - drawn[0, k]) > 1e-4:
@@ -172,27 +172,33 @@ class Scored:
                     )
                 )
         if self.kinds[name] != "anomaly":
-            out |= self._of_doubt(images, weights, float(found["correct_ap"]) if whole else None)
+            out |= self._of_doubt(images, weights, found if whole else None)
         return out
 
     def _of_doubt(
-        self, images: list[score_bootstrap.SparseHistogram], weights: np.ndarray, exact: float | None
+        self, images: list[score_bootstrap.SparseHistogram], weights: np.ndarray, found: scoring.Found | None
     ) -> dict[str, Summary]:
-        """Return precision in the other direction, its point ``exact`` where that is known, and AURC and AUGRC from the groups of coarse doubt."""
+        """Return precision in the other direction, AURC and AUGRC by histograms of coarse doubt; points are exact where ``found`` holds them."""
         turned = [score_bootstrap.SparseHistogram(65535 - i.places[::-1], i.anomalous[::-1], i.known[::-1]) for i in images]
-        text = "all pixels pooled, doubt rounded to float16"
-        values = score_bootstrap.replicates(turned, weights)[:, 0]
-        if exact is not None:
-            values = np.clip(values + (exact - values[0]), 0, 1)
-            values[0] = exact
-        out = {"correct_ap": Summary(values, None, 0, "all pixels pooled; the interval from histograms of float16 scores")}
+        drawn = {"correct_ap": score_bootstrap.replicates(turned, weights)[:, 0]}
         areas = [
             (selective.aurc(right, wrong), selective.augrc(right, wrong))
             for right, wrong in score_bootstrap.grouped(images, weights)
         ]
-        for k, metric in enumerate(("aurc", "augrc")):
-            out[metric] = Summary(np.concatenate([part[k] for part in areas]), None, 0, text)
-        return out
+        drawn |= {metric: np.concatenate([part[k] for part in areas]) for k, metric in enumerate(("aurc", "augrc"))}
+        exact: dict[str, float] = {}
+        if found is not None:
+            exact["correct_ap"] = float(found["correct_ap"])
+            if self.definitions.thresholds == "exact":
+                exact["augrc"] = selective.augrc_of(float(found["areas"][1]), *found["sizes"].tolist())
+        return {
+            metric: Summary(
+                _moved(values, exact[metric]), None, 0, "all pixels pooled; the interval from histograms of float16 scores"
+            )
+            if metric in exact
+            else Summary(values, None, 0, "all pixels pooled, doubt rounded to float16")
+            for metric, values in drawn.items()
+        }
 
     def _equal_mass(self, name: str, found: scoring.Found, weights: np.ndarray, *, whole: bool) -> Summary:
         """Return ECE in bins of equal mass: its point from the fine bins of all pixels, its interval from doubt rounded to float16, where doubt is 1 - confidence."""
@@ -204,9 +210,7 @@ class Scored:
         groups = ((right + wrong, right) for right, wrong in score_bootstrap.grouped(images, weights))
         bins = self.definitions.bins
         drawn = np.concatenate([calibration.equal_mass_of_groups(count, right, count * sure, bins) for count, right in groups])
-        if whole:
-            drawn = np.clip(drawn + (exact - drawn[0]), 0, 1)
-            drawn[0] = exact
+        drawn = _moved(drawn, exact) if whole else drawn
         return Summary(drawn, None, int(np.isnan(drawn[0])), "pooled over images; the interval from doubt rounded to float16")
 
     def _calibrated(self, found: scoring.Found, weights: np.ndarray) -> dict[str, Summary]:
@@ -318,6 +322,13 @@ def _points(found: scoring.Found, x: str, y: str) -> dict[str, list[float]]:
     """Return the points of a curve that have both numbers, or nothing."""
     known = np.isfinite(found[x]) & np.isfinite(found[y])
     return {key: [float(f"{v:.6g}") for v in found[key][known]] for key in (x, y)} if known.any() else {}
+
+
+def _moved(drawn: np.ndarray, exact: float) -> np.ndarray:
+    """Return replicates (1 + B,) moved so that the first is the exact number, within 0..1."""
+    moved = np.clip(drawn + (exact - drawn[0]), 0, 1)
+    moved[0] = exact
+    return moved
 
 
 def _mask(places: np.ndarray, n: int) -> np.ndarray:

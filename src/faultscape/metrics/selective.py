@@ -72,6 +72,19 @@ def augrc(right: np.ndarray, wrong: np.ndarray) -> np.ndarray:
     return _share((size * (mistakes - np.asarray(wrong) / 2)).sum(-1), total * total)
 
 
+def augrc_of(auroc: float, wrong: int, right: int) -> float:
+    """Return the same area from the AUROC of incorrect pixels and their numbers; NaN without any pixel.
+
+    >>> augrc_of(1.0, 2, 2)
+    0.125
+    """
+    if wrong + right == 0:
+        return float("nan")
+    share = wrong / (wrong + right)
+    ranked = (1 - auroc) * share * (1 - share) if wrong and right else 0.0  # no pairs to rank
+    return ranked + share * share / 2
+
+
 def window_counts(
     doubt: np.ndarray, incorrect: np.ndarray, *, void: int = 255, window: int = 2, certain: float = 0.5, accurate: float = 0.5
 ) -> np.ndarray:
