@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from PIL import Image
 import faultscape as fs
 import made
 from faultscape.cli import main
+from faultscape.corpus.map_files import read_map
 from faultscape.corpus.placed_maps import read_ids
 from faultscape.corpus.score_files import read_scores
 from faultscape.errors import LabelMapError, MetricError
@@ -192,10 +194,8 @@ def test_hostile_score_files_are_told_by_name(scene: Any, capsys: pytest.Capture
     assert said in told(capsys, root)
 
 
-def _archive(path: Path, damage: int | None) -> None:
-    import zipfile
-
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+def _archive(path: Path, damage: int | None, method: int = zipfile.ZIP_DEFLATED) -> None:
+    with zipfile.ZipFile(path, "w", method) as archive:
         archive.writestr("hello.txt", bytes(range(256)) * 9)
     if damage is not None:
         data = bytearray(path.read_bytes())
@@ -212,7 +212,9 @@ def _header(path: Path, text: bytes) -> None:
     [
         lambda p: _archive(p, None), lambda p: _archive(p, 60), lambda p: _header(p, b"{'shape': (5, 5"),
         lambda p: _header(p, b"{'descr': '<f8', 'fortran_order': False, 'shape': (1" + b"0" * 30 + b", 1), }\n"),
-        lambda p: _header(p, b"{'descr': '|O', 'fortran_order': False, 'shape': (5, 5), }\n"),
+        lambda p: _header(p, b"{'descr': '|O', 'fortran_order': False, 'shape': (5, 5), }\n"), lambda p: _archive(p, 60, zipfile.ZIP_LZMA),
+        lambda p: _header(p, b"{[]: 1}"), lambda p: _header(p, b"{1: 2, 'a': 3}"), lambda p: _header(p, b"{'descr': (), 'fortran_order': False, 'shape': (5, 5), }\n"),
+        lambda p: _header(p, b"{'descr': '<f4', 'fortran_order': False, 'shape': (True, 5), }\n"),
     ],
 )  # fmt: skip
 def test_files_made_to_do_harm_are_read_by_no_reader(make: Any, tmp_path: Path) -> None:
@@ -220,8 +222,9 @@ def test_files_made_to_do_harm_are_read_by_no_reader(make: Any, tmp_path: Path) 
     make(path)
     with pytest.raises(MetricError, match=r"frame\.npy"):
         read_scores(path)
-    with pytest.raises(LabelMapError, match=r"frame\.npy"):
-        read_ids(path)
+    for read in (read_ids, read_map):
+        with pytest.raises(LabelMapError, match=r"frame\.npy"):
+            read(path)
 
 
 @pytest.mark.parametrize(("kind", "whole"), [(">u2", 65535), ("<u2", 65535), ("u1", 255), (">f4", 1), (">f8", 1)])

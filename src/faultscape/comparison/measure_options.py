@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from faultscape.comparison.measure_plan import DataSet
+from faultscape.comparison.measure_plan import DataSet, has_maps
 from faultscape.metrics.definitions import Definitions
 
 _DOUBT = frozenset(["doubt", "confidence", "probabilities"])
@@ -57,7 +57,7 @@ def idle(asked: Mapping[str, Any], sets: Sequence[DataSet], definitions: Definit
     ['note: --track changes nothing here: it is of --anomaly']
     """
     present = {kind for data in sets for source in data.models.values() for kind in _DOUBT | {"anomaly"} if kind in source}
-    if any("files" in source or "study" in source for data in sets for source in data.models.values()):
+    if any(has_maps(source) for data in sets for source in data.models.values()):
         present.add(definitions.regions)
         if definitions.regions == "connected" and not asked.get("no_boundaries"):
             present.add("boundaries")

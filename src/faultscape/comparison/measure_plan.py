@@ -159,6 +159,11 @@ def of_study(root: Path, truth: str) -> DataSet:
     return DataSet(truth, tuple(ids), spans, of_truth, models, classes, True, pictures, tuple(sizes), keys)
 
 
+def has_maps(source: Mapping[str, Any]) -> bool:
+    """Return whether a model has label maps; one of anomaly scores has none."""
+    return "files" in source or "study" in source
+
+
 def inputs(data: DataSet) -> str:
     """Return a digest of what a study's measures follow from, or of a folder's ids: by it `status` knows whether they are stale."""
     return key_of([f"{name} {shard} {key}" for (name, shard), key in sorted(data.keys.items())] or list(data.ids))
@@ -170,7 +175,7 @@ def jobs(
     """Return the jobs of the shards in which a model's part is missing or stale; ``done(NAME, shard)`` is the key of the part that is there."""
     written = class_settings(data.classes).model_dump()
     about = [{name: getattr(definitions, name) for name in OF_STATISTICS}, written, data.with_classes, dict(options), VERSION]
-    maps = {name: source for name, source in data.models.items() if "files" in source or "study" in source}
+    maps = {name: source for name, source in data.models.items() if has_maps(source)}
     todo = []
     for number, (low, high) in data.shards.items():
         wanted = {}

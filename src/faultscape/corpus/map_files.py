@@ -15,6 +15,7 @@ import numpy as np
 
 from faultscape.corpus.classes import UNKNOWN
 from faultscape.corpus.pictures import MAX_PIXELS
+from faultscape.corpus.score_files import UNREADABLE
 from faultscape.errors import LabelMapError
 from faultscape.nouns import Classes
 
@@ -60,7 +61,7 @@ def _packed(colour: tuple[int, int, int]) -> int:
 def _npy(data: bytes, path: str | os.PathLike[str]) -> np.ndarray:
     try:
         values = np.load(io.BytesIO(data), allow_pickle=False)
-    except (ValueError, OSError, EOFError, MemoryError) as error:
+    except UNREADABLE as error:
         raise LabelMapError(f"{path}: {error}") from None
     if values.ndim == 3 and values.shape[0] == 1:
         values = values[0]

@@ -8,6 +8,7 @@ finite: a score that is not cannot be ranked.
 from __future__ import annotations
 
 import io
+import lzma
 import os
 import tokenize
 import warnings
@@ -22,7 +23,8 @@ from faultscape.errors import MetricError
 SCORE_ENDINGS = frozenset([".npy", ".npz", ".tif", ".tiff", ".png"])
 _MAX_BYTES = 1 << 33
 UNREADABLE = (  # what NumPy and zip raise for files that are damaged, or were made to do harm
-    OSError, ValueError, EOFError, MemoryError, OverflowError, RuntimeError, SyntaxError, tokenize.TokenError, zipfile.BadZipFile, zlib.error,
+    OSError, ValueError, EOFError, MemoryError, OverflowError, RuntimeError, SyntaxError, TypeError, LookupError, tokenize.TokenError, zipfile.BadZipFile,
+    zlib.error, lzma.LZMAError,
 )  # fmt: skip
 
 

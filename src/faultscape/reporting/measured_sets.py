@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from faultscape.comparison.measure_plan import DataSet
+from faultscape.comparison.measure_plan import DataSet, has_maps
 from faultscape.errors import MetricError
 from faultscape.metrics import summary
 from faultscape.metrics.definitions import Definitions
@@ -53,7 +53,7 @@ def gather(
     confusion, curves, presents = {}, {}, {}
     for name, source in data.models.items():
         stats = measures.Statistics(measures.folder(out, data.name, name), data.ids)
-        present = stats.present if "files" in source or "study" in source else scored.present[name]
+        present = stats.present if has_maps(source) else scored.present[name]
         if not present.any():
             first = next(iter(failures.get(name, [])), (data.ids[0], "nothing was found"))
             raise MetricError(f"{name}: no image can be measured; the first, {first[0]}: {first[1]}")
@@ -191,7 +191,7 @@ def _notes(data: DataSet, counted: Mapping[str, int], failures: Mapping[str, Seq
     for name, n in counted.items():
         if n < len(data.ids):
             absent = sum(why in MISSING for _, why in failures.get(name, ()))
-            what = "map" if "files" in data.models[name] or "study" in data.models[name] else "scores"
+            what = "map" if has_maps(data.models[name]) else "scores"
             left = f"{absent} have no {what}" if absent == len(data.ids) - n else "see failures.csv"
             notes.append(
                 f"{name}: {len(data.ids) - n} of {len(data.ids)} images are left out ({left}); its numbers are of the others"
@@ -203,7 +203,7 @@ def _unknown(out: Path, data: DataSet) -> list[tuple[str, str]]:
     """Return what to say of images whose truth is void everywhere: they are there, and add nothing."""
     notes = []
     for name, source in data.models.items():
-        if "files" not in source and "study" not in source:
+        if not has_maps(source):
             continue
         stats = measures.Statistics(measures.folder(out, data.name, name), data.ids)
         if empty := int((stats["pixels"][stats.present] == 0).sum()):

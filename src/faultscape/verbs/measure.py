@@ -259,9 +259,9 @@ def _one(
             for name, entry in made["parts"].items():
                 new = Part(entry["sha256"], entry["rows"], entry["key"], tuple((i, w) for i, w in entry["failures"]))
                 write_manifest(where[name], read_manifest(where[name]) | {part: new})
-    for name in data.models:  # shards that are no more
+    for name, source in data.models.items():  # shards that are no more, and maps of a name that now has scores alone
         parts = read_manifest(where[name])
-        if gone := set(parts) - {part_name(s) for s in data.shards}:
+        if gone := set(parts) - {part_name(s) for s in data.shards if measure_plan.has_maps(source)}:
             write_manifest(where[name], {k: v for k, v in parts.items() if k not in gone})
     failures = {name: [f for part in read_manifest(where[name]).values() for f in part.failures] for name in data.models}
     scored = score_results.scores(out, data, definitions, options, engine=engine, workers=workers)
