@@ -126,6 +126,8 @@ def _of_table(path: Path, name: str, entry: Mapping[str, Any], about: Mapping[st
         root = Path(there(entry["study"], "study"))
         if not (root / "study.toml").is_file():
             raise OptionError(f"{path}, [{name}]: {root} is no study")
+        if more := [key for key in entry if key not in ("study", "truth")]:
+            raise OptionError(f"{path}, [{name}]: a study holds its own models, classes and images; leave out {more[0]!r}")
         return replace(of_study(root, study_truth(root, entry.get("truth"))), name=name)
     if len(roots) != 1:
         raise OptionError(f"{path}, [{name}]: give truth (with models), or masks (with anomaly), or study")

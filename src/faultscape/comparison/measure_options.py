@@ -1,7 +1,7 @@
 """Which options of `measure` change nothing for what was given, so that nobody believes they did.
 
-Conventions: an option has an effect on maps (of classes, or of given regions), on anomaly scores, or on doubt of any kind; on the command line it is written with
-dashes.
+Conventions: an option has an effect on maps (of classes, or of given regions; in folders, or of a study, which has classes and sizes of its own), on anomaly
+scores, or on doubt of any kind; on the command line it is written with dashes.
 """
 
 from __future__ import annotations
@@ -14,11 +14,14 @@ from faultscape.metrics.definitions import Definitions
 
 _DOUBT = frozenset(["doubt", "confidence", "probabilities"])
 _MAPS = frozenset(["connected", "given"])
+_FOLDERS = frozenset(["folders"])
 _NEEDS = {
-    "classes": _MAPS,
-    "ignore": _MAPS,
-    "background": _MAPS,
-    "resize_maps": _MAPS,
+    "classes": _FOLDERS,
+    "ignore": _FOLDERS,
+    "background": _FOLDERS,
+    "resize_maps": _FOLDERS,
+    "images": _FOLDERS | {"anomaly"},
+    "pattern": _FOLDERS | {"anomaly"},
     "absent": _MAPS,
     "scale": _MAPS,
     "match": _MAPS,
@@ -40,6 +43,7 @@ _NEEDS = {
     "accurate": _DOUBT,
 }
 _WORDS = {
+    "folders": "folders of maps",
     "connected": "maps of classes",
     "given": "--regions given",
     "boundaries": "boundary metrics",
@@ -59,6 +63,7 @@ def idle(asked: Mapping[str, Any], sets: Sequence[DataSet], definitions: Definit
     present = {kind for data in sets for source in data.models.values() for kind in _DOUBT | {"anomaly"} if kind in source}
     if any(has_maps(source) for data in sets for source in data.models.values()):
         present.add(definitions.regions)
+        present |= {"folders" for data in sets for source in data.models.values() if "files" in source}
         if definitions.regions == "connected" and not asked.get("no_boundaries"):
             present.add("boundaries")
     lines = []

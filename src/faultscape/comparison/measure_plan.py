@@ -98,9 +98,9 @@ def of_files(
         out[model] = {"files": [matched.get(i) for i in ids], "labels": labels, "source": source}
     for kind, named in scores.items():
         for model, source in named.items():
-            if kind != "anomaly" and model not in out:
-                known = ", ".join(out) or "none"
-                raise ModelError(f"--{kind} {model}={source}: no model has this name; models are {known}")
+            if kind != "anomaly" and model not in models:
+                known = ", ".join(models) or "none"
+                raise ModelError(f"--{kind} {model}={source}: no model has this name; models with maps are {known}")
             if not Path(source).exists():
                 raise ModelError(f"--{kind} {model}={source}: there is no such folder")
             matched = matching.match(source, ids, endings=SCORE_ENDINGS, say=say)

@@ -27,6 +27,7 @@ RANKS = ("average_precision", "auroc", "fpr95")
 OF_DOUBT = ("misclassification_ap", "calibration_auroc", "misclassification_fpr95")
 _OF_SCORES = ("fpr_rule", "curve", "thresholds", "track", "bins", "window", "certain", "accurate")  # what changes a model's part
 RULE = "{step}, FPR at the {rule} recall of .95, {thresholds} thresholds"
+STEP = "step, exact thresholds"  # whatever the definitions choose for the others
 TEXTS = {
     "average_precision": "area under precision and recall of anomalous pixels; ",
     "auroc": "area under the ROC curve of anomalous pixels; ",
@@ -80,7 +81,8 @@ class Scored:
             rule="first threshold with" if words["fpr_rule"] == "first" else "threshold closest to",
             thresholds=words["thresholds"],
         )
-        return {name: text + rule for name, text in TEXTS.items()} | {name: text.format(**words) for name, text in PLAIN.items()}
+        plain = {name: text.format(**words) for name, text in PLAIN.items()}
+        return {name: text + (STEP if name == "correct_ap" else rule) for name, text in TEXTS.items()} | plain
 
     @property
     def images(self) -> dict[str, dict[str, np.ndarray]]:
@@ -253,7 +255,7 @@ def score_jobs(
         kinds[name] = kind
         if said := scoring.ties(source, kind):
             notes.append((name, said))
-        lists = [source[key] for key in ("files", kind, "confidence") if key in source]
+        lists = [source[key] for key in dict.fromkeys(("files", kind, "confidence", "probabilities")) if key in source]
         state = [fingerprint("/", [path or "" for path in files]) for files in (data.truth["files"], *lists)]
         key = key_of(
             {name: getattr(definitions, name) for name in _OF_SCORES},

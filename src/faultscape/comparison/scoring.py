@@ -1,8 +1,9 @@
 """Measure one model's scores over a data set: anomaly scores against masks, or doubt against the mistakes of its maps.
 
-Conventions: doubt is what `doubt` files hold, else the sum of the losing probabilities, else 1 - confidence. Truth 1 is anomalous (wrong), 255 void. A model is one
-job: two passes over its files for the exact numbers of all pixels, one more for each image's histogram, calibration and components. What was found is kept in
-``scores-KEY.npz`` beside the model's statistics, so that it is not done again. Arrays of images stand in corpus order, NaN or 0 where an image has no scores.
+Conventions: doubt is what `doubt` files hold, else the sum of the losing probabilities, else 1 - confidence; calibration is of the probabilities, else of the
+confidence. Truth 1 is anomalous (wrong), 255 void. A model is one job: a pass over its files to see which can be used, two for the exact numbers of all pixels
+(of doubt two more, for its other direction), one for each image's histogram, calibration and components. What was found is kept in ``scores-KEY.npz`` beside the
+model's statistics, so that it is not done again. Arrays of images stand in corpus order, NaN or 0 where an image has no scores.
 Source: S3 3, S4 5 and appendix.
 """
 
@@ -140,7 +141,10 @@ def _loader(job: dict[str, Any]) -> Callable[[int], tuple[np.ndarray, np.ndarray
         assert given is not None
         wrong = np.where(truth == n, VOID, truth != label_map).astype(np.uint8)
         if job["kind"] == "doubt":
-            return given, wrong, scores_of(source, "confidence", k, truth.shape, job)
+            if "probabilities" not in source:
+                return given, wrong, scores_of(source, "confidence", k, truth.shape, job)
+            made = scores_of(source, "probabilities", k, truth.shape, job)
+            return given, wrong, None if made is None else (made, truth)
         doubt = max_probability(given) if given.ndim == 3 else _unsure(given)
         return doubt, wrong, (given, truth) if given.ndim == 3 else given
 

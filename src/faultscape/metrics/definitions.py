@@ -5,6 +5,7 @@ Conventions: a preset changes only what it names. What each choice means stands 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -86,4 +87,7 @@ def define(preset: str | None = None, **given: Any) -> Definitions:
         raise OptionError(
             f"bins and window are 1 or more, tolerance 0 or more, band above 0; got {out.bins}, {out.window}, {out.tolerance}, {out.band}"
         )
+    for name in ("tolerance", "band", "certain", "accurate"):
+        if not math.isfinite(getattr(out, name)):
+            raise OptionError(f"{name} is a finite number; got {getattr(out, name)}")
     return out

@@ -102,6 +102,8 @@ def regions(
     known = resolve(1 if classes is None else classes, background=background, void=ids)
     if regions not in ("connected", "given"):
         raise OptionError(f"regions={regions!r} is not known; use connected or given")
+    if divisor is not None and divisor < 1:
+        raise OptionError(f"divisor is a whole number, 1 or more; got {divisor}")
     if classes is None and regions == "connected":
         raise OptionError("regions are made from classes: give classes, or regions='given' for maps of region ids")
     images = [np.asarray(m) if not np.ma.isMaskedArray(m) else m for m in _listed(truth)], list(_listed(prediction))

@@ -92,7 +92,8 @@ def paired(summaries: Mapping[str, Mapping[str, Summary]], images: Mapping[str, 
     for first, second in combinations(summaries, 2):
         for metric in (m for m in summaries[first] if m in summaries[second]):
             gap = summaries[first][metric].values - summaries[second][metric].values
-            low, high = percentile_interval(gap[1:, None])[0] if len(gap) > 1 else (math.nan, math.nan)
+            drawn = min(len(summaries[name][metric].values) for name in (first, second)) > 1
+            low, high = percentile_interval(gap[1:, None])[0] if drawn else (math.nan, math.nan)
             row = {
                 "metric": metric,
                 "first": first,

@@ -186,6 +186,12 @@ def measure(
     definitions = define(preset, **given)
     if resamples < 0 or worst < 0:
         raise OptionError(f"resamples and worst are 0 or more; got {resamples} and {worst}")
+    if seed < 0:
+        raise OptionError(f"seed is a whole number, 0 or more; got {seed}")
+    if divisor is not None and divisor < 1:
+        raise OptionError(f"divisor is a whole number, 1 or more; got {divisor}")
+    if score_scale is not None and not 0 < score_scale < float("inf"):
+        raise OptionError(f"score_scale is a finite number above 0; got {score_scale}")
     scores = {"anomaly": anomaly, "confidence": confidence, "doubt": doubt, "probabilities": probabilities}
     about = {
         "ignore": tuple(ignore or ()),
@@ -198,12 +204,15 @@ def measure(
     if datasets:
         if source or models:
             raise OptionError("--datasets LIST says what is measured; give either it or SOURCE and models")
+        beside = {"classes": classes, "truth": truth, "images": images, **scores}
+        if more := [name for name, value in beside.items() if value not in (None, [], {})]:
+            raise OptionError(f"--datasets LIST says what is measured; write {more[0]} into its tables, in place of --{more[0]}")
         sets = measure_lists.of_list(Path(datasets), about, said.append)
     else:
         sets = [measure_lists.of_words(source, models, scores, classes, truth, about, said.append)]
     asked = {name: value for name, value in given.items() if value is not None}
     asked |= {"ignore": ignore, "background": background, "divisor": divisor, "score_scale": score_scale, "classes": classes}
-    asked |= {"resize_maps": resize_maps, "no_boundaries": not boundaries}
+    asked |= {"resize_maps": resize_maps, "no_boundaries": not boundaries, "images": images, "pattern": pattern}
     for line in dict.fromkeys([*said, *measure_options.idle(asked, sets, definitions)]):
         print(line)
     study = next((Path(s.truth["study"]) for s in sets if "study" in s.truth), None) if not datasets else None

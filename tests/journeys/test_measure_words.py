@@ -1,0 +1,131 @@
+"""What the words of `measure` mean together: nothing that was given is dropped without a word, and numbers that cannot be are refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import faultscape as fs
+import made
+from faultscape.cli import main
+from faultscape.errors import OptionError
+from faultscape.metrics import calibration, doubt
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> made.Corpus:
+    """Six images, two models, and of model-0 probabilities, a doubt that is not 1 - their largest, and the largest as confidence."""
+    corpus = made.corpus(tmp_path / "corpus", images=6, models=2)
+    rng = np.random.default_rng(3)
+    for id_, truth in zip(corpus.ids, corpus.truths, strict=True):
+        p = rng.dirichlet([0.4] * 5, truth.shape).transpose(2, 0, 1).astype(np.float32)
+        for what, values in (("p", p), ("entropy", doubt.entropy(p)), ("sure", p.max(0))):
+            (tmp_path / what / id_).parent.mkdir(parents=True, exist_ok=True)
+            np.save(tmp_path / what / f"{id_}.npy", values)
+    return corpus
+
+
+def line(corpus: made.Corpus, root: Path, *words: object) -> list[str]:
+    maps = [f"{name}={folder}" for name, folder in corpus.models.items()]
+    out = ["-o", str(root / "o"), "--resamples", "20", "--engine", "local", "--no-boundaries"]
+    return ["measure", str(corpus.truth), *maps, "--classes", str(corpus.classes), *out, *map(str, words)]
+
+
+def measured(corpus: made.Corpus, root: Path, *words: object) -> dict[str, Any]:
+    assert main(line(corpus, root, *words)) == 0
+    return json.loads((root / "o" / "measure.json").read_text())
+
+
+def told(capsys: pytest.CaptureFixture[str], words: list[str]) -> str:
+    capsys.readouterr()
+    assert main(words) == 2
+    err = capsys.readouterr().err
+    assert err.count("\n") == 1, err
+    return err
+
+
+def test_probabilities_beside_doubt_are_judged_for_what_they_say(corpus: made.Corpus, tmp_path: Path) -> None:
+    words = ("--doubt", f"model-0={tmp_path / 'entropy'}", "--probabilities", f"model-0={tmp_path / 'p'}")
+    found = measured(corpus, tmp_path, *words)["models"]["model-0"]
+    p = np.stack([np.load(tmp_path / "p" / f"{id_}.npy") for id_ in corpus.ids])
+    wrong = corpus.maps["model-0"] != corpus.truths
+    assert found["calibration_auroc"]["value"] == pytest.approx(
+        fs.metrics.detection(np.stack([doubt.entropy(q) for q in p]), wrong).auroc, abs=1e-12
+    )
+    assert found["ece"]["value"] == pytest.approx(float(calibration.ece(calibration.calibration_counts(p.max(1), ~wrong))))
+    y = np.arange(5)[:, None, None] == corpus.truths[:, None]
+    assert found["brier"]["value"] == pytest.approx(((p.astype(float) - y) ** 2).sum(1).mean(), abs=1e-9)
+
+
+def test_a_difference_has_an_interval_only_where_both_models_have_draws(corpus: made.Corpus, tmp_path: Path) -> None:
+    both = [f"{name}={tmp_path / 'sure'}" for name in corpus.models]
+    found = measured(corpus, tmp_path, "--confidence", *both, "--doubt", f"model-0={tmp_path / 'entropy'}")
+    assert found["models"]["model-0"]["ece_equal_mass"]["low"] is None
+    assert found["models"]["model-1"]["ece_equal_mass"]["low"] is not None
+    rows = {row["metric"]: row for row in found["paired"]}
+    assert (rows["ece_equal_mass"]["low"], rows["ece_equal_mass"]["high"]) == (None, None)
+    assert rows["ece"]["low"] is not None
+
+
+@pytest.mark.parametrize("words", [("--curve", "trapezoid"), ("--preset", "keras200")])
+def test_precision_of_the_correct_is_by_steps_and_says_so(words: tuple[str, ...], corpus: made.Corpus, tmp_path: Path) -> None:
+    found = measured(corpus, tmp_path, "--confidence", f"model-0={tmp_path / 'sure'}", *words)["models"]["model-0"]
+    text = found["correct_ap"]["definition"]
+    assert "step, exact thresholds" in text
+    assert "trapezoid" not in text
+    assert "keras200" not in text
+    plain = measured(corpus, tmp_path, "--confidence", f"model-0={tmp_path / 'sure'}")["models"]["model-0"]
+    assert found["correct_ap"]["value"] == plain["correct_ap"]["value"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--certain", "nan"), "certain is a finite number"), (("--accurate", "inf"), "accurate is a finite number"), (("--tolerance", "nan"), "tolerance is a finite number"),
+        (("--seed", "-1"), "seed is a whole number, 0 or more"), (("--score-scale", "0"), "above 0; got 0"), (("--score-scale", "-5"), "above 0; got -5"),
+        (("--score-scale", "inf"), "above 0; got inf"), (("--regions", "given", "--divisor", "0"), "1 or more; got 0"), (("--regions", "given", "--divisor", "-3"), "1 or more; got -3"),
+    ],
+)  # fmt: skip
+def test_numbers_that_cannot_be_are_refused(
+    words: tuple[str, ...], said: str, corpus: made.Corpus, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert said in told(capsys, line(corpus, tmp_path, *words))
+
+
+def test_a_divisor_is_one_or_more_in_python_too(corpus: made.Corpus) -> None:
+    with pytest.raises(OptionError, match="1 or more; got 0"):
+        fs.metrics.regions(corpus.truths, corpus.truths, 5, regions="given", divisor=0)
+
+
+@pytest.mark.parametrize("words", ["--classes 3", "--truth x", "--images x", "--anomaly m=x", "--confidence m=x"])
+def test_what_a_list_must_say_is_not_said_beside_it(words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    said = told(capsys, ["measure", "--datasets", str(tmp_path / "list.toml"), *words.split()])
+    assert "into its tables" in said
+
+
+def test_confidence_of_a_model_without_maps_is_refused(
+    corpus: made.Corpus, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["measure", str(corpus.truth), "--anomaly", f"a={tmp_path / 'sure'}", "--confidence", f"a={tmp_path / 'sure'}"]
+    assert "no model has this name" in told(capsys, [*words, "-o", str(tmp_path / "o")])
+
+
+def test_what_a_study_says_itself_is_told_to_change_nothing(
+    corpus: made.Corpus, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    study = str(tmp_path / "study")
+    fs.collect(study, str(corpus.photos), classes=str(corpus.classes))
+    fs.predict(study, {name: str(folder) for name, folder in corpus.models.items()})
+    fs.label.import_(study, str(corpus.truth))
+    capsys.readouterr()
+    words = ("--ignore", "200", "--background", "1", "--images", str(corpus.photos), "--resize-maps", "--pattern", "{id}.png")
+    assert main(["measure", study, "--resamples", "5", "--engine", "local", "--no-boundaries", *words]) == 0
+    said = [text for text in capsys.readouterr().out.splitlines() if text.startswith("note: --")]
+    assert [text.split()[1] for text in said] == ["--ignore", "--background", "--resize-maps", "--images", "--pattern"]
+    assert "folders of maps" in said[0]
+    (tmp_path / "list.toml").write_text("[a]\nstudy = 'study'\nignore = [200]\n")
+    assert "leave out 'ignore'" in told(capsys, ["measure", "--datasets", str(tmp_path / "list.toml"), "-o", str(tmp_path / "o")])
