@@ -129,3 +129,26 @@ def test_what_a_study_says_itself_is_told_to_change_nothing(
     assert "folders of maps" in said[0]
     (tmp_path / "list.toml").write_text("[a]\nstudy = 'study'\nignore = [200]\n")
     assert "leave out 'ignore'" in told(capsys, ["measure", "--datasets", str(tmp_path / "list.toml"), "-o", str(tmp_path / "o")])
+
+
+def test_regions_given_of_a_study_are_those_of_its_folders(tmp_path: Path) -> None:
+    """Region ids are taken as they were written: neither places of the class list nor their void."""
+    corpus = made.corpus(tmp_path / "corpus", images=4, models=2)
+    ids = np.array([11, 0, 3, 7, 40], np.uint8)  # whose places are others, and 255 is void
+    classes = tmp_path / "classes.json"
+    names = [{"index": int(i), "name": n, "color": [40 * k, 9, k]} for k, (i, n) in enumerate(zip(ids, made.NAMES, strict=True))]
+    classes.write_text(json.dumps({"classes": names, "void": [255]}))
+    for k, id_ in enumerate(corpus.ids):
+        truth = ids[corpus.truths[k]]
+        truth[:4] = 255
+        made.write(corpus.truth / f"{id_}.png", truth)
+        for name, folder in corpus.models.items():
+            made.write(folder / f"{id_}.png", ids[corpus.maps[name][k]])
+    study, models = str(tmp_path / "study"), {name: str(folder) for name, folder in corpus.models.items()}
+    fs.collect(study, str(corpus.photos), classes=str(classes))
+    fs.predict(study, models)
+    fs.label.import_(study, str(corpus.truth))
+    options: dict[str, Any] = {"regions": "given", "resamples": 0, "engine": "local"}
+    of_study = fs.measure(study, output=str(tmp_path / "of study"), **options)
+    of_folders = fs.measure(str(corpus.truth), models, classes=str(classes), output=str(tmp_path / "of folders"), **options)
+    assert of_study.models == of_folders.models

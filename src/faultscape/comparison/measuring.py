@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from faultscape.comparison.stored_maps import StoredMaps
-from faultscape.corpus.classes import allowed, table
+from faultscape.corpus.classes import UNKNOWN, allowed, table
 from faultscape.corpus.placed_maps import PlacedMaps, read_ids
 from faultscape.corpus.score_files import read_probabilities, read_scores
 from faultscape.errors import FaultscapeError, LabelMapError, MetricError
@@ -122,9 +122,8 @@ def reader(source: dict[str, Any], job: dict[str, Any], classes: Classes, *, giv
     if "study" in source:
         of = label_maps.truth if source["kind"] == "truth" else label_maps.predictions
         labels = source.get("labels") or None
-        stored = StoredMaps(
-            of(Path(source["study"]), source["name"]), job["number"], table(classes, labels), allowed(classes, labels)
-        )
+        values = np.arange(UNKNOWN + 1, dtype=np.uint16) if given else table(classes, labels)  # region ids stay what they are
+        stored = StoredMaps(of(Path(source["study"]), source["name"]), job["number"], values, allowed(classes, labels))
         ids, sizes = job["ids"], job["sizes"]
         return lambda k: None if (found := stored.read(ids[k], tuple(sizes[k]))) is None else found.copy()
     files = source["files"]
