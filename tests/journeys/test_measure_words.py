@@ -71,6 +71,25 @@ def test_a_difference_has_an_interval_only_where_both_models_have_draws(corpus: 
     assert rows["ece"]["low"] is not None
 
 
+def test_scores_are_compared_on_the_images_that_both_have_scores_of(corpus: made.Corpus, tmp_path: Path) -> None:
+    """The frames that one model has no confidence of are no evidence for it or against the other."""
+    for k, id_ in enumerate(corpus.ids):
+        (tmp_path / "half" / id_).parent.mkdir(parents=True, exist_ok=True)
+        if k < 3:
+            np.save(tmp_path / "half" / f"{id_}.npy", np.load(tmp_path / "sure" / f"{id_}.npy"))
+        else:
+            np.save(tmp_path / "sure" / f"{id_}.npy", np.full(corpus.truths[k].shape, 0.01, np.float32))
+    words = ("--confidence", f"model-0={tmp_path / 'half'}", f"model-1={tmp_path / 'sure'}")
+    found = measured(corpus, tmp_path, *words)
+    rows = {row["metric"]: row for row in found["paired"]}
+    assert (rows["miou"]["images"], rows["ece"]["images"]) == (6, 3)
+    sure = np.stack([np.load(tmp_path / "half" / f"{id_}.npy") for id_ in corpus.ids[:3]])
+    right = [corpus.maps[name][:3] == corpus.truths[:3] for name in ("model-0", "model-1")]
+    ece = [float(calibration.ece(calibration.calibration_counts(sure, of))) for of in right]
+    assert rows["ece"]["difference"] == pytest.approx(ece[0] - ece[1], abs=1e-11)
+    assert rows["calibration_auroc"]["images"] == 3
+
+
 @pytest.mark.parametrize("words", [("--curve", "trapezoid"), ("--preset", "keras200")])
 def test_precision_of_the_correct_is_by_steps_and_says_so(words: tuple[str, ...], corpus: made.Corpus, tmp_path: Path) -> None:
     found = measured(corpus, tmp_path, "--confidence", f"model-0={tmp_path / 'sure'}", *words)["models"]["model-0"]

@@ -87,7 +87,7 @@ def models(
 
 
 def paired(summaries: Mapping[str, Mapping[str, Summary]], images: Mapping[str, int]) -> list[dict[str, Any]]:
-    """Return the difference of every two models in every metric both have, first minus second, with its paired interval."""
+    """Return the difference of every two models in every metric both have, first minus second, with its paired interval; ``images`` {metric: how many}."""
     out = []
     for first, second in combinations(summaries, 2):
         for metric in (m for m in summaries[first] if m in summaries[second]):
@@ -102,7 +102,7 @@ def paired(summaries: Mapping[str, Mapping[str, Summary]], images: Mapping[str, 
                 "low": number(low),
                 "high": number(high),
             }
-            out.append(row | {"images": min(images[first], images[second])})
+            out.append(row | {"images": images[metric]})
     return out
 
 

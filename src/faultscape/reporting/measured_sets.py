@@ -47,7 +47,8 @@ def gather(
     """Return what was found of one data set, with intervals from ``resamples`` draws of its images."""
     weights = drawn(len(data.ids), resamples, seed)
     groups = data.classes.groups
-    summaries: dict[str, dict[str, Summary]] = {}
+    of_maps: dict[str, dict[str, Summary]] = {}
+    of_scores: dict[str, dict[str, Summary]] = {}
     images: dict[str, dict[str, np.ndarray]] = {}
     counted: dict[str, int] = {}
     confusion, curves, presents = {}, {}, {}
@@ -58,7 +59,7 @@ def gather(
             first = next(iter(failures.get(name, [])), (data.ids[0], "nothing was found"))
             raise MetricError(f"{name}: no image can be measured; the first, {first[0]}: {first[1]}")
         counted[name], presents[name] = int(present.sum()), present
-        summaries[name] = summary.summarise(stats, definitions, groups, weights) if len(stats) else {}
+        of_maps[name] = summary.summarise(stats, definitions, groups, weights) if len(stats) else {}
         images[name] = (
             {k: np.where(present, v, np.nan) for k, v in summary.of_images(stats, definitions, groups).items()}
             if len(stats)
@@ -67,15 +68,24 @@ def gather(
         if stats.cells is not None and data.with_classes:
             confusion[name] = stats.cells.tolist()
         curves[name] = _confidence(stats, present) | scored.curves.get(name, {})
-        summaries[name] |= scored.summaries(name, weights)
+        of_scores[name] = scored.summaries(name, weights)
         images[name] |= scored.images.get(name, {})
     classes = list(data.classes.names) if data.with_classes else ["region"]
+    summaries = {name: of_maps[name] | of_scores[name] for name in of_maps}
     document: dict[str, Any] = {"models": measure_document.models(summaries, definitions, classes, scored.texts)}
     document["images"] = counted
     document["classes"] = classes if data.with_classes else []
     common = np.logical_and.reduce(list(presents.values()))
-    shared = summaries if common.sum() == max(counted.values()) else _shared(out, data, definitions, scored, weights * common)
-    document["paired"] = measure_document.paired(shared, dict.fromkeys(counted, int(common.sum())))
+    if common.sum() < max(counted.values()):
+        of_maps = _shared(out, data, definitions, weights * common)
+    judged = {name: scored.present[name] for name, found in of_scores.items() if found}
+    both = np.logical_and.reduce(list(judged.values())) if judged else common
+    if any(present.sum() > both.sum() for present in judged.values()):  # some have scores of fewer images than maps
+        of_scores |= {name: scored.summaries(name, weights * both, whole=False) for name in judged}
+    shared = {name: of_maps[name] | of_scores[name] for name in of_maps}
+    numbers = {m: int(both.sum()) for found in of_scores.values() for m in found}
+    numbers |= {m: int(common.sum()) for found in of_maps.values() for m in found}
+    document["paired"] = measure_document.paired(shared, numbers)
     document["gaps"] = measure_document.gaps(shared, classes) if data.with_classes else []
     document["curves"] = {name: found for name, found in curves.items() if found}
     document["confusion"] = confusion
@@ -84,15 +94,12 @@ def gather(
     return MeasuredSet(document, images)
 
 
-def _shared(
-    out: Path, data: DataSet, definitions: Definitions, scored: Any, weights: np.ndarray
-) -> dict[str, dict[str, Summary]]:
-    """Return the summaries over the images that every model has: only these can be compared in pairs."""
+def _shared(out: Path, data: DataSet, definitions: Definitions, weights: np.ndarray) -> dict[str, dict[str, Summary]]:
+    """Return the summaries of maps over the images that every model has: only these can be compared in pairs."""
     shared: dict[str, dict[str, Summary]] = {}
     for name in data.models:
         stats = measures.Statistics(measures.folder(out, data.name, name), data.ids)
         shared[name] = summary.summarise(stats, definitions, data.classes.groups, weights) if len(stats) else {}
-        shared[name] |= scored.summaries(name, weights, whole=False)
     return shared
 
 
