@@ -19,7 +19,7 @@ from sklearn.metrics import average_precision_score, roc_auc_score, roc_curve
 
 from faultscape.metrics import aurc, calibration_counts, component_counts, detection, groups, histogram16
 from faultscape.metrics.components import THRESHOLDS
-from faultscape.metrics.score_bootstrap import replicates, sparse_histogram
+from faultscape.metrics.score_bootstrap import Coarse, replicates, sparse_histogram
 
 Row = tuple[str, str, str, str, str]
 PIXELS = 10_000_000
@@ -144,7 +144,7 @@ def others() -> list[Row]:
     images = []
     for k in range(70):
         score, anomaly = made(500_000, 0.01)
-        images.append(sparse_histogram(1 / (1 + np.exp(-np.roll(score, k) * rng.random())), anomaly, "logit"))
+        images.append(sparse_histogram(1 / (1 + np.exp(-np.roll(score, k) * rng.random())), anomaly, Coarse("logit")))
     weights = rng.multinomial(70, np.full(70, 1 / 70), size=1000)
     draws = best(lambda: replicates(images, weights.astype(float)), 2)
     score, anomaly = made(share=0.3)

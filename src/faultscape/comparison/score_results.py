@@ -24,10 +24,10 @@ from faultscape.study.parts import key_of
 from faultscape.study.settings import class_settings
 
 RANKS = ("average_precision", "auroc", "fpr95")
-OF_DOUBT = ("misclassification_ap", "calibration_auroc", "misclassification_fpr95")
+OF_DOUBT = ("misclassification_ap", "calibration_auroc", "misclassification_fpr95", "correct_ap")
 _OF_SCORES = ("fpr_rule", "curve", "thresholds", "track", "bins", "window", "certain", "accurate")  # what changes a model's part
+FROM = "the interval from histograms of scores in 65,536 steps"
 RULE = "{step}, FPR at the {rule} recall of .95, {thresholds} thresholds"
-STEP = "step, exact thresholds"  # whatever the definitions choose for the others
 TEXTS = {
     "average_precision": "area under precision and recall of anomalous pixels; ",
     "auroc": "area under the ROC curve of anomalous pixels; ",
@@ -81,8 +81,7 @@ class Scored:
             rule="first threshold with" if words["fpr_rule"] == "first" else "threshold closest to",
             thresholds=words["thresholds"],
         )
-        plain = {name: text.format(**words) for name, text in PLAIN.items()}
-        return {name: text + (STEP if name == "correct_ap" else rule) for name, text in TEXTS.items()} | plain
+        return {name: text + rule for name, text in TEXTS.items()} | {name: text.format(**words) for name, text in PLAIN.items()}
 
     @property
     def images(self) -> dict[str, dict[str, np.ndarray]]:
@@ -140,70 +139,50 @@ class Scored:
         return out
 
     def _ranks(self, name: str, found: scoring.Found, weights: np.ndarray, *, whole: bool) -> dict[str, Summary]:
-        names = RANKS if self.kinds[name] == "anomaly" else OF_DOUBT
+        """Return what ranks pixels; of some images (not ``whole``) there are no exact numbers but those of the histograms."""
+        of_doubt = self.kinds[name] != "anomaly"
         images = scoring.sparse_images(found, len(self.data.ids))
-        rule = self.definitions.fpr_rule
-        drawn = score_bootstrap.replicates(images, weights, fpr_rule=rule)
+        drawn = score_bootstrap.replicates(images, weights, fpr_rule=self.definitions.fpr_rule)
+        exact = found["areas"]
+        if of_doubt:
+            turned = [score_bootstrap.SparseHistogram(65535 - i.places[::-1], i.anomalous[::-1], i.known[::-1]) for i in images]
+            drawn = np.column_stack([drawn, score_bootstrap.replicates(turned, weights)[:, 0]])
+            exact = np.append(exact, found["correct_ap"])
         out = {}
-        for k, metric in enumerate(names):
-            exact, alone = found["areas"][k], found["alone"][:, k]
+        for k, metric in enumerate(OF_DOUBT if of_doubt else RANKS):
+            alone = found["alone"][:, k]
             if self.definitions.pooling == "per_image":
-                mine = weights[:, found["usable"]]
-                known = ~np.isnan(alone)
-                number = weighed(mine, known)
-                values = np.divide(
-                    weighed(mine, np.nan_to_num(alone)), number, out=np.full(len(number), np.nan), where=number > 0
-                )
-                out[metric] = Summary(values, None, int((~known).sum()), "mean over images with a value")
+                out[metric] = _mean_of_images(alone, weights[:, found["usable"]])
                 continue
-            if not whole:  # of some images there are no exact numbers but those of the histograms
-                out[metric] = Summary(drawn[:, k], None, 0, "histograms of float16 scores")
+            if not whole:
+                out[metric] = Summary(drawn[:, k], None, 0, "histograms of scores in 65,536 steps")
                 continue
-            out[metric] = Summary(
-                _moved(drawn[:, k], exact),
-                None,
-                int(np.isnan(alone).sum()),
-                "all pixels pooled; the interval from histograms of float16 scores",
-            )
+            out[metric] = Summary(_moved(drawn[:, k], exact[k]), None, int(np.isnan(alone).sum()), "all pixels pooled; " + FROM)
             plain = self.definitions.curve == "step" and self.definitions.thresholds == "exact"
-            if plain and abs(exact - drawn[0, k]) > 1e-4:
-                self.notes.append(
-                    (
-                        name,
-                        f"{metric} of the scores rounded to float16 is {drawn[0, k]:.6f}, exact {exact:.6f}; its interval is moved by the difference",
-                    )
-                )
-        if self.kinds[name] != "anomaly":
-            out |= self._of_doubt(images, weights, found if whole else None)
-        return out
+            if plain and abs(exact[k] - drawn[0, k]) > 1e-4:
+                words = f"{metric} of the scores in 65,536 steps is {drawn[0, k]:.6f}, exact {exact[k]:.6f}"
+                self.notes.append((name, f"{words}; its interval is moved by the difference"))
+        return out | (self._areas_of_doubt(images, weights, found if whole else None) if of_doubt else {})
 
-    def _of_doubt(
+    def _areas_of_doubt(
         self, images: list[score_bootstrap.SparseHistogram], weights: np.ndarray, found: scoring.Found | None
     ) -> dict[str, Summary]:
-        """Return precision in the other direction, AURC and AUGRC by histograms of coarse doubt; points are exact where ``found`` holds them."""
-        turned = [score_bootstrap.SparseHistogram(65535 - i.places[::-1], i.anomalous[::-1], i.known[::-1]) for i in images]
-        drawn = {"correct_ap": score_bootstrap.replicates(turned, weights)[:, 0]}
+        """Return AURC and AUGRC, the second's point exact where ``found`` holds it."""
         areas = [
             (selective.aurc(right, wrong), selective.augrc(right, wrong))
             for right, wrong in score_bootstrap.grouped(images, weights)
         ]
-        drawn |= {metric: np.concatenate([part[k] for part in areas]) for k, metric in enumerate(("aurc", "augrc"))}
-        exact: dict[str, float] = {}
+        aurc, augrc = (np.concatenate([part[k] for part in areas]) for k in range(2))
         if found is not None:
-            exact["correct_ap"] = float(found["correct_ap"])
-            if self.definitions.thresholds == "exact":
-                exact["augrc"] = selective.augrc_of(float(found["areas"][1]), *found["sizes"].tolist())
+            augrc = _moved(augrc, float(found["augrc"]))
+        rounded = "all pixels pooled, doubt in 65,536 steps"
         return {
-            metric: Summary(
-                _moved(values, exact[metric]), None, 0, "all pixels pooled; the interval from histograms of float16 scores"
-            )
-            if metric in exact
-            else Summary(values, None, 0, "all pixels pooled, doubt rounded to float16")
-            for metric, values in drawn.items()
+            "aurc": Summary(aurc, None, 0, rounded),
+            "augrc": Summary(augrc, None, 0, rounded if found is None else "all pixels pooled; " + FROM),
         }
 
     def _equal_mass(self, name: str, found: scoring.Found, weights: np.ndarray, *, whole: bool) -> Summary:
-        """Return ECE in bins of equal mass: its point from the fine bins of all pixels, its interval from doubt rounded to float16, where doubt is 1 - confidence."""
+        """Return ECE in bins of equal mass: its point from the fine bins of all pixels, its interval from doubt in 65,536 steps, where doubt is 1 - confidence."""
         exact = calibration.ece_equal_mass(found["fine"], self.definitions.bins)
         if self.kinds[name] == "doubt" or str(found["kind"]) != "logit":  # the histograms are not of confidence
             return Summary(np.array([exact if whole else np.nan]), None, int(np.isnan(exact)), "pooled over images; no interval")
@@ -213,7 +192,7 @@ class Scored:
         bins = self.definitions.bins
         drawn = np.concatenate([calibration.equal_mass_of_groups(count, right, count * sure, bins) for count, right in groups])
         drawn = _moved(drawn, exact) if whole else drawn
-        return Summary(drawn, None, int(np.isnan(drawn[0])), "pooled over images; the interval from doubt rounded to float16")
+        return Summary(drawn, None, int(np.isnan(drawn[0])), "pooled over images; " + FROM)
 
     def _calibrated(self, found: scoring.Found, weights: np.ndarray) -> dict[str, Summary]:
         out: dict[str, Summary] = {}
@@ -305,16 +284,22 @@ def scores(
                 old.unlink(missing_ok=True)
         found = scoring.read(job)
         result.found[job["name"]] = found
-        result.notes += _notes(job["name"], kinds[job["name"]], found, len(data.ids))
+        result.notes += _notes(job, found)
         result.failures[job["name"]] = [(str(i), str(w)) for i, w in found["failures"].tolist()]
     return result
 
 
-def _notes(name: str, kind: str, found: scoring.Found, images: int) -> list[tuple[str, str]]:
-    """Return what a reader must know of a model's scores: images that have none, and why something has no value."""
+def _notes(job: Mapping[str, Any], found: scoring.Found) -> list[tuple[str, str]]:
+    """Return what a reader must know of a model's scores: images that have none or count for nothing, and why something has no value."""
+    name, kind, images = job["name"], job["kind"], len(job["ids"])
     notes, have = [], len(found["usable"])
-    if kind != "anomaly" and have < images:
-        notes.append((name, f"{images - have} of {images} images have no {kind}; what is made of it is of the others"))
+    absent = sum(path is None for path in job["model"][kind])
+    if kind != "anomaly" and absent:
+        notes.append((name, f"{absent} of {images} images have no {kind}; what is made of it is of the others"))
+    if kind != "anomaly" and (bad := images - have - absent) > 0:
+        notes.append((name, f"{bad} of {images} images have no map or {kind} that can be used; failures.csv says why"))
+    if kind == "anomaly" and have and (empty := int((np.diff(found["ends"]) == 0).sum())):
+        notes.append((name, f"{empty} of {have} masks are void everywhere, and count for nothing"))
     if have and (why := str(found["undefined"])):
         notes.append((name, why if kind == "anomaly" else why.replace("anomalous", "incorrect").replace("known", "correct")))
     return notes
@@ -324,6 +309,14 @@ def _points(found: scoring.Found, x: str, y: str) -> dict[str, list[float]]:
     """Return the points of a curve that have both numbers, or nothing."""
     known = np.isfinite(found[x]) & np.isfinite(found[y])
     return {key: [float(f"{v:.6g}") for v in found[key][known]] for key in (x, y)} if known.any() else {}
+
+
+def _mean_of_images(alone: np.ndarray, weights: np.ndarray) -> Summary:
+    """Return the mean over the images that have a value."""
+    known = ~np.isnan(alone)
+    number = weighed(weights, known)
+    values = np.divide(weighed(weights, np.nan_to_num(alone)), number, out=np.full(len(number), np.nan), where=number > 0)
+    return Summary(values, None, int((~known).sum()), "mean over images with a value")
 
 
 def _moved(drawn: np.ndarray, exact: float) -> np.ndarray:

@@ -47,7 +47,9 @@ def score_model(job: dict[str, Any], tick: Callable[[int], None]) -> int:
         found |= _exact(exact, definitions, job, usable)
         found |= _by_image(job, usable, definitions, exact, tick)
         if job["kind"] != "anomaly":
-            found["correct_ap"] = np.array(stream(_turned(chunks)).average_precision)
+            turned = stream(_turned(chunks, definitions), fpr_rule=definitions.fpr_rule)
+            found["correct_ap"] = _areas(turned, definitions, lambda: ((score, right) for score, right, _ in _turned(chunks, definitions)()))[0]
+            found["augrc"] = np.array(selective.augrc_of(exact.auroc, exact.positives, exact.negatives))
     sink = io.BytesIO()
     np.savez(sink, allow_pickle=False, **found)
     put(place(job), sink.getvalue())
@@ -156,9 +158,12 @@ def _unsure(confidence: np.ndarray) -> np.ndarray:
     return 1 - confidence.astype(np.float64) if confidence.dtype != np.float16 else 1 - confidence.astype(np.float32)
 
 
-def _turned(chunks: Chunks) -> Chunks:
+def _turned(chunks: Chunks, definitions: Definitions) -> Chunks:
     """Return the other question: the correct pixels are to be found, by the absence of doubt."""
-    return lambda: ((-score, np.where(wrong == VOID, VOID, wrong == 0).astype(np.uint8), name) for score, wrong, name in chunks())
+    one = int(definitions.thresholds == "keras200")  # whose thresholds lie on 0..1
+    return lambda: (
+        (one - score, np.where(wrong == VOID, VOID, wrong == 0).astype(np.uint8), name) for score, wrong, name in chunks()
+    )
 
 
 def _exact(exact: rank_counts.Detection, definitions: Definitions, job: dict[str, Any], usable: list[int]) -> Found:
@@ -197,7 +202,7 @@ def _by_image(
 ) -> Found:
     """Return what each image has of its own: rank metrics, sparse histogram, calibration, windows, components."""
     load = _loader(job)
-    kind = "logit" if exact.low >= 0 and exact.high <= 1 else "arcsinh"
+    how = score_bootstrap.coarse_of(exact)
     alone, sparse, rows = [], [], []
     fine = np.zeros((3, 65536))
     for k in usable:
@@ -207,20 +212,24 @@ def _by_image(
         where = job["ids"][k]
         own = detection(score, truth, fpr_rule=definitions.fpr_rule, where=where)
         alone.append(_areas(own, definitions, lambda score=score, truth=truth: [(score, truth)]))
-        sparse.append(score_bootstrap.sparse_histogram(score, truth, kind, where=where))
+        sparse.append(score_bootstrap.sparse_histogram(score, truth, how, where=where))
         row: Found = {}
         if job["kind"] == "anomaly":
             row |= components.component_counts(
                 score.astype(np.float32), truth, exact.f1_threshold, track=definitions.track or None
             )
         else:
+            ((other, correct, _),) = _turned(lambda pair=pair, where=where: iter([(*pair[:2], where)]), definitions)()
+            own = detection(other, correct, fpr_rule=definitions.fpr_rule, where=where)
+            turned = _areas(own, definitions, lambda other=other, correct=correct: [(other, correct)])
+            alone[-1] = np.append(alone[-1], turned[0])
             row["windows"] = selective.window_counts(
                 score, truth, window=definitions.window, certain=definitions.certain, accurate=definitions.accurate
             )
             row |= _calibration(more, truth, definitions, fine, where)
         rows.append(row)
         tick(1)
-    out = {"alone": np.array(alone), "kind": np.array(kind), "fine": fine}
+    out = {"alone": np.array(alone), "kind": np.array(how.kind), "fine": fine}
     out |= {name: np.concatenate([getattr(image, name) for image in sparse]) for name in ("places", "known", "anomalous")}
     out["ends"] = np.cumsum([0, *(len(image.places) for image in sparse)])
     return out | {f"row_{name}": np.stack([row.get(name, like * 0) for row in rows]) for name, like in _all_of(rows).items()}

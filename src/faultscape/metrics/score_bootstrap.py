@@ -1,7 +1,8 @@
 """Intervals of AP, AUROC and FPR: the bootstrap over images from each image's histogram of coarse scores, without a second look at the pixels.
 
-Conventions: a coarse score is a float16 (65,536 values): log(p / (1 - p)) where all scores of a data set lie in 0..1, arcsinh(score) otherwise, which is linear near
-0 and never overflows. Both rise with the score, so that only scores that fall on one float16 tie. Point estimates come from the exact scores; these numbers are
+Conventions: a coarse score is a float16 (65,536 values): log(p / (1 - p)) where all scores of a data set lie in 0..1, otherwise arcsinh((score - centre) / width),
+which is linear near the centre and never overflows; centre and width are median and quartile distance of the anomalous scores, so that neither an offset nor a
+unit changes anything. Both rise with the score, so that only scores that fall on one float16 tie. Point estimates come from the exact scores; these numbers are
 for intervals, and how far they lie from the exact ones is reported. An image is sparse: the places (of histogram16's order) that occur, with their counts.
 Source: Efron 1979.
 """
@@ -15,11 +16,13 @@ from typing import Any
 import numpy as np
 
 from faultscape.metrics.doubt import logit16
+from faultscape.metrics.rank_counts import Detection
 from faultscape.metrics.score_histogram import SIZE, VALUES, Histogram16, histogram16
 from faultscape.metrics.scores import VOID
 
 KINDS = ("logit", "arcsinh")
 _TOGETHER = 32  # replicates at once
+_HUGE = 1e300  # arcsinh of more differs by less than a step
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,21 +34,55 @@ class SparseHistogram:
     anomalous: np.ndarray
 
 
-def coarse_scores(score: np.ndarray, kind: str) -> np.ndarray:
-    """Return scores as float16 in the same order; ``kind`` is one of KINDS, decided once for a data set.
+@dataclass(frozen=True)
+class Coarse:
+    """How scores of a data set become float16: ``kind`` is one of KINDS; ``centre`` and ``width`` are arcsinh's."""
 
-    >>> coarse_scores(np.array([0.5, 0.75]), "logit").tolist(), coarse_scores(np.array([-1e30, 0.0]), "arcsinh").tolist()
+    kind: str
+    centre: float = 0.0
+    width: float = 1.0
+
+
+def coarse_of(found: Detection) -> Coarse:
+    """Return how to make a data set's scores coarse, from their exact counts.
+
+    >>> from faultscape.metrics.rank_metrics import detection
+    >>> coarse_of(detection(np.array([0.0, 1.0]), np.array([0, 1]))).kind
+    'logit'
+    >>> coarse_of(detection(np.array([7.0, 101.0, 102.0, 104.0]), np.array([0, 1, 1, 1])))
+    Coarse(kind='arcsinh', centre=102.0, width=3.0)
+    """
+    if found.low >= 0 and found.high <= 1:
+        return Coarse("logit")
+    if not found.positives:
+        return Coarse("arcsinh")
+    reached = found.true_positives.searchsorted(np.array([0.25, 0.5, 0.75]) * found.positives)
+    high, centre, low = (float(found.scores[min(at, len(found.scores) - 1)]) for at in reached)
+    widths = (high - low, found.high - found.low)
+    return Coarse("arcsinh", centre, next((width for width in widths if 0 < width < np.inf), 1.0))
+
+
+def coarse_scores(score: np.ndarray, how: Coarse) -> np.ndarray:
+    """Return scores as float16 in the same order.
+
+    >>> coarse_scores(np.array([0.5, 0.75]), Coarse("logit")).tolist(), coarse_scores(np.array([-1e30, 5.0]), Coarse("arcsinh", 5.0)).tolist()
     ([0.0, 1.0986328125], [-69.75, 0.0])
     """
-    if kind == "logit":
+    if how.kind == "logit":
         return logit16(np.clip(score, 0, 1))  # float64 may pass by less than the float32 it was judged by shows
-    return np.arcsinh(np.asarray(score, np.float64 if np.asarray(score).dtype == np.float64 else np.float32)).astype(np.float16)
+    with np.errstate(over="ignore"):
+        away = (np.asarray(score, np.float64) / 2 - how.centre / 2) / (
+            how.width / 2
+        )  # halves: the largest numbers have a difference too
+    return np.arcsinh(np.clip(away, -_HUGE, _HUGE)).astype(np.float16)
 
 
-def sparse_histogram(score: np.ndarray, anomaly: np.ndarray, kind: str, *, void: int = VOID, where: str = "") -> SparseHistogram:
+def sparse_histogram(
+    score: np.ndarray, anomaly: np.ndarray, how: Coarse, *, void: int = VOID, where: str = ""
+) -> SparseHistogram:
     """Return the histogram of one image's coarse scores."""
     judged = np.asarray(anomaly) != void
-    found = histogram16(coarse_scores(np.asarray(score)[judged], kind), np.asarray(anomaly)[judged], void=void, where=where)
+    found = histogram16(coarse_scores(np.asarray(score)[judged], how), np.asarray(anomaly)[judged], void=void, where=where)
     places = np.flatnonzero(found.known + found.anomalous)
     return SparseHistogram(places, found.known[places], found.anomalous[places])
 
@@ -64,7 +101,7 @@ def replicates(
 ) -> np.ndarray:
     """Return (B, 3) average precision, AUROC and FPR when images count ``weights`` (B, I) times; NaN where a replicate has no anomaly, or nothing else.
 
-    >>> one = sparse_histogram(np.array([0.1, 0.9]), np.array([0, 1]), "logit")
+    >>> one = sparse_histogram(np.array([0.1, 0.9]), np.array([0, 1]), Coarse("logit"))
     >>> replicates([one], np.array([[1.0], [2.0]])).tolist()
     [[1.0, 1.0, 0.0], [1.0, 1.0, 0.0]]
     """
@@ -90,7 +127,7 @@ def grouped(images: Sequence[SparseHistogram], weights: np.ndarray) -> Iterator[
 def confidence_at(images: Sequence[SparseHistogram]) -> np.ndarray:
     """Return (K,) the confidence 1 - doubt at every place that occurs, in the order of `grouped`, where scores are the logits of doubts.
 
-    >>> confidence_at([sparse_histogram(np.array([0.5, 0.25]), np.array([0, 1]), "logit")]).round(3).tolist()
+    >>> confidence_at([sparse_histogram(np.array([0.5, 0.25]), np.array([0, 1]), Coarse("logit"))]).round(3).tolist()
     [0.75, 0.5]
     """
     from scipy.special import expit
@@ -101,6 +138,8 @@ def confidence_at(images: Sequence[SparseHistogram]) -> np.ndarray:
 
 def _areas(own: np.ndarray, other: np.ndarray, fpr_rule: str, recall: float) -> np.ndarray:
     """Return (B, 3) of positives and negatives (B, K) at descending scores; a place is a group of ties."""
+    if not own.shape[1]:  # every pixel is void
+        return np.full((len(own), 3), np.nan)
     tp, fp = np.cumsum(own, 1), np.cumsum(other, 1)
     positives, negatives = tp[:, -1:], fp[:, -1:]
     with np.errstate(invalid="ignore", divide="ignore"):

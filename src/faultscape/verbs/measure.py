@@ -274,7 +274,8 @@ def _one(
             write_manifest(where[name], {k: v for k, v in parts.items() if k not in gone})
     failures = {name: [f for part in read_manifest(where[name]).values() for f in part.failures] for name in data.models}
     scored = score_results.scores(out, data, definitions, options, engine=engine, workers=workers)
-    failures = {name: list(dict.fromkeys([*found, *scored.failures.get(name, [])])) for name, found in failures.items()}
+    for name, found in scored.failures.items():  # an image is one failure, whichever of its files is looked at
+        failures[name] += [failure for failure in found if failure[0] not in {image for image, _ in failures[name]}]
     wrong = []
     for name, found in failures.items():
         rows = [Failure("measure", f"{data.name}/{name}", image, why) for image, why in found]
