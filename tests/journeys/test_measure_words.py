@@ -198,3 +198,13 @@ def test_regions_given_of_a_study_are_those_of_its_folders(tmp_path: Path) -> No
     of_study = fs.measure(study, output=str(tmp_path / "of study"), **options)
     of_folders = fs.measure(str(corpus.truth), models, classes=str(classes), output=str(tmp_path / "of folders"), **options)
     assert of_study.models == of_folders.models
+
+
+def test_an_error_is_one_line_whatever_a_file_is_called(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for folder in ("truth", "maps"):
+        made.write(tmp_path / folder / "a\nb\x1b[31m.png", np.zeros((4, 4), np.uint8))
+    (tmp_path / "maps" / "a\nb\x1b[31m.png").write_bytes(b"junk")
+    said = told(
+        capsys, ["measure", str(tmp_path / "truth"), f"m={tmp_path / 'maps'}", "--classes", "2", "-o", str(tmp_path / "o")]
+    )
+    assert said.startswith("faultscape: a\\nb\\x1b[31m: ")
