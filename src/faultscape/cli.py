@@ -89,7 +89,7 @@ def main(words: list[str] | None = None) -> int:
         if result is not None:
             print(_words(result), flush=True)
     except FaultscapeError as error:
-        print(f"faultscape: {error}", file=sys.stderr)
+        print(f"faultscape: {_line(error)}", file=sys.stderr)
         return 2
     except cyclopts.CycloptsError as error:
         again = "; for more than one value repeat the option" if isinstance(error, cyclopts.UnusedCliTokensError) else ""
@@ -102,7 +102,7 @@ def main(words: list[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except (OSError, MemoryError) as error:
-        print(f"faultscape: {error or 'this does not fit into memory'}", file=sys.stderr)
+        print(f"faultscape: {_line(error) or 'this does not fit into memory'}", file=sys.stderr)
         return 2
     return 0
 
@@ -114,6 +114,15 @@ def program() -> None:
         with suppress(OSError, ValueError, AttributeError):  # a stream may be closed, or never have been there
             stream.flush()
     os._exit(status)
+
+
+def _line(error: BaseException) -> str:
+    r"""Return an error in one line, whatever characters the names of files in it have.
+
+    >>> _line(OSError("a\nb"))
+    'a\\nb'
+    """
+    return "".join(c if c >= " " and c != "\x7f" else repr(c)[1:-1] for c in str(error))
 
 
 def _words(result: Any) -> str:

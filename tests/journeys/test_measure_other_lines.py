@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 import made
 from faultscape.cli import main
@@ -28,3 +29,25 @@ def test_scores_under_a_name_that_had_maps_take_nothing_from_them(tmp_path: Path
     first = into(tmp_path / "out", *of_maps)
     assert into(tmp_path / "out", *of_scores) == into(tmp_path / "fresh", *of_scores)
     assert into(tmp_path / "out", *of_maps) == first
+
+
+def test_damaged_findings_of_scores_are_told_and_made_again_without_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rng = np.random.default_rng(2)
+    for k in range(3):
+        mask = (rng.random((9, 8)) < 0.3).astype(np.uint8)
+        made.write(tmp_path / "masks" / f"{k}.png", mask)
+        made.write(tmp_path / "scores" / f"{k}.png", rng.integers(0, 65535, mask.shape, np.uint16))
+    words = (tmp_path / "masks", "--anomaly", f"a={tmp_path / 'scores'}")
+    first = into(tmp_path / "out", *words)
+    (found,) = (tmp_path / "out" / "statistics").rglob("scores-*.npz")
+    for data in (found.read_bytes()[:-99], b"", b"junk"):
+        found.write_bytes(data)
+        capsys.readouterr()
+        assert main(["measure", *map(str, words), "-o", str(tmp_path / "out")]) == 2
+        said = capsys.readouterr().err
+        assert said.count("\n") == 1
+        assert "is damaged; delete it and run the same line again" in said
+    found.unlink()
+    assert into(tmp_path / "out", *words) == first

@@ -133,6 +133,33 @@ def test_confidence_of_a_model_without_maps_is_refused(
     assert "no model has this name" in told(capsys, [*words, "-o", str(tmp_path / "o")])
 
 
+WIDE = pytest.mark.skipif(np.dtype(np.longdouble).itemsize == 8, reason="here long double is double")
+
+
+@pytest.mark.parametrize(
+    ("bad", "said"),
+    [
+        (np.float64(1e300), "are beyond 3.4e38"),
+        pytest.param(np.longdouble(0.5), "expected one number a pixel", marks=WIDE),
+    ],
+)
+def test_scores_that_no_pass_can_hold_are_left_out_with_skip(
+    bad: np.floating[Any], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rng = np.random.default_rng(0)
+    for k in range(3):
+        mask = (rng.random((12, 14)) < 0.3).astype(np.uint8)
+        made.write(tmp_path / "masks" / f"{k}.png", mask)
+        (tmp_path / "scores").mkdir(exist_ok=True)
+        np.save(tmp_path / "scores" / f"{k}.npy", rng.random(mask.shape) if k != 1 else np.full(mask.shape, bad))
+    words = ["measure", str(tmp_path / "masks"), "--anomaly", f"a={tmp_path / 'scores'}", "-o", str(tmp_path / "o")]
+    told_of = told(capsys, [*words, "--engine", "local"])
+    assert "1.npy" in told_of
+    assert said in told_of
+    assert main([*words, "--engine", "local", "--skip"]) == 0
+    assert json.loads((tmp_path / "o" / "measure.json").read_text())["images"] == {"a": 2}
+
+
 def test_what_a_study_says_itself_is_told_to_change_nothing(
     corpus: made.Corpus, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -171,3 +198,13 @@ def test_regions_given_of_a_study_are_those_of_its_folders(tmp_path: Path) -> No
     of_study = fs.measure(study, output=str(tmp_path / "of study"), **options)
     of_folders = fs.measure(str(corpus.truth), models, classes=str(classes), output=str(tmp_path / "of folders"), **options)
     assert of_study.models == of_folders.models
+
+
+def test_an_error_is_one_line_whatever_a_file_is_called(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for folder in ("truth", "maps"):
+        made.write(tmp_path / folder / "a\nb\x1b[31m.png", np.zeros((4, 4), np.uint8))
+    (tmp_path / "maps" / "a\nb\x1b[31m.png").write_bytes(b"junk")
+    said = told(
+        capsys, ["measure", str(tmp_path / "truth"), f"m={tmp_path / 'maps'}", "--classes", "2", "-o", str(tmp_path / "o")]
+    )
+    assert said.startswith("faultscape: a\\nb\\x1b[31m: ")

@@ -18,8 +18,8 @@ import numpy as np
 
 from faultscape.comparison.measuring import classes_of, reader, scores_of
 from faultscape.corpus.map_files import read_map
-from faultscape.corpus.score_files import finite, levels
-from faultscape.errors import FaultscapeError, MetricError
+from faultscape.corpus.score_files import UNREADABLE, finite, levels
+from faultscape.errors import FaultscapeError, MetricError, StudyError
 from faultscape.maps.resize import nearest
 from faultscape.metrics import calibration, components, other_curves, rank_counts, score_bootstrap, selective
 from faultscape.metrics.definitions import Definitions
@@ -62,9 +62,12 @@ def place(job: dict[str, Any]) -> Path:
 
 
 def read(job: dict[str, Any]) -> Found:
-    """Return what a job found."""
-    with np.load(place(job), allow_pickle=False) as held:
-        return {name: held[name] for name in held.files}
+    """Return what a job found; StudyError where its file was damaged since."""
+    try:
+        with place(job).open("rb") as file, np.load(file, allow_pickle=False) as held:
+            return {name: held[name] for name in held.files}
+    except UNREADABLE:
+        raise StudyError(f"{place(job)} is damaged; delete it and run the same line again") from None
 
 
 def _usable(job: dict[str, Any]) -> tuple[list[tuple[str, str]], list[int]]:
@@ -82,7 +85,14 @@ def _usable(job: dict[str, Any]) -> tuple[list[tuple[str, str]], list[int]]:
                 raise MetricError(
                     f"its scores are {score.shape[1]} x {score.shape[0]} pixels and its truth {truth.shape[1]} x {truth.shape[0]}"
                 )
-            finite(score[truth != VOID], str(job["model"][job["kind"]][k]))
+            path = str(job["model"][job["kind"]][k])
+            judged = finite(score[truth != VOID], path)
+            if (
+                judged.dtype == np.float64 and (beyond := np.abs(judged) > np.finfo(np.float32).max).any()
+            ):  # passes are in float32
+                raise MetricError(
+                    f"{path}: {int(beyond.sum())} of its {judged.size} scores are beyond 3.4e38, the most that float32 holds"
+                )
             usable.append(k)
         except FaultscapeError as error:
             failures.append((id_, str(error)))

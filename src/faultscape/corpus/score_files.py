@@ -33,8 +33,10 @@ def read_scores(path: str | os.PathLike[str], *, scale: float | None = None, che
     values = _values(path)
     if values.ndim == 3 and 1 in (values.shape[0], values.shape[2]):
         values = values[0] if values.shape[0] == 1 else values[..., 0]
-    if values.ndim != 2 or not values.size or values.dtype.kind not in "fiub":
-        raise MetricError(f"{path}: expected one number a pixel, H x W; got {values.dtype} of shape {values.shape}")
+    if values.ndim != 2 or not values.size or values.dtype.kind not in "fiub" or values.dtype.itemsize > 8:
+        raise MetricError(
+            f"{path}: expected one number a pixel, H x W, of at most 8 bytes; got {values.dtype} of shape {values.shape}"
+        )
     if values.dtype.kind in "iub":
         whole = {np.dtype(np.uint8): 255, np.dtype(np.uint16): 65535}.get(values.dtype, 1)
         values = (values / (scale or whole)).astype(np.float32)
@@ -46,7 +48,7 @@ def read_probabilities(path: str | os.PathLike[str], classes: int) -> np.ndarray
     values = _values(path)
     if values.ndim == 4 and values.shape[0] == 1:
         values = values[0]
-    if values.ndim != 3 or values.shape[0] != classes or values.dtype.kind != "f":
+    if values.ndim != 3 or values.shape[0] != classes or values.dtype.kind != "f" or values.dtype.itemsize > 8:
         raise MetricError(
             f"{path}: expected probabilities, {classes} x H x W as the class list has it; got {values.dtype} of shape {values.shape}"
         )
