@@ -144,7 +144,7 @@ def others() -> list[Row]:
     images = []
     for k in range(70):
         score, anomaly = made(500_000, 0.01)
-        images.append(sparse_histogram(1 / (1 + np.exp(-np.roll(score, k) * rng.random())), anomaly, Coarse("logit")))
+        images.append(sparse_histogram(1 / (1 + np.exp(-np.roll(score, k) * rng.random())), anomaly, Coarse(logit=True)))
     weights = rng.multinomial(70, np.full(70, 1 / 70), size=1000)
     draws = best(lambda: replicates(images, weights.astype(float)), 2)
     score, anomaly = made(share=0.3)

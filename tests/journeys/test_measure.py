@@ -360,7 +360,7 @@ def test_options_that_change_nothing_are_told(corpus: made.Corpus, tmp_path: Pat
         "note: --track changes nothing here: it is of --anomaly",
         "note: --band changes nothing here: it is of boundary metrics",
         "note: --bins changes nothing here: it is of --confidence or --probabilities",
-        "note: --divisor changes nothing here: it is of --regions given",
+        "note: --divisor changes nothing here: it is of --regions given with --classes",
     ]
 
 

@@ -90,17 +90,6 @@ def test_scores_are_compared_on_the_images_that_both_have_scores_of(corpus: made
     assert rows["calibration_auroc"]["images"] == 3
 
 
-@pytest.mark.parametrize("words", [("--curve", "trapezoid"), ("--preset", "keras200")])
-def test_precision_of_the_correct_is_by_steps_and_says_so(words: tuple[str, ...], corpus: made.Corpus, tmp_path: Path) -> None:
-    found = measured(corpus, tmp_path, "--confidence", f"model-0={tmp_path / 'sure'}", *words)["models"]["model-0"]
-    text = found["correct_ap"]["definition"]
-    assert "step, exact thresholds" in text
-    assert "trapezoid" not in text
-    assert "keras200" not in text
-    plain = measured(corpus, tmp_path, "--confidence", f"model-0={tmp_path / 'sure'}")["models"]["model-0"]
-    assert found["correct_ap"]["value"] == plain["correct_ap"]["value"]
-
-
 @pytest.mark.parametrize(
     ("words", "said"),
     [

@@ -9,6 +9,9 @@ from hypothesis import strategies as st
 
 from faultscape.errors import FaultscapeError
 from faultscape.metrics import selective as sel
+from faultscape.metrics.calibration import probability_counts
+from faultscape.metrics.doubt import logit16
+from faultscape.metrics.rank_metrics import detection
 
 
 @given(st.lists(st.tuples(st.integers(0, 6), st.booleans()), min_size=1, max_size=60))
@@ -20,6 +23,8 @@ def test_augrc_is_bound_to_auroc_and_accuracy(pixels: list[tuple[int, bool]]) ->
     auroc = ((gap + 1) / 2).mean() if wrong.any() and (~wrong).any() else 0.5
     expected = (1 - auroc) * accuracy * (1 - accuracy) + (1 - accuracy) ** 2 / 2
     assert sel.augrc(right_, wrong_) == pytest.approx(expected)
+    found = detection(doubt, wrong), detection(-doubt, ~wrong)
+    assert sel.aurc_of(*found) == pytest.approx(sel.aurc(right_, wrong_))
     assert sel.augrc_of(auroc, int(wrong.sum()), int((~wrong).sum())) == pytest.approx(expected)
 
 
@@ -95,3 +100,20 @@ def test_what_cannot_be_is_refused() -> None:
         sel.window_counts(np.zeros((2, 2)), np.zeros((2, 3)))
     with pytest.raises(FaultscapeError, match="1 or more"):
         sel.window_counts(np.zeros((2, 2)), np.zeros((2, 2)), window=0)
+
+
+def test_masked_arrays_and_nan_are_refused_wherever_pixels_are_judged() -> None:
+    masked = np.ma.array([[0.9, 0.1]], mask=[[True, False]])
+    plain = np.zeros((1, 2), np.uint8)
+    for call in (
+        lambda: sel.window_counts(masked, plain),
+        lambda: sel.window_counts(plain, np.ma.array(plain, mask=masked.mask)),
+        lambda: sel.groups(masked, plain),
+        lambda: logit16(masked),
+        lambda: probability_counts(masked[None], plain),
+    ):
+        with pytest.raises(FaultscapeError, match="masked array"):
+            call()
+    with pytest.raises(FaultscapeError, match="1 of 2 doubts are NaN or infinite"):
+        sel.window_counts(np.array([[np.nan, 0.1]]), plain)
+    assert sel.window_counts(np.array([[np.nan, 0.1]]), np.array([[255, 0]])).sum() == 1

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from faultscape.comparison.measure_plan import DataSet, has_maps
-from faultscape.metrics.definitions import Definitions
+from faultscape.metrics.definitions import PRESETS, Definitions
 
 _DOUBT = frozenset(["doubt", "confidence", "probabilities"])
 _MAPS = frozenset(["connected", "given"])
@@ -18,9 +18,10 @@ _FOLDERS = frozenset(["folders"])
 _NEEDS = {
     "classes": _FOLDERS,
     "ignore": _FOLDERS,
-    "background": _FOLDERS,
+    "background": frozenset(["folders with classes"]),
     "resize_maps": _FOLDERS,
-    "images": _FOLDERS | {"anomaly"},
+    "images": _FOLDERS,
+    "worst": _MAPS,
     "pattern": _FOLDERS | {"anomaly"},
     "absent": _MAPS,
     "scale": _MAPS,
@@ -32,9 +33,10 @@ _NEEDS = {
     "tolerance": frozenset(["boundaries"]),
     "band": frozenset(["boundaries"]),
     "no_boundaries": frozenset(["connected"]),
-    "divisor": frozenset(["given"]),
+    "divisor": frozenset(["given with classes"]),
     "fpr_rule": _DOUBT | {"anomaly"},
     "curve": _DOUBT | {"anomaly"},
+    "thresholds": _DOUBT | {"anomaly"},
     "score_scale": _DOUBT | {"anomaly"},
     "track": frozenset(["anomaly"]),
     "bins": frozenset(["confidence", "probabilities"]),
@@ -45,7 +47,9 @@ _NEEDS = {
 _WORDS = {
     "folders": "folders of maps",
     "connected": "maps of classes",
+    "folders with classes": "folders of maps with --classes",
     "given": "--regions given",
+    "given with classes": "--regions given with --classes",
     "boundaries": "boundary metrics",
     "anomaly": "--anomaly",
     "doubt": "--doubt",
@@ -60,16 +64,25 @@ def idle(asked: Mapping[str, Any], sets: Sequence[DataSet], definitions: Definit
     >>> idle({"track": "anomaly", "bins": None}, [], Definitions())
     ['note: --track changes nothing here: it is of --anomaly']
     """
-    present = {kind for data in sets for source in data.models.values() for kind in _DOUBT | {"anomaly"} if kind in source}
-    if any(has_maps(source) for data in sets for source in data.models.values()):
-        present.add(definitions.regions)
-        present |= {"folders" for data in sets for source in data.models.values() if "files" in source}
-        if definitions.regions == "connected" and not asked.get("no_boundaries"):
-            present.add("boundaries")
+    sources = [(data, source) for data in sets for source in data.models.values()]
+    present = {kind for _, source in sources for kind in _DOUBT | {"anomaly"} if kind in source}
+    if any(has_maps(source) for _, source in sources):
+        present |= {definitions.regions}
+        present |= {"boundaries"} if definitions.regions == "connected" and not asked.get("no_boundaries") else set()
+    for data, source in sources:
+        if "files" in source:
+            present |= {"folders"}
+            present |= {"folders with classes", f"{definitions.regions} with classes"} if data.with_classes else set()
     lines = []
     for name, value in asked.items():
+        if value is None or value is False or value == []:
+            continue
+        if name == "preset":
+            if not any(_NEEDS.get(choice, present) & present for choice in PRESETS[value]):
+                lines.append(f"note: --preset {value} changes nothing here: it is of other metrics")
+            continue
         needs = _NEEDS.get(name)
-        if needs is None or value is None or value is False or value == [] or needs & present:
+        if needs is None or needs & present:
             continue
         of = "maps" if needs >= _MAPS else " or ".join(_WORDS[need] for need in _WORDS if need in needs)
         lines.append(f"note: --{name.replace('_', '-')} changes nothing here: it is of {of}")

@@ -25,7 +25,7 @@ from faultscape.study.parts import key_of
 from faultscape.study.settings import class_settings
 
 SHARD = 64
-VERSION = 6  # of the statistics: another number makes every part stale
+VERSION = 7  # of the statistics: another number makes every part stale
 OF_STATISTICS = (
     "regions",
     "connectivity",

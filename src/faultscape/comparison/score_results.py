@@ -1,4 +1,4 @@
-"""What scores of a data set amount to: the jobs of its models, and their summaries, curves and notes.
+"""What scores of a data set amount to: summaries and curves of its models.
 
 Conventions: a model's kind is anomaly, or the first of doubt, probabilities, confidence that it has. Points come from the exact scores; intervals from the
 histograms of coarse scores, moved by the difference of the two, which is noted where it is not small. Names: `auroc`, `average_precision`, `fpr95` for
@@ -7,25 +7,19 @@ anomalies, `calibration_auroc` and its kin for doubt.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from faultscape.comparison import scoring
-from faultscape.comparison.measure_plan import VERSION, DataSet
+from faultscape.comparison.measure_plan import DataSet
 from faultscape.metrics import calibration, components, score_bootstrap, selective
 from faultscape.metrics.definitions import Definitions
 from faultscape.metrics.summary import Summary, weighed
-from faultscape.prediction.folder import fingerprint
-from faultscape.study.parts import key_of
-from faultscape.study.settings import class_settings
 
 RANKS = ("average_precision", "auroc", "fpr95")
 OF_DOUBT = ("misclassification_ap", "calibration_auroc", "misclassification_fpr95", "correct_ap")
-_OF_SCORES = ("fpr_rule", "curve", "thresholds", "track", "bins", "window", "certain", "accurate")  # what changes a model's part
 FROM = "the interval from histograms of scores in 65,536 steps"
 RULE = "{step}, FPR at the {rule} recall of .95, {thresholds} thresholds"
 TEXTS = {
@@ -167,27 +161,26 @@ class Scored:
     def _areas_of_doubt(
         self, images: list[score_bootstrap.SparseHistogram], weights: np.ndarray, found: scoring.Found | None
     ) -> dict[str, Summary]:
-        """Return AURC and AUGRC, the second's point exact where ``found`` holds it."""
+        """Return AURC and AUGRC, their points exact where ``found`` holds them."""
         areas = [
             (selective.aurc(right, wrong), selective.augrc(right, wrong))
             for right, wrong in score_bootstrap.grouped(images, weights)
         ]
-        aurc, augrc = (np.concatenate([part[k] for part in areas]) for k in range(2))
-        if found is not None:
-            augrc = _moved(augrc, float(found["augrc"]))
-        rounded = "all pixels pooled, doubt in 65,536 steps"
+        drawn = {metric: np.concatenate([part[k] for part in areas]) for k, metric in enumerate(("aurc", "augrc"))}
+        if found is None:
+            return {metric: Summary(values, None, 0, "doubt in 65,536 steps") for metric, values in drawn.items()}
         return {
-            "aurc": Summary(aurc, None, 0, rounded),
-            "augrc": Summary(augrc, None, 0, rounded if found is None else "all pixels pooled; " + FROM),
+            metric: Summary(_moved(values, float(found[metric])), None, 0, "all pixels pooled; " + FROM)
+            for metric, values in drawn.items()
         }
 
     def _equal_mass(self, name: str, found: scoring.Found, weights: np.ndarray, *, whole: bool) -> Summary:
         """Return ECE in bins of equal mass: its point from the fine bins of all pixels, its interval from doubt in 65,536 steps, where doubt is 1 - confidence."""
         exact = calibration.ece_equal_mass(found["fine"], self.definitions.bins)
-        if self.kinds[name] == "doubt" or str(found["kind"]) != "logit":  # the histograms are not of confidence
+        if self.kinds[name] == "doubt" or not found["logit"]:  # the histograms are not of confidence
             return Summary(np.array([exact if whole else np.nan]), None, int(np.isnan(exact)), "pooled over images; no interval")
         images = scoring.sparse_images(found, len(self.data.ids))
-        sure = score_bootstrap.confidence_at(images)
+        sure = score_bootstrap.confidence_at(images, score_bootstrap.Coarse(True, *found["coarse"].tolist()))
         groups = ((right + wrong, right) for right, wrong in score_bootstrap.grouped(images, weights))
         bins = self.definitions.bins
         drawn = np.concatenate([calibration.equal_mass_of_groups(count, right, count * sure, bins) for count, right in groups])
@@ -219,90 +212,6 @@ class Scored:
             put("nll", calibration.nll(sums, sums["judged"]))
             put("ece_classwise", calibration.ece_classwise(sums))
         return out
-
-
-def score_jobs(
-    out: Path, data: DataSet, definitions: Definitions, options: Mapping[str, Any]
-) -> tuple[list[dict[str, Any]], dict[str, str], list[tuple[str, str]]]:
-    """Return the jobs of a data set's scores, {NAME: kind}, and what to say of them."""
-    jobs, kinds, notes = [], {}, []
-    written = class_settings(data.classes).model_dump()
-    for name, source in data.models.items():
-        kind = next((k for k in ("anomaly", *scoring.KINDS) if k in source), None)
-        if kind is None:
-            continue
-        kinds[name] = kind
-        if said := scoring.ties(source, kind):
-            notes.append((name, said))
-        lists = [source[key] for key in dict.fromkeys(("files", kind, "confidence", "probabilities")) if key in source]
-        state = [fingerprint("/", [path or "" for path in files]) for files in (data.truth["files"], *lists)]
-        key = key_of(
-            {name: getattr(definitions, name) for name in _OF_SCORES},
-            written,
-            options.get("score_scale"),
-            options.get("resize_maps"),
-            list(data.ids),
-            state,
-            source.get("labels"),
-            data.truth.get("labels"),
-            kind,
-            VERSION,
-        )
-        job = {
-            "out": str(out),
-            "against": data.name,
-            "name": name,
-            "kind": kind,
-            "key": key[:16],
-            "ids": list(data.ids),
-            "truth": data.truth,
-        }
-        jobs.append(
-            job
-            | {"model": source, "classes": written, "definitions": asdict(definitions)}
-            | {name: options.get(name) for name in ("score_scale", "resize_maps")}
-        )
-    return jobs, kinds, notes
-
-
-def scores(
-    out: Path, data: DataSet, definitions: Definitions, options: Mapping[str, Any], *, engine: str, workers: int | None
-) -> Scored:
-    """Measure the scores of every model that has some and was not measured before; models run side by side."""
-    from faultscape import engine as engines
-
-    jobs, kinds, notes = score_jobs(out, data, definitions, options)
-    result = Scored(data, definitions, kinds=kinds, notes=notes)
-    todo = [job for job in jobs if not scoring.place(job).exists()]
-    with engines.progress(f"scores {data.name}", sum(6 * len(job["ids"]) for job in todo)) as tick:
-        calls = [{"job": job} for job in todo]
-        for _ in engines.run("faultscape.comparison.scoring:score_model", calls, engine=engine, workers=workers, tick=tick):
-            pass
-    for job in jobs:
-        for old in scoring.place(job).parent.glob("scores-*.npz"):
-            if old != scoring.place(job):
-                old.unlink(missing_ok=True)
-        found = scoring.read(job)
-        result.found[job["name"]] = found
-        result.notes += _notes(job, found)
-        result.failures[job["name"]] = [(str(i), str(w)) for i, w in found["failures"].tolist()]
-    return result
-
-
-def _notes(job: Mapping[str, Any], found: scoring.Found) -> list[tuple[str, str]]:
-    """Return what a reader must know of a model's scores: images that have none or count for nothing, and why something has no value."""
-    name, kind, images = job["name"], job["kind"], len(job["ids"])
-    notes, have = [], len(found["usable"])
-    absent = sum(path is None for path in job["model"][kind])
-    if kind != "anomaly" and absent:
-        notes.append((name, f"{absent} of {images} images have no {kind}; what is made of it is of the others"))
-    if kind != "anomaly" and (bad := images - have - absent) > 0:
-        notes.append((name, f"{bad} of {images} images have no map or {kind} that can be used; failures.csv says why"))
-    if kind == "anomaly" and have and (empty := int((np.diff(found["ends"]) == 0).sum())):
-        notes.append((name, f"{empty} of {have} masks are void everywhere, and count for nothing"))
-    if have and (why := str(found["undefined"])):
-        notes.append((name, why if kind == "anomaly" else why.replace("anomalous", "incorrect").replace("known", "correct")))
-    return notes
 
 
 def _points(found: scoring.Found, x: str, y: str) -> dict[str, list[float]]:

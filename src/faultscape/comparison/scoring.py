@@ -31,6 +31,7 @@ from faultscape.study.folder import put
 
 VOID = 255
 POINTS = 400
+SUM_SLACK = 0.02  # probabilities kept as float16 add up to within 2^-11 times the number of classes
 KINDS = ("doubt", "probabilities", "confidence")
 Found = dict[str, np.ndarray]
 
@@ -47,8 +48,9 @@ def score_model(job: dict[str, Any], tick: Callable[[int], None]) -> int:
         found |= _exact(exact, definitions, job, usable)
         found |= _by_image(job, usable, definitions, exact, tick)
         if job["kind"] != "anomaly":
-            turned = stream(_turned(chunks, definitions), fpr_rule=definitions.fpr_rule)
-            found["correct_ap"] = _areas(turned, definitions, lambda: ((score, right) for score, right, _ in _turned(chunks, definitions)()))[0]
+            turned = stream(_turned(chunks), fpr_rule=definitions.fpr_rule)
+            found["correct_ap"] = _areas(turned, definitions, lambda: ((s, t) for s, t, _ in _turned(chunks, 1)()))[0]
+            found["aurc"] = np.array(selective.aurc_of(exact, turned))
             found["augrc"] = np.array(selective.augrc_of(exact.auroc, exact.positives, exact.negatives))
     sink = io.BytesIO()
     np.savez(sink, allow_pickle=False, **found)
@@ -93,10 +95,21 @@ def _usable(job: dict[str, Any]) -> tuple[list[tuple[str, str]], list[int]]:
                 raise MetricError(
                     f"{path}: {int(beyond.sum())} of its {judged.size} scores are beyond 3.4e38, the most that float32 holds"
                 )
+            if isinstance(pair[2], tuple):
+                _check_sums(pair[2][0][:, truth != VOID], path)
             usable.append(k)
         except FaultscapeError as error:
             failures.append((id_, str(error)))
     return failures, usable
+
+
+def _check_sums(probabilities: np.ndarray, path: str) -> None:
+    """MetricError unless the (C, N) probabilities of every pixel add up to 1, as those of a softmax do."""
+    sums = probabilities.sum(0, dtype=np.float64)
+    if sums.size and not (sums.min() >= 1 - SUM_SLACK and sums.max() <= 1 + SUM_SLACK):
+        raise MetricError(
+            f"{path}: the probabilities of a pixel add up to {sums.min():.4g}..{sums.max():.4g}; expected 1, as a softmax gives"
+        )
 
 
 def _counted(
@@ -168,11 +181,10 @@ def _unsure(confidence: np.ndarray) -> np.ndarray:
     return 1 - confidence.astype(np.float64) if confidence.dtype != np.float16 else 1 - confidence.astype(np.float32)
 
 
-def _turned(chunks: Chunks, definitions: Definitions) -> Chunks:
-    """Return the other question: the correct pixels are to be found, by the absence of doubt."""
-    one = int(definitions.thresholds == "keras200")  # whose thresholds lie on 0..1
+def _turned(chunks: Chunks, start: int = 0) -> Chunks:
+    """Return the other question: the correct pixels are to be found, by ``start`` - doubt (Keras' thresholds want 1)."""
     return lambda: (
-        (one - score, np.where(wrong == VOID, VOID, wrong == 0).astype(np.uint8), name) for score, wrong, name in chunks()
+        (start - score, np.where(wrong == VOID, VOID, wrong == 0).astype(np.uint8), name) for score, wrong, name in chunks()
     )
 
 
@@ -229,9 +241,9 @@ def _by_image(
                 score.astype(np.float32), truth, exact.f1_threshold, track=definitions.track or None
             )
         else:
-            ((other, correct, _),) = _turned(lambda pair=pair, where=where: iter([(*pair[:2], where)]), definitions)()
-            own = detection(other, correct, fpr_rule=definitions.fpr_rule, where=where)
-            turned = _areas(own, definitions, lambda other=other, correct=correct: [(other, correct)])
+            correct = np.where(truth == VOID, VOID, truth == 0).astype(np.uint8)
+            own = detection(-score, correct, fpr_rule=definitions.fpr_rule, where=where)
+            turned = _areas(own, definitions, lambda score=score, correct=correct: [(1 - score, correct)])
             alone[-1] = np.append(alone[-1], turned[0])
             row["windows"] = selective.window_counts(
                 score, truth, window=definitions.window, certain=definitions.certain, accurate=definitions.accurate
@@ -239,8 +251,10 @@ def _by_image(
             row |= _calibration(more, truth, definitions, fine, where)
         rows.append(row)
         tick(1)
-    out = {"alone": np.array(alone), "kind": np.array(how.kind), "fine": fine}
-    out |= {name: np.concatenate([getattr(image, name) for image in sparse]) for name in ("places", "known", "anomalous")}
+    out = {"alone": np.array(alone), "fine": fine, "logit": np.array(how.logit)}
+    out["coarse"] = np.array([how.centre, how.width])
+    small = {"places": np.uint16, "known": np.uint32, "anomalous": np.uint32}
+    out |= {name: np.concatenate([getattr(image, name) for image in sparse]).astype(kind) for name, kind in small.items()}
     out["ends"] = np.cumsum([0, *(len(image.places) for image in sparse)])
     return out | {f"row_{name}": np.stack([row.get(name, like * 0) for row in rows]) for name, like in _all_of(rows).items()}
 

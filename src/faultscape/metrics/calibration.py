@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from faultscape.errors import MetricError
+from faultscape.metrics.scores import check_unmasked
 
 BINS = 15
 FLOOR = 2.0**-149  # NLL of a probability of 0 is that of the smallest number float32 has
@@ -61,6 +62,7 @@ def probability_counts(
     >>> float(counts["brier_sum"]), round(float(counts["nll_sum"]), 4)
     (0.125, 0.2877)
     """
+    check_unmasked(where, probabilities=probabilities, label=label)
     probabilities, label = np.asarray(probabilities), np.asarray(label)
     classes = len(probabilities)
     if probabilities.shape[1:] != label.shape:
@@ -182,10 +184,7 @@ def reliability(counts: Statistics) -> Reliability:
 
 
 def _judged(confidence: np.ndarray, correct: np.ndarray, valid: np.ndarray | None, where: str) -> tuple[np.ndarray, np.ndarray]:
-    if np.ma.isMaskedArray(confidence) or np.ma.isMaskedArray(correct):
-        raise MetricError(
-            f"{_at(where)}a masked array was given, whose mask most libraries drop without a word; give ``valid`` instead"
-        )
+    check_unmasked(where, confidence=confidence, map=correct)
     confidence, correct = np.asarray(confidence), np.asarray(correct, bool)
     if confidence.shape != correct.shape:
         raise MetricError(

@@ -12,6 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from faultscape.errors import MetricError
+from faultscape.metrics.scores import check_unmasked
 
 LOGIT_END = 2048.0  # stands for the logit of exactly 0 and 1: beyond the logit of any other float64, and exact in float16
 _SLACK = 1e-2  # probabilities that went through float16 or a resize may exceed 1 by so much
@@ -90,6 +91,7 @@ def logit16(probability: np.ndarray) -> np.ndarray:
     >>> logit16(np.array([0.0, 0.5, 0.9])).tolist()
     [-2048.0, 0.0, 2.197265625]
     """
+    check_unmasked(probability=probability)
     values = np.asarray(probability)
     values = values.astype(np.float32) if values.dtype == np.float16 else values
     if values.size and not (values.min() >= 0 and values.max() <= 1):

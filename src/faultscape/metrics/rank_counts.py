@@ -50,12 +50,14 @@ class Detection:
 
     ``scores`` (K,) descending, ``true_positives`` and ``false_positives`` (K,) pixels with that score or more, ``above`` (K,) negatives with more:
     at every distinct score of a positive, or, where ``thinned``, at enough of them to draw the curves. ``fpr95`` is at the recall ``recall``;
+    ``share_below`` the mean, over positives, of the share of positives among the pixels with their score or less (what AURC needs);
     ``f1`` the best F1 of all thresholds and ``f1_threshold`` the highest that has it; ``low`` and ``high`` the least and largest score. What has no value is NaN, and ``undefined`` says why.
     """
 
     average_precision: float
     auroc: float
     fpr95: float
+    share_below: float
     f1: float
     f1_threshold: float
     positives: int
@@ -115,17 +117,14 @@ def summarise(
     """
     check_rule(fpr_rule, recall)
     before, lost, last_reach, found = 0, 0, 0, False
-    sums: list[float] = []
-    rest = np.empty(0)
+    found_above, wrong_below = _Sum(), _Sum()
     fpr, nearest, f1, f1_threshold = math.nan, math.inf, math.nan, math.nan
     kept: list[Rows] = []
     for rows in (part for block in blocks for part in _cut(block)):
         hits = before + np.cumsum(rows.own)
-        precision = hits / (hits + rows.reach)
-        terms = np.concatenate([rest, rows.own * precision])
-        whole = len(terms) // _GROUP * _GROUP
-        sums += terms[:whole].reshape(-1, _GROUP).sum(1).tolist()
-        rest = terms[whole:]
+        found_above.add(rows.own * (hits / (hits + rows.reach)))
+        below = positives - hits + rows.own
+        wrong_below.add(rows.own * (below / (below + negatives - rows.above)))
         lost += _product(rows.own, rows.reach + rows.above)
         if fpr_rule == "closest":
             away = np.abs(hits - recall * positives)
@@ -145,10 +144,11 @@ def summarise(
         kept[0] if len(kept) == 1 else [np.concatenate(column) for column in zip(*kept, strict=True)] or [np.empty(0, int)] * 4
     )
     return Detection(
-        average_precision=_ratio(math.fsum([*sums, float(rest.sum())]), positives),
+        average_precision=_ratio(found_above.total(), positives),
         # each positive wins against a negative below, half against an equal: (2 N - reach - above) / 2 N
         auroc=_ratio(2 * positives * negatives - lost, 2 * positives * negatives),
         fpr95=fpr,
+        share_below=_ratio(wrong_below.total(), positives),
         f1=f1,
         f1_threshold=f1_threshold,
         positives=positives,
@@ -164,6 +164,25 @@ def summarise(
         thinned=thin,
         undefined=_reason(positives, negatives),
     )
+
+
+class _Sum:
+    """A sum of float64 terms in fixed groups, which does not depend on how they are cut into blocks."""
+
+    def __init__(self) -> None:
+        self._sums: list[float] = []
+        self._rest = np.empty(0)
+
+    def add(self, terms: np.ndarray) -> None:
+        """Add the terms in order."""
+        terms = np.concatenate([self._rest, terms])
+        whole = len(terms) // _GROUP * _GROUP
+        self._sums += terms[:whole].reshape(-1, _GROUP).sum(1).tolist()
+        self._rest = terms[whole:]
+
+    def total(self) -> float:
+        """Return the sum so far."""
+        return math.fsum([*self._sums, float(self._rest.sum())])
 
 
 def best_f1(detection: Detection) -> tuple[float, float]:

@@ -1,8 +1,8 @@
 """Intervals of AP, AUROC and FPR: the bootstrap over images from each image's histogram of coarse scores, without a second look at the pixels.
 
-Conventions: a coarse score is a float16 (65,536 values): log(p / (1 - p)) where all scores of a data set lie in 0..1, otherwise arcsinh((score - centre) / width),
-which is linear near the centre and never overflows; centre and width are median and quartile distance of the anomalous scores, so that neither an offset nor a
-unit changes anything. Both rise with the score, so that only scores that fall on one float16 tie. Point estimates come from the exact scores; these numbers are
+Conventions: a coarse score is a float16 (65,536 values), arcsinh((x - centre) / width): x is log(p / (1 - p)) where all scores of a data set lie in 0..1, otherwise
+the score; centre and width are median and quartile distance of the anomalous ones, so that neither an offset nor a unit changes anything. It rises with the score,
+so that only scores that fall on one float16 tie, is linear where the anomalies are and never overflows. Point estimates come from the exact scores; these numbers are
 for intervals, and how far they lie from the exact ones is reported. An image is sparse: the places (of histogram16's order) that occur, with their counts.
 Source: Efron 1979.
 """
@@ -15,12 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from faultscape.metrics.doubt import logit16
+from faultscape.metrics.doubt import LOGIT_END
 from faultscape.metrics.rank_counts import Detection
 from faultscape.metrics.score_histogram import SIZE, VALUES, Histogram16, histogram16
 from faultscape.metrics.scores import VOID
 
-KINDS = ("logit", "arcsinh")
 _TOGETHER = 32  # replicates at once
 _HUGE = 1e300  # arcsinh of more differs by less than a step
 
@@ -36,9 +35,9 @@ class SparseHistogram:
 
 @dataclass(frozen=True)
 class Coarse:
-    """How scores of a data set become float16: ``kind`` is one of KINDS; ``centre`` and ``width`` are arcsinh's."""
+    """How scores of a data set become float16: whether by their logit, and arcsinh's ``centre`` and ``width``."""
 
-    kind: str
+    logit: bool
     centre: float = 0.0
     width: float = 1.0
 
@@ -47,34 +46,38 @@ def coarse_of(found: Detection) -> Coarse:
     """Return how to make a data set's scores coarse, from their exact counts.
 
     >>> from faultscape.metrics.rank_metrics import detection
-    >>> coarse_of(detection(np.array([0.0, 1.0]), np.array([0, 1]))).kind
-    'logit'
     >>> coarse_of(detection(np.array([7.0, 101.0, 102.0, 104.0]), np.array([0, 1, 1, 1])))
-    Coarse(kind='arcsinh', centre=102.0, width=3.0)
+    Coarse(logit=False, centre=102.0, width=3.0)
     """
-    if found.low >= 0 and found.high <= 1:
-        return Coarse("logit")
+    logit = found.low >= 0 and found.high <= 1
     if not found.positives:
-        return Coarse("arcsinh")
+        return Coarse(logit)
     reached = found.true_positives.searchsorted(np.array([0.25, 0.5, 0.75]) * found.positives)
-    high, centre, low = (float(found.scores[min(at, len(found.scores) - 1)]) for at in reached)
-    widths = (high - low, found.high - found.low)
-    return Coarse("arcsinh", centre, next((width for width in widths if 0 < width < np.inf), 1.0))
+    ends = [*(float(found.scores[min(at, len(found.scores) - 1)]) for at in reached), found.high, found.low]
+    high, centre, low, most, least = _straight(np.array(ends), logit=logit).tolist()
+    widths = (high - low, most - least)
+    return Coarse(logit, centre, next((width for width in widths if 0 < width < np.inf), 1.0))
 
 
 def coarse_scores(score: np.ndarray, how: Coarse) -> np.ndarray:
     """Return scores as float16 in the same order.
 
-    >>> coarse_scores(np.array([0.5, 0.75]), Coarse("logit")).tolist(), coarse_scores(np.array([-1e30, 5.0]), Coarse("arcsinh", 5.0)).tolist()
-    ([0.0, 1.0986328125], [-69.75, 0.0])
+    >>> coarse_scores(np.array([0.5, 0.75]), Coarse(True)).tolist(), coarse_scores(np.array([-1e30, 5.0]), Coarse(False, 5.0)).tolist()
+    ([0.0, 0.94921875], [-69.75, 0.0])
     """
-    if how.kind == "logit":
-        return logit16(np.clip(score, 0, 1))  # float64 may pass by less than the float32 it was judged by shows
-    with np.errstate(over="ignore"):
-        away = (np.asarray(score, np.float64) / 2 - how.centre / 2) / (
-            how.width / 2
-        )  # halves: the largest numbers have a difference too
+    with np.errstate(over="ignore"):  # halves: the largest numbers have a difference too
+        away = (_straight(score, logit=how.logit) / 2 - how.centre / 2) / (how.width / 2)
     return np.arcsinh(np.clip(away, -_HUGE, _HUGE)).astype(np.float16)
+
+
+def _straight(score: np.ndarray, *, logit: bool) -> np.ndarray:
+    """Return scores as float64, those of 0..1 by their logit; 0 and 1 become finite."""
+    score = np.asarray(score, np.float64)
+    if not logit:
+        return score
+    p = np.clip(score, 0, 1)  # float64 may pass by less than the float32 it was judged by shows
+    with np.errstate(divide="ignore"):
+        return np.clip(np.log(p) - np.log1p(-p), -LOGIT_END, LOGIT_END)
 
 
 def sparse_histogram(
@@ -101,7 +104,7 @@ def replicates(
 ) -> np.ndarray:
     """Return (B, 3) average precision, AUROC and FPR when images count ``weights`` (B, I) times; NaN where a replicate has no anomaly, or nothing else.
 
-    >>> one = sparse_histogram(np.array([0.1, 0.9]), np.array([0, 1]), Coarse("logit"))
+    >>> one = sparse_histogram(np.array([0.1, 0.9]), np.array([0, 1]), Coarse(True))
     >>> replicates([one], np.array([[1.0], [2.0]])).tolist()
     [[1.0, 1.0, 0.0], [1.0, 1.0, 0.0]]
     """
@@ -124,16 +127,16 @@ def grouped(images: Sequence[SparseHistogram], weights: np.ndarray) -> Iterator[
         yield (tables[0].T @ rows).T, (tables[1].T @ rows).T
 
 
-def confidence_at(images: Sequence[SparseHistogram]) -> np.ndarray:
-    """Return (K,) the confidence 1 - doubt at every place that occurs, in the order of `grouped`, where scores are the logits of doubts.
+def confidence_at(images: Sequence[SparseHistogram], how: Coarse) -> np.ndarray:
+    """Return (K,) the confidence 1 - doubt at every place that occurs, in the order of `grouped`, where scores are doubts made coarse by their logit.
 
-    >>> confidence_at([sparse_histogram(np.array([0.5, 0.25]), np.array([0, 1]), Coarse("logit"))]).round(3).tolist()
+    >>> confidence_at([sparse_histogram(np.array([0.5, 0.25]), np.array([0, 1]), Coarse(True))], Coarse(True)).round(3).tolist()
     [0.75, 0.5]
     """
     from scipy.special import expit
 
     used = np.unique(np.concatenate([np.zeros(0, np.int64), *(image.places for image in images)]))
-    return expit(-VALUES[used].astype(np.float64))
+    return expit(-np.sinh(VALUES[used].astype(np.float64)) * how.width - how.centre)
 
 
 def _areas(own: np.ndarray, other: np.ndarray, fpr_rule: str, recall: float) -> np.ndarray:

@@ -39,6 +39,21 @@ def flat(score: np.ndarray, anomaly: np.ndarray, where: str = "", name: str = "s
     return score.ravel(), anomaly.ravel()
 
 
+def check_unmasked(where: str = "", **arrays: object) -> None:
+    """Raise MetricError for a masked array, by the name it was given under.
+
+    >>> check_unmasked(doubt=np.ma.array([1.0], mask=[True]))
+    Traceback (most recent call last):
+    faultscape.errors.MetricError: the doubt is a masked array, whose mask most libraries drop without a word; leave masked pixels out first
+    """
+    for name, values in arrays.items():
+        if isinstance(values, np.ma.MaskedArray):
+            at = f"{where}: " if where else ""
+            raise MetricError(
+                f"{at}the {name} is a masked array, whose mask most libraries drop without a word; leave masked pixels out first"
+            )
+
+
 def split(score: np.ndarray, anomaly: np.ndarray, void: int = VOID, where: str = "") -> tuple[np.ndarray, np.ndarray]:
     """Return the scores of the anomalous pixels, and those of all pixels that are not void, each in ascending order and finite.
 

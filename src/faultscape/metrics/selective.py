@@ -11,6 +11,8 @@ from __future__ import annotations
 import numpy as np
 
 from faultscape.errors import MetricError, OptionError
+from faultscape.metrics.rank_counts import Detection
+from faultscape.metrics.scores import check_unmasked
 
 WINDOWS = ("accurate_certain", "accurate_uncertain", "inaccurate_certain", "inaccurate_uncertain")
 
@@ -21,6 +23,7 @@ def groups(doubt: np.ndarray, incorrect: np.ndarray) -> tuple[np.ndarray, np.nda
     >>> [part.tolist() for part in groups(np.array([0.1, 0.1, 0.7]), np.array([0, 1, 1]))]
     [[1, 0], [1, 1]]
     """
+    check_unmasked(doubt=doubt, mask=incorrect)
     doubt, incorrect = np.asarray(doubt).ravel(), np.asarray(incorrect).ravel()
     if doubt.shape != incorrect.shape:
         raise MetricError(f"there are {len(doubt)} doubts and {len(incorrect)} pixels; expected one for each")
@@ -72,6 +75,24 @@ def augrc(right: np.ndarray, wrong: np.ndarray) -> np.ndarray:
     return _share((size * (mistakes - np.asarray(wrong) / 2)).sum(-1), total * total)
 
 
+def aurc_of(doubt: Detection, confidence: Detection) -> float:
+    """Return `aurc` from the detection of incorrect pixels by doubt and of correct pixels by minus doubt, as streams give them; NaN without any pixel.
+
+    Each wrong pixel sees the share of wrong ones up to its doubt; each right one 1 - the precision of finding right ones at its doubt.
+
+    >>> from faultscape.metrics.rank_metrics import detection
+    >>> score, wrong = np.array([0.1, 0.1, 0.7, 0.7]), np.array([0, 0, 1, 1])
+    >>> aurc_of(detection(score, wrong), detection(-score, 1 - wrong))
+    0.25
+    """
+    wrong, right = doubt.positives, doubt.negatives
+    if not wrong + right:
+        return float("nan")
+    of_wrong = wrong * doubt.share_below if wrong else 0.0
+    of_right = right * (1 - confidence.average_precision) if right else 0.0
+    return (of_wrong + of_right) / (wrong + right)
+
+
 def augrc_of(auroc: float, wrong: int, right: int) -> float:
     """Return the same area from the AUROC of incorrect pixels and their numbers; NaN without any pixel.
 
@@ -96,12 +117,16 @@ def window_counts(
     >>> window_counts(np.zeros((2, 4)), np.array([[0, 0, 1, 1], [0, 0, 1, 1]])).tolist()
     [1, 0, 1, 0]
     """
+    check_unmasked(doubt=doubt, mask=incorrect)
     doubt, incorrect = np.asarray(doubt, np.float64), np.asarray(incorrect)
     if doubt.ndim != 2 or doubt.shape != incorrect.shape:
         raise MetricError(f"the doubt has shape {doubt.shape} and the map {incorrect.shape}; expected one shape, H x W")
     if window < 1:
         raise OptionError(f"window is 1 or more pixels; got {window}")
     judged = incorrect != void
+    if not np.isfinite(doubt[judged]).all():
+        bad = int((~np.isfinite(doubt[judged])).sum())
+        raise MetricError(f"{bad} of {int(judged.sum())} doubts are NaN or infinite; expected finite numbers")
     sums = [_windows(values, window) for values in (judged, judged & (incorrect == 0), np.where(judged, doubt, 0.0))]
     n = sums[0]
     there = n > 0

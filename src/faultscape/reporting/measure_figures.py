@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 _LEFT, _WIDE = 11.0, 86.0  # per cent of the width
 _TOP, _BOTTOM = 24, 40  # pixels above and below the frame
 _LINE = 14  # pixels a label needs
+_BASE, _DOT = 10, 11  # pixels that a name stands above its height, and that it keeps from a dot
 _LETTER = 1.9  # per cent of a phone's width that a letter needs
 INKS = 10
 UNIT = Axis(0.0, 1.0, (0.0, 0.25, 0.5, 0.75, 1.0))
@@ -76,7 +77,7 @@ def scatter(dots: Sequence[Dot], across: str, up: str, *, height: int = 360) -> 
     places = [(_x(on_x, d.x), _y(on_y, d.y, height)) for d in dots]
     lates = [x > _LEFT + 0.6 * _WIDE for x, _ in places]  # names on the right stand left of their dots
     spans = [_span(x, name, late) for (x, _), name, late in zip(places, names, lates, strict=True)]
-    heights = _apart(spans, [y for _, y in places])
+    heights = _apart(spans, [y for _, y in places], places)
     for name, (x, _), late, y in zip(names, places, lates, heights, strict=True):
         anchor = 'text-anchor="end" dx="-10"' if late else 'dx="10"'
         parts.append(_fixed(f'<text class="name" x="{x:.2f}%" y="{y + 4 - 9:.1f}" {anchor}>') + escape(name) + Markup("</text>"))
@@ -174,20 +175,24 @@ def _span(x: float, name: str, late: bool) -> tuple[float, float]:
     return (x - wide, x) if late else (x, x + wide)
 
 
-def _apart(spans: Sequence[tuple[float, float]], wanted: Sequence[float]) -> list[float]:
-    """Return heights of labels that reach across ``spans``, moved down where they would be written over another.
+def _apart(spans: Sequence[tuple[float, float]], wanted: Sequence[float], dots: Sequence[tuple[float, float]]) -> list[float]:
+    """Return heights of labels that reach across ``spans``, moved down where they would be written over another label or another's dot (x, y).
 
-    >>> _apart([(0, 40), (30, 70), (50, 90)], [10.0, 12.0, 11.0])
+    >>> _apart([(0, 40), (30, 70), (50, 90)], [10.0, 12.0, 11.0], [])
     [10.0, 25.0, 11.0]
+    >>> _apart([(1, 40)], [15.0], [(20.0, 12.0)])
+    [33.0]
     """
     out = [0.0] * len(wanted)
     written: list[int] = []
     for k in sorted(range(len(wanted)), key=lambda k: wanted[k]):
+        low, high = spans[k]
+        taken = [(out[o], _LINE) for o in written if low < spans[o][1] and spans[o][0] < high]
+        taken += [(y + _BASE, _DOT) for x, y in dots if low < x - 1 and x + 1 < high]  # own dot stands at the span's end
         y = wanted[k]
-        for other in sorted(written, key=lambda k: out[k]):
-            meets = spans[k][0] < spans[other][1] and spans[other][0] < spans[k][1]
-            if meets and abs(out[other] - y) < _LINE:
-                y = out[other] + _LINE
+        for height, room in sorted(taken):
+            if abs(height - y) < room:
+                y = height + room
         written.append(k)
         out[k] = y
     return out

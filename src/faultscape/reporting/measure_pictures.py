@@ -44,7 +44,7 @@ def page(
     options = document.get("provenance") or {}
     room = Room(ROOM)
     cards: list[measures.Card] = []
-    left_out = photos_left_out = 0
+    left_out = photos_left_out = unreadable = 0
     wanted = [(*chosen, data) for data in sets for chosen in worst_images(documents[data.name].images, worst)]
     drawers = {data.name: drawer(data, documents[data.name], definitions, options) for data in sets}
     for _, metric, model, k, data in sorted(wanted, key=lambda row: row[0]):
@@ -54,6 +54,7 @@ def page(
             continue
         photo = room.take(card.photo)
         photos_left_out += bool(card.photo and not photo)
+        unreadable += bool(data.images and not card.photo)
         cards.append(replace(card, truth=room.take(card.truth), predicted=room.take(card.predicted), photo=photo))
     places = {(data.name, model): at for at, (data, model) in enumerate((d, m) for d in sets for m in d.models)}
     cards.sort(key=lambda card: (KINDS.index(card.metric), places[card.data_set, card.model]))
@@ -62,7 +63,7 @@ def page(
     ]
     title = ", ".join(names) if len(sets) <= 4 else f"{len(sets)} data sets"
     colours = {data.name: _colours(data) for data in sets if data.with_classes}
-    return measures.page(document, measures.Facts(title or out.name, cards, left_out, photos_left_out, colours))
+    return measures.page(document, measures.Facts(title or out.name, cards, left_out, photos_left_out, unreadable, colours))
 
 
 def worst_images(images: Mapping[str, Mapping[str, np.ndarray]], worst: int) -> list[tuple[int, str, str, int]]:

@@ -46,12 +46,13 @@ class Card:
 
 @dataclass(frozen=True)
 class Facts:
-    """What the page shows besides the document; ``left_out`` images and ``photos_left_out`` photos of others did not fit, ``colours`` {data set: [(class, CSS colour)]} are those of the pictures."""
+    """What the page shows besides the document; ``left_out`` images and ``photos_left_out`` photos of others did not fit, ``unreadable`` photos were not there or no pictures, ``colours`` {data set: [(class, CSS colour)]} are those of the pictures."""
 
     title: str = "measured"
     worst: tuple[Card, ...] | list[Card] = ()
     left_out: int = 0
     photos_left_out: int = 0
+    unreadable: int = 0
     colours: Mapping[str, Sequence[tuple[str, str]]] = field(default_factory=dict)
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from faultscape.errors import MetricError, OptionError
 
+WORST = 3  # pictures of the worst images for each kind of error
 if TYPE_CHECKING:
     Named = Any
 else:
@@ -75,7 +76,7 @@ def measure(
     skip: bool = False,
     resamples: int = 1000,
     seed: int = 0,
-    worst: int = 3,
+    worst: int = WORST,
     engine: str = "processes",
     workers: int | None = None,
 ) -> Measured:
@@ -213,6 +214,9 @@ def measure(
     asked = {name: value for name, value in given.items() if value is not None}
     asked |= {"ignore": ignore, "background": background, "divisor": divisor, "score_scale": score_scale, "classes": classes}
     asked |= {"resize_maps": resize_maps, "no_boundaries": not boundaries, "images": images, "pattern": pattern}
+    asked |= {"preset": preset, "worst": worst if worst != WORST else None}
+    if seed and not resamples:
+        said.append("note: --seed changes nothing here: --resamples 0 draws nothing")
     for line in dict.fromkeys([*said, *measure_options.idle(asked, sets, definitions)]):
         print(line)
     study = next((Path(s.truth["study"]) for s in sets if "study" in s.truth), None) if not datasets else None
@@ -246,7 +250,7 @@ def _one(
 ) -> Any:
     """Measure one data set: statistics of its maps by shard, then its scores by model; MetricError where images cannot be measured and none may be skipped."""
     from faultscape import engine as engines
-    from faultscape.comparison import measure_plan, score_results
+    from faultscape.comparison import measure_plan, score_jobs
     from faultscape.reporting import measured_sets
     from faultscape.study import measures
     from faultscape.study.corpus import part_name
@@ -273,7 +277,7 @@ def _one(
         if gone := set(parts) - {part_name(s) for s in data.shards if measure_plan.has_maps(source)}:
             write_manifest(where[name], {k: v for k, v in parts.items() if k not in gone})
     failures = {name: [f for part in read_manifest(where[name]).values() for f in part.failures] for name in data.models}
-    scored = score_results.scores(out, data, definitions, options, engine=engine, workers=workers)
+    scored = score_jobs.scores(out, data, definitions, options, engine=engine, workers=workers)
     for name, found in scored.failures.items():  # an image is one failure, whichever of its files is looked at
         failures[name] += [failure for failure in found if failure[0] not in {image for image, _ in failures[name]}]
     wrong = []

@@ -1,0 +1,110 @@
+"""The jobs that measure the scores of a data set, one a model, done side by side, and what a reader must know of them.
+
+Conventions: a model's kind is anomaly, or the first of doubt, probabilities, confidence that it has. A job's key changes with the definitions that its findings
+follow from, the classes, and the files' sizes and times, so that only what changed is measured again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from faultscape.comparison import scoring
+from faultscape.comparison.measure_plan import VERSION, DataSet
+from faultscape.comparison.score_results import Scored
+from faultscape.metrics.definitions import Definitions
+from faultscape.prediction.folder import fingerprint
+from faultscape.study.parts import key_of
+from faultscape.study.settings import class_settings
+
+_OF_SCORES = ("fpr_rule", "curve", "thresholds", "track", "bins", "window", "certain", "accurate")  # what changes a model's part
+
+
+def jobs_of(
+    out: Path, data: DataSet, definitions: Definitions, options: Mapping[str, Any]
+) -> tuple[list[dict[str, Any]], dict[str, str], list[tuple[str, str]]]:
+    """Return the jobs of a data set's scores, {NAME: kind}, and what to say of them."""
+    jobs, kinds, notes = [], {}, []
+    written = class_settings(data.classes).model_dump()
+    for name, source in data.models.items():
+        kind = next((k for k in ("anomaly", *scoring.KINDS) if k in source), None)
+        if kind is None:
+            continue
+        kinds[name] = kind
+        if said := scoring.ties(source, kind):
+            notes.append((name, said))
+        lists = [source[key] for key in dict.fromkeys(("files", kind, "confidence", "probabilities")) if key in source]
+        state = [fingerprint("/", [path or "" for path in files]) for files in (data.truth["files"], *lists)]
+        key = key_of(
+            {name: getattr(definitions, name) for name in _OF_SCORES},
+            written,
+            options.get("score_scale"),
+            options.get("resize_maps"),
+            list(data.ids),
+            state,
+            source.get("labels"),
+            data.truth.get("labels"),
+            kind,
+            VERSION,
+        )
+        job = {
+            "out": str(out),
+            "against": data.name,
+            "name": name,
+            "kind": kind,
+            "key": key[:16],
+            "ids": list(data.ids),
+            "truth": data.truth,
+        }
+        jobs.append(
+            job
+            | {"model": source, "classes": written, "definitions": asdict(definitions)}
+            | {name: options.get(name) for name in ("score_scale", "resize_maps")}
+        )
+    return jobs, kinds, notes
+
+
+def scores(
+    out: Path, data: DataSet, definitions: Definitions, options: Mapping[str, Any], *, engine: str, workers: int | None
+) -> Scored:
+    """Measure the scores of every model that has some and was not measured before; models run side by side."""
+    from faultscape import engine as engines
+
+    jobs, kinds, notes = jobs_of(out, data, definitions, options)
+    result = Scored(data, definitions, kinds=kinds, notes=notes)
+    todo = [job for job in jobs if not scoring.place(job).exists()]
+    with engines.progress(
+        f"scores {data.name}", sum((4 if job["kind"] == "anomaly" else 6) * len(job["ids"]) for job in todo)
+    ) as tick:
+        calls = [{"job": job} for job in todo]
+        for _ in engines.run("faultscape.comparison.scoring:score_model", calls, engine=engine, workers=workers, tick=tick):
+            pass
+    for job in jobs:
+        for old in scoring.place(job).parent.glob("scores-*.npz"):
+            if old != scoring.place(job):
+                old.unlink(missing_ok=True)
+        found = scoring.read(job)
+        result.found[job["name"]] = found
+        result.notes += _notes(job, found)
+        result.failures[job["name"]] = [(str(i), str(w)) for i, w in found["failures"].tolist()]
+    return result
+
+
+def _notes(job: Mapping[str, Any], found: scoring.Found) -> list[tuple[str, str]]:
+    """Return what a reader must know of a model's scores: images that have none or count for nothing, and why something has no value."""
+    name, kind, images = job["name"], job["kind"], len(job["ids"])
+    notes, have = [], len(found["usable"])
+    absent = sum(path is None for path in job["model"][kind])
+    if kind != "anomaly" and absent:
+        notes.append((name, f"{absent} of {images} images have no {kind}; what is made of it is of the others"))
+    if kind != "anomaly" and (bad := images - have - absent) > 0:
+        notes.append((name, f"{bad} of {images} images have no map or {kind} that can be used; failures.csv says why"))
+    if kind == "anomaly" and have and (empty := int((np.diff(found["ends"]) == 0).sum())):
+        notes.append((name, f"{empty} of {have} masks are void everywhere, and count for nothing"))
+    if have and (why := str(found["undefined"])):
+        notes.append((name, why if kind == "anomaly" else why.replace("anomalous", "incorrect").replace("known", "correct")))
+    return notes

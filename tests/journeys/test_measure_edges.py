@@ -1,0 +1,156 @@
+"""`measure` at the edges: truth that is void everywhere, images that fail twice, scores with an offset or a unit of their own."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import made
+from faultscape.cli import main
+from faultscape.metrics import aurc, groups
+
+SIZE = (24, 31)
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> made.Corpus:
+    """Five images of one model, and a doubt that mistakes raise."""
+    corpus = made.corpus(tmp_path / "corpus", images=5, models=1)
+    rng = np.random.default_rng(5)
+    for id_, truth, label in zip(corpus.ids, corpus.truths, corpus.maps["model-0"], strict=True):
+        keep(tmp_path / "doubt", id_, rng.exponential(1 + 2 * (truth != label)))
+        keep(tmp_path / "sure", id_, rng.random(truth.shape))
+    return corpus
+
+
+def keep(folder: Path, id_: str, values: np.ndarray) -> None:
+    (folder / id_).parent.mkdir(parents=True, exist_ok=True)
+    np.save(folder / f"{id_}.npy", values.astype(np.float32))
+
+
+def measured(root: Path, *words: object, of: made.Corpus | None = None) -> dict[str, Any]:
+    given = [] if of is None else [str(of.truth), f"model-0={of.models['model-0']}", "--classes", str(of.classes)]
+    out = ["-o", str(root / "o"), "--resamples", "40", "--engine", "local", "--no-boundaries"]
+    assert main(["measure", *given, *map(str, words), *out]) == 0
+    return json.loads((root / "o" / "measure.json").read_text())
+
+
+def masks(root: Path, *values: int | None) -> tuple[str, str]:
+    """Write masks, each of one value or (None) of both kinds, and scores; return the two folders."""
+    rng = np.random.default_rng(0)
+    for k, value in enumerate(values):
+        mask = np.full(SIZE, value or 0, np.uint8)
+        if value is None:
+            mask[:5] = 1
+        made.write(root / "masks" / f"{k}.png", mask)
+        keep(root / "scores", str(k), rng.standard_normal(SIZE) + 2 * (mask == 1))
+    return str(root / "masks"), f"s={root / 'scores'}"
+
+
+@pytest.mark.parametrize("more", [(), ("--preset", "smiyc"), ("--preset", "anomaly-seg")])
+def test_masks_that_are_all_void_have_no_numbers_and_that_is_told(more: tuple[str, ...], tmp_path: Path) -> None:
+    truth, scores = masks(tmp_path, 255, 255)
+    found = measured(tmp_path, truth, "--anomaly", scores, *more)
+    assert found["models"]["s"]["auroc"]["value"] is None
+    assert "s: 2 of 2 masks are void everywhere, and count for nothing" in found["notes"]
+
+
+def test_one_mask_that_is_all_void_is_told(tmp_path: Path) -> None:
+    truth, scores = masks(tmp_path, None, 255, None)
+    found = measured(tmp_path, truth, "--anomaly", scores)
+    assert found["models"]["s"]["auroc"]["value"] > 0.5
+    assert found["notes"][0] == "s: 1 of 3 masks are void everywhere, and count for nothing"
+
+
+@pytest.mark.parametrize("kind", ["confidence", "doubt"])
+def test_truth_that_is_all_void_has_no_numbers_with_scores_either(kind: str, corpus: made.Corpus, tmp_path: Path) -> None:
+    for id_, truth in zip(corpus.ids, corpus.truths, strict=True):
+        made.write(corpus.truth / f"{id_}.png", np.full_like(truth, 255))
+    folder = tmp_path / ("sure" if kind == "confidence" else "doubt")
+    found = measured(tmp_path, "--ignore", 255, f"--{kind}", f"model-0={folder}", of=corpus)
+    assert all(entry["value"] is None for entry in found["models"]["model-0"].values())
+    assert "model-0: 5 of 5 images have a truth that is void everywhere, and count for nothing" in found["notes"]
+
+
+def test_an_image_whose_map_is_wrong_is_one_failure_and_its_confidence_is_not_called_missing(
+    corpus: made.Corpus, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made.write(corpus.models["model-0"] / f"{corpus.ids[0]}.png", np.zeros((3, 3), np.uint8))
+    (corpus.models["model-0"] / f"{corpus.ids[1]}.png").unlink()
+    words = ["--confidence", f"model-0={tmp_path / 'sure'}"]
+    found = measured(tmp_path, *words, "--skip", of=corpus)
+    assert found["failures"] == 2
+    assert not [note for note in found["notes"] if "no confidence" in note]
+    assert "model-0: 2 of 5 images have no map or confidence that can be used; failures.csv says why" in found["notes"]
+    line = ["measure", str(corpus.truth), f"model-0={corpus.models['model-0']}", "--classes", str(corpus.classes)]
+    assert main([*line, *words, "-o", str(tmp_path / "o")]) == 2
+    assert "such in all" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("times", "more"), [(1, 100), (1e-9, 0), (50, 1024), (1, -7)])
+def test_what_ranks_the_pixels_alike_has_the_same_numbers_and_intervals(
+    times: float, more: float, corpus: made.Corpus, tmp_path: Path
+) -> None:
+    plain = measured(tmp_path, "--doubt", f"model-0={tmp_path / 'doubt'}", of=corpus)["models"]["model-0"]
+    for id_ in corpus.ids:
+        values = np.load(tmp_path / "doubt" / f"{id_}.npy").astype(float)
+        (tmp_path / "other" / id_).parent.mkdir(parents=True, exist_ok=True)
+        np.save(tmp_path / "other" / f"{id_}.npy", values * times + more)
+    other = measured(tmp_path, "--doubt", f"model-0={tmp_path / 'other'}", of=corpus)["models"]["model-0"]
+    wrong = corpus.maps["model-0"] != corpus.truths
+    doubt = np.stack([np.load(tmp_path / "doubt" / f"{id_}.npy") for id_ in corpus.ids])
+    assert plain["aurc"]["value"] == pytest.approx(float(aurc(*groups(doubt, wrong))), abs=2e-6)
+    for metric in ("calibration_auroc", "misclassification_ap", "correct_ap", "misclassification_fpr95", "aurc", "augrc"):
+        for end in ("value", "low", "high"):
+            assert other[metric][end] == pytest.approx(plain[metric][end], abs=2e-3 if end != "value" else 5e-6), (metric, end)
+
+
+@pytest.mark.parametrize("preset", ["pytorch-ood", "keras200", "anomaly-seg"])
+def test_both_directions_of_precision_follow_the_definitions(preset: str, corpus: made.Corpus, tmp_path: Path) -> None:
+    """The correct pixels found by confidence are the incorrect ones found by doubt, once right and wrong change places."""
+    sure = {id_: np.load(tmp_path / "sure" / f"{id_}.npy") for id_ in corpus.ids}
+    found = measured(tmp_path, "--preset", preset, "--confidence", f"model-0={tmp_path / 'sure'}", of=corpus)["models"]["model-0"]
+    for id_, truth, label in zip(corpus.ids, corpus.truths, corpus.maps["model-0"], strict=True):
+        made.write(tmp_path / "right" / f"{id_}.png", (truth == label).astype(np.uint8))
+        keep(tmp_path / "scores", id_, sure[id_])
+    words = ("--preset", preset, "--anomaly", f"s={tmp_path / 'scores'}")
+    other = measured(tmp_path / "turned", str(tmp_path / "right"), *words)["models"]["s"]
+    assert found["correct_ap"]["value"] == pytest.approx(other["average_precision"]["value"], abs=1e-9)
+
+
+def test_probabilities_that_do_not_add_up_to_1_are_refused(
+    corpus: made.Corpus, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    p = np.random.default_rng(1).dirichlet(np.ones(5), SIZE).transpose(2, 0, 1)
+    for id_, truth in zip(corpus.ids, corpus.truths, strict=True):
+        p = np.random.default_rng(1).dirichlet(np.ones(5), truth.shape).transpose(2, 0, 1)
+        keep(tmp_path / "half", id_, p / 2)
+    line = ["measure", str(corpus.truth), f"model-0={corpus.models['model-0']}", "--classes", str(corpus.classes)]
+    assert main([*line, "--probabilities", f"model-0={tmp_path / 'half'}", "-o", str(tmp_path / "o")]) == 2
+    assert "the probabilities of a pixel add up to 0.5..0.5; expected 1, as a softmax gives" in capsys.readouterr().err
+
+
+def test_photos_that_are_not_there_are_counted_on_the_page(corpus: made.Corpus, tmp_path: Path) -> None:
+    made.write(tmp_path / "photos" / f"{corpus.ids[0]}.png", np.zeros((*corpus.truths[0].shape, 3), np.uint8))
+    measured(tmp_path, "--images", tmp_path / "photos", of=corpus)
+    page = (tmp_path / "o" / "report.html").read_text()
+    assert re.search(r"\d+ ha(s|ve) no photo that could be found and read", page)
+
+
+def test_presets_and_options_without_effect_are_told(
+    corpus: made.Corpus, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    measured(tmp_path, "--preset", "keras200", of=corpus)
+    assert "note: --preset keras200 changes nothing here" in capsys.readouterr().out
+    measured(tmp_path, "--preset", "s0-printed", of=corpus)
+    assert "changes nothing" not in capsys.readouterr().out
+    truth, scores = masks(tmp_path, None)
+    measured(tmp_path / "a", truth, "--anomaly", scores, "--worst", 5, "--images", tmp_path / "masks")
+    out = capsys.readouterr().out
+    assert "note: --worst changes nothing here: it is of maps" in out
+    assert "note: --images changes nothing here: it is of folders of maps" in out
