@@ -93,7 +93,7 @@ def test_scores_are_compared_on_the_images_that_both_have_scores_of(corpus: made
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--certain", "nan"), "certain is a finite number"), (("--accurate", "inf"), "accurate is a finite number"), (("--tolerance", "nan"), "tolerance is a finite number"),
+        (("--bins", "100000"), "bins are 1 to 4096"), (("--certain", "nan"), "certain is a finite number"), (("--accurate", "inf"), "accurate is a finite number"), (("--tolerance", "nan"), "tolerance is a finite number"),
         (("--seed", "-1"), "seed is a whole number, 0 or more"), (("--score-scale", "0"), "above 0; got 0"), (("--score-scale", "-5"), "above 0; got -5"),
         (("--score-scale", "inf"), "above 0; got inf"), (("--regions", "given", "--divisor", "0"), "1 or more; got 0"), (("--regions", "given", "--divisor", "-3"), "1 or more; got -3"),
     ],

@@ -37,6 +37,7 @@ class Definitions:
     accurate: float = 0.5  # PAvPU: a window is accurate above this share of right pixels
 
 
+MOST_BINS = 4096  # statistics hold them for every image and class
 _CHOICES: dict[str, tuple[Any, ...]] = {
     "regions": ("connected", "given"),
     "connectivity": (8, 4),
@@ -83,9 +84,9 @@ def define(preset: str | None = None, **given: Any) -> Definitions:
             words = ", ".join(str(v) or "none" for v in _CHOICES[name])
             raise OptionError(f"{name}={value!r} is not known; use {words}")
     out = replace(Definitions(), **said)
-    if out.bins < 1 or out.window < 1 or out.tolerance < 0 or out.band <= 0:
+    if not 1 <= out.bins <= MOST_BINS or out.window < 1 or out.tolerance < 0 or out.band <= 0:
         raise OptionError(
-            f"bins and window are 1 or more, tolerance 0 or more, band above 0; got {out.bins}, {out.window}, {out.tolerance}, {out.band}"
+            f"bins are 1 to {MOST_BINS}, window 1 or more, tolerance 0 or more, band above 0; got {out.bins}, {out.window}, {out.tolerance}, {out.band}"
         )
     for name in ("tolerance", "band", "certain", "accurate"):
         if not math.isfinite(getattr(out, name)):

@@ -43,9 +43,9 @@ DEFINED = {
     "ap50": "TP / (TP + FP) of predicted regions at {match} >= .50, of an image and class, without scores; {connected}, absent={absent}",
     "ap75": "TP / (TP + FP) of predicted regions at {match} >= .75, of an image and class, without scores; {connected}, absent={absent}",
     "ap": "mean of TP / (TP + FP) at {match} >= .50:.05:.95, of an image and class, without scores; {connected}, absent={absent}",
-    "pq": "panoptic quality, the reference rule for void; {connected}",
-    "sq": "segmentation quality, the mean IoU of matched regions; {connected}",
-    "rq": "recognition quality, the F1 score of regions at IoU > .5; {connected}",
+    "pq": "panoptic quality, the reference rule for void; {panoptic}",
+    "sq": "segmentation quality, the mean IoU of matched regions; {panoptic}",
+    "rq": "recognition quality, the F1 score of regions at IoU > .5; {panoptic}",
     "missed": "share of true regions that no predicted region of their class touches; {connected}",
     "invented": "share of predicted regions that touch no true region of their class; {connected}",
     "partition_distance": "share of pixels to be moved until the partitions into {segments} are equal (optimal assignment)",
@@ -168,6 +168,9 @@ def _words(definitions: Definitions) -> dict[str, Any]:
     connected = "regions as given" if given else f"connectivity={definitions.connectivity}, void={definitions.void}"
     words = asdict(definitions) | {
         "connected": connected,
+        "panoptic": "regions as given"
+        if given
+        else f"connectivity={definitions.connectivity}, regions made before void is taken away",
         "regional": f"{connected}, absent={definitions.absent}, scale={definitions.scale}",
     }
     words |= {
