@@ -10,10 +10,10 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 
 import cv2
 import numpy as np
+from clock import best
 from scipy.ndimage import label
 from sklearn.metrics import average_precision_score, roc_auc_score, roc_curve
 
@@ -48,15 +48,6 @@ for _ in range(int(sys.argv[3])):
 peak = next(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM"))
 print(min(taken), passes, peak)
 """
-
-
-def best(work: Callable[[], object], times: int = 5) -> float:
-    taken = []
-    for _ in range(times):
-        start = time.thread_time()
-        work()
-        taken.append(time.thread_time() - start)
-    return min(taken)
 
 
 def made(pixels: int = PIXELS, share: float = 0.003) -> tuple[np.ndarray, np.ndarray]:

@@ -15,6 +15,7 @@ from pathlib import Path
 import detection
 import numpy as np
 import regions
+from clock import in_turns
 from made_maps import maps
 
 from faultscape.maps.regions import overlaps
@@ -43,7 +44,7 @@ def thresholds() -> Iterator[regions.Row]:
         def curve(at: np.ndarray, pair: tuple[np.ndarray, ...] = (truth, prediction, confidence)) -> object:
             return region_counts.count_above(overlaps(pair[0], pair[1], regions.C, confidence=pair[2]), regions.C, at)
 
-        single, hundred = regions.in_turns(lambda c=curve: c(one), lambda c=curve: c(many), 4)
+        single, hundred = in_turns(lambda c=curve: c(one), lambda c=curve: c(many), 5, regions.GOES)
         yield (
             f"ROM and RUM at 100 thresholds, {kind}: times one threshold",
             f"{hundred / single:.1f}x ({hundred * 1e3:.2f} ms)",
@@ -60,7 +61,7 @@ def installed(name: str) -> str:
 
 def main() -> None:
     lines = []
-    for what, measured, target in [*regions.rows(regions.in_turns), *thresholds()]:
+    for what, measured, target in [*regions.rows(), *thresholds()]:
         print(f"{what:<96} {measured:<28} {target}", flush=True)
         lines.append(f"| {what} | {measured} | {target} |")
     for what, ours, peer, ratio, target in detection.rows():

@@ -10,11 +10,11 @@ the least of several, for one pair.
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Iterator, Sequence
 from importlib.util import find_spec
 
 import numpy as np
+from clock import in_turns
 from made_maps import maps
 from scipy.ndimage import label as components
 
@@ -23,8 +23,8 @@ from faultscape.metrics import boundary, partition, region_set
 
 Row = tuple[str, str, str]
 Pairs = Sequence[tuple[np.ndarray, np.ndarray]]
-Against = Callable[[Callable[[], object], Callable[[], object], int], tuple[float, float]]
 C = 21
+GOES = (5, 2)  # of ours and of the peer
 EIGHT = np.ones((3, 3), int)
 
 
@@ -127,8 +127,8 @@ def check(truth: np.ndarray, prediction: np.ndarray) -> None:
         assert np.allclose(image_measures(truth, prediction), ours)
 
 
-def rows(against: Against) -> Iterator[Row]:
-    """Yield rows (what, measured, target); ``against(ours, peer, times)`` returns the least seconds of both, taken in turns."""
+def rows() -> Iterator[Row]:
+    """Yield rows (what, measured, target)."""
     for kind, images, targets in (
         ("web", 8, (">= 300x", ">= 3.5x", ">= 1000x", "reported")),
         ("easy", 8, ("reported", "reported")),  # the first two peers
@@ -143,9 +143,9 @@ def rows(against: Against) -> Iterator[Row]:
                 continue
             works = [prepare(*pair) for pair in pairs]
             few = 1 if kind == "hard" or module == "torchmetrics" else 3
-            seconds, slow = against(lambda p=pairs: measured(p), lambda w=works: [work() for work in w], few)
+            seconds, slow = in_turns(lambda p=pairs: measured(p), lambda w=works: [work() for work in w], few + 1, GOES)
             yield line, f"{slow / seconds:.{0 if slow > 99 * seconds else 1}f}x ({seconds / images * 1e3:.2f} ms)", target
-    yield from sizes(against)
+    yield from sizes()
 
 
 def peers() -> list[tuple[str, str, Callable[[np.ndarray, np.ndarray], Callable[[], object]]]]:
@@ -158,19 +158,21 @@ def peers() -> list[tuple[str, str, Callable[[np.ndarray, np.ndarray], Callable[
     ]
 
 
-def sizes(against: Against) -> Iterator[Row]:
+def sizes() -> Iterator[Row]:
     """Yield rows of how ours grows with the image, and of what needs an assignment or looks at boundaries."""
     truth, prediction = maps("web", 2)
     wide = [(np.tile(truth, (2, 4)), np.tile(prediction, (2, 4)))]
-    small, large = against(lambda: measured([(truth, prediction)]), lambda: measured(wide), 4)
+    small, large = in_turns(lambda: measured([(truth, prediction)]), lambda: measured(wide), 5, GOES)
     yield "region metrics, 1024 x 2048 (web, tiled): times 512 x 512", f"{large / small:.1f}x ({large * 1e3:.2f} ms)", "<= 8x"
     table = overlaps(truth, prediction, C)
     pairs = (table.truth, table.prediction, table.pixels)
-    alone, all_five = against(lambda: partition.partition_distance(*pairs), lambda: partition.partition_errors(*pairs), 4)
+    alone, all_five = in_turns(lambda: partition.partition_distance(*pairs), lambda: partition.partition_errors(*pairs), 5, GOES)
     yield "partition distance, web, from the table: ms", f"{alone * 1e3:.2f}", "reported"
     yield "all five partition errors, web, from the table: ms", f"{all_five * 1e3:.2f}", "reported"
     many = crowded(500, 60)
-    most, edges = against(lambda: partition.partition_distance(*many), lambda: boundary.boundary_counts(truth, prediction, C), 4)
+    most, edges = in_turns(
+        lambda: partition.partition_distance(*many), lambda: boundary.boundary_counts(truth, prediction, C), 5, GOES
+    )
     yield "partition distance, 500 x 60 regions, 19,000 overlaps: ms", f"{most * 1e3:.1f}", "< 50"
     yield "boundary F-score and boundary IoU, web, 21 classes: ms", f"{edges * 1e3:.1f}", "reported"
 
@@ -182,20 +184,6 @@ def crowded(true: int, predicted: int, seed: int = 0) -> tuple[np.ndarray, np.nd
     return partition.confusion_table(cells)
 
 
-def best(work: Callable[[], object], times: int) -> float:
-    taken = []
-    for _ in range(times):
-        start = time.thread_time()
-        work()
-        taken.append(time.thread_time() - start)
-    return min(taken)
-
-
-def in_turns(ours: Callable[[], object], peer: Callable[[], object], times: int = 4) -> tuple[float, float]:
-    both = [(best(ours, 5), best(peer, 2)) for _ in range(times + 1)]
-    return min(a for a, _ in both), min(b for _, b in both)
-
-
 if __name__ == "__main__":
-    for line, value, target in rows(in_turns):
+    for line, value, target in rows():
         print(f"{line:<96} {value:<24} {target}", flush=True)

@@ -14,7 +14,6 @@ import resource
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Sequence
 from importlib.metadata import version
 from pathlib import Path
@@ -25,6 +24,7 @@ import memory
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from clock import best, in_turns
 from made_maps import KINDS, maps
 from PIL import Image
 
@@ -40,22 +40,6 @@ from faultscape.study.parts import Part
 ROOT = Path(__file__).parents[1]
 DATA = Path(os.environ.get("FAULTSCAPE_DATA") or ROOT.parent / "shared" / "data")
 ROWS: list[tuple[str, str, str]] = []
-
-
-def best(work: Callable[[], object], times: int = 5) -> float:
-    """Return the least processor seconds of several goes."""
-    taken = []
-    for _ in range(times):
-        start = time.thread_time()
-        work()
-        taken.append(time.thread_time() - start)
-    return min(taken)
-
-
-def against(ours: Callable[[], object], peer: Callable[[], object], times: int = 4) -> tuple[float, float]:
-    """Return the least processor seconds of each, three goes each in turns: a machine that is slow for a while is slow for both."""
-    both = [(best(ours, 3), best(peer, 3)) for _ in range(times)]
-    return min(a for a, _ in both), min(b for _, b in both)
 
 
 def row(what: str, measured: str, target: str) -> None:
@@ -79,7 +63,7 @@ def confusion(kind: str, stacks: list[np.ndarray], n: int, target: str) -> None:
     """All 45 pairs of 10 models."""
     for stack in stacks:
         assert (counts.confusions(stack, n).reshape(45, -1) == bincounts(stack, n)).all()
-    ours, peer = against(lambda: [counts.confusions(s, n) for s in stacks], lambda: [bincounts(s, n) for s in stacks])
+    ours, peer = in_turns(lambda: [counts.confusions(s, n) for s in stacks], lambda: [bincounts(s, n) for s in stacks])
     row(f"45 pairs, {kind}: times np.bincount per pair", f"{peer / ours:.1f}x ({ours / len(stacks) * 1e3:.2f} ms)", target)
     if kind == "web":
         from sklearn.metrics import confusion_matrix
@@ -96,7 +80,7 @@ def many(n: int = 22) -> None:
     both, _ = counts.intersections(stack, n)
     want = bincounts(stack, n).reshape(-1, n, n)
     assert (both == np.diagonal(want, axis1=1, axis2=2)).all()
-    ours, peer = against(lambda: counts.intersections(stack, n), lambda: bincounts(stack, n), 3)
+    ours, peer = in_turns(lambda: counts.intersections(stack, n), lambda: bincounts(stack, n), 3)
     row(
         "780 pairs of 40 models, web, intersections and marginals: times np.bincount",
         f"{peer / ours:.1f}x ({ours * 1e3:.1f} ms)",
@@ -122,7 +106,7 @@ def store(kind: str, stacks: list[np.ndarray], n: int) -> None:
         for file in files:
             decode(file)
 
-    decode, theirs = against(
+    decode, theirs = in_turns(
         lambda: read(lambda code: runs.decode(code, out=drawn), codes),
         lambda: read(lambda code: cv2.imdecode(code, cv2.IMREAD_GRAYSCALE), png[1]),
         9,
@@ -153,7 +137,7 @@ def store(kind: str, stacks: list[np.ndarray], n: int) -> None:
             return [bincounts(np.stack([np.asarray(Image.open(file)) for file in some]), n) for some in files]
 
         assert all((a.reshape(45, -1) == b).all() for a, b in zip(fast(), slow(), strict=True))
-        ours, peer = against(fast, slow)
+        ours, peer = in_turns(fast, slow)
     row(
         f"disk to 45 matrices, {kind}: times Pillow + np.bincount",
         f"{peer / ours:.1f}x ({ours / len(stacks) * 1e3:.2f} ms)",

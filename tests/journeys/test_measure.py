@@ -341,67 +341,6 @@ def test_what_is_missing_is_counted_and_what_is_wrong_stops_unless_skipped(
     assert document(out)["images"]["model-1"] == 6
 
 
-def test_images_whose_truth_is_all_void_are_told(corpus: made.Corpus, tmp_path: Path) -> None:
-    truth = tmp_path / "truth"
-    for k, (id_, label_map) in enumerate(zip(corpus.ids[:3], corpus.truths[:3], strict=True)):
-        made.write(truth / f"{id_}.png", np.full_like(label_map, 255) if k < 2 else label_map)
-    words = ["measure", str(truth), f"model-0={corpus.models['model-0']}", "--classes", str(corpus.classes), "--ignore", "255"]
-    assert main([*words, "-o", str(tmp_path / "o"), "--no-boundaries"]) == 0
-    assert document(tmp_path / "o")["notes"] == [
-        "model-0: 2 of 3 images have a truth that is void everywhere, and count for nothing"
-    ]
-
-
-def test_options_that_change_nothing_are_told(corpus: made.Corpus, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["--track", "obstacle", "--bins", "9", "--divisor", "2", "--void", "bridge", "--no-boundaries", "--band", "3"]
-    assert main(line(corpus, tmp_path / "o", *words, models=("model-0",))) == 0
-    said = [text for text in capsys.readouterr().out.splitlines() if text.startswith("note: --")]
-    assert said == [
-        "note: --track changes nothing here: it is of --anomaly",
-        "note: --band changes nothing here: it is of boundary metrics",
-        "note: --bins changes nothing here: it is of --confidence or --probabilities",
-        "note: --divisor changes nothing here: it is of --regions given with --classes",
-    ]
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        ((), "say what to measure"), (("nowhere", "a=b", "--classes", "3"), "there is no such folder"), (("TRUTH", "--classes", "CLASSES"), "no model given"),
-        (("TRUTH", "m=MAPS"), "give --classes"), (("TRUTH", "m=MAPS", "--classes", "vox"), "built in are"), (("TRUTH", "m=nowhere", "--classes", "CLASSES"), "no such folder"),
-        (("TRUTH", "m=MAPS", "m=MAPS", "--classes", "CLASSES"), "stands twice"), (("TRUTH", "MAPS", "--classes", "CLASSES"), "is not NAME=FOLDER"),
-        (("m=MAPS", "--classes", "CLASSES"), "stands where the truth is expected"), (("TRUTH", "m=MAPS", "--classes", "2"), "holds the value"),
-        (("TRUTH", "m=MAPS", "--classes", "CLASSES", "--preset", "keras"), "Did you mean 'keras200'?"), (("TRUTH", "m=MAPS", "--classes", "CLASSES", "--void", "drop"), "void='drop'"),
-        (("TRUTH", "m=MAPS", "--classes", "CLASSES", "--confidence", "n=MAPS"), "no model has this name"), (("TRUTH", "m=MAPS", "--classes", "CLASSES", "--truth", "x"), "is no study"),
-        (("TRUTH", "m=MAPS", "--regions", "given", "--doubt", "m=MAPS"), "--doubt is judged by classes"),
-        (("--datasets", "nowhere.toml"), "No such file"), (("TRUTH", "m=x.onnx", "--classes", "CLASSES"), "measure takes folders"),
-        (("TRUTH", "m=MAPS", "--classes", "CLASSES", "--resamples", "-1"), "0 or more"), (("TRUTH", "../m=MAPS", "--classes", "CLASSES"), "cannot name"),
-    ],
-)  # fmt: skip
-def test_wrong_words_are_told_in_one_line(
-    words: tuple[str, ...], said: str, corpus: made.Corpus, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    given = [
-        w.replace("TRUTH", str(corpus.truth))
-        .replace("MAPS", str(corpus.models["model-0"]))
-        .replace("CLASSES", str(corpus.classes))
-        for w in words
-    ]
-    assert said in told(capsys, "measure", *given, "-o", tmp_path / "o")
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("truth = 3", "one table for each data set"), ("[a]\ntruht = 'x'", "Did you mean 'truth'?"), ("[a]\nclasses = 3", "give truth"),
-        ("[a]\ntruth = 3\n", "expected a path"), ("[a]\ntruth = 'x'\nmodels = 'y'", "NAME = FOLDER"), ("[a", "is not TOML"), ("[a]\nstudy = 'x'", "is no study"),
-    ],
-)  # fmt: skip
-def test_a_wrong_list_is_told_by_its_table(text: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "list.toml").write_text(text)
-    assert said in told(capsys, "measure", "--datasets", tmp_path / "list.toml", "-o", tmp_path / "o")
-
-
 def test_cityscapes_instances_are_measured_as_they_are(data: Path, tmp_path: Path) -> None:
     """Real instanceIds: class = id // 1000, label ids 0-33 mapped to the 19 classes; a map with two cars made one loses there and nowhere else."""
     from PIL import Image

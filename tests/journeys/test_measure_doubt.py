@@ -39,18 +39,14 @@ def maps(tmp_path: Path) -> tuple[made.Corpus, dict[str, np.ndarray]]:
     return corpus, out
 
 
+def line_of(corpus: made.Corpus, root: Path, *words: str) -> list[str]:
+    maps = f"model-1={corpus.models['model-1']}"
+    out = ["-o", str(root / "o"), "--no-boundaries", "--resamples", "50"]
+    return ["measure", str(corpus.truth), maps, "--classes", str(corpus.classes), *out, *words]
+
+
 def of_maps(corpus: made.Corpus, root: Path, *words: str) -> dict[str, Any]:
-    line = [
-        "measure",
-        str(corpus.truth),
-        f"model-1={corpus.models['model-1']}",
-        "--classes",
-        str(corpus.classes),
-        "-o",
-        str(root / "o"),
-        "--no-boundaries",
-    ]
-    assert main([*line, "--resamples", "50", *words]) == 0
+    assert main(line_of(corpus, root, *words)) == 0
     return json.loads((root / "o" / "measure.json").read_text())
 
 
@@ -159,15 +155,5 @@ def test_probabilities_of_another_number_of_classes_are_refused(
 ) -> None:
     corpus, p = maps
     np.save(tmp_path / "probabilities" / f"{corpus.ids[0]}.npy", p[corpus.ids[0]][:4])
-    line = [
-        "measure",
-        str(corpus.truth),
-        f"model-1={corpus.models['model-1']}",
-        "--classes",
-        str(corpus.classes),
-        "-o",
-        str(tmp_path / "o"),
-        "--no-boundaries",
-    ]
-    assert main([*line, "--probabilities", f"model-1={tmp_path / 'probabilities'}"]) == 2
+    assert main(line_of(corpus, tmp_path, "--probabilities", f"model-1={tmp_path / 'probabilities'}")) == 2
     assert "expected probabilities, 5 x H x W" in capsys.readouterr().err

@@ -67,6 +67,13 @@ def test_one_mask_that_is_all_void_is_told(tmp_path: Path) -> None:
     assert found["notes"][0] == "s: 1 of 3 masks are void everywhere, and count for nothing"
 
 
+def test_maps_whose_truth_is_all_void_are_told(corpus: made.Corpus, tmp_path: Path) -> None:
+    for id_, truth in zip(corpus.ids[:2], corpus.truths[:2], strict=True):
+        made.write(corpus.truth / f"{id_}.png", np.full_like(truth, 255))
+    found = measured(tmp_path, "--ignore", 255, of=corpus)
+    assert found["notes"] == ["model-0: 2 of 5 images have a truth that is void everywhere, and count for nothing"]
+
+
 @pytest.mark.parametrize("kind", ["confidence", "doubt"])
 def test_truth_that_is_all_void_has_no_numbers_with_scores_either(kind: str, corpus: made.Corpus, tmp_path: Path) -> None:
     for id_, truth in zip(corpus.ids, corpus.truths, strict=True):

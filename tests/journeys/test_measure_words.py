@@ -197,3 +197,53 @@ def test_an_error_is_one_line_whatever_a_file_is_called(tmp_path: Path, capsys: 
         capsys, ["measure", str(tmp_path / "truth"), f"m={tmp_path / 'maps'}", "--classes", "2", "-o", str(tmp_path / "o")]
     )
     assert said.startswith("faultscape: a\\nb\\x1b[31m: ")
+
+
+def test_options_that_change_nothing_are_told(corpus: made.Corpus, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["--track", "obstacle", "--bins", "9", "--divisor", "2", "--void", "bridge", "--band", "3"]
+    assert main(line(corpus, tmp_path, *words)) == 0
+    said = [text for text in capsys.readouterr().out.splitlines() if text.startswith("note: --")]
+    assert said == [
+        "note: --track changes nothing here: it is of --anomaly",
+        "note: --band changes nothing here: it is of boundary metrics",
+        "note: --bins changes nothing here: it is of --confidence or --probabilities",
+        "note: --divisor changes nothing here: it is of --regions given with --classes",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ((), "say what to measure"), (("nowhere", "a=b", "--classes", "3"), "there is no such folder"), (("TRUTH", "--classes", "CLASSES"), "no model given"),
+        (("TRUTH", "m=MAPS"), "give --classes"), (("TRUTH", "m=MAPS", "--classes", "vox"), "built in are"), (("TRUTH", "m=nowhere", "--classes", "CLASSES"), "no such folder"),
+        (("TRUTH", "m=MAPS", "m=MAPS", "--classes", "CLASSES"), "stands twice"), (("TRUTH", "MAPS", "--classes", "CLASSES"), "is not NAME=FOLDER"),
+        (("m=MAPS", "--classes", "CLASSES"), "stands where the truth is expected"), (("TRUTH", "m=MAPS", "--classes", "2"), "holds the value"),
+        (("TRUTH", "m=MAPS", "--classes", "CLASSES", "--preset", "keras"), "Did you mean 'keras200'?"), (("TRUTH", "m=MAPS", "--classes", "CLASSES", "--void", "drop"), "void='drop'"),
+        (("TRUTH", "m=MAPS", "--classes", "CLASSES", "--confidence", "n=MAPS"), "no model has this name"), (("TRUTH", "m=MAPS", "--classes", "CLASSES", "--truth", "x"), "is no study"),
+        (("TRUTH", "m=MAPS", "--regions", "given", "--doubt", "m=MAPS"), "--doubt is judged by classes"),
+        (("--datasets", "nowhere.toml"), "No such file"), (("TRUTH", "m=x.onnx", "--classes", "CLASSES"), "measure takes folders"),
+        (("TRUTH", "m=MAPS", "--classes", "CLASSES", "--resamples", "-1"), "0 or more"), (("TRUTH", "../m=MAPS", "--classes", "CLASSES"), "cannot name"),
+    ],
+)  # fmt: skip
+def test_wrong_words_are_told_in_one_line(
+    words: tuple[str, ...], said: str, corpus: made.Corpus, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = [
+        w.replace("TRUTH", str(corpus.truth))
+        .replace("MAPS", str(corpus.models["model-0"]))
+        .replace("CLASSES", str(corpus.classes))
+        for w in words
+    ]
+    assert said in told(capsys, ["measure", *given, "-o", str(tmp_path / "o")])
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("truth = 3", "one table for each data set"), ("[a]\ntruht = 'x'", "Did you mean 'truth'?"), ("[a]\nclasses = 3", "give truth"),
+        ("[a]\ntruth = 3\n", "expected a path"), ("[a]\ntruth = 'x'\nmodels = 'y'", "NAME = FOLDER"), ("[a", "is not TOML"), ("[a]\nstudy = 'x'", "is no study"),
+    ],
+)  # fmt: skip
+def test_a_wrong_list_is_told_by_its_table(text: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "list.toml").write_text(text)
+    assert said in told(capsys, ["measure", "--datasets", str(tmp_path / "list.toml"), "-o", str(tmp_path / "o")])

@@ -108,18 +108,18 @@ def test_elsewhere_numbers_agree_to_1e_9(
     corpus: made.Corpus, expected: dict[str, bytes], tmp_path: Path, environment: dict[str, str]
 ) -> None:
     found = json.loads(run(corpus, tmp_path, **environment)["measure.json"])
-    compare(found, json.loads(expected["measure.json"]), "")
+    assert_close(found, json.loads(expected["measure.json"]), "")
 
 
-def compare(one: Any, other: Any, where: str) -> None:
+def assert_close(one: Any, other: Any, where: str) -> None:
     if isinstance(one, dict):
         assert list(one) == list(other), where
         for key, value in one.items():
-            compare(value, other[key], f"{where}/{key}")
+            assert_close(value, other[key], f"{where}/{key}")
     elif isinstance(one, list):
         assert len(one) == len(other), where
         for k, value in enumerate(one):
-            compare(value, other[k], f"{where}/{k}")
+            assert_close(value, other[k], f"{where}/{k}")
     elif isinstance(one, float):
         assert one == pytest.approx(other, abs=1e-9), where
     else:

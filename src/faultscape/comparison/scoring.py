@@ -31,7 +31,7 @@ from faultscape.study.folder import put
 
 VOID = 255
 POINTS = 400
-SUM_SLACK = 0.02  # probabilities kept as float16 add up to within 2^-11 times the number of classes
+SUM_SLACK = 0.02  # far more than rounding to float16 or a resize takes away
 KINDS = ("doubt", "probabilities", "confidence")
 Found = dict[str, np.ndarray]
 
