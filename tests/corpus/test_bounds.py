@@ -13,7 +13,7 @@ from PIL import Image
 
 import faultscape as fs
 import made
-from faultscape.corpus import map_files, pictures
+from faultscape.corpus import foreign_files
 from faultscape.corpus.duplicates import Groups
 from faultscape.errors import ImageError, LabelMapError
 from faultscape.prediction.folder import FolderModel
@@ -77,8 +77,7 @@ def test_pixels_above_our_own_bound_are_refused_unread_even_where_pillow_has_non
 
 
 def test_as_many_pixels_as_the_bound_are_read_and_one_row_more_is_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (pictures, map_files):
-        monkeypatch.setattr(module, "MAX_PIXELS", 200)
+    monkeypatch.setattr(foreign_files, "MAX_PIXELS", 200)
     for height in (10, 11):
         made.write(tmp_path / f"{height}.png", np.ones((height, 20), np.uint8))
     assert fs.corpus.read_rgb(tmp_path / "10.png").shape == (10, 20, 3)

@@ -130,6 +130,17 @@ def test_both_directions_of_precision_follow_the_definitions(preset: str, corpus
     assert found["correct_ap"]["value"] == pytest.approx(other["average_precision"]["value"], abs=1e-9)
 
 
+def test_an_interval_moves_with_the_point_that_a_preset_gives(corpus: made.Corpus, tmp_path: Path) -> None:
+    words = ("--confidence", f"model-0={tmp_path / 'sure'}")
+    plain = measured(tmp_path, *words, of=corpus)["models"]["model-0"]
+    other = measured(tmp_path, *words, "--preset", "keras200", of=corpus)["models"]["model-0"]
+    for metric in ("misclassification_ap", "calibration_auroc", "correct_ap"):
+        moved = other[metric]["value"] - plain[metric]["value"]
+        assert abs(moved) > 1e-6, metric
+        for end in ("low", "high"):
+            assert other[metric][end] - plain[metric][end] == pytest.approx(moved, abs=1e-9), (metric, end)
+
+
 def test_probabilities_that_do_not_add_up_to_1_are_refused(
     corpus: made.Corpus, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

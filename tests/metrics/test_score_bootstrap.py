@@ -76,3 +76,11 @@ def test_neither_an_offset_nor_a_unit_changes_the_replicates(times: float, more:
 def test_void_everywhere_has_no_value() -> None:
     nothing = [sb.sparse_histogram(np.array([0.5]), np.array([255]), sb.Coarse(logit=True))] * 2
     assert np.isnan(sb.replicates(nothing, np.ones((3, 2)))).all()
+
+
+@pytest.mark.parametrize("how", [sb.Coarse(logit=True), sb.Coarse(logit=True, centre=-3.0, width=0.5)])
+def test_confidence_is_found_again_from_the_places_of_doubt(how: sb.Coarse) -> None:
+    doubt = np.sort(1 / (1 + np.exp(-np.random.default_rng(6).uniform(-8, 2, 200))))
+    found = sb.confidence_at([sb.sparse_histogram(doubt, np.zeros(200, int), how)], how)
+    places = sb.sparse_histogram(doubt, np.zeros(200, int), how).known
+    assert found.repeat(places) == pytest.approx(1 - doubt, abs=2e-3)

@@ -17,8 +17,9 @@ from typing import Any
 import numpy as np
 
 from faultscape.comparison.measuring import classes_of, reader, scores_of
+from faultscape.corpus.foreign_files import UNREADABLE
 from faultscape.corpus.map_files import read_map
-from faultscape.corpus.score_files import UNREADABLE, finite, levels
+from faultscape.corpus.score_files import finite, levels
 from faultscape.errors import FaultscapeError, MetricError, StudyError
 from faultscape.maps.resize import nearest
 from faultscape.metrics import calibration, components, other_curves, rank_counts, score_bootstrap, selective
@@ -96,7 +97,7 @@ def _usable(job: dict[str, Any]) -> tuple[list[tuple[str, str]], list[int]]:
                     f"{path}: {int(beyond.sum())} of its {judged.size} scores are beyond 3.4e38, the most that float32 holds"
                 )
             if isinstance(pair[2], tuple):
-                _check_sums(pair[2][0][:, truth != VOID], path)
+                _check_sums(pair[2][0][:, truth != VOID], str(job["model"]["probabilities"][k]))
             usable.append(k)
         except FaultscapeError as error:
             failures.append((id_, str(error)))
@@ -183,9 +184,12 @@ def _unsure(confidence: np.ndarray) -> np.ndarray:
 
 def _turned(chunks: Chunks, start: int = 0) -> Chunks:
     """Return the other question: the correct pixels are to be found, by ``start`` - doubt (Keras' thresholds want 1)."""
-    return lambda: (
-        (start - score, np.where(wrong == VOID, VOID, wrong == 0).astype(np.uint8), name) for score, wrong, name in chunks()
-    )
+    return lambda: ((start - score, _correct(wrong), name) for score, wrong, name in chunks())
+
+
+def _correct(wrong: np.ndarray) -> np.ndarray:
+    """Return which pixels are correct (1), incorrect (0) and void, from those that are wrong."""
+    return np.where(wrong == VOID, VOID, wrong == 0).astype(np.uint8)
 
 
 def _exact(exact: rank_counts.Detection, definitions: Definitions, job: dict[str, Any], usable: list[int]) -> Found:
@@ -241,7 +245,7 @@ def _by_image(
                 score.astype(np.float32), truth, exact.f1_threshold, track=definitions.track or None
             )
         else:
-            correct = np.where(truth == VOID, VOID, truth == 0).astype(np.uint8)
+            correct = _correct(truth)
             own = detection(-score, correct, fpr_rule=definitions.fpr_rule, where=where)
             turned = _areas(own, definitions, lambda score=score, correct=correct: [(1 - score, correct)])
             alone[-1] = np.append(alone[-1], turned[0])

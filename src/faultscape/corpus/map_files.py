@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import io
 import os
-import warnings
 from functools import lru_cache
 
 import numpy as np
 
 from faultscape.corpus.classes import UNKNOWN
-from faultscape.corpus.pictures import MAX_PIXELS
-from faultscape.corpus.score_files import UNREADABLE
+from faultscape.corpus.foreign_files import decoding, open_picture, read_bytes
 from faultscape.errors import LabelMapError
 from faultscape.nouns import Classes
 
@@ -24,13 +22,7 @@ _VOID_COLOURS = ((0, 0, 0), (224, 224, 192))
 
 def read_map(path: str | os.PathLike[str], colours: np.ndarray | None = None) -> np.ndarray:
     """Return a label map; ``colours`` is the table of `colour_table`. LabelMapError names the file and what is wrong."""
-    try:
-        if os.path.exists(path) and not os.path.isfile(path):
-            raise LabelMapError(f"{path}: is no regular file")
-        with open(path, "rb") as file:
-            data = file.read()
-    except OSError as error:
-        raise LabelMapError(f"{path}: {error.strerror}") from None
+    data = read_bytes(path, LabelMapError)
     values = _npy(data, path) if data[:6] == b"\x93NUMPY" else _picture(data, path, colours)
     if values.dtype not in (np.uint8, np.uint16):
         low, high = (int(values.min()), int(values.max())) if values.size else (0, 0)
@@ -59,10 +51,8 @@ def _packed(colour: tuple[int, int, int]) -> int:
 
 
 def _npy(data: bytes, path: str | os.PathLike[str]) -> np.ndarray:
-    try:
+    with decoding(path, LabelMapError):
         values = np.load(io.BytesIO(data), allow_pickle=False)
-    except UNREADABLE as error:
-        raise LabelMapError(f"{path}: {error}") from None
     if values.ndim == 3 and values.shape[0] == 1:
         values = values[0]
     if values.ndim != 2 or values.dtype.kind not in "iub" or values.size == 0:
@@ -71,29 +61,9 @@ def _npy(data: bytes, path: str | os.PathLike[str]) -> np.ndarray:
 
 
 def _picture(data: bytes, path: str | os.PathLike[str], colours: np.ndarray | None) -> np.ndarray:
-    from PIL import Image
-
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            picture = Image.open(io.BytesIO(data))
-            if picture.size[0] * picture.size[1] > MAX_PIXELS:
-                raise LabelMapError(
-                    f"{path}: {picture.size[0]} x {picture.size[1]} pixels are more than the {MAX_PIXELS} that are read"
-                )
-            if picture.format in ("JPEG", "WEBP"):
-                raise LabelMapError(f"{path}: {picture.format} changes label values; save label maps as PNG")
-            picture.load()
-            values = np.asarray(picture.convert("RGB") if picture.mode in ("RGBA", "CMYK", "YCbCr") else picture)
-    except Image.DecompressionBombError:
-        raise LabelMapError(f"{path}: its pixels are more than the {MAX_PIXELS} that are read; shrink it") from None
-    except (OSError, ValueError, SyntaxError, EOFError, MemoryError, IndexError) as error:
-        reason = (
-            "it is no picture that can be read"
-            if isinstance(error, Image.UnidentifiedImageError)
-            else str(error) or type(error).__name__
-        )
-        raise LabelMapError(f"{path}: {reason}") from None
+    with decoding(path, LabelMapError):
+        picture = open_picture(data, path, LabelMapError, lossless="changes label values; save label maps as PNG")
+        values = np.asarray(picture.convert("RGB") if picture.mode in ("RGBA", "CMYK", "YCbCr") else picture)
     if values.ndim == 2 and values.dtype.kind in "iub":
         return values.astype(np.uint8) if values.dtype == bool else values
     if values.ndim != 3 or values.shape[2] != 3:

@@ -1,26 +1,23 @@
 """Read pictures safely: EXIF orientation, truncated files, decompression bombs; and what collect keeps of each.
 
 Conventions: RGB, uint8, (H, W, 3), upright as a person sees it. The difference hash is our own: the upright picture in grey, averaged to
-9 x 8, one bit for each of the 64 steps to the right: brighter or not. Pixels above ``MAX_PIXELS`` are refused unread.
+9 x 8, one bit for each of the 64 steps to the right: brighter or not.
 """
 
 from __future__ import annotations
 
 import hashlib
-import io
 import os
-import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from faultscape.corpus.foreign_files import decoding, open_picture, read_bytes
 from faultscape.errors import ImageError
 
 if TYPE_CHECKING:
     from PIL import Image
-
-MAX_PIXELS = 178_956_970  # twice Pillow's bound: above it Pillow too calls a picture a decompression bomb
 
 
 @dataclass(frozen=True)
@@ -35,12 +32,12 @@ class Picture:
 
 def read_rgb(path: str | os.PathLike[str]) -> np.ndarray:
     """Return a picture as (H, W, 3) uint8, upright; ImageError when it is truncated, too large or no picture."""
-    return np.asarray(_open(_bytes(path), path).convert("RGB"))
+    return np.asarray(_open(read_bytes(path, ImageError), path).convert("RGB"))
 
 
 def probe(path: str | os.PathLike[str]) -> Picture:
     """Return size, digest and difference hash of a picture, having decoded it all; ImageError as read_rgb."""
-    data = _bytes(path)
+    data = read_bytes(path, ImageError)
     picture = _open(data, path, small=True)
     width, height = picture.info["full_size"]
     return Picture(width, height, hashlib.sha256(data).hexdigest(), difference_hash(np.asarray(picture.convert("L"))))
@@ -62,52 +59,21 @@ def difference_hash(grey: np.ndarray) -> int:
     return int(np.packbits(bits.ravel()).view(">i8")[0])
 
 
-def _bytes(path: str | os.PathLike[str]) -> bytes:
-    try:
-        if os.path.exists(path) and not os.path.isfile(path):
-            raise ImageError(f"{path}: is no regular file")
-        with open(path, "rb") as file:
-            return file.read()
-    except OSError as error:
-        raise ImageError(f"{path}: {error.strerror}") from None
-
-
 def _open(data: bytes, path: str | os.PathLike[str], *, small: bool = False) -> Image.Image:
     """Return a fully decoded, upright picture; ``small`` lets the JPEG decoder shrink it, the full size is then in info."""
     from PIL import Image, ImageOps
 
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            picture = Image.open(io.BytesIO(data))
-            width, height = picture.size
-            if width * height > MAX_PIXELS:
-                raise ImageError(f"{path}: {width} x {height} pixels are more than the {MAX_PIXELS} that are read; shrink it")
-            turned = picture.getexif().get(0x0112, 1) in (5, 6, 7, 8)
-            if small:
-                picture.draft("RGB", (64, 64))
-            picture.load()
-            if picture.mode in ("I;16", "I;16B", "I"):  # 16-bit grey: keep the high byte
-                picture = Image.fromarray((np.asarray(picture).astype(np.uint32) >> 8).clip(0, 255).astype(np.uint8))
-            elif picture.mode in ("RGBA", "LA", "PA") or "transparency" in picture.info:
-                picture = picture.convert("RGBA").convert("RGB")
-            upright = ImageOps.exif_transpose(picture)
-    except Image.DecompressionBombError:
-        raise ImageError(f"{path}: its pixels are more than the {MAX_PIXELS} that are read; shrink it") from None
-    except (
-        OSError,
-        ValueError,
-        SyntaxError,
-        EOFError,
-        MemoryError,
-        ZeroDivisionError,
-        IndexError,
-    ) as error:
-        reason = (
-            "it is no picture that can be read"
-            if isinstance(error, Image.UnidentifiedImageError)
-            else str(error) or type(error).__name__
-        )
-        raise ImageError(f"{path}: {reason}") from None
-    upright.info["full_size"] = (height, width) if turned else (width, height)
+    with decoding(path, ImageError):
+        picture = open_picture(data, path, ImageError)
+        width, height = picture.size
+        turned = picture.getexif().get(0x0112, 1) in (5, 6, 7, 8)
+        if small:
+            picture.draft("RGB", (64, 64))
+        picture.load()
+        if picture.mode in ("I;16", "I;16B", "I"):  # 16-bit grey: keep the high byte
+            picture = Image.fromarray((np.asarray(picture).astype(np.uint32) >> 8).clip(0, 255).astype(np.uint8))
+        elif picture.mode in ("RGBA", "LA", "PA") or "transparency" in picture.info:
+            picture = picture.convert("RGBA").convert("RGB")
+        upright = ImageOps.exif_transpose(picture)
+        upright.info["full_size"] = (height, width) if turned else (width, height)
     return upright

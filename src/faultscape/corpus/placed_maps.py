@@ -5,16 +5,15 @@ Conventions: places are 0..C-1 and C for void (nouns), uint8 or uint16. Colour-c
 
 from __future__ import annotations
 
+import io
 import os
-import warnings
 from collections.abc import Mapping
 
 import numpy as np
 
 from faultscape.corpus.classes import UNKNOWN, allowed, narrow, table
+from faultscape.corpus.foreign_files import decoding, open_picture, read_bytes
 from faultscape.corpus.map_files import colour_table, read_map
-from faultscape.corpus.pictures import MAX_PIXELS
-from faultscape.corpus.score_files import UNREADABLE
 from faultscape.errors import LabelMapError
 from faultscape.maps.resize import nearest
 from faultscape.nouns import Classes
@@ -48,37 +47,15 @@ class PlacedMaps:
 
 def read_ids(path: str | os.PathLike[str]) -> np.ndarray:
     """Return (H, W) region ids as they are: 8, 16 or 32-bit values, npy of whole numbers, or red + 256 green + 65,536 blue as in COCO's panoptic maps."""
-    if os.path.exists(path) and not os.path.isfile(path):  # a pipe would be waited for
-        raise LabelMapError(f"{path}: is no regular file")
-    try:
-        values = np.load(path, allow_pickle=False) if os.fspath(path).lower().endswith(".npy") else _picture(path)
-    except UNREADABLE as error:
-        raise LabelMapError(f"{path}: {getattr(error, 'strerror', None) or error}") from None
-    if not isinstance(values, np.ndarray):
-        raise LabelMapError(f"{path}: expected one array of region ids; it is an archive of several")
+    data = read_bytes(path, LabelMapError)
+    with decoding(path, LabelMapError):
+        if data[:6] == b"\x93NUMPY":
+            values = np.load(io.BytesIO(data), allow_pickle=False)
+        else:
+            values = np.asarray(open_picture(data, path, LabelMapError, lossless="changes region ids; save them as PNG"))
     if values.ndim == 3 and values.shape[2] >= 3 and values.dtype == np.uint8:
         wide = values.astype(np.int32)
         values = wide[..., 0] | wide[..., 1] << 8 | wide[..., 2] << 16
     if values.ndim != 2 or values.dtype.kind not in "iub" or not values.size:
         raise LabelMapError(f"{path}: expected region ids, whole numbers H x W; got {values.dtype} of shape {values.shape}")
     return values
-
-
-def _picture(path: str | os.PathLike[str]) -> np.ndarray:
-    from PIL import Image
-
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            with Image.open(path) as picture:
-                wide, high = picture.size
-                if wide * high > MAX_PIXELS:
-                    raise LabelMapError(f"{path}: {wide} x {high} pixels are more than the {MAX_PIXELS} that are read")
-                if picture.format in ("JPEG", "WEBP"):
-                    raise LabelMapError(f"{path}: {picture.format} changes region ids; save them as PNG")
-                picture.load()
-                return np.asarray(picture)
-    except Image.DecompressionBombError:
-        raise LabelMapError(f"{path}: its pixels are more than the {MAX_PIXELS} that are read; shrink it") from None
-    except Image.UnidentifiedImageError:
-        raise LabelMapError(f"{path}: it is no picture that can be read") from None

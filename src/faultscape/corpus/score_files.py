@@ -8,24 +8,16 @@ finite: a score that is not cannot be ranked.
 from __future__ import annotations
 
 import io
-import lzma
 import os
-import tokenize
-import warnings
 import zipfile
-import zlib
 
 import numpy as np
 
-from faultscape.corpus.pictures import MAX_PIXELS
+from faultscape.corpus.foreign_files import decoding, open_picture, read_bytes
 from faultscape.errors import MetricError
 
 SCORE_ENDINGS = frozenset([".npy", ".npz", ".tif", ".tiff", ".png"])
 _MAX_BYTES = 1 << 33
-UNREADABLE = (  # what NumPy and zip raise for files that are damaged, or were made to do harm
-    OSError, ValueError, EOFError, MemoryError, OverflowError, RuntimeError, SyntaxError, TypeError, LookupError, tokenize.TokenError, zipfile.BadZipFile,
-    zlib.error, lzma.LZMAError,
-)  # fmt: skip
 
 
 def read_scores(path: str | os.PathLike[str], *, scale: float | None = None, check: bool = True) -> np.ndarray:
@@ -84,28 +76,22 @@ def finite(values: np.ndarray, path: str | os.PathLike[str]) -> np.ndarray:
 
 def _values(path: str | os.PathLike[str]) -> np.ndarray:
     """Return the array a file holds; never an object, never more than fits."""
-    try:
-        if not os.path.isfile(path):
-            raise MetricError(f"{path}: there is no such file")
-        with open(path, "rb") as file:
-            start = file.read(6)
-        if start[:6] == b"\x93NUMPY":
-            return _native(np.load(path, allow_pickle=False))
-        if start[:4] == b"PK\x03\x04":
-            with zipfile.ZipFile(path) as archive:
+    data = read_bytes(path, MetricError)
+    with decoding(path, MetricError):
+        if data[:6] == b"\x93NUMPY":
+            return _native(np.load(io.BytesIO(data), allow_pickle=False))
+        if data[:4] == b"PK\x03\x04":
+            with zipfile.ZipFile(io.BytesIO(data)) as archive:
                 if sum(entry.file_size for entry in archive.infolist()) > _MAX_BYTES:
                     raise MetricError(f"{path}: unpacks to more than {_MAX_BYTES >> 30} GiB")
-            with np.load(path, allow_pickle=False) as held:
+            with np.load(io.BytesIO(data), allow_pickle=False) as held:
                 names = list(held.files)
                 if len(names) != 1:
                     raise MetricError(f"{path}: holds {len(names)} arrays ({', '.join(names[:4])}); give files with one")
                 if not isinstance(values := held[names[0]], np.ndarray):
                     raise MetricError(f"{path}: holds {names[0]}, which is no array of NumPy")
                 return _native(values)
-        with open(path, "rb") as file:
-            return _picture(file.read(), path)
-    except UNREADABLE as error:
-        raise MetricError(f"{path}: {getattr(error, 'strerror', None) or error}") from None
+        return _picture(data, path)
 
 
 def _native(values: np.ndarray) -> np.ndarray:
@@ -114,35 +100,10 @@ def _native(values: np.ndarray) -> np.ndarray:
 
 
 def _picture(data: bytes, path: str | os.PathLike[str]) -> np.ndarray:
-    from PIL import Image
-
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            picture = Image.open(io.BytesIO(data))
-            if picture.size[0] * picture.size[1] > MAX_PIXELS:
-                raise MetricError(
-                    f"{path}: {picture.size[0]} x {picture.size[1]} pixels are more than the {MAX_PIXELS} that are read"
-                )
-            if picture.format in ("JPEG", "WEBP"):
-                raise MetricError(f"{path}: {picture.format} changes values; save scores as .npy, float TIFF or 16-bit PNG")
-            picture.load()
-            if picture.mode not in ("L", "F", "I;16", "I;16B", "I;16L", "I"):
-                raise MetricError(
-                    f"{path}: pixels of mode {picture.mode} are no scores; expected one grey channel of 8, 16 or 32 bits"
-                )
-            values = np.asarray(picture)
-            return (
-                values.astype(np.uint16)
-                if picture.mode.startswith("I") and values.min() >= 0 and values.max() <= 65535
-                else values
-            )
-    except Image.DecompressionBombError:
-        raise MetricError(f"{path}: its pixels are more than the {MAX_PIXELS} that are read; shrink it") from None
-    except (OSError, ValueError, SyntaxError, EOFError, MemoryError, IndexError) as error:
-        reason = (
-            "it is no picture that can be read"
-            if isinstance(error, Image.UnidentifiedImageError)
-            else str(error) or type(error).__name__
-        )
-        raise MetricError(f"{path}: {reason}") from None
+    picture = open_picture(data, path, MetricError, lossless="changes values; save scores as .npy, float TIFF or 16-bit PNG")
+    picture.load()
+    if picture.mode not in ("L", "F", "I;16", "I;16B", "I;16L", "I"):
+        raise MetricError(f"{path}: pixels of mode {picture.mode} are no scores; expected one grey channel of 8, 16 or 32 bits")
+    values = np.asarray(picture)
+    whole = picture.mode.startswith("I") and values.min() >= 0 and values.max() <= 65535
+    return values.astype(np.uint16) if whole else values

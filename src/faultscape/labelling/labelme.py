@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from faultscape.corpus.pictures import MAX_PIXELS
+from faultscape.corpus.foreign_files import MAX_PIXELS
 from faultscape.errors import LabellingError, closest
 from faultscape.nouns import Classes
 from faultscape.study.folder import put

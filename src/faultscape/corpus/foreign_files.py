@@ -1,0 +1,71 @@
+"""Open files that nobody vouches for: bounded, never an object, and whatever is wrong with one is a sentence of the reader's own error.
+
+Conventions: ``error`` is the class of FaultscapeError to raise. A picture above ``MAX_PIXELS`` is refused before it is decoded. Only regular files are read: a
+pipe would be waited for.
+"""
+
+from __future__ import annotations
+
+import io
+import lzma
+import os
+import tokenize
+import warnings
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from faultscape.errors import FaultscapeError
+
+if TYPE_CHECKING:
+    from PIL import Image
+
+MAX_PIXELS = 178_956_970  # twice Pillow's bound: above it Pillow too calls a picture a decompression bomb
+UNREADABLE = (  # what NumPy, Pillow and zip raise for files that are damaged, or were made to do harm
+    OSError, ValueError, EOFError, MemoryError, ArithmeticError, RuntimeError, SyntaxError, TypeError, LookupError, tokenize.TokenError,
+    zipfile.BadZipFile, zlib.error, lzma.LZMAError,
+)  # fmt: skip
+Path = str | os.PathLike[str]
+
+
+def read_bytes(path: Path, error: type[FaultscapeError]) -> bytes:
+    """Return what a regular file holds."""
+    try:
+        if os.path.exists(path) and not os.path.isfile(path):
+            raise error(f"{path}: is no regular file")
+        with open(path, "rb") as file:
+            return file.read()
+    except OSError as fault:
+        raise error(f"{path}: {fault.strerror}") from None
+
+
+@contextmanager
+def decoding(path: Path, error: type[FaultscapeError]) -> Iterator[None]:
+    """Turn whatever a library raises over a file into ``error``, and keep its warnings to itself."""
+    from PIL import Image
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    except Image.DecompressionBombError:
+        raise error(f"{path}: its pixels are more than the {MAX_PIXELS} that are read; shrink it") from None
+    except Image.UnidentifiedImageError:
+        raise error(f"{path}: it is no picture that can be read") from None
+    except UNREADABLE as fault:
+        raise error(f"{path}: {getattr(fault, 'strerror', None) or fault or type(fault).__name__}") from None
+
+
+def open_picture(data: bytes, path: Path, error: type[FaultscapeError], *, lossless: str = "") -> Image.Image:
+    """Return a picture of bounded size, not decoded yet; ``lossless`` says why one that changes values is refused. Use it within `decoding`."""
+    from PIL import Image
+
+    picture = Image.open(io.BytesIO(data))
+    width, height = picture.size
+    if width * height > MAX_PIXELS:
+        raise error(f"{path}: {width} x {height} pixels are more than the {MAX_PIXELS} that are read; shrink it")
+    if lossless and picture.format in ("JPEG", "WEBP"):
+        raise error(f"{path}: {picture.format} {lossless}")
+    return picture
