@@ -21,17 +21,14 @@ from faultscape.metrics.summary import Summary, weighed
 RANKS = ("average_precision", "auroc", "fpr95")
 OF_DOUBT = ("misclassification_ap", "calibration_auroc", "misclassification_fpr95", "correct_ap")
 FROM = "the interval from histograms of scores in 65,536 steps"
-RULE = "{step}, FPR at the {rule} recall of .95, {thresholds} thresholds"
-TEXTS = {
-    "average_precision": "area under precision and recall of anomalous pixels; ",
-    "auroc": "area under the ROC curve of anomalous pixels; ",
-    "fpr95": "false positive rate at 95 % recall of anomalous pixels; ",
-    "misclassification_ap": "area under precision and recall of incorrect pixels by doubt; not comparable between models of unequal accuracy; ",
-    "calibration_auroc": "AUROC of incorrect pixels against doubt (S3); ",
-    "misclassification_fpr95": "share of correct pixels above the doubt that finds 95 % of the incorrect; ",
-    "correct_ap": "area under precision and recall of correct pixels by confidence; not comparable between models of unequal accuracy; ",
-}
-PLAIN = {
+DEFINED = {
+    "average_precision": "area under precision and recall of anomalous pixels, {curve}, {thresholds} thresholds",
+    "auroc": "area under the ROC curve of anomalous pixels, {thresholds} thresholds",
+    "fpr95": "false positive rate of anomalous pixels at the {rule} recall of .95",
+    "misclassification_ap": "area under precision and recall of incorrect pixels by doubt, {curve}, {thresholds} thresholds; not comparable between models of unequal accuracy",
+    "calibration_auroc": "AUROC of incorrect pixels against doubt (S3), {thresholds} thresholds",
+    "misclassification_fpr95": "share of correct pixels at or above the doubt that is the {rule} recall of .95 of the incorrect",
+    "correct_ap": "area under precision and recall of correct pixels by confidence, {curve}, {thresholds} thresholds; not comparable between models of unequal accuracy",
     "component_siou": "mean sIoU of true components, SegmentMeIfYouCan; threshold of the best pixel F1; size limits: {track}",
     "component_precision": "mean precision of predicted components, SegmentMeIfYouCan; size limits: {track}",
     "component_f1": "F1 of components, mean over sIoU thresholds .25:.05:.75, SegmentMeIfYouCan; size limits: {track}",
@@ -69,13 +66,9 @@ class Scored:
     @property
     def texts(self) -> dict[str, str]:
         """{metric: its definition}."""
-        words = asdict(self.definitions) | {"track": self.definitions.track or "none"}
-        rule = RULE.format(
-            step=words["curve"],
-            rule="first threshold with" if words["fpr_rule"] == "first" else "threshold closest to",
-            thresholds=words["thresholds"],
-        )
-        return {name: text + rule for name, text in TEXTS.items()} | {name: text.format(**words) for name, text in PLAIN.items()}
+        rule = "first threshold with" if self.definitions.fpr_rule == "first" else "threshold closest to"
+        words = asdict(self.definitions) | {"track": self.definitions.track or "none", "rule": rule}
+        return {name: text.format(**words) for name, text in DEFINED.items()}
 
     @property
     def images(self) -> dict[str, dict[str, np.ndarray]]:

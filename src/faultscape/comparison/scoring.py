@@ -197,13 +197,9 @@ def _exact(exact: rank_counts.Detection, definitions: Definitions, job: dict[str
     precision, roc = rank_counts.precision_recall(exact, POINTS), rank_counts.roc(exact, POINTS)
     load = _loader(job)
     areas = _areas(exact, definitions, lambda: (pair[:2] for k in usable if (pair := load(k)) is not None))
-    sizes = np.array([exact.positives, exact.negatives], np.int64)
-    f1 = np.array([exact.f1, exact.f1_threshold, exact.low, exact.high])
     return {
         "areas": areas,
-        "sizes": sizes,
         "undefined": np.array(exact.undefined),
-        "f1": f1,
         "recall": precision.x,
         "precision": precision.y,
         "fpr": roc.x,
