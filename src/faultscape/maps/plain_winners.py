@@ -1,0 +1,36 @@
+"""The plain twin of maps.compiled_winners: the same functions in NumPy, holding all scores at once.
+
+Conventions: those of maps.compiled_winners.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+def largest(scores: np.ndarray, best: np.ndarray, top: np.ndarray) -> bool:
+    """Fill ``best`` with the first class of the largest score and ``top`` with it; returns whether all scores are numbers."""
+    best[...] = scores.argmax(0)
+    top[...] = scores.max(0)
+    return not bool(np.isnan(scores).any())
+
+
+def draw(
+    scores: np.ndarray, best: np.ndarray, first_y: np.ndarray, second_y: np.ndarray, share_y: np.ndarray, first_x: np.ndarray,
+    second_x: np.ndarray, share_x: np.ndarray, out: np.ndarray,
+) -> None:  # fmt: skip
+    """Fill ``out`` with the class of the largest interpolated score, ties to the first class."""
+    del best
+    whole = np.empty((len(scores), *out.shape), np.float32)
+    stretch(scores, first_y, second_y, share_y, first_x, second_x, share_x, whole)
+    out[...] = whole.argmax(0)
+
+
+def stretch(
+    scores: np.ndarray, first_y: np.ndarray, second_y: np.ndarray, share_y: np.ndarray, first_x: np.ndarray, second_x: np.ndarray,
+    share_x: np.ndarray, out: np.ndarray,
+) -> None:  # fmt: skip
+    """Fill ``out`` with the interpolated scores."""
+    one, down = np.float32(1), share_y[:, None]
+    lines = (one - down) * scores[:, first_y] + down * scores[:, second_y]
+    out[...] = (one - share_x) * lines[..., first_x] + share_x * lines[..., second_x]

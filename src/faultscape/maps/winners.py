@@ -1,0 +1,113 @@
+"""From scores to labels: bilinear to the wanted size, then the largest, without ever holding the scores at that size.
+
+Conventions: scores are (C, h, w) float32, logits or probabilities; the result has any size. A new pixel lies at the centre of its share of the old ones
+(half-pixel centres, edges held, no smoothing when it gets smaller), the field's ``align_corners=False``. Ties go to the first class. The order is one
+everywhere: logits -> bilinear -> softmax -> largest; the largest of interpolated logits is also that of their softmax.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+_AT_ONCE = 1 << 22  # interpolated scores held at a time, where all of them are wanted
+
+
+def labels(scores: np.ndarray, size: tuple[int, int]) -> np.ndarray | None:
+    """Return the (H, W) map of the largest score at ``size`` (width, height), uint8 up to 256 classes, else uint16; None when a score is not a number.
+
+    >>> labels(np.array([[[0.0, 1.0]], [[0.9, 0.0]]], np.float32), (4, 1)).tolist()
+    [[1, 1, 0, 0]]
+    """
+    scores = np.ascontiguousarray(scores, np.float32)
+    kind = np.uint8 if len(scores) <= 256 else np.uint16
+    best, top = np.empty(scores.shape[1:], kind), np.empty(scores.shape[1:], np.float32)
+    if not _kernels().largest(scores, best, top):
+        return None
+    if (scores.shape[2], scores.shape[1]) == tuple(size):
+        return best
+    out = np.empty((size[1], size[0]), kind)
+    _kernels().draw(scores, best, *between(scores.shape[1], size[1]), *between(scores.shape[2], size[0]), out)
+    return out
+
+
+def enlarged(scores: np.ndarray, size: tuple[int, int]) -> np.ndarray:
+    """Return (C, H, W) float32, the scores at ``size`` (width, height).
+
+    >>> enlarged(np.array([[[0.0, 1.0]]], np.float32), (4, 1)).tolist()
+    [[[0.0, 0.25, 0.75, 1.0]]]
+    """
+    scores = np.ascontiguousarray(scores, np.float32)
+    if (scores.shape[2], scores.shape[1]) == tuple(size):
+        return scores
+    out = np.empty((len(scores), size[1], size[0]), np.float32)
+    _kernels().stretch(scores, *between(scores.shape[1], size[1]), *between(scores.shape[2], size[0]), out)
+    return out
+
+
+def probabilities(scores: np.ndarray, size: tuple[int, int], *, marginal: bool = False) -> np.ndarray:
+    """Return (C, H, W) float32 probabilities at ``size``: the softmax of interpolated logits; of ``marginal`` scores (sums of class x mask) their share of the sum.
+
+    Errors: none; where marginal scores are all 0 every class has an equal share.
+    """
+    out = np.array(enlarged(scores, size))
+    strip = max(1, _AT_ONCE // max(1, out.shape[0] * out.shape[2]))
+    for y in range(0, out.shape[1], strip):
+        part = out[:, y : y + strip]
+        if marginal:
+            np.maximum(part, 0, out=part)
+            total = part.sum(0)
+            part[:, total == 0] = 1
+            part /= np.where(total == 0, np.float32(len(part)), total)
+        else:
+            part -= part.max(0)
+            np.exp(part, out=part)
+            part /= part.sum(0)
+    return out
+
+
+def confidence(scores: np.ndarray, size: tuple[int, int], *, marginal: bool = False) -> np.ndarray:
+    """Return (H, W) uint8, the probability of the largest class in steps of 1/255, without holding all probabilities.
+
+    >>> confidence(np.zeros((4, 1, 1), np.float32), (2, 1)).tolist()
+    [[64, 64]]
+    """
+    scores = np.ascontiguousarray(scores, np.float32)
+    rows, columns = between(scores.shape[1], size[1]), between(scores.shape[2], size[0])
+    out = np.empty((size[1], size[0]), np.uint8)
+    strip = max(1, _AT_ONCE // max(1, len(scores) * size[0]))
+    held = np.empty((len(scores), strip, size[0]), np.float32)
+    for y in range(0, size[1], strip):
+        part = held[:, : min(strip, size[1] - y)]
+        _kernels().stretch(scores, *(values[y : y + strip] for values in rows), *columns, part)
+        if marginal:
+            np.maximum(part, 0, out=part)
+            total = part.sum(0)
+            share = np.where(total == 0, np.float32(1 / len(part)), part.max(0) / np.where(total == 0, 1, total))
+        else:
+            part -= part.max(0)
+            np.exp(part, out=part)
+            share = 1 / part.sum(0)
+        out[y : y + strip] = np.rint(share * 255)
+    return out
+
+
+def between(old: int, new: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return for each of ``new`` pixels the two of ``old`` ones it lies between, and the weight of the second.
+
+    >>> [values.tolist() for values in between(2, 4)]
+    [[0, 0, 0, 1], [1, 1, 1, 1], [0.0, 0.25, 0.75, 0.0]]
+    """
+    at = np.maximum((np.arange(new) + 0.5) * (old / new) - 0.5, 0)
+    first = np.minimum(at.astype(np.int64), old - 1)
+    second = np.minimum(first + 1, old - 1)
+    return first, second, np.where(second > first, at - first, 0).astype(np.float32)
+
+
+def _kernels() -> Any:
+    try:
+        from faultscape.maps import compiled_winners
+    except ImportError:
+        from faultscape.maps import plain_winners as compiled_winners
+    return compiled_winners
