@@ -291,9 +291,9 @@ def keep(name: str, net: nn.Module) -> None:
 
 def labels(name: str, images: np.ndarray) -> tuple[np.ndarray, float]:
     """Return label maps (I, H, W) of a shipped network, as faultscape makes them, and the seconds of one thread."""
-    from faultscape.prediction.onnx import OnnxModel
+    from faultscape.prediction import open_model
 
-    model, start = OnnxModel(ONNX / f"{name}.onnx"), time.perf_counter()
+    model, start = open_model(str(ONNX / f"{name}.onnx")), time.perf_counter()
     maps = [
         out.labels
         for k in range(0, len(images), 8)

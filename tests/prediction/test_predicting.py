@@ -14,8 +14,9 @@ from onnx import TensorProto, helper, numpy_helper
 import faultscape as fs
 import made
 from faultscape.maps import runs
-from faultscape.prediction.onnx import OnnxModel
-from faultscape.study import label_maps
+from faultscape.prediction.inference import Inference
+from faultscape.prediction.onnx import OnnxNetwork
+from faultscape.study import kept, label_maps
 from faultscape.study.corpus import read_corpus, shards
 from faultscape.study.parts import read_manifest
 from faultscape.study.tables import read_failures
@@ -42,6 +43,10 @@ def network(path: Path, weights: np.ndarray = WEIGHTS, *, labels: bool = False, 
     return path
 
 
+def opened(path: Path, options: dict | None = None, classes: tuple[int, ...] = ()) -> Inference:
+    return Inference(OnnxNetwork(path, options, classes))
+
+
 def logits(photo: Path, weights: np.ndarray = WEIGHTS) -> np.ndarray:
     """(H, W, classes) by hand."""
     return fs.corpus.read_rgb(photo).astype(np.float32) / 255 @ weights.T
@@ -50,6 +55,10 @@ def logits(photo: Path, weights: np.ndarray = WEIGHTS) -> np.ndarray:
 def stored(study: Path, name: str) -> dict[str, label_maps.StoredMap]:
     folder = label_maps.predictions(study, name)
     return {m.id: m for number in shards(read_corpus(study)) for m in label_maps.read_stored(folder, number)}
+
+
+def confidences(study: Path, name: str) -> dict[str, np.ndarray]:
+    return {id_: values for s in shards(read_corpus(study)) for id_, (values,) in kept.read_kept(study, name, "confidence", s)}
 
 
 def checksums(study: Path, corpus: made.Corpus) -> dict[tuple[str, str], str]:
@@ -120,20 +129,19 @@ def test_the_confidence_of_a_network_is_stored_and_read_back(
     corpus: made.Corpus, study: Path, tmp_path: Path, labels: bool
 ) -> None:
     fs.predict(str(study), {"net": network(tmp_path / "net.onnx", labels=labels, confidence=True)}, engine="local")
-    maps = stored(study, "net")
-    assert set(maps) == set(corpus.ids)
+    maps, confidence = stored(study, "net"), confidences(study, "net")
+    assert set(maps) == set(confidence) == set(corpus.ids)
     for id_, one in maps.items():
         raw = np.exp(logits(corpus.photos / f"{id_}.png"))
-        assert one.confidence is not None
-        kept = runs.decode(one.confidence).astype(int)
-        assert np.abs(kept - 255 * raw.max(-1) / raw.sum(-1)).max() <= 1
-        assert len(np.unique(kept)) > 10
+        found = confidence[id_].astype(int)
+        assert np.abs(found - 255 * raw.max(-1) / raw.sum(-1)).max() <= 1
+        assert len(np.unique(found)) > 10
         assert (runs.decode(one.runs) == raw.argmax(-1)).mean() > 0.999
 
 
 def test_a_network_without_confidence_has_none(corpus: made.Corpus, study: Path, tmp_path: Path) -> None:
     fs.predict(str(study), {"net": network(tmp_path / "net.onnx")}, engine="local")
-    assert {one.confidence for one in stored(study, "net").values()} == {None}
+    assert not kept.kinds(study, "net")
     assert len(stored(study, "net")) == len(corpus.ids)
 
 
@@ -147,11 +155,10 @@ def test_the_confidence_beside_a_folder_of_maps_is_stored_where_there_is_one(cor
             made.write(tmp_path / "model" / "confidence" / f"{name}.png", sure[name])
     fs.collect(str(tmp_path / "flat"), str(tmp_path / "photos"), classes=str(corpus.classes))
     fs.predict(str(tmp_path / "flat"), {"model": tmp_path / "model"}, engine="local")
-    maps = stored(tmp_path / "flat", "model")
-    for name, values in sure.items():
-        assert maps[name].confidence is not None
-        assert (runs.decode(maps[name].confidence) == values).all()
-    assert maps["c"].confidence is None
+    maps, confidence = stored(tmp_path / "flat", "model"), confidences(tmp_path / "flat", "model")
+    assert set(maps) == {"a", "deep/b", "c"}
+    assert set(confidence) == set(sure)
+    assert all((confidence[name] == values).all() for name, values in sure.items())
 
 
 def test_a_label_that_is_no_class_is_a_failure_of_that_image_only(corpus: made.Corpus, tmp_path: Path) -> None:
@@ -170,9 +177,8 @@ def test_a_label_that_is_no_class_is_a_failure_of_that_image_only(corpus: made.C
 
 
 def test_threads_are_fixed_so_that_results_do_not_depend_on_the_machine(tmp_path: Path) -> None:
-    model = OnnxModel(network(tmp_path / "net.onnx"))
-    options = model._session.get_session_options()
+    model = opened(network(tmp_path / "net.onnx"))
+    options = model.network._session.get_session_options()
     assert (options.intra_op_num_threads, options.inter_op_num_threads) == (1, 1)
-    assert model.options["threads"] == 1
-    asked = OnnxModel(tmp_path / "net.onnx", {"threads": 3})
-    assert asked._session.get_session_options().intra_op_num_threads == 3
+    asked = opened(tmp_path / "net.onnx", {"threads": 3})
+    assert asked.network._session.get_session_options().intra_op_num_threads == 3

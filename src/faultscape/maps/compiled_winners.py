@@ -3,7 +3,7 @@
 Conventions: ``scores`` are (C, h, w) float32, C-contiguous; ``rows`` and ``columns`` say for each pixel of the result which two of the scores' rows (columns) it lies
 between, ``first`` and ``second``, and ``share``, the weight of the second. The plain twin with equal results is maps.plain_winners.
 """
-# ruff: noqa: ANN001, ANN201 - numba infers types from the arguments
+# ruff: noqa: ANN001, ANN201, PLR0124, FURB136, PLW3301 - numba infers types; what is not equal to itself is no number; flat minima are slower
 
 from __future__ import annotations
 

@@ -1,2 +1,2 @@
 from .folder import FolderModel as FolderModel
-from .onnx import OnnxModel as OnnxModel
+from .opening import open_model as open_model

@@ -1,121 +1,181 @@
 """One shard's work on one model, batch by batch, and the form in which a batch stands in a spool.
 
-Conventions: a batch is a range of the shard's rows and a function that does it, so that finished batches can be taken from a spool instead. Its result is
-(image id, runs or None, confidence or None, problem) an image. A batch never crosses a shard.
+Conventions: a batch is some rows of the shard, in order; its record holds (image id, runs or None, kept codes by folder, problem) a row, and how long loading, the
+model, and the rest took. A batch never crosses a shard. Pictures of the next batches are loaded, and results of the last are encoded, while the network runs.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
 from typing import Any
 
-from faultscape.errors import ImageError, LabelMapError
+import numpy as np
 
-Result = tuple[str, bytes | None, bytes | None, str]
-Batch = tuple[range, Callable[[], list[Result]]]
+from faultscape.corpus.classes import UNKNOWN, allowed, table
+from faultscape.errors import FaultscapeError, ImageError, LabelMapError
+from faultscape.maps import arrays, runs
+from faultscape.prediction.inference import Inference, Output, Prepared
+
+_AHEAD = 2  # batches that are loaded before the network is ready for them
 
 
-def folder_batches(
-    settings: Any, rows: list[Any], source: str, files: list[str | None], labels: dict[str, str], options: dict[str, Any]
-) -> Iterator[Batch]:
-    """Yield the batches of a shard whose model is the folder ``source`` of maps: one path (or None) a row."""
-    from faultscape.prediction.folder import BATCH, FolderModel
+@dataclass(frozen=True)
+class Row:
+    """One image's result: the code of its labels and of what is kept, or what went wrong."""
 
-    model = FolderModel(settings.class_list, labels, settings.working_size, resize_maps=bool(options.get("resize_maps")))
+    id: str
+    runs: bytes | None
+    kept: dict[str, tuple[bytes, ...]] = field(default_factory=dict)
+    problem: str = ""
 
-    def read(span: range) -> list[Result]:
-        out: list[Result] = []
-        for k in span:
-            image, path = rows[k], files[k]
+
+@dataclass(frozen=True)
+class Batch:
+    """Results of some rows, with the seconds that loading, the model and the rest took."""
+
+    rows: list[Row]
+    seconds: tuple[float, float, float] = (0.0, 0.0, 0.0)
+
+
+Look = Callable[[Any, Output], None]  # sees each image's output before it is encoded
+ReadPhoto = Callable[[Any], np.ndarray]
+
+
+def folder_batches(model: Any, batches: Sequence[Sequence[Any]], files: dict[str, str], source: str) -> Iterator[Batch]:
+    """Yield the results of a model that is the folder ``source`` of maps: a path by image id."""
+    for batch in batches:
+        start, rows = time.perf_counter(), []
+        for image in batch:
+            path = files.get(image.id)
             try:
                 if path is None:
-                    out.append((image.id, None, None, "no map of this image was found"))
+                    rows.append(Row(image.id, None, problem="no map of this image was found"))
                     continue
-                out.append((image.id, model.read(path, image.width, image.height), _confidence(source, path), ""))
+                rows.append(Row(image.id, model.read(path, image.width, image.height), _confidence(source, path)))
             except LabelMapError as error:
-                out.append((image.id, None, None, str(error)))
-        return out
-
-    for first in range(0, len(rows), BATCH):
-        span = range(first, min(first + BATCH, len(rows)))
-        yield span, lambda span=span: read(span)
-
-
-def _confidence(source: str, path: str) -> bytes | None:
-    """Return the stored form of SOURCE/confidence/X beside SOURCE/labels/X, where there is one."""
-    relative = os.path.relpath(path, os.path.join(source, "labels"))
-    beside = os.path.join(source, "confidence", relative)
-    if relative.startswith("..") or not os.path.isfile(beside):
-        return None
-    from faultscape.corpus.map_files import read_map
-    from faultscape.maps import runs
-
-    return runs.encode(read_map(beside))
+                rows.append(Row(image.id, None, problem=str(error)))
+        yield Batch(rows, (time.perf_counter() - start, 0.0, 0.0))
 
 
 def network_batches(
-    settings: Any, rows: list[Any], source: str, options: dict[str, Any], labels: dict[str, str]
+    inference: Inference,
+    batches: Sequence[Sequence[Any]],
+    settings: Any,
+    labels: dict[str, str],
+    read: ReadPhoto,
+    look: Look | None = None,
 ) -> Iterator[Batch]:
-    """Yield the batches of a shard whose model is a network."""
-    from faultscape.corpus.classes import UNKNOWN, allowed, table
-    from faultscape.corpus.pictures import read_rgb
-    from faultscape.maps import runs
-    from faultscape.prediction.onnx import OnnxModel
-
-    model = OnnxModel(source, options, (len(labels), len(settings.class_list)))
+    """Yield the results of a network."""
     places = table(settings.class_list, labels)
+    words = allowed(settings.class_list, labels)
 
-    def infer(span: range) -> list[Result]:
-        photos, problems = {}, {}
-        for k in span:
+    def load(batch: Sequence[Any]) -> tuple[list[Prepared | str], float]:
+        start, out = time.perf_counter(), []
+        for image in batch:
             try:
-                photos[k] = read_rgb(rows[k].source)
+                out.append(inference.prepare(read(image), settings.working_size or (image.width, image.height)))
             except ImageError as error:
-                problems[k] = str(error)
-        sizes = [settings.working_size or (rows[k].width, rows[k].height) for k in photos]
-        results = dict(zip(photos, model.predict(list(photos.values()), sizes), strict=True)) if photos else {}
-        out: list[Result] = []
-        for k in span:
-            if k in problems or (labelled := results[k].labels) is None:
-                out.append((rows[k].id, None, None, problems.get(k) or results[k].problem))
-                continue
-            code = runs.encode(labelled)
-            bad = [int(v) for v in runs.labels(code) if places[v] == UNKNOWN]
-            if bad:
-                what = f"{source}: gave the label {bad[0]}; allowed are {allowed(settings.class_list, labels)}; --labels FILE says what labels mean"
-                out.append((rows[k].id, None, None, what))
-                continue
-            confidence = results[k].confidence
-            out.append((rows[k].id, code, None if confidence is None else runs.encode(confidence), ""))
-        return out
+                out.append(str(error))
+        return out, time.perf_counter() - start
 
-    for first in range(0, len(rows), model.batch):
-        span = range(first, min(first + model.batch, len(rows)))
-        yield span, lambda span=span: infer(span)
+    def answer(batch: Sequence[Any], prepared: list[Prepared | str], loading: float) -> Callable[[], Batch]:
+        """Run the network, and return what turns its answers into a batch, in any thread."""
+        good = [item for item in prepared if isinstance(item, Prepared)]
+        answers = iter(inference.run(good) if good else [])
+        found = [next(answers) if isinstance(item, Prepared) else item for item in prepared]
+        model = inference.seconds if good else 0.0
+
+        def rest() -> Batch:
+            start, rows = time.perf_counter(), []
+            for image, item, said in zip(batch, prepared, found, strict=True):
+                output = inference.finish(said, item.target) if isinstance(item, Prepared) else Output(None, problem=item)
+                rows.append(_row(image, output, inference.network.name, places, words, look))
+            return Batch(rows, (loading, model, time.perf_counter() - start))
+
+        return rest
+
+    with ThreadPoolExecutor(1) as loader, ThreadPoolExecutor(1) as writer:
+        loading: deque[Future[tuple[list[Prepared | str], float]]] = deque(
+            loader.submit(load, batch) for batch in batches[:_AHEAD]
+        )
+        written: Future[Batch] | None = None
+        for k, batch in enumerate(batches):
+            prepared = loading.popleft().result()
+            if k + _AHEAD < len(batches):
+                loading.append(loader.submit(load, batches[k + _AHEAD]))
+            rest = answer(batch, *prepared)
+            if written is not None:
+                yield written.result()
+            written = writer.submit(rest)
+        if written is not None:
+            yield written.result()
 
 
-def record(results: list[Result]) -> bytes:
+def _row(image: Any, output: Output, name: str, places: np.ndarray, words: str, look: Look | None) -> Row:
+    """Return one output encoded; a label that means nothing is a failure."""
+    if output.labels is None:
+        return Row(image.id, None, problem=output.problem)
+    code = runs.encode(output.labels)
+    if bad := [int(v) for v in runs.labels(code) if places[v] == UNKNOWN]:
+        return Row(
+            image.id, None, problem=f"{name}: gave the label {bad[0]}; allowed are {words}; --labels FILE says what labels mean"
+        )
+    if look is not None:
+        try:
+            look(image, output)
+        except FaultscapeError as error:
+            return Row(image.id, None, problem=str(error))
+    return Row(image.id, code, {kind: tuple(arrays.encode(values) for values in held) for kind, held in output.kept.items()})
+
+
+def _confidence(source: str, path: str) -> dict[str, tuple[bytes, ...]]:
+    """Return the code of SOURCE/confidence/X beside SOURCE/labels/X, where there is one."""
+    relative = os.path.relpath(path, os.path.join(source, "labels"))
+    beside = os.path.join(source, "confidence", relative)
+    if relative.startswith("..") or not os.path.isfile(beside):
+        return {}
+    from faultscape.corpus.map_files import read_map
+
+    return {"confidence": (arrays.encode(read_map(beside)),)}
+
+
+def record(batch: Batch) -> bytes:
     """Return one batch as bytes: a line of JSON, then the codes."""
-    head = [
-        (id_, -1 if code is None else len(code), -1 if extra is None else len(extra), why) for id_, code, extra, why in results
-    ]
-    return json.dumps(head).encode() + b"\n" + b"".join((code or b"") + (extra or b"") for _, code, extra, _ in results)
+    codes: list[bytes] = []
+    head = []
+    for row in batch.rows:
+        sizes = {kind: [len(code) for code in held] for kind, held in row.kept.items()}
+        head.append([row.id, -1 if row.runs is None else len(row.runs), sizes, row.problem])
+        codes += [row.runs or b"", *(code for held in row.kept.values() for code in held)]
+    return json.dumps([head, batch.seconds]).encode() + b"\n" + b"".join(codes)
 
 
-def unrecord(data: bytes) -> tuple[list[Any], list[tuple[str, str]]]:
-    """Return the maps and the failures (image id, problem) of one batch from its bytes."""
-    from faultscape.study.label_maps import StoredMap
+def trying(id_: str) -> bytes:
+    """Return the record that says which image a worker begins with, where an earlier one died."""
+    return b"?" + id_.encode("utf-8", "surrogateescape")
 
+
+def unrecord(data: bytes) -> Batch:
+    """Return a batch from its bytes; of a note which image is tried, an empty one."""
+    if data.startswith(b"?"):
+        return Batch([])
     head, _, rest = data.partition(b"\n")
-    maps, failures, at = [], [], 0
-    for id_, size, extra, why in json.loads(head):
-        if size < 0:
-            failures.append((id_, why))
-            continue
-        code, at = rest[at : at + size], at + size
-        confidence = rest[at : at + extra] if extra >= 0 else None
-        at += max(extra, 0)
-        maps.append(StoredMap(id_, code, confidence))
-    return maps, failures
+    rows, at = [], 0
+    listed, seconds = json.loads(head)
+    for id_, size, sizes, problem in listed:
+        code, at = (rest[at : at + size], at + size) if size >= 0 else (None, at)
+        kept = {}
+        for kind, lengths in sizes.items():
+            held = []
+            for length in lengths:
+                held.append(rest[at : at + length])
+                at += length
+            kept[kind] = tuple(held)
+        rows.append(Row(id_, code, kept, problem))
+    return Batch(rows, tuple(seconds))

@@ -19,8 +19,6 @@ from faultscape.errors import LabelMapError
 from faultscape.maps import runs
 from faultscape.nouns import Classes
 
-BATCH = 64
-
 
 class FolderModel:
     """Reads the maps of one model and checks each for size and values."""

@@ -7,41 +7,67 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import tomllib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from faultscape.errors import ClassesError, LabelMapError, closest
 from faultscape.nouns import Classes
+from faultscape.prediction.network import Network
 
 
 def of_network(
-    name: str, path: Path, settings: Any, options: dict[str, Any], labels: str | None, held: dict[str, str]
-) -> tuple[dict[str, str], str]:
-    """Return the label mapping of a network (``held``: one that was given before) and the digest of its file."""
-    from hashlib import sha256
+    name: str, network: Network, settings: Any, labels: str | None, held: dict[str, str], unmapped: str = ""
+) -> dict[str, str]:
+    """Return the label mapping of a network (``held``: one that was given before), by a file, by names and synonyms, or by the order of the class list.
 
-    from faultscape.prediction.onnx import OnnxModel
-
-    classes = settings.class_list
-    names = OnnxModel(path, options).class_names
+    ``unmapped`` is "void" where classes that the study does not have are to be void. ClassesError names every class that finds no place.
+    """
+    classes, names = settings.class_list, network.class_names
     mapping = of_file(labels, settings, names) or held
-    model = OnnxModel(path, options, (len(mapping), len(classes)))
     if not mapping and names:
-        unknown = [n for n in names if n not in classes.names]
-        if unknown:
+        found = {n: by_name(n, settings) for n in names}
+        lost = [n for n, one in found.items() if one is None]
+        if len(lost) == len(names):
             raise ClassesError(
-                f"{name}: the network's class {unknown[0]!r} is no class of the study.{closest(unknown[0], classes.names)} "
-                "Give --labels FILE that says which class it is, or void"
+                f"{name}: not one of the network's {len(names)} classes ({_some(names)}) is a class of the study ({_some(classes.names)}); give --labels FILE"
             )
-        mapping = {str(place): n for place, n in enumerate(names)}
-    if not mapping and model.channels is not None and model.channels != len(classes):
+        if lost and unmapped != "void":
+            raise ClassesError(
+                f"{name}: {'these classes' if len(lost) > 1 else 'a class'} of the network {'are' if len(lost) > 1 else 'is'} no class of the study: {_some(lost, 40)}."
+                f"{closest(lost[0], classes.names)} Give --labels FILE that says which class each is, or void, or --unmapped void for all of them"
+            )
+        mapping = {str(place): found[n] or "void" for place, n in enumerate(names)}
+    if not mapping and network.channels is not None and network.channels != len(classes):
         raise ClassesError(
-            f"{name}: the network has {model.channels} classes, the study {len(classes)}; give --labels FILE that says which class each is, or void"
+            f"{name}: the network has {network.channels} classes, the study {len(classes)}; give --labels FILE that says which class each is, or void"
         )
-    if not mapping and model.channels is not None and classes.ids != tuple(range(len(classes))):
+    if not mapping and network.channels is not None and classes.ids != tuple(range(len(classes))):
         mapping = {str(place): n for place, n in enumerate(classes.names)}  # channels stand in the order of the class list
-    return mapping, sha256(path.read_bytes()).hexdigest()
+    return mapping
+
+
+def by_name(word: str, settings: Any) -> str | None:
+    """Return the study's class that a network's class name means: the same words, or one of several words parted by commas or semicolons, or a synonym."""
+    classes = settings.class_list
+    known = {_plain(alias): name for name, aliases in (getattr(classes, "synonyms", None) or {}).items() for alias in aliases}
+    known |= {_plain(part): name for name in classes.names for part in re.split(r"[,;]", name)[1:]}
+    known |= {_plain(re.split(r"[,;]", name)[0]): name for name in classes.names} | {_plain(name): name for name in classes.names}
+    words = [word, *re.split(r"[,;]", word)]
+    if _plain(word) in ("void", "ignore", "unlabeled", "unlabelled") and _plain(word) not in known:
+        return "void"
+    return next((known[_plain(part)] for part in words if _plain(part) in known), None)
+
+
+def _plain(word: str) -> str:
+    """Return a class name without the differences that mean nothing: case, and - or _ for a blank."""
+    return re.sub(r"[\s_-]+", " ", word.strip().casefold())
+
+
+def _some(names: Sequence[str], most: int = 6) -> str:
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
 def checked(name: str, mapping: dict[str, str], settings: Any) -> None:
@@ -52,15 +78,6 @@ def checked(name: str, mapping: dict[str, str], settings: Any) -> None:
         table(settings.class_list, mapping)
     except ClassesError as error:
         raise ClassesError(f"{name}: {error} Give --labels FILE with a mapping to today's classes") from None
-
-
-def tried(path: Path, options: dict[str, Any], classes: tuple[int, int], size: tuple[int, int]) -> None:
-    """Run a network once on an empty photo; ModelError when it cannot."""
-    import numpy as np
-
-    from faultscape.prediction.onnx import OnnxModel
-
-    OnnxModel(path, options, classes).predict([np.zeros((size[1], size[0], 3), np.uint8)], [size])
 
 
 def of_file(labels: str | None, settings: Any, names: list[str] | None) -> dict[str, str]:

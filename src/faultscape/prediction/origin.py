@@ -12,10 +12,22 @@ from typing import Any
 
 from faultscape.corpus.matching import match
 from faultscape.prediction import folder, label_names
-from faultscape.prediction.onnx import DEFAULTS
 from faultscape.study.label_maps import photos_key
 from faultscape.study.parts import key_of
 from faultscape.study.settings import Settings
+
+# what a model may be told, by its kind, and what of it changes no label map
+FOLDER = ("pattern", "resize_maps")
+PROGRAM = ("resize_maps",)
+NETWORK = (
+    "size", "mean", "std", "layout", "multiple", "batch", "threads", "window", "stride", "flip", "scales", "precision", "unmapped", "keep", "revision",
+)  # fmt: skip
+BESIDE = ("labels", "unmapped", "keep")
+
+
+def known(kind: str) -> tuple[str, ...]:
+    """Return the options that a model of this kind can have."""
+    return {"folder": FOLDER, "program": PROGRAM}.get(kind, NETWORK)
 
 
 @dataclass(frozen=True)
@@ -53,22 +65,21 @@ def of_folder(
     return Origin(options, labels, {s: f"{state}-{about}:{rules}" for s, state in content.items()}, files, words=tuple(words))
 
 
-def of_network(
-    name: str,
-    source: str,
+def of_photos(
+    digest: str,
     settings: Settings,
     shards: dict[int, list[Any]],
     options: dict[str, Any],
-    labels: str | None,
-    held: dict[str, str],
+    mapping: dict[str, str],
+    words: tuple[str, ...] = (),
 ) -> Origin:
-    """Return the origin of a network; ``held`` is a mapping that somebody gave before."""
-    options = {"threads": DEFAULTS["threads"]} | options  # recorded, since sums depend on their number
-    mapping, digest = label_names.of_network(name, Path(source), settings, options, labels, held)
+    """Return the origin of a network or program, whose maps follow from photos; ``digest`` is that of its files."""
     rules = key_of(mapping, settings.classes.ids, settings.classes.void)
-    used = {key: value for key, value in options.items() if key != "labels"}  # a mapping is applied when maps are read
+    used = {key: value for key, value in options.items() if key not in BESIDE}  # a mapping is applied when maps are read
     keys = {s: photos_key(settings.size, rows) for s, rows in shards.items()}
-    return Origin(options, mapping, {s: f"{key_of(digest, used, key)}:{rules}" for s, key in keys.items()}, keys=keys)
+    return Origin(
+        options, mapping, {s: f"{key_of(digest, used, key)}:{rules}" for s, key in keys.items()}, keys=keys, words=words
+    )
 
 
 def outdated(before: str, now: str, *, refused: bool) -> bool:

@@ -1,8 +1,7 @@
 """predictions/NAME and truth/NAME: label maps as runs, in the model's own labels, a part a shard.
 
-Conventions: a row an image that has a map: id, ``runs`` (see maps.runs; its head holds the map's own size) and, where a model gives it, ``confidence``
-(8-bit values / 255, also runs). A missing or unusable map has no row but a failure in the manifest. A network's maps follow from the photos and the
-working size: their key says from which.
+Conventions: a row an image that has a map: id and ``runs`` (see maps.runs; its head holds the map's own size). A missing or unusable map has no row but
+a failure in the manifest. The maps of a network, or a program, follow from the photos and the working size: their key says from which.
 """
 
 from __future__ import annotations
@@ -27,7 +26,6 @@ class StoredMap:
 
     id: str
     runs: bytes
-    confidence: bytes | None = None
 
 
 def predictions(root: Path, name: str) -> Path:
@@ -52,7 +50,7 @@ def photos_key(size: str, images: Sequence[Image]) -> str:
 
 def outdated(root: Path, settings: Settings, shard: int, images: Sequence[Image]) -> list[str]:
     """Return the networks whose maps of a shard were made at another working size, or from photos that changed since."""
-    networks = [name for name, model in settings.models.items() if model.kind == "onnx"]
+    networks = [name for name, model in settings.models.items() if model.kind != "folder"]
     if not networks:
         return []
     key, part = photos_key(settings.size, images), part_name(shard)
@@ -64,10 +62,7 @@ def table_of(maps: list[StoredMap]) -> pa.Table:
     """Return the table of one part."""
     import pyarrow as pa
 
-    columns = {"id": pa.array([m.id for m in maps], pa.string()), "runs": pa.array([m.runs for m in maps], pa.binary())}
-    if any(m.confidence is not None for m in maps):
-        columns["confidence"] = pa.array([m.confidence for m in maps], pa.binary())
-    return pa.table(columns)
+    return pa.table({"id": pa.array([m.id for m in maps], pa.string()), "runs": pa.array([m.runs for m in maps], pa.binary())})
 
 
 def put_maps(folder: Path, shard: int, maps: list[StoredMap]) -> str:
@@ -89,9 +84,7 @@ def read_stored(folder: Path, shard: int) -> list[StoredMap]:
     part = read_manifest(folder).get(part_name(shard))
     if part is None:
         return []
-    return [
-        StoredMap(row["id"], row["runs"], row.get("confidence")) for row in read_part(folder, part_name(shard), part).to_pylist()
-    ]
+    return [StoredMap(row["id"], row["runs"]) for row in read_part(folder, part_name(shard), part).to_pylist()]
 
 
 def content_digest(folder: Path) -> str:

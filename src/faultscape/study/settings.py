@@ -18,13 +18,15 @@ from faultscape.errors import ClassesError, StudyError
 from faultscape.nouns import Classes
 from faultscape.study.folder import put
 
+Kind = Literal["folder", "onnx", "transformers", "hub", "exported", "script", "function", "program"]
+
 
 class ModelSettings(pydantic.BaseModel):
     """How one model's maps came into the study and what its own labels mean."""
 
     model_config = pydantic.ConfigDict(extra="forbid")
     source: str
-    kind: Literal["folder", "onnx"]
+    kind: Kind
     labels: dict[str, str] = {}
     options: dict[str, Any] = {}
 

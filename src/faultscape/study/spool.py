@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import struct
 import zlib
+from collections.abc import Iterator
 from pathlib import Path
 
 from faultscape.study.folder import cannot_write
@@ -17,7 +18,7 @@ _HEAD = struct.Struct("<QI")
 
 
 class Spool:
-    """The records of one spool; ``key`` says what they were made from, and another key empties it."""
+    """The records of one spool, read from the disk one at a time; ``key`` says what they were made from, and another key empties it."""
 
     def __init__(self, path: Path, key: str) -> None:
         self.path = path
@@ -25,15 +26,24 @@ class Spool:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._file = open(path, "a+b", buffering=0)  # noqa: SIM115 - closed by finish() or close()
             _hold(self._file.fileno())
-            self.records = self._read()
-            if not self.records or self.records[0] != key.encode():
+            self._places = self._scan()
+            if not self._places or self[0] != key.encode():
                 self._file.truncate(0)
+                self._places = []
                 self._write(key.encode())
-                self.records = []
-            else:
-                self.records = self.records[1:]
+            del self._places[0]  # the key
         except OSError as error:
             raise cannot_write(path, error) from None
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def __getitem__(self, number: int) -> bytes:
+        start, length = self._places[number]
+        return os.pread(self._file.fileno(), length, start)
+
+    def __iter__(self) -> Iterator[bytes]:
+        return (self[number] for number in range(len(self)))
 
     def append(self, record: bytes) -> None:
         """Add one record; StudyError when the disk is full."""
@@ -52,24 +62,25 @@ class Spool:
         self.path.unlink(missing_ok=True)
 
     def _write(self, record: bytes) -> None:
+        start = self._file.seek(0, os.SEEK_END)
         view = memoryview(_HEAD.pack(len(record), zlib.crc32(record)) + record)
         while view:
             view = view[self._file.write(view) :]
+        self._places.append((start + _HEAD.size, len(record)))
 
-    def _read(self) -> list[bytes]:
-        self._file.seek(0)
-        data = self._file.read()
-        records, end = [], 0
-        while end + _HEAD.size <= len(data):
-            length, crc = _HEAD.unpack_from(data, end)
-            record = data[end + _HEAD.size : end + _HEAD.size + length]
-            if len(record) < length or zlib.crc32(record) != crc:
+    def _scan(self) -> list[tuple[int, int]]:
+        """Return where each whole record lies, and cut off what follows the last."""
+        size, at, places = self._file.seek(0, os.SEEK_END), 0, []
+        while at + _HEAD.size <= size:
+            length, crc = _HEAD.unpack(os.pread(self._file.fileno(), _HEAD.size, at))
+            at += _HEAD.size
+            if at + length > size or zlib.crc32(os.pread(self._file.fileno(), length, at)) != crc:
+                at -= _HEAD.size
                 break
-            records.append(record)
-            end += _HEAD.size + length
-        self._file.truncate(end)
-        self._file.seek(0, os.SEEK_END)
-        return records
+            places.append((at, length))
+            at += length
+        self._file.truncate(at if places else 0)
+        return places
 
 
 def _hold(descriptor: int) -> None:

@@ -80,7 +80,7 @@ def count(root: Path, known: list[str], *, engine: str, workers: int | None = No
         raise ModelError(
             f"{', '.join(empty)}: no maps yet; run `faultscape predict {root} NAME=SOURCE` first, or take them out of study.toml"
         )
-    if any(model.kind == "onnx" for model in settings.models.values()):
+    if any(model.kind != "folder" for model in settings.models.values()):
         for number in sorted(sizes):
             for name in outdated(root, settings, number, read_corpus(root, number)):
                 raise StudyError(

@@ -54,6 +54,7 @@ def run(
     engine
         local (this process) or processes (all cores).
     """
+    from faultscape.prediction.opening import there
     from faultscape.study import label_maps
     from faultscape.study.settings import read_settings
     from faultscape.verbs.collect import collect
@@ -72,7 +73,7 @@ def run(
     if models:
         done.append(repr(predict(study, *models, engine=engine)))
     elif (root / "study.toml").exists() and (known := read_settings(root).models):
-        todo = {name: model.source for name, model in known.items() if Path(model.source).exists()}
+        todo = {name: model.source for name, model in known.items() if there(model.source)}
         gone = [name for name in known if name not in todo]
         if gone:  # what it said is stored; status and compare say it when that is not enough
             done.append(f"{', '.join(gone)}: the source is no longer there; the stored maps are used")

@@ -1,0 +1,99 @@
+"""A model that is a person's own function, ``file.py:function``.
+
+Conventions: a function that can be called without arguments is a loader: it returns a torch module, or any callable from (N, 3, H, W) float32 tensors to logits, with
+what it says of its input in attributes (``mean``, ``std``, ``size``, ``multiple``, ``classes``; those of the function itself serve as well). Any other function is a
+predictor: it takes one (H, W, 3) uint8 photo and returns labels (whole numbers, H x W), logits (C x h x w), or a dict with ``logits`` or ``labels`` and perhaps ``confidence``.
+The file is run as it is: it is the user's own code.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from faultscape import plug
+from faultscape.errors import ModelError, OptionError
+from faultscape.prediction.inputs import KEYS
+from faultscape.prediction.network import Answer, Network, Size
+
+
+def of_function(source: str, options: dict[str, Any], device: str = "cpu") -> Network:
+    """Open ``file.py:function``; ModelError when there is none, or its loader fails."""
+    try:
+        function = plug.find("model", source, {})
+    except OptionError as error:
+        raise ModelError(str(error)) from None
+    if not _without_arguments(function):
+        return PredictorNetwork(function, source)
+    from faultscape.prediction.torch_network import of_module
+
+    try:
+        loaded = function()
+    except Exception as error:  # noqa: BLE001 - whatever a person's code raises
+        raise ModelError(f"{source}: it failed while loading: {type(error).__name__}: {error}") from None
+    if not callable(loaded):
+        raise ModelError(f"{source}: a function without arguments returns a network; it returned {type(loaded).__name__}")
+    said = {key: getattr(function, key) for key in KEYS if hasattr(function, key)}
+    return of_module(loaded, source, {**said, **{k: v for k, v in options.items() if v not in (None, "", [])}}, device)
+
+
+class PredictorNetwork:
+    """A function that looks at one photo at a time."""
+
+    batch, device, marginal = 1, "cpu", False
+    channels: int | None = None
+    notes: tuple[str, ...] = ()
+
+    def __init__(self, function: Callable[[np.ndarray], Any], name: str) -> None:
+        self._function, self.name = function, name
+        self.class_names = [str(word) for word in getattr(function, "classes", [])]
+
+    def prepare(self, photo: np.ndarray, target: Size, size: Size | None) -> np.ndarray:
+        """Return the photo as it is, or at ``size`` where one is asked for."""
+        import cv2
+
+        del target
+        photo = photo if size is None else cv2.resize(photo, size, interpolation=cv2.INTER_LINEAR)
+        return photo.transpose(2, 0, 1)
+
+    def run(self, block: np.ndarray, embeddings: Sequence[str] = ()) -> list[Answer]:
+        """Return what the function gives for each photo."""
+        if embeddings:
+            raise ModelError(f"{self.name}: a function of one photo has no layers to keep; let it return a network instead")
+        return [self._of(np.ascontiguousarray(picture.transpose(1, 2, 0))) for picture in block]
+
+    def _of(self, photo: np.ndarray) -> Answer:
+        try:
+            given = self._function(photo)
+        except MemoryError:
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever a person's code raises
+            raise ModelError(f"{self.name}: the function failed: {type(error).__name__}: {error}") from None
+        said = given if isinstance(given, dict) else {}
+        values = _array(said.get("logits", said.get("labels")) if said else given)
+        confidence = said.get("confidence")
+        confidence = None if confidence is None else _array(confidence).astype(np.float32)
+        if values.ndim == 3 and values.dtype.kind == "f":
+            return Answer(values.astype(np.float32), confidence=confidence)
+        if values.ndim == 2 and values.dtype.kind in "iub" and values.size and values.min() >= 0 and values.max() <= 65535:
+            return Answer(labels=values.astype(np.uint16), confidence=confidence)
+        raise ModelError(
+            f"{self.name}: the function gave {values.dtype} of shape {values.shape}; expected labels (whole numbers 0 to 65535, H x W) or logits (C x H x W)"
+        )
+
+
+def _array(value: Any) -> np.ndarray:
+    if hasattr(value, "detach"):
+        value = value.detach().float().cpu() if value.is_floating_point() else value.detach().cpu()
+    return np.asarray(value)
+
+
+def _without_arguments(function: Callable[..., Any]) -> bool:
+    try:
+        inspect.signature(function).bind()
+    except (TypeError, ValueError):
+        return False
+    return True

@@ -1,0 +1,193 @@
+"""From photos to labels with any network: prepare, run in batches of one shape, bring to size.
+
+Conventions: the order is one everywhere: scores of windows -> together -> mean of views -> bilinear to the wanted size -> softmax where probabilities are asked for ->
+largest, ties to the first class. Labels that a network gives itself are brought to size by nearest neighbour. A batch that fails is run again in halves, so that
+one bad picture costs no other.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from faultscape.errors import ModelError, OptionError
+from faultscape.maps import winners
+from faultscape.maps.resize import nearest
+from faultscape.prediction import windows
+from faultscape.prediction.keeping import Arrays, Keep, folder_of, largest
+from faultscape.prediction.network import Answer, Network, Size
+
+_PLAIN = Keep()
+
+
+@dataclass(frozen=True)
+class Way:
+    """How photos are shown to a network: whole at ``size``, in windows, mirrored too, at several scales; sizes are (width, height)."""
+
+    size: Size | None = None
+    window: Size | None = None
+    stride: Size | None = None
+    flip: bool = False
+    scales: tuple[float, ...] = (1.0,)
+
+    @property
+    def plain(self) -> bool:
+        """Whether each photo is one input."""
+        return self.window is None and not self.flip and self.scales == (1.0,)
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A photo as the inputs of its views, and the size at which its labels are wanted."""
+
+    views: tuple[np.ndarray, ...]
+    target: Size
+
+
+@dataclass(frozen=True)
+class Output:
+    """One photo's result: labels (H, W) and the arrays that are kept by folder, or what went wrong."""
+
+    labels: np.ndarray | None
+    kept: dict[str, Arrays] = field(default_factory=dict)
+    problem: str = ""
+
+    @property
+    def confidence(self) -> np.ndarray | None:
+        """The largest class's probability, 255 = 1, where it was kept."""
+        return self.kept["confidence"][0] if "confidence" in self.kept else None
+
+
+class Inference:
+    """A network and the way it is shown photos; ``seconds`` is how long the last `run` was within the network."""
+
+    def __init__(self, network: Network, way: Way | None = None, keep: Keep = _PLAIN) -> None:
+        self.network, self.way, self.keep = network, way or Way(), keep
+        self.seconds = 0.0
+        self._batch = network.batch
+        if keep.embeddings and not self.way.plain:
+            raise OptionError("--keep embedding is for whole pictures: leave --window, --flip and --scales out")
+
+    def predict(self, photos: Sequence[np.ndarray], sizes: Sequence[Size] | None = None) -> list[Output]:
+        """Return one Output a photo (H, W, 3) uint8, its labels at its (width, height), by default the photo's own."""
+        sizes = sizes or [(photo.shape[1], photo.shape[0]) for photo in photos]
+        prepared = [self.prepare(photo, size) for photo, size in zip(photos, sizes, strict=True)]
+        return [self.finish(found, item.target) for found, item in zip(self.run(prepared), prepared, strict=True)]
+
+    def prepare(self, photo: np.ndarray, target: Size) -> Prepared:
+        """Return a photo's inputs; may run in any thread."""
+        views = []
+        for scale in self.way.scales:
+            size = self.way.size
+            if scale != 1 or (self.way.window and size is None):
+                width, height = size or target
+                size = (max(1, round(width * scale)), max(1, round(height * scale)))
+            view = self.network.prepare(photo, target, size)
+            views += [view, np.ascontiguousarray(view[..., ::-1])] if self.way.flip else [view]
+        return Prepared(tuple(views), target)
+
+    def run(self, prepared: Sequence[Prepared]) -> list[Answer | str]:
+        """Return an answer a photo, or in words what went wrong with it."""
+        self.seconds = 0.0
+        jobs = [
+            (k, v, box) for k, item in enumerate(prepared) for v, view in enumerate(item.views) for box in self._windows(view)
+        ]
+        cut: dict[tuple[int, ...], list[int]] = {}
+        for number, (k, v, box) in enumerate(jobs):
+            cut.setdefault(prepared[k].views[v].shape if box is None else (3, *box[2:]), []).append(number)
+        found: dict[int, Answer | str] = {}
+        for numbers in cut.values():
+            for first in range(0, len(numbers), self.network.batch):
+                chunk = numbers[first : first + self.network.batch]
+                found |= dict(
+                    zip(
+                        chunk,
+                        self._together([_cut(prepared[jobs[n][0]].views[jobs[n][1]], jobs[n][2]) for n in chunk]),
+                        strict=True,
+                    )
+                )
+        out: list[Answer | str] = []
+        for k, item in enumerate(prepared):
+            mine = [(jobs[n][1], jobs[n][2], found[n]) for n in range(len(jobs)) if jobs[n][0] == k]
+            out.append(next((answer for _, _, answer in mine if isinstance(answer, str)), None) or self._merged(item, mine))
+        return out
+
+    def finish(self, answer: Answer | str, target: Size) -> Output:
+        """Return labels and what is kept of an answer, at the wanted size; may run in any thread."""
+        if isinstance(answer, str):
+            return Output(None, problem=answer)
+        kept: dict[str, Arrays] = {folder_of(layer): (value.astype(np.float16),) for layer, value in answer.embeddings.items()}
+        if answer.confidence is not None:
+            share = winners.enlarged(answer.confidence.reshape(1, *answer.confidence.shape[-2:]), target)[0]
+            kept["confidence"] = (np.rint(np.clip(share, 0, 1) * 255).astype(np.uint8),)
+        if answer.scores is None:
+            assert answer.labels is not None
+            return Output(nearest(answer.labels, target), kept)
+        labels = winners.labels(answer.scores, target)
+        if labels is None:
+            return Output(None, problem="the network gave NaN")
+        if self.keep.confidence and answer.confidence is None:
+            kept["confidence"] = (winners.confidence(answer.scores, target, marginal=self.network.marginal),)
+        if self.keep.probabilities is not None:
+            kept["probabilities"] = largest(
+                winners.probabilities(answer.scores, target, marginal=self.network.marginal), self.keep.probabilities
+            )
+        if self.keep.logits:
+            kept["logits"] = (answer.scores,)
+        return Output(labels, kept)
+
+    def _windows(self, view: np.ndarray) -> Sequence[windows.Window | None]:
+        height, width = view.shape[1:]
+        if self.way.window is not None:
+            return windows.places(height, width, self.way.window, self.way.stride or self.way.window)
+        own = getattr(self.network, "windows", None)
+        return (own(height, width) if own else []) or [None]
+
+    def _together(self, inputs: list[np.ndarray]) -> list[Answer | str]:
+        """Run inputs of one shape; in halves where memory is short or some of them fail."""
+        if len(inputs) > self._batch:
+            return self._together(inputs[: self._batch]) + self._together(inputs[self._batch :])
+        start, few = time.perf_counter(), False
+        try:
+            return list(self.network.run(np.stack(inputs), self.keep.embeddings))
+        except MemoryError:
+            few, why = True, f"{self.network.name}: one picture does not fit into memory; --window WIDTHxHEIGHT shows it in parts"
+        except ModelError as error:
+            why = str(error)
+        finally:
+            self.seconds += time.perf_counter() - start
+        if len(inputs) == 1:
+            return [why]
+        half = (len(inputs) + 1) // 2
+        self._batch = half if few else self._batch
+        return self._together(inputs[:half]) + self._together(inputs[half:])
+
+    def _merged(self, item: Prepared, mine: list[tuple[int, Any, Any]]) -> Answer | str:
+        """Return one answer of all windows and views of a photo."""
+        if len(mine) == 1 and mine[0][1] is None:
+            return mine[0][2]
+        if self.keep.embeddings:
+            return f"{self.network.name}: cuts pictures into windows itself, so that a layer has no one answer to keep"
+        if any(answer.scores is None for _, _, answer in mine):
+            return f"{self.network.name}: gives labels, and only logits can be averaged: leave --window, --flip and --scales out"
+        views = []
+        for v, view in enumerate(item.views):
+            parts = [(box, answer.scores) for at, box, answer in mine if at == v]
+            whole = (
+                parts[0][1]
+                if parts[0][0] is None
+                else windows.together([s for _, s in parts], [b for b, _ in parts], *view.shape[1:])
+            )
+            views.append(whole[..., ::-1] if self.way.flip and v % 2 else whole)
+        return Answer(np.ascontiguousarray(windows.averaged(views)))
+
+
+def _cut(view: np.ndarray, box: windows.Window | None) -> np.ndarray:
+    if box is None:
+        return view
+    top, left, tall, wide = box
+    return view[:, top : top + tall, left : left + wide]

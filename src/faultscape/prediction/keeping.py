@@ -1,0 +1,111 @@
+"""What is kept of a model's answers beside its labels, and how large that gets.
+
+Conventions: words are ``confidence``, ``probabilities`` (or ``probabilities=K``, the K largest), ``logits`` and ``embedding=LAYER``. Confidence is uint8 (255 = 1) and
+probabilities float16, at the size of the labels; logits float32, at the size that the network gives them (after windows and views, if any); embeddings float16,
+in the layer's own shape. Of the K largest, classes are kept beside probabilities, the largest first.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from faultscape.errors import OptionError, closest
+
+KINDS = ("labels", "confidence", "probabilities", "logits", "embedding=LAYER")
+Arrays = tuple[np.ndarray, ...]
+
+
+@dataclass(frozen=True)
+class Keep:
+    """What is kept; ``probabilities`` is None for none, 0 for all classes, else how many of the largest."""
+
+    confidence: bool = False
+    probabilities: int | None = None
+    logits: bool = False
+    embeddings: tuple[str, ...] = ()
+
+    @property
+    def words(self) -> list[str]:
+        """The words that say this, in one order."""
+        few = f"={self.probabilities}" if self.probabilities else ""
+        asked = [
+            ("confidence", self.confidence),
+            (f"probabilities{few}", self.probabilities is not None),
+            ("logits", self.logits),
+        ]
+        return [word for word, wanted in asked if wanted] + [f"embedding={layer}" for layer in self.embeddings]
+
+    @property
+    def folders(self) -> list[str]:
+        """The names of the folders that this fills below predictions/NAME."""
+        asked = [("confidence", self.confidence), ("probabilities", self.probabilities is not None), ("logits", self.logits)]
+        return [word for word, wanted in asked if wanted] + [folder_of(layer) for layer in self.embeddings]
+
+
+def parse(words: Sequence[str]) -> Keep:
+    """Return what these words ask for; OptionError names a word that is not known.
+
+    >>> parse(["labels", "probabilities=3"])
+    Keep(confidence=False, probabilities=3, logits=False, embeddings=())
+    """
+    confidence, few, logits, layers = False, None, False, []
+    for word in words:
+        kind, _, value = word.partition("=")
+        if kind == "embedding" and value:
+            layers.append(value)
+        elif kind == "probabilities" and (not value or (value.isdecimal() and int(value) > 0)):
+            few = int(value or 0)
+        elif kind == "confidence" and not value:
+            confidence = True
+        elif kind == "logits" and not value:
+            logits = True
+        elif word != "labels":
+            raise OptionError(f"--keep {word!r} is not known; use {', '.join(KINDS)} or probabilities=K.{closest(kind, KINDS)}")
+    return Keep(confidence, few, logits, tuple(dict.fromkeys(layers)))
+
+
+def folder_of(layer: str) -> str:
+    """Return the name of the folder of a layer's embeddings.
+
+    >>> folder_of("decode_head.linear"), folder_of("/encoder/Add_2")
+    ('embedding-decode_head.linear', 'embedding-_encoder_Add_2-ddc236')
+    """
+    plain = re.sub(r"[^\w.+-]", "_", layer)[:60]
+    return f"embedding-{plain}" + ("" if plain == layer else f"-{hashlib.sha256(layer.encode()).hexdigest()[:6]}")
+
+
+def largest(probabilities: np.ndarray, few: int) -> Arrays:
+    """Return (float16 probabilities,) of all classes, or of the ``few`` largest (K, H, W) with their classes (K, H, W), ties to the first class.
+
+    >>> [values.ravel().tolist() for values in largest(np.array([[[0.25]], [[0.5]], [[0.25]]], np.float32), 2)]
+    [[0.5, 0.25], [1, 0]]
+    """
+    if not few:
+        return (probabilities.astype(np.float16),)
+    order = np.argsort(-probabilities, axis=0, kind="stable")[:few]
+    kind = np.uint8 if len(probabilities) <= 256 else np.uint16
+    return np.take_along_axis(probabilities, order, 0).astype(np.float16), order.astype(kind)
+
+
+def told(kept: dict[str, Arrays], images: int, free: int) -> list[str]:
+    """Return a line a kind: how many bytes it takes at most, judged by one picture's arrays, beside what is free."""
+    sizes = {kind: sum(values.nbytes for values in arrays) * images for kind, arrays in kept.items()}
+    lines = [f"keeping {kind}: at most {_amount(size)} for {images} images, before compression" for kind, size in sizes.items()]
+    if (total := sum(sizes.values())) > free:
+        lines.append(
+            f"note: {_amount(total)} are more than the {_amount(free)} that are free there; what does not fit stops the run, and loses nothing"
+        )
+    return lines
+
+
+def _amount(size: float) -> str:
+    for unit in ("bytes", "kB", "MB", "GB"):
+        if size < 1000:
+            return f"{size:.0f} {unit}"
+        size /= 1000
+    return f"{size:.1f} TB"

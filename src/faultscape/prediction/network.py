@@ -1,0 +1,45 @@
+"""What every kind of network is to the rest of this room: pictures are prepared for it, and it answers with scores or labels.
+
+Conventions: a prepared picture is (3, H, W), ready to run; pictures of one shape run together. Scores are (C, h, w) float32 of any size: logits, or of a
+``marginal`` network the sums of class x mask over its queries, which lie between 0 and the number of queries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+
+Size = tuple[int, int]  # (width, height)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a network says of one prepared picture: ``scores`` (C, h, w) or ``labels`` (h, w), and what else it was asked for."""
+
+    scores: np.ndarray | None = None
+    labels: np.ndarray | None = None
+    confidence: np.ndarray | None = None
+    embeddings: dict[str, np.ndarray] = field(default_factory=dict)
+
+
+class Network(Protocol):
+    """An open network. Errors of its methods: ModelError, or MemoryError where fewer pictures at once may do."""
+
+    name: str  # what errors call it
+    batch: int  # prepared pictures that run at once
+    device: str  # where it runs, in words
+    class_names: list[str]  # of its channels, empty where it does not say
+    channels: int | None  # where that is known before it runs
+    marginal: bool
+    notes: tuple[str, ...]  # what its user should know
+
+    def prepare(self, photo: np.ndarray, target: Size, size: Size | None) -> np.ndarray:
+        """Return an (H, W, 3) uint8 photo prepared: at ``size``, or where that is None as the network wants it when maps are wanted at ``target``."""
+        ...
+
+    def run(self, block: np.ndarray, embeddings: Sequence[str]) -> list[Answer]:
+        """Return an answer for each of (N, 3, H, W) prepared pictures, with the named layers' outputs."""
+        ...

@@ -1,0 +1,96 @@
+"""A model that is a program: it reads pictures from one folder and writes label maps to another, as submissions to Fishyscapes do.
+
+Conventions: ``exec:COMMAND``; ``{input}`` and ``{output}`` in the command become the two folders, and where it names neither they are its last two words. The input
+holds the pictures of one shard, numbered (``00000.png``), the output is to hold a map of the same number (8/16-bit PNG or npy), and perhaps ``NUMBER_confidence.npy``
+(0..1) or ``.png`` (255 = 1). The command is run as it is, once a shard, without a shell: it is the user's own code.
+"""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from faultscape.corpus.map_files import read_map
+from faultscape.corpus.score_files import read_scores
+from faultscape.corpus.sources import MAP_ENDINGS
+from faultscape.errors import FaultscapeError, ModelError
+from faultscape.maps import arrays
+from faultscape.prediction.batches import Batch, Row
+
+
+def program_batch(model: Any, images: Sequence[Any], command: str, paths: Sequence[str]) -> Batch:
+    """Run the command over the pictures of a shard, ``paths`` in the order of ``images``; ModelError when it cannot be run or writes nothing."""
+    with tempfile.TemporaryDirectory(prefix="faultscape-") as folder:
+        start, inward, outward = time.perf_counter(), Path(folder, "input"), Path(folder, "output")
+        inward.mkdir()
+        outward.mkdir()
+        for k, path in enumerate(paths):
+            shutil.copyfile(
+                path, inward / f"{k:05d}{Path(path).suffix.lower()}"
+            )  # a copy: a link would let the program change the photo
+        loaded = time.perf_counter()
+        status, last = _run(command, inward, outward)
+        ran = time.perf_counter()
+        found = {p.stem: str(p) for p in sorted(outward.rglob("*")) if p.suffix.lower() in MAP_ENDINGS}
+        if not found:
+            raise ModelError(f"exec:{command}: ended with status {status} and wrote no map{f': {last}' if last else ''}")
+        rows = [_row(model, image, found, f"{k:05d}", status, last) for k, image in enumerate(images)]
+        return Batch(rows, (loaded - start, ran - loaded, time.perf_counter() - ran))
+
+
+def words_of(command: str, inward: Path, outward: Path) -> list[str]:
+    """Return the words of a command with its two folders.
+
+    >>> words_of("segment -q", Path("/in"), Path("/out"))
+    ['segment', '-q', '/in', '/out']
+    >>> words_of("box -v {input}:/input -v {output}:/output", Path("/in"), Path("/out"))
+    ['box', '-v', '/in:/input', '-v', '/out:/output']
+    """
+    try:
+        words = shlex.split(command)
+    except ValueError as error:
+        raise ModelError(f"exec:{command}: is no command line: {error}") from None
+    if not any("{input}" in word or "{output}" in word for word in words):
+        words += ["{input}", "{output}"]
+    return [word.replace("{input}", str(inward)).replace("{output}", str(outward)) for word in words]
+
+
+def _run(command: str, inward: Path, outward: Path) -> tuple[int, str]:
+    """Return the exit status and the last line that the program said."""
+    words = words_of(command, inward, outward)
+    said = inward.parent / "said"
+    try:
+        with said.open("wb") as file:
+            done = subprocess.run(words, stdin=subprocess.DEVNULL, stdout=file, stderr=subprocess.STDOUT, check=False)  # noqa: S603 - what the user named
+            status = done.returncode
+    except OSError as error:
+        raise ModelError(f"exec:{command}: {words[0]} cannot be run: {error.strerror}") from None
+    with said.open("rb") as file:
+        file.seek(max(0, said.stat().st_size - 4000))
+        lines = file.read().decode("utf-8", "replace").split("\n")
+    return status, next((line.strip()[:300] for line in reversed(lines) if line.strip()), "")
+
+
+def _row(model: Any, image: Any, found: dict[str, str], number: str, status: int, last: str) -> Row:
+    path = found.get(number)
+    if path is None:
+        return Row(
+            image.id, None, problem=f"the command wrote no map of it; it ended with status {status}{f': {last}' if last else ''}"
+        )
+    try:
+        code = model.read(path, image.width, image.height)
+        beside = found.get(f"{number}_confidence")
+        if beside is None:
+            return Row(image.id, code)
+        values = np.rint(read_scores(beside, check=True) * 255).astype(np.uint8) if beside.endswith(".npy") else read_map(beside)
+        return Row(image.id, code, {"confidence": (arrays.encode(values),)})
+    except FaultscapeError as error:
+        return Row(image.id, None, problem=str(error).replace(path, f"the map of {image.id}"))

@@ -1,0 +1,93 @@
+"""One shard of one model, into its spool: what is done there already is not done again, and an image that kills its worker is found and left out.
+
+Conventions: batches lie on a grid over the shard's rows, so that results do not depend on where a run was interrupted. A worker that died twice over one batch does it
+image by image; before each it notes in the spool which image it tries. An image that was noted last when a worker died is a failure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from faultscape.prediction import opening
+from faultscape.prediction.batches import Batch, Look, Row, folder_batches, network_batches, record, trying, unrecord
+from faultscape.prediction.inference import Inference
+from faultscape.study.corpus import Image
+from faultscape.study.settings import Settings
+from faultscape.study.spool import Spool
+
+DEADLY = "its worker died over it each time (memory, or a crash in a library); all other images of its shard were done"
+_SPLIT = 2  # deaths after which a batch is done image by image
+_FOLDER = 64
+
+
+class Work:
+    """A model that is open for one shard."""
+
+    def __init__(
+        self, settings: Settings, kind: str, source: str, options: dict[str, Any], labels: dict[str, str], files: dict[str, str], device: str = "",
+        digest: str = "", look: Look | None = None,
+    ) -> None:  # fmt: skip
+        self._settings, self._kind, self._source, self._labels, self._files, self._look = (
+            settings,
+            kind,
+            source,
+            labels,
+            files,
+            look,
+        )
+        self._model: Any = None
+        self.device = ""
+        if kind in opening.NETWORKS:
+            wanted = {**options, "device": device}
+            self._model = opening.held_model(kind, source, wanted, digest, (len(labels), len(settings.class_list)))
+            self.device = self._model.network.device
+        else:
+            from faultscape.prediction.folder import FolderModel
+
+            resize = bool(options.get("resize_maps"))
+            self._model = FolderModel(settings.class_list, labels, settings.working_size, resize_maps=resize)
+
+    def fill(self, spool: Spool, images: Sequence[Image], tick: Callable[[int], None], attempt: int = 0) -> None:
+        """Do what is missing of these images, in order, a record a batch."""
+        done = {row.id for code in spool for row in unrecord(code).rows}
+        tick(len(done))
+        size = self._size(len(images))
+        grid = [images[first : first + size] for first in range(0, len(images), size)]
+        todo = [left for batch in grid if (left := [image for image in batch if image.id not in done])]
+        if attempt >= _SPLIT and todo and len(todo[0]) + len(done) > 0:
+            self._one_by_one(spool, todo.pop(0), tick)
+        for batch in self._batches(todo):
+            spool.append(record(batch))
+            tick(len(batch.rows))
+
+    def _one_by_one(self, spool: Spool, images: Sequence[Image], tick: Callable[[int], None]) -> None:
+        last = spool[len(spool) - 1] if len(spool) else b""
+        for image in images:
+            if last == trying(image.id):
+                spool.append(record(Batch([Row(image.id, None, problem=DEADLY)])))
+            else:
+                spool.append(trying(image.id))
+                for batch in self._batches([[image]]):
+                    spool.append(record(batch))
+            tick(1)
+
+    def _size(self, images: int) -> int:
+        if isinstance(self._model, Inference):
+            return self._model.network.batch
+        return _FOLDER if self._kind == "folder" else images
+
+    def _batches(self, batches: Sequence[Sequence[Image]]) -> Iterator[Batch]:
+        if isinstance(self._model, Inference):
+            from faultscape.corpus.pictures import read_rgb
+
+            yield from network_batches(
+                self._model, batches, self._settings, self._labels, lambda image: read_rgb(image.source), self._look
+            )
+        elif self._kind == "folder":
+            yield from folder_batches(self._model, batches, self._files, self._source)
+        else:
+            from faultscape.prediction.programs import program_batch
+
+            for batch in batches:
+                yield program_batch(self._model, batch, self._source.removeprefix("exec:"), [image.source for image in batch])

@@ -1,0 +1,235 @@
+"""A network that is a torch module: one that somebody's function built, an exported program (``.pt2``) or TorchScript.
+
+Conventions: it takes (N, 3, H, W) and gives logits (N, C, h, w), or a dict with ``out`` or ``logits``, an object with ``.logits``, or the first of a tuple; whole
+numbers (N, H, W) are labels. An archive says its own input in the extra file ``faultscape.json`` ({"mean": ..., "std": ..., "size": ..., "classes": ...}), a loaded
+module in attributes of these names. Nothing is unpickled: an archive that holds pickled objects is refused.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import warnings
+import zipfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from faultscape.errors import ModelError
+from faultscape.prediction.devices import precision_of
+from faultscape.prediction.inputs import KEYS, inputs_of
+from faultscape.prediction.network import Answer, Size
+
+BATCH, THREADS = 8, 1
+_EXTRA = "faultscape.json"
+
+
+class TorchNetwork:
+    """A torch module that is ready to run; ``said`` is what it says of its own input, and options go before that."""
+
+    marginal = False
+    notes: tuple[str, ...] = ()
+
+    def __init__(self, module: Any, name: str, said: dict[str, Any], options: dict[str, Any], device: str = "cpu") -> None:
+        given = {key: value for key, value in options.items() if value not in (None, "", [])}
+        said = {**said, **given}
+        self.name, self.device, self._module = name, device, module
+        self.batch, self._threads = int(said.get("batch", BATCH)), int(given.get("threads", THREADS))
+        self.inputs = inputs_of(said, name)
+        self.class_names = [str(word) for word in said.get("classes") or []]
+        self.channels = len(self.class_names) or None
+        self._precision = precision_of(str(given.get("precision", "")), device)
+
+    def prepare(self, photo: np.ndarray, target: Size, size: Size | None) -> np.ndarray:
+        """Return a photo as the network's input."""
+        return self.inputs.prepare(photo, target, size)
+
+    def run(self, block: np.ndarray, embeddings: Sequence[str] = ()) -> list[Answer]:
+        """Return an answer a prepared picture."""
+        import torch
+
+        with (
+            running(self.name, self.device, self._precision, self._threads),
+            watched(self._module, self.name, embeddings) as seen,
+        ):
+            given = self._module(torch.from_numpy(block).to(self.device))
+            values = numbers_of(given, self.name)
+            kept = {layer: plain(value) for layer, value in seen.items()}
+        if len(values) != len(block):
+            raise ModelError(f"{self.name}: gave {len(values)} results for {len(block)} pictures")
+        whole = values.dtype.kind in "iub"
+        if values.ndim != (3 if whole else 4):
+            wanted = "labels are N x H x W" if whole else "logits are N x C x H x W"
+            raise ModelError(f"{self.name}: gave {values.dtype} of shape {values.shape}; {wanted}")
+        if whole and (values.min() < 0 or values.max() > 65535):
+            raise ModelError(f"{self.name}: gave labels from {values.min()} to {values.max()}; labels are 0 to 65535")
+        layers = [{layer: value[k] for layer, value in kept.items()} for k in range(len(block))]
+        if whole:
+            return [Answer(labels=values[k].astype(np.uint16), embeddings=layers[k]) for k in range(len(block))]
+        return [Answer(values[k], embeddings=layers[k]) for k in range(len(block))]
+
+
+def exported(path: str, options: dict[str, Any], device: str = "cpu") -> TorchNetwork:
+    """Open what ``torch.export.save`` wrote; ModelError when it is no such file or holds pickled objects."""
+    torch = need_torch(path)
+    try:
+        with zipfile.ZipFile(path) as archive:
+            names = archive.namelist()
+    except (OSError, zipfile.BadZipFile) as error:
+        raise ModelError(f"{path}: is no exported program: {error}") from None
+    if odd := [name for name in names if Path(name).name.startswith(("custom_obj_", "opaque_obj_"))]:
+        raise ModelError(f"{path}: holds the object {odd[0]!r}, which only unpickling could read; export the network without it")
+    extra = {_EXTRA: ""}
+    try:
+        with _only_weights():
+            program = torch.export.load(path, extra_files=extra)
+            module = program.module()
+    except Exception as error:  # noqa: BLE001 - a damaged archive fails anywhere in torch
+        raise ModelError(f"{path}: torch.export cannot load it: {_first_line(error)}") from None
+    return TorchNetwork(module.to(device), path, _extra(extra[_EXTRA], path), options, device)
+
+
+def scripted(path: str, options: dict[str, Any], device: str = "cpu") -> TorchNetwork:
+    """Open what ``torch.jit.save`` wrote; ModelError when it is something else, such as weights alone."""
+    torch = need_torch(path)
+    extra = {_EXTRA: ""}
+    try:
+        with zipfile.ZipFile(path) as archive:
+            is_script = any(name.endswith("constants.pkl") for name in archive.namelist())
+    except (OSError, zipfile.BadZipFile):
+        is_script = False
+    if not is_script:
+        raise ModelError(
+            f"{path}: is no TorchScript file; of weights alone no network can be made: write a function that builds the network and name it as "
+            "file.py:function, or save it with torch.export"
+        )
+    try:
+        with _only_weights():
+            module = torch.jit.load(path, map_location=device, _extra_files=extra)
+    except Exception as error:  # noqa: BLE001 - a damaged archive fails anywhere in torch
+        raise ModelError(f"{path}: torch.jit cannot load it: {_first_line(error)}") from None
+    return TorchNetwork(module.eval(), path, _extra(extra[_EXTRA], path), options, device)
+
+
+def of_module(module: Any, name: str, options: dict[str, Any], device: str = "cpu") -> TorchNetwork:
+    """Take a module, or any callable on tensors, that a person's function returned."""
+    said = {key: value for key in KEYS if (value := getattr(module, key, None)) is not None and not callable(value)}
+    if hasattr(module, "eval"):
+        module = module.eval().to(device)
+    return TorchNetwork(module, name, said, options, device)
+
+
+def need_torch(name: str) -> Any:
+    """Return torch; ModelError where it is not installed."""
+    try:
+        import torch
+    except ImportError:
+        raise ModelError(f"{name}: running it needs torch; install faultscape[torch]") from None
+    return torch
+
+
+@contextmanager
+def running(name: str, device: str, precision: str, threads: int) -> Iterator[None]:
+    """Run torch without gradients, at this precision and number of threads; what it raises becomes ModelError, or MemoryError when memory is short."""
+    import torch
+
+    before = torch.get_num_threads()
+    if threads != before:
+        torch.set_num_threads(threads)
+    kind = device.partition(":")[0]
+    try:
+        with (
+            torch.inference_mode(),
+            torch.autocast(kind, getattr(torch, precision), enabled=precision != "float32"),
+            warnings.catch_warnings(),
+        ):
+            warnings.simplefilter("ignore")  # a person's network may warn; its result is what counts
+            yield
+    except ModelError:
+        raise
+    except torch.OutOfMemoryError as error:
+        torch.cuda.empty_cache()
+        raise MemoryError(_first_line(error)) from None
+    except MemoryError:
+        raise
+    except Exception as error:  # noqa: BLE001 - whatever a network raises
+        if "not enough memory" in str(error):  # torch's word for it on a processor
+            raise MemoryError(_first_line(error)) from None
+        raise ModelError(f"{name}: the network failed: {type(error).__name__}: {_first_line(error)}") from None
+    finally:
+        if threads != before:
+            torch.set_num_threads(before)
+
+
+@contextmanager
+def watched(module: Any, name: str, layers: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """Keep what these layers of a module give while the block runs."""
+    seen: dict[str, Any] = {}
+    hooks = []
+    known = dict(module.named_modules()) if layers and hasattr(module, "named_modules") else {}
+    for layer in layers:
+        if layer not in known:
+            some = ", ".join([key for key in known if key][:8]) or "no layers with names"
+            raise ModelError(f"{name}: has no layer {layer!r}; it has {some}{' ...' if len(known) > 9 else ''}")
+        hooks.append(known[layer].register_forward_hook(lambda _m, _i, out, layer=layer: seen.__setitem__(layer, out)))
+    try:
+        yield seen
+    finally:
+        for hook in hooks:
+            hook.remove()
+
+
+def numbers_of(given: Any, name: str) -> np.ndarray:
+    """Return the logits or labels within whatever a network gave."""
+    for key in ("out", "logits"):
+        if isinstance(given, dict) and key in given:
+            given = given[key]
+        elif hasattr(given, key):
+            given = getattr(given, key)
+    if isinstance(given, tuple | list) and given:
+        given = given[0]
+    if isinstance(given, dict):
+        raise ModelError(f"{name}: gave a dict of {sorted(map(str, given))}; expected `out` or `logits` among them")
+    return plain(given)
+
+
+def plain(value: Any) -> np.ndarray:
+    """Return a tensor as an array, floats as float32."""
+    if isinstance(value, tuple | list):
+        value = value[0]
+    if hasattr(value, "detach"):
+        value = value.detach()
+        value = (value.float() if value.is_floating_point() else value).cpu().numpy()
+    array = np.asarray(value)
+    return array.astype(np.float32, copy=False) if array.dtype.kind == "f" else array
+
+
+@contextmanager
+def _only_weights() -> Iterator[None]:
+    """Make every load within torch refuse objects, whatever its caller says."""
+    key = "TORCH_FORCE_WEIGHTS_ONLY_LOAD"
+    before = os.environ.get(key)
+    os.environ[key] = "1"
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        os.environ.pop(key) if before is None else os.environ.__setitem__(key, before)
+
+
+def _extra(text: str | bytes, path: str) -> dict[str, Any]:
+    try:
+        said = json.loads(text) if text else {}
+    except ValueError:
+        said = None
+    if not isinstance(said, dict):
+        raise ModelError(f"{path}: its extra file {_EXTRA} is no JSON object")
+    return {key: said[key] for key in KEYS if key in said}
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).strip() or type(error).__name__).splitlines()[0][:300]

@@ -1,0 +1,43 @@
+"""Try a network before the study learns of it: whether it runs, whether it can give what is to be kept, how much that is, and how many pictures it takes at once.
+
+Conventions: it is shown empty photos of the size that the study's maps will have.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+
+from faultscape.errors import ModelError
+from faultscape.prediction import keeping
+from faultscape.prediction.inference import Inference
+from faultscape.prediction.network import Size
+
+MOST = 64  # pictures at once that are tried
+
+
+def run(model: Inference, size: Size, where: Path, images: int) -> None:
+    """Run a network once; ModelError when it cannot, or cannot give what is to be kept. Prints how large that gets for so many images."""
+    (output,) = model.predict([np.zeros((size[1], size[0], 3), np.uint8)], [size])
+    if output.labels is None and output.problem != "the network gave NaN":  # for an empty picture alone, perhaps
+        raise ModelError(output.problem)
+    if lost := [kind for kind in model.keep.folders if output.labels is not None and kind not in output.kept]:
+        raise ModelError(f"{model.network.name}: gives labels and no logits, so that {', '.join(lost)} cannot be kept")
+    root = next((folder for folder in (where, *where.parents) if folder.exists()), Path())
+    for line in keeping.told(output.kept, images, shutil.disk_usage(root).free):
+        print(line)
+
+
+def fitting_batch(model: Inference, size: Size) -> int:
+    """Return how many pictures of this size the device's memory takes at once, half of what was seen to fit, up to MOST."""
+    fits = 1
+    item = model.prepare(np.zeros((size[1], size[0], 3), np.uint8), size).views[0]
+    while fits < 2 * MOST:
+        try:
+            model.network.run(np.stack([item] * (2 * fits)), ())
+        except (MemoryError, ModelError):
+            break
+        fits *= 2
+    return max(1, fits // 2)
