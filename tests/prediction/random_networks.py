@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 CLASSES = 5
-NAMES = {k: n for k, n in enumerate(("sky", "road", "car", "person", "tree"))}
+NAMES = dict(enumerate(("sky", "road", "car", "person", "tree")))
 
 
 def save(kind: str, folder: Path, **processor: Any) -> Path:
