@@ -37,10 +37,11 @@ class Row:
 
 @dataclass(frozen=True)
 class Batch:
-    """Results of some rows, with the seconds that loading, the model and the rest took."""
+    """Results of some rows, with the seconds that loading, the model and the rest took; ``warm`` is false of the first that a network sees."""
 
     rows: list[Row]
     seconds: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    warm: bool = True
 
 
 Look = Callable[[Any, Output], None]  # sees each image's output before it is encoded
@@ -69,9 +70,10 @@ def network_batches(
     settings: Any,
     labels: dict[str, str],
     read: ReadPhoto,
+    lanes: int = 1,
     look: Look | None = None,
 ) -> Iterator[Batch]:
-    """Yield the results of a network."""
+    """Yield the results of a network, in order; up to ``lanes`` batches run at once, each as if it were alone."""
     places = table(settings.class_list, labels)
     words = allowed(settings.class_list, labels)
 
@@ -89,32 +91,30 @@ def network_batches(
         good = [item for item in prepared if isinstance(item, Prepared)]
         answers = iter(inference.run(good) if good else [])
         found = [next(answers) if isinstance(item, Prepared) else item for item in prepared]
-        model = inference.seconds if good else 0.0
+        model, warm = inference.seconds if good else 0.0, inference.warm
+        inference.warm = inference.warm or bool(good)
 
         def rest() -> Batch:
             start, rows = time.perf_counter(), []
             for image, item, said in zip(batch, prepared, found, strict=True):
                 output = inference.finish(said, item.target) if isinstance(item, Prepared) else Output(None, problem=item)
                 rows.append(_row(image, output, inference.network.name, places, words, look))
-            return Batch(rows, (loading, model, time.perf_counter() - start))
+            return Batch(rows, (loading, model, time.perf_counter() - start), warm)
 
         return rest
 
-    with ThreadPoolExecutor(1) as loader, ThreadPoolExecutor(1) as writer:
-        loading: deque[Future[tuple[list[Prepared | str], float]]] = deque(
-            loader.submit(load, batch) for batch in batches[:_AHEAD]
-        )
-        written: Future[Batch] | None = None
-        for k, batch in enumerate(batches):
-            prepared = loading.popleft().result()
-            if k + _AHEAD < len(batches):
-                loading.append(loader.submit(load, batches[k + _AHEAD]))
-            rest = answer(batch, *prepared)
-            if written is not None:
-                yield written.result()
-            written = writer.submit(rest)
-        if written is not None:
-            yield written.result()
+    def work(batch: Sequence[Any], loading: Future[tuple[list[Prepared | str], float]]) -> Future[Batch]:
+        return writer.submit(answer(batch, *loading.result()))
+
+    lanes = 1 if inference.keep.embeddings else max(1, lanes)  # what watches a layer sees one batch at a time
+    with ThreadPoolExecutor(lanes) as loader, ThreadPoolExecutor(lanes) as runner, ThreadPoolExecutor(lanes) as writer:
+        under_way: deque[Future[Future[Batch]]] = deque()
+        for batch in batches:
+            under_way.append(runner.submit(work, batch, loader.submit(load, batch)))
+            if len(under_way) > lanes + _AHEAD:
+                yield under_way.popleft().result().result()
+        while under_way:
+            yield under_way.popleft().result().result()
 
 
 def _row(image: Any, output: Output, name: str, places: np.ndarray, words: str, look: Look | None) -> Row:
@@ -153,7 +153,7 @@ def record(batch: Batch) -> bytes:
         sizes = {kind: [len(code) for code in held] for kind, held in row.kept.items()}
         head.append([row.id, -1 if row.runs is None else len(row.runs), sizes, row.problem])
         codes += [row.runs or b"", *(code for held in row.kept.values() for code in held)]
-    return json.dumps([head, batch.seconds]).encode() + b"\n" + b"".join(codes)
+    return json.dumps([head, batch.seconds, batch.warm]).encode() + b"\n" + b"".join(codes)
 
 
 def trying(id_: str) -> bytes:
@@ -167,7 +167,7 @@ def unrecord(data: bytes) -> Batch:
         return Batch([])
     head, _, rest = data.partition(b"\n")
     rows, at = [], 0
-    listed, seconds = json.loads(head)
+    listed, seconds, warm = json.loads(head)
     for id_, size, sizes, problem in listed:
         code, at = (rest[at : at + size], at + size) if size >= 0 else (None, at)
         kept = {}
@@ -178,4 +178,4 @@ def unrecord(data: bytes) -> Batch:
                 at += length
             kept[kind] = tuple(held)
         rows.append(Row(id_, code, kept, problem))
-    return Batch(rows, tuple(seconds))
+    return Batch(rows, tuple(seconds), warm)

@@ -8,38 +8,69 @@ from __future__ import annotations
 
 import os
 import platform
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from faultscape.errors import OptionError
 
 PRECISIONS = ("float32", "float16", "bfloat16")
 
 
-def count() -> int:
-    """Return how many graphics processors there are."""
+def count(kind: str) -> int:
+    """Return how many graphics processors a kind of network can use here."""
+    if kind == "onnx":
+        import onnxruntime
+
+        if "CUDAExecutionProvider" not in onnxruntime.get_available_providers():
+            return 0
     try:
         import torch
     except ImportError:
-        return 0
+        return int(kind == "onnx")
     return torch.cuda.device_count() if torch.cuda.is_available() else 0
 
 
-def pick(asked: str = "") -> str:
-    """Return the device of this worker; OptionError for one that is not there.
+def check(asked: str) -> None:
+    """OptionError for what is no device.
 
-    >>> pick("cpu")
+    >>> check("cuda:1")
+    """
+    kind, colon, number = asked.partition(":")
+    if asked not in ("", "cpu") and (kind != "cuda" or (colon and not number.isdecimal())):
+        raise OptionError(f"device {asked!r} is not known; use cpu, cuda or cuda:0")
+
+
+def pick(asked: str, kind: str) -> str:
+    """Return the device of this worker for a kind of network; OptionError for one that is not there.
+
+    >>> pick("cpu", "onnx")
     'cpu'
     """
+    check(asked)
     if asked == "cpu":
-        return "cpu"
-    there = count()
-    kind, _, number = asked.partition(":")
-    if kind not in ("", "cuda") or (number and not number.isdecimal()):
-        raise OptionError(f"device {asked!r} is not known; use cpu, cuda or cuda:0")
+        return asked
+    there, number = count(kind), asked.partition(":")[2]
     if not there or (number and int(number) >= there):
         if asked:
-            raise OptionError(f"device {asked} is not there; torch sees {there} graphics processors")
+            raise OptionError(f"device {asked} is not there; {there} graphics processors can be used")
         return "cpu"
     return f"cuda:{number or int(os.environ.get('FAULTSCAPE_WORKER', '0')) % there}"
+
+
+@contextmanager
+def fixed_threads(number: int) -> Iterator[None]:
+    """Let torch, where it is loaded, use this many threads a run while the block runs; 0 leaves it alone."""
+    torch = sys.modules.get("torch")
+    if torch is None or not number:
+        yield
+        return
+    before = torch.get_num_threads()
+    torch.set_num_threads(number)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 def precision_of(asked: str, device: str) -> str:
@@ -53,13 +84,13 @@ def precision_of(asked: str, device: str) -> str:
     return asked or ("float16" if device.startswith("cuda") else "float32")
 
 
-def words(device: str) -> str:
-    """Return what a person calls a device."""
+def words(device: str, threads: int) -> str:
+    """Return what a person calls a device, and how many threads a network has there."""
     if device.startswith("cuda"):
         import torch
 
         return f"{device} {torch.cuda.get_device_name(device)}"
-    return f"cpu {_processor()}"
+    return f"{_processor()}, {threads} thread{'s' * (threads != 1)}"
 
 
 def _processor() -> str:

@@ -21,7 +21,7 @@ from faultscape.prediction.inputs import inputs_of
 from faultscape.prediction.network import Answer, Size
 from faultscape.prediction.torch_network import need_torch, plain, running, watched
 
-BATCH, THREADS = 8, 1
+BATCH = 8
 QUERIES = ("mask2former", "maskformer", "eomt", "eomt_dinov3")
 _MASKS_AT = (384, 384)  # where the library marginalises Mask2Former's masks, whatever the picture's size
 
@@ -38,7 +38,7 @@ class TransformersNetwork:
             raise ModelError(f"{name}: running it needs transformers; install faultscape[torch]") from None
         given = {key: value for key, value in options.items() if value not in (None, "", [])}
         self.device, self.batch = device, int(given.get("batch", BATCH))
-        self._threads, self._precision = int(given.get("threads", THREADS)), precision_of(str(given.get("precision", "")), device)
+        self._precision = precision_of(str(given.get("precision", "")), device)
         transformers.logging.set_verbosity_error()
         transformers.logging.disable_progress_bar()
         with warnings.catch_warnings():
@@ -109,7 +109,7 @@ class TransformersNetwork:
         import torch
 
         with (
-            running(self.name, self.device, self._precision, self._threads),
+            running(self.name, self.device, self._precision),
             watched(self._module, self.name, embeddings) as seen,
         ):
             given = self._module(pixel_values=torch.from_numpy(block).to(self.device))

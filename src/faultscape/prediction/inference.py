@@ -7,6 +7,7 @@ one bad picture costs no other.
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -63,11 +64,12 @@ class Output:
 
 
 class Inference:
-    """A network and the way it is shown photos; ``seconds`` is how long the last `run` was within the network."""
+    """A network and the way it is shown photos; its methods may run in several threads at once. ``warm`` says whether it ran before."""
 
     def __init__(self, network: Network, way: Way | None = None, keep: Keep = _PLAIN) -> None:
         self.network, self.way, self.keep = network, way or Way(), keep
-        self.seconds = 0.0
+        self.warm = False
+        self._spent = threading.local()
         self._batch = network.batch
         if keep.embeddings and not self.way.plain:
             raise OptionError("--keep embedding is for whole pictures: leave --window, --flip and --scales out")
@@ -92,7 +94,7 @@ class Inference:
 
     def run(self, prepared: Sequence[Prepared]) -> list[Answer | str]:
         """Return an answer a photo, or in words what went wrong with it."""
-        self.seconds = 0.0
+        self._spent.seconds = 0.0
         jobs = [
             (k, v, box) for k, item in enumerate(prepared) for v, view in enumerate(item.views) for box in self._windows(view)
         ]
@@ -115,6 +117,11 @@ class Inference:
             mine = [(jobs[n][1], jobs[n][2], found[n]) for n in range(len(jobs)) if jobs[n][0] == k]
             out.append(next((answer for _, _, answer in mine if isinstance(answer, str)), None) or self._merged(item, mine))
         return out
+
+    @property
+    def seconds(self) -> float:
+        """How long the last `run` of this thread was within the network."""
+        return self._spent.seconds
 
     def finish(self, answer: Answer | str, target: Size) -> Output:
         """Return labels and what is kept of an answer, at the wanted size; may run in any thread."""
@@ -159,7 +166,7 @@ class Inference:
         except ModelError as error:
             why = str(error)
         finally:
-            self.seconds += time.perf_counter() - start
+            self._spent.seconds += time.perf_counter() - start
         if len(inputs) == 1:
             return [why]
         half = (len(inputs) + 1) // 2

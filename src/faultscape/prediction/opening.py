@@ -109,7 +109,7 @@ def digest(kind: str, source: str, options: dict[str, Any]) -> str:
 
 def open_network(kind: str, source: str, options: dict[str, Any], classes: tuple[int, ...] = ()) -> Network:
     """Open a network on this worker's device; ``classes`` are numbers of channels that it may well have."""
-    device = devices.pick(str(options.get("device", "")))
+    device = devices.pick(str(options.get("device", "")), kind)
     options = {**options, "layers": list(parse(options.get("keep", [])).embeddings)}
     if kind == "onnx":
         from faultscape.prediction.onnx import OnnxNetwork
@@ -161,12 +161,6 @@ def held_model(kind: str, source: str, options: dict[str, Any], digest: str, cla
 def release() -> None:
     """Close the network that this process has open."""
     _held.clear()
-
-
-def threads_for(shards: int) -> int:
-    """Return how many threads a network gets in each process: one, or a share of the cores where there are fewer shards than cores."""
-    cores = os.cpu_count() or 1
-    return max(1, cores // max(1, min(shards, cores)))
 
 
 def revision_of(source: str) -> str:

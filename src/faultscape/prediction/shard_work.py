@@ -9,9 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from faultscape.prediction import opening
+import numpy as np
+
+from faultscape.corpus.pictures import read_rgb
+from faultscape.prediction import devices, opening
 from faultscape.prediction.batches import Batch, Look, Row, folder_batches, network_batches, record, trying, unrecord
+from faultscape.prediction.folder import FolderModel
 from faultscape.prediction.inference import Inference
+from faultscape.prediction.programs import program_batch
 from faultscape.study.corpus import Image
 from faultscape.study.settings import Settings
 from faultscape.study.spool import Spool
@@ -22,29 +27,23 @@ _FOLDER = 64
 
 
 class Work:
-    """A model that is open for one shard."""
+    """A model that is open for one shard: ``model`` has its kind, source, options, labels, device and digest, ``files`` a folder's map by image id."""
 
     def __init__(
-        self, settings: Settings, kind: str, source: str, options: dict[str, Any], labels: dict[str, str], files: dict[str, str], device: str = "",
-        digest: str = "", look: Look | None = None,
-    ) -> None:  # fmt: skip
-        self._settings, self._kind, self._source, self._labels, self._files, self._look = (
-            settings,
-            kind,
-            source,
-            labels,
-            files,
-            look,
-        )
+        self, settings: Settings, model: dict[str, Any], files: dict[str, str], lanes: int = 1, look: Look | None = None
+    ) -> None:
+        self._settings, self._about, self._files, self._lanes, self._look = settings, model, files, lanes, look
+        self._kind, options, labels = model["kind"], model["options"], model["labels"]
+        self._threads = int(options.get("threads", 1))
         self._model: Any = None
         self.device = ""
-        if kind in opening.NETWORKS:
-            wanted = {**options, "device": device}
-            self._model = opening.held_model(kind, source, wanted, digest, (len(labels), len(settings.class_list)))
-            self.device = self._model.network.device
+        if self._kind in opening.NETWORKS:
+            wanted = {**options, "device": model["device"]}
+            self._model = opening.held_model(
+                self._kind, model["source"], wanted, model["digest"], (len(labels), len(settings.class_list))
+            )
+            self.device = devices.words(self._model.network.device, self._threads)
         else:
-            from faultscape.prediction.folder import FolderModel
-
             resize = bool(options.get("resize_maps"))
             self._model = FolderModel(settings.class_list, labels, settings.working_size, resize_maps=resize)
 
@@ -55,11 +54,12 @@ class Work:
         size = self._size(len(images))
         grid = [images[first : first + size] for first in range(0, len(images), size)]
         todo = [left for batch in grid if (left := [image for image in batch if image.id not in done])]
-        if attempt >= _SPLIT and todo and len(todo[0]) + len(done) > 0:
-            self._one_by_one(spool, todo.pop(0), tick)
-        for batch in self._batches(todo):
-            spool.append(record(batch))
-            tick(len(batch.rows))
+        with devices.fixed_threads(self._threads if self.device else 0):
+            if attempt >= _SPLIT and todo:
+                self._one_by_one(spool, todo.pop(0), tick)
+            for batch in self._batches(todo):
+                spool.append(record(batch))
+                tick(len(batch.rows))
 
     def _one_by_one(self, spool: Spool, images: Sequence[Image], tick: Callable[[int], None]) -> None:
         last = spool[len(spool) - 1] if len(spool) else b""
@@ -78,16 +78,15 @@ class Work:
         return _FOLDER if self._kind == "folder" else images
 
     def _batches(self, batches: Sequence[Sequence[Image]]) -> Iterator[Batch]:
+        source, labels = self._about["source"], self._about["labels"]
         if isinstance(self._model, Inference):
-            from faultscape.corpus.pictures import read_rgb
-
-            yield from network_batches(
-                self._model, batches, self._settings, self._labels, lambda image: read_rgb(image.source), self._look
-            )
+            yield from network_batches(self._model, batches, self._settings, labels, _photo, self._lanes, self._look)
         elif self._kind == "folder":
-            yield from folder_batches(self._model, batches, self._files, self._source)
+            yield from folder_batches(self._model, batches, self._files, source)
         else:
-            from faultscape.prediction.programs import program_batch
-
             for batch in batches:
-                yield program_batch(self._model, batch, self._source.removeprefix("exec:"), [image.source for image in batch])
+                yield program_batch(self._model, batch, source.removeprefix("exec:"), [image.source for image in batch])
+
+
+def _photo(image: Image) -> np.ndarray:
+    return read_rgb(image.source)

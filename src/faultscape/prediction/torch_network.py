@@ -23,7 +23,7 @@ from faultscape.prediction.devices import precision_of
 from faultscape.prediction.inputs import KEYS, inputs_of
 from faultscape.prediction.network import Answer, Size
 
-BATCH, THREADS = 8, 1
+BATCH = 8
 _EXTRA = "faultscape.json"
 
 
@@ -37,7 +37,7 @@ class TorchNetwork:
         given = {key: value for key, value in options.items() if value not in (None, "", [])}
         said = {**said, **given}
         self.name, self.device, self._module = name, device, module
-        self.batch, self._threads = int(said.get("batch", BATCH)), int(given.get("threads", THREADS))
+        self.batch = int(said.get("batch", BATCH))
         self.inputs = inputs_of(said, name)
         self.class_names = [str(word) for word in said.get("classes") or []]
         self.channels = len(self.class_names) or None
@@ -52,7 +52,7 @@ class TorchNetwork:
         import torch
 
         with (
-            running(self.name, self.device, self._precision, self._threads),
+            running(self.name, self.device, self._precision),
             watched(self._module, self.name, embeddings) as seen,
         ):
             given = self._module(torch.from_numpy(block).to(self.device))
@@ -132,13 +132,10 @@ def need_torch(name: str) -> Any:
 
 
 @contextmanager
-def running(name: str, device: str, precision: str, threads: int) -> Iterator[None]:
-    """Run torch without gradients, at this precision and number of threads; what it raises becomes ModelError, or MemoryError when memory is short."""
+def running(name: str, device: str, precision: str) -> Iterator[None]:
+    """Run torch without gradients, at this precision; what it raises becomes ModelError, or MemoryError when memory is short."""
     import torch
 
-    before = torch.get_num_threads()
-    if threads != before:
-        torch.set_num_threads(threads)
     kind = device.partition(":")[0]
     try:
         with (
@@ -159,9 +156,6 @@ def running(name: str, device: str, precision: str, threads: int) -> Iterator[No
         if "not enough memory" in str(error):  # torch's word for it on a processor
             raise MemoryError(_first_line(error)) from None
         raise ModelError(f"{name}: the network failed: {type(error).__name__}: {_first_line(error)}") from None
-    finally:
-        if threads != before:
-            torch.set_num_threads(before)
 
 
 @contextmanager

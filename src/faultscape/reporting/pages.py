@@ -18,6 +18,7 @@ from faultscape.nouns import Classes, Slots, Standings
 from faultscape.reporting import figures, outcomes
 from faultscape.reporting.constraints import Drawn, size_labels
 from faultscape.reporting.gallery import Card
+from faultscape.study.timings import FrameTimes
 
 RANKINGS = {  # title, what it says, source, kind, short title
     "resistance": (
@@ -78,6 +79,7 @@ class Facts:
     failures: int = 0
     pictures_left_out: int = 0
     remarks: tuple[str, ...] = ()
+    times: tuple[FrameTimes, ...] = ()
 
 
 def page(facts: Facts) -> str:

@@ -16,6 +16,7 @@ from typing import Any
 from faultscape.errors import StudyError
 from faultscape.study.folder import put
 
+TIMINGS = ("stage", "name", "shard", "items", "seconds", "load", "model", "write", "warm", "device")
 _FAILURE_COLUMNS = ["stage", "name", "image", "reason"]
 
 
@@ -63,16 +64,22 @@ def csv_text(rows: Iterable[Sequence[Any]]) -> str:
 
 
 def add_timings(root: Path, rows: list[dict[str, Any]]) -> None:
-    """Add (stage, name, shard, items, seconds) rows to timings.parquet."""
+    """Add rows to timings.parquet: stage, name, shard, items and seconds; of inference also what loading, the model and the rest took, and where."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     if not rows:
         return
     path = root / "timings.parquet"
-    schema = pa.schema(
-        [("stage", pa.string()), ("name", pa.string()), ("shard", pa.int32()), ("items", pa.int64()), ("seconds", pa.float64())]
-    )
+    words, numbers = ("stage", "name", "device"), ("seconds", "load", "model", "write")
+    kinds = {
+        **dict.fromkeys(words, pa.string()),
+        "shard": pa.int32(),
+        "items": pa.int64(),
+        **dict.fromkeys(numbers, pa.float64()),
+        "warm": pa.bool_(),
+    }
+    schema = pa.schema([(key, kinds[key]) for key in TIMINGS])
     new = pa.Table.from_pylist(rows, schema=schema)
     try:
         old = [pq.read_table(path, schema=schema)] if path.exists() else []

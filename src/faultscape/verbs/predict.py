@@ -98,7 +98,7 @@ def predict(
     batch
         Pictures a network gets at once (default 8; on a graphics processor what its memory takes).
     threads
-        Threads of a network in each process (default 1, or more where there are fewer shards than cores); kept, since sums depend on it.
+        Threads of each run of a network (default 1: cores that are free run other batches); kept, since sums depend on it.
     precision
         float32, float16 or bfloat16 (default: float16 on a graphics processor, else float32).
     device
@@ -120,7 +120,7 @@ def predict(
     }  # fmt: skip
     options = {key: value for key, value in options.items() if value not in ("", None, [])}
     predict_options.check(options)
-    devices.pick(device)
+    devices.check(device)
     with writing(root):
         settings, images = toml.read_settings(root), read_corpus(root)
         calls, counts = [], {}
@@ -129,8 +129,15 @@ def predict(
         toml.write_settings(root, settings)
         opening.release()
         total = sum(call["images"] for call in calls)
-        if workers is None and any(call["kind"] in opening.NETWORKS for call in calls) and device != "cpu":
-            workers = devices.count() or None
+        if workers is None and device != "cpu":
+            workers = (
+                max((devices.count(kind) for kind in {call["model"]["kind"] for call in calls} & {*opening.NETWORKS}), default=0)
+                or None
+            )
+        cores = os.cpu_count() or 1
+        at_once = {"local": 1, "processes": min(workers or cores, max(1, len(calls)))}.get(engine, cores)
+        lanes = max(1, cores // at_once)  # batches that one process runs at the same time: it changes no result
+        calls = [call | {"lanes": lanes} for call in calls]
         with engines.progress("predict", total) as tick:
             for number, made in engines.run("faultscape.verbs.predict:shard", calls, engine=engine, workers=workers, tick=tick):
                 _enter(root, calls[number], made)
@@ -221,11 +228,13 @@ def _calls(
     if todo and found is not None:  # what cannot work is said before the study learns of it
         size = settings.working_size or (images[0].width, images[0].height)
         trial.run(found, size, where, sum(len(by_shard[s]) for s in todo))
+    about = {
+        "kind": kind, "source": source if kind == "folder" else place, "options": model.options, "labels": model.labels, "device": device, "digest": digest,
+    }  # fmt: skip
     return [
         {
-            "study": str(root), "name": name, "number": s, "images": len(rows), "stamp": model.stamps[s], "kind": kind, "source": place if kind != "folder" else source,
-            "options": model.options, "labels": model.labels, "files": {i.id: model.files[i.id] for i in rows if i.id in model.files}, "key": model.keys.get(s, ""),
-            "device": device, "digest": digest,
+            "study": str(root), "name": name, "number": s, "images": len(rows), "stamp": model.stamps[s], "key": model.keys.get(s, ""), "model": about,
+            "files": {i.id: model.files[i.id] for i in rows if i.id in model.files},
         }
         for s in todo
         for rows in [by_shard[s]]
@@ -246,7 +255,7 @@ def _origin(
         return origin.of_photos(opening.digest(kind, source, said), settings, by_shard, said, given or held, words), None, ""
     if kind == "hub" and "revision" not in said:
         said = {**said, "revision": opening.revision_of(source)}
-    said = {"threads": opening.threads_for(len(by_shard)), **said}  # recorded, since sums depend on their number
+    said = {"threads": 1, **said}  # recorded, since sums depend on their number
     digest = opening.digest(kind, source, said)
     found = opening.held_model(kind, source, {**said, "device": device}, digest, (len(held), len(settings.class_list)))
     if found.network.device.startswith("cuda") and "batch" not in said:
@@ -259,8 +268,7 @@ def _origin(
 
 
 def shard(
-    study: str, name: str, number: int, images: int, stamp: str, kind: str, source: str, options: dict[str, Any], labels: dict[str, str],
-    files: dict[str, str], key: str, device: str, digest: str, tick: Any, attempt: int = 0,
+    study: str, name: str, number: int, images: int, stamp: str, key: str, model: dict[str, Any], files: dict[str, str], lanes: int, tick: Any, attempt: int = 0
 ) -> dict[str, Any]:  # fmt: skip
     """Make one part of predictions/NAME; what a killed run had done is taken from its spool."""
     from faultscape.prediction import opening
@@ -275,15 +283,15 @@ def shard(
     root = Path(study)
     rows = read_corpus(root, number)
     assert len(rows) == images
-    where, keep = label_maps.predictions(root, name), opening.keep_of(options)
+    where, keep = label_maps.predictions(root, name), opening.keep_of(model["options"])
     spool = Spool(where / f".spool-{part_name(number)}", f"{stamp} {' '.join(keep.words)}")
-    work = Work(read_settings(root), kind, source, options, labels, files, device, digest)
+    work = Work(read_settings(root), model, files, lanes)
     work.fill(spool, rows, tick, attempt)
     maps, failures, times = [], [], []
     chunks = {folder: kept.Chunks(where / folder, number) for folder in keep.folders}
     for record in spool:
         batch = unrecord(record)
-        times.append([len(batch.rows), *batch.seconds])
+        times.append([len(batch.rows), *batch.seconds, batch.warm])
         for row in batch.rows:
             if row.runs is None:
                 failures.append((row.id, row.problem))
@@ -326,18 +334,12 @@ def _enter(root: Path, call: dict[str, Any], made: dict[str, Any]) -> None:
         write_manifest(where / folder, kept.with_shard(read_manifest(where / folder), call["number"], made["sha256"], chunks))
     write_manifest(where, read_manifest(where) | {part: Part(made["sha256"], made["rows"], made["key"], failures)})
     put(where / ".stamps.json", json.dumps(stamps | {part: call["stamp"]}, sort_keys=True).encode())
-    add_timings(
-        root,
-        [
-            {
-                "stage": "predict",
-                "name": call["name"],
-                "shard": call["number"],
-                "items": call["images"],
-                "seconds": made["seconds"],
-            }
-        ],
-    )
+    about = {"name": call["name"], "shard": call["number"], "device": made["device"]}
+    rows = [{"stage": "predict", "items": call["images"], "seconds": made["seconds"], **about}]
+    for items, load, model, write, warm in made["times"] if made["device"] else []:
+        parts = {"load": load, "model": model, "write": write}
+        rows.append({"stage": "inference", "items": items, "seconds": load + model + write, **parts, "warm": warm, **about})
+    add_timings(root, rows)
 
 
 def _settle(root: Path, name: str, numbers: list[int]) -> tuple[int, int]:

@@ -65,6 +65,7 @@ def report(
     from faultscape.study.lock import writing
     from faultscape.study.settings import read_settings
     from faultscape.study.tables import log, read_failures
+    from faultscape.study.timings import frame_times
     from faultscape.verbs.label import current
     from faultscape.verbs.rank import accuracies, rank_key
 
@@ -137,6 +138,7 @@ def report(
         failures=len(read_failures(root)),
         pictures_left_out=room.left_out,
         remarks=tuple(remarks),
+        times=tuple(row for row in frame_times(root) if row.name in slots.models),
     )
     name = "report.html" if selection == selections.MAIN else f"report-{selection}.html"
     target = Path(output) if output else root / name

@@ -42,6 +42,7 @@ def show(file: str, *, rows: int = 20) -> Any:
         How many rows of a table are shown.
     """
     from faultscape.ranking.standing import from_json
+    from faultscape.study.timings import frame_times
 
     path = Path(file)
     if rows < 0:
@@ -54,6 +55,8 @@ def show(file: str, *, rows: int = 20) -> Any:
         if path.suffix == ".parquet":
             import pyarrow.parquet as pq
 
+            if path.name == "timings.parquet" and (times := frame_times(path.parent)):
+                return _times(times)
             table = pq.read_table(path)
             first = table.slice(0, rows).to_pylist()
             return Table(path.name, tuple(table.column_names), tuple(tuple(r.values()) for r in first), table.num_rows)
@@ -81,6 +84,24 @@ def show(file: str, *, rows: int = 20) -> Any:
         raise StudyError(
             f"{file}: cannot be shown: {str(error).splitlines()[0] if str(error) else type(error).__name__}"
         ) from None
+
+
+def _times(times: list[Any]) -> Table:
+    """Return the time of a frame as people compare models by it."""
+    columns = ("model", "ms model only", "quartiles", "ms with load, write", "quartiles", "frames", "device")
+    rows = [
+        (
+            t.name,
+            f"{t.model[1]:.1f}",
+            f"{t.model[0]:.1f}-{t.model[2]:.1f}",
+            f"{t.whole[1]:.1f}",
+            f"{t.whole[0]:.1f}-{t.whole[2]:.1f}",
+            t.frames,
+            t.device,
+        )
+        for t in times
+    ]
+    return Table("time of a frame, median and quartiles, warm-up left out", columns, tuple(rows), len(rows))
 
 
 class _Text(str):
