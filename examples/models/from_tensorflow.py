@@ -1,9 +1,11 @@
 """DeepLabv3+ of S0 and S4 as its authors published it: frozen TensorFlow graphs, run as they are.
 
-    curl -LO http://download.tensorflow.org/models/deeplabv3_pascal_trainval_2018_01_04.tar.gz     # unpack under clones/deeplab/
+    mkdir -p clones/deeplab/deeplabv3_pascal_trainval_2018_01_04 && cd clones/deeplab/deeplabv3_pascal_trainval_2018_01_04
+    curl -L http://download.tensorflow.org/models/deeplabv3_pascal_trainval_2018_01_04.tar.gz | tar xz
     faultscape predict STUDY deeplab=examples/models/from_tensorflow.py:deeplabv3plus_xception65_voc
 
-Conventions: each function takes one (H, W, 3) uint8 RGB image and returns labels (H, W): VOC's 0-20, or Cityscapes' train ids 0-18. A graph is protobuf, not a pickle.
+Conventions: each function takes one (H, W, 3) uint8 RGB image and returns labels (H, W): VOC's 0-20, or Cityscapes' train ids 0-18, whose names hang on the
+function as ``classes``. A graph is protobuf, not a pickle.
 It normalises inside; VOC's graphs see the picture with its longer side brought to 513, as in the authors' demo, Cityscapes' see it as it is unless it
 is longer than 2049; labels come back by nearest neighbour. Graphs are looked for under the folder that FAULTSCAPE_CLONES names (``clones`` where it names none).
 Checked in tensorflow/models: research/deeplab/g3doc/model_zoo.md (archives) and deeplab_demo.ipynb (tensors, size); that 2049 is the Cityscapes graphs' size is not checked.
@@ -19,6 +21,7 @@ from typing import Any
 import cv2
 import numpy as np
 
+from faultscape.corpus.class_lists import cityscapes, voc
 from faultscape.errors import ModelError
 
 
@@ -67,3 +70,9 @@ def _session(archive: str) -> Any:
     with graph.as_default():
         tf.import_graph_def(definition, name="")
     return tf.compat.v1.Session(graph=graph)
+
+
+for _function in (deeplabv3plus_xception65_voc, deeplabv3plus_mobilenet_v2_voc):
+    _function.classes = list(voc().names)
+for _function in (deeplabv3plus_xception71_cityscapes, deeplabv3plus_xception65_cityscapes):
+    _function.classes = list(cityscapes().names)
