@@ -158,18 +158,24 @@ def _clone(repository: str) -> Iterator[Path]:
         yield folder
     finally:
         sys.path.remove(str(folder))
-        for name in set(sys.modules) - before:
-            if str(folder) in str(
-                getattr(sys.modules[name], "__file__", None) or list(getattr(sys.modules[name], "__path__", []))
-            ):
-                del sys.modules[name]
+        new = {name: sys.modules[name] for name in set(sys.modules) - before}
+        for name in [name for name, module in new.items() if _lies_in(module, folder)]:
+            del sys.modules[name]
+
+
+def _lies_in(module: Any, folder: Path) -> bool:
+    places = [getattr(module, "__file__", None) or "", *getattr(module, "__path__", [])]
+    return any(Path(place).is_relative_to(folder) for place in places if place)
 
 
 def _module(name: str) -> Any:
     try:
         return importlib.import_module(name)
-    except ImportError as error:
-        raise ModelError(f"the clone's {name} cannot be imported: {error}; install what its README asks for") from None
+    except Exception as error:  # noqa: BLE001 - old code fails in many ways on a new Python
+        reason = (str(error).splitlines() or [""])[0]
+        raise ModelError(
+            f"the clone's {name} cannot be imported: {type(error).__name__}: {reason}; install what its README asks for, or mend it there"
+        ) from None
 
 
 def _weights(clone: str, name: str) -> Any:

@@ -232,9 +232,10 @@ def clone(folder: Path, name: str) -> dict[str, Any]:
 @pytest.mark.parametrize("name", CLONES)
 def test_a_clone_and_its_weights_become_a_network(name: str, clones: Path) -> None:
     state, channels = clone(clones, name), CLONES[name][-1]
-    before = (list(sys.path), set(sys.modules))
+    path = list(sys.path)
     network = loader(name)()
-    assert (sys.path, set(sys.modules) - before[1]) == (before[0], set())
+    assert sys.path == path
+    assert [n for n, module in sys.modules.items() if str(clones) in str(vars(module).get("__spec__"))] == []
     assert not network.training
     assert len(network.classes) == channels
     assert len(network.mean) == len(network.std) == 3
@@ -270,8 +271,13 @@ def test_what_is_missing_is_said_with_where_it_belongs(clones: Path) -> None:
     (clones / "drn" / "drn_d_38_cityscapes.pth").unlink()
     with pytest.raises(ModelError, match=r"drn_d_38_cityscapes\.pth: there are no weights"):
         loader("drn_d_38_cityscapes")()
+    (clones / "drn" / "drn.py").write_text("target.cuda(async=True)")
+    with pytest.raises(ModelError, match="the clone's drn cannot be imported: SyntaxError: invalid syntax"):
+        loader("drn_d_38_cityscapes")()
     (clones / "drn" / "drn.py").write_text("import a_library_of_theirs")
-    with pytest.raises(ModelError, match="No module named 'a_library_of_theirs'; install what its README asks for"):
+    with pytest.raises(
+        ModelError, match="ModuleNotFoundError: No module named 'a_library_of_theirs'; install what its README asks for"
+    ):
         loader("drn_d_38_cityscapes")()
 
 
@@ -317,7 +323,7 @@ def test_frozen_graphs_return_labels_of_the_picture(
 
     library = ModuleType("tensorflow")
     library.Graph = Graph
-    library.import_graph_def = lambda definition, name: given.update(definition=definition)
+    library.import_graph_def = lambda definition, name: given.update(definition=name + definition)
     library.compat = SimpleNamespace(
         v1=SimpleNamespace(GraphDef=SimpleNamespace(FromString=lambda raw: raw.decode()), Session=Session)
     )
