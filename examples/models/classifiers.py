@@ -3,7 +3,8 @@
 Conventions: each function returns a network in evaluation mode that takes float32 (N, 3, H, W) and gives logits (N, 1000) in ImageNet's order; ``mean`` and
 ``std`` (on 0..1), ``size`` ("WIDTHxHEIGHT" of the centre crop), ``crop`` (the crop's share of the resized shorter side) and ``classes`` hang on it.
 torchvision's ``IMAGENET1K_V1`` weights are asked for by name: its ``DEFAULT`` has since become another, stronger network than S2 compared.
-torchvision's and pretrainedmodels' weights are read as tensors only; timm takes safetensors from the hub.
+Weights are read as tensors only: here for torchvision and pretrainedmodels, by timm itself for its own (safetensors where it has them).
+Built, with random weights, by torchvision 0.29, timm 1.0 and pretrainedmodels 0.7; the published weights were not at hand.
 """
 
 from __future__ import annotations
@@ -71,7 +72,18 @@ def efficientnet_b7() -> Any:
 
 
 def wsl_resnext101_32x48d() -> Any:
-    return _timm("resnext101_32x48d.fb_wsl_ig1b_ft_in1k")
+    """Load what facebookresearch/WSL-Images' hubconf.py builds: timm lists the weights, but holds no such network any more."""
+    try:
+        import torch
+        from torchvision.models import ResNet34_Weights, resnet
+    except ImportError as error:
+        raise ModelError(f"wsl_resnext101_32x48d needs torchvision ({error}): python -m pip install torchvision") from None
+    network = resnet.ResNet(resnet.Bottleneck, [3, 4, 23, 3], groups=32, width_per_group=48)
+    address = "https://download.pytorch.org/models/ig_resnext101_32x48-3e41cc8a.pth"
+    network.load_state_dict(torch.hub.load_state_dict_from_url(address, map_location="cpu", weights_only=True))
+    network.mean, network.std, network.size, network.crop = MEAN, STD, "224x224", 0.875
+    network.classes = list(ResNet34_Weights.IMAGENET1K_V1.meta["categories"])  # ImageNet's, for any network of torchvision
+    return network.eval()
 
 
 def _torchvision(name: str, weights_name: str) -> Any:

@@ -48,14 +48,13 @@ CLASSIFICATION = {
     "resnet101": "ResNet101_Weights",
     "wide_resnet101_2": "Wide_ResNet101_2_Weights",
 }
-# read in timm/models/{senet,nasnet,pnasnet,efficientnet,resnet}.py or on the models' cards
+# those that timm 1.0.31 has both weights and a network for
 TIMM = {
     "se_resnet101": "legacy_seresnet101.in1k",
     "senet154": "legacy_senet154.in1k",
     "nasnet_a_large": "nasnetalarge.tf_in1k",
     "pnasnet_5_large": "pnasnet5large.tf_in1k",
     "efficientnet_b7": "tf_efficientnet_b7.aa_in1k",
-    "wsl_resnext101_32x48d": "resnext101_32x48d.fb_wsl_ig1b_ft_in1k",
     "resnext101_32x4d_gluon": "resnext101_32x4d.gluon_in1k",
 }
 # read on the hub's pages of smp-hub
@@ -244,6 +243,22 @@ def test_the_resnext_of_s2_comes_from_its_port(monkeypatch: pytest.MonkeyPatch, 
     network = loader("classifiers", "resnext101_32x4d")()
     assert settings["url"] in fetched
     assert (network.mean, network.std, network.size) == ((0.1,) * 3, (0.2,) * 3, "224x224")
+
+
+def test_the_weakly_supervised_resnext_is_built_as_its_authors_do(
+    monkeypatch: pytest.MonkeyPatch, fetched: dict[str, Any]
+) -> None:
+    def build(block: str, layers: list[int], *, groups: int, width_per_group: int) -> Any:
+        assert (block, layers, groups, width_per_group) == ("bottleneck", [3, 4, 23, 3], 32, 48)
+        return tiny(1000)
+
+    fetched["answers"]["state"] = tiny(1000).state_dict()
+    known = SimpleNamespace(IMAGENET1K_V1=SimpleNamespace(meta={"categories": ["tench"] * 1000}))
+    resnet = {"ResNet": build, "Bottleneck": "bottleneck"}
+    present(monkeypatch, torchvision={}, torchvision__models={"ResNet34_Weights": known}, torchvision__models__resnet=resnet)
+    network = loader("classifiers", "wsl_resnext101_32x48d")()
+    assert "https://download.pytorch.org/models/ig_resnext101_32x48-3e41cc8a.pth" in fetched
+    assert (network.size, len(network.classes), network.training) == ("224x224", 1000, False)
 
 
 @pytest.mark.parametrize("name", SMP)
