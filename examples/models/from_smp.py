@@ -51,7 +51,13 @@ def _network(source: str, size: str | None, classes: list[str] | None) -> Any:
         raise ModelError(
             f"{source} needs segmentation-models-pytorch ({error}): python -m pip install segmentation-models-pytorch"
         ) from None
-    network = library.from_pretrained(source).eval()
+    try:
+        network = library.from_pretrained(source).eval()
+    except (OSError, ValueError) as error:
+        reason = (str(error).splitlines() or [""])[0]
+        raise ModelError(
+            f"{source}: cannot be fetched or read ({type(error).__name__}: {reason}); a copy of its files in a folder runs as own, see FAULTSCAPE_SMP"
+        ) from None
     network.mean, network.std, network.size, network.multiple = MEAN, STD, size, 32
     if classes is not None:
         network.classes = classes

@@ -269,6 +269,15 @@ def test_networks_of_smp(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert (network.size, network.multiple, len(network.classes)) == (size, 32, network.out_channels)
 
 
+def test_a_hub_out_of_reach_is_said_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    def from_pretrained(given: str) -> Any:
+        raise FileNotFoundError(f"no {given} here\nand more lines")
+
+    present(monkeypatch, segmentation_models_pytorch={"from_pretrained": from_pretrained})
+    with pytest.raises(ModelError, match=r"FileNotFoundError: no smp-hub/\S+ here\); a copy .* runs as own, see FAULTSCAPE_SMP$"):
+        loader("from_smp", "segformer_b0_cityscapes")()
+
+
 def test_ones_own_network_of_smp_lies_in_a_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     present(monkeypatch, segmentation_models_pytorch={"from_pretrained": lambda given: {str(tmp_path): tiny(3)}[given]})
     monkeypatch.delenv("FAULTSCAPE_SMP", raising=False)
