@@ -6,6 +6,7 @@ Conventions: each function returns a network in evaluation mode that takes float
 ``classes`` hang on it, and ``window`` ("WIDTHxHEIGHT") where it was tested with a sliding one: the first two and the last are read off mmseg's configuration, since
 they differ. A network is named by its file under mmseg's ``configs``; the address of its weights stands in mmseg's own metafile, they are fetched by torch and read as
 tensors only. ADE20K's channels are its 150 classes, without the void 0.
+mmsegmentation 1.2.2 wants ftfy without saying so, mmcv below 2.2, and mmengine 0.10 a setuptools that still has pkg_resources.
 Checked in open-mmlab: mmengine/hub/hub.py, mmseg/models/segmentors/encoder_decoder.py, and the metafile.yaml of each configuration.
 """
 
@@ -63,7 +64,7 @@ def _network(name: str, classes: list[str]) -> Any:
         from mmengine.hub import get_config, get_model
     except ImportError as error:
         raise ModelError(
-            f"{name} needs mmsegmentation ({error}): python -m pip install openmim, then mim install mmengine mmcv mmsegmentation"
+            f"{name} needs mmsegmentation ({error}): python -m pip install openmim ftfy, then mim install mmengine mmcv mmsegmentation"
         ) from None
     told = get_config(f"mmseg::{name}", pretrained=True)
     inner = get_model(f"mmseg::{name}")
