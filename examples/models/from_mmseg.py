@@ -62,12 +62,13 @@ def _network(name: str, classes: list[str]) -> Any:
     try:
         import torch
         from mmengine.hub import get_config, get_model
+
+        told = get_config(f"mmseg::{name}", pretrained=True)
+        inner = get_model(f"mmseg::{name}")  # imports mmseg and mmcv
     except ImportError as error:
         raise ModelError(
             f"{name} needs mmsegmentation ({error}): python -m pip install openmim ftfy, then mim install mmengine mmcv mmsegmentation"
         ) from None
-    told = get_config(f"mmseg::{name}", pretrained=True)
-    inner = get_model(f"mmseg::{name}")
     held = torch.hub.load_state_dict_from_url(told.model_path, map_location="cpu", weights_only=True)
     inner.load_state_dict(held["state_dict"])
 
