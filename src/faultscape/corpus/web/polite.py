@@ -150,7 +150,7 @@ class Web:
             if size.isdecimal() and int(size) > limit:
                 raise WebError(f"its {int(size):,} bytes are more than the {limit:,} that are downloaded")
             body = bytearray()
-            while piece := answer.read(65536):
+            while piece := answer.read1(65536):
                 body += piece
                 if len(body) > limit:
                     raise WebError(f"it is larger than the {limit:,} bytes that are downloaded")
