@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -23,6 +23,8 @@ class Server:
         self.url = url
         self.paths: dict[str, Any] = {}
         self.asked: list[tuple[str, dict[str, str], dict[str, str]]] = []
+        self.hold: set[str] = set()  # paths whose replies do not end before `release`; `held` when one is under way
+        self.held, self.release = threading.Event(), threading.Event()
 
     def times(self, path: str) -> int:
         return sum(asked == path for asked, _, _ in self.asked)
@@ -39,7 +41,7 @@ def serving() -> Iterator[Server]:
             parts = urlsplit(self.path)
             about = {name: values[0] for name, values in parse_qs(parts.query).items()}
             held.asked.append((parts.path, about, dict(self.headers)))
-            reply = held.paths.get(parts.path, (404, {}, b""))
+            reply = held.paths.get(self.path, held.paths.get(parts.path, (404, {}, b"")))
             if callable(reply):
                 reply = reply(about)
             if isinstance(reply, list):
@@ -50,6 +52,10 @@ def serving() -> Iterator[Server]:
                 self.send_header(name, value)
             self.end_headers()
             self.wfile.write(body)
+            if parts.path in held.hold:
+                self.wfile.flush()
+                held.held.set()
+                held.release.wait(60)
 
         def log_message(self, *_: object) -> None:
             pass
@@ -61,6 +67,7 @@ def serving() -> Iterator[Server]:
     try:
         yield held
     finally:
+        held.release.set()
         server.shutdown()
         thread.join()
         server.server_close()
@@ -93,6 +100,3 @@ def picture(seed: int, size: tuple[int, int] = (64, 48), *, alpha: float | None 
     out = io.BytesIO()
     Image.fromarray(pixels).save(out, format=kind)
     return out.getvalue()
-
-
-Answer = Callable[[dict[str, str]], Reply]

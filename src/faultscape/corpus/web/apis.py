@@ -15,7 +15,7 @@ from faultscape.corpus.web import flickr, openverse, wikimedia
 from faultscape.corpus.web.addresses import names_private
 from faultscape.corpus.web.hits import Hit, Wanted
 from faultscape.corpus.web.polite import Web
-from faultscape.errors import OptionError, closest
+from faultscape.errors import OptionError, WebError, closest
 
 APIS = {"openverse": openverse, "flickr": flickr, "wikimedia": wikimedia}
 
@@ -41,4 +41,10 @@ def searching(api: str, web: Web, url: str) -> Callable[[str, Wanted], Iterator[
     def ask(where: str, parameters: dict[str, Any]) -> Any:
         return asked(where, tuple(parameters.items()))
 
-    return lambda query, wanted: APIS[api].search(ask, query, wanted, url)
+    def search(query: str, wanted: Wanted) -> Iterator[Hit]:
+        try:
+            yield from APIS[api].search(ask, query, wanted, url)
+        except (AttributeError, TypeError, LookupError, ValueError, ArithmeticError) as fault:
+            raise WebError(f"{api} answers in a shape that is not its own: {fault}") from None
+
+    return search
