@@ -18,7 +18,7 @@ PER_PAGE = 500
 
 @dataclass(frozen=True)
 class ReviewCard:
-    """One picture on a review page; ``file`` and ``thumbnail`` are relative to the page, ``decision`` is accept, reject or ''."""
+    """One picture on a review page; ``file`` and ``thumbnail`` are relative to the page, ``decision`` is accept, reject or '', ``clear``: it has transparent parts."""
 
     id: str
     file: str
@@ -33,6 +33,7 @@ class ReviewCard:
     date: str
     page: str
     decision: str = ""
+    clear: bool = False
 
 
 def page_name(number: int) -> str:

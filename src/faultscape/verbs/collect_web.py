@@ -206,7 +206,7 @@ def _review(root: Path, pictures: Any) -> int:
         small = f"thumbnails/{p.id}.webp"
         shown = small if (folder / small).is_file() else p.file
         words = (p.query, p.title, p.licence, p.creator, p.source, p.date, p.page)
-        cards.append(ReviewCard(p.id, p.file, shown, p.width, p.height, *words, decisions.get(p.id, "")))
+        cards.append(ReviewCard(p.id, p.file, shown, p.width, p.height, *words, decisions.get(p.id, ""), p.transparent > 0))
     pages = review_pages(root.resolve().name, cards)
     for name, text in pages.items():
         put(folder / name, text.encode("utf-8"))
