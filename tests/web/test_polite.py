@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 
 import pytest
 
@@ -71,6 +72,18 @@ def test_a_host_that_wants_a_long_rest_is_left_alone_for_the_run(server: Server)
     assert clock.slept == []
 
 
+def test_a_host_that_cannot_be_reached_is_waited_for_once() -> None:
+    with socket.socket() as free:  # bound, and nobody listens
+        free.bind((HOME, 0))
+        url = f"http://{HOME}:{free.getsockname()[1]}/a"
+        clock = Clock()
+        polite = web(clock, rate=1000)
+        for _ in range(3):
+            with pytest.raises(ClosedError, match=r"Connection refused \(asked 5 times\)"):
+                polite.get(url, limit=10, named=HOME)
+    assert [s for s in clock.slept if s >= 1] == [1, 2, 4, 8]
+
+
 def test_what_is_gone_is_asked_once(server: Server) -> None:
     with pytest.raises(WebError, match="answers 404 Not Found"):
         web(Clock()).get(f"{server.url}/none", limit=10, named=HOME)
@@ -135,8 +148,6 @@ def test_a_name_that_changes_its_mind_is_refused_before_anything_is_sent(server:
     """The look-up said that localhost.test is public; the connection then reaches loopback."""
     port = server.url.rpartition(":")[2]
     with pytest.MonkeyPatch.context() as patch:
-        import socket
-
         real = socket.getaddrinfo
         patch.setattr(socket, "getaddrinfo", lambda _, *rest, **more: real("127.0.0.1", *rest, **more))
         with pytest.raises(WebError, match=r"rebound\.test:\d+ leads to 127\.0\.0\.1"):

@@ -214,7 +214,7 @@ def collect(
         ]
         replace_failures(root, "collect", set_, failures + kept)
         (root / ".collecting.jsonl").unlink(missing_ok=True)
-        log(root, "collect", images=list(images), set=set_, size=settings.size)
+        log(root, "collect", images=list(images) if accept is None else [accept], set=set_, size=settings.size)
     duplicates = sum(image.group != image.id for image in everything)
     background = "no background" if settings.classes.background is None else f"background {settings.classes.background}"
     about = f"{len(settings.classes.names)}: {', '.join(settings.classes.names[:6])}{' ...' if len(settings.classes.names) > 6 else ''}"

@@ -44,7 +44,7 @@ class Answer:
 
 
 class ClosedError(WebError):
-    """A host that does not want to be asked any more in this run."""
+    """A host that is not asked any more in this run: it wants a long rest, or cannot be reached."""
 
 
 class Web:
@@ -82,8 +82,11 @@ class Web:
                 answer = self._once(here, limit, named)
             except (urllib.error.URLError, OSError, http.client.HTTPException, ValueError) as fault:
                 reason = getattr(fault, "reason", None) or fault
-                words = "takes too long" if isinstance(reason, TimeoutError) else str(reason) or type(reason).__name__
-                what = f"{host}: {words}"
+                words = getattr(reason, "strerror", None) or str(reason) or type(reason).__name__
+                what = f"{host}: {'takes too long' if isinstance(reason, TimeoutError) else words}"
+                if isinstance(fault, urllib.error.URLError) and tries + 1 >= TRIES:  # it cannot even be reached
+                    self._closed[host] = f"{what} (asked {TRIES} times)"
+                    raise ClosedError(self._closed[host]) from None
             else:
                 if 200 <= answer.status < 300:
                     return answer
