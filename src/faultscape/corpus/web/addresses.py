@@ -60,8 +60,8 @@ def names_private(url: str) -> str:
 def private(address: str) -> bool:
     """Whether an address is not on the open internet; ValueError when it is no address.
 
-    >>> private("10.1.2.3"), private("::ffff:127.0.0.1"), private("8.8.8.8"), private("169.254.169.254")
-    (True, True, False, True)
+    >>> private("10.1.2.3"), private("::ffff:127.0.0.1"), private("8.8.8.8"), private("::ffff:8.8.8.8"), private("169.254.169.254")
+    (True, True, False, False, True)
     """
     ip = ipaddress.ip_address(address.partition("%")[0])
     ip = getattr(ip, "ipv4_mapped", None) or ip

@@ -66,7 +66,10 @@ class Web:
         self._clock, self._sleep, self._now, self._resolve = clock, sleep, now, resolve
         self._free: dict[str, float] = {}
         self._closed: dict[str, str] = {}
-        self._tls = ssl.create_default_context()
+
+    @functools.cached_property
+    def _tls(self) -> ssl.SSLContext:
+        return ssl.create_default_context()
 
     def get(self, url: str, *, limit: int, named: str = "") -> Answer:
         """Return what a URL holds, at most ``limit`` bytes; WebError in words otherwise. ``named`` is the private host that a person named, if any."""
@@ -140,7 +143,7 @@ class Web:
     def _once(self, url: str, limit: int, named: str) -> Answer:
         headers = {"User-Agent": self._agent, "Accept-Encoding": "identity"}
         request = urllib.request.Request(url, headers=headers)  # noqa: S310 - `clean` lets http and https pass, nothing else
-        opener = _opener(named, self._tls)
+        opener = _opener(named, self._tls if url.startswith("https:") else None)
         until = self._clock() + PATIENCE
         try:
             answer = opener.open(request, timeout=self._timeout)
@@ -188,11 +191,11 @@ def agent(contact: str) -> str:
     return f"Faultscape/{version('faultscape')} ({about})"
 
 
-def _opener(named: str, tls: ssl.SSLContext) -> urllib.request.OpenerDirector:
-    """Return an opener of http and https alone, which leaves redirects to `Web.get`: that looks where they lead."""
+def _opener(named: str, tls: ssl.SSLContext | None) -> urllib.request.OpenerDirector:
+    """Return an opener of http, or of https with ``tls``, alone, which leaves redirects to `Web.get`: that looks where they lead."""
     opener = urllib.request.OpenerDirector()
     rest = (urllib.request.ProxyHandler(), urllib.request.HTTPErrorProcessor(), urllib.request.HTTPDefaultErrorHandler())
-    for handler in (_Http(named), _Https(named, tls), *rest):
+    for handler in (_Https(named, tls) if tls else _Http(named), *rest):
         opener.add_handler(handler)
     return opener
 
