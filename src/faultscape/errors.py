@@ -49,6 +49,10 @@ class MetricError(FaultscapeError):
     """What is to be measured cannot be: scores that are not finite, of another size than their truth, or masked."""
 
 
+class WebError(FaultscapeError):
+    """Something on the web cannot be had: gone, refused, too slow, too large, or at an address that is not asked."""
+
+
 class OptionError(FaultscapeError):
     """An option has a value that it cannot have."""
 

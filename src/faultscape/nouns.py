@@ -20,7 +20,7 @@ class Classes:
 
     ``ids`` are the pixel values of the class list (C of them, any order, not necessarily 0..C-1); ``void`` are pixel values
     that are no class; ``background`` is the id of a class that forms no category group, or None; ``parents`` maps the name
-    of a parent group to the names of its classes (S0 Table 1).
+    of a parent group to the names of its classes (S0 Table 1); ``synonyms`` maps the name of a class to other words for it.
     """
 
     names: tuple[str, ...]
@@ -29,6 +29,7 @@ class Classes:
     void: tuple[int, ...] = ()
     background: int | None = None
     parents: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    synonyms: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.ids)

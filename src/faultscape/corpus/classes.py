@@ -20,7 +20,7 @@ from faultscape.nouns import Classes
 
 UNKNOWN = 65535
 MAX_CLASSES = 65_534
-_KEYS = ("classes", "ignore_index", "void", "background", "parents")
+_KEYS = ("classes", "ignore_index", "void", "background", "parents", "synonyms")
 
 
 def resolve(classes: Classes | str | int | Path, *, background: int | None = None, void: int | tuple[int, ...] = ()) -> Classes:
@@ -57,7 +57,7 @@ def read(path: Path) -> Classes:
 
 
 def parse(raw: Any, where: str = "classes") -> Classes:
-    """Return Classes from ``{"classes": [{"index"|"id", "name", "color"|"colour", "ignored"}], "ignore_index", "void", "background", "parents"}``."""
+    """Return Classes from ``{"classes": [{"index"|"id", "name", "color"|"colour", "ignored"}], "ignore_index", "void", "background", "parents", "synonyms"}``."""
     entries = raw.get("classes") if isinstance(raw, Mapping) else raw
     if not isinstance(entries, list) or not entries:
         raise ClassesError(f"{where}: expected a list `classes` of tables with name, id and colour")
@@ -75,6 +75,10 @@ def parse(raw: Any, where: str = "classes") -> Classes:
     if not isinstance(groups, Mapping) or not all(isinstance(members, list) for members in groups.values()):
         raise ClassesError(f"{where}: parents must be {{group: [class names]}}; got {groups!r}")
     parents: dict[str, list[str]] = {str(group): list(members) for group, members in groups.items()}
+    words = about.get("synonyms") or {}
+    if not isinstance(words, Mapping):
+        raise ClassesError(f"{where}: synonyms must be {{class name: [words]}}; got {words!r}")
+    synonyms: dict[str, Any] = {str(name): others for name, others in words.items()}
     named = [{"name": entry} if isinstance(entry, str) else entry for entry in entries]
     for place, entry in enumerate(named):
         if not isinstance(entry, Mapping) or not isinstance(entry.get("name"), str):
@@ -92,10 +96,25 @@ def parse(raw: Any, where: str = "classes") -> Classes:
         colours.append(_colour(entry.get("colour", entry.get("color")), where, entry["name"]) or palette(len(entries))[place])
         if isinstance(entry.get("parent"), str):
             parents.setdefault(entry["parent"], []).append(entry["name"])
+        if "synonyms" in entry:
+            synonyms[entry["name"]] = entry["synonyms"]
     given = about.get("background")
     background: Any = ids[names.index(given)] if isinstance(given, str) and given in names else given
     grouped = {name: tuple(members) for name, members in parents.items()}
-    return checked(Classes(tuple(names), tuple(ids), tuple(colours), tuple(sorted(void)), background, grouped), where)
+    void_ids = tuple(sorted(void))
+    return checked(
+        Classes(tuple(names), tuple(ids), tuple(colours), void_ids, background, grouped, _synonyms(synonyms, names, where)), where
+    )
+
+
+def _synonyms(given: Mapping[str, Any], names: list[str], where: str) -> dict[str, tuple[str, ...]]:
+    """Return the synonyms of classes, in the order of the classes."""
+    for name, words in given.items():
+        if name not in names:
+            raise ClassesError(f"{where}: synonyms are given for {name!r}, which is no class.{closest(name, names)}")
+        if not isinstance(words, list) or not all(isinstance(w, str) and w.strip() and w.isprintable() for w in words):
+            raise ClassesError(f"{where}: the synonyms of {name!r} must be a list of words; got {words!r}")
+    return {name: tuple(given[name]) for name in names if given.get(name)}
 
 
 def _listed(value: Any) -> list[Any]:

@@ -44,6 +44,8 @@ def fit(source: str, found: list[Found], ids: Sequence[str], *, pattern: str | N
                 image = next(iter(matched))
                 say(f"{source}: maps are matched by the end of the path ({os.path.basename(matched[image])} is {image})")
             return matched
+    if not ids:
+        raise CorpusError(f"{source}: the study has no images yet that its maps could belong to; collect some first")
     raise CorpusError(
         f"{source}: not one of its {len(found)} maps has the name of an image; the first map is {(stripped or found)[0].id!r}, the first image "
         f"{ids[0]!r}; a map is found by the image's path without extension, or give --pattern"

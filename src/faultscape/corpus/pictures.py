@@ -37,7 +37,11 @@ def read_rgb(path: str | os.PathLike[str]) -> np.ndarray:
 
 def probe(path: str | os.PathLike[str]) -> Picture:
     """Return size, digest and difference hash of a picture, having decoded it all; ImageError as read_rgb."""
-    data = read_bytes(path, ImageError)
+    return examine(read_bytes(path, ImageError), path)
+
+
+def examine(data: bytes, path: str | os.PathLike[str]) -> Picture:
+    """Return what `probe` returns, of the bytes of a file; ``path`` stands in errors."""
     picture = _open(data, path, small=True)
     width, height = picture.info["full_size"]
     return Picture(width, height, hashlib.sha256(data).hexdigest(), difference_hash(np.asarray(picture.convert("L"))))

@@ -2,7 +2,8 @@
 
 Conventions: written by ``collect`` and ``predict``, meant to be read and edited by people; comments survive. ``size`` is ``own`` (each
 image keeps its size) or ``WIDTHxHEIGHT``. ``cells`` is ``full`` or ``diagonal`` (intersections and marginals only, for many models).
-``models.NAME.labels`` maps the model's own label numbers to class names, or to ``void``.
+``models.NAME.labels`` maps the model's own label numbers to class names, or to ``void``. ``synonyms`` maps class names to other words for them, which
+make search terms and change no result.
 """
 
 from __future__ import annotations
@@ -52,6 +53,7 @@ class Settings(pydantic.BaseModel):
     shard: int = pydantic.Field(1024, ge=1)
     cells: Literal["full", "diagonal"] = "full"
     classes: ClassSettings
+    synonyms: dict[str, list[str]] = {}
     models: dict[str, ModelSettings] = {}
 
     @property
@@ -65,7 +67,8 @@ class Settings(pydantic.BaseModel):
         c = self.classes
         colours = tuple((int(h[1:3], 16), int(h[3:5], 16), int(h[5:7], 16)) for h in c.colours)
         parents = {name: tuple(members) for name, members in c.parents.items()}
-        return Classes(tuple(c.names), tuple(c.ids), colours, tuple(c.void), c.background, parents)
+        synonyms = {name: tuple(words) for name, words in self.synonyms.items() if name in c.names}
+        return Classes(tuple(c.names), tuple(c.ids), colours, tuple(c.void), c.background, parents, synonyms)
 
 
 def parse_size(text: str) -> tuple[int, int] | None:
@@ -92,6 +95,11 @@ def class_settings(classes: Classes) -> ClassSettings:
         background=classes.background,
         parents={name: list(members) for name, members in classes.parents.items()},
     )
+
+
+def synonym_settings(classes: Classes) -> dict[str, list[str]]:
+    """Return the synonyms of classes in the form of study.toml."""
+    return {name: list(words) for name, words in classes.synonyms.items()}
 
 
 def read_settings(root: Path) -> Settings:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from faultscape.errors import CorpusError, ImageError, StudyError
+from faultscape.verbs import collect_web
 
 
 @dataclass(frozen=True)
@@ -39,14 +40,28 @@ def collect(
     size: str | None = None,
     not_in: list[str] | None = None,
     shard_size: int | None = None,
-    set_: str = "main",
+    set_: str | None = None,
     role: str | None = None,
     pattern: str | None = None,
-) -> Collected:
+    queries: bool = False,
+    wordnet: str | None = None,
+    hyponyms: bool = False,
+    urls: str | None = None,
+    api: str | None = None,
+    accept: str | None = None,
+    contact: str | None = None,
+    rate: float | None = None,
+    per_query: int | None = None,
+    after: str | None = None,
+    before: str | None = None,
+    min_size: str | None = None,
+    transparent: bool = False,
+    licence: str | None = None,
+) -> Any:
     """Collect images into a study: folders, globs in quotes, or list files; run it again to add more.
 
     Every image gets an id (its path without extension, relative to the folder given), a size, a digest and a near-duplicate group; shards are cut once
-    and never again. What cannot be read goes to failures.csv.
+    and never again. What cannot be read goes to failures.csv. From the web in four steps: --queries, --urls or --api, a look at STUDY/web/review.html, --accept.
 
     Parameters
     ----------
@@ -63,12 +78,41 @@ def collect(
     shard_size
         Images a shard; fixed when the study is made (default 1024).
     set_
-        Name of the set these images belong to; the ids of any set but main begin with its name.
+        Name of the set these images belong to (default main; with --accept web); the ids of any set but main begin with its name.
     role
         What the images are for: pool (drawn from; the default), train, validation, test or reference.
     pattern
         How file names make ids, for example {id}_photo.png.
+    queries
+        Write search terms to STUDY/queries.csv: class names, their synonyms, pairs of classes. Lines that you edit, add or strike out stay so.
+    wordnet
+        With --queries: a folder of WordNet files (index.noun, data.noun), for synonyms.
+    hyponyms
+        With --wordnet: narrower words too, one step down.
+    urls
+        Download what a list names into STUDY/web: .txt with a URL a line, or .csv with url and what is known of each picture.
+    api
+        Search openverse, flickr or wikimedia for the terms of queries.csv, and download into STUDY/web.
+    accept
+        Collect the pictures that an accept.csv, saved by STUDY/web/review.html, accepts.
+    contact
+        An e-mail address or web page, told to every server that is asked; --api needs it.
+    rate
+        Requests a second to one host (default 1).
+    per_query
+        With --api: pictures for review a search term (default 50).
+    after
+        Pictures of this day or later, for example 2024-03-01.
+    before
+        Pictures of days before this one.
+    min_size
+        WIDTHxHEIGHT that a picture must have at least.
+    transparent
+        Only pictures with transparent parts: cut-out objects.
+    licence
+        With --api: open (default), commercial, modification, public (public domain) or any.
     """
+    from faultscape.corpus.arranging import grouped, sharded
     from faultscape.corpus.classes import resolve
     from faultscape.corpus.sources import find
     from faultscape.study import settings as toml
@@ -83,10 +127,15 @@ def collect(
         raise CorpusError(f"a shard holds 1 image or more; got --shard-size {shard_size}")
     if not isinstance(size, str | None):
         size = "x".join(map(str, size))
-    if not images:
+    task = collect_web.task(
+        images, queries=queries, wordnet=wordnet, hyponyms=hyponyms, urls=urls, api=api, accept=accept, contact=contact, rate=rate,
+        per_query=per_query, after=after, before=before, min_size=min_size, transparent=transparent, licence=licence,
+    )  # fmt: skip
+    if not images and task is None:
         raise CorpusError("no images given; name a folder, a glob in quotes, or a list file")
     if role not in (None, "pool", "train", "validation", "test", "reference"):
         raise CorpusError(f"role {role!r} is not known; use pool, train, validation, test or reference")
+    set_ = set_ or ("web" if accept is not None else "main")
     check_name(set_, "set")
     root = Path(study)
     if root.exists() and not root.is_dir():
@@ -95,6 +144,12 @@ def collect(
     if resolved is None and not (root / "study.toml").exists():
         raise CorpusError("a new study needs --classes FILE or a built-in name: ade20k, camvid, cityscapes, voc")
     toml.parse_size(size or "own")
+    if task is not None and accept is None:
+        with writing(root):
+            toml.write_settings(root, _settings(root, resolved, size, shard_size))
+            return task(root)
+    if task is not None:
+        images = task(root)
     found = [replace_id(f, set_) for f in find(images, pattern=pattern)]
     with writing(root):
         settings = _settings(root, resolved, size, shard_size)
@@ -146,7 +201,7 @@ def collect(
                     shard,
                 )
             )
-        everything = _grouped(_sharded([i for i in held.values() if i.id not in dropped], fresh, settings.shard))
+        everything = grouped(sharded([i for i in held.values() if i.id not in dropped], fresh, settings.shard))
         if not everything:
             raise CorpusError(
                 f"not one of the {len(found)} files can be used; the first: {failures[0].image}: {failures[0].reason}"
@@ -159,7 +214,7 @@ def collect(
         ]
         replace_failures(root, "collect", set_, failures + kept)
         (root / ".collecting.jsonl").unlink(missing_ok=True)
-        log(root, "collect", images=list(images), set=set_, size=settings.size)
+        log(root, "collect", images=list(images) if accept is None else [accept], set=set_, size=settings.size)
     duplicates = sum(image.group != image.id for image in everything)
     background = "no background" if settings.classes.background is None else f"background {settings.classes.background}"
     about = f"{len(settings.classes.names)}: {', '.join(settings.classes.names[:6])}{' ...' if len(settings.classes.names) > 6 else ''}"
@@ -190,12 +245,19 @@ def _settings(root: Path, classes: Any, size: str | None, shard_size: int | None
     from faultscape.study.label_maps import truths
 
     if not (root / "study.toml").exists():
-        return toml.Settings(classes=toml.class_settings(classes), size=size or "own", shard=shard_size or 1024)
+        return toml.Settings(
+            classes=toml.class_settings(classes),
+            synonyms=toml.synonym_settings(classes),
+            size=size or "own",
+            shard=shard_size or 1024,
+        )
     settings = toml.read_settings(root)
     if shard_size not in (None, settings.shard):
         raise StudyError(
             f"{root} has shards of {settings.shard} images, which are never cut again; leave --shard-size out or begin a new study"
         )
+    if classes is not None:
+        settings.synonyms = toml.synonym_settings(classes)
     if classes is not None and (new := toml.class_settings(classes)) != settings.classes:
         print("the class list changes: pairs and what follows from them are stale and are made anew by compare")
         moved = [
@@ -307,26 +369,3 @@ def _banned(folders: list[str]) -> Any:
             return None if hit is None else names[hit]
 
     return Banned()
-
-
-def _sharded(held: list[Any], fresh: list[Any], size: int) -> list[Any]:
-    """Return all images with shards: those already cut stay, new ones are cut in the order of their ids."""
-    new = sorted((image for image in fresh if image.shard < 0), key=lambda image: image.id)
-    start = max((image.shard for image in held), default=-1) + 1
-    changed = {image.id: image for image in fresh if image.shard >= 0}
-    cut = [replace(image, shard=start + place // size) for place, image in enumerate(new)]
-    return sorted([changed.get(image.id, image) for image in held] + cut, key=lambda image: (image.shard, image.id))
-
-
-def _grouped(images: list[Any]) -> list[Any]:
-    """Return the images with the near-duplicate group of each, in corpus order."""
-    from faultscape.corpus.duplicates import Groups
-
-    groups, first, out = Groups(), [], []
-    for image in images:
-        hit = groups.nearest(image.dhash)
-        if hit is None:
-            groups.add(image.dhash)
-            first.append(image.id)
-        out.append(replace(image, group=image.id if hit is None else first[hit]))
-    return out

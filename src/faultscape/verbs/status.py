@@ -51,7 +51,7 @@ def status(study: str) -> Status:
     stages = [
         (
             "collect",
-            "done",
+            "done" if images else "missing",
             f"{len(images)} images in {len(by_shard)} shard{'s' * (len(by_shard) != 1)}"
             + (f"; failures.csv has {failures} rows" if failures else ""),
         )
@@ -127,7 +127,7 @@ def status(study: str) -> Status:
     )
     stages.append(("report", "done" if done else "stale" if report.exists() else "missing", "report.html"))
     todo = todo or ("" if done or not standings.exists() else f"faultscape report {place}")
-    todo = todo or rest
+    todo = (todo or rest) if images else f"faultscape collect {place} IMAGES"
     return Status(study, tuple(stages), todo)
 
 

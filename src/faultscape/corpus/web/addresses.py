@@ -1,0 +1,96 @@
+"""Which addresses may be asked: http and https on the open internet, and on this or a private network only what a person named.
+
+Conventions: a host is private when any address it has is not global (loopback, private, link-local, reserved). A person names a private host by its address or
+as localhost; a name that merely leads to one, a redirect and a server's answer do not.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+import socket
+import urllib.request
+from collections.abc import Callable
+from urllib.parse import quote, urlsplit, urlunsplit
+
+from faultscape.errors import WebError
+
+Resolve = Callable[[str], list[str]]
+
+
+def clean(url: str) -> str:
+    """Return a URL as it is sent; WebError when it is none that may be asked.
+
+    >>> clean(" https://example.org/a b/ä.jpg#top ")
+    'https://example.org/a%20b/%C3%A4.jpg'
+    """
+    text = url.strip()
+    if not text or not text.isprintable():
+        raise WebError("it holds characters that no URL has")
+    try:
+        parts = urlsplit(text)
+        host, port = parts.hostname or "", parts.port
+        host = host if ":" in host else host.encode("idna").decode("ascii")
+    except ValueError as error:
+        raise WebError(f"it is no URL: {error}") from None
+    if parts.scheme.lower() not in ("http", "https") or not re.fullmatch(r"[A-Za-z0-9._:%-]+", host):
+        raise WebError("only http:// and https:// with a host are asked")
+    if parts.username is not None or parts.password is not None:
+        raise WebError("it holds a user name or password; those are not sent")
+    place = (f"[{host}]" if ":" in host else host) + (f":{port}" if port is not None else "")
+    kept = "%/:=&?~+!$,;'@()*[]"
+    return urlunsplit((parts.scheme.lower(), place, quote(parts.path, safe=kept) or "/", quote(parts.query, safe=kept), ""))
+
+
+def names_private(url: str) -> str:
+    """Return the host of a URL that by itself names a private address, '' otherwise.
+
+    >>> names_private("http://127.0.0.1:8000/a"), names_private("https://example.org/"), names_private("http://localhost/")
+    ('127.0.0.1', '', 'localhost')
+    """
+    host = urlsplit(url).hostname or ""
+    if host == "localhost" or host.endswith(".localhost"):
+        return host
+    try:
+        return host if private(host) else ""
+    except ValueError:
+        return ""
+
+
+def private(address: str) -> bool:
+    """Whether an address is not on the open internet; ValueError when it is no address.
+
+    >>> private("10.1.2.3"), private("::ffff:127.0.0.1"), private("8.8.8.8"), private("::ffff:8.8.8.8"), private("169.254.169.254")
+    (True, True, False, False, True)
+    """
+    ip = ipaddress.ip_address(address.partition("%")[0])
+    ip = getattr(ip, "ipv4_mapped", None) or ip
+    return not ip.is_global or ip.is_multicast
+
+
+def check(url: str, named: str, resolve: Resolve) -> None:
+    """WebError when a URL leads to a private address other than the host ``named`` by a person; what a proxy asks for us, the proxy judges."""
+    host = urlsplit(url).hostname or ""
+    if host == named:
+        return
+    if names_private(url):
+        raise WebError(f"{host} is an address on a private network; only what a list names itself is asked there")
+    if proxied(url):
+        return
+    for address in resolve(host):
+        if private(address):
+            raise WebError(f"{host} leads to {address} on a private network; name that address itself in the list if you mean it")
+
+
+def proxied(url: str) -> bool:
+    """Whether the environment says that a proxy asks for this URL."""
+    parts = urlsplit(url)
+    return parts.scheme in urllib.request.getproxies() and not urllib.request.proxy_bypass(parts.hostname or "")
+
+
+def look_up(host: str) -> list[str]:
+    """Return the addresses of a host; WebError when it has none."""
+    try:
+        return sorted({str(entry[4][0]) for entry in socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)})
+    except (OSError, UnicodeError):
+        raise WebError(f"{host} is not found") from None

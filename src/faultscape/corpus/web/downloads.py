@@ -1,0 +1,178 @@
+"""Download pictures into STUDY/web: each once, whole, looked at, and written down before the next.
+
+Conventions: what came and was left out is written down too and not asked for again, unless the options now let it in. What did not come is a failure and is asked
+for again by the next run. A picture is left out as a duplicate of the first one that came, or of one that the study has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from faultscape.corpus.duplicates import Groups
+from faultscape.corpus.web.addresses import clean
+from faultscape.corpus.web.hits import Hit, Wanted, line, too_early_or_late, too_small
+from faultscape.corpus.web.judging import Look, look, not_transparent
+from faultscape.corpus.web.polite import ClosedError, Web
+from faultscape.errors import FaultscapeError, WebError
+from faultscape.study.corpus import Image
+from faultscape.study.folder import TEMPORARY, check_name, make_folder, put
+from faultscape.study.tables import Failure
+from faultscape.study.web import FOLDER, Term, WebPicture, add_picture, read_pictures
+
+PICTURE_BYTES = 64_000_000
+_SAME = "the same picture as "
+_NEAR = "near-duplicate of "
+
+
+@dataclass
+class Counts:
+    """How a download went."""
+
+    came: int = 0
+    left_out: int = 0
+    failed: int = 0
+    there: int = 0
+
+
+class Downloads:
+    """One run of downloads into a study's web folder; ``failures`` are those of this run, ``tried`` the URLs it was about."""
+
+    def __init__(self, root: Path, web: Web, wanted: Wanted, corpus: Iterable[Image] = ()) -> None:
+        self._root, self._web, self._wanted = root, web, wanted
+        self.pictures = read_pictures(root)
+        self.counts = Counts()
+        self.failures: list[Failure] = []
+        self.tried: set[str] = set()
+        self._ids = {picture.id: url for url, picture in self.pictures.items()}
+        self._digests: dict[str, str] = {}
+        self._groups, self._names = Groups(), []
+        kept = (p for p in self.pictures.values() if not p.left_out)
+        for name, digest, dhash in [
+            *((f"{i.id} of the study", i.digest, i.dhash) for i in corpus),
+            *((p.id, p.sha256, p.dhash) for p in kept),
+        ]:
+            self._remember(name, digest, dhash)
+        for folder in ("pictures", "thumbnails"):
+            make_folder(root / FOLDER / folder)
+            for left in (root / FOLDER / folder).glob(f"{TEMPORARY}*"):
+                left.unlink()
+
+    def take(self, hit: Hit, named: str = "") -> bool:
+        """Download a picture, unless it is there; whether it is for review now. ``named`` is the private host that a person named."""
+        try:
+            hit = replace(hit, url=clean(hit.url), id=check_name(hit.id, "picture"))
+        except FaultscapeError as error:
+            return self._fail(line(hit.url, 500), str(error))
+        if hit.url in self.tried:
+            return False
+        self.tried.add(hit.url)
+        held = self.pictures.get(hit.url)
+        if held and self._settled(held):
+            self.counts.there += 1
+            return not held.left_out
+        if self._ids.get(hit.id, hit.url) != hit.url:
+            return self._fail(hit.url, f"another URL has the id {hit.id!r}")
+        early = too_early_or_late(hit, self._wanted)
+        small = too_small(hit.width, hit.height, self._wanted) if hit.width and hit.height else ""
+        if early or small:
+            return self._fail(hit.url, early or small)
+        try:
+            answer = self._web.get(hit.url, limit=PICTURE_BYTES, named=named)
+            seen = look(answer.body, answer.headers.get("content-type", ""))
+        except WebError as error:
+            return self._fail(hit.url, str(error))
+        return self._keep(hit, seen, answer.body, held)
+
+    def _keep(self, hit: Hit, seen: Look, data: bytes, held: WebPicture | None) -> bool:
+        """Write a picture that came, or why it is left out."""
+        about = seen.picture
+        gone = bool(held and not held.left_out)  # it was for review, and its file is no longer there
+        reason = self._unfit(about.width, about.height, seen.transparent)
+        reason = reason or ("" if gone else self._double(about.digest, about.dhash))
+        name = f"{hit.id}{seen.ending}"
+        if not reason:
+            put(self._root / FOLDER / "thumbnails" / f"{hit.id}.webp", seen.thumbnail)
+            put(self._root / FOLDER / "pictures" / name, data)
+            if not gone:
+                self._remember(hit.id, about.digest, about.dhash)
+        words = (hit.id, hit.url, hit.query, hit.title, hit.licence, hit.creator, hit.source, hit.date, hit.page)
+        size = (about.digest, about.width, about.height, about.dhash, seen.transparent)
+        row = WebPicture(*words, *size, "" if reason else f"pictures/{name}", reason)
+        add_picture(self._root, row)
+        self.pictures[hit.url] = row
+        self._ids[hit.id] = hit.url
+        self.counts.left_out += bool(reason)
+        self.counts.came += not reason
+        return not reason
+
+    def _settled(self, held: WebPicture) -> bool:
+        """Whether a picture that came once need not be asked for again."""
+        if not held.left_out:
+            return (self._root / FOLDER / held.file).is_file()
+        return held.left_out.startswith((_SAME, _NEAR)) or bool(self._unfit(held.width, held.height, held.transparent))
+
+    def _unfit(self, width: int, height: int, transparent: float) -> str:
+        """Return why a picture's own properties keep it out, '' when they do not."""
+        return too_small(width, height, self._wanted) or (not_transparent(transparent) if self._wanted.transparent else "")
+
+    def _double(self, digest: str, dhash: int) -> str:
+        """Return why a picture is a duplicate, '' when it is none."""
+        if digest in self._digests:
+            return f"{_SAME}{self._digests[digest]}"
+        near = self._groups.nearest(dhash)
+        return "" if near is None else f"{_NEAR}{self._names[near]}"
+
+    def _remember(self, name: str, digest: str, dhash: int) -> None:
+        self._digests.setdefault(digest, name)
+        if self._groups.nearest(dhash) is None:
+            self._groups.add(dhash)
+            self._names.append(name)
+
+    def _fail(self, url: str, reason: str) -> bool:
+        self.failures.append(Failure("collect", FOLDER, url, reason))
+        self.counts.failed += 1
+        return False
+
+
+def from_searches(
+    downloads: Downloads,
+    search: Callable[[str, Wanted], Iterator[Hit]],
+    terms: Iterable[Term],
+    wanted: Wanted,
+    *,
+    api: str,
+    per_query: int,
+    named: str = "",
+    tick: Callable[[int], None] = lambda _: None,
+) -> str:
+    """Search for each term until so many of its pictures are for review; return why the API was left alone, '' when it was not."""
+    kept: dict[str, int] = {}
+    for picture in downloads.pictures.values():
+        if picture.source.partition("/")[0] == api and not picture.left_out:
+            kept[picture.query] = kept.get(picture.query, 0) + 1
+    for term in terms:
+        place = f"{api}:{term.query}"
+        if kept.get(term.query, 0) < per_query:
+            downloads.tried.add(place)
+            try:
+                _search(downloads, search(term.query, wanted), per_query - kept.get(term.query, 0), named)
+            except ClosedError as error:
+                downloads.failures.append(Failure("collect", FOLDER, place, str(error)))
+                return str(error)
+            except WebError as error:
+                downloads.failures.append(Failure("collect", FOLDER, place, str(error)))
+                downloads.counts.failed += 1
+        tick(1)
+    return ""
+
+
+def _search(downloads: Downloads, hits: Iterator[Hit], wanted: int, named: str) -> None:
+    """Take hits until enough new ones are for review; those of other queries do not count."""
+    for hit in hits:
+        there = downloads.counts.there
+        if downloads.take(hit, named) and downloads.counts.there == there:
+            wanted -= 1
+        if wanted <= 0:
+            return

@@ -1,0 +1,147 @@
+"""A picture that somebody says exists, and what of these is wanted: date, size, transparency, licence.
+
+Conventions: dates are ISO days or moments in UTC as the source gives them; a window holds its first day and not its last. A picture without a date is outside
+of every window. Licences are told apart by the address of their text, as Creative Commons writes them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from typing import Any
+
+from faultscape.errors import OptionError
+
+LICENCES = ("open", "commercial", "modification", "public", "any")
+
+
+@dataclass(frozen=True)
+class Hit:
+    """What a list or an API says of a picture; width and height are 0 when it does not say them."""
+
+    id: str
+    url: str
+    query: str = ""
+    title: str = ""
+    licence: str = ""
+    creator: str = ""
+    source: str = ""
+    date: str = ""
+    page: str = ""
+    width: int = 0
+    height: int = 0
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What may come in; ``min_size`` is (width, height)."""
+
+    after: date | None = None
+    before: date | None = None
+    min_size: tuple[int, int] | None = None
+    transparent: bool = False
+    licence: str = "open"
+
+
+def line(text: Any, longest: int = 300) -> str:
+    r"""Return words from somebody else as one printable line.
+
+    >>> line("a\n <b>cat</b>\x07 &amp; dog")
+    'a cat & dog'
+    """
+    import html
+
+    plain = html.unescape(re.sub(r"<[^<>]*>", " ", "" if text is None else str(text)[: 20 * longest]))
+    return " ".join("".join(c if c.isprintable() else " " for c in plain).split())[:longest]
+
+
+def whole(number: Any) -> int:
+    """Return a size that an API gives as a number or its digits; 0 when it is neither."""
+    text = str(number)
+    return int(text) if text.isdecimal() and len(text) < 7 else 0
+
+
+def key(url: str) -> str:
+    """Return the id of a picture that has no other name."""
+    return f"url-{hashlib.sha256(url.encode()).hexdigest()[:16]}"
+
+
+def day(text: str) -> date | None:
+    """Return the UTC day of an ISO date or moment, or None when it is neither.
+
+    >>> day("2024-03-01T23:30:00-02:00"), day("last week")
+    (datetime.date(2024, 3, 2), None)
+    """
+    try:
+        moment = datetime.fromisoformat(text.strip())
+    except ValueError:
+        return None
+    return moment.astimezone(UTC).date() if moment.tzinfo else moment.date()
+
+
+def option_day(name: str, text: str | None) -> date | None:
+    """Return the day that an option gives; OptionError when it is none."""
+    if text is None:
+        return None
+    if (found := day(str(text))) is None:
+        raise OptionError(f"--{name} {text}: give a day, for example 2024-03-01")
+    return found
+
+
+def too_early_or_late(hit: Hit, wanted: Wanted) -> str:
+    """Return why a picture's date keeps it out, '' when it does not.
+
+    >>> window = Wanted(after=date(2024, 3, 1), before=date(2024, 4, 1))
+    >>> too_early_or_late(Hit("a", "u", date="2024-03-01"), window), too_early_or_late(Hit("a", "u", date="2024-04-01"), window)
+    ('', 'its date 2024-04-01 is not before 2024-04-01')
+    """
+    if wanted.after is None and wanted.before is None:
+        return ""
+    found = day(hit.date)
+    if found is None:
+        return "its date is not known, and a window of dates is asked for"
+    if wanted.after is not None and found < wanted.after:
+        return f"its date {found} is before {wanted.after}"
+    if wanted.before is not None and found >= wanted.before:
+        return f"its date {found} is not before {wanted.before}"
+    return ""
+
+
+def too_small(width: int, height: int, wanted: Wanted) -> str:
+    """Return why a size keeps a picture out, '' when it does not."""
+    if wanted.min_size and (width < wanted.min_size[0] or height < wanted.min_size[1]):
+        return f"its {width} x {height} pixels are below --min-size {wanted.min_size[0]}x{wanted.min_size[1]}"
+    return ""
+
+
+def licensed(address: str, wanted: str) -> bool:
+    """Whether the licence whose text lies at an address is of a wanted kind.
+
+    >>> by_nc = "https://creativecommons.org/licenses/by-nc/4.0/"
+    >>> licensed(by_nc, "open"), licensed(by_nc, "commercial"), licensed(by_nc, "modification")
+    (True, False, True)
+    """
+    if wanted == "any":
+        return True
+    if "creativecommons.org/publicdomain/" in address or "usa.gov/" in address:
+        return True
+    terms = re.search(r"creativecommons\.org/licenses/([a-z-]+)/", address)
+    if wanted == "public" or (not terms and "flickr.com/commons/usage" not in address):
+        return False
+    parts = terms[1].split("-") if terms else []
+    return not (wanted == "commercial" and "nc" in parts) and not (wanted == "modification" and "nd" in parts)
+
+
+def short_licence(address: str, name: str) -> str:
+    """Return a licence in the usual letters, or its name when it has none.
+
+    >>> short_licence("https://creativecommons.org/licenses/by-sa/2.0/", "Attribution-ShareAlike License")
+    'CC BY-SA 2.0'
+    """
+    if found := re.search(r"creativecommons\.org/licenses/([a-z-]+)/(\d\.\d)", address):
+        return f"CC {found[1].upper()} {found[2]}"
+    if found := re.search(r"creativecommons\.org/publicdomain/(zero|mark)", address):
+        return {"zero": "CC0 1.0", "mark": "Public Domain Mark 1.0"}[found[1]]
+    return line(name)

@@ -1,0 +1,237 @@
+"""The one place that talks HTTP: slowly, saying who asks, taking no for an answer, and never more than was bargained for.
+
+Conventions: ``rate`` is requests a second to one host. 429 and 5xx are asked again after what Retry-After says, or 1, 2, 4, ... seconds; a host that wants more
+than ``PATIENCE`` seconds is left alone for the rest of the run. Bodies are bounded in bytes and in time. Clock and sleep come in, so that tests wait for nothing.
+Messages name the host and never the URL, which may hold a key.
+"""
+
+from __future__ import annotations
+
+import functools
+import http.client
+import json
+import re
+import ssl
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from importlib.metadata import version
+from typing import Any
+from urllib.parse import urlencode, urljoin, urlsplit
+
+from faultscape.corpus.web.addresses import Resolve, check, clean, look_up, names_private, private
+from faultscape.errors import OptionError, WebError
+
+PATIENCE = 300.0
+HOPS = 5
+TRIES = 5
+ANSWER_BYTES = 20_000_000
+_AGAIN = (429, 500, 502, 503, 504)
+_MOVED = (301, 302, 303, 307, 308)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a server said."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+
+class ClosedError(WebError):
+    """A host that is not asked any more in this run: it wants a long rest, or cannot be reached."""
+
+
+class Web:
+    """Ask servers politely; one of these serves a whole run, so that the rate holds across it."""
+
+    def __init__(
+        self,
+        *,
+        contact: str = "",
+        rate: float = 1.0,
+        timeout: float = 30.0,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], object] = time.sleep,
+        now: Callable[[], float] = time.time,
+        resolve: Resolve = look_up,
+    ) -> None:
+        self._agent = agent(contact)
+        self._pause, self._timeout = 1 / rate, timeout
+        self._clock, self._sleep, self._now, self._resolve = clock, sleep, now, resolve
+        self._free: dict[str, float] = {}
+        self._closed: dict[str, str] = {}
+
+    @functools.cached_property
+    def _tls(self) -> ssl.SSLContext:
+        return ssl.create_default_context()
+
+    def get(self, url: str, *, limit: int, named: str = "") -> Answer:
+        """Return what a URL holds, at most ``limit`` bytes; WebError in words otherwise. ``named`` is the private host that a person named, if any."""
+        here, hops, tries = clean(url), 0, 0
+        while True:
+            host = urlsplit(here).netloc
+            if host in self._closed:
+                raise ClosedError(self._closed[host])
+            check(here, named, self._resolve)
+            self._wait(host)
+            again = None
+            try:
+                answer = self._once(here, limit, named)
+            except (urllib.error.URLError, OSError, http.client.HTTPException, ValueError) as fault:
+                reason = getattr(fault, "reason", None) or fault
+                words = getattr(reason, "strerror", None) or str(reason) or type(reason).__name__
+                what = f"{host}: {'takes too long' if isinstance(reason, TimeoutError) else words}"
+                if isinstance(fault, urllib.error.URLError) and tries + 1 >= TRIES:  # it cannot even be reached
+                    self._closed[host] = f"{what} (asked {TRIES} times)"
+                    raise ClosedError(self._closed[host]) from None
+            else:
+                if 200 <= answer.status < 300:
+                    return answer
+                if answer.status in _MOVED and answer.headers.get("location"):
+                    hops += 1
+                    if hops > HOPS:
+                        raise WebError(f"{host}: redirects more than {HOPS} times")
+                    here = clean(urljoin(here, answer.headers["location"]))
+                    continue
+                what = f"{host}: answers {answer.status} {http.client.responses.get(answer.status, '')}".rstrip()
+                if answer.status not in _AGAIN:
+                    raise WebError(what)
+                again = self._retry_after(answer)
+            tries += 1
+            self.back_off(host, tries, what, again)
+
+    def json(
+        self, url: str, parameters: dict[str, Any], *, named: str = "", busy: Callable[[Any], bool] = lambda _: False
+    ) -> Any:
+        """Return the JSON that an API answers; while it says that it is ``busy`` it is asked again."""
+        whole = f"{url}?{urlencode(parameters)}"
+        host = urlsplit(whole).netloc
+        tries = 0
+        while True:
+            answer = self.get(whole, limit=ANSWER_BYTES, named=named)
+            try:
+                said = json.loads(answer.body)
+            except (ValueError, RecursionError):
+                raise WebError(f"{host}: its answer is no JSON") from None
+            if not busy(said):
+                return said
+            tries += 1
+            self.back_off(host, tries, f"{host}: says that it is busy", self._retry_after(answer))
+
+    def back_off(self, host: str, tries: int, what: str, again: float | None) -> None:
+        """Wait before a host is asked again; WebError when it was asked often enough, ClosedError when it wants too long a rest."""
+        if again is not None and again > PATIENCE:
+            self._closed[host] = f"{what} and wants to be left alone for {again:.0f} seconds; run the same line again later"
+            raise ClosedError(self._closed[host])
+        if tries >= TRIES:
+            raise WebError(f"{what} (asked {tries} times)")
+        self._sleep(again if again is not None else float(2 ** (tries - 1)))
+
+    def _wait(self, host: str) -> None:
+        now = self._clock()
+        free = self._free.get(host, now)
+        if free > now:
+            self._sleep(free - now)
+        self._free[host] = max(now, free) + self._pause
+
+    def _once(self, url: str, limit: int, named: str) -> Answer:
+        headers = {"User-Agent": self._agent, "Accept-Encoding": "identity"}
+        request = urllib.request.Request(url, headers=headers)  # noqa: S310 - `clean` lets http and https pass, nothing else
+        opener = _opener(named, self._tls if url.startswith("https:") else None)
+        until = self._clock() + PATIENCE
+        try:
+            answer = opener.open(request, timeout=self._timeout)
+        except urllib.error.HTTPError as error:
+            with error:
+                return Answer(error.code, {k.lower(): v for k, v in error.headers.items()}, b"")
+        with answer:
+            headers = {k.lower(): v for k, v in answer.headers.items()}
+            size = headers.get("content-length", "")
+            if size.isdecimal() and int(size) > limit:
+                raise WebError(f"its {int(size):,} bytes are more than the {limit:,} that are downloaded")
+            body = bytearray()
+            while piece := answer.read1(65536):
+                body += piece
+                if len(body) > limit:
+                    raise WebError(f"it is larger than the {limit:,} bytes that are downloaded")
+                if self._clock() > until:
+                    raise WebError(f"it takes longer than {PATIENCE:.0f} seconds")
+            if size.isdecimal() and len(body) < int(size):
+                raise http.client.IncompleteRead(bytes(body))
+            return Answer(answer.status, headers, bytes(body))
+
+    def _retry_after(self, answer: Answer) -> float | None:
+        """Return the seconds that a server wants to be left alone for, or None when it does not say."""
+        text = answer.headers.get("retry-after", "").strip()
+        if re.fullmatch(r"\d{1,9}", text):
+            return float(text)
+        try:
+            moment = parsedate_to_datetime(text)
+        except (ValueError, TypeError):
+            return None
+        moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+        return max(0.0, (moment - datetime.fromtimestamp(self._now(), UTC)).total_seconds())
+
+
+def agent(contact: str) -> str:
+    """Return the words by which servers know who asks.
+
+    >>> agent("me@example.org").partition("/")[0]
+    'Faultscape'
+    """
+    if contact and not re.fullmatch(r"[!-'*-~]*[@/][!-'*-~]+", contact):
+        raise OptionError(f"--contact {contact!r}: give an e-mail address or a web page, without blanks")
+    about = "+https://github.com/faultscape/faultscape" + (f"; {contact}" if contact else "")
+    return f"Faultscape/{version('faultscape')} ({about})"
+
+
+def _opener(named: str, tls: ssl.SSLContext | None) -> urllib.request.OpenerDirector:
+    """Return an opener of http, or of https with ``tls``, alone, which leaves redirects to `Web.get`: that looks where they lead."""
+    opener = urllib.request.OpenerDirector()
+    rest = (urllib.request.ProxyHandler(), urllib.request.HTTPErrorProcessor(), urllib.request.HTTPDefaultErrorHandler())
+    for handler in (_Https(named, tls) if tls else _Http(named), *rest):
+        opener.add_handler(handler)
+    return opener
+
+
+def _connected(kind: type[http.client.HTTPConnection], named: str, direct: str, host: str, **about: Any) -> Any:
+    """Return a connection that looks whom it has reached before it sends anything: a name may lead elsewhere by now."""
+
+    class Looking(kind):  # type: ignore[misc, valid-type]
+        def connect(self) -> None:
+            super().connect()
+            reached = self.sock.getpeername()[0]
+            if host == direct and private(reached) and not named:
+                self.close()
+                raise WebError(f"{host} leads to {reached} on a private network")
+
+    return Looking(host, **about)
+
+
+class _Http(urllib.request.HTTPHandler):
+    def __init__(self, named: str) -> None:
+        super().__init__()
+        self._named = named
+
+    def http_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
+        url = urlsplit(req.full_url)
+        named = self._named if names_private(req.full_url) == self._named else ""
+        return self.do_open(functools.partial(_connected, http.client.HTTPConnection, named, url.netloc), req)  # type: ignore[arg-type]
+
+
+class _Https(urllib.request.HTTPSHandler):
+    def __init__(self, named: str, tls: ssl.SSLContext) -> None:
+        super().__init__(context=tls)
+        self._named, self._tls = named, tls
+
+    def https_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
+        url = urlsplit(req.full_url)
+        named = self._named if names_private(req.full_url) == self._named else ""
+        opened = functools.partial(_connected, http.client.HTTPSConnection, named, url.netloc)
+        return self.do_open(opened, req, context=self._tls)  # type: ignore[arg-type]

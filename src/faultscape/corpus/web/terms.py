@@ -1,0 +1,77 @@
+"""Search terms of a class list: names, synonyms, hyponyms, and pairs of classes (S0 4.1.1: "person bicycle").
+
+Conventions: class by class in the order of the list, its name before other words for it, then all pairs; the background is not searched for. A query stands
+once, with all the classes it is for. A term is what queries.csv holds: query, kind, and the classes' names parted by ``;``.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+
+from faultscape.corpus.web.wordnet import Sense
+from faultscape.nouns import Classes
+from faultscape.study.web import Term
+
+
+def terms(classes: Classes, senses: Mapping[str, Sense] | None = None, *, hyponyms: bool = False) -> list[Term]:
+    """Return the search terms of a class list; ``senses`` maps queries to what WordNet says of them.
+
+    >>> pets = Classes(("cat", "dog"), (0, 1), ((0, 0, 0), (1, 1, 1)), synonyms={"dog": ("hound",)})
+    >>> [term.query for term in terms(pets)]
+    ['cat', 'dog', 'hound', 'cat dog']
+    """
+    searched = [name for name, id_ in zip(classes.names, classes.ids, strict=True) if id_ != classes.background]
+    made: list[tuple[str, str, str]] = []
+    for name in searched:
+        made.append((spoken(name), "class", name))
+        made += [(spoken(word), "synonym", name) for word in classes.synonyms.get(name, ())]
+        if sense := (senses or {}).get(spoken(name)):
+            made += [(word, "synonym", name) for word in sense.lemmas]
+            made += [(word, "hyponym", name) for word in sense.hyponyms] if hyponyms else []
+    made += [(f"{spoken(one)} {spoken(other)}", "pair", f"{one};{other}") for one, other in itertools.combinations(searched, 2)]
+    merged: dict[str, Term] = {}
+    for query, kind, names in made:
+        held = merged.get(query.lower())
+        more = [name for name in names.split(";") if held and name not in held.classes.split(";")]
+        if held is None:
+            merged[query.lower()] = Term(query, kind, names)
+        elif more:
+            merged[query.lower()] = Term(held.query, held.kind, ";".join([held.classes, *more]))
+    return list(merged.values())
+
+
+def spoken(name: str) -> str:
+    """Return a class name as people say it.
+
+    >>> spoken("traffic_light")
+    'traffic light'
+    """
+    return " ".join(name.replace("_", " ").split())
+
+
+def merge(
+    held: Sequence[Term], offered: Sequence[Term], made: Sequence[Term], names: Sequence[str]
+) -> tuple[list[Term], list[Term]]:
+    """Return (the new lines of queries.csv, what has been offered by now).
+
+    ``held`` are its lines, ``offered`` the terms that earlier runs put there, ``made`` those of this run, ``names`` the classes. A line that is no longer there as
+    it was offered was struck out or edited by a person and is not offered again; a line that never was offered is a person's and stays. A line of ours leaves
+    only when one of its classes has left.
+
+    >>> cat, dog, own = Term("cat", "class", "cat"), Term("dog", "class", "dog"), Term("my dog", "", "")
+    >>> lines, _ = merge([own], [cat], [cat, dog], ["cat", "dog"])
+    >>> [line.query for line in lines]
+    ['my dog', 'dog']
+    """
+
+    def gone(term: Term) -> bool:
+        return any(name not in names for name in term.classes.split(";"))
+
+    before = {term.query.lower(): term for term in offered if not gone(term)}
+    lines = [line for line in held if not (line in offered and gone(line))]
+    there = {line.query.lower() for line in lines}
+    new = {term.query.lower(): term for term in made}
+    refreshed = [new.get(line.query.lower(), line) if line in offered else line for line in lines]
+    added = [t for key, t in new.items() if key not in there and key not in before]
+    return [*refreshed, *added], list((before | new).values())

@@ -1,0 +1,94 @@
+"""The review pages: each picture from the web, to accept or to reject, in one HTML file for every 500 of them.
+
+Conventions: a page lies in STUDY/web beside the folders of thumbnails and pictures and links to them relatively; style and script travel inside, and nothing is
+loaded from anywhere else. Decisions live in the browser until its button saves accept.csv. No clock: the same pictures give the same bytes.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote
+
+PER_PAGE = 500
+
+
+@dataclass(frozen=True)
+class ReviewCard:
+    """One picture on a review page; ``file`` and ``thumbnail`` are relative to the page, ``decision`` is accept, reject or '', ``clear``: it has transparent parts."""
+
+    id: str
+    file: str
+    thumbnail: str
+    width: int
+    height: int
+    query: str
+    title: str
+    licence: str
+    creator: str
+    source: str
+    date: str
+    page: str
+    decision: str = ""
+    clear: bool = False
+
+
+def page_name(number: int) -> str:
+    """Return the file name of a page, counted from 0.
+
+    >>> page_name(0), page_name(1)
+    ('review.html', 'review-2.html')
+    """
+    return "review.html" if number == 0 else f"review-{number + 1}.html"
+
+
+def review_pages(study: str, cards: Sequence[ReviewCard], per_page: int = PER_PAGE) -> dict[str, str]:
+    """Return {file name: HTML} of the pages; one page, which says so, when there is nothing to review."""
+    parts = [cards[start : start + per_page] for start in range(0, len(cards), per_page)] or [cards]
+    decided = {card.id: card.decision for card in cards if card.decision}
+    names = [page_name(k) for k in range(len(parts))]
+    return {
+        name: _template().render(
+            study=study, cards=part, total=len(cards), names=names, number=k, known=_script_json(_of(part, decided))
+        )
+        for k, (name, part) in enumerate(zip(names, parts, strict=True))
+    }
+
+
+def _of(cards: Sequence[ReviewCard], decided: Mapping[str, str]) -> dict[str, str]:
+    return {card.id: decided[card.id] for card in cards if card.id in decided}
+
+
+def _script_json(value: Any) -> Any:
+    """Return JSON that may stand inside a script element."""
+    import markupsafe
+
+    text = json.dumps(value, sort_keys=True)
+    return markupsafe.Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))  # noqa: S704
+
+
+def web_address(text: str) -> str:
+    """Return an address that a page may link to, '' for anything that is not http or https.
+
+    >>> web_address("https://example.org/a"), web_address("javascript:alert(1)")
+    ('https://example.org/a', '')
+    """
+    return text if text.lower().startswith(("https://", "http://")) else ""
+
+
+@functools.cache
+def _template() -> Any:
+    import jinja2
+
+    about = jinja2.Environment(
+        loader=jinja2.PackageLoader("faultscape.reporting", ""),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    about.filters |= {"address": web_address, "path": quote}
+    return about.get_template("review.html.jinja")

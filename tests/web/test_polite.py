@@ -1,0 +1,177 @@
+"""HTTP: slowly, with a name, taking no for an answer, and never into a private network that nobody named."""
+
+from __future__ import annotations
+
+import json
+import socket
+
+import pytest
+
+from faultscape.corpus.web import addresses
+from faultscape.corpus.web.polite import ClosedError, Web, agent
+from faultscape.errors import OptionError, WebError
+from serving import Clock, Server
+
+HOME = "127.0.0.1"
+PUBLIC = "93.184.215.14"
+
+
+def web(time: Clock, **about: object) -> Web:
+    return Web(**({"clock": time, "sleep": time.sleep, "now": time, "resolve": lambda _: [PUBLIC]} | about))
+
+
+def test_every_request_says_who_asks(server: Server) -> None:
+    server.paths["/a"] = (200, {}, b"x")
+    web(Clock(), contact="me@example.org").get(f"{server.url}/a", limit=10, named=HOME)
+    said = server.asked[0][2]["User-Agent"]
+    assert said.startswith("Faultscape/")
+    assert "me@example.org" in said
+    for wrong in ("me", "a b@c", "a@b\r\nX: y", "a@b (c)"):
+        with pytest.raises(OptionError, match="give an e-mail address"):
+            agent(wrong)
+
+
+def test_a_host_is_asked_no_faster_than_the_rate(server: Server) -> None:
+    server.paths["/a"] = (200, {}, b"x")
+    clock = Clock()
+    slow = web(clock, rate=0.5)
+    for _ in range(3):
+        slow.get(f"{server.url}/a", limit=10, named=HOME)
+    assert clock.slept == [2.0, 2.0]
+    clock.time += 10
+    slow.get(f"{server.url}/a", limit=10, named=HOME)
+    assert clock.slept == [2.0, 2.0]
+
+
+def test_too_many_requests_waits_as_long_as_it_is_told(server: Server) -> None:
+    late = "Thu, 01 Jan 1970 00:17:20 GMT"  # 40 seconds after the made clock's 1000
+    server.paths["/a"] = [(429, {"Retry-After": "17"}, b""), (503, {"Retry-After": late}, b""), (500, {}, b""), (200, {}, b"x")]
+    clock = Clock()
+    assert web(clock, rate=1000).get(f"{server.url}/a", limit=10, named=HOME).body == b"x"
+    assert clock.slept[0] == 17
+    assert clock.slept[1] == pytest.approx(40 - 17, abs=0.1)
+    assert clock.slept[2] == 4  # the third time, and no word of how long
+
+
+def test_a_server_that_stays_busy_is_asked_five_times(server: Server) -> None:
+    server.paths["/a"] = (503, {}, b"")
+    with pytest.raises(WebError, match=r"answers 503 Service Unavailable \(asked 5 times\)"):
+        web(Clock()).get(f"{server.url}/a", limit=10, named=HOME)
+    assert server.times("/a") == 5
+
+
+def test_a_host_that_wants_a_long_rest_is_left_alone_for_the_run(server: Server) -> None:
+    server.paths["/a"] = (429, {"Retry-After": "86400"}, b"")
+    server.paths["/b"] = (200, {}, b"x")
+    clock = Clock()
+    polite = web(clock)
+    for path in ("/a", "/b"):
+        with pytest.raises(ClosedError, match="left alone for 86400 seconds"):
+            polite.get(f"{server.url}{path}", limit=10, named=HOME)
+    assert len(server.asked) == 1
+    assert clock.slept == []
+
+
+def test_a_host_that_cannot_be_reached_is_waited_for_once() -> None:
+    with socket.socket() as free:  # bound, and nobody listens
+        free.bind((HOME, 0))
+        url = f"http://{HOME}:{free.getsockname()[1]}/a"
+        clock = Clock()
+        polite = web(clock, rate=1000)
+        for _ in range(3):
+            with pytest.raises(ClosedError, match=r"Connection refused \(asked 5 times\)"):
+                polite.get(url, limit=10, named=HOME)
+    assert [s for s in clock.slept if s >= 1] == [1, 2, 4, 8]
+
+
+def test_what_is_gone_is_asked_once(server: Server) -> None:
+    with pytest.raises(WebError, match="answers 404 Not Found"):
+        web(Clock()).get(f"{server.url}/none", limit=10, named=HOME)
+    assert server.times("/none") == 1
+
+
+def test_a_body_is_bounded_by_what_is_said_and_by_what_comes(server: Server) -> None:
+    server.paths["/said"] = (200, {}, b"x" * 100)
+    server.paths["/silent"] = (200, {"Content-Length": "", "Connection": "close"}, b"x" * 100)
+    for path in ("/said", "/silent"):
+        with pytest.raises(WebError, match=r"more than the 99|larger than the 99"):
+            web(Clock()).get(f"{server.url}{path}", limit=99, named=HOME)
+        assert web(Clock()).get(f"{server.url}{path}", limit=100, named=HOME).body == b"x" * 100
+
+
+def test_a_body_that_breaks_off_is_asked_for_again(server: Server) -> None:
+    server.paths["/a"] = [(200, {"Content-Length": "9", "Connection": "close"}, b"torn"), (200, {}, b"whole")]
+    assert web(Clock()).get(f"{server.url}/a", limit=99, named=HOME).body == b"whole"
+
+
+def test_a_body_that_trickles_is_given_up(server: Server) -> None:
+    server.paths["/a"] = (200, {}, b"x" * 10)
+    times = iter([0.0, 0.0, 1000.0])
+    with pytest.raises(WebError, match="takes longer than 300 seconds"):
+        web(Clock(), clock=lambda: next(times)).get(f"{server.url}/a", limit=99, named=HOME)
+
+
+def test_redirects_are_followed_where_they_may_lead(server: Server) -> None:
+    server.paths |= {"/a": (302, {"Location": "/b"}, b""), "/b": (200, {}, b"x"), "/round": (301, {"Location": "/round"}, b"")}
+    assert web(Clock()).get(f"{server.url}/a", limit=10, named=HOME).body == b"x"
+    with pytest.raises(WebError, match="redirects more than 5 times"):
+        web(Clock()).get(f"{server.url}/round", limit=10, named=HOME)
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        "http://10.0.0.1/x", "http://169.254.169.254/latest", "http://[::1]/x", "http://[::ffff:127.0.0.1]/x", "http://localhost/x",
+        "http://127.0.0.2/x", "file:///etc/passwd", "ftp://example.org/x", "http://user:word@example.org/x",
+    ],
+)  # fmt: skip
+def test_no_redirect_leads_into_a_private_network_or_to_another_scheme(server: Server, place: str) -> None:
+    server.paths["/a"] = (302, {"Location": place}, b"")
+    with pytest.raises(WebError, match=r"private network|only http|user name"):
+        web(Clock()).get(f"{server.url}/a", limit=10, named=HOME)
+    assert len(server.asked) == 1
+
+
+def test_loopback_is_asked_only_when_a_person_named_it(server: Server) -> None:
+    with pytest.raises(WebError, match=r"127\.0\.0\.1 is an address on a private network"):
+        web(Clock()).get(f"{server.url}/a", limit=10)
+    assert not server.asked
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1", "10.0.0.7", "::1", "fe80::1%eth0", "0.0.0.0", "100.64.0.1", "224.0.0.1"])
+def test_a_name_that_leads_into_a_private_network_is_refused(address: str) -> None:
+    with pytest.raises(WebError, match=r"example\.org leads to"):
+        web(Clock(), resolve=lambda _: [PUBLIC, address]).get("http://example.org/a", limit=10)
+
+
+def test_a_name_that_changes_its_mind_is_refused_before_anything_is_sent(server: Server) -> None:
+    """The look-up said that localhost.test is public; the connection then reaches loopback."""
+    port = server.url.rpartition(":")[2]
+    with pytest.MonkeyPatch.context() as patch:
+        real = socket.getaddrinfo
+        patch.setattr(socket, "getaddrinfo", lambda _, *rest, **more: real("127.0.0.1", *rest, **more))
+        with pytest.raises(WebError, match=r"rebound\.test:\d+ leads to 127\.0\.0\.1"):
+            web(Clock()).get(f"http://rebound.test:{port}/a", limit=10)
+    assert not server.asked
+
+
+@pytest.mark.parametrize(
+    "url", ["", "x", "http://", "javascript:alert(1)", "http://a\nb/", "http://[::1", "data:image/png;base64,x", "http://a:x/"]
+)
+def test_what_is_no_url_is_said(url: str) -> None:
+    with pytest.raises(WebError):
+        addresses.clean(url)
+
+
+def test_json_is_asked_again_while_the_server_is_busy(server: Server) -> None:
+    busy = (200, {"Retry-After": "5"}, json.dumps({"busy": 1}).encode())
+    server.paths["/api"] = [busy, busy, (200, {}, b'{"done": 1}')]
+    clock = Clock()
+    said = web(clock, rate=1000).json(f"{server.url}/api", {"q": "a b"}, named=HOME, busy=lambda said: "busy" in said)
+    assert said == {"done": 1}
+    assert clock.slept == [5, 5]
+    assert server.asked[0][1] == {"q": "a b"}
+    server.paths["/api"] = (200, {}, b"<html>")
+    with pytest.raises(WebError, match="its answer is no JSON") as told:
+        web(Clock()).json(f"{server.url}/api", {"api_key": "secret"}, named=HOME)
+    assert "secret" not in str(told.value)
