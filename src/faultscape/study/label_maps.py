@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from faultscape.study.corpus import Image, part_name
 from faultscape.study.folder import check_name
+from faultscape.study.part_folders import MANIFEST, files, made
 from faultscape.study.parts import Part, key_of, put_part, read_manifest, read_part
 from faultscape.study.settings import Settings
 
@@ -42,7 +43,7 @@ def truth(root: Path, name: str) -> Path:
 
 def truths(root: Path) -> list[str]:
     """Return the names of the truths that hold something, sorted."""
-    return sorted(path.parent.name for path in (root / "truth").glob("*/manifest.json"))
+    return sorted(folder.name for folder in made(root, "truth") if files(folder).has(MANIFEST))
 
 
 def photos_key(size: str, images: Sequence[Image]) -> str:
