@@ -60,7 +60,7 @@ def network_batches(
 ) -> Iterator[Batch]:
     """Yield the batches of a shard whose model is a network."""
     from faultscape.corpus.classes import UNKNOWN, allowed, table
-    from faultscape.corpus.pictures import read_rgb
+    from faultscape.corpus.reading import read_photo
     from faultscape.maps import runs
     from faultscape.prediction.onnx import OnnxModel
 
@@ -71,7 +71,7 @@ def network_batches(
         photos, problems = {}, {}
         for k in span:
             try:
-                photos[k] = read_rgb(rows[k].source)
+                photos[k] = read_photo(rows[k])[0]
             except ImageError as error:
                 problems[k] = str(error)
         sizes = [settings.working_size or (rows[k].width, rows[k].height) for k in photos]

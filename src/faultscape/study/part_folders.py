@@ -169,3 +169,18 @@ def _named(path: Path, _time: int, _size: int) -> Address | None:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise StudyError(f"{path} is not TOML: {error}") from None
     return store.parse(str(name)) if name else None
+
+
+def claim(root: Path, text: str) -> None:
+    """Note in a store whose parts lie there, which shows too that one may write there; StudyError where another study's do."""
+    import secrets
+
+    note = root / ".store"
+    mark = store.parse(text) / ".faultscape"
+    mine = note.read_bytes() if note.exists() else secrets.token_hex(16).encode()
+    put(note, mine)
+    with store.told(mark):
+        if not store.exists(mark):
+            store.put(mark, mine)
+        elif store.read(mark) != mine:
+            raise StudyError(f"{text}: holds the parts of another study; give each study a prefix of its own")

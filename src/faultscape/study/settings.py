@@ -2,7 +2,8 @@
 
 Conventions: written by ``collect`` and ``predict``, meant to be read and edited by people; comments survive. ``size`` is ``own`` (each
 image keeps its size) or ``WIDTHxHEIGHT``. ``cells`` is ``full`` or ``diagonal`` (intersections and marginals only, for many models).
-``models.NAME.labels`` maps the model's own label numbers to class names, or to ``void``.
+``models.NAME.labels`` maps the model's own label numbers to class names, or to ``void``. ``store`` is where the parts lie (``s3://BUCKET/PREFIX``),
+or nothing: with the study.
 """
 
 from __future__ import annotations
@@ -49,6 +50,7 @@ class Settings(pydantic.BaseModel):
     size: str = "own"
     shard: int = pydantic.Field(1024, ge=1)
     cells: Literal["full", "diagonal"] = "full"
+    store: str = ""
     classes: ClassSettings
     models: dict[str, ModelSettings] = {}
 

@@ -80,7 +80,7 @@ def parse(text: str, error: type[FaultscapeError] = StudyError) -> Address:
     'bucket/a/b.png'
     """
     match = _ADDRESS.fullmatch(text)
-    if match is None or not re.fullmatch(r"[\w][\w.-]+", match[3]):
+    if match is None or not re.fullmatch(r"\w[\w.-]*", match[3]):
         raise error(f"{text}: is no address of a store; write s3://BUCKET/PREFIX or gs://BUCKET/PREFIX")
     if match[2] not in (None, "anonymous"):
         raise error(

@@ -42,8 +42,10 @@ def collect(
     set_: str = "main",
     role: str | None = None,
     pattern: str | None = None,
+    store: str | None = None,
+    probe: bool | None = None,
 ) -> Collected:
-    """Collect images into a study: folders, globs in quotes, or list files; run it again to add more.
+    """Collect images into a study: folders, globs in quotes, list files, prefixes of a store, or Parquet files; run it again to add more.
 
     Every image gets an id (its path without extension, relative to the folder given), a size, a digest and a near-duplicate group; shards are cut once
     and never again. What cannot be read goes to failures.csv.
@@ -53,7 +55,7 @@ def collect(
     study
         The study folder; it is made when it is not there.
     images
-        Folders, globs (in quotes), list files ending in .txt, or single files.
+        Folders, globs (in quotes), list files ending in .txt, or single files; s3://BUCKET/PREFIX or gs://BUCKET/PREFIX; Parquet files whose rows are images.
     classes
         A class file (JSON or TOML) or a built-in name: ade20k, camvid, cityscapes, voc. In Python also a Classes, or a number of classes.
     size
@@ -68,12 +70,17 @@ def collect(
         What the images are for: pool (drawn from; the default), train, validation, test or reference.
     pattern
         How file names make ids, for example {id}_photo.png.
+    store
+        s3://BUCKET/PREFIX or gs://BUCKET/PREFIX where predictions, truth, pairs and measures are to lie; fixed when the study is made.
+    probe
+        Read each picture whole and look for near-duplicates; the default for files of this machine, and not for those of a store.
     """
+    from faultscape.corpus import reading
     from faultscape.corpus.classes import resolve
-    from faultscape.corpus.sources import find
+    from faultscape.corpus.sources import absolute, find
     from faultscape.study import settings as toml
     from faultscape.study.corpus import Image, read_corpus, shards, write_corpus
-    from faultscape.study.folder import check_name
+    from faultscape.study.folder import check_name, local
     from faultscape.study.lock import writing
     from faultscape.study.tables import Failure, log, read_failures, replace_failures
 
@@ -88,25 +95,29 @@ def collect(
     if role not in (None, "pool", "train", "validation", "test", "reference"):
         raise CorpusError(f"role {role!r} is not known; use pool, train, validation, test or reference")
     check_name(set_, "set")
-    root = Path(study)
+    root = local(study)
     if root.exists() and not root.is_dir():
         raise StudyError(f"{root} is a file; a study is a folder")
     resolved = resolve(classes) if classes is not None else None
     if resolved is None and not (root / "study.toml").exists():
         raise CorpusError("a new study needs --classes FILE or a built-in name: ade20k, camvid, cityscapes, voc")
     toml.parse_size(size or "own")
-    found = [replace_id(f, set_) for f in find(images, pattern=pattern)]
+    found = [replace_id(f, set_) for f in find(images, pattern=pattern, stores=True)]
+    reading.forget()
     with writing(root):
         settings = _settings(root, resolved, size, shard_size)
+        _store(root, settings, store)
         held = {image.id: image for image in read_corpus(root)}
         known = {image.source: image.id for image in held.values() if image.set == set_}
-        if other := [f for f in found if known.get(os.path.abspath(f.path), f.id) != f.id]:
+        if other := [f for f in found if known.get(absolute(f.path), f.id) != f.id]:
             print(
-                f"{len(other)} files are in the study already and keep their ids: {other[0].path} is {known[os.path.abspath(other[0].path)]}"
+                f"{len(other)} files are in the study already and keep their ids: {other[0].path} is {known[absolute(other[0].path)]}"
             )
-            found = [replace(f, id=known.get(os.path.abspath(f.path), f.id)) for f in found]
-        same = {f.id for f in found if _unchanged(held.get(f.id), f.path)}
-        probed, failed = _probe(root, [f for f in found if f.id not in same])
+            found = [replace(f, id=known.get(absolute(f.path), f.id)) for f in found]
+        same = _unchanged(held, found, probe)
+        probed, failed = _probe(root, [f for f in found if f.id not in same], probe)
+        if not_in and (blind := next((f for f, picture in probed if picture.dhash is None), None)):
+            raise CorpusError(f"{blind.path}: --not-in needs to look at each picture; add --probe, which reads all of them whole")
         banned = _banned(not_in or [])
         fresh: list[Image] = []
         dropped: set[str] = set()
@@ -133,7 +144,7 @@ def collect(
             fresh.append(
                 Image(
                     f.id,
-                    os.path.abspath(f.path),
+                    absolute(f.path),
                     set_,
                     role or (held[f.id].role if f.id in held else "pool"),
                     condition,
@@ -155,11 +166,13 @@ def collect(
         toml.write_settings(root, settings)
         usable = {image.source for image in everything}
         kept = [
-            f for (_, path), f in old.items() if os.path.abspath(path) not in usable and path not in {x.image for x in failures}
+            f for (_, path), f in old.items() if absolute(path) not in usable and path not in {x.image for x in failures}
         ]
         replace_failures(root, "collect", set_, failures + kept)
         (root / ".collecting.jsonl").unlink(missing_ok=True)
         log(root, "collect", images=list(images), set=set_, size=settings.size)
+    if blind := sum(image.dhash is None for image in everything):
+        print(f"near-duplicates were not looked for among {blind} images; --probe reads each of them whole, and looks")
     duplicates = sum(image.group != image.id for image in everything)
     background = "no background" if settings.classes.background is None else f"background {settings.classes.background}"
     about = f"{len(settings.classes.names)}: {', '.join(settings.classes.names[:6])}{' ...' if len(settings.classes.names) > 6 else ''}"
@@ -221,31 +234,65 @@ def _settings(root: Path, classes: Any, size: str | None, shard_size: int | None
     return settings
 
 
-def _unchanged(held: Any, path: str) -> bool:
-    """Whether an image of the corpus is still the same file; its bytes decide."""
-    from hashlib import sha256
+def _store(root: Path, settings: Any, asked: str | None) -> None:
+    """Enter where parts lie, when the study is made; StudyError where parts would be left behind, or the place cannot be written to or is another study's."""
+    from faultscape.study.part_folders import claim, held
 
-    if held is None or held.source != os.path.abspath(path):
-        return False
-    try:
-        return sha256(Path(path).read_bytes()).hexdigest() == held.digest
-    except OSError:
-        return False
+    if asked is None:
+        return
+    if asked != settings.store and (root / "study.toml").exists() and held(root):
+        where = settings.store or str(root)
+        raise StudyError(
+            f"the parts of {root} lie in {where} and are not moved by --store; copy predictions, truth, pairs and measures/statistics to the new "
+            f'place with its own tools and write store = "{asked}" into study.toml, or begin a new study'
+        )
+    if asked:
+        claim(root, asked)
+    settings.store = asked
+
+
+def _unchanged(held: dict[str, Any], found: list[Any], probe: bool | None) -> set[str]:
+    """Return the ids of images that are still what was collected: their bytes decide, or what their store says of them."""
+    from faultscape.corpus.reading import digest_of
+    from faultscape.corpus.sources import absolute
+
+    def same(f: Any) -> bool:
+        image = held.get(f.id)
+        if image is None or image.source != absolute(f.path) or (image.dhash is None and _whole(f.path, probe)):
+            return False
+        try:
+            return digest_of(image.source) == image.digest
+        except ImageError:
+            return False
+
+    with ThreadPoolExecutor() as pool:
+        return {f.id for f, is_same in zip(found, pool.map(same, found), strict=True) if is_same}
+
+
+def _whole(path: str, probe: bool | None) -> bool:
+    """Whether a picture is to be decoded when it is collected."""
+    from faultscape.study.store import is_address
+
+    return not is_address(path) if probe is None else probe
 
 
 def _same_photo(held: Any, found: Any, picture: Any) -> None:
     """CorpusError when an id of the corpus is taken by another file while the first is still there."""
-    if held is None or held.source == os.path.abspath(found.path) or held.digest == picture.digest:
+    from faultscape.corpus.sources import absolute
+    from faultscape.study.store import is_address
+
+    if held is None or held.source == absolute(found.path) or held.digest == picture.digest:
         return
-    if os.path.isfile(held.source):
+    if os.path.isfile(held.source) or is_address(held.source):
         raise CorpusError(
             f"two files have the id {found.id!r}: {held.source}, which the study has, and {found.path}; rename one, or collect it as another --set"
         )
 
 
-def _probe(root: Path, found: list[Any]) -> tuple[list[tuple[Any, Any]], list[tuple[Any, str]]]:
+def _probe(root: Path, found: list[Any], whole: bool | None) -> tuple[list[tuple[Any, Any]], list[tuple[Any, str]]]:
     """Return (file, picture) of what can be read and (file, reason) of the rest; what a killed run had probed is taken from its notes."""
-    from faultscape.corpus.pictures import Picture, probe
+    from faultscape.corpus.pictures import Picture
+    from faultscape.corpus.reading import look, opened
     from faultscape.engine import progress
     from faultscape.study.folder import cannot_write
 
@@ -261,13 +308,13 @@ def _probe(root: Path, found: list[Any]) -> tuple[list[tuple[Any, Any]], list[tu
 
     def one(f: Any) -> tuple[Any, Any, str]:
         try:
-            stat = os.stat(f.path)
-            state = f"{stat.st_size}-{stat.st_mtime_ns}"
-            return f, known.get(f"{f.path}\0{state}") or probe(f.path), state
+            source, decode = opened(f.path), _whole(f.path, whole)
+            picture = known.get(f"{f.path}\0{source.state}")
+            if picture is None or (decode and picture.dhash is None):
+                picture = look(f.path, source, whole=decode)
+            return f, picture, source.state
         except ImageError as error:
             return f, error, ""
-        except OSError as error:
-            return f, ImageError(f"{f.path}: {error.strerror}"), ""
 
     good, bad = [], []
     try:
@@ -302,8 +349,8 @@ def _banned(folders: list[str]) -> Any:
             print(f"--not-in: {error}; left out")
 
     class Banned:
-        def get(self, dhash: int) -> str | None:
-            hit = groups.nearest(dhash)
+        def get(self, dhash: int | None) -> str | None:
+            hit = None if dhash is None else groups.nearest(dhash)
             return None if hit is None else names[hit]
 
     return Banned()
@@ -324,8 +371,8 @@ def _grouped(images: list[Any]) -> list[Any]:
 
     groups, first, out = Groups(), [], []
     for image in images:
-        hit = groups.nearest(image.dhash)
-        if hit is None:
+        hit = None if image.dhash is None else groups.nearest(image.dhash)
+        if hit is None and image.dhash is not None:
             groups.add(image.dhash)
             first.append(image.id)
         out.append(replace(image, group=image.id if hit is None else first[hit]))

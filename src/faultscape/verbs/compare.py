@@ -81,12 +81,11 @@ def count(root: Path, known: list[str], *, engine: str, workers: int | None = No
             f"{', '.join(empty)}: no maps yet; run `faultscape predict {root} NAME=SOURCE` first, or take them out of study.toml"
         )
     if any(model.kind == "onnx" for model in settings.models.values()):
-        for number in sorted(sizes):
-            for name in outdated(root, settings, number, read_corpus(root, number)):
-                raise StudyError(
-                    f"the maps of {name} were made at another working size, or from photos that changed since; "
-                    f"run `faultscape predict {root} {name}={settings.models[name].source}` first"
-                )
+        for name in outdated(root, settings, ((number, read_corpus(root, number)) for number in sorted(sizes))):
+            raise StudyError(
+                f"the maps of {name} were made at another working size, or from photos that changed since; "
+                f"run `faultscape predict {root} {name}={settings.models[name].source}` first"
+            )
     lacking = missing(root, wanted(root, settings, sorted(sizes), known))
     todo = sorted({part.shard for part in lacking})
     calls = [{"study": str(root), "number": s, "truths": known} for s in todo]
