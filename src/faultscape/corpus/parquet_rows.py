@@ -54,7 +54,11 @@ def find_rows(argument: str, say: Any) -> list[tuple[str, str]]:
         above, paths = find_objects(argument, PARQUET)
         names = relative([*paths, f"{above.split('?')[0].rstrip('/')}/x"])[:-1] if paths else []
     else:
-        paths = sorted(glob.glob(argument, recursive=True)) if glob.has_magic(argument) and not os.path.isfile(argument) else [argument]
+        paths = (
+            sorted(glob.glob(argument, recursive=True))
+            if glob.has_magic(argument) and not os.path.isfile(argument)
+            else [argument]
+        )
         above = os.path.dirname(re.split(r"[*?\[]", argument)[0]) if len(paths) != 1 else os.path.dirname(argument)
         names = [os.path.relpath(path, above or ".").replace(os.sep, "/") for path in paths]
     if not paths:
@@ -105,7 +109,9 @@ def image_column(schema: pa.Schema, path: str) -> tuple[str | None, str | None]:
         places = next((name for name in _PLACES if name in schema.names and text(schema.field(name).type)), None)
     if inside is None and places is None:
         known = ", ".join(schema.names[:12]) or "none"
-        raise CorpusError(f"{path}: no column of pictures; it has {known}; expected bytes in {', '.join(_BYTES)}, or places in {', '.join(_PLACES)}")
+        raise CorpusError(
+            f"{path}: no column of pictures; it has {known}; expected bytes in {', '.join(_BYTES)}, or places in {', '.join(_PLACES)}"
+        )
     return inside, places
 
 
@@ -117,7 +123,9 @@ def _rows_of(path: str, name: str, say: Any) -> list[tuple[str, str]]:
     schema = file.schema_arrow
     text, _binary = _kinds()
     inside, places = image_column(schema, path)
-    named = next((c for c in _IDS if c in schema.names and (text(schema.field(c).type) or pa.types.is_integer(schema.field(c).type))), None)
+    named = next(
+        (c for c in _IDS if c in schema.names and (text(schema.field(c).type) or pa.types.is_integer(schema.field(c).type))), None
+    )
     count = file.metadata.num_rows
     try:
         read = {c: _flat(file.read(columns=[c]), c) for c in (named, places) if c}
@@ -137,7 +145,9 @@ def _resolved(path: str, row: int, value: str | None) -> str:
     if not value or "\0" in value:
         return f"{path}#{row}"
     if re.match(r"https?://", value):
-        raise CorpusError(f"{path}, row {row}: {value[:200]} lies on the web; `faultscape collect STUDY --urls FILE` downloads such pictures politely")
+        raise CorpusError(
+            f"{path}, row {row}: {value[:200]} lies on the web; `faultscape collect STUDY --urls FILE` downloads such pictures politely"
+        )
     if store.is_address(value):
         return str(store.parse(value, CorpusError))
     if re.match(r"[a-zA-Z][a-zA-Z0-9+]+://", value) and not value.startswith("file://"):
@@ -167,7 +177,12 @@ def _without_extensions(places: list[str | None]) -> list[str | None]:
 def _safe(id_: str) -> bool:
     """Whether an id can become a file in a folder, and in no other."""
     parts = id_.split("/")
-    return len(id_.encode("utf-8", "surrogateescape")) <= 500 and id_.isprintable() and "\\" not in id_ and not {"", ".", ".."} & set(parts)
+    return (
+        len(id_.encode("utf-8", "surrogateescape")) <= 500
+        and id_.isprintable()
+        and "\\" not in id_
+        and not {"", ".", ".."} & set(parts)
+    )
 
 
 def _flat(table: pa.Table, column: str) -> list[Any]:
@@ -187,12 +202,17 @@ def _kinds() -> tuple[Any, Any]:
     t = pa.types
     return (
         lambda k: t.is_string(plain(k)) or t.is_large_string(plain(k)) or t.is_string_view(plain(k)),
-        lambda k: t.is_binary(plain(k)) or t.is_large_binary(plain(k)) or t.is_binary_view(plain(k)) or t.is_fixed_size_binary(plain(k)),
+        lambda k: (
+            t.is_binary(plain(k)) or t.is_large_binary(plain(k)) or t.is_binary_view(plain(k)) or t.is_fixed_size_binary(plain(k))
+        ),
     )
 
 
 def _reason(fault: BaseException) -> str:
-    return getattr(fault, "strerror", None) or f"cannot be read as Parquet: {str(fault).splitlines()[0][:200] if str(fault) else type(fault).__name__}"
+    return (
+        getattr(fault, "strerror", None)
+        or f"cannot be read as Parquet: {str(fault).splitlines()[0][:200] if str(fault) else type(fault).__name__}"
+    )
 
 
 def passing(file: Any, group: int, column: str, size: int) -> Iterator[list[bytes | None]]:

@@ -37,7 +37,7 @@ class _Group:
             self._next += 1
             while len(self._kept) > _BATCHES:
                 self._kept.popitem(last=False)
-        return self._kept[number]
+        return self._kept[number][row % _ROWS]
 
 
 class Rows:
@@ -60,7 +60,9 @@ class Rows:
             if column is None:
                 raise ImageError(f"{path}#{row}: the row says of no picture where it lies")
             if row >= ends[-1]:
-                raise ImageError(f"{path}#{row}: the file has {ends[-1]} rows; it changed since it was collected, or another was put there")
+                raise ImageError(
+                    f"{path}#{row}: the file has {ends[-1]} rows; it changed since it was collected, or another was put there"
+                )
             group = bisect_right(ends, row) - 1
             if (path, group) not in self._groups:
                 self._groups[path, group] = _Group(file, group, column)
@@ -71,7 +73,9 @@ class Rows:
                 data = self._groups[path, group].value(row - ends[group])
             except Exception as fault:  # noqa: BLE001 - a damaged file may raise nearly anything
                 del self._groups[path, group]
-                raise ImageError(f"{path}#{row}: cannot be read: {str(fault).splitlines()[0][:200] if str(fault) else type(fault).__name__}") from None
+                raise ImageError(
+                    f"{path}#{row}: cannot be read: {str(fault).splitlines()[0][:200] if str(fault) else type(fault).__name__}"
+                ) from None
         if not data:
             raise ImageError(f"{path}#{row}: the row holds no bytes")
         return data

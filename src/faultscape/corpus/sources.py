@@ -53,9 +53,11 @@ def find(
     """
     matcher = _pattern(pattern) if pattern else None
     found: list[Found] = []
-    for argument in map(os.fspath, arguments):
+    for argument in [os.fspath(word) for word in arguments]:
         if not stores and store.is_address(argument):
-            raise CorpusError(f"{argument}: only pictures that `collect` takes may lie in a store; copy these to a folder of this machine")
+            raise CorpusError(
+                f"{argument}: only pictures that `collect` takes may lie in a store; copy these to a folder of this machine"
+            )
         if stores and parquet_rows.is_parquet(argument):
             if pattern:
                 say(f"{argument}: --pattern does not apply to Parquet, whose columns say the ids")
@@ -69,13 +71,17 @@ def find(
         relative = [_relative(path, folder) for path in files]
         if not stores and (remote := next(filter(store.is_address, files), None)):
             raise CorpusError(f"{argument}: {remote}: only pictures that `collect` takes may lie in a store")
-        if far := [k for k, path in enumerate(files) if store.is_address(path) and not store.is_address(folder)]:  # of a list file
+        if far := [
+            k for k, path in enumerate(files) if store.is_address(path) and not store.is_address(folder)
+        ]:  # of a list file
             for k, name in zip(far, store_pictures.relative([files[k] for k in far]), strict=True):
                 relative[k] = name
         if any(name.startswith("../") for name in relative):  # an id never leads out of a folder
             near = [path for path in files if not store.is_address(path)]
             folder = os.path.commonpath([os.path.dirname(os.path.abspath(path)) for path in near])
-            relative = [name if store.is_address(path) else _relative(path, folder) for name, path in zip(relative, files, strict=True)]
+            relative = [
+                name if store.is_address(path) else _relative(path, folder) for name, path in zip(relative, files, strict=True)
+            ]
             say(f"{argument}: names files of other folders; ids are relative to {folder}")
         if matcher:
             pairs = [(m["id"], path) for name, path in zip(relative, files, strict=True) if (m := matcher.fullmatch(name))]
@@ -170,7 +176,9 @@ def _listed(path: Path) -> list[str]:
             files.append(str(store.parse(line.strip() if path.suffix == ".txt" else candidates[1], CorpusError)))
             continue
         if re.match(r"https?://", line.strip()):
-            raise CorpusError(f"{path}, line {number}: lies on the web; `faultscape collect STUDY --urls FILE` downloads such pictures politely")
+            raise CorpusError(
+                f"{path}, line {number}: lies on the web; `faultscape collect STUDY --urls FILE` downloads such pictures politely"
+            )
         hit = next((path.parent / c for c in candidates if (path.parent / c).is_file()), None)
         if hit is None:
             raise CorpusError(f"{path}, line {number}: {candidates[1]!r} is no file relative to {path.parent}")

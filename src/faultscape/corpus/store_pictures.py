@@ -50,4 +50,6 @@ def _pattern(text: str) -> str:
     """Return a glob as a regular expression."""
     words = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
     parts = re.split(r"(\*\*/|\*\*|\*|\?|\[[^\]]+\])", text)
-    return "".join(words.get(part) or (part.replace("[!", "[^") if re.fullmatch(r"\[[^\]]+\]", part) else re.escape(part)) for part in parts)
+    return "".join(
+        words.get(part) or (part.replace("[!", "[^") if re.fullmatch(r"\[[^\]]+\]", part) else re.escape(part)) for part in parts
+    )

@@ -1,7 +1,7 @@
 """One shard's work on one model, batch by batch, and the form in which a batch stands in a spool.
 
 Conventions: a batch is a range of the shard's rows and a function that does it, so that finished batches can be taken from a spool instead. Its result is
-(image id, runs or None, confidence or None, problem) an image. A batch never crosses a shard.
+(image id, runs or None, confidence or None, problem) an image, and behind it the SHA-256 of a photo that the corpus knows by its store's tag. A batch never crosses a shard.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 from faultscape.errors import ImageError, LabelMapError
 
-Result = tuple[str, bytes | None, bytes | None, str]
+Result = tuple[str, bytes | None, bytes | None, str] | tuple[str, bytes | None, bytes | None, str, str | None]
 Batch = tuple[range, Callable[[], list[Result]]]
 
 
@@ -68,10 +68,10 @@ def network_batches(
     places = table(settings.class_list, labels)
 
     def infer(span: range) -> list[Result]:
-        photos, problems = {}, {}
+        photos, digests, problems = {}, {}, {}
         for k in span:
             try:
-                photos[k] = read_photo(rows[k])[0]
+                photos[k], digests[k] = read_photo(rows[k])
             except ImageError as error:
                 problems[k] = str(error)
         sizes = [settings.working_size or (rows[k].width, rows[k].height) for k in photos]
@@ -88,7 +88,8 @@ def network_batches(
                 out.append((rows[k].id, None, None, what))
                 continue
             confidence = results[k].confidence
-            out.append((rows[k].id, code, None if confidence is None else runs.encode(confidence), ""))
+            coded = None if confidence is None else runs.encode(confidence)
+            out.append((rows[k].id, code, coded, "", digests[k] if rows[k].tagged else None))
         return out
 
     for first in range(0, len(rows), model.batch):
@@ -99,9 +100,10 @@ def network_batches(
 def record(results: list[Result]) -> bytes:
     """Return one batch as bytes: a line of JSON, then the codes."""
     head = [
-        (id_, -1 if code is None else len(code), -1 if extra is None else len(extra), why) for id_, code, extra, why in results
+        (id_, -1 if code is None else len(code), -1 if extra is None else len(extra), why, *photo)
+        for id_, code, extra, why, *photo in results
     ]
-    return json.dumps(head).encode() + b"\n" + b"".join((code or b"") + (extra or b"") for _, code, extra, _ in results)
+    return json.dumps(head).encode() + b"\n" + b"".join((code or b"") + (extra or b"") for _, code, extra, *_ in results)
 
 
 def unrecord(data: bytes) -> tuple[list[Any], list[tuple[str, str]]]:
@@ -110,12 +112,12 @@ def unrecord(data: bytes) -> tuple[list[Any], list[tuple[str, str]]]:
 
     head, _, rest = data.partition(b"\n")
     maps, failures, at = [], [], 0
-    for id_, size, extra, why in json.loads(head):
+    for id_, size, extra, why, *photo in json.loads(head):
         if size < 0:
             failures.append((id_, why))
             continue
         code, at = rest[at : at + size], at + size
         confidence = rest[at : at + extra] if extra >= 0 else None
         at += max(extra, 0)
-        maps.append(StoredMap(id_, code, confidence))
+        maps.append(StoredMap(id_, code, confidence, *photo))
     return maps, failures

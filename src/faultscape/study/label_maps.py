@@ -101,7 +101,8 @@ def read_stored(folder: Path, shard: int) -> list[StoredMap]:
     if part is None:
         return []
     return [
-        StoredMap(row["id"], row["runs"], row.get("confidence"), row.get("photo")) for row in read_part(folder, part_name(shard), part).to_pylist()
+        StoredMap(row["id"], row["runs"], row.get("confidence"), row.get("photo"))
+        for row in read_part(folder, part_name(shard), part).to_pylist()
     ]
 
 

@@ -93,7 +93,7 @@ def parse(text: str, error: type[FaultscapeError] = StudyError) -> Address:
 def open_object(address: Address) -> Opened:
     """Return an object for reading; OSError as pyarrow raises it."""
     file = _system(address).open_input_file(address.path)
-    said = {key.decode().lower(): value.decode() for key, value in (file.metadata() or {}).items()}
+    said = {_text(key).lower(): _text(value) for key, value in (file.metadata() or {}).items()}
     if tag := said.get("etag", "").strip('"'):
         return Opened(file.size(), f"etag:{tag}", file)
     return Opened(file.size(), f"changed:{said.get('last-modified') or said.get('updated', '')}-{file.size()}", file)
@@ -151,18 +151,30 @@ def told(address: Address, error: type[FaultscapeError] = StudyError) -> Iterato
 def sentence(address: Address, fault: Exception) -> str:
     """Return what is wrong with a store, and what to do."""
     text = re.sub(r"\s+", " ", str(fault))
-    who = "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE" if address.scheme == "s3" else "GOOGLE_APPLICATION_CREDENTIALS"
+    who = (
+        "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE"
+        if address.scheme == "s3"
+        else "GOOGLE_APPLICATION_CREDENTIALS"
+    )
     if "NO_SUCH_BUCKET" in text or "bucket does not exist" in text:
         return f"{address}: there is no bucket {address.bucket!r} there; make it with the store's own tools, or mend the name"
     if isinstance(fault, FileNotFoundError):
         return f"{address}: there is nothing of that name"
-    if re.search(r"ACCESS_DENIED|INVALID_ACCESS_KEY|SIGNATURE|INVALID_CLIENT_TOKEN|HTTP status 40[13]|credential|\b40[13]\b", text, re.IGNORECASE):
+    if re.search(
+        r"ACCESS_DENIED|INVALID_ACCESS_KEY|SIGNATURE|INVALID_CLIENT_TOKEN|HTTP status 40[13]|credential|\b40[13]\b",
+        text,
+        re.IGNORECASE,
+    ):
         return f"{address}: the store lets nobody in with these credentials; give others by {who} (or anonymous@ before a public bucket)"
     if re.search(r"PERMANENT_?REDIRECT|HTTP status 301|authorization header is malformed", text, re.IGNORECASE):
         return f"{address}: the bucket lies in another region; say which by AWS_REGION, or by ?region= behind the address"
     if re.search(r"NETWORK_CONNECTION|curlCode|timed? ?out|resolve|refused|unavailable", text, re.IGNORECASE):
         return f"{address}: the store cannot be reached; look at the network, and at AWS_ENDPOINT_URL or ?endpoint_override= where the store is not the usual one"
     return f"{address}: {text[:300]}"
+
+
+def _text(word: str | bytes) -> str:
+    return word.decode("utf-8", "replace") if isinstance(word, bytes) else word
 
 
 def _system(address: Address) -> fs.FileSystem:

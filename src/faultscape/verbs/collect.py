@@ -165,9 +165,7 @@ def collect(
         write_corpus(root, everything)
         toml.write_settings(root, settings)
         usable = {image.source for image in everything}
-        kept = [
-            f for (_, path), f in old.items() if absolute(path) not in usable and path not in {x.image for x in failures}
-        ]
+        kept = [f for (_, path), f in old.items() if absolute(path) not in usable and path not in {x.image for x in failures}]
         replace_failures(root, "collect", set_, failures + kept)
         (root / ".collecting.jsonl").unlink(missing_ok=True)
         log(root, "collect", images=list(images), set=set_, size=settings.size)
@@ -278,12 +276,13 @@ def _whole(path: str, probe: bool | None) -> bool:
 
 def _same_photo(held: Any, found: Any, picture: Any) -> None:
     """CorpusError when an id of the corpus is taken by another file while the first is still there."""
+    from faultscape.corpus.parquet_rows import row_of
     from faultscape.corpus.sources import absolute
     from faultscape.study.store import is_address
 
     if held is None or held.source == absolute(found.path) or held.digest == picture.digest:
         return
-    if os.path.isfile(held.source) or is_address(held.source):
+    if os.path.isfile((row_of(held.source) or (held.source, 0))[0]) or is_address(held.source):
         raise CorpusError(
             f"two files have the id {found.id!r}: {held.source}, which the study has, and {found.path}; rename one, or collect it as another --set"
         )
@@ -312,9 +311,9 @@ def _probe(root: Path, found: list[Any], whole: bool | None) -> tuple[list[tuple
             picture = known.get(f"{f.path}\0{source.state}")
             if picture is None or (decode and picture.dhash is None):
                 picture = look(f.path, source, whole=decode)
-            return f, picture, source.state
         except ImageError as error:
             return f, error, ""
+        return f, picture, source.state
 
     good, bad = [], []
     try:
@@ -324,7 +323,7 @@ def _probe(root: Path, found: list[Any], whole: bool | None) -> tuple[list[tuple
                     bad.append((f, str(picture).removeprefix(f"{f.path}: ")))
                 else:
                     good.append((f, picture))
-                    if f"{f.path}\0{state}" not in known:
+                    if known.get(f"{f.path}\0{state}") != picture:
                         file.write(
                             json.dumps([f.path, state, picture.width, picture.height, picture.digest, picture.dhash]) + "\n"
                         )
@@ -343,8 +342,9 @@ def _banned(folders: list[str]) -> Any:
     groups, names = Groups(), []
     for f in find(folders) if folders else []:
         try:
-            groups.add(probe(f.path).dhash)
-            names.append(f.path)
+            if (dhash := probe(f.path).dhash) is not None:
+                groups.add(dhash)
+                names.append(f.path)
         except ImageError as error:
             print(f"--not-in: {error}; left out")
 

@@ -155,11 +155,13 @@ def import_(study: str, source: str, *, truth: str = "labels", pattern: str | No
     from faultscape.study.lock import writing
     from faultscape.study.parts import Part, read_manifest, write_manifest
     from faultscape.study.settings import read_settings
+    from faultscape.study.store import is_address
     from faultscape.study.tables import Failure, log, read_failures, replace_failures
 
     root, path = existing(study), Path(source)
     if not path.exists():
-        raise LabellingError(f"{source}: there is no such folder")
+        more = "; labels are read from folders of this machine; copy them here first" if is_address(source) else ""
+        raise LabellingError(f"{source}: there is no such folder{more}")
     with writing(root):
         settings = read_settings(root)
         classes, images = settings.class_list, read_corpus(root)

@@ -115,6 +115,7 @@ def predict(
 def named(models: tuple[Any, ...]) -> dict[str, str]:
     """Return {name: source} of NAME=SOURCE words and dicts; ModelError for a wrong or repeated name."""
     from faultscape.study.folder import check_name
+    from faultscape.study.store import is_address
 
     out: dict[str, str] = {}
     for word in models:
@@ -126,6 +127,8 @@ def named(models: tuple[Any, ...]) -> dict[str, str]:
                 raise ModelError(f"{word!r} is not NAME=SOURCE, for example unet=maps/unet or unet=unet.onnx")
             items = [(name, source)]
         for name, source in items:
+            if is_address(source):
+                raise ModelError(f"{name}={source}: maps and networks are read from folders of this machine; copy it here first")
             if check_name(name) in out:
                 raise ModelError(f"two models are named {name!r}; give each its own name")
             out[name] = source
