@@ -61,9 +61,16 @@ def _loopback() -> Iterator[loopback.Server]:
 
 
 @pytest.fixture
-def bucket(_loopback: loopback.Server, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[loopback.Bucket]:
+def bucket(
+    _loopback: loopback.Server, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[loopback.Bucket]:
     """A bucket of a store on this machine, which the environment says is the store."""
-    for name, value in {"ENDPOINT_URL": _loopback.url, "ACCESS_KEY_ID": "key", "SECRET_ACCESS_KEY": "secret", "REGION": "us-east-1"}.items():
+    for name, value in {
+        "ENDPOINT_URL": _loopback.url,
+        "ACCESS_KEY_ID": "key",
+        "SECRET_ACCESS_KEY": "secret",
+        "REGION": "us-east-1",
+    }.items():
         monkeypatch.setenv(f"AWS_{name}", value)
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
     yield loopback.Bucket(_loopback, f"b{zlib.crc32(request.node.nodeid.encode())}")

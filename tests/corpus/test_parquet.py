@@ -136,7 +136,9 @@ def test_rows_without_a_picture_are_failures_and_the_rest_is_collected(corpus: m
     assert len(read_failures(tmp_path / "listed")) == 3
 
 
-def test_ids_that_lead_out_of_a_folder_are_not_taken(corpus: made.Corpus, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_ids_that_lead_out_of_a_folder_are_not_taken(
+    corpus: made.Corpus, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     bad = ["../../x", "/etc/x", "a//b", "", "a\nb", None]
     path = write(tmp_path / "bad.parquet", {"id": bad, "image": data_of(corpus)})
     assert sorted(collect(tmp_path, corpus, path)) == [f"bad/{k}" for k in range(6)]
@@ -148,7 +150,10 @@ def test_ids_that_lead_out_of_a_folder_are_not_taken(corpus: made.Corpus, tmp_pa
     [
         ({"image": [1, 2]}, "column 'image' holds int64; expected pictures' bytes"),
         ({"pixels": [b"x"]}, "no column of pictures; it has pixels; expected bytes in image"),
-        ({"url": ["https://example.org/a.jpg"]}, r"row 0: https://example.org/a.jpg lies on the web; `faultscape collect STUDY --urls FILE`"),
+        (
+            {"url": ["https://example.org/a.jpg"]},
+            r"row 0: https://example.org/a.jpg lies on the web; `faultscape collect STUDY --urls FILE`",
+        ),
         ({"uri": ["ftp://host/a.jpg"]}, "is no path, and no address"),
         ({"uri": ["s3://key:word@bucket/a.jpg"]}, "credentials do not stand in an address"),
         ({"image": pa.array([], pa.binary())}, "has no rows"),
@@ -163,12 +168,16 @@ def test_a_file_that_is_no_corpus_is_one_sentence(tmp_path: Path, columns: dict[
     assert "word" not in str(caught.value).split("://")[-1]
 
 
-def test_a_damaged_file_is_one_sentence_and_damage_found_later_is_a_failure_of_each_row(corpus: made.Corpus, tmp_path: Path) -> None:
+def test_a_damaged_file_is_one_sentence_and_damage_found_later_is_a_failure_of_each_row(
+    corpus: made.Corpus, tmp_path: Path
+) -> None:
     (tmp_path / "text.parquet").write_bytes(b"PAR1 this is no table PAR1")
     for name in ("text", "none"):
         with pytest.raises(CorpusError, match=rf"{name}\.parquet: "):
             fs.collect(str(tmp_path / "study"), str(tmp_path / f"{name}.parquet"), classes="voc")
-    path = write(tmp_path / "torn.parquet", {"id": corpus.ids, "image": data_of(corpus)}, compression="zstd", use_dictionary=False)
+    path = write(
+        tmp_path / "torn.parquet", {"id": corpus.ids, "image": data_of(corpus)}, compression="zstd", use_dictionary=False
+    )
     image = next(iter(collect(tmp_path, corpus, path).values()))
     whole = Path(path).read_bytes()
     Path(path).write_bytes(whole[:100] + bytes(400) + whole[500:])
@@ -180,4 +189,6 @@ def test_a_damaged_file_is_one_sentence_and_damage_found_later_is_a_failure_of_e
     with pytest.raises(ImageError, match="changed since it was collected"):
         reading.read_photo(image)
     assert fs.collect(str(tmp_path / "study"), path).new == 0
-    assert (reading.read_photo(read_corpus(tmp_path / "study")[0])[0] == fs.corpus.read_rgb(corpus.photos / f"{corpus.ids[5]}.png")).all()
+    assert (
+        reading.read_photo(read_corpus(tmp_path / "study")[0])[0] == fs.corpus.read_rgb(corpus.photos / f"{corpus.ids[5]}.png")
+    ).all()

@@ -133,7 +133,9 @@ def test_compare_names_a_picture_of_which_two_networks_saw_different_bytes(
     assert said[0].startswith(f"{first.id}: model-0 and model-1 saw different bytes")
 
 
-def test_lists_and_globs_name_pictures_of_stores_too(corpus: made.Corpus, far: str, bucket: loopback.Bucket, tmp_path: Path) -> None:
+def test_lists_and_globs_name_pictures_of_stores_too(
+    corpus: made.Corpus, far: str, bucket: loopback.Bucket, tmp_path: Path
+) -> None:
     ids = sorted(corpus.ids)
     found = fs.corpus.find([f"{bucket.uri}/photos/*/photo 00[0-2].png"], stores=True)
     assert [f.id for f in found] == [i for i in ids if i[-1] in "012"]
