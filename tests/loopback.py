@@ -68,11 +68,6 @@ class Bucket:
         keys = [key for key in keys if not key.endswith(("/", ".faultscape"))]
         return {k[len(prefix) :]: self._client.get_object(Bucket=self.name, Key=k)["Body"].read() for k in keys}
 
-    def asked(self, method: str, part: str = "") -> list[str]:
-        """The paths of the requests since the last question."""
-        found = [path for m, path, _ in self.server.asked if m == method and part in path]
-        return found
-
     @contextmanager
     def requests(self) -> Iterator[list[tuple[str, str, str]]]:
         """What is asked while the block runs."""

@@ -167,6 +167,7 @@ def test_what_must_be_local_is_refused_elsewhere_with_a_sentence(
     assert not list(tmp_path.glob("s3*"))
 
 
+@pytest.mark.usefixtures("bucket")
 @pytest.mark.parametrize(
     ("uri", "words"),
     [
@@ -177,9 +178,7 @@ def test_what_must_be_local_is_refused_elsewhere_with_a_sentence(
         ("s3://bucket/x?endpoint_override=127.0.0.1:9&scheme=http", "the store cannot be reached"),
     ],
 )
-def test_a_wrong_store_is_one_sentence_and_no_study(
-    corpus: made.Corpus, bucket: loopback.Bucket, tmp_path: Path, uri: str, words: str
-) -> None:
+def test_a_wrong_store_is_one_sentence_and_no_study(corpus: made.Corpus, tmp_path: Path, uri: str, words: str) -> None:
     with pytest.raises(StudyError, match=words) as caught:
         fs.collect(str(tmp_path / "new"), str(corpus.photos), classes=str(corpus.classes), store=uri)
     assert "\n" not in str(caught.value)
@@ -206,5 +205,5 @@ def test_the_endpoint_may_stand_in_the_address(
     study = str(tmp_path / "s")
     fs.collect(study, f"{bucket.uri}/photos{end}", classes=str(corpus.classes), store=f"{bucket.uri}/parts{end}")
     fs.predict(study, {"a": corpus.models["model-0"]}, engine="processes")
-    assert sorted(bucket.objects("parts/predictions/a/"))[-1] == "manifest.json"
+    assert "manifest.json" in bucket.objects("parts/predictions/a/")
     assert len(fs.study.corpus.read_corpus(Path(study))) == 6

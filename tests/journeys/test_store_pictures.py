@@ -6,6 +6,7 @@ import hashlib
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
 from PIL import Image
 
@@ -56,7 +57,7 @@ def test_collect_reads_the_beginning_of_each_picture_and_has_the_ids_and_sizes_o
 
 
 def test_a_picture_whose_beginning_does_not_say_its_size_is_read_whole_and_what_is_none_is_a_failure(
-    corpus: made.Corpus, far: str, bucket: loopback.Bucket, tmp_path: Path
+    far: str, bucket: loopback.Bucket, tmp_path: Path
 ) -> None:
     padded = jpeg(tmp_path / "wide.jpg", (30, 20), exif=b"Exif\0\0" + b"\0" * 65000, icc_profile=b"\0" * 65000)
     assert padded.index(b"\xff\xc0") > 1 << 16
@@ -116,6 +117,42 @@ def test_a_local_picture_that_changed_is_noticed_too(corpus: made.Corpus, study:
     assert read_photo(read_corpus(Path(study))[0])[0].max() == 0
 
 
+def network(path: Path) -> Path:
+    """A network that sees three classes, by the strongest colour."""
+    shape = ["n", 3, "h", "w"]
+    node = onnx.helper.make_node("Identity", ["input"], ["logits"])
+    ends = [onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, shape) for name in ("input", "logits")]
+    graph = onnx.helper.make_graph([node], "net", ends[:1], ends[1:])
+    onnx.save(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=9), path)
+    return path
+
+
+def test_a_network_notes_the_digest_of_what_it_saw_and_a_picture_that_changed_is_its_failure(
+    corpus: made.Corpus, far: str, study: str, bucket: loopback.Bucket, tmp_path: Path
+) -> None:
+    source = network(tmp_path / "net.onnx")
+    labels = tmp_path / "labels.json"
+    labels.write_text('{"0": "sky", "1": "road", "2": "car"}')
+    image = read_corpus(Path(far))[0]
+    bucket.put(f"photos/{image.id}.png", (corpus.photos / f"{corpus.ids[1]}.png").read_bytes())
+    for where in (far, study):
+        fs.predict(where, {"net": source}, labels=str(labels), engine="local")
+    failed = [(f.image, f.reason) for f in read_failures(Path(far)) if f.stage == "predict"]
+    assert failed == [(image.id, f"{image.source}: changed since it was collected; run collect again")]
+    fs.collect(far, f"{bucket.uri}/photos")
+    assert {stage: state for stage, state, _ in fs.status(far).stages}["predict"] in ("stale", "missing")
+    fs.predict(far, {"net": source}, engine="local")
+    assert not [f for f in read_failures(Path(far)) if f.stage == "predict"]
+    maps = {m.id: m for n in (0, 1) for m in label_maps.read_stored(label_maps.predictions(Path(far), "net"), n)}
+    local = {m.id: m for n in (0, 1) for m in label_maps.read_stored(label_maps.predictions(Path(study), "net"), n)}
+    assert maps.keys() == set(corpus.ids)
+    for id_, stored in maps.items():
+        seen = corpus.ids[1] if id_ == image.id else id_
+        assert stored.photo == hashlib.sha256((corpus.photos / f"{seen}.png").read_bytes()).hexdigest()
+        assert stored.runs == local[seen].runs
+    assert all(m.photo is None for m in local.values())
+
+
 def test_compare_names_a_picture_of_which_two_networks_saw_different_bytes(
     corpus: made.Corpus, far: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -133,9 +170,8 @@ def test_compare_names_a_picture_of_which_two_networks_saw_different_bytes(
     assert said[0].startswith(f"{first.id}: model-0 and model-1 saw different bytes")
 
 
-def test_lists_and_globs_name_pictures_of_stores_too(
-    corpus: made.Corpus, far: str, bucket: loopback.Bucket, tmp_path: Path
-) -> None:
+def test_lists_and_globs_name_pictures_of_stores_too(corpus: made.Corpus, bucket: loopback.Bucket, tmp_path: Path) -> None:
+    bucket.upload(corpus.photos, "photos/")
     ids = sorted(corpus.ids)
     found = fs.corpus.find([f"{bucket.uri}/photos/*/photo 00[0-2].png"], stores=True)
     assert [f.id for f in found] == [i for i in ids if i[-1] in "012"]

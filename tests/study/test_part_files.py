@@ -46,12 +46,14 @@ def test_a_growing_part_has_the_bytes_of_one_put_whole(study: Path, group: int, 
 
 def test_a_growing_part_that_fails_is_not_there_at_all(study: Path) -> None:
     folder = study / "predictions" / "one"
-    with (
-        pytest.raises(RuntimeError, match="the network is gone"),
-        parts.growing_part(folder, "00000", TABLE.schema) as part,
-    ):
-        part.write(TABLE)
-        raise RuntimeError("the network is gone")
+
+    def fail() -> None:
+        with parts.growing_part(folder, "00000", TABLE.schema) as part:
+            part.write(TABLE)
+            raise RuntimeError("the network is gone")
+
+    with pytest.raises(RuntimeError, match="the network is gone"):
+        fail()
     assert files(folder).names() == set()
     assert not [path for path in study.rglob("*") if path.is_file() and path.name != "study.toml"]
 

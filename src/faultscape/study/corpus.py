@@ -19,9 +19,10 @@ _ROWS_IN_GROUP = 4096  # so that one shard is read without the others
 
 @dataclass(frozen=True)
 class Image:
-    """One image of the corpus; ``source`` is a path, an address of a store or ``FILE.parquet#ROW``; ``digest`` the SHA-256 of its bytes, or what
-    the store says of them (``etag:...``); ``dhash`` 64 bits as a signed number, or None where
-    the picture was not looked at.
+    """One image of the corpus.
+
+    ``source`` is a path, an address of a store or ``FILE.parquet#ROW``; ``digest`` the SHA-256 of its bytes, or what its store says of them (``etag:...``);
+    ``dhash`` 64 bits as a signed number, or None where the picture was not looked at.
     """
 
     id: str

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import os
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from faultscape.errors import CorpusError, ImageError, StudyError
+from faultscape.errors import CorpusError, StudyError
 
 
 @dataclass(frozen=True)
@@ -75,7 +73,7 @@ def collect(
     probe
         Read each picture whole and look for near-duplicates; the default for files of this machine, and not for those of a store.
     """
-    from faultscape.corpus import reading
+    from faultscape.corpus import looking, reading
     from faultscape.corpus.classes import resolve
     from faultscape.corpus.sources import absolute, find
     from faultscape.study import settings as toml
@@ -114,11 +112,11 @@ def collect(
                 f"{len(other)} files are in the study already and keep their ids: {other[0].path} is {known[absolute(other[0].path)]}"
             )
             found = [replace(f, id=known.get(absolute(f.path), f.id)) for f in found]
-        same = _unchanged(held, found, probe)
-        probed, failed = _probe(root, [f for f in found if f.id not in same], probe)
+        same = looking.unchanged(held, found, probe)
+        probed, failed = looking.probe(root, [f for f in found if f.id not in same], probe)
         if not_in and (blind := next((f for f, picture in probed if picture.dhash is None), None)):
             raise CorpusError(f"{blind.path}: --not-in needs to look at each picture; add --probe, which reads all of them whole")
-        banned = _banned(not_in or [])
+        banned = looking.banned(not_in or [])
         fresh: list[Image] = []
         dropped: set[str] = set()
         failures = [Failure("collect", set_, f.path, reason) for f, reason in failed]
@@ -249,31 +247,6 @@ def _store(root: Path, settings: Any, asked: str | None) -> None:
     settings.store = asked
 
 
-def _unchanged(held: dict[str, Any], found: list[Any], probe: bool | None) -> set[str]:
-    """Return the ids of images that are still what was collected: their bytes decide, or what their store says of them."""
-    from faultscape.corpus.reading import digest_of
-    from faultscape.corpus.sources import absolute
-
-    def same(f: Any) -> bool:
-        image = held.get(f.id)
-        if image is None or image.source != absolute(f.path) or (image.dhash is None and _whole(f.path, probe)):
-            return False
-        try:
-            return digest_of(image.source) == image.digest
-        except ImageError:
-            return False
-
-    with ThreadPoolExecutor() as pool:
-        return {f.id for f, is_same in zip(found, pool.map(same, found), strict=True) if is_same}
-
-
-def _whole(path: str, probe: bool | None) -> bool:
-    """Whether a picture is to be decoded when it is collected."""
-    from faultscape.study.store import is_address
-
-    return not is_address(path) if probe is None else probe
-
-
 def _same_photo(held: Any, found: Any, picture: Any) -> None:
     """CorpusError when an id of the corpus is taken by another file while the first is still there."""
     from faultscape.corpus.parquet_rows import row_of
@@ -286,74 +259,6 @@ def _same_photo(held: Any, found: Any, picture: Any) -> None:
         raise CorpusError(
             f"two files have the id {found.id!r}: {held.source}, which the study has, and {found.path}; rename one, or collect it as another --set"
         )
-
-
-def _probe(root: Path, found: list[Any], whole: bool | None) -> tuple[list[tuple[Any, Any]], list[tuple[Any, str]]]:
-    """Return (file, picture) of what can be read and (file, reason) of the rest; what a killed run had probed is taken from its notes."""
-    from faultscape.corpus.pictures import Picture
-    from faultscape.corpus.reading import look, opened
-    from faultscape.engine import progress
-    from faultscape.study.folder import cannot_write
-
-    notes = root / ".collecting.jsonl"
-    known: dict[str, Any] = {}
-    if notes.exists():
-        for line in notes.read_text(encoding="utf-8", errors="surrogateescape").splitlines():
-            try:
-                path, state, *picture = json.loads(line)
-                known[f"{path}\0{state}"] = Picture(*picture)
-            except (ValueError, TypeError):
-                break  # torn by a kill
-
-    def one(f: Any) -> tuple[Any, Any, str]:
-        try:
-            source, decode = opened(f.path), _whole(f.path, whole)
-            picture = known.get(f"{f.path}\0{source.state}")
-            if picture is None or (decode and picture.dhash is None):
-                picture = look(f.path, source, whole=decode)
-        except ImageError as error:
-            return f, error, ""
-        return f, picture, source.state
-
-    good, bad = [], []
-    try:
-        with progress("collect", len(found)) as tick, ThreadPoolExecutor() as pool, notes.open("a", encoding="utf-8") as file:
-            for f, picture, state in pool.map(one, found):
-                if isinstance(picture, ImageError):
-                    bad.append((f, str(picture).removeprefix(f"{f.path}: ")))
-                else:
-                    good.append((f, picture))
-                    if known.get(f"{f.path}\0{state}") != picture:
-                        file.write(
-                            json.dumps([f.path, state, picture.width, picture.height, picture.digest, picture.dhash]) + "\n"
-                        )
-                tick(1)
-    except OSError as error:
-        raise cannot_write(notes, error) from None
-    return good, bad
-
-
-def _banned(folders: list[str]) -> Any:
-    """Return something to ask which picture of the --not-in folders a hash is a near-duplicate of."""
-    from faultscape.corpus.duplicates import Groups
-    from faultscape.corpus.pictures import probe
-    from faultscape.corpus.sources import find
-
-    groups, names = Groups(), []
-    for f in find(folders) if folders else []:
-        try:
-            if (dhash := probe(f.path).dhash) is not None:
-                groups.add(dhash)
-                names.append(f.path)
-        except ImageError as error:
-            print(f"--not-in: {error}; left out")
-
-    class Banned:
-        def get(self, dhash: int | None) -> str | None:
-            hit = None if dhash is None else groups.nearest(dhash)
-            return None if hit is None else names[hit]
-
-    return Banned()
 
 
 def _sharded(held: list[Any], fresh: list[Any], size: int) -> list[Any]:
