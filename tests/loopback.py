@@ -20,12 +20,15 @@ class Server:
         self._server.start()
         self.url = f"http://127.0.0.1:{self._server.get_host_and_port()[1]}"
         self.asked: list[tuple[str, str, str]] = []
+        self.ranges: dict[str, str] = {}  # which bytes of an object were asked for last
         self.refusing: Any = None  # (method, path) -> status and body of an error, or nothing
         app = self._server._server.app
 
         def counted(environ: dict[str, Any], start: Any) -> Any:
             method, path = environ["REQUEST_METHOD"], environ["PATH_INFO"]
             self.asked.append((method, path, environ["QUERY_STRING"]))
+            if method == "GET":
+                self.ranges[path] = environ.get("HTTP_RANGE", "")
             if self.refusing and (status := self.refusing(method, path)):
                 start(status, [("Content-Type", "application/xml"), ("Content-Length", "0")])
                 return [b""]

@@ -47,6 +47,7 @@ def test_collect_reads_the_beginning_of_each_picture_and_has_the_ids_and_sizes_o
         fs.collect(str(tmp_path / "far"), f"{bucket.uri}/photos", classes=str(corpus.classes), shard_size=4)
     assert "near-duplicates were not looked for among 7 images; --probe" in capsys.readouterr().out
     assert len([1 for method, path, _ in asked if method == "GET" and path.endswith("large.jpg")]) == 1
+    assert bucket.server.ranges[f"/{bucket.name}/photos/part0/large.jpg"] == "bytes=0-65535"
     here, there = ({i.id: i for i in read_corpus(Path(s))} for s in (study, str(tmp_path / "far")))
     assert set(there) == {*here, "part0/large"}
     assert all((there[i].width, there[i].height) == (here[i].width, here[i].height) for i in here)

@@ -190,7 +190,7 @@ def _made(address: Address, _: tuple[str | None, ...]) -> fs.FileSystem:
 
     options = dict(address.options)
     if address.scheme == "gs":
-        limit = timedelta(seconds=60)
+        limit = timedelta(seconds=30)
         endpoint = {name: options[name] for name in ("scheme", "endpoint_override") if name in options}
         return fs.GcsFileSystem(anonymous=address.anonymous, retry_time_limit=limit, **endpoint)
     endpoint = options.get("endpoint_override") or os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
