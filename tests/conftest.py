@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import os
 import socket
+import zlib
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 import hypothesis
 import pytest
+
+import loopback
 
 hypothesis.settings.register_profile("faultscape", derandomize=True, deadline=None, database=None, print_blob=False)
 hypothesis.settings.load_profile("faultscape")
@@ -47,3 +51,27 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.write_line(f"{times:>4}  {reason.removeprefix('Skipped: ')}")
     if not reasons:
         terminalreporter.write_line("nothing was skipped")
+
+
+@pytest.fixture(scope="session")
+def _loopback() -> Iterator[loopback.Server]:
+    server = loopback.Server()
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def bucket(
+    _loopback: loopback.Server, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[loopback.Bucket]:
+    """A bucket of a store on this machine, which the environment says is the store."""
+    for name, value in {
+        "ENDPOINT_URL": _loopback.url,
+        "ACCESS_KEY_ID": "key",
+        "SECRET_ACCESS_KEY": "secret",
+        "REGION": "us-east-1",
+    }.items():
+        monkeypatch.setenv(f"AWS_{name}", value)
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    yield loopback.Bucket(_loopback, f"b{zlib.crc32(request.node.nodeid.encode())}")
+    _loopback.refusing = None

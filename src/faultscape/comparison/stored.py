@@ -50,7 +50,11 @@ def wanted(root: Path, settings: Settings, shards: Sequence[int], truths: Sequen
 
 def missing(root: Path, parts: Sequence[PairPart]) -> list[PairPart]:
     """Return the parts that are not there, or were made from something else."""
-    manifests = {name: there(pair_table.folder(root, name)) for name in {part.name for part in parts}}
+    asked: dict[str, list[str]] = {}
+    for part in parts:
+        asked.setdefault(part.name, []).append(part.part)
+    one = len({part.shard for part in parts}) == 1  # then a folder of thousands of parts is not looked through
+    manifests = {name: there(pair_table.folder(root, name), mine if one else None) for name, mine in asked.items()}
     return [p for p in parts if (entry := manifests[p.name].get(p.part)) is None or entry.key != p.key]
 
 

@@ -5,6 +5,7 @@ Conventions: what an image is called is its id; a map is brought to the working 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,8 @@ from faultscape.errors import LabelMapError, StudyError
 from faultscape.maps import runs
 from faultscape.maps.resize import nearest
 from faultscape.study import label_maps
+from faultscape.study.corpus import Image
+from faultscape.study.settings import Settings
 
 
 class StoredMaps:
@@ -38,3 +41,17 @@ class StoredMaps:
                 "`predict --labels FILE` which class it is"
             ) from None
         return nearest(self._drawn, size)
+
+
+def differing(root: Path, settings: Settings, images: Sequence[Image]) -> list[tuple[str, str, str]]:
+    """Return (image, model, other model) of the pictures of one shard of which two networks saw different bytes; only pictures of stores can differ so."""
+    if not any(image.tagged for image in images):
+        return []
+    seen: dict[str, tuple[str, str]] = {}
+    out = []
+    for name in settings.models:
+        for image, photo in label_maps.read_photos(label_maps.predictions(root, name), images[0].shard).items():
+            first, bytes_of = seen.setdefault(image, (name, photo))
+            if bytes_of != photo:
+                out.append((image, first, name))
+    return out

@@ -24,8 +24,8 @@ def grouped(images: list[Image]) -> list[Image]:
     """Return the images with the near-duplicate group of each, in corpus order."""
     groups, first, out = Groups(), [], []
     for image in images:
-        hit = groups.nearest(image.dhash)
-        if hit is None:
+        hit = None if image.dhash is None else groups.nearest(image.dhash)
+        if hit is None and image.dhash is not None:
             groups.add(image.dhash)
             first.append(image.id)
         out.append(replace(image, group=image.id if hit is None else first[hit]))

@@ -22,17 +22,31 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Picture:
-    """What collect keeps of a picture: upright size, SHA-256 of the file, difference hash (64 bits as a signed number)."""
+    """What collect keeps of a picture: upright size, SHA-256 of the file, difference hash (64 bits as a signed number; None where it was not looked at)."""
 
     width: int
     height: int
     digest: str
-    dhash: int
+    dhash: int | None
 
 
 def read_rgb(path: str | os.PathLike[str]) -> np.ndarray:
     """Return a picture as (H, W, 3) uint8, upright; ImageError when it is truncated, too large or no picture."""
-    return np.asarray(_open(read_bytes(path, ImageError), path).convert("RGB"))
+    return rgb_of(read_bytes(path, ImageError), path)
+
+
+def rgb_of(data: bytes, path: str | os.PathLike[str]) -> np.ndarray:
+    """Return the picture that a file's bytes are, as read_rgb does."""
+    return np.asarray(_open(data, path).convert("RGB"))
+
+
+def size_of(data: bytes, path: str | os.PathLike[str]) -> tuple[int, int]:
+    """Return the upright (width, height) that the beginning of a file says, decoding nothing; ImageError where it does not."""
+    with decoding(path, ImageError):
+        picture = open_picture(data, path, ImageError)
+        width, height = picture.size
+        turned = picture.getexif().get(0x0112, 1) in (5, 6, 7, 8)
+    return (height, width) if turned else (width, height)
 
 
 def probe(path: str | os.PathLike[str]) -> Picture:

@@ -15,7 +15,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from faultscape.corpus import parquet_rows, store_pictures
 from faultscape.errors import CorpusError, OptionError
+from faultscape.study import store
 from faultscape.study.folder import TEMPORARY
 
 IMAGE_ENDINGS = frozenset([".jpg", ".jpeg", ".jpe", ".png", ".bmp", ".tif", ".tiff", ".webp", ".ppm", ".pgm", ".gif", ".jp2"])
@@ -41,24 +43,45 @@ def find(
     pattern: str | None = None,
     strip: bool = True,
     some_or_none: bool = False,
+    stores: bool = False,
     say: Say = print,
 ) -> list[Found]:
     """Return the files that folders, globs, list files or single files name, sorted by id; ``pattern`` such as ``{id}_photo.png`` says what the id is.
 
-    Without ``strip`` a common suffix stays in the ids; with ``some_or_none`` nothing found is no error. Errors: CorpusError when an argument names nothing, or two files have one id.
+    Without ``strip`` a common suffix stays in the ids; with ``some_or_none`` nothing found is no error; with ``stores`` arguments may be
+    addresses of stores and Parquet files too. Errors: CorpusError when an argument names nothing, or two files have one id.
     """
     matcher = _pattern(pattern) if pattern else None
     found: list[Found] = []
-    for argument in arguments:
-        folder, files = _files(os.fspath(argument), frozenset(endings))
+    for argument in [os.fspath(word) for word in arguments]:
+        if not stores and store.is_address(argument):
+            raise CorpusError(
+                f"{argument}: only pictures that `collect` takes may lie in a store; copy these to a folder of this machine"
+            )
+        if stores and parquet_rows.is_parquet(argument):
+            if pattern:
+                say(f"{argument}: --pattern does not apply to Parquet, whose columns say the ids")
+            found += [Found(id_, source) for id_, source in parquet_rows.find_rows(argument, say)]
+            continue
+        folder, files = _files(argument, frozenset(endings))
         if not files and some_or_none:
             continue
         if not files:
             raise CorpusError(f"{argument}: no pictures found there; expected files ending in {' '.join(sorted(endings))}")
         relative = [_relative(path, folder) for path in files]
+        if not stores and (remote := next(filter(store.is_address, files), None)):
+            raise CorpusError(f"{argument}: {remote}: only pictures that `collect` takes may lie in a store")
+        if far := [
+            k for k, path in enumerate(files) if store.is_address(path) and not store.is_address(folder)
+        ]:  # of a list file
+            for k, name in zip(far, store_pictures.relative([files[k] for k in far]), strict=True):
+                relative[k] = name
         if any(name.startswith("../") for name in relative):  # an id never leads out of a folder
-            folder = os.path.commonpath([os.path.dirname(os.path.abspath(path)) for path in files])
-            relative = [_relative(path, folder) for path in files]
+            near = [path for path in files if not store.is_address(path)]
+            folder = os.path.commonpath([os.path.dirname(os.path.abspath(path)) for path in near])
+            relative = [
+                name if store.is_address(path) else _relative(path, folder) for name, path in zip(relative, files, strict=True)
+            ]
             say(f"{argument}: names files of other folders; ids are relative to {folder}")
         if matcher:
             pairs = [(m["id"], path) for name, path in zip(relative, files, strict=True) if (m := matcher.fullmatch(name))]
@@ -73,11 +96,16 @@ def find(
         found += [Found(_readable(id_), path) for id_, path in pairs]
     found = sorted(set(found), key=lambda f: (f.id, f.path))
     for one, other in itertools.pairwise(found):
-        if one.id == other.id and os.path.abspath(one.path) != os.path.abspath(other.path):
+        if one.id == other.id and absolute(one.path) != absolute(other.path):
             raise CorpusError(
                 f"two files have the id {one.id!r}: {one.path} and {other.path}; rename one, or collect them as two sets"
             )
     return found
+
+
+def absolute(path: str) -> str:
+    """Return a path from the root of this machine; an address of a store is one already."""
+    return path if store.is_address(path) else os.path.abspath(path)
 
 
 def common_suffix(stems: Sequence[str]) -> str:
@@ -104,6 +132,8 @@ def common_suffix(stems: Sequence[str]) -> str:
 def _files(argument: str, endings: frozenset[str]) -> tuple[str, list[str]]:
     """Return the folder that ids are relative to, and the files."""
     path = Path(argument)
+    if store.is_address(argument):
+        return store_pictures.find_objects(argument, endings)
     if path.is_dir():
         return argument, [str(p) for p in _walk(argument) if os.path.splitext(p.name.lstrip("."))[1].lower() in endings]
     if path.is_file():
@@ -142,6 +172,13 @@ def _listed(path: Path) -> list[str]:
         if not line.strip() or line.lstrip().startswith("#"):
             continue
         candidates = (line.strip(), re.split(r"[\s,;]", line.strip())[0])
+        if store.is_address(line.strip()):
+            files.append(str(store.parse(line.strip() if path.suffix == ".txt" else candidates[1], CorpusError)))
+            continue
+        if re.match(r"https?://", line.strip()):
+            raise CorpusError(
+                f"{path}, line {number}: lies on the web; `faultscape collect STUDY --urls FILE` downloads such pictures politely"
+            )
         hit = next((path.parent / c for c in candidates if (path.parent / c).is_file()), None)
         if hit is None:
             raise CorpusError(f"{path}, line {number}: {candidates[1]!r} is no file relative to {path.parent}")
@@ -150,6 +187,8 @@ def _listed(path: Path) -> list[str]:
 
 
 def _relative(path: str, folder: str) -> str:
+    if store.is_address(path):
+        return store.parse(path).path.removeprefix(store.parse(folder).path if store.is_address(folder) else "").lstrip("/")
     return os.path.relpath(path, folder).replace(os.sep, "/")
 
 

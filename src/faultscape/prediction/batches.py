@@ -12,13 +12,13 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from faultscape.corpus.classes import UNKNOWN, allowed, table
-from faultscape.errors import FaultscapeError, ImageError, LabelMapError
+from faultscape.errors import FaultscapeError, ImageError, LabelMapError, ModelError
 from faultscape.maps import arrays, runs
 from faultscape.prediction.inference import Inference, Output, Prepared
 
@@ -27,12 +27,13 @@ _AHEAD = 2  # batches that are loaded before the network is ready for them
 
 @dataclass(frozen=True)
 class Row:
-    """One image's result: the code of its labels and of what is kept, or what went wrong."""
+    """One image's result: the code of its labels and of what is kept, or what went wrong; ``photo`` is the SHA-256 of a photo that the corpus knows by its store's tag."""
 
     id: str
     runs: bytes | None
     kept: dict[str, tuple[bytes, ...]] = field(default_factory=dict)
     problem: str = ""
+    photo: str | None = None
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,8 @@ class Batch:
 
 
 Look = Callable[[Any, Output], None]  # sees each image's output before it is encoded
-ReadPhoto = Callable[[Any], np.ndarray]
+Loaded = tuple[list[Prepared | str], list[str | None], float]
+ReadPhoto = Callable[[Any], tuple[np.ndarray, str]]  # pixels and SHA-256 of the file
 
 
 def folder_batches(model: Any, batches: Sequence[Sequence[Any]], files: dict[str, str], source: str) -> Iterator[Batch]:
@@ -77,16 +79,21 @@ def network_batches(
     places = table(settings.class_list, labels)
     words = allowed(settings.class_list, labels)
 
-    def load(batch: Sequence[Any]) -> tuple[list[Prepared | str], float]:
-        start, out = time.perf_counter(), []
+    def load(batch: Sequence[Any]) -> Loaded:
+        start, out, photos = time.perf_counter(), [], []
         for image in batch:
+            sha = None
             try:
-                out.append(inference.prepare(read(image), settings.working_size or (image.width, image.height)))
-            except ImageError as error:
+                rgb, sha = read(image)
+                out.append(inference.prepare(rgb, settings.working_size or (image.width, image.height)))
+            except (ImageError, ModelError) as error:
                 out.append(str(error))
-        return out, time.perf_counter() - start
+            photos.append(sha if image.tagged else None)
+        return out, photos, time.perf_counter() - start
 
-    def answer(batch: Sequence[Any], prepared: list[Prepared | str], loading: float) -> Callable[[], Batch]:
+    def answer(
+        batch: Sequence[Any], prepared: list[Prepared | str], photos: list[str | None], loading: float
+    ) -> Callable[[], Batch]:
         """Run the network, and return what turns its answers into a batch, in any thread."""
         good = [item for item in prepared if isinstance(item, Prepared)]
         answers = iter(inference.run(good) if good else [])
@@ -96,14 +103,14 @@ def network_batches(
 
         def rest() -> Batch:
             start, rows = time.perf_counter(), []
-            for image, item, said in zip(batch, prepared, found, strict=True):
+            for image, item, said, photo in zip(batch, prepared, found, photos, strict=True):
                 output = inference.finish(said, item.target) if isinstance(item, Prepared) else Output(None, problem=item)
-                rows.append(_row(image, output, inference.network.name, places, words, look))
+                rows.append(replace(_row(image, output, inference.network.name, places, words, look), photo=photo))
             return Batch(rows, (loading, model, time.perf_counter() - start), warm)
 
         return rest
 
-    def work(batch: Sequence[Any], loading: Future[tuple[list[Prepared | str], float]]) -> Future[Batch]:
+    def work(batch: Sequence[Any], loading: Future[Loaded]) -> Future[Batch]:
         return writer.submit(answer(batch, *loading.result()))
 
     lanes = 1 if inference.keep.embeddings else max(1, lanes)  # what watches a layer sees one batch at a time
@@ -151,7 +158,7 @@ def record(batch: Batch) -> bytes:
     head = []
     for row in batch.rows:
         sizes = {kind: [len(code) for code in held] for kind, held in row.kept.items()}
-        head.append([row.id, -1 if row.runs is None else len(row.runs), sizes, row.problem])
+        head.append([row.id, -1 if row.runs is None else len(row.runs), sizes, row.problem, row.photo])
         codes += [row.runs or b"", *(code for held in row.kept.values() for code in held)]
     return json.dumps([head, batch.seconds, batch.warm]).encode() + b"\n" + b"".join(codes)
 
@@ -168,7 +175,7 @@ def unrecord(data: bytes) -> Batch:
     head, _, rest = data.partition(b"\n")
     rows, at = [], 0
     listed, seconds, warm = json.loads(head)
-    for id_, size, sizes, problem in listed:
+    for id_, size, sizes, problem, photo in listed:
         code, at = (rest[at : at + size], at + size) if size >= 0 else (None, at)
         kept = {}
         for kind, lengths in sizes.items():
@@ -177,5 +184,5 @@ def unrecord(data: bytes) -> Batch:
                 held.append(rest[at : at + length])
                 at += length
             kept[kind] = tuple(held)
-        rows.append(Row(id_, code, kept, problem))
+        rows.append(Row(id_, code, kept, problem, photo))
     return Batch(rows, tuple(seconds), warm)

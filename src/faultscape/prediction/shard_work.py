@@ -9,9 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-import numpy as np
-
-from faultscape.corpus.pictures import read_rgb
+from faultscape.corpus.reading import read_photo
 from faultscape.prediction import devices, opening
 from faultscape.prediction.batches import Batch, Look, Row, folder_batches, network_batches, record, trying, unrecord
 from faultscape.prediction.folder import FolderModel
@@ -80,13 +78,9 @@ class Work:
     def _batches(self, batches: Sequence[Sequence[Image]]) -> Iterator[Batch]:
         source, labels = self._about["source"], self._about["labels"]
         if isinstance(self._model, Inference):
-            yield from network_batches(self._model, batches, self._settings, labels, _photo, self._lanes, self._look)
+            yield from network_batches(self._model, batches, self._settings, labels, read_photo, self._lanes, self._look)
         elif self._kind == "folder":
             yield from folder_batches(self._model, batches, self._files, source)
         else:
             for batch in batches:
                 yield program_batch(self._model, batch, source.removeprefix("exec:"), [image.source for image in batch])
-
-
-def _photo(image: Image) -> np.ndarray:
-    return read_rgb(image.source)

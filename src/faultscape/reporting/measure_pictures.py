@@ -16,7 +16,7 @@ import numpy as np
 
 from faultscape.comparison.measure_plan import DataSet
 from faultscape.comparison.measuring import reader
-from faultscape.corpus.pictures import read_rgb
+from faultscape.corpus.reading import read_source
 from faultscape.errors import FaultscapeError
 from faultscape.maps.resize import nearest
 from faultscape.metrics.definitions import Definitions
@@ -146,6 +146,6 @@ def _photo(data: DataSet, k: int, size: tuple[int, int]) -> str:
     if not path:
         return ""
     try:
-        return photo_uri(read_rgb(path), size)
+        return photo_uri(read_source(path), size)
     except FaultscapeError:
         return ""

@@ -19,7 +19,11 @@ _ROWS_IN_GROUP = 4096  # so that one shard is read without the others
 
 @dataclass(frozen=True)
 class Image:
-    """One image of the corpus; ``source`` is a path, ``digest`` that of the file's bytes, ``dhash`` 64 bits as a signed number."""
+    """One image of the corpus.
+
+    ``source`` is a path, an address of a store or ``FILE.parquet#ROW``; ``digest`` the SHA-256 of its bytes, or what its store says of them (``etag:...``);
+    ``dhash`` 64 bits as a signed number, or None where the picture was not looked at.
+    """
 
     id: str
     source: str
@@ -30,9 +34,14 @@ class Image:
     width: int
     height: int
     digest: str
-    dhash: int
+    dhash: int | None
     group: str
     shard: int
+
+    @property
+    def tagged(self) -> bool:
+        """Whether the digest is what a store says of the bytes, not theirs."""
+        return ":" in self.digest
 
 
 def read_corpus(root: Path, shard: int | None = None) -> list[Image]:

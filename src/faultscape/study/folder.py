@@ -30,9 +30,18 @@ def check_name(name: str, what: str = "model") -> str:
     return name
 
 
+def local(path: str | os.PathLike[str], what: str = "a study") -> Path:
+    """Return a path of this machine; StudyError for an address of a store, where there are neither locks nor SQLite."""
+    if re.match(r"[a-zA-Z][a-zA-Z0-9+]+:/", os.fspath(path)):
+        raise StudyError(
+            f"{os.fspath(path)}: {what} is a folder of this machine; to keep its parts in a store, collect with --store s3://BUCKET/PREFIX"
+        )
+    return Path(path)
+
+
 def existing(study: str | os.PathLike[str]) -> Path:
     """Return the study's path; StudyError when there is no study.toml in it."""
-    root = Path(study)
+    root = local(study)
     if not str(study).strip():
         raise StudyError("name the study's folder; got an empty name")
     if not (root / "study.toml").is_file():
@@ -61,6 +70,7 @@ def put(path: Path, data: bytes) -> str:
 
 def make_folder(path: Path) -> None:
     """Make a folder, if it is not there; StudyError where that is not allowed."""
+    local(path, "what is written for people")
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -15,6 +15,7 @@ import numpy as np
 from faultscape.maps import arrays
 from faultscape.study.corpus import part_name
 from faultscape.study.label_maps import predictions
+from faultscape.study.part_folders import made
 from faultscape.study.parts import Part, put_part, read_manifest, read_part
 
 _AT_ONCE = 64 << 20  # bytes of a part
@@ -70,7 +71,8 @@ def with_shard(manifest: dict[str, Part], shard: int, labels: str, parts: list[d
 
 def kinds(root: Path, name: str) -> list[str]:
     """Return what is kept of a model, sorted: confidence, probabilities, logits, embedding-LAYER."""
-    return sorted(path.parent.name for path in predictions(root, name).glob("*/manifest.json"))
+    here = predictions(root, name)
+    return sorted(path.name for path in made(root, "predictions") if path.parent == here and read_manifest(path))
 
 
 def read_kept(root: Path, name: str, kind: str, shard: int) -> Iterator[tuple[str, tuple[np.ndarray, ...]]]:

@@ -1,19 +1,20 @@
 """predictions/NAME and truth/NAME: label maps as runs, in the model's own labels, a part a shard.
 
-Conventions: a row an image that has a map: id and ``runs`` (see maps.runs; its head holds the map's own size). A missing or unusable map has no row but
-a failure in the manifest. The maps of a network, or a program, follow from the photos and the working size: their key says from which.
+Conventions: a row an image that has a map: id, ``runs`` (see maps.runs; its head holds the map's own size) and, where the corpus knows a photo by its
+store's tag alone, ``photo``: SHA-256 of the bytes it was made from. A missing or unusable map has no row but a failure in the manifest. The maps of a network, or a program, follow from the photos and the working size: their key says from which.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from faultscape.study.corpus import Image, part_name
 from faultscape.study.folder import check_name
-from faultscape.study.parts import Part, key_of, put_part, read_manifest, read_part
+from faultscape.study.part_folders import MANIFEST, files, made
+from faultscape.study.parts import Part, key_of, put_part, read_manifest, read_part, read_small
 from faultscape.study.settings import Settings
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ class StoredMap:
 
     id: str
     runs: bytes
+    photo: str | None = None
 
 
 def predictions(root: Path, name: str) -> Path:
@@ -40,7 +42,7 @@ def truth(root: Path, name: str) -> Path:
 
 def truths(root: Path) -> list[str]:
     """Return the names of the truths that hold something, sorted."""
-    return sorted(path.parent.name for path in (root / "truth").glob("*/manifest.json"))
+    return sorted(folder.name for folder in made(root, "truth") if files(folder).has(MANIFEST))
 
 
 def photos_key(size: str, images: Sequence[Image]) -> str:
@@ -48,21 +50,24 @@ def photos_key(size: str, images: Sequence[Image]) -> str:
     return key_of(size, [(image.id, image.digest) for image in images])
 
 
-def outdated(root: Path, settings: Settings, shard: int, images: Sequence[Image]) -> list[str]:
-    """Return the networks whose maps of a shard were made at another working size, or from photos that changed since."""
-    networks = [name for name, model in settings.models.items() if model.kind != "folder"]
-    if not networks:
-        return []
-    key, part = photos_key(settings.size, images), part_name(shard)
-    made = {name: read_manifest(predictions(root, name)).get(part) for name in networks}
-    return [name for name, entry in made.items() if entry is not None and entry.key != key]
+def outdated(root: Path, settings: Settings, shards: Iterable[tuple[int, Sequence[Image]]]) -> list[str]:
+    """Return the networks of whose maps some were made at another working size, or from photos that changed since."""
+    networks = {name: read_manifest(predictions(root, name)) for name, model in settings.models.items() if model.kind != "folder"}
+    old = []
+    for shard, images in shards if networks else ():
+        key, part = photos_key(settings.size, images), part_name(shard)
+        old += [name for name, made in networks.items() if part in made and made[part].key != key]
+    return [name for name in networks if name in old]
 
 
 def table_of(maps: list[StoredMap]) -> pa.Table:
     """Return the table of one part."""
     import pyarrow as pa
 
-    return pa.table({"id": pa.array([m.id for m in maps], pa.string()), "runs": pa.array([m.runs for m in maps], pa.binary())})
+    columns = {"id": pa.array([m.id for m in maps], pa.string()), "runs": pa.array([m.runs for m in maps], pa.binary())}
+    if any(m.photo is not None for m in maps):
+        columns["photo"] = pa.array([m.photo for m in maps], pa.string())
+    return pa.table(columns)
 
 
 def put_maps(folder: Path, shard: int, maps: list[StoredMap]) -> str:
@@ -79,12 +84,19 @@ def read_maps(folder: Path, shard: int, part: Part | None = None) -> dict[str, b
     return dict(zip(table["id"].to_pylist(), table["runs"].to_pylist(), strict=True))
 
 
+def read_photos(folder: Path, shard: int) -> dict[str, str]:
+    """Return the SHA-256 of the photo that each map of a shard was made from, where that was noted."""
+    part = read_manifest(folder).get(part_name(shard))
+    columns = read_small(folder, part_name(shard), part, ["id", "photo"]).to_pydict() if part else {}
+    return {id_: photo for id_, photo in zip(columns.get("id", []), columns.get("photo", []), strict=False) if photo}
+
+
 def read_stored(folder: Path, shard: int) -> list[StoredMap]:
     """Return every map of a shard with all that was stored of it."""
     part = read_manifest(folder).get(part_name(shard))
     if part is None:
         return []
-    return [StoredMap(row["id"], row["runs"]) for row in read_part(folder, part_name(shard), part).to_pylist()]
+    return [StoredMap(row["id"], row["runs"], row.get("photo")) for row in read_part(folder, part_name(shard), part).to_pylist()]
 
 
 def content_digest(folder: Path) -> str:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from faultscape.errors import StudyError
 from faultscape.study.folder import TEMPORARY, cannot_write
+from faultscape.study.part_folders import made
 from faultscape.study.parts import sweep
 
 
@@ -36,6 +37,6 @@ def writing(root: Path) -> Iterator[None]:
         for folder in folders:
             for left in folder.glob(f"{TEMPORARY}*"):
                 left.unlink(missing_ok=True)
-        for folder in folders[1:]:
+        for folder in {*folders[1:], *made(root)}:
             sweep(folder)
         yield

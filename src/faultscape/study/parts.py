@@ -8,14 +8,19 @@ then is the old one removed. Everything in a manifest follows from the content, 
 from __future__ import annotations
 
 import hashlib
+import io
 import json
+import os
 import re
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from faultscape.errors import StudyError
-from faultscape.study.folder import put
+from faultscape.study.folder import TEMPORARY, cannot_write
+from faultscape.study.part_folders import MANIFEST, files
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -35,44 +40,56 @@ class Part:
 
 def read_manifest(folder: Path) -> dict[str, Part]:
     """Return the parts that count, by name; none when there is no manifest yet."""
-    path = folder / "manifest.json"
-    if not path.exists():
-        return {}
+    held = files(folder)
     try:
-        entries = json.loads(path.read_text(encoding="utf-8"))
+        text = held.read(MANIFEST)
+    except (FileNotFoundError, NotADirectoryError):
+        return {}
+    except OSError as error:
+        raise StudyError(f"{held.where(MANIFEST)}: cannot be read: {error.strerror}") from None
+    try:
         return {
             name: Part(e["sha256"], e["rows"], e["key"], tuple((image, why) for image, why in e["failures"]))
-            for name, e in entries.items()
+            for name, e in json.loads(text.decode("utf-8")).items()
         }
     except (ValueError, KeyError, TypeError, AttributeError):
-        raise StudyError(f"{path} is damaged; {_remedy(folder, f'the folder {folder}')}") from None
+        whole = held.where("").rstrip("./")
+        raise StudyError(f"{held.where(MANIFEST)} is damaged; {_remedy(folder, f'the folder {whole}')}") from None
 
 
-def there(folder: Path) -> dict[str, Part]:
-    """Return the parts that count and whose files are there."""
-    files = {file.name for file in folder.glob("*.parquet")}
-    return {name: part for name, part in read_manifest(folder).items() if _file(folder, name, part.sha256).name in files}
+def there(folder: Path, only: Iterable[str] | None = None) -> dict[str, Part]:
+    """Return the parts that count and whose files are there; ``only`` some of them where it is known which, so that no others are looked for."""
+    held, parts = files(folder), read_manifest(folder)
+    if only is not None:
+        asked = {name: parts[name] for name in dict.fromkeys(only) if name in parts}
+        return {name: part for name, part in asked.items() if held.has(_file(name, part.sha256))}
+    names = held.names() if parts else set()
+    return {name: part for name, part in parts.items() if _file(name, part.sha256) in names}
 
 
 def write_manifest(folder: Path, parts: dict[str, Part]) -> None:
     """Put the manifest of a folder, and remove the files of parts that it no longer names."""
-    before = read_manifest(folder)
+    held, before = files(folder), read_manifest(folder)
     entries = {name: asdict(parts[name]) for name in sorted(parts)}
-    put(folder / "manifest.json", (json.dumps(entries, indent=1, ensure_ascii=False) + "\n").encode())
+    held.put(MANIFEST, (json.dumps(entries, indent=1, ensure_ascii=False) + "\n").encode())
     for name, part in before.items():
         if name not in parts or parts[name].sha256 != part.sha256:
-            _file(folder, name, part.sha256).unlink(missing_ok=True)
+            held.delete(_file(name, part.sha256))
 
 
 def sweep(folder: Path) -> None:
     """Remove the files of parts that the manifest does not name: those of a writer that was killed. For who holds the study alone."""
+    held = files(folder)
+    names = held.names()
+    if not names:
+        return
     try:
-        named = {_file(folder, name, part.sha256).name for name, part in read_manifest(folder).items()}
+        named = {_file(name, part.sha256) for name, part in read_manifest(folder).items()}
     except StudyError:  # who needs these parts will say it; nothing is removed meanwhile
         return
-    for file in folder.glob("*.parquet"):
-        if re.fullmatch(r".+-[0-9a-f]{16}\.parquet", file.name) and file.name not in named:
-            file.unlink(missing_ok=True)
+    for name in names - named:
+        if re.fullmatch(r".+-[0-9a-f]{16}\.parquet", name):
+            held.delete(name)
 
 
 def put_part(folder: Path, name: str, table: pa.Table, *, compression: str = "none", group: int = ROWS_IN_GROUP) -> str:
@@ -81,9 +98,71 @@ def put_part(folder: Path, name: str, table: pa.Table, *, compression: str = "no
     import pyarrow.parquet as pq
 
     sink = pa.BufferOutputStream()
-    pq.write_table(table, sink, compression=compression, row_group_size=group, use_dictionary=False, write_statistics=False)
+    pq.write_table(table, sink, row_group_size=group, **_form(compression))
     data = sink.getvalue().to_pybytes()
-    return put(_file(folder, name, hashlib.sha256(data).hexdigest()), data)
+    checksum = hashlib.sha256(data).hexdigest()
+    files(folder).put(_file(name, checksum), data)
+    return checksum
+
+
+class Growing:
+    """A part that is being written, table by table; ``checksum`` is its SHA-256 once it is there."""
+
+    def __init__(self, sink: _Hashed, writer: Any, group: int) -> None:
+        self._sink, self._writer, self._group = sink, writer, group
+
+    def write(self, table: pa.Table) -> None:
+        """Add rows: whole row groups, but for the last of the part."""
+        self._writer.write_table(table, row_group_size=self._group)
+
+    @property
+    def checksum(self) -> str:
+        return self._sink.digest.hexdigest()
+
+
+@contextmanager
+def growing_part(
+    folder: Path, name: str, schema: pa.Schema, *, compression: str = "none", group: int = ROWS_IN_GROUP
+) -> Iterator[Growing]:
+    """Write one part that may be larger than memory: it is there, with the bytes `put_part` would give it, when the block ends, and not at all when it fails.
+
+    Its rows wait in a temporary file of the study's folder, also where the parts lie in a store: a part's name ends in its checksum.
+    """
+    import pyarrow.parquet as pq
+
+    temporary = folder / f"{TEMPORARY}{os.getpid()}-{name}.parquet"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with temporary.open("wb") as file:
+            sink = _Hashed(file)
+            with pq.ParquetWriter(sink, schema, **_form(compression)) as writer:
+                part = Growing(sink, writer, group)
+                yield part
+            file.flush()
+            os.fsync(file.fileno())
+        files(folder).adopt(temporary, _file(name, part.checksum))
+    except OSError as error:
+        raise cannot_write(temporary, error) from None
+    finally:
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
+
+
+class _Hashed(io.RawIOBase):
+    """A file that takes the SHA-256 of what is written to it."""
+
+    def __init__(self, file: Any) -> None:
+        self._file, self.digest = file, hashlib.sha256()
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        self.digest.update(data)
+        return self._file.write(data)
+
+    def tell(self) -> int:
+        return self._file.tell()
 
 
 def read_part(folder: Path, name: str, part: Part, columns: list[str] | None = None) -> pa.Table:
@@ -91,13 +170,13 @@ def read_part(folder: Path, name: str, part: Part, columns: list[str] | None = N
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    path = _file(folder, name, part.sha256)
+    held, file = files(folder), _file(name, part.sha256)
     try:
-        data = path.read_bytes()
+        data = held.read(file)
     except OSError:
         data = b""
     if hashlib.sha256(data).hexdigest() != part.sha256:
-        raise StudyError(f"{path} is missing or damaged; {_remedy(folder, 'it, if it is there,')}")
+        raise StudyError(f"{held.where(file)} is missing or damaged; {_remedy(folder, 'it, if it is there,')}")
     return pq.read_table(pa.BufferReader(data), columns=columns)
 
 
@@ -105,11 +184,28 @@ def read_schema(folder: Path, name: str, part: Part) -> pa.Schema:
     """Return the schema of one part, without its rows; StudyError where the file is gone or damaged."""
     import pyarrow.parquet as pq
 
-    path = _file(folder, name, part.sha256)
+    held, file = files(folder), _file(name, part.sha256)
     try:
-        return pq.read_schema(path)
+        return pq.read_schema(held.open(file))
     except (OSError, ValueError):
-        raise StudyError(f"{path} is missing or damaged; {_remedy(folder, 'it, if it is there,')}") from None
+        raise StudyError(f"{held.where(file)} is missing or damaged; {_remedy(folder, 'it, if it is there,')}") from None
+
+
+def read_small(folder: Path, name: str, part: Part, columns: list[str]) -> pa.Table:
+    """Return those of some small columns that a part has, without reading the others and so without its checksum; StudyError as read_schema."""
+    import pyarrow.parquet as pq
+
+    held, file = files(folder), _file(name, part.sha256)
+    try:
+        with pq.ParquetFile(held.open(file)) as opened:
+            return opened.read(columns=[column for column in columns if column in opened.schema_arrow.names])
+    except (OSError, ValueError):
+        raise StudyError(f"{held.where(file)} is missing or damaged; {_remedy(folder, 'it, if it is there,')}") from None
+
+
+def _form(compression: str) -> dict[str, Any]:
+    """Return how every part is written, whole or growing."""
+    return {"compression": compression, "use_dictionary": False, "write_statistics": False}
 
 
 def _remedy(folder: Path, what: str) -> str:
@@ -120,8 +216,8 @@ def _remedy(folder: Path, what: str) -> str:
     return f"delete {what} and run {verb} again"
 
 
-def _file(folder: Path, name: str, checksum: str) -> Path:
-    return folder / f"{name}-{checksum[:16]}.parquet"
+def _file(name: str, checksum: str) -> str:
+    return f"{name}-{checksum[:16]}.parquet"
 
 
 def key_of(*what: Any) -> str:

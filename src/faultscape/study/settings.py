@@ -4,6 +4,7 @@ Conventions: written by ``collect`` and ``predict``, meant to be read and edited
 image keeps its size) or ``WIDTHxHEIGHT``. ``cells`` is ``full`` or ``diagonal`` (intersections and marginals only, for many models).
 ``models.NAME.labels`` maps the model's own label numbers to class names, or to ``void``. ``synonyms`` maps class names to other words for them, which
 make search terms and change no result.
+``store`` is where the parts lie (``s3://BUCKET/PREFIX``), or nothing: with the study.
 """
 
 from __future__ import annotations
@@ -52,6 +53,7 @@ class Settings(pydantic.BaseModel):
     size: str = "own"
     shard: int = pydantic.Field(1024, ge=1)
     cells: Literal["full", "diagonal"] = "full"
+    store: str = ""
     classes: ClassSettings
     synonyms: dict[str, list[str]] = {}
     models: dict[str, ModelSettings] = {}

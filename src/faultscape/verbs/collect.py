@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import os
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from faultscape.errors import CorpusError, ImageError, StudyError
+from faultscape.errors import CorpusError, StudyError
 from faultscape.verbs import collect_web
 
 
@@ -57,8 +55,10 @@ def collect(
     min_size: str | None = None,
     transparent: bool = False,
     licence: str | None = None,
+    store: str | None = None,
+    probe: bool | None = None,
 ) -> Any:
-    """Collect images into a study: folders, globs in quotes, or list files; run it again to add more.
+    """Collect images into a study: folders, globs in quotes, list files, prefixes of a store, or Parquet files; run it again to add more.
 
     Every image gets an id (its path without extension, relative to the folder given), a size, a digest and a near-duplicate group; shards are cut once
     and never again. What cannot be read goes to failures.csv. From the web in four steps: --queries, --urls or --api, a look at STUDY/web/review.html, --accept.
@@ -68,7 +68,7 @@ def collect(
     study
         The study folder; it is made when it is not there.
     images
-        Folders, globs (in quotes), list files ending in .txt, or single files.
+        Folders, globs (in quotes), list files ending in .txt, or single files; s3://BUCKET/PREFIX or gs://BUCKET/PREFIX; Parquet files whose rows are images.
     classes
         A class file (JSON or TOML) or a built-in name: ade20k, camvid, cityscapes, voc. In Python also a Classes, or a number of classes.
     size
@@ -111,13 +111,18 @@ def collect(
         Only pictures with transparent parts: cut-out objects.
     licence
         With --api: open (default), commercial, modification, public (public domain) or any.
+    store
+        s3://BUCKET/PREFIX or gs://BUCKET/PREFIX where predictions, truth, pairs and measures are to lie; fixed when the study is made.
+    probe
+        Read each picture whole and look for near-duplicates; the default for files of this machine, and not for those of a store.
     """
+    from faultscape.corpus import looking, reading
     from faultscape.corpus.arranging import grouped, sharded
     from faultscape.corpus.classes import resolve
-    from faultscape.corpus.sources import find
+    from faultscape.corpus.sources import absolute, find
     from faultscape.study import settings as toml
     from faultscape.study.corpus import Image, read_corpus, shards, write_corpus
-    from faultscape.study.folder import check_name
+    from faultscape.study.folder import check_name, local
     from faultscape.study.lock import writing
     from faultscape.study.tables import Failure, log, read_failures, replace_failures
 
@@ -137,7 +142,7 @@ def collect(
         raise CorpusError(f"role {role!r} is not known; use pool, train, validation, test or reference")
     set_ = set_ or ("web" if accept is not None else "main")
     check_name(set_, "set")
-    root = Path(study)
+    root = local(study)
     if root.exists() and not root.is_dir():
         raise StudyError(f"{root} is a file; a study is a folder")
     resolved = resolve(classes) if classes is not None else None
@@ -150,19 +155,23 @@ def collect(
             return task(root)
     if task is not None:
         images = task(root)
-    found = [replace_id(f, set_) for f in find(images, pattern=pattern)]
+    found = [replace_id(f, set_) for f in find(images, pattern=pattern, stores=True)]
+    reading.forget()
     with writing(root):
         settings = _settings(root, resolved, size, shard_size)
+        _store(root, settings, store)
         held = {image.id: image for image in read_corpus(root)}
         known = {image.source: image.id for image in held.values() if image.set == set_}
-        if other := [f for f in found if known.get(os.path.abspath(f.path), f.id) != f.id]:
+        if other := [f for f in found if known.get(absolute(f.path), f.id) != f.id]:
             print(
-                f"{len(other)} files are in the study already and keep their ids: {other[0].path} is {known[os.path.abspath(other[0].path)]}"
+                f"{len(other)} files are in the study already and keep their ids: {other[0].path} is {known[absolute(other[0].path)]}"
             )
-            found = [replace(f, id=known.get(os.path.abspath(f.path), f.id)) for f in found]
-        same = {f.id for f in found if _unchanged(held.get(f.id), f.path)}
-        probed, failed = _probe(root, [f for f in found if f.id not in same])
-        banned = _banned(not_in or [])
+            found = [replace(f, id=known.get(absolute(f.path), f.id)) for f in found]
+        same = looking.unchanged(held, found, probe)
+        probed, failed = looking.probe(root, [f for f in found if f.id not in same], probe)
+        if not_in and (blind := next((f for f, picture in probed if picture.dhash is None), None)):
+            raise CorpusError(f"{blind.path}: --not-in needs to look at each picture; add --probe, which reads all of them whole")
+        banned = looking.banned(not_in or [])
         fresh: list[Image] = []
         dropped: set[str] = set()
         failures = [Failure("collect", set_, f.path, reason) for f, reason in failed]
@@ -188,7 +197,7 @@ def collect(
             fresh.append(
                 Image(
                     f.id,
-                    os.path.abspath(f.path),
+                    absolute(f.path),
                     set_,
                     role or (held[f.id].role if f.id in held else "pool"),
                     condition,
@@ -209,12 +218,12 @@ def collect(
         write_corpus(root, everything)
         toml.write_settings(root, settings)
         usable = {image.source for image in everything}
-        kept = [
-            f for (_, path), f in old.items() if os.path.abspath(path) not in usable and path not in {x.image for x in failures}
-        ]
+        kept = [f for (_, path), f in old.items() if absolute(path) not in usable and path not in {x.image for x in failures}]
         replace_failures(root, "collect", set_, failures + kept)
         (root / ".collecting.jsonl").unlink(missing_ok=True)
         log(root, "collect", images=list(images) if accept is None else [accept], set=set_, size=settings.size)
+    if blind := sum(image.dhash is None for image in everything):
+        print(f"near-duplicates were not looked for among {blind} images; --probe reads each of them whole, and looks")
     duplicates = sum(image.group != image.id for image in everything)
     background = "no background" if settings.classes.background is None else f"background {settings.classes.background}"
     about = f"{len(settings.classes.names)}: {', '.join(settings.classes.names[:6])}{' ...' if len(settings.classes.names) > 6 else ''}"
@@ -283,89 +292,32 @@ def _settings(root: Path, classes: Any, size: str | None, shard_size: int | None
     return settings
 
 
-def _unchanged(held: Any, path: str) -> bool:
-    """Whether an image of the corpus is still the same file; its bytes decide."""
-    from hashlib import sha256
+def _store(root: Path, settings: Any, asked: str | None) -> None:
+    """Enter where parts lie, when the study is made; StudyError where parts would be left behind, or the place cannot be written to or is another study's."""
+    from faultscape.study.part_folders import claim, held
 
-    if held is None or held.source != os.path.abspath(path):
-        return False
-    try:
-        return sha256(Path(path).read_bytes()).hexdigest() == held.digest
-    except OSError:
-        return False
+    if asked is None:
+        return
+    if asked != settings.store and (root / "study.toml").exists() and held(root):
+        where = settings.store or str(root)
+        raise StudyError(
+            f"the parts of {root} lie in {where} and are not moved by --store; copy predictions, truth, pairs and measures/statistics to the new "
+            f'place with its own tools and write store = "{asked}" into study.toml, or begin a new study'
+        )
+    if asked:
+        claim(root, asked)
+    settings.store = asked
 
 
 def _same_photo(held: Any, found: Any, picture: Any) -> None:
     """CorpusError when an id of the corpus is taken by another file while the first is still there."""
-    if held is None or held.source == os.path.abspath(found.path) or held.digest == picture.digest:
+    from faultscape.corpus.parquet_rows import row_of
+    from faultscape.corpus.sources import absolute
+    from faultscape.study.store import is_address
+
+    if held is None or held.source == absolute(found.path) or held.digest == picture.digest:
         return
-    if os.path.isfile(held.source):
+    if os.path.isfile((row_of(held.source) or (held.source, 0))[0]) or is_address(held.source):
         raise CorpusError(
             f"two files have the id {found.id!r}: {held.source}, which the study has, and {found.path}; rename one, or collect it as another --set"
         )
-
-
-def _probe(root: Path, found: list[Any]) -> tuple[list[tuple[Any, Any]], list[tuple[Any, str]]]:
-    """Return (file, picture) of what can be read and (file, reason) of the rest; what a killed run had probed is taken from its notes."""
-    from faultscape.corpus.pictures import Picture, probe
-    from faultscape.engine import progress
-    from faultscape.study.folder import cannot_write
-
-    notes = root / ".collecting.jsonl"
-    known: dict[str, Any] = {}
-    if notes.exists():
-        for line in notes.read_text(encoding="utf-8", errors="surrogateescape").splitlines():
-            try:
-                path, state, *picture = json.loads(line)
-                known[f"{path}\0{state}"] = Picture(*picture)
-            except (ValueError, TypeError):
-                break  # torn by a kill
-
-    def one(f: Any) -> tuple[Any, Any, str]:
-        try:
-            stat = os.stat(f.path)
-            state = f"{stat.st_size}-{stat.st_mtime_ns}"
-            return f, known.get(f"{f.path}\0{state}") or probe(f.path), state
-        except ImageError as error:
-            return f, error, ""
-        except OSError as error:
-            return f, ImageError(f"{f.path}: {error.strerror}"), ""
-
-    good, bad = [], []
-    try:
-        with progress("collect", len(found)) as tick, ThreadPoolExecutor() as pool, notes.open("a", encoding="utf-8") as file:
-            for f, picture, state in pool.map(one, found):
-                if isinstance(picture, ImageError):
-                    bad.append((f, str(picture).removeprefix(f"{f.path}: ")))
-                else:
-                    good.append((f, picture))
-                    if f"{f.path}\0{state}" not in known:
-                        file.write(
-                            json.dumps([f.path, state, picture.width, picture.height, picture.digest, picture.dhash]) + "\n"
-                        )
-                tick(1)
-    except OSError as error:
-        raise cannot_write(notes, error) from None
-    return good, bad
-
-
-def _banned(folders: list[str]) -> Any:
-    """Return something to ask which picture of the --not-in folders a hash is a near-duplicate of."""
-    from faultscape.corpus.duplicates import Groups
-    from faultscape.corpus.pictures import probe
-    from faultscape.corpus.sources import find
-
-    groups, names = Groups(), []
-    for f in find(folders) if folders else []:
-        try:
-            groups.add(probe(f.path).dhash)
-            names.append(f.path)
-        except ImageError as error:
-            print(f"--not-in: {error}; left out")
-
-    class Banned:
-        def get(self, dhash: int) -> str | None:
-            hit = groups.nearest(dhash)
-            return None if hit is None else names[hit]
-
-    return Banned()

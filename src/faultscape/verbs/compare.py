@@ -81,35 +81,41 @@ def count(root: Path, known: list[str], *, engine: str, workers: int | None = No
             f"{', '.join(empty)}: no maps yet; run `faultscape predict {root} NAME=SOURCE` first, or take them out of study.toml"
         )
     if any(model.kind != "folder" for model in settings.models.values()):
-        for number in sorted(sizes):
-            for name in outdated(root, settings, number, read_corpus(root, number)):
-                raise StudyError(
-                    f"the maps of {name} were made at another working size, or from photos that changed since; "
-                    f"run `faultscape predict {root} {name}={settings.models[name].source}` first"
-                )
+        for name in outdated(root, settings, ((number, read_corpus(root, number)) for number in sorted(sizes))):
+            raise StudyError(
+                f"the maps of {name} were made at another working size, or from photos that changed since; "
+                f"run `faultscape predict {root} {name}={settings.models[name].source}` first"
+            )
     lacking = missing(root, wanted(root, settings, sorted(sizes), known))
     todo = sorted({part.shard for part in lacking})
     calls = [{"study": str(root), "number": s, "truths": known} for s in todo]
+    differing: list[tuple[str, str, str]] = []
     with engines.progress("compare", sum(sizes[s] for s in todo)) as tick:
         for number, made in engines.run("faultscape.verbs.compare:shard", calls, engine=engine, workers=workers, tick=tick):
+            differing += [tuple(said) for said in made["differing"]]
             for name in dict.fromkeys(entry["name"] for entry in made["parts"]):
                 new = {e["part"]: Part(e["sha256"], e["rows"], e["key"]) for e in made["parts"] if e["name"] == name}
                 write_manifest(folder(root, name), read_manifest(folder(root, name)) | new)
             s = todo[number]
             add_timings(root, [{"stage": "compare", "name": "", "shard": s, "items": sizes[s], "seconds": made["seconds"]}])
+    for image, one, other in sorted(differing)[:5]:
+        print(f"{image}: {one} and {other} saw different bytes of this picture; collect again, then predict those models again")
+    if len(differing) > 5:
+        print(f"... and so it is with {len(differing) - 5} more")
     return len(todo), len(lacking)
 
 
 def shard(study: str, number: int, truths: list[str], tick: Any) -> dict[str, Any]:
     """Count what is missing of one shard, in one pass over its images."""
     from faultscape.comparison.stored import count_shard, missing, wanted
+    from faultscape.comparison.stored_maps import differing
     from faultscape.study.corpus import read_corpus
     from faultscape.study.settings import read_settings
 
     start = time.perf_counter()
     root = Path(study)
     settings = read_settings(root)
-    lacking = missing(root, wanted(root, settings, [number], truths))
-    made = count_shard(root, settings, read_corpus(root, number), lacking, tick) if lacking else {}
+    lacking, images = missing(root, wanted(root, settings, [number], truths)), read_corpus(root, number)
+    made = count_shard(root, settings, images, lacking, tick) if lacking else {}
     parts = [{"name": name, "part": part, "sha256": e.sha256, "rows": e.rows, "key": e.key} for (name, part), e in made.items()]
-    return {"parts": parts, "seconds": time.perf_counter() - start}
+    return {"parts": parts, "differing": differing(root, settings, images), "seconds": time.perf_counter() - start}

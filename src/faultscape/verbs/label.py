@@ -77,7 +77,7 @@ def export(
 
     from PIL import Image as Pillow
 
-    from faultscape.corpus.pictures import read_rgb
+    from faultscape.corpus.reading import read_photo
     from faultscape.engine import progress
     from faultscape.labelling import labelme, png
     from faultscape.study import label_maps
@@ -103,7 +103,7 @@ def export(
             where = folder / "images" / f"{image.id}.png" if format == "png" else folder / f"{image.id}.png"
             if not where.exists():
                 photo = io.BytesIO()
-                Pillow.fromarray(read_rgb(image.source)).save(photo, format="PNG", compress_level=1)
+                Pillow.fromarray(read_photo(image)[0]).save(photo, format="PNG", compress_level=1)
                 put(where, photo.getvalue())
             drawn = _prefilled(root, settings, image, prefill) if prefill else None
             if format == "png" and drawn is not None and not (folder / "labels" / f"{image.id}.png").exists():
@@ -155,11 +155,13 @@ def import_(study: str, source: str, *, truth: str = "labels", pattern: str | No
     from faultscape.study.lock import writing
     from faultscape.study.parts import Part, read_manifest, write_manifest
     from faultscape.study.settings import read_settings
+    from faultscape.study.store import is_address
     from faultscape.study.tables import Failure, log, read_failures, replace_failures
 
     root, path = existing(study), Path(source)
     if not path.exists():
-        raise LabellingError(f"{source}: there is no such folder")
+        more = "; labels are read from folders of this machine; copy them here first" if is_address(source) else ""
+        raise LabellingError(f"{source}: there is no such folder{more}")
     with writing(root):
         settings = read_settings(root)
         classes, images = settings.class_list, read_corpus(root)
@@ -283,10 +285,11 @@ def _is_json(path: str) -> bool:
 def _is_photo(file: str, image: Any) -> bool:
     """Whether a picture shows what the photo shows, pixel by pixel."""
     from faultscape.corpus.pictures import read_rgb
+    from faultscape.corpus.reading import read_photo
     from faultscape.errors import ImageError
 
     try:
-        return bool((read_rgb(file) == read_rgb(image.source)).all())
+        return bool((read_rgb(file) == read_photo(image)[0]).all())
     except (ImageError, ValueError):
         return False
 

@@ -155,6 +155,7 @@ def predict(
 def named(models: tuple[Any, ...]) -> dict[str, str]:
     """Return {name: source} of NAME=SOURCE words and dicts; ModelError for a wrong or repeated name."""
     from faultscape.study.folder import check_name
+    from faultscape.study.store import is_address
 
     out: dict[str, str] = {}
     for word in models:
@@ -166,6 +167,8 @@ def named(models: tuple[Any, ...]) -> dict[str, str]:
                 raise ModelError(f"{word!r} is not NAME=SOURCE, for example unet=maps/unet or unet=unet.onnx")
             items = [(name, source)]
         for name, source in items:
+            if is_address(source):
+                raise ModelError(f"{name}={source}: maps and networks are read from folders of this machine; copy it here first")
             if check_name(name) in out:
                 raise ModelError(f"two models are named {name!r}; give each its own name")
             out[name] = source
@@ -296,7 +299,7 @@ def shard(
             if row.runs is None:
                 failures.append((row.id, row.problem))
                 continue
-            maps.append(label_maps.StoredMap(row.id, row.runs))
+            maps.append(label_maps.StoredMap(row.id, row.runs, row.photo))
             for folder, codes in row.kept.items():
                 chunks.setdefault(folder, kept.Chunks(where / folder, number)).add(row.id, codes)
     sha = label_maps.put_maps(where, number, maps)

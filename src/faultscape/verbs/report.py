@@ -162,7 +162,7 @@ def _truth(known: list[str], standings: Any) -> str:
 def _pictures(root: Path, settings: Any, models: Any, cards: Any, by_id: Any, truth: str, longest: int, room: Any) -> None:
     """Fill in the pictures of every card: first photo, truth and the shown duel of all, then the other models' maps while there is room."""
     from faultscape.corpus.classes import table
-    from faultscape.corpus.pictures import read_rgb
+    from faultscape.corpus.reading import read_photo
     from faultscape.engine import progress
     from faultscape.maps import runs
     from faultscape.reporting.gallery import fit, map_uri, photo_uri
@@ -186,7 +186,7 @@ def _pictures(root: Path, settings: Any, models: Any, cards: Any, by_id: Any, tr
     with progress("pictures", 2 * len(known)) as tick:
         for card in known:
             try:
-                card.photo = room.take(photo_uri(read_rgb(by_id[card.image].source), fit(card.width, card.height, longest)))
+                card.photo = room.take(photo_uri(read_photo(by_id[card.image])[0], fit(card.width, card.height, longest)))
             except ImageError:
                 card.photo = ""
             if truth:
@@ -206,13 +206,13 @@ def _pictures(root: Path, settings: Any, models: Any, cards: Any, by_id: Any, tr
 
 def _references(beside: Any, slots: Any, by_id: Any, room: Any, longest: int = 200) -> list[Any]:
     """Return (class, [(caption, picture) of chosen images], [(name, picture) of benchmark images]) for each class of the folder."""
-    from faultscape.corpus.pictures import read_rgb
+    from faultscape.corpus.reading import read_source
     from faultscape.reporting.gallery import fit, photo_uri
     from faultscape.reporting.references import EACH
 
     def small(path: Any) -> str:
         try:
-            rgb = read_rgb(path)
+            rgb = read_source(path)
         except ImageError:
             return ""
         return room.take(photo_uri(rgb, fit(rgb.shape[1], rgb.shape[0], longest)))

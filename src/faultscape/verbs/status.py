@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -59,7 +60,7 @@ def status(study: str) -> Status:
     todo, rest = "", ""
     stored = {m: there(label_maps.predictions(root, m)) for m in models}
     lacking = {m: [s for s in by_shard if part_name(s) not in stored[m]] for m in models}
-    old = {m for s, rows in by_shard.items() for m in outdated(root, settings, s, rows)}
+    old = set(outdated(root, settings, by_shard.items()))
     late = [m for m in models if lacking[m] or m in old]
     sources = " ".join(shlex.quote(f"{m}={settings.models[m].source}") for m in late)
     if len(models) < 2:
@@ -86,7 +87,7 @@ def status(study: str) -> Status:
     if not names:
         stages.append(("select", "missing", "no selection yet"))
         todo = todo or f"faultscape select {place}"
-    labelled = {name: {i for s in by_shard for i in label_maps.read_maps(label_maps.truth(root, name), s)} for name in truths}
+    shard_of = {image.id: image.shard for image in images}
     for name in names:
         slots, drawn_from = selections.read_selection(root, name)
         known = all(m in models for m in slots.models)
@@ -103,7 +104,7 @@ def status(study: str) -> Status:
         truth = "labels" if "labels" in truths else (truths[0] if truths else "labels")
         which = "" if name == selections.MAIN else f" --selection {name}"
         which += "" if truth == "labels" else f" --truth {truth}"
-        have = len(set(now.images) & labelled.get(truth, set()))
+        have = _labelled(root, truth, now.images, shard_of) if truth in truths else 0
         stages.append(
             (
                 "label",
@@ -129,6 +130,18 @@ def status(study: str) -> Status:
     todo = todo or ("" if done or not standings.exists() else f"faultscape report {place}")
     todo = (todo or rest) if images else f"faultscape collect {place} IMAGES"
     return Status(study, tuple(stages), todo)
+
+
+def _labelled(root: Path, truth: str, images: Sequence[str], shard_of: dict[str, int]) -> int:
+    """Return how many of some images have a label, reading the parts of their shards alone."""
+    from faultscape.study import label_maps
+    from faultscape.study.corpus import part_name
+    from faultscape.study.parts import read_manifest
+
+    folder, wanted = label_maps.truth(root, truth), {i for i in images if i in shard_of}
+    parts = read_manifest(folder)
+    numbers = {s for s in {shard_of[i] for i in wanted} if part_name(s) in parts}
+    return sum(len(wanted & set(label_maps.read_maps(folder, s, parts[part_name(s)]))) for s in sorted(numbers))
 
 
 def _measures(root: Path) -> list[tuple[str, str, str]]:

@@ -98,7 +98,7 @@ class Downloads:
             if not gone:
                 self._remember(hit.id, about.digest, about.dhash)
         words = (hit.id, hit.url, hit.query, hit.title, hit.licence, hit.creator, hit.source, hit.date, hit.page)
-        size = (about.digest, about.width, about.height, about.dhash, seen.transparent)
+        size = (about.digest, about.width, about.height, about.dhash or 0, seen.transparent)
         row = WebPicture(*words, *size, "" if reason else f"pictures/{name}", reason)
         add_picture(self._root, row)
         self.pictures[hit.url] = row
@@ -117,16 +117,16 @@ class Downloads:
         """Return why a picture's own properties keep it out, '' when they do not."""
         return too_small(width, height, self._wanted) or (not_transparent(transparent) if self._wanted.transparent else "")
 
-    def _double(self, digest: str, dhash: int) -> str:
+    def _double(self, digest: str, dhash: int | None) -> str:
         """Return why a picture is a duplicate, '' when it is none."""
         if digest in self._digests:
             return f"{_SAME}{self._digests[digest]}"
-        near = self._groups.nearest(dhash)
+        near = None if dhash is None else self._groups.nearest(dhash)
         return "" if near is None else f"{_NEAR}{self._names[near]}"
 
-    def _remember(self, name: str, digest: str, dhash: int) -> None:
+    def _remember(self, name: str, digest: str, dhash: int | None) -> None:
         self._digests.setdefault(digest, name)
-        if self._groups.nearest(dhash) is None:
+        if dhash is not None and self._groups.nearest(dhash) is None:
             self._groups.add(dhash)
             self._names.append(name)
 

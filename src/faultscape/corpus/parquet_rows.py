@@ -1,0 +1,223 @@
+"""Corpora that are Parquet files: a column of pictures' bytes, or of where pictures lie.
+
+Conventions: bytes stand in ``image``, ``bytes``, ``jpg``, ``jpeg`` or ``png``, as binary or as a struct {bytes, path}; places in ``uri``, ``url``, ``path``, ``image_path``
+or ``file_name``, relative to the file's folder. Ids stand in ``id``, ``key``, ``image_id`` or ``__key__``, else they are places without extension, else ``FILE/ROW``.
+The source of a row that holds bytes is ``FILE.parquet#ROW``. Rows are read in passing, a few at a time, so that reading a file in its own order reads it once.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from faultscape.corpus.store_pictures import find_objects, relative
+from faultscape.errors import CorpusError, FaultscapeError
+from faultscape.study import store
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+PARQUET = frozenset((".parquet", ".pq"))
+_BYTES = ("image", "bytes", "jpg", "jpeg", "png")
+_PLACES = ("uri", "url", "path", "image_path", "file_name")
+_IDS = ("id", "key", "image_id", "__key__")
+_ROW = re.compile(r"(.+\.(?:parquet|pq)(?:\?[^#]*)?)#(\d+)", re.IGNORECASE | re.DOTALL)
+
+
+def is_parquet(argument: str) -> bool:
+    """Whether an argument names Parquet files, by itself or as a glob.
+
+    >>> is_parquet("train-*.parquet"), is_parquet("s3://b/x.parquet?region=eu-west-1"), is_parquet("photos/")
+    (True, True, False)
+    """
+    key = store.parse(argument, CorpusError).key if store.is_address(argument) else argument
+    return os.path.splitext(key)[1].lower() in PARQUET
+
+
+def row_of(source: str) -> tuple[str, int] | None:
+    """Return the file and the row that a source means, or None for any other source.
+
+    >>> row_of("a/b.parquet#12"), row_of("a/b.png")
+    (('a/b.parquet', 12), None)
+    """
+    match = _ROW.fullmatch(source)
+    return (match[1], int(match[2])) if match else None
+
+
+def find_rows(argument: str, say: Any) -> list[tuple[str, str]]:
+    """Return (id, source) of every row of the Parquet files that an argument names; CorpusError for files that hold no pictures."""
+    if store.is_address(argument):
+        above, paths = find_objects(argument, PARQUET)
+        names = relative([*paths, f"{above.split('?')[0].rstrip('/')}/x"])[:-1] if paths else []
+    else:
+        paths = (
+            sorted(glob.glob(argument, recursive=True))
+            if glob.has_magic(argument) and not os.path.isfile(argument)
+            else [argument]
+        )
+        above = os.path.dirname(re.split(r"[*?\[]", argument)[0]) if len(paths) != 1 else os.path.dirname(argument)
+        names = [os.path.relpath(path, above or ".").replace(os.sep, "/") for path in paths]
+    if not paths:
+        raise CorpusError(f"{argument}: no Parquet file is there")
+    rows: list[tuple[str, str]] = []
+    for path, name in zip(paths, names, strict=True):
+        rows += _rows_of(path, os.path.splitext(name)[0], say)
+    if not rows:
+        raise CorpusError(f"{argument}: has no rows")
+    return rows
+
+
+def open_file(path: str, error: type[FaultscapeError] = CorpusError) -> tuple[Any, str]:
+    """Return an open Parquet file and its state, a text that changes with the file; what is wrong with it is one sentence."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        if store.is_address(path):
+            place = store.parse(path, error)
+            with store.told(place, error):
+                opened = store.open_object(place)
+            return pq.ParquetFile(opened.file, buffer_size=1 << 23), opened.tag
+        about = os.stat(path)
+        return pq.ParquetFile(path, memory_map=False, buffer_size=1 << 23), f"{about.st_size}-{about.st_mtime_ns}"
+    except (OSError, pa.ArrowException) as fault:
+        raise error(f"{path}: {_reason(fault)}") from None
+
+
+def image_column(schema: pa.Schema, path: str) -> tuple[str | None, str | None]:
+    """Return the column that holds bytes and the one that holds places; CorpusError when there is neither, or of another type."""
+    import pyarrow as pa
+
+    text, binary = _kinds()
+    inside, places = None, None
+    for name in (name for name in _BYTES if name in schema.names):
+        kind = schema.field(name).type
+        if pa.types.is_struct(kind) and "bytes" in [f.name for f in kind]:
+            inside, places = f"{name}.bytes", f"{name}.path" if "path" in [f.name for f in kind] else None
+        elif binary(kind):
+            inside = name
+        elif text(kind):
+            places = name
+        else:
+            raise CorpusError(f"{path}: column {name!r} holds {kind}; expected pictures' bytes, or where they lie")
+        break
+    if places is None:
+        places = next((name for name in _PLACES if name in schema.names and text(schema.field(name).type)), None)
+    if inside is None and places is None:
+        known = ", ".join(schema.names[:12]) or "none"
+        raise CorpusError(
+            f"{path}: no column of pictures; it has {known}; expected bytes in {', '.join(_BYTES)}, or places in {', '.join(_PLACES)}"
+        )
+    return inside, places
+
+
+def _rows_of(path: str, name: str, say: Any) -> list[tuple[str, str]]:
+    """Return (id, source) of the rows of one file, having read no picture."""
+    import pyarrow as pa
+
+    file, _ = open_file(path)
+    schema = file.schema_arrow
+    text, _binary = _kinds()
+    inside, places = image_column(schema, path)
+    named = next(
+        (c for c in _IDS if c in schema.names and (text(schema.field(c).type) or pa.types.is_integer(schema.field(c).type))), None
+    )
+    count = file.metadata.num_rows
+    try:
+        read = {c: _flat(file.read(columns=[c]), c) for c in (named, places) if c}
+    except (OSError, pa.ArrowException, UnicodeDecodeError) as fault:
+        raise CorpusError(f"{path}: {_reason(fault)}") from None
+    given = [None if value is None else str(value) for value in read[places]] if places else [None] * count
+    sources = [f"{path}#{row}" if inside else _resolved(path, row, given[row]) for row in range(count)]
+    said = read[named] if named else _without_extensions(given) if any(given) else [None] * count
+    ids = [str(id_) if id_ is not None and _safe(str(id_)) else f"{name}/{row}" for row, id_ in enumerate(said)]
+    if unusable := sum(id_ is not None and not _safe(str(id_)) for id_ in said):
+        say(f"{path}: {unusable} of its ids cannot name a file; these images are called FILE/ROW")
+    return list(zip(ids, sources, strict=True))
+
+
+def _resolved(path: str, row: int, value: str | None) -> str:
+    """Return where a row's picture lies; a row that says nothing is a source by itself, which cannot be read."""
+    if not value or "\0" in value:
+        return f"{path}#{row}"
+    if re.match(r"https?://", value):
+        raise CorpusError(
+            f"{path}, row {row}: {value[:200]} lies on the web; `faultscape collect STUDY --urls FILE` downloads such pictures politely"
+        )
+    if store.is_address(value):
+        return str(store.parse(value, CorpusError))
+    if re.match(r"[a-zA-Z][a-zA-Z0-9+]+://", value) and not value.startswith("file://"):
+        raise CorpusError(f"{path}, row {row}: {value[:200]} is no path, and no address of s3:// or gs://")
+    value = value.removeprefix("file://")
+    if store.is_address(path) and not value.startswith("/"):
+        place = store.parse(path)
+        return str(replace(place, key=os.path.normpath(os.path.join(os.path.dirname(place.key), value))))
+    return os.path.join(os.path.dirname(path), value)
+
+
+def _without_extensions(places: list[str | None]) -> list[str | None]:
+    """Return places without extension, relative to what they have in common where they are not relative already."""
+    found = [p for p in places if p]
+    if all(store.is_address(p) for p in found):
+        names = relative(found)
+    elif any(p.startswith(("/", "file://", "s3:", "gs:")) or ".." in p.split("/") for p in found):
+        plain = [os.path.normpath(re.sub(r"^\w+://", "/", p)) for p in found]
+        above = os.path.commonpath([os.path.dirname(os.path.abspath(p)) for p in plain])
+        names = [os.path.relpath(os.path.abspath(p), above).replace(os.sep, "/") for p in plain]
+    else:
+        names = found
+    stems = iter(os.path.splitext(os.path.normpath(name))[0] for name in names)
+    return [next(stems) if p else None for p in places]
+
+
+def _safe(id_: str) -> bool:
+    """Whether an id can become a file in a folder, and in no other."""
+    parts = id_.split("/")
+    return (
+        len(id_.encode("utf-8", "surrogateescape")) <= 500
+        and id_.isprintable()
+        and "\\" not in id_
+        and not {"", ".", ".."} & set(parts)
+    )
+
+
+def _flat(table: pa.Table, column: str) -> list[Any]:
+    """Return one column, which may be a field of a struct, as a list."""
+    outer, _, inner = column.partition(".")
+    values = table[outer].to_pylist()
+    return [None if value is None else value.get(inner) for value in values] if inner and outer in table.column_names else values
+
+
+def _kinds() -> tuple[Any, Any]:
+    """Return what says whether a type is text, and whether it is bytes; either may stand in a dictionary."""
+    import pyarrow as pa
+
+    def plain(kind: pa.DataType) -> pa.DataType:
+        return kind.value_type if pa.types.is_dictionary(kind) else kind
+
+    t = pa.types
+    return (
+        lambda k: t.is_string(plain(k)) or t.is_large_string(plain(k)) or t.is_string_view(plain(k)),
+        lambda k: (
+            t.is_binary(plain(k)) or t.is_large_binary(plain(k)) or t.is_binary_view(plain(k)) or t.is_fixed_size_binary(plain(k))
+        ),
+    )
+
+
+def _reason(fault: BaseException) -> str:
+    return (
+        getattr(fault, "strerror", None)
+        or f"cannot be read as Parquet: {str(fault).splitlines()[0][:200] if str(fault) else type(fault).__name__}"
+    )
+
+
+def passing(file: Any, group: int, column: str, size: int) -> Iterator[list[bytes | None]]:
+    """Yield the values of one column of a row group, ``size`` at a time."""
+    for batch in file.iter_batches(batch_size=size, row_groups=[group], columns=[column], use_threads=False):
+        outer, _, inner = column.partition(".")
+        values = batch.column(0).to_pylist()
+        yield [None if v is None else v[inner] for v in values] if inner and outer else values

@@ -1,0 +1,55 @@
+"""Which pictures lie under an address of an object store.
+
+Conventions: ``s3://BUCKET/PREFIX`` means what lies under PREFIX/, all the way down, or the one object of that name; ``*``, ``?`` and ``[`` make it a pattern, in which
+``*`` stays in one folder and ``**`` does not. Only the prefix before the pattern is listed, 1000 names a request, and no picture is opened.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import replace
+
+from faultscape.errors import CorpusError
+from faultscape.study import store
+
+
+def find_objects(argument: str, endings: frozenset[str]) -> tuple[str, list[str]]:
+    """Return the address that ids are relative to, and the addresses of the objects; CorpusError when the store cannot be listed."""
+    place = store.parse(argument, CorpusError)
+    key = place.key.rstrip("/")
+    if re.search(r"[*?\[]", key):
+        fixed = re.split(r"[*?\[]", key)[0].rpartition("/")[0]
+        wanted = re.compile(_pattern(key[len(fixed) :].lstrip("/")))
+        return _under(replace(place, key=fixed), endings, wanted)
+    if os.path.splitext(key)[1].lower() in endings:
+        return str(replace(place, key=key.rpartition("/")[0])), [str(replace(place, key=key))]
+    return _under(replace(place, key=key), endings, None)
+
+
+def relative(addresses: list[str]) -> list[str]:
+    """Return names of objects, relative to what their addresses have in common.
+
+    >>> relative(["s3://bucket/a/x.png", "s3://bucket/a/b/y.png"])
+    ['x.png', 'b/y.png']
+    """
+    paths = [store.parse(address, CorpusError).path for address in addresses]
+    common = os.path.commonpath([os.path.dirname(path) for path in paths])
+    return [path[len(common) :].lstrip("/") for path in paths]
+
+
+def _under(folder: store.Address, endings: frozenset[str], wanted: re.Pattern[str] | None) -> tuple[str, list[str]]:
+    with store.told(folder, CorpusError):
+        names = store.listed(folder, deep=True)
+    hidden = re.compile(r"(^|/)\.[^/]*/")  # as in a folder of this machine
+    kept = [n for n in names if os.path.splitext(n)[1].lower() in endings and not hidden.search(n)]
+    return str(folder), [str(folder / name) for name in kept if wanted is None or wanted.fullmatch(name)]
+
+
+def _pattern(text: str) -> str:
+    """Return a glob as a regular expression."""
+    words = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
+    parts = re.split(r"(\*\*/|\*\*|\*|\?|\[[^\]]+\])", text)
+    return "".join(
+        words.get(part) or (part.replace("[!", "[^") if re.fullmatch(r"\[[^\]]+\]", part) else re.escape(part)) for part in parts
+    )

@@ -1,0 +1,186 @@
+"""Where the parts of a folder of the study lie: in that folder, or under the study's store.
+
+Conventions: everybody names a folder of parts by its path in the study (``STUDY/pairs/NAME``). Where study.toml names a ``store``, the parts and manifests
+of predictions, truth, pairs and measures lie there under the same names, and nothing else does. A file is put whole or not at all in either.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Protocol
+
+from faultscape.errors import StudyError
+from faultscape.study import store
+from faultscape.study.folder import cannot_write, put
+from faultscape.study.store import Address
+
+ROOMS = ("predictions", "truth", "pairs", "measures")
+_LEVELS = (("predictions", 1), ("predictions", 2), ("pairs", 1), ("truth", 1), ("statistics", 2), ("measures/statistics", 2))
+MANIFEST = "manifest.json"
+
+
+class Files(Protocol):
+    """The files of one folder of parts; a file that is not there is a FileNotFoundError, all else that goes wrong a StudyError."""
+
+    def read(self, name: str) -> bytes: ...
+    def open(self, name: str) -> Any: ...
+    def has(self, name: str) -> bool: ...
+    def names(self) -> set[str]: ...
+    def put(self, name: str, data: bytes) -> None: ...
+    def adopt(self, temporary: Path, name: str) -> None: ...
+    def delete(self, name: str) -> None: ...
+    def where(self, name: str) -> str: ...
+
+
+class LocalFiles:
+    """The files of a folder of this machine."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def read(self, name: str) -> bytes:
+        return (self._folder / name).read_bytes()
+
+    def open(self, name: str) -> Any:
+        return self._folder / name
+
+    def has(self, name: str) -> bool:
+        return (self._folder / name).exists()
+
+    def names(self) -> set[str]:
+        return {path.name for path in self._folder.glob("*.parquet")}
+
+    def put(self, name: str, data: bytes) -> None:
+        put(self._folder / name, data)
+
+    def adopt(self, temporary: Path, name: str) -> None:
+        try:
+            temporary.replace(self._folder / name)
+        except OSError as error:
+            raise cannot_write(self._folder / name, error) from None
+
+    def delete(self, name: str) -> None:
+        (self._folder / name).unlink(missing_ok=True)
+
+    def where(self, name: str) -> str:
+        return str(self._folder / name)
+
+
+class StoreFiles:
+    """The files under one prefix of a store."""
+
+    def __init__(self, prefix: Address) -> None:
+        self._prefix = prefix
+
+    def read(self, name: str) -> bytes:
+        return self.open(name).read()
+
+    def open(self, name: str) -> Any:
+        try:
+            return store.open_object(self._prefix / name).file
+        except FileNotFoundError:
+            raise
+        except OSError as error:
+            raise StudyError(store.sentence(self._prefix / name, error)) from None
+
+    def has(self, name: str) -> bool:
+        with store.told(self._prefix / name):
+            return store.exists(self._prefix / name)
+
+    def names(self) -> set[str]:
+        with store.told(self._prefix):
+            return {name for name in store.listed(self._prefix) if name.endswith(".parquet")}
+
+    def put(self, name: str, data: bytes) -> None:
+        with store.told(self._prefix / name):
+            store.put(self._prefix / name, data)
+
+    def adopt(self, temporary: Path, name: str) -> None:
+        with store.told(self._prefix / name):
+            store.put_file(self._prefix / name, temporary)
+        temporary.unlink(missing_ok=True)
+
+    def delete(self, name: str) -> None:
+        with store.told(self._prefix / name):
+            store.delete(self._prefix / name)
+
+    def where(self, name: str) -> str:
+        return str(self._prefix / name)
+
+
+def files(folder: Path) -> Files:
+    """Return the files of a folder of parts, wherever they lie."""
+    for root in folder.parents[:4]:
+        inside = folder.relative_to(root).parts
+        if inside[0] in ROOMS and (address := _store(root)) is not None:
+            place = address
+            for name in inside:
+                place = place / name
+            return StoreFiles(place)
+    return LocalFiles(folder)
+
+
+def made(root: Path, room: str = "") -> list[Path]:
+    """Return the study's folders of parts (of one room), by their paths in the study, wherever the parts lie."""
+    out: list[Path] = []
+    address = _store(root)
+    for name, levels in _LEVELS:
+        if room and name.split("/")[0] != room:
+            continue
+        if address is None or name.split("/")[0] not in ROOMS:
+            out += [path for path in sorted(root.glob(f"{name}/{'*/' * levels}")) if path.is_dir()]
+            continue
+        found = [name]
+        for _ in range(levels):
+            found = [f"{above}/{below}" for above in found for below in _folders(address, above)]
+        out += [root / path for path in found]
+    return out
+
+
+def held(root: Path) -> bool:
+    """Whether a study has a manifest anywhere: parts that cannot be left behind."""
+    return any(files(folder).has(MANIFEST) for folder in made(root))
+
+
+def _folders(address: Address, below: str) -> list[str]:
+    place = address
+    for name in below.split("/"):
+        place = place / name
+    with store.told(place):
+        return store.listed(place, folders=True)
+
+
+def _store(root: Path) -> Address | None:
+    """Return the store of the study that is this folder, or None where it is none or keeps its parts with it."""
+    try:
+        about = os.stat(root / "study.toml")
+    except OSError:
+        return None
+    return _named(root / "study.toml", about.st_mtime_ns, about.st_size)
+
+
+@lru_cache(maxsize=64)
+def _named(path: Path, _time: int, _size: int) -> Address | None:
+    try:
+        name = tomllib.loads(path.read_text(encoding="utf-8")).get("store", "")
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise StudyError(f"{path} is not TOML: {error}") from None
+    return store.parse(str(name)) if name else None
+
+
+def claim(root: Path, text: str) -> None:
+    """Note in a store whose parts lie there, which shows too that one may write there; StudyError where another study's do."""
+    import secrets
+
+    note = root / ".store"
+    mark = store.parse(text) / ".faultscape"
+    mine = note.read_bytes() if note.exists() else secrets.token_hex(16).encode()
+    put(note, mine)
+    with store.told(mark):
+        if not store.exists(mark):
+            store.put(mark, mine)
+        elif store.read(mark) != mine:
+            raise StudyError(f"{text}: holds the parts of another study; give each study a prefix of its own")

@@ -1,0 +1,212 @@
+"""Object stores: what an address such as s3://BUCKET/KEY means, and reading, writing and listing there through pyarrow's file systems.
+
+Conventions: ``s3://`` and ``gs://``; ``?region=...&scheme=...&endpoint_override=...`` may stand at the end and ``anonymous@`` before the bucket. A key is
+taken as it is written, without percent signs. Credentials come from where the store's own tools look for them, never from an address.
+Transient errors are tried again by pyarrow; what is left is one sentence (`sentence`). An object is seen whole or not at all.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from faultscape.errors import FaultscapeError, StudyError
+
+if TYPE_CHECKING:
+    from pyarrow import fs
+
+_OPTION = r"(?:region|scheme|endpoint_override)=[^&]*"
+_ADDRESS = re.compile(rf"(s3|gs)://(?:([^/@]*)@)?([^/?@]*)/?(.*?)(?:\?({_OPTION}(?:&{_OPTION})*))?", re.DOTALL)
+_SURROUNDINGS = (  # a file system made under other variables is another
+    "AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3", "AWS_REGION", "AWS_DEFAULT_REGION", "AWS_PROFILE", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY",
+    "AWS_SESSION_TOKEN", "GOOGLE_APPLICATION_CREDENTIALS",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Address:
+    """A place in a store; as text it is the address again."""
+
+    scheme: str
+    bucket: str
+    key: str = ""
+    options: tuple[tuple[str, str], ...] = ()
+    anonymous: bool = False
+
+    def __str__(self) -> str:
+        query = "&".join(f"{name}={value}" for name, value in self.options)
+        return f"{self.scheme}://{'anonymous@' * self.anonymous}{self.bucket}/{self.key}{'?' * bool(query)}{query}"
+
+    def __truediv__(self, name: str) -> Address:
+        return replace(self, key=f"{self.key.rstrip('/')}/{name}" if self.key else name)
+
+    @property
+    def path(self) -> str:
+        """The place as pyarrow calls it."""
+        return f"{self.bucket}/{self.key}".rstrip("/")
+
+
+@dataclass(frozen=True)
+class Opened:
+    """An object that was found: its size, and a tag that changes when its bytes do."""
+
+    size: int
+    tag: str
+    file: Any
+
+    def read(self, length: int | None = None) -> bytes:
+        """Return the first bytes, or all, in one request."""
+        return self.file.read_at(self.size if length is None else min(length, self.size), 0)
+
+
+def is_address(text: object) -> bool:
+    """Whether a word means a store.
+
+    >>> is_address("s3://bucket/photos"), is_address("photos/")
+    (True, False)
+    """
+    return re.match(r"(s3|gs):/", str(text)) is not None  # a Path has made one slash of two
+
+
+def parse(text: str, error: type[FaultscapeError] = StudyError) -> Address:
+    """Return the place that an address means.
+
+    >>> parse("s3://bucket/a/b.png?region=eu-west-1").path
+    'bucket/a/b.png'
+    """
+    match = _ADDRESS.fullmatch(text)
+    if match is None or not re.fullmatch(r"\w[\w.-]*", match[3]):
+        raise error(f"{text}: is no address of a store; write s3://BUCKET/PREFIX or gs://BUCKET/PREFIX")
+    if match[2] not in (None, "anonymous"):
+        raise error(
+            f"{match[1]}://{match[3]}: credentials do not stand in an address, where others would read them; give them by the environment"
+        )
+    options = tuple(tuple(option.split("=", 1)) for option in match[5].split("&")) if match[5] else ()
+    return Address(match[1], match[3], match[4], options, match[2] is not None)  # type: ignore[arg-type]
+
+
+def open_object(address: Address) -> Opened:
+    """Return an object for reading; OSError as pyarrow raises it."""
+    file = _system(address).open_input_file(address.path)
+    said = {_text(key).lower(): _text(value) for key, value in (file.metadata() or {}).items()}
+    if tag := said.get("etag", "").strip('"'):
+        return Opened(file.size(), f"etag:{tag}", file)
+    return Opened(file.size(), f"changed:{said.get('last-modified') or said.get('updated', '')}-{file.size()}", file)
+
+
+def read(address: Address) -> bytes:
+    """Return what an object holds; OSError as pyarrow raises it."""
+    return open_object(address).read()
+
+
+def put(address: Address, data: bytes) -> None:
+    """Write an object: one request, or one upload that is seen when it is complete; OSError as pyarrow raises it."""
+    with _system(address).open_output_stream(address.path, buffer_size=None) as stream:
+        stream.write(data)
+
+
+def put_file(address: Address, path: str | os.PathLike[str]) -> None:
+    """Write an object from a local file, which may be larger than memory."""
+    with open(path, "rb") as file, _system(address).open_output_stream(address.path, buffer_size=None) as stream:
+        while block := file.read(16 << 20):
+            stream.write(block)
+
+
+def exists(address: Address) -> bool:
+    """Whether there is such an object."""
+    return bool(_system(address).get_file_info(address.path).is_file)
+
+
+def delete(address: Address) -> None:
+    """Remove an object; one that is not there is no error."""
+    try:
+        _system(address).delete_file(address.path)
+    except FileNotFoundError:
+        return
+
+
+def listed(address: Address, *, folders: bool = False, deep: bool = False) -> list[str]:
+    """Return the names of the files (or folders) under a place, relative to it; of folders within it too where ``deep``. Never the bucket around it."""
+    from pyarrow import fs
+
+    where = fs.FileSelector(address.path, recursive=deep, allow_not_found=True)
+    kind = fs.FileType.Directory if folders else fs.FileType.File
+    return sorted(i.path[len(address.path) + 1 :] for i in _system(address).get_file_info(where) if i.type == kind)
+
+
+@contextmanager
+def told(address: Address, error: type[FaultscapeError] = StudyError) -> Iterator[None]:
+    """Turn what pyarrow raises over a store into a sentence."""
+    try:
+        yield
+    except (OSError, ValueError) as fault:
+        raise error(sentence(address, fault)) from None
+
+
+def sentence(address: Address, fault: Exception) -> str:
+    """Return what is wrong with a store, and what to do."""
+    text = re.sub(r"\s+", " ", str(fault))
+    who = (
+        "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE"
+        if address.scheme == "s3"
+        else "GOOGLE_APPLICATION_CREDENTIALS"
+    )
+    if "NO_SUCH_BUCKET" in text or "bucket does not exist" in text:
+        return f"{address}: there is no bucket {address.bucket!r} there; make it with the store's own tools, or mend the name"
+    if isinstance(fault, FileNotFoundError):
+        return f"{address}: there is nothing of that name"
+    if re.search(
+        r"ACCESS_DENIED|INVALID_ACCESS_KEY|SIGNATURE|INVALID_CLIENT_TOKEN|HTTP status 40[13]|credential|\b40[13]\b",
+        text,
+        re.IGNORECASE,
+    ):
+        return f"{address}: the store lets nobody in with these credentials; give others by {who} (or anonymous@ before a public bucket)"
+    if re.search(r"PERMANENT_?REDIRECT|HTTP status 301|authorization header is malformed", text, re.IGNORECASE):
+        return f"{address}: the bucket lies in another region; say which by AWS_REGION, or by ?region= behind the address"
+    if re.search(r"NETWORK_CONNECTION|curlCode|timed? ?out|resolve|refused|unavailable", text, re.IGNORECASE):
+        return f"{address}: the store cannot be reached; look at the network, and at AWS_ENDPOINT_URL or ?endpoint_override= where the store is not the usual one"
+    return f"{address}: {text[:300]}"
+
+
+def _text(word: str | bytes) -> str:
+    return word.decode("utf-8", "replace") if isinstance(word, bytes) else word
+
+
+def _system(address: Address) -> fs.FileSystem:
+    return _made(replace(address, key=""), tuple(os.environ.get(name) for name in _SURROUNDINGS))
+
+
+@lru_cache(maxsize=32)
+def _made(address: Address, _: tuple[str | None, ...]) -> fs.FileSystem:
+    """Return the file system of a bucket, with what the environment says where pyarrow does not look itself."""
+    from datetime import timedelta
+
+    from pyarrow import fs
+
+    options = dict(address.options)
+    if address.scheme == "gs":
+        limit = timedelta(seconds=30)
+        endpoint = {name: options[name] for name in ("scheme", "endpoint_override") if name in options}
+        return fs.GcsFileSystem(anonymous=address.anonymous, retry_time_limit=limit, **endpoint)
+    endpoint = options.get("endpoint_override") or os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
+    region = options.get("region") or os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION")
+    if region is None and endpoint is None:
+        try:
+            region = fs.resolve_s3_region(address.bucket)
+        except OSError:  # the request itself will say what is wrong
+            region = None
+    return fs.S3FileSystem(
+        anonymous=address.anonymous,
+        region=region or ("us-east-1" if endpoint else None),
+        endpoint_override=endpoint,
+        scheme=options.get("scheme"),
+        allow_delayed_open=True,  # a small object is then one request
+        background_writes=False,
+        connect_timeout=5,
+        request_timeout=30,
+    )

@@ -1,0 +1,209 @@
+"""A study whose parts lie in a store is the local study, byte for byte."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import faultscape as fs
+import loopback
+import made
+from faultscape.errors import CorpusError, LabellingError, ModelError, StudyError
+from faultscape.study.parts import read_manifest
+
+ROOMS = ("predictions", "truth", "pairs", "measures/statistics")
+
+
+def line(root: Path, images: str, corpus: made.Corpus, **options: object) -> str:
+    """A whole competition, up to its report; returns the study."""
+    study = str(root)
+    fs.collect(study, images, classes=str(corpus.classes), shard_size=4, **options)
+    fs.predict(study, corpus.models, engine="local")
+    fs.compare(study, engine="local")
+    fs.select(study, per_class=1)
+    fs.label.export(study, str(root.parent / f"{root.name}-labels"))
+    fs.label.import_(study, str(corpus.truth))
+    fs.rank(study, resamples=20)
+    fs.report(study)
+    return study
+
+
+@pytest.fixture
+def stored(corpus: made.Corpus, bucket: loopback.Bucket, tmp_path: Path) -> str:
+    """A study of local images that has collected, with its store at s3://BUCKET/studies/one."""
+    study = str(tmp_path / "stored")
+    fs.collect(study, str(corpus.photos), classes=str(corpus.classes), shard_size=4, store=f"{bucket.uri}/studies/one")
+    return study
+
+
+def test_a_study_in_a_store_is_the_local_one_byte_for_byte_and_ends_with_nothing_to_do(
+    corpus: made.Corpus, bucket: loopback.Bucket, tmp_path: Path
+) -> None:
+    bucket.upload(corpus.photos, "photos/")
+    line(tmp_path / "local", str(corpus.photos), corpus)
+    study = line(tmp_path / "far", f"{bucket.uri}/photos", corpus, store=f"{bucket.uri}/studies/far", probe=True)
+    for name in ("local", "far"):
+        fs.measure(str(tmp_path / name), engine="local", resamples=20, worst=1)
+    here = {
+        path.relative_to(tmp_path / "local").as_posix(): path.read_bytes()
+        for room in ROOMS
+        for path in sorted((tmp_path / "local" / room).rglob("*"))
+        if path.is_file() and not path.name.startswith(".")
+    }
+    assert {name.split("/")[0] for name in here} == {"predictions", "truth", "pairs", "measures"}
+    assert bucket.objects("studies/far/") == {name: data for name, data in here.items() if not name.endswith(".npz")}
+    for name in ("selection.csv", "standings.json"):
+        assert (tmp_path / "far" / name).read_bytes() == (tmp_path / "local" / name).read_bytes()
+    assert not list((tmp_path / "far").rglob("*/*-????????????????.parquet"))
+    assert fs.status(study).next == ""
+    assert "data:image" in (tmp_path / "far" / "report.html").read_text()
+    exported = [{p.name: p.read_bytes() for p in (tmp_path / f"{n}-labels").rglob("*.png")} for n in ("local", "far")]
+    assert exported[0] == exported[1] != {}
+
+
+def test_a_part_is_one_request_to_write_and_what_is_finished_is_not_written_again(
+    corpus: made.Corpus, stored: str, bucket: loopback.Bucket
+) -> None:
+    with bucket.requests() as asked:
+        fs.predict(stored, {"a": corpus.models["model-0"]}, engine="local")
+    parts = [path for method, path, _ in asked if method in ("PUT", "POST") and path.endswith(".parquet")]
+    assert len(parts) == len(set(parts)) == 2
+    with bucket.requests() as asked:
+        fs.predict(stored, {"a": corpus.models["model-0"]}, engine="local")
+    assert not [entry for entry in asked if entry[0] in ("PUT", "POST")]
+
+
+def test_status_asks_as_often_for_many_parts_as_for_few_and_never_lists_the_bucket(
+    bucket: loopback.Bucket, tmp_path: Path
+) -> None:
+    asked_of = {}
+    for size in (6, 1):
+        corpus, study = made.corpus(tmp_path / f"c{size}", images=6, models=2), str(tmp_path / f"s{size}")
+        fs.collect(study, str(corpus.photos), classes=str(corpus.classes), shard_size=size, store=f"{bucket.uri}/s{size}")
+        fs.predict(study, corpus.models, engine="local")
+        fs.compare(study, engine="local")
+        with bucket.requests() as asked:
+            fs.status(study)
+        asked_of[size] = asked
+    assert len(asked_of[1]) == len(asked_of[6]) < 40
+    listings = [query for method, path, query in asked_of[1] if method == "GET" and path == f"/{bucket.name}"]
+    assert listings
+    assert all("prefix=s1" in query for query in listings)
+
+
+def test_a_kill_between_part_and_manifest_leaves_nothing_that_counts_and_the_next_line_clears_it_away(
+    corpus: made.Corpus, stored: str, bucket: loopback.Bucket
+) -> None:
+    bucket.server.refusing = lambda method, path: "403 Forbidden" if method == "PUT" and path.endswith("manifest.json") else None
+    with pytest.raises(StudyError, match="lets nobody in"):
+        fs.predict(stored, {"a": corpus.models["model-0"]}, engine="local")
+    bucket.server.refusing = None
+    left = set(bucket.objects("studies/one/"))
+    assert len(left) == 1
+    assert read_manifest(Path(stored) / "predictions" / "a") == {}
+    assert "1 models" in str(fs.status(stored))
+    bucket.put("studies/one/predictions/a/00009-0123456789abcdef.parquet", b"half")
+    bucket.put("studies/one/predictions/a/mine.parquet", b"somebody's own")
+    fs.predict(stored, {"a": corpus.models["model-0"]}, engine="local")
+    names = {name.split("/")[-1] for name in bucket.objects("studies/one/")}
+    assert "mine.parquet" in names
+    assert "00009-0123456789abcdef.parquet" not in names
+    assert len([name for name in names if name.startswith("0000")]) == 2
+
+
+@pytest.mark.parametrize("harm", ["damaged", "missing"])
+def test_a_part_that_is_damaged_or_gone_is_told_with_what_to_do_and_made_again(
+    corpus: made.Corpus, stored: str, bucket: loopback.Bucket, harm: str
+) -> None:
+    fs.predict(stored, dict(list(corpus.models.items())[:2]), engine="local")
+    (key,) = [name for name in bucket.objects() if "model-0/00001" in name]
+    bucket.put(key, b"PAR1 nothing of worth") if harm == "damaged" else bucket.delete(key)
+    with pytest.raises(StudyError, match=rf"{bucket.uri}/{key} is missing or damaged; delete it.* run predict again"):
+        fs.compare(stored, engine="local")
+    bucket.delete(key)
+    fs.predict(stored, {"model-0": corpus.models["model-0"]}, engine="local")
+    assert fs.compare(stored, engine="local").parts_made > 0
+
+
+def test_workers_in_processes_write_the_same_bytes_to_a_store(
+    corpus: made.Corpus, stored: str, bucket: loopback.Bucket, tmp_path: Path
+) -> None:
+    fs.predict(stored, corpus.models, engine="processes", workers=2)
+    local = str(tmp_path / "local")
+    fs.collect(local, str(corpus.photos), classes=str(corpus.classes), shard_size=4)
+    fs.predict(local, corpus.models, engine="local")
+    assert bucket.objects("studies/one/predictions/") == made.bytes_under(Path(local) / "predictions", "*") | {
+        k.removeprefix("predictions/"): v for k, v in made.bytes_under(Path(local), "predictions").items()
+    }
+
+
+def test_a_store_is_fixed_once_parts_lie_in_it_and_belongs_to_one_study(
+    corpus: made.Corpus, stored: str, bucket: loopback.Bucket, tmp_path: Path
+) -> None:
+    fs.collect(stored, str(corpus.photos), store=f"{bucket.uri}/studies/two")  # nothing lies in it yet
+    fs.predict(stored, {"a": corpus.models["model-0"]}, engine="local")
+    fs.collect(stored, str(corpus.photos), store=f"{bucket.uri}/studies/two")
+    with pytest.raises(StudyError, match=r"lie in s3://.*/studies/two and are not moved.*store = .*or begin a new study"):
+        fs.collect(stored, str(corpus.photos), store=f"{bucket.uri}/elsewhere")
+    with pytest.raises(StudyError, match="holds the parts of another study"):
+        fs.collect(str(tmp_path / "other"), str(corpus.photos), classes="voc", store=f"{bucket.uri}/studies/two")
+
+
+def test_what_must_be_local_is_refused_elsewhere_with_a_sentence(
+    corpus: made.Corpus, study: str, bucket: loopback.Bucket, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for refused in (
+        lambda: fs.collect("s3://some/study", str(corpus.photos), classes="voc"),
+        lambda: fs.status("gs://some/study"),
+    ):
+        with pytest.raises(StudyError, match=r"a study is a folder of this machine; .*--store s3://BUCKET/PREFIX"):
+            refused()
+    with pytest.raises(ModelError, match=r"a=s3://b/maps: .*copy it here first"):
+        fs.predict(study, {"a": "s3://b/maps"})
+    with pytest.raises(LabellingError, match="read from folders of this machine; copy them here first"):
+        fs.label.import_(study, f"{bucket.uri}/labels")
+    assert not list(tmp_path.glob("s3*"))
+
+
+@pytest.mark.usefixtures("bucket")
+@pytest.mark.parametrize(
+    ("uri", "words"),
+    [
+        ("s3://", "is no address of a store"),
+        ("http://bucket/x", "is no address of a store"),
+        ("s3://key:secret@bucket/x", "credentials do not stand in an address"),
+        ("s3://no-such-bucket-here/x", "there is no bucket 'no-such-bucket-here'"),
+        ("s3://bucket/x?endpoint_override=127.0.0.1:9&scheme=http", "the store cannot be reached"),
+    ],
+)
+def test_a_wrong_store_is_one_sentence_and_no_study(corpus: made.Corpus, tmp_path: Path, uri: str, words: str) -> None:
+    with pytest.raises(StudyError, match=words) as caught:
+        fs.collect(str(tmp_path / "new"), str(corpus.photos), classes=str(corpus.classes), store=uri)
+    assert "\n" not in str(caught.value)
+    assert "secret" not in str(caught.value)
+    assert not (tmp_path / "new" / "study.toml").exists()
+
+
+def test_wrong_credentials_are_one_sentence_that_says_where_to_give_others(
+    corpus: made.Corpus, bucket: loopback.Bucket, tmp_path: Path
+) -> None:
+    bucket.server.refusing = lambda _method, _path: "403 Forbidden"
+    with pytest.raises(StudyError, match=r"lets nobody in with these credentials; give others by AWS_ACCESS_KEY_ID"):
+        fs.collect(str(tmp_path / "new"), str(corpus.photos), classes=str(corpus.classes), store=f"{bucket.uri}/x")
+    with pytest.raises(CorpusError, match=r"lets nobody in"):
+        fs.collect(str(tmp_path / "new"), f"{bucket.uri}/photos", classes=str(corpus.classes))
+
+
+def test_the_endpoint_may_stand_in_the_address(
+    corpus: made.Corpus, bucket: loopback.Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("AWS_ENDPOINT_URL")
+    end = f"?scheme=http&endpoint_override={bucket.server.url.removeprefix('http://')}"
+    bucket.upload(corpus.photos, "photos/")
+    study = str(tmp_path / "s")
+    fs.collect(study, f"{bucket.uri}/photos{end}", classes=str(corpus.classes), store=f"{bucket.uri}/parts{end}")
+    fs.predict(study, {"a": corpus.models["model-0"]}, engine="processes")
+    assert "manifest.json" in bucket.objects("parts/predictions/a/")
+    assert len(fs.study.corpus.read_corpus(Path(study))) == 6

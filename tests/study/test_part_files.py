@@ -1,0 +1,130 @@
+"""Parts in a folder and in a store: the same bytes, whole or growing, and nothing half."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import loopback
+from faultscape.errors import StudyError
+from faultscape.study import parts, store
+from faultscape.study.part_folders import files, made
+
+TABLE = pa.table({"id": [f"image {k}" for k in range(300)], "runs": [bytes([k % 256]) * (k * 7) for k in range(300)]})
+
+
+@pytest.fixture(params=["local", "store"])
+def study(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
+    root = tmp_path / "study"
+    root.mkdir()
+    uri = f"{request.getfixturevalue('bucket').uri}/deep/er" if request.param == "store" else ""
+    (root / "study.toml").write_text(f'store = "{uri}"\n')
+    return root
+
+
+def growing(folder: Path, group: int, *, compression: str = "none") -> str:
+    with parts.growing_part(folder, "00000", TABLE.schema, compression=compression, group=group) as part:
+        for first in range(0, len(TABLE), group):
+            part.write(TABLE.slice(first, group))
+    return part.checksum
+
+
+@pytest.mark.parametrize(("group", "compression"), [(64, "none"), (50, "zstd"), (1000, "zstd")])
+def test_a_growing_part_has_the_bytes_of_one_put_whole(study: Path, group: int, compression: str) -> None:
+    one, other = study / "predictions" / "one", study / "predictions" / "other"
+    sha = parts.put_part(one, "00000", TABLE, compression=compression, group=group)
+    assert growing(other, group, compression=compression) == sha
+    (name,) = files(one).names()
+    assert files(other).names() == {name}
+    assert files(one).read(name) == files(other).read(name)
+    assert not list(study.rglob(".writing-*"))
+    assert parts.read_part(other, "00000", parts.Part(sha, 300, "")) == TABLE
+
+
+def test_a_growing_part_that_fails_is_not_there_at_all(study: Path) -> None:
+    folder = study / "predictions" / "one"
+
+    def fail() -> None:
+        with parts.growing_part(folder, "00000", TABLE.schema) as part:
+            part.write(TABLE)
+            raise RuntimeError("the network is gone")
+
+    with pytest.raises(RuntimeError, match="the network is gone"):
+        fail()
+    assert files(folder).names() == set()
+    assert not [path for path in study.rglob("*") if path.is_file() and path.name != "study.toml"]
+
+
+def test_only_the_four_rooms_of_parts_lie_in_a_store(bucket: loopback.Bucket, tmp_path: Path) -> None:
+    (tmp_path / "study.toml").write_text(f'store = "{bucket.uri}/x"\n')
+    inside = [tmp_path / "pairs" / "m", tmp_path / "truth" / "t", tmp_path / "measures" / "statistics" / "t" / "m"]
+    for folder in (*inside, tmp_path / "measured" / "statistics" / "t" / "m"):
+        sha = parts.put_part(folder, "00000", TABLE)
+        parts.write_manifest(folder, {"00000": parts.Part(sha, 300, "")})
+    assert set(made(tmp_path)) == set(inside)
+    assert {key.split("/")[1] for key in bucket.objects()} == {"pairs", "truth", "measures"}
+    assert (tmp_path / "measured" / "statistics" / "t" / "m" / "manifest.json").exists()
+
+
+def test_a_column_is_read_without_the_part_around_it(bucket: loopback.Bucket, tmp_path: Path) -> None:
+    (tmp_path / "study.toml").write_text(f'store = "{bucket.uri}/x"\n')
+    wide = pa.table({"id": ["a", "b"], "runs": [b"\1" * 2_000_000, b"\2" * 2_000_000], "photo": ["x", None]})
+    folder = tmp_path / "predictions" / "m"
+    part = parts.Part(parts.put_part(folder, "00000", wide), 2, "")
+    assert parts.read_small(folder, "00000", part, ["id", "photo", "none"]).to_pydict() == {
+        "id": ["a", "b"],
+        "photo": ["x", None],
+    }
+    assert parts.read_schema(folder, "00000", part).names == ["id", "runs", "photo"]
+    with pytest.raises(
+        StudyError, match=r"s3://.*00000-.* is missing or damaged; delete it, if it is there, and run predict again"
+    ):
+        parts.read_schema(folder, "00000", parts.Part("0" * 64, 2, ""))
+
+
+def test_a_store_that_is_away_is_not_taken_for_an_empty_one(bucket: loopback.Bucket, tmp_path: Path) -> None:
+    (tmp_path / "study.toml").write_text(f'store = "{bucket.uri}/x"\n')
+    folder = tmp_path / "predictions" / "m"
+    part = parts.Part(parts.put_part(folder, "00000", TABLE), 300, "")
+    bucket.server.refusing = lambda _method, _path: "403 Forbidden"
+    for ask in (lambda: parts.read_manifest(folder), lambda: parts.read_part(folder, "00000", part), lambda: parts.sweep(folder)):
+        with pytest.raises(StudyError, match="lets nobody in"):
+            ask()
+
+
+@pytest.mark.parametrize(
+    ("text", "path"),
+    [
+        ("s3://b/a/c.png", "b/a/c.png"),
+        ("gs://b", "b"),
+        ("s3://b/what?.png", "b/what?.png"),
+        ("s3://b/a%20b#1?region=eu-west-1&scheme=http", "b/a%20b#1"),
+        ("s3://anonymous@b/x/", "b/x"),
+    ],
+)
+def test_an_address_is_taken_as_it_is_written(text: str, path: str) -> None:
+    assert store.parse(text).path == path
+    assert store.parse(str(store.parse(text))) == store.parse(text)
+
+
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [
+        (OSError("AWS Error NO_SUCH_BUCKET during PutObject operation"), "there is no bucket 'b'"),
+        (
+            OSError("AWS Error NETWORK_CONNECTION during HeadObject operation: curlCode: 28, Timeout was reached"),
+            "cannot be reached",
+        ),
+        (OSError("AWS Error UNKNOWN (HTTP status 301) during HeadObject operation: No response body."), "another region"),
+        (OSError("AWS Error INVALID_ACCESS_KEY_ID during GetObject"), "AWS_PROFILE"),
+        (FileNotFoundError("Path does not exist 'b/x'"), "nothing of that name"),
+        (OSError("something\nelse"), "s3://b/x: something else"),
+    ],
+)
+def test_what_goes_wrong_in_a_store_is_a_sentence(fault: Exception, words: str) -> None:
+    said = store.sentence(store.parse("s3://b/x"), fault)
+    assert words in said
+    assert "\n" not in said
