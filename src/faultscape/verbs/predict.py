@@ -34,6 +34,7 @@ def predict(
     *models: Any,
     engine: str = "processes",
     workers: int | None = None,
+    shard: str | None = None,
     labels: str | None = None,
     pattern: str | None = None,
     resize_maps: bool | None = None,
@@ -55,9 +56,11 @@ def predict(
     models
         NAME=SOURCE, SOURCE being a folder of label maps (8/16-bit grey, palette, class colours, npy) or an ONNX file. In Python also a dict.
     engine
-        local (this process) or processes (all cores).
+        local (this process), processes (all cores), ray, or ray://HOST:PORT.
     workers
         Number of processes; default: all cores.
+    shard
+        PART/PARTS, for example 2/3: do every third shard beginning with the second, beside other jobs that do the rest.
     labels
         A JSON or TOML file that says which class each of the model's labels is: {"0": "road", "3": "void"}, or by the model's own class names.
     pattern
@@ -77,14 +80,15 @@ def predict(
     """
     from faultscape import engine as engines
     from faultscape.study import settings as toml
+    from faultscape.study.arrays import share
     from faultscape.study.corpus import read_corpus, shard_sizes
     from faultscape.study.folder import existing
-    from faultscape.study.lock import writing
+    from faultscape.study.lock import changing, writing
     from faultscape.study.tables import log
 
     root = existing(study)
-    given = named(models)
-    with writing(root):
+    given, mine = named(models), share(shard)
+    with writing(root, array="predict" if shard else ""):
         settings, images = toml.read_settings(root), read_corpus(root)
         options = {"size": input_size, "mean": mean, "std": std, "layout": layout, "batch": batch}
         options |= {"resize_maps": resize_maps, "pattern": pattern}
@@ -96,15 +100,19 @@ def predict(
         calls, counts = [], {}
         for name, source in given.items():
             calls += _calls(root, settings, images, name, source, labels, options)
-        toml.write_settings(root, settings)
+        with changing(root):
+            toml.add_models(root, {name: settings.models[name] for name in given})
+        calls = [call for call in calls if mine.has(call["number"])]
         total = sum(call["images"] for call in calls)
         with engines.progress("predict", total) as tick:
             for number, made in engines.run("faultscape.verbs.predict:shard", calls, engine=engine, workers=workers, tick=tick):
-                _enter(root, calls[number], made)
-        for name in given:
-            counts[name] = _settle(root, name, sorted(shard_sizes(root)))
-        log(root, "predict", models={n: str(s) for n, s in given.items()}, engine=engine)
-    if all(maps == 0 for maps, _ in counts.values()):
+                with changing(root):
+                    _enter(root, calls[number], made)
+        with changing(root):
+            for name in given:
+                counts[name] = _settle(root, name, sorted(shard_sizes(root)))
+            log(root, "predict", models={n: str(s) for n, s in given.items()}, engine=engine, shard=shard)
+    if not shard and all(maps == 0 for maps, _ in counts.values()):
         from faultscape.study.tables import read_failures
 
         first = next((f for f in read_failures(root) if f.stage == "predict" and f.name in given), None)
