@@ -32,10 +32,10 @@ logger = logging.getLogger(__name__)
 class Hand:
     """One actor: a worker process on its node, and what was heard of it."""
 
-    def __init__(self, folder: str, path: str) -> None:
+    def __init__(self, folder: str, environment: dict[str, str]) -> None:
         if not os.path.isdir(folder):
             raise FileNotFoundError(folder)
-        self.where = folder, {**os.environ, "PYTHONPATH": path}
+        self.where = folder, {**os.environ, **environment}
         self.worker: Worker | None = None
         self.heard: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
 
@@ -113,6 +113,7 @@ class _Pool:
         self.ray, self.gpus = ray, gpus
         options = {"num_cpus": 1, "max_restarts": 0, "max_task_retries": 0, "scheduling_strategy": "SPREAD"}
         self.hand = ray.remote(**options, **({"num_gpus": gpus} if gpus else {}))(Hand)
+        self.environment = {k: v for k, v in os.environ.items() if k == "PYTHONPATH" or k.startswith("FAULTSCAPE_")}
         self.starting: dict[Any, Any] = {}
         self.idle: list[tuple[Any, str]] = []
         self.busy: dict[Any, tuple[tuple[Any, str], int]] = {}
@@ -125,7 +126,7 @@ class _Pool:
     def grow(self, wanted: int) -> None:
         """Start actors until there are as many as wanted."""
         for _ in range(wanted - len(self.starting) - len(self.idle) - len(self.busy)):
-            actor = self.hand.remote(os.getcwd(), os.environ.get("PYTHONPATH", ""))
+            actor = self.hand.remote(os.getcwd(), self.environment)
             self.starting[actor.ready.remote()] = actor
 
     def give(self, number: int, request: dict[str, Any]) -> None:
