@@ -118,7 +118,7 @@ def test_killed_workers_and_a_killed_driver_on_a_cluster_cost_nothing_but_time(
     before = heard(process, "call 60, attempt 0")
     os.kill(process.pid, signal.SIGKILL)
     process.communicate()
-    assert len([*marks.iterdir()]) == sum("its worker died" in text for text in before) >= 5
+    assert len([*marks.iterdir()]) == sum("its worker died" in text for text in before) >= 2
     done = sum(folder.read_text().count("sha256") for folder in study.glob("predictions/*/manifest.json"))
     assert 40 <= done < 3 * IMAGES
     log = line.end(line.start(study, "ray", cluster.address, "predict"))
@@ -130,5 +130,5 @@ def test_processes_and_killed_workers_write_the_same_bytes(line: Line, expected:
     marks = tmp_path / "marks"
     marks.mkdir()
     line.end(line.start(tmp_path / "study", "processes", FATAL=str(marks)))
-    assert len([*marks.iterdir()]) == 17 + 6
+    assert len([*marks.iterdir()]) == 5 + 2  # of 162 parts of predictions, and 54 shards of pairs
     assert made.bytes_under(tmp_path / "study", *COVERED) == expected
