@@ -18,10 +18,12 @@ from typing import Any
 from faultscape import engine
 
 
-def call(task: str, given: dict[str, Any], place: int, seconds: float, fatal: str, tick: Callable[[int], None], attempt: int) -> Any:
+def call(
+    task: str, given: dict[str, Any], place: int, seconds: float, fatal: str, tick: Callable[[int], None], attempt: int
+) -> Any:
     """Do one call of a verb, later."""
     time.sleep(seconds)
-    if fatal and place % 40 == 0 and not (mark := Path(fatal, f"{task.split(':')[0]}-{place}")).exists():
+    if fatal and place % 40 == 0 and not (mark := Path(fatal, f"{task.split(':', maxsplit=1)[0]}-{place}")).exists():
         mark.write_text("killed")
         os.kill(os.getpid(), signal.SIGKILL)
     return engine.perform(task, given, attempt, tick)
