@@ -25,6 +25,7 @@ from faultscape.errors import OptionError, StudyError
 
 BREATH = 1.0  # seconds after which an actor says what it has heard so far
 PATIENCE = 30.0  # seconds without one actor, after which that is said
+MISFIRES = 8  # actors in a row that did not start, besides two rounds of the pool, after which nobody waits for more
 _STORE = 80 * 2**20  # bytes of the object store of a cluster of our own, which holds words only
 logger = logging.getLogger(__name__)
 
@@ -115,6 +116,7 @@ class _Pool:
         self.hand = ray.remote(**options, **({"num_gpus": gpus} if gpus else {}))(Hand)
         self.environment = {k: v for k, v in os.environ.items() if k == "PYTHONPATH" or k.startswith("FAULTSCAPE_")}
         self.starting: dict[Any, Any] = {}
+        self.misfires = 0
         self.idle: list[tuple[Any, str]] = []
         self.busy: dict[Any, tuple[tuple[Any, str], int]] = {}
 
@@ -152,11 +154,16 @@ class _Pool:
                     (lost, node), number = self.busy.pop(ref)
                     logger.info("call %d: lost with node %s: %s", number, node, type(error).__name__)
                     yield number, {"died": True}
-                elif isinstance(cause := getattr(error, "cause", None) or error, self.ray.exceptions.ActorDiedError):
-                    _refused(cause)
+                else:
+                    logger.info("an actor did not start: %s", error)
+                    _refused(error)
+                    self.misfires += 1
+                    if self.misfires > MISFIRES + 2 * len(refs):
+                        raise StudyError(f"no Ray actor starts: {' '.join(str(error).split())[:300]}")
                 self._kill(lost)
                 continue
             if ref in self.starting:
+                self.misfires = 0
                 self.idle.append((self.starting.pop(ref), text))
                 continue
             actor, number = self.busy.pop(ref)
