@@ -159,7 +159,7 @@ class _Pool:
                     _refused(error)
                     self.misfires += 1
                     if self.misfires > MISFIRES + 2 * len(refs):
-                        raise StudyError(f"no Ray actor starts: {' '.join(str(error).split())[:300]}")
+                        raise StudyError(f"no Ray actor starts: {' '.join(str(error).split())[:300]}") from None
                 self._kill(lost)
                 continue
             if ref in self.starting:
