@@ -25,7 +25,7 @@ MODELS, SHARD, SIZE = ("first", "second", "third"), 1024, 64
 VERB = """
 import sys
 import faultscape as fs
-options = {"compare": {"engine": "local"}, "select": {}}
+options = {"compare": {"engine": "local"}, "select": {"engine": "local"}}
 getattr(fs, sys.argv[1])(sys.argv[2], **options[sys.argv[1]])
 print(next(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM")))
 """

@@ -78,7 +78,7 @@ def test_select_never_reads_more_than_a_shard_at_once_and_keeps_none(study: str,
         return block
 
     monkeypatch.setattr(stored, "read_block", counted)
-    fs.select(study)
+    fs.select(study, engine="local")
     assert max(reads.wide()) == SHARD
     assert len(reads.wide("counts")) == SHARDS * MODELS
     assert len(held) == SHARDS

@@ -23,7 +23,7 @@ def line(study: str, corpus: made.Corpus, engine: str) -> None:
     fs.collect(study, str(corpus.photos), classes=str(corpus.classes), shard_size=SHARD)
     fs.predict(study, corpus.models, engine=engine)
     fs.compare(study, engine=engine)
-    fs.select(study, constraints="class", per_class=2)
+    fs.select(study, constraints="class", per_class=2, engine=engine)
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +61,7 @@ study, photos, classes, engine, *models = sys.argv[1:]
 fs.collect(study, photos, classes=classes, shard_size=3)
 fs.predict(study, *models, engine=engine)
 fs.compare(study, engine=engine)
-fs.select(study, constraints="class", per_class=2)
+fs.select(study, constraints="class", per_class=2, engine=engine)
 """
 
 

@@ -25,11 +25,12 @@ from faultscape.metrics.definitions import Definitions
 from faultscape.nouns import Classes
 from faultscape.study import label_maps, measures
 from faultscape.study.settings import ClassSettings, Settings
+from faultscape.study.watch import Watch
 
 Read = Callable[[int], np.ndarray | None]
 
 
-def measure_shard(job: dict[str, Any], tick: Callable[[int], None]) -> dict[str, Any]:
+def measure_shard(job: dict[str, Any], tick: Callable[[int], None], attempt: int = 0) -> dict[str, Any]:
     """Measure every model of a job, and return {NAME: the entry of its part}, with the seconds it took."""
     start = time.perf_counter()
     classes, definitions = classes_of(job["classes"]), Definitions(**job["definitions"])
@@ -40,10 +41,14 @@ def measure_shard(job: dict[str, Any], tick: Callable[[int], None]) -> dict[str,
     ids: dict[str, list[str]] = {name: [] for name in models}
     failures: dict[str, list[tuple[str, str]]] = {name: [] for name in models}
     totals = {name: np.zeros((len(classes) + 1,) * 2, np.int64) for name in models}
+    watch = Watch(Path(job["out"]), f"measure-{job['against']}-{job['number']}", attempt)
     for k, id_ in enumerate(job["ids"]):
         wanted, why = None, "the truth has no map of it"
         try:
-            wanted = truth(k)
+            if watch.begin(id_):
+                wanted = truth(k)
+            else:
+                why = "workers died each time it was measured (out of memory, or a crash in native code)"
         except FaultscapeError as error:
             why = str(error)
         for name, read in models.items():
@@ -65,6 +70,7 @@ def measure_shard(job: dict[str, Any], tick: Callable[[int], None]) -> dict[str,
         sha = measures.put_statistics(where, job["number"], ids[name], rows[name], None if given else totals[name])
         key = job["models"][name]["key"]
         made[name] = {"sha256": sha, "rows": len(ids[name]), "key": key, "failures": failures[name]}
+    watch.end()
     return {"parts": made, "seconds": time.perf_counter() - start}
 
 

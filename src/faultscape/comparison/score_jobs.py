@@ -18,6 +18,7 @@ from faultscape.comparison.measure_plan import VERSION, DataSet
 from faultscape.comparison.score_results import Scored
 from faultscape.metrics.definitions import Definitions
 from faultscape.prediction.folder import fingerprint
+from faultscape.study.arrays import Share
 from faultscape.study.parts import key_of
 from faultscape.study.settings import class_settings
 
@@ -68,21 +69,34 @@ def jobs_of(
     return jobs, kinds, notes
 
 
-def scores(
-    out: Path, data: DataSet, definitions: Definitions, options: Mapping[str, Any], *, engine: str, workers: int | None
-) -> Scored:
-    """Measure the scores of every model that has some and was not measured before; models run side by side."""
+def make(
+    out: Path,
+    data: DataSet,
+    definitions: Definitions,
+    options: Mapping[str, Any],
+    *,
+    mine: Share,
+    engine: str,
+    workers: int | None,
+) -> int:
+    """Measure the scores of every model of a share that has some and was not measured before, side by side; returns how many."""
     from faultscape import engine as engines
 
-    jobs, kinds, notes = jobs_of(out, data, definitions, options)
-    result = Scored(data, definitions, kinds=kinds, notes=notes)
-    todo = [job for job in jobs if not scoring.place(job).exists()]
+    jobs, _, _ = jobs_of(out, data, definitions, options)
+    todo = [job for number, job in enumerate(jobs) if mine.has(number) and not scoring.place(job).exists()]
     with engines.progress(
         f"scores {data.name}", sum((4 if job["kind"] == "anomaly" else 6) * len(job["ids"]) for job in todo)
     ) as tick:
         calls = [{"job": job} for job in todo]
         for _ in engines.run("faultscape.comparison.scoring:score_model", calls, engine=engine, workers=workers, tick=tick):
             pass
+    return len(todo)
+
+
+def scores(out: Path, data: DataSet, definitions: Definitions, options: Mapping[str, Any]) -> Scored:
+    """Gather the scores of all models, which were measured before."""
+    jobs, kinds, notes = jobs_of(out, data, definitions, options)
+    result = Scored(data, definitions, kinds=kinds, notes=notes)
     for job in jobs:
         for old in scoring.place(job).parent.glob("scores-*.npz"):
             if old != scoring.place(job):

@@ -59,9 +59,14 @@ def missing(root: Path, parts: Sequence[PairPart]) -> list[PairPart]:
 
 
 def count_shard(
-    root: Path, settings: Settings, images: Sequence[Image], parts: Sequence[PairPart], tick: Callable[[int], None]
+    root: Path,
+    settings: Settings,
+    images: Sequence[Image],
+    parts: Sequence[PairPart],
+    tick: Callable[[int], None],
+    begin: Callable[[str], None],
 ) -> dict[tuple[str, str], Part]:
-    """Count and put the missing ``parts`` of one shard in one pass over its images; returns their manifest entries by (NAME, part)."""
+    """Count and put the missing ``parts`` of one shard in one pass over its images, each told to ``begin``; returns their manifest entries by (NAME, part)."""
     classes = settings.class_list
     n, shard = len(classes) + 1, parts[0].shard
     models = [
@@ -87,6 +92,7 @@ def count_shard(
     about_whole, about_thin = _spans(whole, models, truths), _spans(thin, models, truths)
     rows: dict[PairPart, list[tuple[str, bytes]]] = {part: [] for part in parts}
     for image in images:
+        begin(image.id)
         size = settings.working_size or (image.width, image.height)
         stack = [source.read(image.id, size) for source in sources]
         for part, code in chain(

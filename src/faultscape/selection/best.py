@@ -7,12 +7,15 @@ Concordances are compared rounded to 12 decimals, as whole numbers.
 
 from __future__ import annotations
 
+import io
+
 import numpy as np
 
 from faultscape.selection import plain_best
 
 EMPTY = np.iinfo(np.int64).max
 _DECIMALS = 1e12
+_ENTRIES = ("keys", "ranks", "families", "images")
 
 
 class Best:
@@ -38,17 +41,41 @@ class Best:
 
     def merge(self, other: Best) -> None:
         """Take in the cells of another stretch of the corpus."""
-        models, _, groups, depth = self.keys.shape
-        for d in range(models):
-            for a in range(models):
-                for g in range(groups):
-                    self.pools[d, a, g] += other.pools[d, a, g]
-                    for k in range(depth):
-                        if other.images[d, a, g, k] >= 0:
-                            theirs = (t[d, a, g, k] for t in (other.keys, other.ranks, other.families, other.images))
-                            plain_best.insert(
-                                self.keys[d, a, g], self.ranks[d, a, g], self.families[d, a, g], self.images[d, a, g], *theirs
-                            )
+        depth = self.keys.shape[3]
+        both = [np.concatenate([getattr(self, n), getattr(other, n)], axis=3) for n in _ENTRIES]
+        order = np.lexsort((both[1], both[0]), axis=3)
+        keys, ranks, families, images = (np.take_along_axis(values, order, 3) for values in both)
+        again = images < 0
+        for k in range(1, 2 * depth):  # of a family only the first stays
+            again[..., k] |= (families[..., :k] == families[..., k : k + 1]).any(3)
+        order = np.argsort(again, axis=3, kind="stable")[..., :depth]
+        gone = np.take_along_axis(again, order, 3)
+        for name, values, nothing in zip(_ENTRIES, (keys, ranks, families, images), (EMPTY, EMPTY, -1, -1), strict=True):
+            setattr(self, name, np.where(gone, nothing, np.take_along_axis(values, order, 3)))
+        self.pools = self.pools + other.pools
+
+    def renumber(self, start: int, ranks: np.ndarray, families: np.ndarray) -> None:
+        """Turn places, ranks and families within a stretch that begins at ``start`` into those of the whole corpus, which are given for all its images."""
+        held = self.images >= 0
+        self.images = np.where(held, self.images + start, -1)
+        self.ranks, self.families = (
+            np.where(held, whole[self.images], nothing) for whole, nothing in ((ranks, EMPTY), (families, -1))
+        )
+
+    def to_bytes(self) -> bytes:
+        """Return the cells in the form of a .npz file."""
+        sink = io.BytesIO()
+        np.savez(sink, **{name: getattr(self, name) for name in (*_ENTRIES, "pools")})
+        return sink.getvalue()
+
+    @classmethod
+    def of_bytes(cls, data: bytes) -> Best:
+        """Return the cells that `to_bytes` wrote."""
+        with np.load(io.BytesIO(data)) as held:
+            best = cls(*(held["keys"].shape[k] for k in (0, 2, 3)))
+            for name in (*_ENTRIES, "pools"):
+                setattr(best, name, held[name])
+        return best
 
 
 def _offer():  # noqa: ANN202 - numba's dispatcher or the plain twin

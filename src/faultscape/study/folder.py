@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import secrets
 from contextlib import suppress
 from pathlib import Path
 
@@ -53,7 +54,7 @@ def existing(study: str | os.PathLike[str]) -> Path:
 
 def put(path: Path, data: bytes) -> str:
     """Write a file whole or not at all and return its SHA-256; StudyError when the disk is full or not writable."""
-    temporary = path.with_name(f"{TEMPORARY}{os.getpid()}-{path.name}")
+    temporary = path.with_name(f"{TEMPORARY}{secrets.token_hex(4)}-{path.name}")  # two machines may have one process id
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with temporary.open("wb") as file:

@@ -1,42 +1,88 @@
 """Who may write to a study now, and what a killed writer left is swept away.
 
-Conventions: one writer at a time, by a lock that the system lets go of when the process ends. Files of parts that no manifest names do not count.
+Conventions: one writer at a time, or the jobs of one array (all of one verb, each with its own shards), by locks that the system lets go of when a process
+ends. Who writes alone sweeps first: files of parts that no manifest names do not count. Jobs of an array never sweep, and change what they have in common
+(study.toml, manifests, failures.csv, timings, log) only inside `changing`, where they read it again first.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import IO
 
 from faultscape.errors import StudyError
 from faultscape.study.folder import TEMPORARY, cannot_write
 from faultscape.study.part_folders import made
 from faultscape.study.parts import sweep
 
+_VERBS = ".lock-"
+
 
 @contextmanager
-def writing(root: Path) -> Iterator[None]:
-    """Hold the study for one writer at a time; StudyError when another process is at work in it."""
+def writing(root: Path, *, array: str = "") -> Iterator[None]:
+    """Hold the study alone, or together with the other jobs of an ``array`` (the verb they run); StudyError when another process is at work in it."""
+    with _file(root, ".lock") as file, ExitStack() as held:
+        if not _take(file, shared=bool(array)):
+            if not array and _take(file, shared=True):
+                raise StudyError(f"jobs of an array (--shard) are at work in {root}; wait until all of them have ended")
+            raise StudyError(f"another faultscape is writing to {root}; wait until it has finished")
+        if array:
+            _join(root, array, held)
+        else:
+            _tidy(root)
+        yield
+
+
+@contextmanager
+def changing(root: Path) -> Iterator[None]:
+    """Hold what jobs of an array have in common, for a moment; others wait. Never inside itself."""
+    with _file(root, ".lock.tables") as file:
+        _take(file, shared=False, wait=True)
+        yield
+
+
+def _join(root: Path, verb: str, held: ExitStack) -> None:
+    """Join the jobs of a verb; StudyError while jobs of another verb are at work, which may read what these write."""
+    with changing(root):
+        for other in sorted(root.glob(f"{_VERBS}*")):
+            with _file(root, other.name) as file:
+                if other.name != _VERBS + verb and not _take(file, shared=False):
+                    raise StudyError(
+                        f"jobs of `{other.name.removeprefix(_VERBS)} --shard` are at work in {root}; start those of {verb} when they have ended"
+                    )
+        _take(held.enter_context(_file(root, _VERBS + verb)), shared=True)
+
+
+def _tidy(root: Path) -> None:
+    """Remove what killed writers left."""
+    rooms = ("predictions/*/", "pairs/*/", "truth/*/", "statistics/*/*/", "measures/", "measures/statistics/*/*/")
+    folders = [root, *(folder for room in rooms for folder in root.glob(room))]
+    for folder in folders:
+        for left in folder.glob(f"{TEMPORARY}*"):
+            left.unlink(missing_ok=True)
+    for folder in {*folders[1:], *made(root)}:
+        sweep(folder)
+
+
+def _file(root: Path, name: str) -> IO[str]:
+    """Open a lock file; StudyError where that is not allowed."""
     try:
         root.mkdir(parents=True, exist_ok=True)
-        file = (root / ".lock").open("a+")
+        return (root / name).open("a+")
     except OSError as error:
         raise cannot_write(root, error) from None
-    with file:
-        try:
-            import fcntl
 
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except ImportError:  # no fcntl on Windows: a study there is on its own
-            pass
-        except OSError:
-            raise StudyError(f"another faultscape is writing to {root}; wait until it has finished") from None
-        rooms = ("predictions/*/", "pairs/*/", "truth/*/", "statistics/*/*/", "measures/", "measures/statistics/*/*/")
-        folders = [root, *(folder for room in rooms for folder in root.glob(room))]
-        for folder in folders:
-            for left in folder.glob(f"{TEMPORARY}*"):
-                left.unlink(missing_ok=True)
-        for folder in {*folders[1:], *made(root)}:
-            sweep(folder)
-        yield
+
+def _take(file: IO[str], *, shared: bool, wait: bool = False) -> bool:
+    """Lock a file until it is closed, and return whether that was possible."""
+    try:
+        import fcntl
+    except ImportError:  # no fcntl on Windows: a study there is on its own
+        return True
+    try:
+        fcntl.flock(file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | (0 if wait else fcntl.LOCK_NB))
+    except OSError:
+        return False
+    return True

@@ -1,7 +1,7 @@
 """The images from which a person's work is drawn, as numbers: some dozen bytes an image, where a row of the corpus takes a thousand.
 
 Conventions: in corpus order; a place is an image's number in it. ``ranks`` are places among the ids sorted, which break ties; ``families`` the place of
-the first image of the pool in each one's near-duplicate group.
+the first image of the pool in each one's near-duplicate group, ``shards`` the shard of each.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ class Pool:
     ids: pa.StringArray
     ranks: np.ndarray
     families: np.ndarray
+    shards: np.ndarray
     digest: str
 
     def names(self, places: Sequence[int] | np.ndarray) -> dict[int, str]:
@@ -45,8 +46,8 @@ def read_pool(root: Path, *, keep_duplicates: bool = False) -> Pool:
 
     path = root / "corpus.parquet"
     if not path.exists():
-        return Pool(pa.array([], pa.string()), np.zeros(0, np.int64), np.zeros(0, np.int64), "")
-    table = pq.read_table(path, columns=["id", "group"], filters=[("role", "=", "pool")])
+        return Pool(pa.array([], pa.string()), np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int32), "")
+    table = pq.read_table(path, columns=["id", "group", "shard"], filters=[("role", "=", "pool")])
     ids, groups = (table[name].combine_chunks() for name in ("id", "group"))
     ids, groups = (column.chunk(0) if isinstance(column, pa.ChunkedArray) else column for column in (ids, groups))
     ranks = np.empty(len(ids), np.int64)
@@ -58,4 +59,4 @@ def read_pool(root: Path, *, keep_duplicates: bool = False) -> Pool:
     for start in range(0, len(ids), _AT_ONCE):
         for column in (ids, groups):
             digest.update("\n".join(column.slice(start, _AT_ONCE).to_pylist()).encode() + b"\0")
-    return Pool(ids, ranks, families, digest.hexdigest()[:32])
+    return Pool(ids, ranks, families, table["shard"].to_numpy(), digest.hexdigest()[:32])

@@ -144,6 +144,13 @@ def write_settings(root: Path, settings: Settings) -> None:
     put(path, tomlkit.dumps(document).encode())
 
 
+def add_models(root: Path, models: dict[str, ModelSettings]) -> None:
+    """Enter models in study.toml as it is now, whatever others wrote into it since it was read."""
+    settings = read_settings(root)
+    settings.models |= models
+    write_settings(root, settings)
+
+
 def _merge(target: Any, wanted: dict[str, Any]) -> None:
     """Make a TOML table say what is wanted, touching only what differs."""
     for key in [key for key in target if key not in wanted]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from faultscape.errors import ModelError, StudyError
+from faultscape.study.arrays import Share
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,7 @@ class Compared:
         return f"{self.study}: {self.pairs} pairs of {self.models} models{truths}; {made}"
 
 
-def compare(study: str, *, engine: str = "processes", workers: int | None = None) -> Compared:
+def compare(study: str, *, engine: str = "processes", workers: int | None = None, shard: str | None = None) -> Compared:
     """Count, for every image, where each pair of models (and each model and truth) agree; only what is missing or stale is counted.
 
     Parameters
@@ -39,18 +40,22 @@ def compare(study: str, *, engine: str = "processes", workers: int | None = None
     study
         The study folder.
     engine
-        local (this process) or processes (all cores).
+        local (this process), processes (all cores), ray, or ray://HOST:PORT.
     workers
         Number of processes; default: all cores.
+    shard
+        PART/PARTS, for example 2/3: do every third shard beginning with the second, beside other jobs that do the rest.
     """
+    from faultscape.study.arrays import share
     from faultscape.study.folder import existing
     from faultscape.study.label_maps import truths
-    from faultscape.study.lock import writing
+    from faultscape.study.lock import changing, writing
     from faultscape.study.settings import read_settings
     from faultscape.study.tables import log
 
     root = existing(study)
-    with writing(root):
+    mine = share(shard)
+    with writing(root, array="compare" if shard else ""):
         settings = read_settings(root)
         if len(settings.models) < 2:
             have = ", ".join(settings.models) or "none"
@@ -58,24 +63,34 @@ def compare(study: str, *, engine: str = "processes", workers: int | None = None
                 f"comparing needs two models; the study has {have}; add more with `faultscape predict {study} NAME=SOURCE`"
             )
         known = truths(root)
-        done = count(root, known, engine=engine, workers=workers)
-        log(root, "compare", engine=engine)
+        done = count(root, known, engine=engine, workers=workers, mine=mine)
+        with changing(root):
+            log(root, "compare", engine=engine, shard=shard)
     j = len(settings.models)
     return Compared(study, j, j * (j - 1) // 2, tuple(known), *done)
 
 
-def count(root: Path, known: list[str], *, engine: str, workers: int | None = None) -> tuple[int, int]:
+def count(
+    root: Path,
+    known: list[str],
+    *,
+    engine: str,
+    workers: int | None = None,
+    mine: Share = Share(),  # noqa: B008 - a frozen default
+) -> tuple[int, int]:
     """Make the missing pair parts of a study that is held for writing; returns (shards, parts) made."""
     from faultscape import engine as engines
     from faultscape.comparison.stored import missing, wanted
     from faultscape.study.corpus import read_corpus, shard_sizes
     from faultscape.study.label_maps import outdated, predictions
+    from faultscape.study.lock import changing
     from faultscape.study.pairs import folder
     from faultscape.study.parts import Part, read_manifest, write_manifest
     from faultscape.study.settings import read_settings
     from faultscape.study.tables import add_timings
 
-    settings, sizes = read_settings(root), shard_sizes(root)
+    settings = read_settings(root)
+    sizes = {number: size for number, size in shard_sizes(root).items() if mine.has(number)}
     if empty := [name for name in settings.models if not read_manifest(predictions(root, name))]:
         raise ModelError(
             f"{', '.join(empty)}: no maps yet; run `faultscape predict {root} NAME=SOURCE` first, or take them out of study.toml"
@@ -93,11 +108,12 @@ def count(root: Path, known: list[str], *, engine: str, workers: int | None = No
     with engines.progress("compare", sum(sizes[s] for s in todo)) as tick:
         for number, made in engines.run("faultscape.verbs.compare:shard", calls, engine=engine, workers=workers, tick=tick):
             differing += [tuple(said) for said in made["differing"]]
-            for name in dict.fromkeys(entry["name"] for entry in made["parts"]):
-                new = {e["part"]: Part(e["sha256"], e["rows"], e["key"]) for e in made["parts"] if e["name"] == name}
-                write_manifest(folder(root, name), read_manifest(folder(root, name)) | new)
             s = todo[number]
-            add_timings(root, [{"stage": "compare", "name": "", "shard": s, "items": sizes[s], "seconds": made["seconds"]}])
+            with changing(root):
+                for name in dict.fromkeys(entry["name"] for entry in made["parts"]):
+                    new = {e["part"]: Part(e["sha256"], e["rows"], e["key"]) for e in made["parts"] if e["name"] == name}
+                    write_manifest(folder(root, name), read_manifest(folder(root, name)) | new)
+                add_timings(root, [{"stage": "compare", "name": "", "shard": s, "items": sizes[s], "seconds": made["seconds"]}])
     for image, one, other in sorted(differing)[:5]:
         print(f"{image}: {one} and {other} saw different bytes of this picture; collect again, then predict those models again")
     if len(differing) > 5:
@@ -105,17 +121,29 @@ def count(root: Path, known: list[str], *, engine: str, workers: int | None = No
     return len(todo), len(lacking)
 
 
-def shard(study: str, number: int, truths: list[str], tick: Any) -> dict[str, Any]:
-    """Count what is missing of one shard, in one pass over its images."""
+def shard(study: str, number: int, truths: list[str], tick: Any, attempt: int = 0) -> dict[str, Any]:
+    """Count what is missing of one shard, in one pass over its images; StudyError names the image over which workers die."""
     from faultscape.comparison.stored import count_shard, missing, wanted
     from faultscape.comparison.stored_maps import differing
-    from faultscape.study.corpus import read_corpus
+    from faultscape.study.corpus import part_name, read_corpus
     from faultscape.study.settings import read_settings
+    from faultscape.study.watch import Watch
 
     start = time.perf_counter()
     root = Path(study)
     settings = read_settings(root)
     lacking, images = missing(root, wanted(root, settings, [number], truths)), read_corpus(root, number)
-    made = count_shard(root, settings, images, lacking, tick) if lacking else {}
+    watch = Watch(root, f"compare-{part_name(number)}", attempt)
+
+    def begin(image: str) -> None:
+        if not watch.begin(image):
+            maps = ", ".join(sorted({part.name for part in lacking}))
+            raise StudyError(
+                f"{image}: workers died each time its maps of {maps} were counted: out of memory, or a crash in native code; "
+                "give the maps of this image anew to `predict`, or choose a smaller --size"
+            )
+
+    made = count_shard(root, settings, images, lacking, tick, begin) if lacking else {}
+    watch.end()
     parts = [{"name": name, "part": part, "sha256": e.sha256, "rows": e.rows, "key": e.key} for (name, part), e in made.items()]
     return {"parts": parts, "differing": differing(root, settings, images), "seconds": time.perf_counter() - start}

@@ -54,7 +54,7 @@ def demo(study: str = "demo-study", *, scenes: int = 300, engine: str = "process
     scenes
         How many scenes are drawn.
     engine
-        local (this process) or processes (all cores).
+        local (this process), processes (all cores), ray, or ray://HOST:PORT.
     """
     from faultscape.corpus import scenes as drawing
     from faultscape.ranking.agreement import spearman
@@ -94,7 +94,7 @@ def demo(study: str = "demo-study", *, scenes: int = 300, engine: str = "process
     stage("predict", predict(study, networks(), engine=engine))
     stage("compare", compare(study, engine=engine))
     scale(str(root / "demo" / "training"), classes=classes, output=str(root / "scale.json"))
-    chosen = select(study, scale=str(root / "scale.json"))
+    chosen = select(study, scale=str(root / "scale.json"), engine=engine)
     stage("select", told(chosen))
     export(study, str(root / "demo" / "to-label"))
     answers = root / "demo" / "answers" / "labels"

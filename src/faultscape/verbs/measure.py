@@ -35,6 +35,16 @@ class Measured:
         return told(self.path, self.document)
 
 
+@dataclass(frozen=True, eq=False)
+class MeasuredShare(Measured):
+    """What one job of an array did; its document holds no metrics but ``shard``, ``jobs`` (done now) and ``failures`` (maps without statistics so far)."""
+
+    def __repr__(self) -> str:
+        shard, jobs, failures = (self.document[key] for key in ("shard", "jobs", "failures"))
+        wrong = f"; {failures} maps could not be measured so far" if failures else ""
+        return f"{self.path}: share {shard}, {jobs} jobs done{wrong}; when all shares are done, run the line without --shard"
+
+
 def measure(
     source: str | None = None,
     *models: Any,
@@ -79,6 +89,7 @@ def measure(
     worst: int = WORST,
     engine: str = "processes",
     workers: int | None = None,
+    shard: str | None = None,
 ) -> Measured:
     """Measure models against a truth: pixels, regions torn apart or run together, confidence, anomaly scores, calibration; with intervals and a report.
 
@@ -170,21 +181,24 @@ def measure(
     worst
         Pictures of the worst images in the report, for each kind of error.
     engine
-        local (this process) or processes (all cores).
+        local (this process), processes (all cores), ray, or ray://HOST:PORT.
     workers
         Number of processes; default: all cores.
+    shard
+        PART/PARTS, for example 2/3: make the statistics of every third shard, beside other jobs that do the rest; run without it at the end.
     """
     from faultscape.comparison import measure_lists, measure_options
     from faultscape.metrics.definitions import define
+    from faultscape.study.arrays import share
     from faultscape.study.folder import make_folder
-    from faultscape.study.lock import writing
+    from faultscape.study.lock import changing, writing
     from faultscape.study.tables import log
 
     given = {
         "regions": regions, "connectivity": connectivity, "void": void, "absent": absent, "scale": scale, "match": match, "per": per, "over": over,
         "pooling": pooling, "fpr_rule": fpr_rule, "curve": curve, "track": track, "tolerance": tolerance, "band": band, "bins": bins, "window": window, "certain": certain, "accurate": accurate,
     }  # fmt: skip
-    definitions = define(preset, **given)
+    definitions, mine = define(preset, **given), share(shard)
     if resamples < 0 or worst < 0:
         raise OptionError(f"resamples and worst are 0 or more; got {resamples} and {worst}")
     if seed < 0:
@@ -225,15 +239,53 @@ def measure(
         raise OptionError(f"--output {out}: is a file; name a folder")
     options = {"boundaries": boundaries, "divisor": divisor, "score_scale": score_scale, "resize_maps": resize_maps}
     make_folder(out)
-    with writing(study or out):
+    held = study or out
+    with writing(held, array="measure" if shard else ""):
+        if shard:
+            made = [_statistics(held, out, d, definitions, options, mine=mine, engine=engine, workers=workers) for d in sets]
+            with changing(held):
+                log(held, "measure", source=source, output=str(out), shard=shard)
+            jobs, failures = (sum(column) for column in zip(*made, strict=True))
+            return MeasuredShare(str(out), {"shard": shard, "jobs": jobs, "failures": failures})
         documents = {}
         for data in sets:
-            documents[data.name] = _one(
-                out, data, definitions, options, skip=skip, resamples=resamples, seed=seed, engine=engine, workers=workers
-            )
+            _statistics(held, out, data, definitions, options, mine=mine, engine=engine, workers=workers)
+            documents[data.name] = _one(out, data, definitions, options, skip=skip, resamples=resamples, seed=seed)
         document = _written(out, sets, documents, definitions, bool(datasets), options, resamples, seed, worst)
-        log(study or out, "measure", source=source, output=str(out))
+        log(held, "measure", source=source, output=str(out))
     return Measured(str(out), document)
+
+
+def _statistics(
+    held: Path, out: Path, data: Any, definitions: Any, options: Mapping[str, Any], *, mine: Any, engine: str, workers: int | None
+) -> tuple[int, int]:
+    """Make the statistics of a data set that are missing or stale, those of a share of its shards and models; returns how many, and failures so far."""
+    from faultscape import engine as engines
+    from faultscape.comparison import measure_plan, score_jobs
+    from faultscape.study import measures
+    from faultscape.study.corpus import part_name
+    from faultscape.study.lock import changing
+    from faultscape.study.parts import Part, read_manifest, there, write_manifest
+
+    where = {name: measures.folder(out, data.name, name) for name in data.models}
+    done = {name: there(folder) for name, folder in where.items()}
+    todo = measure_plan.jobs(
+        out, data, definitions, options, done=lambda n, s: p.key if (p := done[n].get(part_name(s))) else None
+    )
+    todo = [job for job in todo if mine.has(job["number"])]
+    total = sum(len(job["ids"]) * len(job["models"]) for job in todo)
+    with engines.progress(f"measure {data.name}", total) as tick:
+        calls = [{"job": job} for job in todo]
+        for number, made in engines.run(
+            "faultscape.comparison.measuring:measure_shard", calls, engine=engine, workers=workers, tick=tick
+        ):
+            part = part_name(todo[number]["number"])
+            with changing(held):
+                for name, entry in made["parts"].items():
+                    new = Part(entry["sha256"], entry["rows"], entry["key"], tuple((i, w) for i, w in entry["failures"]))
+                    write_manifest(where[name], read_manifest(where[name]) | {part: new})
+    scored = score_jobs.make(out, data, definitions, options, mine=mine, engine=engine, workers=workers)
+    return len(todo) + scored, sum(len(part.failures) for folder in where.values() for part in read_manifest(folder).values())
 
 
 def _one(
@@ -245,39 +297,22 @@ def _one(
     skip: bool,
     resamples: int,
     seed: int,
-    engine: str,
-    workers: int | None,
 ) -> Any:
-    """Measure one data set: statistics of its maps by shard, then its scores by model; MetricError where images cannot be measured and none may be skipped."""
-    from faultscape import engine as engines
+    """Gather one data set from its statistics and scores, which are there; MetricError where images cannot be measured and none may be skipped."""
     from faultscape.comparison import measure_plan, score_jobs
     from faultscape.reporting import measured_sets
     from faultscape.study import measures
     from faultscape.study.corpus import part_name
-    from faultscape.study.parts import Part, read_manifest, there, write_manifest
+    from faultscape.study.parts import read_manifest, write_manifest
     from faultscape.study.tables import Failure, replace_failures
 
     where = {name: measures.folder(out, data.name, name) for name in data.models}
-    done = {name: there(folder) for name, folder in where.items()}
-    todo = measure_plan.jobs(
-        out, data, definitions, options, done=lambda n, s: p.key if (p := done[n].get(part_name(s))) else None
-    )
-    total = sum(len(job["ids"]) * len(job["models"]) for job in todo)
-    with engines.progress(f"measure {data.name}", total) as tick:
-        calls = [{"job": job} for job in todo]
-        for number, made in engines.run(
-            "faultscape.comparison.measuring:measure_shard", calls, engine=engine, workers=workers, tick=tick
-        ):
-            part = part_name(todo[number]["number"])
-            for name, entry in made["parts"].items():
-                new = Part(entry["sha256"], entry["rows"], entry["key"], tuple((i, w) for i, w in entry["failures"]))
-                write_manifest(where[name], read_manifest(where[name]) | {part: new})
     for name, source in data.models.items():  # shards that are no more, and maps of a name that now has scores alone
         parts = read_manifest(where[name])
         if gone := set(parts) - {part_name(s) for s in data.shards if measure_plan.has_maps(source)}:
             write_manifest(where[name], {k: v for k, v in parts.items() if k not in gone})
     failures = {name: [f for part in read_manifest(where[name]).values() for f in part.failures] for name in data.models}
-    scored = score_jobs.scores(out, data, definitions, options, engine=engine, workers=workers)
+    scored = score_jobs.scores(out, data, definitions, options)
     for name, found in scored.failures.items():  # an image is one failure, whichever of its files is looked at
         failures[name] += [failure for failure in found if failure[0] not in {image for image, _ in failures[name]}]
     wrong = []

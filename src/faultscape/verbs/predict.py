@@ -32,6 +32,7 @@ def predict(
     *models: Any,
     engine: str = "processes",
     workers: int | None = None,
+    shard: str | None = None,
     labels: str | None = None,
     unmapped: str = "",
     keep: list[str] | None = None,
@@ -64,9 +65,11 @@ def predict(
     models
         NAME=SOURCE. In Python also a dict.
     engine
-        local (this process) or processes (all cores).
+        local (this process), processes (all cores), ray, or ray://HOST:PORT.
     workers
         Number of processes; default: all cores, or all graphics processors.
+    shard
+        PART/PARTS, for example 2/3: do every third shard beginning with the second, beside other jobs that do the rest.
     labels
         A JSON or TOML file that says which class each of the model's labels is: {"0": "road", "3": "void"}, or by the model's own class names.
     unmapped
@@ -107,13 +110,14 @@ def predict(
     from faultscape import engine as engines
     from faultscape.prediction import devices, opening, predict_options
     from faultscape.study import settings as toml
+    from faultscape.study.arrays import share
     from faultscape.study.corpus import read_corpus, shard_sizes
     from faultscape.study.folder import existing
-    from faultscape.study.lock import writing
+    from faultscape.study.lock import changing, writing
     from faultscape.study.tables import log
 
     root = existing(study)
-    given = named(models)
+    given, mine = named(models), share(shard)
     options = {
         "size": input_size, "mean": mean, "std": std, "layout": layout, "multiple": multiple, "window": window, "stride": stride, "flip": flip, "scales": scales,
         "batch": batch, "threads": threads, "precision": precision, "unmapped": unmapped, "keep": keep, "resize_maps": resize_maps, "pattern": pattern,
@@ -121,30 +125,34 @@ def predict(
     options = {key: value for key, value in options.items() if value not in ("", None, [])}
     predict_options.check(options)
     devices.check(device)
-    with writing(root):
+    with writing(root, array="predict" if shard else ""):
         settings, images = toml.read_settings(root), read_corpus(root)
         calls, counts = [], {}
         for name, source in given.items():
             calls += _calls(root, settings, images, name, source, labels, options, device)
-        toml.write_settings(root, settings)
         opening.release()
+        with changing(root):
+            toml.add_models(root, {name: settings.models[name] for name in given})
+        calls = [call for call in calls if mine.has(call["number"])]
         total = sum(call["images"] for call in calls)
-        if workers is None and device != "cpu":
-            workers = (
-                max((devices.count(kind) for kind in {call["model"]["kind"] for call in calls} & {*opening.NETWORKS}), default=0)
-                or None
-            )
-        cores = os.cpu_count() or 1
+        networks = {call["model"]["kind"] for call in calls} & {*opening.NETWORKS}
+        there = max((devices.count(kind) for kind in networks), default=0) if device != "cpu" else 0
+        workers, cores = workers or there or None, engines.cores()
         at_once = {"local": 1, "processes": min(workers or cores, max(1, len(calls)))}.get(engine, cores)
         lanes = max(1, cores // at_once)  # batches that one process runs at the same time: it changes no result
         calls = [call | {"lanes": lanes} for call in calls]
+        apart: dict[str, Any] = {"apart": bool(networks), "gpus": int(bool(there) or device.startswith("cuda"))}
         with engines.progress("predict", total) as tick:
-            for number, made in engines.run("faultscape.verbs.predict:shard", calls, engine=engine, workers=workers, tick=tick):
-                _enter(root, calls[number], made)
-        for name in given:
-            counts[name] = _settle(root, name, sorted(shard_sizes(root)))
-        log(root, "predict", models={n: str(s) for n, s in given.items()}, engine=engine)
-    if all(maps == 0 for maps, _ in counts.values()):
+            for number, made in engines.run(
+                "faultscape.verbs.predict:shard", calls, engine=engine, workers=workers, tick=tick, **apart
+            ):
+                with changing(root):
+                    _enter(root, calls[number], made)
+        with changing(root):
+            for name in given:
+                counts[name] = _settle(root, name, sorted(shard_sizes(root)))
+            log(root, "predict", models={n: str(s) for n, s in given.items()}, engine=engine, shard=shard)
+    if not shard and all(maps == 0 for maps, _ in counts.values()):
         from faultscape.study.tables import read_failures
 
         first = next((f for f in read_failures(root) if f.stage == "predict" and f.name in given), None)

@@ -54,7 +54,7 @@ def rank(
     all_labels
         Let labelled images outside the selection count in the re-use rankings.
     engine
-        local or processes, for counts against the truth that are still missing.
+        local, processes, ray or ray://HOST:PORT, for counts against the truth that are still missing.
     """
     from faultscape.ranking.agreement import compare_selections
     from faultscape.ranking.standing import to_json

@@ -52,7 +52,7 @@ def run(
     truth
         Which labels count.
     engine
-        local (this process) or processes (all cores).
+        local (this process), processes (all cores), ray, or ray://HOST:PORT.
     """
     from faultscape.prediction.opening import there
     from faultscape.study import label_maps
@@ -80,7 +80,7 @@ def run(
         if todo:
             done.append(repr(predict(study, todo, engine=engine)))
     done.append(repr(compare(study, engine=engine)))
-    slots = select(study, scale=scale, per_class=per_class, concordance=concordance)
+    slots = select(study, scale=scale, per_class=per_class, concordance=concordance, engine=engine)
     done.append(told(slots))
     if truth in label_maps.truths(root):
         done.append(repr(rank(study, truth=truth, engine=engine)))

@@ -22,6 +22,8 @@ def select(
     scale: Any = None,
     spares: int | None = None,
     keep_duplicates: bool | None = None,
+    engine: str = "processes",
+    workers: int | None = None,
 ) -> Slots:
     """Choose the images on which models disagree most: for each ordered pair and class the lowest concordances, with spares behind.
 
@@ -48,16 +50,21 @@ def select(
         Images ranked behind the chosen ones, to take their place when one is discarded (default 3).
     keep_duplicates
         Let near-duplicate images stand in one cell.
+    engine
+        local (this process), processes (all cores), ray, or ray://HOST:PORT.
+    workers
+        Number of processes; default: all cores.
     """
+    from faultscape import engine as engines
     from faultscape import plug
     from faultscape.corpus.classes import resolve
-    from faultscape.engine import progress
     from faultscape.metrics.pixel import METRICS
     from faultscape.selection import duel
+    from faultscape.selection.best import Best
     from faultscape.selection.quartiles import from_json, read_scale
     from faultscape.selection.spares import extended
     from faultscape.study import selections
-    from faultscape.study.corpus import pool, read_corpus, shard_sizes
+    from faultscape.study.corpus import shard_sizes
     from faultscape.study.folder import existing
     from faultscape.study.lock import writing
     from faultscape.study.pool import read_pool
@@ -107,23 +114,47 @@ def select(
             raise SelectionError(
                 f"images or predictions changed since selection {as_!r} was drawn; draw a new one with --as NAME (labels carry over to it)"
             )
-        best, drawn, start = duel.empty(models, define), read_pool(root, keep_duplicates=define["keep_duplicates"]), 0
-        with progress("select", len(drawn.ids)) as tick:
-            for shard in shard_sizes(root):
-                rows = pool(read_corpus(root, shard))
-                if rows:
-                    at = np.arange(start, start + len(rows))
-                    duel.take(
-                        best, block(root, settings, rows, models), define, quartiles, at, drawn.ranks[at], drawn.families[at]
-                    )
-                start += len(rows)
-                tick(len(rows))
+        best, drawn = duel.empty(models, define), read_pool(root, keep_duplicates=define["keep_duplicates"])
+        calls = [{"study": str(root), "number": n, "models": list(models), "define": define} for n in sorted(shard_sizes(root))]
+        with engines.progress("select", len(drawn.ids)) as tick:
+            for number, file in engines.run("faultscape.verbs.select:shard", calls, engine=engine, workers=workers, tick=tick):
+                found = Best.of_bytes((root / file).read_bytes())
+                found.renumber(int(np.searchsorted(drawn.shards, calls[number]["number"])), drawn.ranks, drawn.families)
+                best.merge(found)
+                (root / file).unlink()
         result = duel.slots(best, models, define, drawn.names(np.unique(best.images[best.images >= 0])))
         if old is not None:
             result = Slots(models, define, old[0].rows + extended(old[0], result))
         selections.write_selection(root, result, drawn_from, as_)
         log(root, "select", name=as_, **{k: v for k, v in define.items() if k != "scale"})
     return result
+
+
+def shard(study: str, number: int, models: list[str], define: dict[str, Any], tick: Any) -> str:
+    """Find the best candidates of one shard, numbered within it, and return the name of a temporary file in the study that holds them."""
+    from faultscape.corpus.classes import resolve
+    from faultscape.selection import duel
+    from faultscape.selection.quartiles import from_json
+    from faultscape.study.corpus import part_name, pool, read_corpus
+    from faultscape.study.folder import TEMPORARY, put
+    from faultscape.study.settings import read_settings
+
+    root = Path(study)
+    settings, rows = read_settings(root), pool(read_corpus(root, number))
+    best = duel.empty(models, define)
+    if rows:
+        classes = resolve(settings.class_list)
+        scale = from_json({"classes": define["scale"]}, classes, f"{study}: the scale") if define["scale"] else None
+        places = np.arange(len(rows))
+        ranks = np.argsort(np.argsort(np.array([image.id for image in rows], dtype=object), kind="stable"), kind="stable")
+        groups: dict[str, int] = {}
+        families = np.array([groups.setdefault(image.group, len(groups)) for image in rows])
+        counts = block(root, settings, rows, tuple(models))
+        duel.take(best, counts, define, scale, places, ranks, places if define["keep_duplicates"] else families)
+    tick(len(rows))
+    file = f"{TEMPORARY}select-{part_name(number)}"
+    put(root / file, best.to_bytes())
+    return file
 
 
 MOST = 10_000  # images of a cell: who wants more wants random sampling

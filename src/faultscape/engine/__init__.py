@@ -1,0 +1,76 @@
+"""Run one function over many shards: in this process, in local worker processes, or on a Ray cluster.
+
+Conventions: a task is the dotted name ``module:function`` and a list of JSON objects, one call each. The function takes the object's
+keys as keyword arguments and ``tick``, which it calls with the number of items done, and returns something JSON can hold; one that also takes ``attempt``
+is told how often its worker died over this call so far. It must be safe to run again and give the same files wherever it runs (DESIGN, the engines law):
+workers share nothing but the study folder. Workers are told in JSON over their standard input, so nothing is pickled and a script needs no
+``__main__`` guard; they end with their parent.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from faultscape import errors
+from faultscape.engine.tasks import find as find
+from faultscape.engine.tasks import perform
+
+ENGINES = ("local", "processes", "ray", "ray://HOST:PORT")
+Tick = Callable[[int], None]
+
+
+def run(
+    task: str,
+    calls: list[dict[str, Any]],
+    *,
+    engine: str = "local",
+    workers: int | None = None,
+    tick: Tick | None = None,
+    gpus: float = 0,
+    apart: bool = False,
+) -> Iterator[tuple[int, Any]]:
+    """Yield (number of the call, its result) as calls finish.
+
+    ``gpus`` is what a worker needs of them on Ray; ``apart`` has a single call, too, done in a process of its own, whose death is survived. A mistake of the user in a worker is raised here as the same FaultscapeError. A worker that dies (killed,
+    out of memory, its node lost) has its call given to a new one; StudyError after four such deaths in a row without progress.
+    """
+    if engine not in ENGINES[:3] and not engine.removeprefix("ray://").partition(":")[2].isdecimal():
+        raise errors.OptionError(f"engine {engine!r} is not known; use {', '.join(ENGINES[:-1])} or {ENGINES[-1]}")
+    if workers is not None and workers < 1:
+        raise errors.OptionError(f"workers must be 1 or more; got {workers}")
+    tick = tick or (lambda _: None)
+    if engine.startswith("ray") and calls:
+        from faultscape.engine.ray import run_on_ray
+
+        yield from run_on_ray(task, calls, "" if engine == "ray" else engine, workers, tick, gpus)
+    elif engine == "local" or (min(workers or cores(), len(calls)) <= 1 and not apart) or not calls:
+        for number, call in enumerate(calls):
+            yield number, perform(task, call, 0, tick)
+    else:
+        from faultscape.engine.processes import run_in_processes
+
+        yield from run_in_processes(task, calls, min(workers or cores(), len(calls)), tick)
+
+
+def cores() -> int:
+    """Return how many cores this process may use: those of its job, where a scheduler gave it some."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@contextmanager
+def progress(what: str, total: int) -> Iterator[Tick]:
+    """Show a bar on standard error while the block runs, and nothing when that is no terminal; yields ``tick(n)``."""
+    if total == 0 or not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description:<10}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        job = bar.add_task(what, total=total)
+        yield lambda n: bar.update(job, advance=n)

@@ -1,0 +1,69 @@
+"""Worker processes of this machine, as many as there are cores.
+
+Conventions: a thread for each process waits for what it says; all decisions fall in the thread that runs the generator.
+"""
+
+from __future__ import annotations
+
+import os
+import queue
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from faultscape.engine.tasks import Ledger
+from faultscape.engine.worker import Worker
+
+
+def run_in_processes(
+    task: str, calls: list[dict[str, Any]], workers: int, tick: Callable[[int], None]
+) -> Iterator[tuple[int, Any]]:
+    """Feed calls to worker processes, one thread each, and hand back results in the order in which they come."""
+    ledger = Ledger(calls, tick)
+    todo: queue.SimpleQueue[int] = queue.SimpleQueue()
+    heard: queue.SimpleQueue[tuple[int, dict[str, Any]]] = queue.SimpleQueue()
+    for number in range(len(calls)):
+        todo.put(number)
+    running: dict[int, Worker] = {}
+    closing = threading.Event()
+
+    def serve(place: int) -> None:
+        try:
+            while (number := todo.get()) >= 0 and not closing.is_set():
+                worker = running.get(place) or running.setdefault(place, _worker(place))
+                for said in worker.ask({"task": task, "call": calls[number], "attempt": ledger.accounts[number].deaths}):
+                    if "died" in said:
+                        running.pop(place).close()
+                    heard.put((number, said))
+        except Exception as error:  # noqa: BLE001 - a process that cannot be started is the generator's to raise
+            heard.put((0, {"error": "StudyError", "text": f"a worker process could not be started: {error}"}))
+
+    threads = [threading.Thread(target=serve, args=(place,), daemon=True) for place in range(workers)]
+    for thread in threads:
+        thread.start()
+    try:
+        left = len(calls)
+        while left:
+            number, said = heard.get()
+            outcome = ledger.hear(number, said)
+            if outcome == "again":
+                todo.put(number)
+            elif outcome == "done":
+                left -= 1
+                yield number, said["result"]
+    finally:
+        closing.set()  # after an error, or when nobody listens any more, no new work is taken up
+        for _ in threads:
+            todo.put(-1)
+        while any(thread.is_alive() for thread in threads):
+            for worker in [*running.values()]:
+                worker.kill()
+            for thread in threads:
+                thread.join(0.05)
+        for worker in running.values():
+            worker.close()
+
+
+def _worker(place: int) -> Worker:
+    """Start a worker that knows its own number, by which it takes one of several graphics processors."""
+    return Worker(environment={**os.environ, "FAULTSCAPE_WORKER": str(place)})

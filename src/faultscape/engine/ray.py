@@ -1,0 +1,231 @@
+"""The workers of a Ray cluster: an actor for each, which holds one worker process on its node.
+
+Conventions: an actor does one call at a time and is asked for what it heard, so never more is in flight than actors; only JSON text travels, never pixels.
+Actors are not detached: they, and their worker processes, end with their driver. An actor is given calls once it runs, so those that wait for a node harm
+nobody; when nodes go, their calls go to others, and when nodes come, the pool grows again. ``gpus`` and one CPU are what an actor asks of its node.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import queue
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from faultscape.engine.tasks import Ledger, called
+from faultscape.engine.worker import Worker
+from faultscape.errors import OptionError, StudyError
+
+BREATH = 1.0  # seconds after which an actor says what it has heard so far
+PATIENCE = 30.0  # seconds without one actor, after which that is said
+MISFIRES = 8  # actors in a row that did not start, besides two rounds of the pool, after which nobody waits for more
+_STORE = 80 * 2**20  # bytes of the object store of a cluster of our own, which holds words only
+logger = logging.getLogger(__name__)
+
+
+class Hand:
+    """One actor: a worker process on its node, and what was heard of it."""
+
+    def __init__(self, folder: str, environment: dict[str, str]) -> None:
+        if not os.path.isdir(folder):
+            raise FileNotFoundError(folder)
+        self.where = folder, {**os.environ, **environment}
+        self.worker: Worker | None = None
+        self.heard: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
+
+    def ready(self) -> str:
+        """Return the name of the node, once there is an actor to answer."""
+        import ray
+
+        return ray.get_runtime_context().get_node_id()
+
+    def begin(self, request: str) -> str:
+        """Start a call and return what was heard of it in its first moments."""
+        worker = self.worker = self.worker or Worker(*self.where)
+
+        def listen() -> None:
+            for said in worker.ask(json.loads(request)):
+                self.heard.put(said)
+
+        threading.Thread(target=listen, daemon=True).start()
+        return self.listen()
+
+    def listen(self) -> str:
+        """Return what was heard of the call: items done since, and how it ended if it did; after a breath at most."""
+        items, end = 0, time.monotonic() + BREATH
+        while (left := end - time.monotonic()) > 0:
+            try:
+                said = self.heard.get(timeout=left)
+            except queue.Empty:
+                break
+            if "tick" in said:
+                items += said["tick"]
+                continue
+            if "died" in said and self.worker is not None:
+                self.worker.close()
+                self.worker = None
+            return json.dumps({"tick": items, **said})
+        return json.dumps({"tick": items})
+
+
+def run_on_ray(
+    task: str, calls: list[dict[str, Any]], address: str, workers: int | None, tick: Callable[[int], None], gpus: float
+) -> Iterator[tuple[int, Any]]:
+    """Feed calls to actors and hand back results in the order in which they come."""
+    with _joined(address, workers) as ray:
+        pool = _Pool(ray, gpus)
+        ledger = Ledger(calls, tick)
+        todo = deque(range(len(calls)))
+        left, alone = len(calls), time.monotonic() + PATIENCE
+        try:
+            while left:
+                pool.grow(min(left, workers or pool.room()))
+                while todo and pool.idle:
+                    number = todo.popleft()
+                    pool.give(number, {"task": task, "call": calls[number], "attempt": ledger.accounts[number].deaths})
+                for number, said in pool.hear():
+                    outcome = ledger.hear(number, said)
+                    if outcome == "again":
+                        logger.info("%s: its worker died; it is given to another", called(calls[number]))
+                        todo.append(number)
+                    elif outcome == "done":
+                        left -= 1
+                        yield number, said["result"]
+                if pool.busy or pool.idle:
+                    alone = time.monotonic() + PATIENCE
+                elif time.monotonic() > alone:
+                    print("ray: no worker runs; waiting for the cluster to have room for one", file=sys.stderr, flush=True)
+                    alone = float("inf")
+        finally:
+            pool.end()
+
+
+class _Pool:
+    """The actors of a run: those that start, those that wait for work, and the answers that the busy ones owe."""
+
+    def __init__(self, ray: Any, gpus: float) -> None:
+        self.ray, self.gpus = ray, gpus
+        options = {"num_cpus": 1, "max_restarts": 0, "max_task_retries": 0, "scheduling_strategy": "SPREAD"}
+        self.hand = ray.remote(**options, **({"num_gpus": gpus} if gpus else {}))(Hand)
+        self.environment = {k: v for k, v in os.environ.items() if k == "PYTHONPATH" or k.startswith("FAULTSCAPE_")}
+        self.starting: dict[Any, Any] = {}
+        self.misfires = 0
+        self.idle: list[tuple[Any, str]] = []
+        self.busy: dict[Any, tuple[tuple[Any, str], int]] = {}
+
+    def room(self) -> int:
+        """Return how many actors the cluster has room for now, whoever else uses it; 1 at least."""
+        have = self.ray.cluster_resources()
+        return max(1, int(have.get("GPU", 0) / self.gpus if self.gpus else have.get("CPU", 0)))
+
+    def grow(self, wanted: int) -> None:
+        """Start actors until there are as many as wanted."""
+        for _ in range(wanted - len(self.starting) - len(self.idle) - len(self.busy)):
+            actor = self.hand.remote(os.getcwd(), self.environment)
+            self.starting[actor.ready.remote()] = actor
+
+    def give(self, number: int, request: dict[str, Any]) -> None:
+        """Give a call to an actor that waits."""
+        actor, node = self.idle.pop()
+        logger.info("call %d, attempt %d: node %s", number, request["attempt"], node)
+        self.busy[actor.begin.remote(json.dumps(request))] = (actor, node), number
+
+    def hear(self) -> Iterator[tuple[int, dict[str, Any]]]:
+        """Yield (number of the call, what is said of it) of the actors that have something to say, after some waiting."""
+        refs = [*self.starting, *self.busy]
+        done, _ = self.ray.wait(refs, num_returns=1, timeout=BREATH) if refs else ([], refs)
+        if done:  # and whoever else has spoken meanwhile
+            done, _ = self.ray.wait(refs, num_returns=len(refs), timeout=0)
+        for ref in done:
+            try:
+                text = self.ray.get(ref)
+            except self.ray.exceptions.RayTaskError as error:
+                raise _cause(error) from None
+            except self.ray.exceptions.RayError as error:  # the actor or its node is lost
+                lost = self.starting.pop(ref, None)
+                if lost is None:
+                    (lost, node), number = self.busy.pop(ref)
+                    logger.info("call %d: lost with node %s: %s", number, node, type(error).__name__)
+                    yield number, {"died": True}
+                else:
+                    logger.info("an actor did not start: %s", error)
+                    _refused(error)
+                    self.misfires += 1
+                    if self.misfires > MISFIRES + 2 * len(refs):
+                        raise StudyError(f"no Ray actor starts: {' '.join(str(error).split())[:300]}") from None
+                self._kill(lost)
+                continue
+            if ref in self.starting:
+                self.misfires = 0
+                self.idle.append((self.starting.pop(ref), text))
+                continue
+            actor, number = self.busy.pop(ref)
+            said = json.loads(text)
+            if len(said) == 1:  # the call goes on
+                self.busy[actor[0].listen.remote()] = actor, number
+            else:
+                self.idle.append(actor)
+            yield number, said
+
+    def end(self) -> None:
+        """End all actors at once."""
+        for actor in [*self.starting.values(), *(a for a, _ in self.idle), *(a for (a, _), _ in self.busy.values())]:
+            self._kill(actor)
+
+    def _kill(self, actor: Any) -> None:
+        try:
+            self.ray.kill(actor)
+        except Exception:  # noqa: BLE001 - it, or its cluster, is gone already
+            logger.info("an actor was gone already")
+
+
+def _refused(error: Exception) -> None:
+    """Raise StudyError for an actor that could not begin because its node lacks the folder."""
+    if "FileNotFoundError" in str(error):
+        raise StudyError(
+            f"a node of the cluster has no folder {os.getcwd()}: work in a folder that all nodes share under one path"
+        ) from None
+
+
+def _cause(error: Exception) -> Exception:
+    """Return what to raise for an exception in an actor, which is never the task's own."""
+    return StudyError(f"a Ray actor failed: {' '.join(str(error).split())}")
+
+
+@contextmanager
+def _joined(address: str, workers: int | None) -> Iterator[Any]:
+    """Join the cluster of an address, RAY_ADDRESS or this machine, or start one here for the block; what was joined already stays joined."""
+    try:
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+        import ray
+        import ray.exceptions
+    except ImportError:
+        raise OptionError("the engine ray is not installed: pip install 'faultscape[ray]'") from None
+    from faultscape.engine import cores
+
+    if ray.is_initialized():
+        yield ray
+        return
+    quiet = {"log_to_driver": False, "logging_level": logging.CRITICAL}
+    try:
+        ray.init(address=address or "auto", **quiet)
+    except (ConnectionError, ValueError, RuntimeError, ImportError) as error:
+        if address or "RAY_ADDRESS" in os.environ:
+            where = address or os.environ["RAY_ADDRESS"]
+            raise StudyError(f"no Ray cluster answers at {where}: {' '.join(str(error).split())[:300]}") from None
+        own = {"num_cpus": workers or cores(), "object_store_memory": _STORE, "include_dashboard": False}
+        ray.init(address="local", _node_ip_address="127.0.0.1", **own, **quiet)
+    try:
+        have = ray.cluster_resources()
+        nodes = sum(node["Alive"] for node in ray.nodes())
+        print(f"ray: {have.get('CPU', 0):g} CPUs, {have.get('GPU', 0):g} GPUs on {nodes} node{'s' * (nodes != 1)}", flush=True)
+        yield ray
+    finally:
+        ray.shutdown()

@@ -1,0 +1,84 @@
+"""A task and its calls: how a function is found and called, what a worker says of a call, and the one rule of trying again.
+
+Conventions: what is said of a call is a JSON object: ``tick`` (items done since it last spoke) and, at its end, one of ``result``, ``error`` (the name of
+the exception, with ``text``) or ``died``. Deaths are counted by call: the ledger gives up after four in a row in none of which the call came further than before.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+from faultscape import errors
+
+DEATHS = 4  # in a row, without progress
+
+
+def find(task: str) -> Callable[..., Any]:
+    """Return the function named ``module:function``."""
+    module, _, name = task.partition(":")
+    return getattr(import_module(module), name)
+
+
+def perform(task: str, call: dict[str, Any], attempt: int, tick: Callable[[int], None]) -> Any:
+    """Make one call; ``attempt`` goes to functions that take it."""
+    function = find(task)
+    told = {"attempt": attempt} if "attempt" in inspect.signature(function).parameters else {}
+    return function(**call, **told, tick=tick)
+
+
+@dataclass
+class Account:
+    """What is known of one call: how often its worker died, how far this attempt and the best one came, deaths since there was progress."""
+
+    deaths: int = 0
+    here: int = 0
+    furthest: int = 0
+    fruitless: int = 0
+
+
+class Ledger:
+    """The accounts of all calls; ``tick`` is told of items that no earlier attempt had done."""
+
+    def __init__(self, calls: list[dict[str, Any]], tick: Callable[[int], None]) -> None:
+        self.calls, self.tick = calls, tick
+        self.accounts = [Account() for _ in calls]
+
+    def hear(self, number: int, said: dict[str, Any]) -> str:
+        """Take in what was said of a call, and return "" while it goes on, "done", or "again" when it must be given to another worker.
+
+        Errors: a FaultscapeError of the worker, as it was raised there; RuntimeError with a worker's traceback; StudyError when there is no hope.
+        """
+        account = self.accounts[number]
+        if items := said.get("tick", 0):
+            new = account.here + items - max(account.here, account.furthest)
+            account.here += items
+            if new > 0:
+                self.tick(new)
+        if "error" in said:
+            raise getattr(errors, said["error"], RuntimeError)(said["text"])
+        if "died" not in said:
+            return "done" if "result" in said else ""
+        account.deaths += 1
+        account.fruitless = 0 if account.here > account.furthest else account.fruitless + 1
+        account.furthest, account.here = max(account.furthest, account.here), 0
+        if account.fruitless == DEATHS:
+            raise errors.StudyError(
+                f"workers died {account.deaths} times over {called(self.calls[number])}, after {account.furthest} items at most: out of memory, "
+                "or a crash in native code; try fewer --workers, or --engine local to see the crash"
+            )
+        return "again"
+
+
+def called(call: dict[str, Any]) -> str:
+    """Return the name of a call for people: its shard, and of what.
+
+    >>> called({"number": 3, "name": "unet", "study": "study"}), called({"job": {"against": "val", "name": "fcn"}}), called({})
+    ('shard 3 of unet', 'fcn', 'a call')
+    """
+    about = {**call, **call["job"]} if isinstance(call.get("job"), dict) else call
+    name = about.get("name") or about.get("against")
+    return " of ".join(str(w) for w in (f"shard {about['number']}" if "number" in about else None, name) if w) or "a call"

@@ -1,0 +1,92 @@
+"""A worker process: both ends of its pipe.
+
+Conventions: ``python -m faultscape.engine.worker`` reads requests (``task``, ``call``, ``attempt``), a JSON object a line, from its standard input, and answers
+with what is said of a call (see tasks), a line each. It ends with its parent. Whatever a library prints goes to standard error.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any
+
+from faultscape import errors
+
+
+class Worker:
+    """The parent's end: a process that is started at once and does one call at a time."""
+
+    def __init__(self, folder: str | None = None, environment: dict[str, str] | None = None) -> None:
+        words = [sys.executable, "-m", "faultscape.engine.worker"]
+        self._process = subprocess.Popen(  # noqa: S603 - our own module
+            words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8", cwd=folder, env=environment
+        )
+
+    def ask(self, request: dict[str, Any]) -> Iterator[dict[str, Any]]:
+        """Yield what is said of a call until it ends, at the last that the worker died over it."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        with suppress(OSError, ValueError):
+            self._process.stdin.write(json.dumps(request) + "\n")
+            self._process.stdin.flush()
+            for line in self._process.stdout:
+                said = json.loads(line)
+                yield said
+                if "tick" not in said:
+                    return
+        yield {"died": True}
+
+    def kill(self) -> None:
+        """End the process now, whatever it does; safe from another thread."""
+        self._process.kill()
+
+    def close(self) -> None:
+        """End the process and let go of its pipe."""
+        self.kill()
+        self._process.wait()
+        for pipe in (self._process.stdin, self._process.stdout):
+            with suppress(OSError):
+                pipe.close()  # type: ignore[union-attr]
+
+
+def work() -> None:
+    """Be a worker: a request a line on standard input, ticks and answers a line each on standard output."""
+    from faultscape.engine.tasks import perform
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to answer; workers end with it
+    requests: queue.SimpleQueue[str] = queue.SimpleQueue()
+
+    def listen() -> None:
+        for line in sys.stdin:
+            requests.put(line)
+        os._exit(0)  # the parent is gone: leave at once, so that nobody writes beside its successor
+
+    out = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)  # whatever a library prints must not be taken for an answer
+    threading.Thread(target=listen, daemon=True).start()
+
+    def say(said: dict[str, Any]) -> None:
+        out.write(json.dumps(said) + "\n")
+        out.flush()
+
+    while True:
+        request = json.loads(requests.get())
+        try:
+            say({"result": perform(**request, tick=lambda n: say({"tick": n}))})
+        except errors.FaultscapeError as error:
+            say({"error": type(error).__name__, "text": str(error)})
+        except Exception:  # noqa: BLE001 - a defect is told to the parent, which shows it
+            import traceback
+
+            say({"error": "RuntimeError", "text": traceback.format_exc()})
+
+
+if __name__ == "__main__":
+    work()

@@ -1,0 +1,60 @@
+"""A driver for the laws of engines, run as a program: one study's line, in which each call takes long enough to be interrupted.
+
+Run as ``slowly.py STUDY PHOTOS TRUTH CLASSES ENGINE SECONDS VERBS NAME=MAPS...``; the engine's log goes to standard error. With FATAL, a folder, the worker of
+every fortieth call of a verb kills itself once.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from faultscape import engine
+
+
+def call(
+    task: str, given: dict[str, Any], place: int, seconds: float, fatal: str, tick: Callable[[int], None], attempt: int
+) -> Any:
+    """Do one call of a verb, later."""
+    time.sleep(seconds)
+    if fatal and place % 40 == 0 and not (mark := Path(fatal, f"{task.split(':', maxsplit=1)[0]}-{place}")).exists():
+        mark.write_text("killed")
+        os.kill(os.getpid(), signal.SIGKILL)
+    return engine.perform(task, given, attempt, tick)
+
+
+def main(study: str, photos: str, truth: str, classes: str, where: str, seconds: str, verbs: str, *models: str) -> None:
+    import faultscape as fs
+
+    logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
+    run = engine.run
+
+    def slow(task: str, calls: list[dict[str, Any]], **options: Any) -> Iterator[tuple[int, Any]]:
+        more = {"seconds": float(seconds), "fatal": os.environ.get("FATAL", "")}
+        told = [{"task": task, "given": c, "place": k, **more} for k, c in enumerate(calls)]
+        return run("slowly:call", told, **options)
+
+    if not Path(study, "truth").exists():
+        fs.collect(study, photos, classes=classes, shard_size=1)
+        fs.label.import_(study, truth)
+    workers = 2 if where == "processes" else None
+    engine.run = slow
+    if "predict" in verbs:
+        fs.predict(study, *models, engine=where, workers=workers)
+    if "compare" in verbs:
+        fs.compare(study, engine=where, workers=workers)
+    engine.run = run
+    if "select" in verbs:
+        fs.select(study, constraints="class", per_class=2, engine=where, workers=workers)
+    if "measure" in verbs:
+        fs.measure(study, engine=where, resamples=10, worst=0, workers=workers)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,134 @@
+"""The law of engines on Ray and under kills: the same bytes on a cluster that loses nodes, workers and its driver."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import made
+
+pytest.importorskip("ray", reason="Ray is not installed")
+HERE = Path(__file__).parent
+ALL = "predict,compare,select,measure"
+IMAGES = 54  # each a shard of its own
+COVERED = ("predictions", "pairs", "selection*.csv", "selection*.json", "failures.csv", "measures/statistics", "measures/*.json")
+NODE = {"num_cpus": 1, "object_store_memory": 80 * 2**20, "node_ip_address": "127.0.0.2", "include_dashboard": False}
+
+
+class Line:
+    """The line of slowly.py over one corpus, as a process whose log is read while it runs."""
+
+    def __init__(self, corpus: made.Corpus) -> None:
+        self.corpus = corpus
+
+    def start(
+        self, study: Path, engine: str, address: str = "", verbs: str = ALL, seconds: float = 0, **environment: str
+    ) -> subprocess.Popen[str]:
+        models = [f"{name}={path}" for name, path in self.corpus.models.items()]
+        folders = (study, self.corpus.photos, self.corpus.truth, self.corpus.classes)
+        words = [sys.executable, str(HERE / "slowly.py"), *map(str, folders), engine, str(seconds), verbs, *models]
+        about = {**os.environ, **environment, "PYTHONPATH": str(HERE), **({"RAY_ADDRESS": address} if address else {})}
+        return subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=about)
+
+    def end(self, process: subprocess.Popen[str], before: list[str] | None = None) -> list[str]:
+        """Return the whole log of a line that ends well."""
+        _, log = process.communicate(timeout=180)
+        assert process.returncode == 0, log
+        return (before or []) + log.splitlines()
+
+
+def heard(process: subprocess.Popen[str], text: str, times: int = 1) -> list[str]:
+    """Read the log until a line with a text has come so many times, and return it so far."""
+    assert process.stderr is not None
+    log: list[str] = []
+    while sum(bool(re.search(text, line)) for line in log) < times:
+        line = process.stderr.readline()
+        assert line, "\n".join(log)
+        log.append(line.rstrip())
+    return log
+
+
+@pytest.fixture(scope="module")
+def line(tmp_path_factory: pytest.TempPathFactory) -> Line:
+    return Line(made.corpus(tmp_path_factory.mktemp("corpus"), images=IMAGES, models=2, shape=(24, 32)))
+
+
+@pytest.fixture(scope="module")
+def expected(line: Line, tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    study = tmp_path_factory.mktemp("local") / "study"
+    line.end(line.start(study, "local"))
+    files = made.bytes_under(study, *COVERED)
+    assert sum(name.startswith("predictions/model-0/") and name.endswith(".parquet") for name in files) == IMAGES
+    assert "measures/measure.json" in files
+    return files
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Any]:
+    """Three nodes of one processor each, all on this machine's loopback."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Ray's own
+        from ray.cluster_utils import Cluster
+
+        made_here = Cluster(initialize_head=True, head_node_args=NODE)
+        for _ in range(2):
+            made_here.add_node(**NODE, wait=False)
+        yield made_here
+        made_here.shutdown()
+
+
+def calls_of(log: list[str]) -> list[tuple[int, str]]:
+    """The (number, node) of every call that was given to an actor."""
+    return [(int(m[1]), m[2]) for text in log if (m := re.search(r"call (\d+), attempt \d+: node (\w+)", text))]
+
+
+def test_a_killed_node_costs_nothing_but_time(line: Line, expected: dict[str, bytes], cluster: Any, tmp_path: Path) -> None:
+    process = line.start(tmp_path / "study", "ray", cluster.address, seconds=0.1)
+    victim = cluster.list_all_nodes()[-1]
+    before = heard(process, f"node {victim.node_id}", 3)
+    cluster.remove_node(victim, allow_graceful=False)
+    after = heard(process, f"lost with node {victim.node_id}")
+    cluster.add_node(**NODE, wait=False)  # it comes back, as another
+    log = line.end(process, before + after)
+    lost = int(next(m[1] for text in after if (m := re.search(r"call (\d+): lost with node", text))))
+    again = [node for number, node in calls_of(log[len(before) + len(after) :]) if number == lost]
+    assert (lost, victim.node_id) in calls_of(before + after)
+    assert again
+    assert again[0] != victim.node_id
+    nodes = {node for _, node in calls_of(log)}
+    assert len(nodes) == 4  # the three of the beginning, and the one that came back
+    assert made.bytes_under(tmp_path / "study", *COVERED) == expected
+
+
+def test_killed_workers_and_a_killed_driver_on_a_cluster_cost_nothing_but_time(
+    line: Line, expected: dict[str, bytes], cluster: Any, tmp_path: Path
+) -> None:
+    study, marks = tmp_path / "study", tmp_path / "marks"
+    marks.mkdir()
+    process = line.start(study, "ray", cluster.address, "predict", seconds=0.02, FATAL=str(marks))
+    before = heard(process, "call 60, attempt 0")
+    os.kill(process.pid, signal.SIGKILL)
+    process.communicate()
+    assert len([*marks.iterdir()]) == sum("its worker died" in text for text in before) >= 2
+    done = sum(folder.read_text().count("sha256") for folder in study.glob("predictions/*/manifest.json"))
+    assert 40 <= done < 2 * IMAGES
+    log = line.end(line.start(study, "ray", cluster.address, "predict"))
+    assert len(calls_of(log)) == 2 * IMAGES - done  # what counts is not done again
+    assert made.bytes_under(study, "predictions") == {k: v for k, v in expected.items() if k.startswith("predictions")}
+
+
+def test_processes_and_killed_workers_write_the_same_bytes(line: Line, expected: dict[str, bytes], tmp_path: Path) -> None:
+    marks = tmp_path / "marks"
+    marks.mkdir()
+    line.end(line.start(tmp_path / "study", "processes", FATAL=str(marks)))
+    assert len([*marks.iterdir()]) == 3 + 2  # of 108 parts of predictions, and 54 shards of pairs
+    assert made.bytes_under(tmp_path / "study", *COVERED) == expected
