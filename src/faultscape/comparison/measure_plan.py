@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from faultscape.comparison import kept_scores
 from faultscape.corpus import matching, sources
 from faultscape.corpus.classes import meaning
 from faultscape.corpus.score_files import SCORE_ENDINGS
@@ -25,6 +26,7 @@ from faultscape.study.parts import key_of
 from faultscape.study.settings import class_settings
 
 SHARD = 64
+WITH_CONFIDENCE = "+confidence"
 VERSION = 7  # of the statistics: another number makes every part stale
 OF_STATISTICS = (
     "regions",
@@ -134,6 +136,7 @@ def of_study(root: Path, truth: str) -> DataSet:
     pictures = {}
     keys: dict[tuple[str, int], str] = {}
     classes = settings.class_list
+    sure: dict[str, list[Any]] = {name: [] for name in settings.models}
     about = [class_settings(classes).model_dump(exclude={"colours", "parents"}), settings.size]
     for number, rows in shards(read_corpus(root)).items():
         if (part := truths.get(part_name(number))) is None:
@@ -145,6 +148,7 @@ def of_study(root: Path, truth: str) -> DataSet:
         sizes += [settings.working_size or (image.width, image.height) for image in mine]
         pictures |= {image.id: image.source for image in mine}
         for name, model in settings.models.items():
+            sure[name] += kept_scores.tokens(root, name, "confidence", number, [image.id for image in mine])
             made = read_manifest(label_maps.predictions(root, name)).get(part_name(number))
             keys[name, number] = key_of(about, part.sha256, made.sha256 if made else None, meaning(classes, model.labels))
     if not ids:
@@ -153,6 +157,9 @@ def of_study(root: Path, truth: str) -> DataSet:
         name: {"study": str(root), "kind": "model", "name": name, "labels": model.labels, "source": model.source}
         for name, model in settings.models.items()
     }
+    for name, found in sure.items():
+        if any(found):
+            models[name] |= {"confidence": found, "state": kept_scores.state(root, name, "confidence")}
     if not models:
         raise ModelError(f"{root}: the study has no model; add one with `faultscape predict {root} NAME=SOURCE`")
     of_truth = {"study": str(root), "kind": "truth", "name": truth, "labels": {}, "source": truth}
@@ -181,7 +188,12 @@ def jobs(
         wanted = {}
         for name, source in maps.items():
             key = key_of(about, data.keys.get((name, number)) or _state(data, source, low, high))
-            if done(name, number) != key:
+            if "study" in source and any(source.get("confidence", [])[low:high]):
+                key += WITH_CONFIDENCE
+            if done(name, number) not in (
+                key,
+                key + WITH_CONFIDENCE * ("study" in source),
+            ):  # what predict --measure knew of confidence stays
                 wanted[name] = {**_cut(source, low, high), "key": key}
         if wanted:
             todo.append(

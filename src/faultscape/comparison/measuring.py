@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from faultscape.comparison.kept_scores import KeptScores
 from faultscape.comparison.stored_maps import StoredMaps
 from faultscape.corpus.classes import UNKNOWN, allowed, table
 from faultscape.corpus.placed_maps import PlacedMaps, read_ids
@@ -110,7 +112,10 @@ def scores_of(source: dict[str, Any], kind: str, k: int, shape: tuple[int, ...],
     path = (source.get(kind) or {k: None})[k] if source.get(kind) else None
     if path is None:
         return None
-    if kind == "probabilities":
+    if isinstance(path, list):
+        values = _kept(source["study"], source["name"], kind, source["state"]).read(path)
+        path = f"{source['name']}: the {kind} kept for {path[1]}"
+    elif kind == "probabilities":
         values = read_probabilities(path, len(job["classes"]["names"]))
     else:
         values = read_scores(path, scale=job.get("score_scale"), check=kind == "confidence")
@@ -129,15 +134,30 @@ def reader(source: dict[str, Any], job: dict[str, Any], classes: Classes, *, giv
         of = label_maps.truth if source["kind"] == "truth" else label_maps.predictions
         labels = source.get("labels") or None
         values = np.arange(UNKNOWN + 1, dtype=np.uint16) if given else table(classes, labels)  # region ids stay what they are
-        stored = StoredMaps(of(Path(source["study"]), source["name"]), job["number"], values, allowed(classes, labels))
-        ids, sizes = job["ids"], job["sizes"]
-        return lambda k: None if (found := stored.read(ids[k], tuple(sizes[k]))) is None else found.copy()
+        folder, ids, sizes, known = of(Path(source["study"]), source["name"]), job["ids"], job["sizes"], allowed(classes, labels)
+
+        @lru_cache(maxsize=1)  # images come in corpus order
+        def shard(number: int) -> StoredMaps:
+            return StoredMaps(folder, number, values, known)
+
+        def stored(k: int) -> np.ndarray | None:
+            maps = shard(job["shards"][k] if "shards" in job else job["number"])
+            return None if (found := maps.read(ids[k], tuple(sizes[k]))) is None else found.copy()
+
+        return stored
     files = source["files"]
     if given:
         return lambda k: None if files[k] is None else read_ids(files[k])
     maps = PlacedMaps(classes, source.get("labels"))
     size = (lambda k: tuple(job["sizes"][k])) if job.get("sizes") else (lambda _: None)
     return lambda k: None if files[k] is None else maps.read(files[k], size(k))
+
+
+@lru_cache(maxsize=4)
+def _kept(study: str, name: str, kind: str, state: str) -> KeptScores:
+    """Return what reads a model's kept scores in one state: it goes on from image to image."""
+    del state
+    return KeptScores(Path(study), name, kind)
 
 
 def classes_of(written: dict[str, Any]) -> Classes:

@@ -38,8 +38,7 @@ def jobs_of(
         kinds[name] = kind
         if said := scoring.ties(source, kind):
             notes.append((name, said))
-        lists = [source[key] for key in dict.fromkeys(("files", kind, "confidence", "probabilities")) if key in source]
-        state = [fingerprint("/", [path or "" for path in files]) for files in (data.truth["files"], *lists)]
+        state = _state(data, name, kind)
         key = key_of(
             {name: getattr(definitions, name) for name in _OF_SCORES},
             written,
@@ -65,8 +64,23 @@ def jobs_of(
             job
             | {"model": source, "classes": written, "definitions": asdict(definitions)}
             | {name: options.get(name) for name in ("score_scale", "resize_maps")}
+            | ({"sizes": [list(size) for size in data.sizes], "shards": _shards(data)} if "study" in source else {})
         )
     return jobs, kinds, notes
+
+
+def _state(data: DataSet, name: str, kind: str) -> list[str]:
+    """Return what says that a model's scores, maps and truth are the same."""
+    source = data.models[name]
+    if "study" in source:
+        return [*(data.keys[name, shard] for shard in data.shards), source["state"]]
+    lists = [source[key] for key in dict.fromkeys(("files", kind, "confidence", "probabilities")) if key in source]
+    return [fingerprint("/", [path or "" for path in files]) for files in (data.truth["files"], *lists)]
+
+
+def _shards(data: DataSet) -> list[int]:
+    """Return the shard of each image of a study."""
+    return [shard for shard, (low, high) in data.shards.items() for _ in range(low, high)]
 
 
 def make(

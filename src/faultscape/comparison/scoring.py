@@ -293,6 +293,8 @@ def sparse_images(found: Found, images: int) -> list[score_bootstrap.SparseHisto
 def ties(source: dict[str, Any], kind: str) -> str:
     """Return what to say of scores in 8 bits, or nothing."""
     path = next((p for p in source.get(kind) or [] if p), None)
+    if isinstance(path, list):
+        return f"the {kind} that predict kept has 256 steps, which make many ties, on which AP and FPR95 depend"
     return (
         ""
         if path is None or not levels(path)

@@ -16,7 +16,7 @@ from faultscape.maps import arrays
 from faultscape.study.corpus import part_name
 from faultscape.study.label_maps import predictions
 from faultscape.study.part_folders import made
-from faultscape.study.parts import Part, put_part, read_manifest, read_part
+from faultscape.study.parts import Part, put_part, read_manifest, read_part, read_small
 
 _AT_ONCE = 64 << 20  # bytes of a part
 _COLUMNS = ("values", "classes")
@@ -75,13 +75,32 @@ def kinds(root: Path, name: str) -> list[str]:
     return sorted(path.name for path in made(root, "predictions") if path.parent == here and read_manifest(path))
 
 
+def ids(root: Path, name: str, kind: str, shard: int) -> list[str]:
+    """Return the images of a shard of which a kind is kept, made with the labels that the model has now."""
+    folder = predictions(root, name) / kind
+    return [
+        id_
+        for part, entry in _parts(root, name, kind, shard)
+        for id_ in read_small(folder, part, entry, ["id"])["id"].to_pylist()
+    ]
+
+
 def read_kept(root: Path, name: str, kind: str, shard: int) -> Iterator[tuple[str, tuple[np.ndarray, ...]]]:
     """Yield (image id, arrays) of a shard in corpus order; nothing where the kind was not kept, or was made with other labels than the model has now."""
-    folder, number = predictions(root, name) / kind, part_name(shard)
+    for part, entry in _parts(root, name, kind, shard):
+        table = read_part(predictions(root, name) / kind, part, entry)
+        codes = [table[column].to_pylist() for column in table.column_names[1:]]
+        for id_, *row in zip(table["id"].to_pylist(), *codes, strict=True):
+            yield id_, tuple(arrays.decode(code) for code in row)
+
+
+def _parts(root: Path, name: str, kind: str, shard: int) -> list[tuple[str, Part]]:
+    """Return the parts of a shard that belong to the labels which the model has now, in order."""
+    number = part_name(shard)
     labels = read_manifest(predictions(root, name)).get(number)
-    for part, entry in sorted(read_manifest(folder).items()):
-        if part.startswith(f"{number}.") and labels is not None and entry.key == labels.sha256:
-            table = read_part(folder, part, entry)
-            codes = [table[column].to_pylist() for column in table.column_names[1:]]
-            for id_, *row in zip(table["id"].to_pylist(), *codes, strict=True):
-                yield id_, tuple(arrays.decode(code) for code in row)
+    held = sorted(read_manifest(predictions(root, name) / kind).items())
+    return [
+        (part, entry)
+        for part, entry in held
+        if part.startswith(f"{number}.") and labels is not None and entry.key == labels.sha256
+    ]

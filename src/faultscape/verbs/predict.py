@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import os
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from faultscape.errors import ModelError
+from faultscape.errors import ModelError, StudyError
+from faultscape.verbs import predict_shard
 
 
 @dataclass(frozen=True)
@@ -36,6 +35,8 @@ def predict(
     labels: str | None = None,
     unmapped: str = "",
     keep: list[str] | None = None,
+    measure: bool = False,
+    truth: str | None = None,
     pattern: str | None = None,
     resize_maps: bool | None = None,
     input_size: str = "",
@@ -76,6 +77,10 @@ def predict(
         void: classes of a network that the study does not have are void; without it they are an error that names them.
     keep
         What is kept beside labels: confidence, probabilities (or probabilities=K, the K largest), logits, embedding=LAYER. Repeat it for more; labels: nothing else.
+    measure
+        Measure each map against a truth while it is made, with its confidence, which is not kept: `measure` finds it done.
+    truth
+        With --measure: which truth; default: labels, or the only one.
     pattern
         How the maps' file names make ids, for example {id}_pred.png.
     resize_maps
@@ -128,8 +133,9 @@ def predict(
     with writing(root, array="predict" if shard else ""):
         settings, images = toml.read_settings(root), read_corpus(root)
         calls, counts = [], {}
+        against = _truth(root, truth) if measure else ""
         for name, source in given.items():
-            calls += _calls(root, settings, images, name, source, labels, options, device)
+            calls += _calls(root, settings, images, name, source, labels, options, device, against)
         opening.release()
         with changing(root):
             toml.add_models(root, {name: settings.models[name] for name in given})
@@ -142,15 +148,20 @@ def predict(
         lanes = max(1, cores // at_once)  # batches that one process runs at the same time: it changes no result
         calls = [call | {"lanes": lanes} for call in calls]
         apart: dict[str, Any] = {"apart": bool(networks), "gpus": int(bool(there) or device.startswith("cuda"))}
+        statistics: dict[tuple[str, int], Any] = {}
         with engines.progress("predict", total) as tick:
             for number, made in engines.run(
-                "faultscape.verbs.predict:shard", calls, engine=engine, workers=workers, tick=tick, **apart
+                "faultscape.verbs.predict_shard:shard", calls, engine=engine, workers=workers, tick=tick, **apart
             ):
+                if against:
+                    statistics[calls[number]["name"], calls[number]["number"]] = made["statistics"]
                 with changing(root):
-                    _enter(root, calls[number], made)
+                    predict_shard.enter(root, calls[number], made)
         with changing(root):
+            if against:
+                predict_shard.enter_statistics(root, against, statistics)
             for name in given:
-                counts[name] = _settle(root, name, sorted(shard_sizes(root)))
+                counts[name] = predict_shard.settle(root, name, sorted(shard_sizes(root)))
             log(root, "predict", models={n: str(s) for n, s in given.items()}, engine=engine, shard=shard)
     if not shard and all(maps == 0 for maps, _ in counts.values()):
         from faultscape.study.tables import read_failures
@@ -186,7 +197,15 @@ def named(models: tuple[Any, ...]) -> dict[str, str]:
 
 
 def _calls(
-    root: Path, settings: Any, images: list[Any], name: str, source: str, labels: str | None, options: dict[str, Any], device: str
+    root: Path,
+    settings: Any,
+    images: list[Any],
+    name: str,
+    source: str,
+    labels: str | None,
+    options: dict[str, Any],
+    device: str,
+    against: str,
 ) -> list[dict[str, Any]]:
     """Enter a model in the settings and return the calls for those of its shards that are missing or stale."""
     from faultscape.prediction import label_names, opening, origin, trial
@@ -217,7 +236,7 @@ def _calls(
     model, found, digest = _origin(name, kind, source, settings, by_shard, said, labels, held, device)
     settings.models[name] = ModelSettings(source=place, kind=kind, labels=model.labels, options=model.options)
     where, keep = label_maps.predictions(root, name), opening.keep_of(model.options)
-    stamps, done = _stamps(where), there(where)
+    stamps, done = predict_shard.stamps_of(where), there(where)
     stale = [
         s
         for s, stamp in model.stamps.items()
@@ -233,6 +252,7 @@ def _calls(
         for s in model.stamps
         if (part := done.get(part_name(s))) and not all(kept.complete(m, s, part.sha256) for m in beside.values())
     ]
+    lacking += predict_shard.unmeasured(root, against, name, list(model.stamps)) if against else []
     todo = [s for s in sorted(model.stamps) if s in stale or s in lacking or part_name(s) not in done]
     if todo:
         print("".join(f"{word}\n" for word in model.words), end="")
@@ -242,10 +262,12 @@ def _calls(
     about = {
         "kind": kind, "source": source if kind == "folder" else place, "options": model.options, "labels": model.labels, "device": device, "digest": digest,
     }  # fmt: skip
+    drop = ["confidence"] if against and not keep.confidence else []
+    about["options"] = {**model.options, "keep": [*keep.words, *drop]}
     return [
         {
             "study": str(root), "name": name, "number": s, "images": len(rows), "stamp": model.stamps[s], "key": model.keys.get(s, ""), "model": about,
-            "files": {i.id: model.files[i.id] for i in rows if i.id in model.files},
+            "files": {i.id: model.files[i.id] for i in rows if i.id in model.files}, "against": against, "drop": drop,
         }
         for s in todo
         for rows in [by_shard[s]]
@@ -278,90 +300,18 @@ def _origin(
     return origin.of_photos(digest, settings, by_shard, said, mapping, words), found, digest
 
 
-def shard(
-    study: str, name: str, number: int, images: int, stamp: str, key: str, model: dict[str, Any], files: dict[str, str], lanes: int, tick: Any, attempt: int = 0
-) -> dict[str, Any]:  # fmt: skip
-    """Make one part of predictions/NAME; what a killed run had done is taken from its spool."""
-    from faultscape.prediction import opening
-    from faultscape.prediction.batches import unrecord
-    from faultscape.prediction.shard_work import Work
-    from faultscape.study import kept, label_maps
-    from faultscape.study.corpus import part_name, read_corpus
-    from faultscape.study.settings import read_settings
-    from faultscape.study.spool import Spool
+def _truth(root: Path, asked: str | None) -> str:
+    """Return the truth that maps are measured against: the one asked for, else labels, else the only one."""
+    from faultscape.study.label_maps import truths
 
-    start = time.perf_counter()
-    root = Path(study)
-    rows = read_corpus(root, number)
-    assert len(rows) == images
-    where, keep = label_maps.predictions(root, name), opening.keep_of(model["options"])
-    spool = Spool(where / f".spool-{part_name(number)}", f"{stamp} {' '.join(keep.words)}")
-    work = Work(read_settings(root), model, files, lanes)
-    work.fill(spool, rows, tick, attempt)
-    maps, failures, times = [], [], []
-    chunks = {folder: kept.Chunks(where / folder, number) for folder in keep.folders}
-    for record in spool:
-        batch = unrecord(record)
-        times.append([len(batch.rows), *batch.seconds, batch.warm])
-        for row in batch.rows:
-            if row.runs is None:
-                failures.append((row.id, row.problem))
-                continue
-            maps.append(label_maps.StoredMap(row.id, row.runs, row.photo))
-            for folder, codes in row.kept.items():
-                chunks.setdefault(folder, kept.Chunks(where / folder, number)).add(row.id, codes)
-    sha = label_maps.put_maps(where, number, maps)
-    beside = {folder: writer.finish() for folder, writer in chunks.items()}
-    spool.finish()
-    return {
-        "sha256": sha, "rows": len(maps), "key": key, "failures": failures, "kept": beside, "times": times, "device": work.device,
-        "seconds": time.perf_counter() - start,
-    }  # fmt: skip
-
-
-def _stamps(where: Path) -> dict[str, str]:
-    """Return what each shard was made from: outside the laws, since it holds times of files."""
-    try:
-        return json.loads((where / ".stamps.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-
-
-def _enter(root: Path, call: dict[str, Any], made: dict[str, Any]) -> None:
-    """Make a finished part count."""
-    from faultscape.study import kept, label_maps
-    from faultscape.study.corpus import part_name
-    from faultscape.study.folder import put
-    from faultscape.study.parts import Part, read_manifest, write_manifest
-    from faultscape.study.tables import add_timings
-
-    where, part = label_maps.predictions(root, call["name"]), part_name(call["number"])
-    failures = tuple((image, why) for image, why in made["failures"])
-    stamps = _stamps(where)
-    if stamps.pop(part, None) is not None:  # at no moment does a stamp stand beside a part of something else
-        put(where / ".stamps.json", json.dumps(stamps, sort_keys=True).encode())
-    for folder in {*made["kept"], *kept.kinds(root, call["name"])}:  # those of other labels go
-        chunks = made["kept"].get(folder, [])
-        write_manifest(where / folder, kept.with_shard(read_manifest(where / folder), call["number"], made["sha256"], chunks))
-    write_manifest(where, read_manifest(where) | {part: Part(made["sha256"], made["rows"], made["key"], failures)})
-    put(where / ".stamps.json", json.dumps(stamps | {part: call["stamp"]}, sort_keys=True).encode())
-    about = {"name": call["name"], "shard": call["number"], "device": made["device"]}
-    rows = [{"stage": "predict", "items": call["images"], "seconds": made["seconds"], **about}]
-    for items, load, model, write, warm in made["times"] if made["device"] else []:
-        parts = {"load": load, "model": model, "write": write}
-        rows.append({"stage": "inference", "items": items, "seconds": load + model + write, **parts, "warm": warm, **about})
-    add_timings(root, rows)
-
-
-def _settle(root: Path, name: str, numbers: list[int]) -> tuple[int, int]:
-    """Write a model's failures where people look, and return (maps, images without one)."""
-    from faultscape.study import label_maps
-    from faultscape.study.corpus import part_name
-    from faultscape.study.parts import read_manifest
-    from faultscape.study.tables import Failure, replace_failures
-
-    manifest = read_manifest(label_maps.predictions(root, name))
-    parts = [manifest[part_name(n)] for n in numbers if part_name(n) in manifest]
-    failures = [Failure("predict", name, image, why) for part in parts for image, why in part.failures]
-    replace_failures(root, "predict", name, failures)
-    return sum(part.rows for part in parts), len(failures)
+    known = truths(root)
+    if asked is None:
+        asked = "labels" if "labels" in known else known[0] if len(known) == 1 else ""
+    if asked not in known:
+        there = (
+            f"it has {', '.join(known)}: say which with --truth"
+            if known
+            else "it has none: bring one with `faultscape label import`"
+        )
+        raise StudyError(f"--measure needs a truth of the study; {there}")
+    return asked

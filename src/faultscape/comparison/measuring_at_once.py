@@ -1,0 +1,86 @@
+"""Measure a model's maps against a truth while they are made, so that what is large (its confidence) never reaches the disk.
+
+Conventions: the statistics are those of `measuring` under the default definitions, made from the stored form of labels and confidence (steps of 1/255): the same bytes as
+``predict --keep confidence`` and then ``measure`` would give. DESIGN, end of section 2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from faultscape.comparison import measure_plan
+from faultscape.comparison.stored_maps import StoredMaps
+from faultscape.corpus.classes import allowed, narrow, table
+from faultscape.errors import FaultscapeError
+from faultscape.maps import arrays, runs
+from faultscape.maps.resize import nearest
+from faultscape.metrics import image_statistics
+from faultscape.metrics.definitions import Definitions, define
+from faultscape.study import label_maps, measures
+from faultscape.study.corpus import Image
+from faultscape.study.settings import Settings
+
+OPTIONS = {
+    "boundaries": True,
+    "divisor": None,
+    "score_scale": None,
+    "resize_maps": False,
+}  # those of `measure` when nothing is said
+
+
+class AtOnce:
+    """Takes the results of one shard, image by image in corpus order, and keeps their statistics."""
+
+    def __init__(
+        self, root: Path, settings: Settings, truth: str, name: str, images: Sequence[Image], labels: dict[str, str]
+    ) -> None:
+        self._classes, self._definitions = settings.class_list, define(None)
+        self._shard = images[0].shard
+        self._where = measures.folder(root / "measures", truth, name)
+        self._sizes = {image.id: settings.working_size or (image.width, image.height) for image in images}
+        self._order = [image.id for image in images]
+        places, known = table(self._classes), allowed(self._classes)
+        self._truth = StoredMaps(label_maps.truth(root, truth), self._shard, places, known)
+        self._places = narrow(table(self._classes, labels))
+        self._rows: dict[str, Any] = {}
+        self._failures: dict[str, str] = {}
+        self._cells = np.zeros((len(self._classes) + 1,) * 2, np.int64)
+
+    def take(self, id_: str, code: bytes | None, confidence: bytes | None) -> None:
+        """Measure one image, of which there may be no map."""
+        wanted = self._truth.read(id_, self._sizes[id_])
+        if wanted is None:
+            return
+        if code is None:
+            self._failures[id_] = "no map was found"
+            return
+        try:
+            label_map = nearest(runs.decode(code, self._places), self._sizes[id_])
+            sure = None if confidence is None else arrays.decode(confidence).astype(np.float32) / 255
+            stats, cells = image_statistics.of_maps(
+                wanted, label_map, self._classes, self._definitions, confidence=sure, boundaries=True
+            )
+            stats["with_confidence"] = np.array(int(sure is not None))
+        except FaultscapeError as error:
+            self._failures[id_] = str(error)
+            return
+        self._rows[id_], self._cells = stats, self._cells + cells
+
+    def finish(self) -> dict[str, Any]:
+        """Write the shard's part and return its entry, as JSON."""
+        ids = [id_ for id_ in self._order if id_ in self._rows]
+        sha = measures.put_statistics(self._where, self._shard, ids, [self._rows[id_] for id_ in ids], self._cells)
+        failures = [(id_, self._failures[id_]) for id_ in self._order if id_ in self._failures]
+        return {"sha256": sha, "rows": len(ids), "failures": failures}
+
+
+def keys(root: Path, truth: str) -> dict[tuple[str, int], str]:
+    """Return the key that each model's part of each shard has when it was made with confidence."""
+    data = measure_plan.of_study(root, truth)
+    jobs = measure_plan.jobs(root / "measures", data, Definitions(), OPTIONS, done=lambda _name, _shard: None)
+    found = {(name, job["number"]): source["key"] for job in jobs for name, source in job["models"].items()}
+    return {place: key.removesuffix(measure_plan.WITH_CONFIDENCE) + measure_plan.WITH_CONFIDENCE for place, key in found.items()}

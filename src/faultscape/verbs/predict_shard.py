@@ -1,0 +1,140 @@
+"""One shard of `predict`: what a worker does, and how what it made comes to count.
+
+Conventions: a worker writes parts and says their checksums; the process that started it enters them in the manifests (`enter`), one after the other.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+
+def shard(
+    study: str, name: str, number: int, images: int, stamp: str, key: str, model: dict[str, Any], files: dict[str, str], lanes: int, against: str,
+    drop: list[str], tick: Any, attempt: int = 0,
+) -> dict[str, Any]:  # fmt: skip
+    """Make one part of predictions/NAME; what a killed run had done is taken from its spool."""
+    from faultscape.comparison.measuring_at_once import AtOnce
+    from faultscape.prediction import opening
+    from faultscape.prediction.batches import unrecord
+    from faultscape.prediction.shard_work import Work
+    from faultscape.study import kept, label_maps
+    from faultscape.study.corpus import part_name, read_corpus
+    from faultscape.study.settings import read_settings
+    from faultscape.study.spool import Spool
+
+    start = time.perf_counter()
+    root = Path(study)
+    rows = read_corpus(root, number)
+    assert len(rows) == images
+    where, keep = label_maps.predictions(root, name), opening.keep_of(model["options"])
+    spool = Spool(where / f".spool-{part_name(number)}", f"{stamp} {' '.join(keep.words)}")
+    settings = read_settings(root)
+    work = Work(settings, model, files, lanes)
+    work.fill(spool, rows, tick, attempt)
+    maps, failures, times = [], [], []
+    chunks = {folder: kept.Chunks(where / folder, number) for folder in keep.folders if folder not in drop}
+    measured = AtOnce(root, settings, against, name, rows, model["labels"]) if against else None
+    for record in spool:
+        batch = unrecord(record)
+        times.append([len(batch.rows), *batch.seconds, batch.warm])
+        for row in batch.rows:
+            if measured is not None:
+                measured.take(row.id, row.runs, row.kept.get("confidence", (None,))[0])
+            if row.runs is None:
+                failures.append((row.id, row.problem))
+                continue
+            maps.append(label_maps.StoredMap(row.id, row.runs, row.photo))
+            for folder in row.kept.keys() - drop:
+                chunks.setdefault(folder, kept.Chunks(where / folder, number)).add(row.id, row.kept[folder])
+    sha = label_maps.put_maps(where, number, maps)
+    beside = {folder: writer.finish() for folder, writer in chunks.items()}
+    statistics = measured.finish() if measured is not None else None
+    spool.finish()
+    return {
+        "sha256": sha, "rows": len(maps), "key": key, "failures": failures, "kept": beside, "times": times, "device": work.device,
+        "statistics": statistics, "seconds": time.perf_counter() - start,
+    }  # fmt: skip
+
+
+def stamps_of(where: Path) -> dict[str, str]:
+    """Return what each shard was made from: outside the laws, since it holds times of files."""
+    try:
+        return json.loads((where / ".stamps.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+
+
+def enter(root: Path, call: dict[str, Any], made: dict[str, Any]) -> None:
+    """Make a finished part count."""
+    from faultscape.study import kept, label_maps
+    from faultscape.study.corpus import part_name
+    from faultscape.study.folder import put
+    from faultscape.study.parts import Part, read_manifest, write_manifest
+    from faultscape.study.tables import add_timings
+
+    where, part = label_maps.predictions(root, call["name"]), part_name(call["number"])
+    failures = tuple((image, why) for image, why in made["failures"])
+    stamps = stamps_of(where)
+    if stamps.pop(part, None) is not None:  # at no moment does a stamp stand beside a part of something else
+        put(where / ".stamps.json", json.dumps(stamps, sort_keys=True).encode())
+    for folder in {*made["kept"], *kept.kinds(root, call["name"])}:  # those of other labels go
+        chunks = made["kept"].get(folder, [])
+        write_manifest(where / folder, kept.with_shard(read_manifest(where / folder), call["number"], made["sha256"], chunks))
+    write_manifest(where, read_manifest(where) | {part: Part(made["sha256"], made["rows"], made["key"], failures)})
+    put(where / ".stamps.json", json.dumps(stamps | {part: call["stamp"]}, sort_keys=True).encode())
+    about = {"name": call["name"], "shard": call["number"], "device": made["device"]}
+    rows = [{"stage": "predict", "items": call["images"], "seconds": made["seconds"], **about}]
+    for items, load, model, write, warm in made["times"] if made["device"] else []:
+        parts = {"load": load, "model": model, "write": write}
+        rows.append({"stage": "inference", "items": items, "seconds": load + model + write, **parts, "warm": warm, **about})
+    add_timings(root, rows)
+
+
+def settle(root: Path, name: str, numbers: list[int]) -> tuple[int, int]:
+    """Write a model's failures where people look, and return (maps, images without one)."""
+    from faultscape.study import label_maps
+    from faultscape.study.corpus import part_name
+    from faultscape.study.parts import read_manifest
+    from faultscape.study.tables import Failure, replace_failures
+
+    manifest = read_manifest(label_maps.predictions(root, name))
+    parts = [manifest[part_name(n)] for n in numbers if part_name(n) in manifest]
+    failures = [Failure("predict", name, image, why) for part in parts for image, why in part.failures]
+    replace_failures(root, "predict", name, failures)
+    return sum(part.rows for part in parts), len(failures)
+
+
+def unmeasured(root: Path, truth: str, name: str, shards: list[int]) -> list[int]:
+    """Return the shards whose statistics against a truth are missing, or were made from other maps or without confidence."""
+    from faultscape.comparison.measuring_at_once import keys
+    from faultscape.study import measures
+    from faultscape.study.corpus import part_name
+    from faultscape.study.parts import there
+    from faultscape.study.settings import read_settings
+
+    if name not in read_settings(root).models:
+        return shards
+    wanted, held = keys(root, truth), there(measures.folder(root / "measures", truth, name))
+    return [
+        s for s in shards if (name, s) in wanted and ((part := held.get(part_name(s))) is None or part.key != wanted[name, s])
+    ]
+
+
+def enter_statistics(root: Path, truth: str, made: dict[tuple[str, int], Any]) -> None:
+    """Make the statistics count that were made beside maps, which must count already."""
+    from faultscape.comparison.measuring_at_once import keys
+    from faultscape.study import measures
+    from faultscape.study.corpus import part_name
+    from faultscape.study.parts import Part, read_manifest, write_manifest
+
+    wanted = keys(root, truth) if made else {}
+    for (name, number), entry in made.items():
+        if (name, number) not in wanted:  # no image of the shard has a map of this truth
+            continue
+        where = measures.folder(root / "measures", truth, name)
+        failures = tuple((image, why) for image, why in entry["failures"])
+        part = Part(entry["sha256"], entry["rows"], wanted[name, number], failures)
+        write_manifest(where, read_manifest(where) | {part_name(number): part})
