@@ -109,8 +109,8 @@ def between(old: int, new: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 def _plain(scores: np.ndarray) -> np.ndarray:
     """Return scores as the kernels take them: float32, side by side, none infinite."""
-    scores = np.ascontiguousarray(scores, np.float32)
     with np.errstate(all="ignore"):
+        scores = np.ascontiguousarray(scores, np.float32)
         if np.isfinite(scores.sum()):  # one pass and no copy; a sum beyond float32 is looked at more closely
             return scores
     return np.clip(scores, -_INFINITE, _INFINITE) if np.isinf(scores).any() else scores
