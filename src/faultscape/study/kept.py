@@ -70,7 +70,7 @@ def with_shard(manifest: dict[str, Part], shard: int, labels: str, parts: list[d
 
 def kinds(root: Path, name: str) -> list[str]:
     """Return what is kept of a model, sorted: confidence, probabilities, logits, embedding-LAYER."""
-    return sorted(path.parent.name for path in predictions(root, name).glob("*/manifest.json"))
+    return sorted(path.parent.name for path in predictions(root, name).glob("*/manifest.json") if read_manifest(path.parent))
 
 
 def read_kept(root: Path, name: str, kind: str, shard: int) -> Iterator[tuple[str, tuple[np.ndarray, ...]]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import time
 from collections.abc import Mapping
@@ -219,7 +220,7 @@ def _calls(
     if todo:
         print("".join(f"{word}\n" for word in model.words), end="")
     if todo and found is not None:  # what cannot work is said before the study learns of it
-        size = settings.working_size or (images[0].width, images[0].height)
+        size = settings.working_size or max(((i.width, i.height) for i in images), key=math.prod)
         trial.run(found, size, where, sum(len(by_shard[s]) for s in todo))
     return [
         {
@@ -277,8 +278,12 @@ def shard(
     assert len(rows) == images
     where, keep = label_maps.predictions(root, name), opening.keep_of(options)
     spool = Spool(where / f".spool-{part_name(number)}", f"{stamp} {' '.join(keep.words)}")
-    work = Work(read_settings(root), kind, source, options, labels, files, device, digest)
-    work.fill(spool, rows, tick, attempt)
+    try:
+        work = Work(read_settings(root), kind, source, options, labels, files, device, digest)
+        work.fill(spool, rows, tick, attempt)
+    except BaseException:
+        spool.close()
+        raise
     maps, failures, times = [], [], []
     chunks = {folder: kept.Chunks(where / folder, number) for folder in keep.folders}
     for record in spool:
