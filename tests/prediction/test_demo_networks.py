@@ -39,7 +39,7 @@ def training() -> Any:
 @pytest.fixture(scope="module")
 def photos(data: Path) -> list[np.ndarray]:
     """Four drawn scenes and four real pictures, which are larger."""
-    real = sorted((data / "camvid" / "test").glob("*.png"))[:200:50]
+    real = sorted((data / "camvid" / "test").glob("*.jpg"))[:200:50]
     assert len(real) == 4
     return [*(corpus_scene(k).image for k in (0, 7, 40, 111)), *(fs.corpus.read_rgb(path) for path in real)]
 

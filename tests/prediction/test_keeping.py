@@ -62,7 +62,9 @@ def label_bytes(study: Path) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize("kind", ["onnx", "torch"])
-def test_what_is_read_back_is_what_the_network_gives(corpus: made.Corpus, study: Path, net: Path, function: str, kind: str) -> None:
+def test_what_is_read_back_is_what_the_network_gives(
+    corpus: made.Corpus, study: Path, net: Path, function: str, kind: str
+) -> None:
     source, layer = (str(net), "relu") if kind == "onnx" else (function, "first")
     keep = [*ALL, f"embedding={layer}"]
     fs.predict(str(study), {"net": source}, engine="local", keep=keep)
@@ -142,7 +144,7 @@ def test_what_was_kept_of_a_network_that_is_another_now_is_gone(corpus: made.Cor
 
 
 def test_the_size_is_told_beforehand_and_is_not_below_what_is_kept(
-    corpus: made.Corpus, study: Path, net: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    corpus: made.Corpus, study: Path, net: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     made.write(corpus.photos / "last, and larger.png", np.random.default_rng(1).integers(0, 256, (90, 70, 3), np.uint8))
     fs.collect(str(study), str(corpus.photos))
@@ -166,7 +168,9 @@ def test_more_than_is_free_is_noted() -> None:
 def test_a_network_of_labels_alone_is_refused_before_the_study_learns_of_it(study: Path, tmp_path: Path, keep: list[str]) -> None:
     only = onnx_networks.small(tmp_path / "labels.onnx", labels=True)
     before = made.bytes_under(study, "*.toml", "predictions")
-    with pytest.raises(ModelError, match=rf"labels.onnx: gives labels and no logits, so that {keep[0].partition('=')[0]} cannot be kept"):
+    with pytest.raises(
+        ModelError, match=rf"labels.onnx: gives labels and no logits, so that {keep[0].partition('=')[0]} cannot be kept"
+    ):
         fs.predict(str(study), {"net": only}, engine="local", keep=keep)
     assert made.bytes_under(study, "*.toml", "predictions") == before
 
@@ -178,7 +182,9 @@ def test_a_layer_that_the_network_has_not_is_named_with_those_it_has(study: Path
 
 @pytest.mark.parametrize("word", ["scores", "probabilities=0", "probabilities=x", "logits=2", "embedding", "embedding="])
 def test_a_word_that_means_nothing_is_told(study: Path, net: Path, word: str) -> None:
-    with pytest.raises(OptionError, match=f"--keep '{word}' is not known; use labels, confidence, probabilities, logits, embedding=LAYER"):
+    with pytest.raises(
+        OptionError, match=f"--keep '{word}' is not known; use labels, confidence, probabilities, logits, embedding=LAYER"
+    ):
         fs.predict(str(study), {"net": net}, engine="local", keep=[word])
 
 
@@ -190,11 +196,11 @@ def test_a_run_that_was_killed_in_the_middle_ends_with_the_same_bytes(
     fs.predict(str(whole), {"net": net}, engine="local", keep=ALL, batch=1)
     run, seen = OnnxNetwork.run, []
 
-    def killed(self: OnnxNetwork, block: np.ndarray, embeddings: object = ()) -> object:
+    def killed(self: OnnxNetwork, block: np.ndarray, embeddings: tuple[str, ...]) -> object:
         seen.append(len(block))
         if len(seen) == 4:  # one was the trial
             raise KeyboardInterrupt
-        return run(self, block, ())
+        return run(self, block, embeddings)
 
     monkeypatch.setattr(OnnxNetwork, "run", killed)
     with pytest.raises(KeyboardInterrupt):
@@ -215,7 +221,7 @@ def test_two_processes_write_the_bytes_of_one(corpus: made.Corpus, study: Path, 
     assert made.bytes_under(other, "predictions") == made.bytes_under(study, "predictions")
 
 
-def test_parts_stay_small_whatever_is_kept(corpus: made.Corpus, study: Path, net: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_parts_stay_small_whatever_is_kept(study: Path, net: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kept, "_AT_ONCE", 1000)
     fs.predict(str(study), {"net": net}, engine="local", keep=["logits"])
     parts = sorted(p.name.rpartition("-")[0] for p in (study / "predictions/net/logits").glob("*.parquet"))

@@ -74,7 +74,9 @@ def test_names_in_another_order_are_mapped_by_name(study: Path) -> None:
 
 
 def test_every_class_that_finds_no_place_is_named(study: Path) -> None:
-    with pytest.raises(ClassesError, match=r"these classes of the network are no class of the study: boat, zebra, tren\.") as caught:
+    with pytest.raises(
+        ClassesError, match=r"these classes of the network are no class of the study: boat, zebra, tren\."
+    ) as caught:
         predicted(study, ["boat", "sky", "zebra", "road", "tren"])
     assert "--unmapped void" in str(caught.value)
     many = SimpleNamespace(class_names=["road", *(f"thing {k}" for k in range(149))], channels=150)
@@ -102,7 +104,10 @@ def test_a_file_maps_names_or_numbers_and_leaves_none_out(study: Path, tmp_path:
     assert predicted(study, names, labels=str(file)) == want
     assert predicted(study, names) == want  # it holds until another is given
     file.write_text(json.dumps({"boat": "car", "sky": "sky", "road": "road", "tree": "tree"}))
-    with pytest.raises(ClassesError, match=r"labels.json: says nothing of the model's class 'zebra'; map every class, to void where there is none"):
+    with pytest.raises(
+        ClassesError,
+        match=r"labels.json: says nothing of the model's class 'zebra'; map every class, to void where there is none",
+    ):
         predicted(study, names, labels=str(file))
     file.write_text(json.dumps(dict.fromkeys(names, "spaceship")))
     with pytest.raises(ClassesError, match="spaceship"):

@@ -18,7 +18,7 @@ from faultscape.prediction import opening
 from faultscape.study import kept, label_maps
 from faultscape.study.tables import read_failures
 
-CODE = '''
+CODE = """
 import numpy as np
 
 def threshold(photo):
@@ -84,7 +84,7 @@ def picky(photo):
     if photo[0, 0, 0] == 77:
         raise ValueError("this one I do not like")
     return threshold(photo)
-'''
+"""
 
 
 @pytest.fixture
@@ -187,7 +187,11 @@ def study(tmp_path: Path) -> Path:
         pixels = rng.integers(80, 256, (20, 24, 3), np.uint8)
         pixels[0, 0, 0] = 77 if k == 2 else 200
         made.write(tmp_path / "photos" / f"p{k}.png", pixels)
-    fs.collect(str(tmp_path / "study"), str(tmp_path / "photos"), classes=str(corpus.classes), )
+    fs.collect(
+        str(tmp_path / "study"),
+        str(tmp_path / "photos"),
+        classes=str(corpus.classes),
+    )
     return tmp_path / "study"
 
 
@@ -213,7 +217,7 @@ def test_a_predictor_that_fails_on_one_photo_makes_one_row_of_failures_and_nothi
     assert all((maps[id_] == red(study)[id_]).all() for id_ in maps)
 
 
-PROGRAM = '''
+PROGRAM = """
 import sys
 from pathlib import Path
 import numpy as np
@@ -230,7 +234,8 @@ for path in sorted(Path(source).iterdir()):
     if way == "odd":
         np.save(Path(to, path.stem + "_confidence.npy"), photo[:7, :, 1] / 200 if path.stem == "00001" else photo[..., 1] / 255)
     if way == "picky" and photo[0, 0, 0] == 77:
-        print("one is missing"); continue
+        print("one is missing")
+        continue
     if way == "small":
         labels = labels[:5] if path.stem == "00001" else labels
     if way == "broken" and path.stem == "00001":
@@ -241,7 +246,7 @@ for path in sorted(Path(source).iterdir()):
     if way == "destroys":
         path.chmod(0o600); path.write_bytes(b"gone"); path.unlink()
 sys.exit(5 if way == "picky" else 0)
-'''  # fmt: skip
+"""
 
 
 @pytest.fixture
@@ -255,7 +260,9 @@ def run(study: Path, source: str) -> tuple[int, int]:
 
 
 @pytest.mark.parametrize("folders", ["", " {input} {output}"])
-def test_a_program_reads_one_folder_and_writes_the_other(study: Path, program: str, folders: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_program_reads_one_folder_and_writes_the_other(
+    study: Path, program: str, folders: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert run(study, f"{program} plain{folders}") == (4, 0)
     assert "which is yours to trust" in capsys.readouterr().out
     maps = stored(study, "prog")
@@ -281,7 +288,9 @@ def test_its_confidence_is_kept(study: Path, program: str, way: str) -> None:
         ("odd", "p1", "the confidence of p1: holds 24 x 7 pixels of "),
     ],
 )
-def test_what_it_leaves_out_or_does_wrong_is_a_failure_of_that_photo(study: Path, program: str, way: str, image: str, words: str) -> None:
+def test_what_it_leaves_out_or_does_wrong_is_a_failure_of_that_photo(
+    study: Path, program: str, way: str, image: str, words: str
+) -> None:
     assert run(study, f"{program} {way}") == (3, 1)
     (failure,) = read_failures(study)
     assert failure.image == image
@@ -309,7 +318,9 @@ def test_a_program_that_gives_nothing_is_one_sentence(study: Path, program: str,
     assert "\n" not in str(caught.value)
 
 
-def test_a_program_that_changed_is_run_again(study: Path, program: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_program_that_changed_is_run_again(
+    study: Path, program: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     run(study, f"{program} plain")
     capsys.readouterr()
     run(study, f"{program} plain")

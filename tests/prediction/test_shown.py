@@ -226,5 +226,14 @@ def test_wrong_options_have_each_their_sentence(options: dict[str, Any], words: 
 
 def test_right_options_pass() -> None:
     predict_options.check(
-        {"mean": [0.5], "std": [0.1, 0.2, 0.3], "window": "8x8", "stride": "8x4", "scales": [0.5, 2.0], "flip": True, "keep": ["logits"], "size": "5x5"}
+        {
+            "mean": [0.5],
+            "std": [0.1, 0.2, 0.3],
+            "window": "8x8",
+            "stride": "8x4",
+            "scales": [0.5, 2.0],
+            "flip": True,
+            "keep": ["logits"],
+            "size": "5x5",
+        }
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import warnings
 from pathlib import Path
 from typing import Any
@@ -63,7 +64,9 @@ def library(folder: Path, picture: np.ndarray) -> tuple[np.ndarray, np.ndarray, 
         seen: list[Any] = []
         with pytest.MonkeyPatch.context() as patch:  # the scores of which the library takes the largest
             argmax = torch.Tensor.argmax
-            patch.setattr(torch.Tensor, "argmax", lambda scores, dim=None, **more: (seen.append(scores), argmax(scores, dim=dim, **more))[1])
+            patch.setattr(
+                torch.Tensor, "argmax", lambda scores, dim=None, **more: (seen.append(scores), argmax(scores, dim=dim, **more))[1]
+            )
             (labels,) = processor.post_process_semantic_segmentation(outputs, target_sizes=[picture.shape[:2]])
     scores = seen[-1].float().squeeze(0) if seen else None
     assert scores is not None  # of which the library took the largest
@@ -130,7 +133,9 @@ def test_sliding_windows_equal_a_plain_loop(saved: dict[str, Path]) -> None:
         for top in (0, 48, 70):
             for left in (0, 64, 104):
                 logits = bare(view[..., top : top + 80, left : left + 96]).logits
-                total[..., top : top + 80, left : left + 96] += torch.nn.functional.interpolate(logits, (80, 96), mode="bilinear", align_corners=False)
+                total[..., top : top + 80, left : left + 96] += torch.nn.functional.interpolate(
+                    logits, (80, 96), mode="bilinear", align_corners=False
+                )
                 seen[top : top + 80, left : left + 96] += 1
     mean = (total / seen)[0]
     first, second = mean.topk(2, dim=0).values
@@ -171,7 +176,9 @@ def test_a_folder_without_a_processor_is_normalised_as_imagenet_is_or_as_asked(s
         if file.name != "preprocessor_config.json":
             (folder / file.name).write_bytes(file.read_bytes())
     model = opening.open_model(str(folder), input_size="128x96")
-    assert model.network.notes == (f"{folder} brings no processor; pictures are normalised by the means of ImageNet, or by --mean and --std",)
+    assert model.network.notes == (
+        f"{folder} brings no processor; pictures are normalised by the means of ImageNet, or by --mean and --std",
+    )
     picture = photo((333, 250))
     with_it = opening.open_model(str(saved["segformer"]), input_size="128x96")
     assert np.abs(model.prepare(picture, (9, 9)).views[0] - with_it.prepare(picture, (9, 9)).views[0]).max() < 1e-5
@@ -193,18 +200,21 @@ def test_a_folder_of_another_kind_of_model_is_refused_with_the_kinds_that_work(t
     import transformers as hf
 
     hf.BertConfig(hidden_size=8, num_hidden_layers=1, num_attention_heads=1).save_pretrained(tmp_path / "bert")
-    with pytest.raises(ModelError, match=r"bert: is of kind 'bert', which gives no map of classes; kinds that do are .*eomt.*mask2former.*segformer"):
+    with pytest.raises(
+        ModelError,
+        match=r"bert: is of kind 'bert', which gives no map of classes; kinds that do are .*eomt.*mask2former.*segformer",
+    ):
         opening.open_model(str(tmp_path / "bert"))
 
 
 class _Creates:
-    """Unpickling this creates a file."""
+    """Unpickling this creates a folder."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return (open, (str(self.path), "w"))
+        return (os.mkdir, (str(self.path),))
 
 
 def copied(folder: Path, to: Path, without: str) -> Path:
@@ -216,7 +226,9 @@ def copied(folder: Path, to: Path, without: str) -> Path:
 
 
 @pytest.mark.parametrize("protocol", ["torch", "pickle"])
-def test_weights_that_are_a_malicious_pickle_are_refused_and_nothing_of_them_runs(saved: dict[str, Path], tmp_path: Path, protocol: str) -> None:
+def test_weights_that_are_a_malicious_pickle_are_refused_and_nothing_of_them_runs(
+    saved: dict[str, Path], tmp_path: Path, protocol: str
+) -> None:
     import pickle
 
     import torch
@@ -231,15 +243,19 @@ def test_weights_that_are_a_malicious_pickle_are_refused_and_nothing_of_them_run
         opening.open_model(str(folder))
     assert "\n" not in str(caught.value)
     assert not victim.exists()
-    torch.save({}, tmp_path / "control")  # the control: what is forged does run where it is trusted
-    pickle.loads(pickle.dumps(_Creates(victim))).close()
+    pickle.loads(pickle.dumps(_Creates(victim)))  # the control: what is forged does run where it is trusted
     assert victim.exists()
 
 
 def test_a_damaged_folder_is_one_sentence(saved: dict[str, Path], tmp_path: Path) -> None:
     folder = copied(saved["segformer"], tmp_path / "torn", "none")
     whole = (folder / "model.safetensors").read_bytes()
-    for weights, config in ((whole[: len(whole) // 2], None), (b"", None), (None, "{"), (None, json.dumps({"model_type": "nothing"}))):
+    for weights, config in (
+        (whole[: len(whole) // 2], None),
+        (b"", None),
+        (None, "{"),
+        (None, json.dumps({"model_type": "nothing"})),
+    ):
         damaged = copied(folder, tmp_path / f"torn-{len(list(tmp_path.iterdir()))}", "none")
         if weights is not None:
             (damaged / "model.safetensors").write_bytes(weights)

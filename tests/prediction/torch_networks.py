@@ -27,7 +27,9 @@ class Small(nn.Module):
         return self.head(torch.relu(self.first(image)))
 
 
-def exported(path: Path, shape: tuple[int, int, int] | None = None, said: dict[str, Any] | None = None, module: nn.Module | None = None) -> Path:
+def exported(
+    path: Path, shape: tuple[int, int, int] | None = None, said: dict[str, Any] | None = None, module: nn.Module | None = None
+) -> Path:
     """Write a module with torch.export: for any shape, or one (N, H, W)."""
     n, h, w = shape or (2, 32, 32)
     size = torch.export.Dim

@@ -24,7 +24,15 @@ _OPERATOR = re.compile(
     r"|_operator\.(add|sub|mul|matmul|truediv|floordiv|mod|pow|neg|pos|abs|eq|ne|lt|le|gt|ge|and_|or_|xor|not_|invert|lshift|rshift|getitem|index)"
 )
 _NAME = re.compile(r"[\w.\-]*")
-_TEXT = ("metadata", "in_spec", "out_spec", "torch_version", "as_string", "as_strings", "guards_code")  # read as text, JSON or not at all
+_TEXT = (
+    "metadata",
+    "in_spec",
+    "out_spec",
+    "torch_version",
+    "as_string",
+    "as_strings",
+    "guards_code",
+)  # read as text, JSON or not at all
 _ARITHMETIC = (
     ast.Expression, ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.Name, ast.keyword, ast.operator, ast.unaryop, ast.boolop, ast.cmpop,
     ast.expr_context,
@@ -43,14 +51,20 @@ def check(path: str) -> None:
             graphs = {name: archive.read_bytes(name) for name in names if name.startswith("models/")}
             configs = [archive.read_bytes(name) for name in names if name.endswith("_config.json")]
     except Exception as error:  # noqa: BLE001 - a damaged archive fails anywhere in torch
-        raise ModelError(f"{path}: is no exported program: {(str(error) or type(error).__name__).splitlines()[0][:200]}") from None
+        raise ModelError(
+            f"{path}: is no exported program: {(str(error) or type(error).__name__).splitlines()[0][:200]}"
+        ) from None
     if not graphs:
         raise ModelError(f"{path}: holds no exported program; save one with torch.export.save")
     for name in names:
         if _PICKLED.search(name):
-            raise ModelError(f"{path}: holds the object {name!r}, which only unpickling could read; export the network without it")
+            raise ModelError(
+                f"{path}: holds the object {name!r}, which only unpickling could read; export the network without it"
+            )
         if not _MEMBER.fullmatch(name) or ".." in name:
-            raise ModelError(f"{path}: holds {name!r}, which is no part of a graph with its weights; save it with torch.export.save alone")
+            raise ModelError(
+                f"{path}: holds {name!r}, which is no part of a graph with its weights; save it with torch.export.save alone"
+            )
     if len({name.lower() for name in names}) < len(names):
         raise ModelError(f"{path}: holds two members of one name; it is damaged or forged")
     if any(_PICKLED.search(config.decode("utf-8", "replace")) for config in configs):
