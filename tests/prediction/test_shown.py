@@ -237,3 +237,19 @@ def test_right_options_pass() -> None:
             "size": "5x5",
         }
     )
+
+
+def test_without_a_graphics_processor_torch_is_not_even_imported(monkeypatch: pytest.MonkeyPatch) -> None:
+    import sys
+
+    from faultscape.prediction import devices
+
+    monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.setattr(devices, "_NODES", ())
+    monkeypatch.setitem(sys.modules, "torch", object())  # whoever asks it anything fails
+    assert devices.pick() == "cpu"
+    with pytest.raises(OptionError, match="device cuda is not there; torch sees 0 graphics processors"):
+        devices.pick("cuda")
+    monkeypatch.setattr(devices, "_NODES", ("/",))
+    with pytest.raises(AttributeError):
+        devices.pick()
