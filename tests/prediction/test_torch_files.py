@@ -229,6 +229,13 @@ def attacks(victim: Path) -> dict[str, dict[str, Any]]:
 
 
 ATTACKS = tuple(attacks(Path("victim")))
+SAID_OF = {
+    "opaque object": "which only unpickling could read; export the network without it",
+    "size": "has the size \"__import__('os').mkdir(",
+    "name": "has the name \"image=(__import__('os').mkdir(",
+    "function": "calls 'torch.os.mkdir'; only graphs of torch's own operators are run",
+    "library": "which is no part of a graph with its weights",
+}
 
 
 @pytest.fixture(scope="module")
@@ -245,6 +252,7 @@ def test_an_exported_program_that_would_run_something_is_refused_and_nothing_run
     with pytest.raises(ModelError, match=r"net\.pt2: ") as caught:
         opening.open_model(str(path)).predict([np.zeros((32, 32, 3), np.uint8)])
     assert "\n" not in str(caught.value)
+    assert SAID_OF.get(attack, "") in str(caught.value)
     assert not victim.exists()
 
 
