@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 CLASSES = 5
+_FACTOR = {"mask2former": 3, "eomt": 3, "maskformer": 1}  # more, and the masks of all queries are 0 or 1
 NAMES = dict(enumerate(("sky", "road", "car", "person", "tree")))
 
 
@@ -26,7 +27,7 @@ def save(kind: str, folder: Path, **processor: Any) -> Path:
                 if weight.ndim > 1 and kind == "mobilenet_v2":
                     torch.nn.init.kaiming_normal_(weight)
                 elif weight.ndim > 1:
-                    weight.mul_(4)
+                    weight.mul_(_FACTOR.get(kind, 4))
         model.save_pretrained(folder)
         if made is not None:
             (made(**processor) if processor else made()).save_pretrained(folder)

@@ -57,7 +57,9 @@ def decode(code: bytes) -> np.ndarray:
         size = math.prod(sizes) * kind.itemsize
         whole = zlib.crc32(code[start:], zlib.crc32(code[: _HEAD.size])) == total
         sound = magic == _MAGIC and 1 <= axes <= 4 and size < MOST and zstandard.frame_content_size(code[start:]) == size
-        raw = _codecs(1)[1].decompress(code[start:]) if whole and sound else b""
+        if not (whole and sound and size):
+            raise ValueError  # noqa: TRY301 - said below, as all damage is
+        raw = _codecs(1)[1].decompress(code[start:])
         planes = np.frombuffer(raw, np.uint8).reshape(kind.itemsize, -1)
         array = np.ascontiguousarray(planes.T).view(kind).reshape(shape)  # of another size than it says: ValueError
     except (ValueError, IndexError, struct.error, zstandard.ZstdError, MemoryError):

@@ -2,7 +2,8 @@
 
 Conventions: scores are (C, h, w) float32, logits or probabilities; the result has any size. A new pixel lies at the centre of its share of the old ones
 (half-pixel centres, edges held, no smoothing when it gets smaller), the field's ``align_corners=False``. Ties go to the first class. The order is one
-everywhere: logits -> bilinear -> softmax -> largest; the largest of interpolated logits is also that of their softmax.
+everywhere: logits -> bilinear -> softmax -> largest; the largest of interpolated logits is also that of their softmax. Infinite scores (a class that is ruled out, or
+certain) count as 1e30 of their sign, so that a neighbour of no weight stays without any.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+_INFINITE = np.float32(1e30)
 _AT_ONCE = 1 << 22  # interpolated scores held at a time, where all of them are wanted
 
 
@@ -20,7 +22,7 @@ def labels(scores: np.ndarray, size: tuple[int, int]) -> np.ndarray | None:
     >>> labels(np.array([[[0.0, 1.0]], [[0.9, 0.0]]], np.float32), (4, 1)).tolist()
     [[1, 1, 0, 0]]
     """
-    scores = np.ascontiguousarray(scores, np.float32)
+    scores = _plain(scores)
     kind = np.uint8 if len(scores) <= 256 else np.uint16
     best, top = np.empty(scores.shape[1:], kind), np.empty(scores.shape[1:], np.float32)
     if not _kernels().largest(scores, best, top):
@@ -38,7 +40,7 @@ def enlarged(scores: np.ndarray, size: tuple[int, int]) -> np.ndarray:
     >>> enlarged(np.array([[[0.0, 1.0]]], np.float32), (4, 1)).tolist()
     [[[0.0, 0.25, 0.75, 1.0]]]
     """
-    scores = np.ascontiguousarray(scores, np.float32)
+    scores = _plain(scores)
     if (scores.shape[2], scores.shape[1]) == tuple(size):
         return scores
     out = np.empty((len(scores), size[1], size[0]), np.float32)
@@ -73,7 +75,7 @@ def confidence(scores: np.ndarray, size: tuple[int, int], *, marginal: bool = Fa
     >>> confidence(np.zeros((4, 1, 1), np.float32), (2, 1)).tolist()
     [[64, 64]]
     """
-    scores = np.ascontiguousarray(scores, np.float32)
+    scores = _plain(scores)
     rows, columns = between(scores.shape[1], size[1]), between(scores.shape[2], size[0])
     out = np.empty((size[1], size[0]), np.uint8)
     strip = max(1, _AT_ONCE // max(1, len(scores) * size[0]))
@@ -103,6 +105,15 @@ def between(old: int, new: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     first = np.minimum(at.astype(np.int64), old - 1)
     second = np.minimum(first + 1, old - 1)
     return first, second, np.where(second > first, at - first, 0).astype(np.float32)
+
+
+def _plain(scores: np.ndarray) -> np.ndarray:
+    """Return scores as the kernels take them: float32, side by side, none infinite."""
+    with np.errstate(all="ignore"):
+        scores = np.ascontiguousarray(scores, np.float32)
+        if np.isfinite(scores.sum()):  # one pass and no copy; a sum beyond float32 is looked at more closely
+            return scores
+    return np.clip(scores, -_INFINITE, _INFINITE) if np.isinf(scores).any() else scores
 
 
 def _kernels() -> Any:

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 
 from faultscape.errors import OptionError
 
+_NODES = ("/dev/nvidiactl", "/dev/nvidia0", "/proc/driver/nvidia", "/dev/nvmap", "/dev/dxg", "/dev/kfd")
 PRECISIONS = ("float32", "float16", "bfloat16")
 
 
@@ -24,6 +25,8 @@ def count(kind: str) -> int:
 
         if "CUDAExecutionProvider" not in onnxruntime.get_available_providers():
             return 0
+    if sys.platform == "linux" and not any(map(os.path.exists, _NODES)):  # torch, which takes seconds to import, is not asked
+        return 0
     try:
         import torch
     except ImportError:

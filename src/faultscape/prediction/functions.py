@@ -33,7 +33,7 @@ def of_function(source: str, options: dict[str, Any], device: str = "cpu") -> Ne
     try:
         loaded = function()
     except Exception as error:  # noqa: BLE001 - whatever a person's code raises
-        raise ModelError(f"{source}: it failed while loading: {type(error).__name__}: {error}") from None
+        raise ModelError(f"{source}: it failed while loading: {said_by(error)}") from None
     if not callable(loaded):
         raise ModelError(f"{source}: a function without arguments returns a network; it returned {type(loaded).__name__}")
     said = {key: getattr(function, key) for key in KEYS if hasattr(function, key)}
@@ -71,24 +71,51 @@ class PredictorNetwork:
         except MemoryError:
             raise
         except Exception as error:  # noqa: BLE001 - whatever a person's code raises
-            raise ModelError(f"{self.name}: the function failed: {type(error).__name__}: {error}") from None
+            raise ModelError(f"{self.name}: the function failed: {said_by(error)}") from None
         said = given if isinstance(given, dict) else {}
+        if isinstance(given, dict) and not {"logits", "labels"} & set(given):
+            raise ModelError(
+                f"{self.name}: the function gave a dict of {sorted(map(str, given))}; expected `logits` or `labels` among them"
+            )
         values = _array(said.get("logits", said.get("labels")) if said else given)
         confidence = said.get("confidence")
-        confidence = None if confidence is None else _array(confidence).astype(np.float32)
-        if values.ndim == 3 and values.dtype.kind == "f":
-            return Answer(values.astype(np.float32), confidence=confidence)
-        if values.ndim == 2 and values.dtype.kind in "iub" and values.size and values.min() >= 0 and values.max() <= 65535:
+        confidence = None if confidence is None else _numbers(confidence, self.name)
+        if values.ndim == 3 and values.dtype.kind == "f" and values.size:
+            if len(values) == 1:
+                raise ModelError(
+                    f"{self.name}: the function gave one channel, whose largest is always class 0; let it give a channel a class, or labels"
+                )
+            with np.errstate(over="ignore"):
+                return Answer(values.astype(np.float32), confidence=confidence)
+        if values.ndim == 2 and values.dtype.kind in "iub" and values.size:
+            if values.min() < 0 or values.max() > 65535:
+                raise ModelError(
+                    f"{self.name}: the function gave labels from {values.min()} to {values.max()}; labels are 0 to 65535"
+                )
             return Answer(labels=values.astype(np.uint16), confidence=confidence)
         raise ModelError(
             f"{self.name}: the function gave {values.dtype} of shape {values.shape}; expected labels (whole numbers 0 to 65535, H x W) or logits (C x H x W)"
         )
 
 
+def said_by(error: BaseException) -> str:
+    """Return what a person's code raised, on one line."""
+    return f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
+
+
 def _array(value: Any) -> np.ndarray:
     if hasattr(value, "detach"):
         value = value.detach().float().cpu() if value.is_floating_point() else value.detach().cpu()
     return np.asarray(value)
+
+
+def _numbers(confidence: Any, name: str) -> np.ndarray:
+    try:
+        return _array(confidence).astype(np.float32)
+    except (TypeError, ValueError):
+        raise ModelError(
+            f"{name}: the function gave a confidence that is no array of numbers; expected 0 to 1 a pixel, H x W"
+        ) from None
 
 
 def _without_arguments(function: Callable[..., Any]) -> bool:

@@ -19,7 +19,7 @@ from faultscape.errors import ModelError
 from faultscape.prediction.devices import precision_of
 from faultscape.prediction.inputs import inputs_of
 from faultscape.prediction.network import Answer, Size
-from faultscape.prediction.torch_network import need_torch, plain, running, watched
+from faultscape.prediction.torch_network import by_picture, need_torch, only_weights, plain, running, watched
 
 BATCH = 8
 QUERIES = ("mask2former", "maskformer", "eomt", "eomt_dinov3")
@@ -51,13 +51,14 @@ class TransformersNetwork:
             )
             safe = any(Path(folder).glob("*.safetensors"))
             try:
-                self._module = auto.from_pretrained(
-                    str(folder),
-                    local_files_only=True,
-                    trust_remote_code=False,
-                    use_safetensors=True if safe else None,
-                    dtype=torch.float32,
-                )
+                with only_weights():
+                    self._module = auto.from_pretrained(
+                        str(folder),
+                        local_files_only=True,
+                        trust_remote_code=False,
+                        use_safetensors=True if safe else None,
+                        dtype=torch.float32,
+                    )
             except Exception as error:  # noqa: BLE001 - a damaged folder fails anywhere in the library
                 raise ModelError(
                     f"{name}: transformers cannot load it: {(str(error) or type(error).__name__).splitlines()[0][:300]}"
@@ -115,7 +116,8 @@ class TransformersNetwork:
             given = self._module(pixel_values=torch.from_numpy(block).to(self.device))
             scores = plain(self._marginalised(given) if self.marginal else given.logits)
             kept = {layer: plain(value) for layer, value in seen.items()}
-        return [Answer(scores[k], embeddings={layer: value[k] for layer, value in kept.items()}) for k in range(len(block))]
+        layers = by_picture(kept, len(block), self.name)
+        return [Answer(scores[k], embeddings=layers[k]) for k in range(len(block))]
 
     def _marginalised(self, given: Any) -> Any:
         import torch

@@ -128,12 +128,17 @@ class Inference:
         if isinstance(answer, str):
             return Output(None, problem=answer)
         kept: dict[str, Arrays] = {folder_of(layer): (value.astype(np.float16),) for layer, value in answer.embeddings.items()}
-        if answer.confidence is not None:
-            share = winners.enlarged(answer.confidence.reshape(1, *answer.confidence.shape[-2:]), target)[0]
+        if (said := answer.confidence) is not None:
+            if said.ndim < 2 or said.size != said.shape[-2] * said.shape[-1] or not said.size or np.isnan(said).any():
+                wrong = f"of shape {said.shape}" if said.size and not np.isnan(said).any() else "that is no number"
+                return Output(None, problem=f"{self.network.name}: gave a confidence {wrong}; expected 0 to 1 a pixel, H x W")
+            share = winners.enlarged(said.reshape(1, *said.shape[-2:]), target)[0]
             kept["confidence"] = (np.rint(np.clip(share, 0, 1) * 255).astype(np.uint8),)
         if answer.scores is None:
             assert answer.labels is not None
             return Output(nearest(answer.labels, target), kept)
+        if not answer.scores.size:
+            return Output(None, problem=f"{self.network.name}: gave scores of shape {answer.scores.shape}")
         labels = winners.labels(answer.scores, target)
         if labels is None:
             return Output(None, problem="the network gave NaN")

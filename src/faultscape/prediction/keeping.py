@@ -8,6 +8,7 @@ in the layer's own shape. Of the K largest, classes are kept beside probabilitie
 from __future__ import annotations
 
 import hashlib
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -104,8 +105,9 @@ def told(kept: dict[str, Arrays], images: int, free: int) -> list[str]:
 
 
 def _amount(size: float) -> str:
+    """Return a number of bytes as people say it, never less than it is."""
     for unit in ("bytes", "kB", "MB", "GB"):
-        if size < 1000:
-            return f"{size:.0f} {unit}"
+        if math.ceil(size) < 1000:
+            return f"{math.ceil(size)} {unit}"
         size /= 1000
-    return f"{size:.1f} TB"
+    return f"{math.ceil(size * 10) / 10:.1f} TB"

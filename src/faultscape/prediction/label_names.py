@@ -36,9 +36,11 @@ def of_network(
             )
         if lost and unmapped != "void":
             raise ClassesError(
-                f"{name}: {'these classes' if len(lost) > 1 else 'a class'} of the network {'are' if len(lost) > 1 else 'is'} no class of the study: {_some(lost, 40)}."
+                f"{name}: {'these classes' if len(lost) > 1 else 'a class'} of the network {'are' if len(lost) > 1 else 'is'} no class of the study: {', '.join(lost)}."
                 f"{closest(lost[0], classes.names)} Give --labels FILE that says which class each is, or void, or --unmapped void for all of them"
             )
+        if lost:
+            print(f"{name}: void, since they are no classes of the study: {', '.join(lost)}")
         mapping = {str(place): found[n] or "void" for place, n in enumerate(names)}
     if not mapping and network.channels is not None and network.channels != len(classes):
         raise ClassesError(

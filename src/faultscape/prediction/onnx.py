@@ -99,7 +99,7 @@ class OnnxNetwork:
         if values.ndim == 3 and self._channels_last:
             values = values.transpose(2, 0, 1)
         doubt = named.get("confidence") if self._main.name != "confidence" else None
-        confidence = None if doubt is None else np.squeeze(doubt[row]).astype(np.float32)
+        confidence = None if doubt is None else np.asarray(doubt[row]).astype(np.float32)
         kept = {layer: np.asarray(named[layer][row]) for layer in embeddings}
         if values.dtype.kind in "iu" or values.ndim == 2 or values.shape[0] == 1:
             return Answer(labels=_flat(np.rint(values), self.name), confidence=confidence, embeddings=kept)

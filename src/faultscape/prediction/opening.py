@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -86,11 +87,11 @@ def there(source: str) -> bool:
 
 
 def digest(kind: str, source: str, options: dict[str, Any]) -> str:
-    """Return a digest of the network itself: its files, or the commit of the hub."""
+    """Return a digest of the network itself: its files, the commit of the hub, or a command with the files that it names."""
     if kind == "hub":
         return hashlib.sha256(f"{source}@{options.get('revision', '')}".encode()).hexdigest()
     if kind == "program":
-        return hashlib.sha256(source.encode()).hexdigest()
+        return _of_command(source)
     if kind == "function":
         return plug.digest(source)
     files = (
@@ -104,6 +105,19 @@ def digest(kind: str, source: str, options: dict[str, Any]) -> str:
         with file.open("rb") as stream:
             while piece := stream.read(1 << 22):
                 found.update(piece)
+    return found.hexdigest()
+
+
+def _of_command(source: str) -> str:
+    found = hashlib.sha256(source.encode())
+    try:
+        words = shlex.split(source.removeprefix("exec:"))
+    except ValueError:  # the program's own error is said when it is to run
+        words = []
+    for word in words:
+        if os.path.isfile(word):
+            with open(word, "rb") as stream:
+                found.update(hashlib.file_digest(stream, "sha256").digest())
     return found.hexdigest()
 
 

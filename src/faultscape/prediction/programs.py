@@ -18,11 +18,10 @@ from typing import Any
 
 import numpy as np
 
-from faultscape.corpus.map_files import read_map
 from faultscape.corpus.score_files import read_scores
 from faultscape.corpus.sources import MAP_ENDINGS
 from faultscape.errors import FaultscapeError, ModelError
-from faultscape.maps import arrays
+from faultscape.maps import arrays, runs
 from faultscape.prediction.batches import Batch, Row
 
 
@@ -85,12 +84,21 @@ def _row(model: Any, image: Any, found: dict[str, str], number: str, status: int
         return Row(
             image.id, None, problem=f"the command wrote no map of it; it ended with status {status}{f': {last}' if last else ''}"
         )
+    beside = found.get(f"{number}_confidence")
     try:
         code = model.read(path, image.width, image.height)
-        beside = found.get(f"{number}_confidence")
         if beside is None:
             return Row(image.id, code)
-        values = np.rint(read_scores(beside, check=True) * 255).astype(np.uint8) if beside.endswith(".npy") else read_map(beside)
-        return Row(image.id, code, {"confidence": (arrays.encode(values),)})
+        return Row(image.id, code, {"confidence": (arrays.encode(_confidence(beside, runs.shape(code))),)})
     except FaultscapeError as error:
-        return Row(image.id, None, problem=str(error).replace(path, f"the map of {image.id}"))
+        told = str(error).replace(path, f"the map of {image.id}")
+        return Row(image.id, None, problem=told if beside is None else told.replace(beside, f"the confidence of {image.id}"))
+
+
+def _confidence(path: str, shape: tuple[int, int]) -> np.ndarray:
+    """Return (H, W) uint8, 255 = 1; ModelError where it has another size than its map, or other numbers than 0 to 1."""
+    values = read_scores(path)
+    if values.shape != shape or values.min() < 0 or values.max() > 1:
+        found = f"{values.shape[1]} x {values.shape[0]} pixels of {values.min():g} to {values.max():g}"
+        raise ModelError(f"{path}: holds {found}; expected {shape[1]} x {shape[0]}, as its map, of 0 to 1")
+    return np.rint(values * 255).astype(np.uint8)

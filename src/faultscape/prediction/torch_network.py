@@ -2,7 +2,7 @@
 
 Conventions: it takes (N, 3, H, W) and gives logits (N, C, h, w), or a dict with ``out`` or ``logits``, an object with ``.logits``, or the first of a tuple; whole
 numbers (N, H, W) are labels. An archive says its own input in the extra file ``faultscape.json`` ({"mean": ..., "std": ..., "size": ..., "classes": ...}), a loaded
-module in attributes of these names. Nothing is unpickled: an archive that holds pickled objects is refused.
+module in attributes of these names. Nothing is unpickled: an archive that holds pickled objects, or anything else that would run, is refused.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ import warnings
 import zipfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from faultscape.errors import ModelError
+from faultscape.prediction import exported_files
 from faultscape.prediction.devices import precision_of
 from faultscape.prediction.inputs import KEYS, inputs_of
 from faultscape.prediction.network import Answer, Size
@@ -28,19 +28,32 @@ _EXTRA = "faultscape.json"
 
 
 class TorchNetwork:
-    """A torch module that is ready to run; ``said`` is what it says of its own input, and options go before that."""
+    """A torch module that is ready to run; ``said`` is what it says of its own input, and options go before that.
+
+    ``fixed`` is the shape (N, 3, H, W) of its input, None where an axis may have any length: what is fixed goes before both.
+    """
 
     marginal = False
     notes: tuple[str, ...] = ()
 
-    def __init__(self, module: Any, name: str, said: dict[str, Any], options: dict[str, Any], device: str = "cpu") -> None:
+    def __init__(
+        self,
+        module: Any,
+        name: str,
+        said: dict[str, Any],
+        options: dict[str, Any],
+        device: str = "cpu",
+        fixed: Sequence[int | None] = (None,) * 4,
+        channels: int | None = None,
+    ) -> None:
         given = {key: value for key, value in options.items() if value not in (None, "", [])}
         said = {**said, **given}
         self.name, self.device, self._module = name, device, module
-        self.batch = int(said.get("batch", BATCH))
-        self.inputs = inputs_of(said, name)
+        self._padded = fixed[0] or 0
+        self.batch = self._padded or int(said.get("batch", BATCH))
+        self.inputs = inputs_of(said, name, size=(fixed[3], fixed[2]) if fixed[2] and fixed[3] else None)
         self.class_names = [str(word) for word in said.get("classes") or []]
-        self.channels = len(self.class_names) or None
+        self.channels = channels or len(self.class_names) or None
         self._precision = precision_of(str(given.get("precision", "")), device)
 
     def prepare(self, photo: np.ndarray, target: Size, size: Size | None) -> np.ndarray:
@@ -51,6 +64,9 @@ class TorchNetwork:
         """Return an answer a prepared picture."""
         import torch
 
+        count = len(block)
+        if count < self._padded:
+            block = np.concatenate([block, np.repeat(block[-1:], self._padded - count, axis=0)])
         with (
             running(self.name, self.device, self._precision),
             watched(self._module, self.name, embeddings) as seen,
@@ -66,30 +82,30 @@ class TorchNetwork:
             raise ModelError(f"{self.name}: gave {values.dtype} of shape {values.shape}; {wanted}")
         if whole and (values.min() < 0 or values.max() > 65535):
             raise ModelError(f"{self.name}: gave labels from {values.min()} to {values.max()}; labels are 0 to 65535")
-        layers = [{layer: value[k] for layer, value in kept.items()} for k in range(len(block))]
+        if not whole and values.shape[1] == 1:
+            raise ModelError(f"{self.name}: gave one channel, whose largest is always class 0; let it give a channel a class")
+        layers = by_picture(kept, len(block), self.name)
         if whole:
-            return [Answer(labels=values[k].astype(np.uint16), embeddings=layers[k]) for k in range(len(block))]
-        return [Answer(values[k], embeddings=layers[k]) for k in range(len(block))]
+            return [Answer(labels=values[k].astype(np.uint16), embeddings=layers[k]) for k in range(count)]
+        return [Answer(values[k], embeddings=layers[k]) for k in range(count)]
 
 
 def exported(path: str, options: dict[str, Any], device: str = "cpu") -> TorchNetwork:
-    """Open what ``torch.export.save`` wrote; ModelError when it is no such file or holds pickled objects."""
+    """Open what ``torch.export.save`` wrote; ModelError when it is no such file or holds more than a graph with its weights."""
     torch = need_torch(path)
-    try:
-        with zipfile.ZipFile(path) as archive:
-            names = archive.namelist()
-    except (OSError, zipfile.BadZipFile) as error:
-        raise ModelError(f"{path}: is no exported program: {error}") from None
-    if odd := [name for name in names if Path(name).name.startswith(("custom_obj_", "opaque_obj_"))]:
-        raise ModelError(f"{path}: holds the object {odd[0]!r}, which only unpickling could read; export the network without it")
+    with only_weights():
+        exported_files.check(path)
     extra = {_EXTRA: ""}
     try:
-        with _only_weights():
+        with only_weights():
             program = torch.export.load(path, extra_files=extra)
-            module = program.module()
+            module = program.module(check_guards=False)  # guards are code of the file
+            fixed, channels = _shapes(program)
     except Exception as error:  # noqa: BLE001 - a damaged archive fails anywhere in torch
         raise ModelError(f"{path}: torch.export cannot load it: {_first_line(error)}") from None
-    return TorchNetwork(module.to(device), path, _extra(extra[_EXTRA], path), options, device)
+    if len(fixed) != 4 or fixed[1] not in (None, 3):
+        raise ModelError(f"{path}: takes an input of shape {[n or 'any' for n in fixed]}; expected pictures, N x 3 x H x W")
+    return TorchNetwork(module.to(device), path, _extra(extra[_EXTRA], path), options, device, fixed, channels)
 
 
 def scripted(path: str, options: dict[str, Any], device: str = "cpu") -> TorchNetwork:
@@ -107,7 +123,7 @@ def scripted(path: str, options: dict[str, Any], device: str = "cpu") -> TorchNe
             "file.py:function, or save it with torch.export"
         )
     try:
-        with _only_weights():
+        with only_weights():
             module = torch.jit.load(path, map_location=device, _extra_files=extra)
     except Exception as error:  # noqa: BLE001 - a damaged archive fails anywhere in torch
         raise ModelError(f"{path}: torch.jit cannot load it: {_first_line(error)}") from None
@@ -190,6 +206,14 @@ def numbers_of(given: Any, name: str) -> np.ndarray:
     return plain(given)
 
 
+def by_picture(kept: dict[str, np.ndarray], count: int, name: str) -> list[dict[str, np.ndarray]]:
+    """Return what layers gave, for each of ``count`` pictures; ModelError where a layer does not give one value a picture."""
+    for layer, value in kept.items():
+        if not value.ndim or len(value) != count:
+            raise ModelError(f"{name}: the layer {layer} gave {value.shape} for {count} pictures, so that no picture has its own")
+    return [{layer: value[k] for layer, value in kept.items()} for k in range(count)]
+
+
 def plain(value: Any) -> np.ndarray:
     """Return a tensor as an array, floats as float32."""
     if isinstance(value, tuple | list):
@@ -201,8 +225,19 @@ def plain(value: Any) -> np.ndarray:
     return array.astype(np.float32, copy=False) if array.dtype.kind == "f" else array
 
 
+def _shapes(program: Any) -> tuple[list[int | None], int | None]:
+    """Return the shape of an exported program's first input, None where an axis may have any length, and how many channels its only output has."""
+    nodes = {node.name: node.meta.get("val") for node in program.graph.nodes}
+    shapes = [
+        [n if isinstance(n, int) else None for n in getattr(nodes.get(names[0]), "shape", ())] if names else []
+        for names in (program.graph_signature.user_inputs, program.graph_signature.user_outputs)
+    ]
+    one = len(program.graph_signature.user_outputs) == 1 and len(shapes[1]) == 4
+    return shapes[0], shapes[1][1] if one else None
+
+
 @contextmanager
-def _only_weights() -> Iterator[None]:
+def only_weights() -> Iterator[None]:
     """Make every load within torch refuse objects, whatever its caller says."""
     key = "TORCH_FORCE_WEIGHTS_ONLY_LOAD"
     before = os.environ.get(key)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -257,7 +258,7 @@ def _calls(
     if todo:
         print("".join(f"{word}\n" for word in model.words), end="")
     if todo and found is not None:  # what cannot work is said before the study learns of it
-        size = settings.working_size or (images[0].width, images[0].height)
+        size = settings.working_size or max(((i.width, i.height) for i in images), key=math.prod)
         trial.run(found, size, where, sum(len(by_shard[s]) for s in todo))
     about = {
         "kind": kind, "source": source if kind == "folder" else place, "options": model.options, "labels": model.labels, "device": device, "digest": digest,

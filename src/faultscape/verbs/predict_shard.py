@@ -32,8 +32,12 @@ def shard(
     where, keep = label_maps.predictions(root, name), opening.keep_of(model["options"])
     spool = Spool(where / f".spool-{part_name(number)}", f"{stamp} {' '.join(keep.words)}")
     settings = read_settings(root)
-    work = Work(settings, model, files, lanes)
-    work.fill(spool, rows, tick, attempt)
+    try:
+        work = Work(settings, model, files, lanes)
+        work.fill(spool, rows, tick, attempt)
+    except BaseException:
+        spool.close()
+        raise
     maps, failures, times = [], [], []
     chunks = {folder: kept.Chunks(where / folder, number) for folder in keep.folders if folder not in drop}
     measured = AtOnce(root, settings, against, name, rows, model["labels"]) if against else None

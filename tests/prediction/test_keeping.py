@@ -1,0 +1,229 @@
+"""What is kept beside labels: it is what the network gives, it changes no label, and it is told beforehand how large it gets."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import onnx_networks
+import pytest
+
+import faultscape as fs
+import made
+from faultscape.errors import ModelError, OptionError
+from faultscape.maps import runs
+from faultscape.prediction import keeping, opening
+from faultscape.prediction.onnx import OnnxNetwork
+from faultscape.study import kept, label_maps
+from faultscape.study.corpus import read_corpus, shards
+
+ALL = ["confidence", "probabilities", "logits"]
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> made.Corpus:
+    return made.corpus(tmp_path / "corpus", images=6, models=1)
+
+
+@pytest.fixture
+def study(corpus: made.Corpus, tmp_path: Path) -> Path:
+    fs.collect(str(tmp_path / "study"), str(corpus.photos), classes=str(corpus.classes), shard_size=4)
+    return tmp_path / "study"
+
+
+@pytest.fixture
+def net(tmp_path: Path) -> Path:
+    return onnx_networks.small(tmp_path / "net.onnx")
+
+
+@pytest.fixture
+def function(tmp_path: Path) -> str:
+    (tmp_path / "mine.py").write_text("def load():\n    import torch_networks\n    return torch_networks.Small()\n")
+    return f"{tmp_path / 'mine.py'}:load"
+
+
+def photos(corpus: made.Corpus) -> list[np.ndarray]:
+    return [fs.corpus.read_rgb(corpus.photos / f"{id_}.png") for id_ in corpus.ids]
+
+
+def read(study: Path, kind: str, name: str = "net") -> dict[str, tuple[np.ndarray, ...]]:
+    return {id_: values for number in shards(read_corpus(study)) for id_, values in kept.read_kept(study, name, kind, number)}
+
+
+def labels(study: Path, name: str = "net") -> dict[str, np.ndarray]:
+    folder = label_maps.predictions(study, name)
+    return {m.id: runs.decode(m.runs) for number in shards(read_corpus(study)) for m in label_maps.read_stored(folder, number)}
+
+
+def label_bytes(study: Path) -> dict[str, bytes]:
+    folder = study / "predictions" / "net"
+    return {f.name: f.read_bytes() for f in folder.iterdir() if f.is_file() and not f.name.startswith(".")}
+
+
+@pytest.mark.parametrize("kind", ["onnx", "torch"])
+def test_what_is_read_back_is_what_the_network_gives(
+    corpus: made.Corpus, study: Path, net: Path, function: str, kind: str
+) -> None:
+    source, layer = (str(net), "relu") if kind == "onnx" else (function, "first")
+    keep = [*ALL, f"embedding={layer}"]
+    fs.predict(str(study), {"net": source}, engine="local", keep=keep)
+    assert kept.kinds(study, "net") == sorted([*ALL, f"embedding-{layer}"])
+    want = dict(zip(corpus.ids, opening.open_model(source, keep=keep).predict(photos(corpus)), strict=True))
+    found = labels(study)
+    assert set(found) == set(corpus.ids)
+    for folder in kept.kinds(study, "net"):
+        back = read(study, folder)
+        assert set(back) == set(corpus.ids)
+        for id_, (values,) in back.items():
+            (expected,) = want[id_].kept[folder]
+            assert (values.dtype, values.shape) == (expected.dtype, expected.shape)
+            assert np.abs(values.astype(float) - expected.astype(float)).max() <= 1e-3 * max(1, np.abs(expected).max())
+    for id_, out in want.items():
+        (shares,), (logits,), (sure,), (layer_values,) = (read(study, f)[id_] for f in (*ALL[1:], ALL[0], f"embedding-{layer}"))
+        assert (found[id_] == out.labels).all()
+        assert (shares.dtype, logits.dtype, sure.dtype, layer_values.dtype) == (np.float16, np.float32, np.uint8, np.float16)
+        assert (shares.shape, logits.shape, layer_values.shape) == ((5, 36, 48), (5, 18, 24), (8, 18, 24))
+        assert np.abs(shares.astype(np.float32).sum(0) - 1).max() < 1e-2
+        assert np.abs(sure / 255 - shares.max(0)).max() < 3e-3
+
+
+def test_the_largest_are_kept_with_their_classes(corpus: made.Corpus, study: Path, net: Path) -> None:
+    fs.predict(str(study), {"net": net}, engine="local", keep=["probabilities=3"])
+    whole = opening.open_model(str(net), keep=["probabilities"]).predict(photos(corpus))
+    found = labels(study)
+    for id_, out in zip(corpus.ids, whole, strict=True):
+        shares, classes = read(study, "probabilities")[id_]
+        (all_shares,) = out.kept["probabilities"]
+        assert (shares.shape, shares.dtype, classes.shape, classes.dtype) == ((3, 36, 48), np.float16, (3, 36, 48), np.uint8)
+        assert (classes[0] == found[id_]).all()
+        assert (np.diff(shares.astype(np.float32), axis=0) <= 0).all()
+        assert (np.take_along_axis(all_shares, classes.astype(int), 0) == shares).all()
+        assert (np.sort(all_shares, axis=0)[::-1][:3] == shares).all()
+
+
+def test_asking_for_more_than_there_are_classes_keeps_all_of_them_in_order() -> None:
+    shares = np.random.default_rng(0).dirichlet(np.ones(3), (2, 4)).transpose(2, 0, 1).astype(np.float32)
+    values, classes = keeping.largest(shares, 9)
+    assert values.shape == classes.shape == (3, 2, 4)
+    assert (np.sort(classes, axis=0) == np.arange(3)[:, None, None]).all()
+
+
+def test_a_kind_that_is_added_to_a_finished_model_changes_no_byte_of_the_labels_and_makes_nothing_stale(
+    corpus: made.Corpus, study: Path, net: Path
+) -> None:
+    fs.predict(str(study), {"net": net, **corpus.models}, engine="local")
+    fs.compare(str(study), engine="local")
+    before, states, pairs = label_bytes(study), made.states(str(study)), made.bytes_under(study, "pairs")
+    assert pairs
+    fs.predict(str(study), {"net": net}, engine="local", keep=["confidence", "logits"])
+    assert label_bytes(study) == before
+    assert made.states(str(study)) == states
+    assert fs.compare(str(study), engine="local").parts_made == 0
+    assert made.bytes_under(study, "pairs") == pairs
+    assert kept.kinds(study, "net") == ["confidence", "logits"]
+    sure = made.bytes_under(study, "predictions/net/confidence")
+    fs.predict(str(study), {"net": net}, engine="local", keep=["labels"])
+    assert label_bytes(study) == before
+    assert made.bytes_under(study, "predictions/net/confidence") == sure
+    assert set(read(study, "confidence")) == set(corpus.ids)
+
+
+def test_what_was_kept_of_a_network_that_is_another_now_is_gone(corpus: made.Corpus, study: Path, net: Path) -> None:
+    fs.predict(str(study), {"net": net}, engine="local", keep=["confidence"])
+    old = read(study, "confidence")
+    onnx_networks.small(net, seed=8)
+    fs.predict(str(study), {"net": net}, engine="local", keep=["labels"])
+    assert not read(study, "confidence")
+    assert not kept.kinds(study, "net")
+    assert not list((study / "predictions" / "net" / "confidence").glob("*.parquet"))
+    fs.predict(str(study), {"net": net}, engine="local", keep=["confidence"])
+    new = read(study, "confidence")
+    assert set(new) == set(old) == set(corpus.ids)
+    assert any((new[id_][0] != old[id_][0]).any() for id_ in new)
+
+
+def test_the_size_is_told_beforehand_and_is_not_below_what_is_kept(
+    corpus: made.Corpus, study: Path, net: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made.write(corpus.photos / "last, and larger.png", np.random.default_rng(1).integers(0, 256, (90, 70, 3), np.uint8))
+    fs.collect(str(study), str(corpus.photos))
+    capsys.readouterr()
+    fs.predict(str(study), {"net": net}, engine="local", keep=ALL)
+    told = dict(re.findall(r"keeping (\w+): at most (\d+ kB) for 7 images, before compression", capsys.readouterr().out))
+    assert set(told) == set(ALL)
+    for kind, words in told.items():
+        held = sum(values.nbytes for arrays in read(study, kind).values() for values in arrays)
+        assert held <= int(words.split()[0]) * 1000 < 12 * held
+
+
+def test_more_than_is_free_is_noted() -> None:
+    values = {"logits": (np.zeros((5, 100, 100), np.float32),)}
+    assert keeping.told(values, 1000, 10**9) == ["keeping logits: at most 200 MB for 1000 images, before compression"]
+    assert keeping.told(values, 1001, 10**8)[0].startswith("keeping logits: at most 201 MB")  # never rounded down
+    assert keeping.told(values, 1000, 10**8)[1].startswith("note: 200 MB are more than the 100 MB that are free there")
+
+
+@pytest.mark.parametrize("keep", [["logits"], ["probabilities=2"], ["confidence"]])
+def test_a_network_of_labels_alone_is_refused_before_the_study_learns_of_it(study: Path, tmp_path: Path, keep: list[str]) -> None:
+    only = onnx_networks.small(tmp_path / "labels.onnx", labels=True)
+    before = made.bytes_under(study, "*.toml", "predictions")
+    with pytest.raises(
+        ModelError, match=rf"labels.onnx: gives labels and no logits, so that {keep[0].partition('=')[0]} cannot be kept"
+    ):
+        fs.predict(str(study), {"net": only}, engine="local", keep=keep)
+    assert made.bytes_under(study, "*.toml", "predictions") == before
+
+
+def test_a_layer_that_the_network_has_not_is_named_with_those_it_has(study: Path, net: Path) -> None:
+    with pytest.raises(ModelError, match="has no value named 'depth'; it has first, logits, relu"):
+        fs.predict(str(study), {"net": net}, engine="local", keep=["embedding=depth"])
+
+
+@pytest.mark.parametrize("word", ["scores", "probabilities=0", "probabilities=x", "logits=2", "embedding", "embedding="])
+def test_a_word_that_means_nothing_is_told(study: Path, net: Path, word: str) -> None:
+    with pytest.raises(
+        OptionError, match=f"--keep '{word}' is not known; use labels, confidence, probabilities, logits, embedding=LAYER"
+    ):
+        fs.predict(str(study), {"net": net}, engine="local", keep=[word])
+
+
+def test_a_run_that_was_killed_in_the_middle_ends_with_the_same_bytes(
+    corpus: made.Corpus, study: Path, net: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = tmp_path / "whole"
+    fs.collect(str(whole), str(corpus.photos), classes=str(corpus.classes), shard_size=4)
+    fs.predict(str(whole), {"net": net}, engine="local", keep=ALL, batch=1)
+    run, seen = OnnxNetwork.run, []
+
+    def killed(self: OnnxNetwork, block: np.ndarray, embeddings: tuple[str, ...]) -> object:
+        seen.append(len(block))
+        if len(seen) == 4:  # one was the trial
+            raise KeyboardInterrupt
+        return run(self, block, embeddings)
+
+    monkeypatch.setattr(OnnxNetwork, "run", killed)
+    with pytest.raises(KeyboardInterrupt):
+        fs.predict(str(study), {"net": net}, engine="local", keep=ALL, batch=1)
+    assert list((study / "predictions" / "net").glob(".spool-*"))
+    seen[:] = [0] * 9
+    fs.predict(str(study), {"net": net}, engine="local", keep=ALL, batch=1)
+    assert len(seen) - 9 < 1 + 6  # the trial, and fewer than all pictures
+    assert made.bytes_under(study, "predictions") == made.bytes_under(whole, "predictions")
+    assert not list((study / "predictions" / "net").glob(".spool-*"))
+
+
+def test_two_processes_write_the_bytes_of_one(corpus: made.Corpus, study: Path, net: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    fs.collect(str(other), str(corpus.photos), classes=str(corpus.classes), shard_size=4)
+    fs.predict(str(study), {"net": net}, engine="local", keep=ALL, threads=1)
+    fs.predict(str(other), {"net": net}, engine="processes", workers=2, keep=ALL, threads=1)
+    assert made.bytes_under(other, "predictions") == made.bytes_under(study, "predictions")
+
+
+def test_parts_stay_small_whatever_is_kept(study: Path, net: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kept, "_AT_ONCE", 1000)
+    fs.predict(str(study), {"net": net}, engine="local", keep=["logits"])
+    parts = sorted(p.name.rpartition("-")[0] for p in (study / "predictions/net/logits").glob("*.parquet"))
+    assert parts == ["00000.000", "00000.001", "00000.002", "00000.003", "00001.000", "00001.001"]
+    assert list(read(study, "logits")) == [image.id for image in read_corpus(study)]

@@ -1,0 +1,332 @@
+"""A person's own code as a model: functions that load a network or look at one photo, and programs over folders."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch_networks as nets
+
+import faultscape as fs
+import made
+from faultscape.errors import ModelError
+from faultscape.maps import runs, winners
+from faultscape.prediction import opening
+from faultscape.study import kept, label_maps
+from faultscape.study.tables import read_failures
+
+CODE = """
+import numpy as np
+
+def threshold(photo):
+    return (photo[..., 0] > 127).astype("int64")
+
+def logits(photo):
+    return np.stack([photo[..., k].astype("float64") for k in range(3)])
+
+def both(photo):
+    return {"logits": logits(photo), "confidence": photo[..., 0] / 255}
+
+def sure(photo):
+    return {"labels": threshold(photo), "confidence": photo[::2, ::2, 1] / 255}
+
+def tensors(photo):
+    import torch
+    return torch.from_numpy(logits(photo)).requires_grad_()
+
+def half(photo):
+    return threshold(photo)[::2, ::2]
+
+def load():
+    import torch_networks
+    return torch_networks.Small()
+load.mean, load.std, load.classes = [0.4], 0.3, ["sky", "road", "car", "person", "tree"]
+
+def load_callable():
+    import torch_networks
+    net = torch_networks.Small().eval()
+    return lambda images: {"out": net(images), "aux": 3}
+
+def load_number():
+    return 7
+
+def load_nothing():
+    raise OSError("the weights\\nare gone")
+
+def breaks(photo):
+    return threshold(photo)[photo.shape]
+
+def flat(photo):
+    return [1, 2, 3]
+
+def nothing(photo):
+    return None
+
+def negative(photo):
+    return threshold(photo) - 1
+
+def one_channel(photo):
+    return logits(photo)[:1]
+
+def no_number(photo):
+    return {"logits": logits(photo), "confidence": photo[..., 0] * np.nan}
+
+def wrong_confidence(photo):
+    return {"labels": threshold(photo), "confidence": photo / 255}
+
+def other_words(photo):
+    return {"scores": logits(photo)}
+
+def picky(photo):
+    if photo[0, 0, 0] == 77:
+        raise ValueError("this one I do not like")
+    return threshold(photo)
+"""
+
+
+@pytest.fixture
+def code(tmp_path: Path) -> str:
+    (tmp_path / "mine.py").write_text(CODE)
+    return str(tmp_path / "mine.py")
+
+
+@pytest.fixture
+def photo() -> np.ndarray:
+    return np.random.default_rng(0).integers(0, 256, (20, 24, 3), np.uint8)
+
+
+@pytest.mark.parametrize("name", ["threshold", "sure"])
+def test_a_predictor_gives_labels(code: str, photo: np.ndarray, name: str) -> None:
+    (out,) = opening.open_model(f"{code}:{name}").predict([photo])
+    assert (out.labels == (photo[..., 0] > 127)).all()
+    assert (out.confidence is None) == (name == "threshold")
+    if out.confidence is not None:  # given at half size, bilinear
+        share = winners.enlarged((photo[None, ::2, ::2, 1] / 255).astype(np.float32), (24, 20))[0]
+        assert np.abs(out.confidence - 255 * share).max() <= 0.51
+
+
+@pytest.mark.parametrize("name", ["logits", "both", "tensors"])
+def test_a_predictor_gives_logits_as_arrays_tensors_or_in_a_dict(code: str, photo: np.ndarray, name: str) -> None:
+    (out,) = opening.open_model(f"{code}:{name}", keep=["logits"]).predict([photo])
+    assert (out.labels == photo.argmax(2)).all()
+    assert (out.kept["logits"][0] == photo.transpose(2, 0, 1)).all()
+    if name == "both":
+        assert (out.confidence == photo[..., 0]).all()
+
+
+def test_smaller_labels_are_enlarged_by_the_nearest(code: str, photo: np.ndarray) -> None:
+    (out,) = opening.open_model(f"{code}:half").predict([photo])
+    assert (out.labels == (photo[::2, ::2, 0] > 127).repeat(2, 0).repeat(2, 1)).all()
+
+
+@pytest.mark.parametrize("name", ["load", "load_callable"])
+def test_a_loader_returns_a_network_or_any_callable(code: str, photo: np.ndarray, name: str) -> None:
+    model = opening.open_model(f"{code}:{name}")
+    mean, std = (0.4, 0.3) if name == "load" else (0, 1)
+    assert model.network.class_names == (["sky", "road", "car", "person", "tree"] if name == "load" else [])
+    (out,) = model.predict([photo])
+    assert (out.labels == winners.labels(nets.logits(nets.Small(), photo, mean, std), (24, 20))).all()
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("breaks", "the function failed: IndexError: "),
+        ("flat", "gave int64 of shape (3,); expected labels (whole numbers 0 to 65535, H x W) or logits (C x H x W)"),
+        ("nothing", "gave object of shape ()"),
+        ("negative", "gave labels from -1 to 0; labels are 0 to 65535"),
+        ("one_channel", "gave one channel, whose largest is always class 0"),
+        ("no_number", "gave a confidence that is no number; expected 0 to 1 a pixel, H x W"),
+        ("wrong_confidence", "gave a confidence of shape (20, 24, 3); expected 0 to 1 a pixel, H x W"),
+        ("other_words", "gave a dict of ['scores']; expected `logits` or `labels` among them"),
+    ],
+)
+def test_what_a_predictor_does_wrong_is_the_problem_of_that_photo(code: str, photo: np.ndarray, name: str, words: str) -> None:
+    (out,) = opening.open_model(f"{code}:{name}").predict([photo])
+    assert out.labels is None
+    assert words in out.problem
+    assert out.problem.startswith(f"{code}:{name}: ")
+    assert "\n" not in out.problem
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("gone", "mine.py holds no function 'gone'"),
+        ("CODE_", "mine.py holds no function 'CODE_'"),
+        ("load_number", "a function without arguments returns a network; it returned int"),
+        ("load_nothing", "it failed while loading: OSError: the weights are gone"),
+        ("not a name", "name a function of .*, for example"),
+    ],
+)
+def test_what_cannot_be_loaded_is_one_sentence(code: str, name: str, words: str) -> None:
+    with pytest.raises(ModelError, match=words) as caught:
+        opening.open_model(f"{code}:{name}")
+    assert "\n" not in str(caught.value)
+
+
+def test_a_file_that_is_not_there_or_fails_is_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "bad.py").write_text("1 / 0")
+    with pytest.raises(ModelError, match=r"running .*bad.py failed: ZeroDivisionError: division by zero"):
+        opening.open_model(f"{tmp_path}/bad.py:load")
+    with pytest.raises(ModelError, match=r"there is no file .*gone.py"):
+        opening.open_model(f"{tmp_path}/gone.py:load")
+    with pytest.raises(ModelError, match=r"name the function too, as .*bad.py:function"):
+        opening.open_model(f"{tmp_path}/bad.py")
+
+
+@pytest.fixture
+def study(tmp_path: Path) -> Path:
+    """Four photos, one of which begins with a pixel of 77."""
+    rng = np.random.default_rng(2)
+    corpus = made.corpus(tmp_path / "corpus", images=1, models=1)
+    for k in range(4):
+        pixels = rng.integers(80, 256, (20, 24, 3), np.uint8)
+        pixels[0, 0, 0] = 77 if k == 2 else 200
+        made.write(tmp_path / "photos" / f"p{k}.png", pixels)
+    fs.collect(
+        str(tmp_path / "study"),
+        str(tmp_path / "photos"),
+        classes=str(corpus.classes),
+    )
+    return tmp_path / "study"
+
+
+def stored(study: Path, name: str) -> dict[str, np.ndarray]:
+    folder = label_maps.predictions(study, name)
+    return {m.id: runs.decode(m.runs) for m in label_maps.read_stored(folder, 0)}
+
+
+def red(study: Path) -> dict[str, np.ndarray]:
+    return {f"p{k}": fs.corpus.read_rgb(study.parent / "photos" / f"p{k}.png")[..., 0] > 127 for k in range(4)}
+
+
+def test_a_predictor_that_fails_on_one_photo_makes_one_row_of_failures_and_nothing_else(
+    code: str, study: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert fs.predict(str(study), {"mine": f"{code}:picky"}, engine="local").models["mine"] == (3, 1)
+    assert f"runs the code of {code}:picky, which is yours to trust" in capsys.readouterr().out
+    (failure,) = read_failures(study)
+    assert (failure.name, failure.image) == ("mine", "p2")
+    assert failure.reason == f"{code}:picky: the function failed: ValueError: this one I do not like"
+    maps = stored(study, "mine")
+    assert set(maps) == {"p0", "p1", "p3"}
+    assert all((maps[id_] == red(study)[id_]).all() for id_ in maps)
+
+
+PROGRAM = """
+import sys
+from pathlib import Path
+import numpy as np
+from PIL import Image
+way, source, to = sys.argv[1:4]
+print("working")
+for path in sorted(Path(source).iterdir()):
+    photo = np.asarray(Image.open(path).convert("RGB"))
+    labels = (photo[..., 0] > 127).astype(np.uint8)
+    if way == "sure":
+        np.save(Path(to, path.stem + "_confidence.npy"), photo[..., 1] / 255)
+    if way == "pictures":
+        Image.fromarray(photo[..., 1]).save(Path(to, path.stem + "_confidence.png"))
+    if way == "odd":
+        np.save(Path(to, path.stem + "_confidence.npy"), photo[:7, :, 1] / 200 if path.stem == "00001" else photo[..., 1] / 255)
+    if way == "picky" and photo[0, 0, 0] == 77:
+        print("one is missing")
+        continue
+    if way == "small":
+        labels = labels[:5] if path.stem == "00001" else labels
+    if way == "broken" and path.stem == "00001":
+        Path(to, path.stem + ".png").write_bytes(b"no picture"); continue
+    if way == "dies":
+        print("I give up\\n"); sys.exit(3)
+    Image.fromarray(labels).save(Path(to, path.stem + ".png"))
+    if way == "destroys":
+        path.chmod(0o600); path.write_bytes(b"gone"); path.unlink()
+sys.exit(5 if way == "picky" else 0)
+"""
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> str:
+    (tmp_path / "segment.py").write_text(PROGRAM)
+    return f"exec:{sys.executable} {tmp_path / 'segment.py'}"
+
+
+def run(study: Path, source: str) -> tuple[int, int]:
+    return fs.predict(str(study), {"prog": source}, engine="local").models["prog"]
+
+
+@pytest.mark.parametrize("folders", ["", " {input} {output}"])
+def test_a_program_reads_one_folder_and_writes_the_other(
+    study: Path, program: str, folders: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(study, f"{program} plain{folders}") == (4, 0)
+    assert "which is yours to trust" in capsys.readouterr().out
+    maps = stored(study, "prog")
+    assert all((maps[id_] == want).all() for id_, want in red(study).items())
+    assert len(maps) == 4
+    assert not kept.kinds(study, "prog")
+
+
+@pytest.mark.parametrize("way", ["sure", "pictures"])
+def test_its_confidence_is_kept(study: Path, program: str, way: str) -> None:
+    run(study, f"{program} {way}")
+    sure = {id_: values for id_, (values,) in kept.read_kept(study, "prog", "confidence", 0)}
+    assert {id_: values.shape for id_, values in sure.items()} == {f"p{k}": (20, 24) for k in range(4)}
+    assert all((sure[id_] == fs.corpus.read_rgb(study.parent / "photos" / f"{id_}.png")[..., 1]).all() for id_ in sure)
+
+
+@pytest.mark.parametrize(
+    ("way", "image", "words"),
+    [
+        ("picky", "p2", "the command wrote no map of it; it ended with status 5: one is missing"),
+        ("small", "p1", "the map of p1: is 24 x 5 pixels, its photo 24 x 20; expected the photo's size"),
+        ("broken", "p1", "the map of p1: "),
+        ("odd", "p1", "the confidence of p1: holds 24 x 7 pixels of "),
+    ],
+)
+def test_what_it_leaves_out_or_does_wrong_is_a_failure_of_that_photo(
+    study: Path, program: str, way: str, image: str, words: str
+) -> None:
+    assert run(study, f"{program} {way}") == (3, 1)
+    (failure,) = read_failures(study)
+    assert failure.image == image
+    assert failure.reason.startswith(words)
+
+
+def test_a_program_that_destroys_what_it_is_given_leaves_the_photos_as_they_were(study: Path, program: str) -> None:
+    before = {p: (p.read_bytes(), p.stat().st_mode) for p in (study.parent / "photos").iterdir()}
+    assert run(study, f"{program} destroys") == (4, 0)
+    assert {p: (p.read_bytes(), p.stat().st_mode) for p in (study.parent / "photos").iterdir()} == before
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        ("{program} dies", r"ended with status 3 and wrote no map: I give up"),
+        ("exec:no-such-program-here -x", "no-such-program-here cannot be run: No such file or directory"),
+        ("exec:segment 'unclosed", "is no command line: No closing quotation"),
+        ("exec: ", "name the command, for example exec:"),
+    ],
+)
+def test_a_program_that_gives_nothing_is_one_sentence(study: Path, program: str, command: str, words: str) -> None:
+    with pytest.raises(fs.errors.FaultscapeError, match=words) as caught:
+        run(study, command.format(program=program) if "{program}" in command else command)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_program_that_changed_is_run_again(
+    study: Path, program: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(study, f"{program} plain")
+    capsys.readouterr()
+    run(study, f"{program} plain")
+    assert "done anew" not in capsys.readouterr().out
+    (tmp_path / "segment.py").write_text(PROGRAM.replace("> 127", "> 150"))
+    run(study, f"{program} plain")
+    assert "1 of 1 shards are done anew" in capsys.readouterr().out
+    photo: Any = fs.corpus.read_rgb(study.parent / "photos" / "p0.png")
+    assert (stored(study, "prog")["p0"] == (photo[..., 0] > 150)).all()

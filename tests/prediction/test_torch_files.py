@@ -1,0 +1,294 @@
+"""Networks of torch in a file: exported programs and TorchScript give the module's own labels; what would run when it is read is refused unread."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import pickle
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import torch_networks as nets
+
+from faultscape.errors import ModelError
+from faultscape.maps import winners
+from faultscape.prediction import exported_files, opening
+
+NAMES = ["sky", "road", "car", "person", "tree"]
+SAID = {"mean": [0.4], "std": [0.3], "classes": NAMES}
+
+
+@pytest.fixture
+def photo() -> np.ndarray:
+    return np.random.default_rng(0).integers(0, 256, (11, 15, 3), np.uint8).repeat(4, 0).repeat(4, 1)
+
+
+class _Creates:
+    """Unpickling this creates a folder."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (os.mkdir, (str(self.path),))
+
+
+@pytest.mark.parametrize("write", [nets.exported, nets.scripted], ids=["pt2", "ts"])
+def test_labels_equal_the_modules_own_at_any_size_and_number(
+    tmp_path: Path, photo: np.ndarray, write: Callable[..., Path]
+) -> None:
+    path = write(tmp_path / ("net.pt2" if write is nets.exported else "net.ts"), said=SAID)
+    model = opening.open_model(str(path))
+    assert model.network.class_names == NAMES
+    assert model.network.channels == 5
+    pictures = [photo, photo[:32, :40], photo[::-1].copy()]
+    for picture, out in zip(pictures, model.predict(pictures), strict=True):
+        want = winners.labels(nets.logits(nets.Small(), picture, 0.4, 0.3), picture.shape[1::-1])
+        assert (out.labels == want).all()
+        assert len(np.unique(want)) > 2
+
+
+@pytest.mark.parametrize("batch", [1, 3])
+def test_a_program_of_fixed_shape_gets_pictures_of_its_size_and_its_number(tmp_path: Path, photo: np.ndarray, batch: int) -> None:
+    import cv2
+
+    model = opening.open_model(str(nets.exported(tmp_path / "fixed.pt2", (batch, 24, 32))), batch=8, input_size="64x64")
+    assert model.network.batch == batch
+    small = [cv2.resize(p, (32, 24), interpolation=cv2.INTER_LINEAR) for p in (photo, photo[::-1])]
+    for out, picture in zip(model.predict([photo, photo[::-1].copy()]), small, strict=True):
+        assert (out.labels == winners.labels(nets.logits(nets.Small(), picture), (60, 44))).all()
+
+
+def test_what_the_file_says_of_its_input_gives_way_to_what_is_asked_for(tmp_path: Path, photo: np.ndarray) -> None:
+    path = str(nets.exported(tmp_path / "net.pt2", said={**SAID, "size": "40x36"}))
+    assert opening.open_model(path).prepare(photo, (60, 44)).views[0].shape == (3, 36, 40)
+    asked = opening.open_model(path, input_size="20x16", mean=[0.1, 0.2, 0.3], std=[0.5]).prepare(photo, (60, 44)).views[0]
+    assert asked.shape == (3, 16, 20)
+    assert abs(asked.min() - (0 - 0.3) / 0.5) < 0.2
+
+
+class Dict(nets.Small):
+    def forward(self, image: torch.Tensor) -> dict[str, torch.Tensor]:
+        return {"aux": image, "out": super().forward(image)}
+
+
+class Labels(nets.Small):
+    def forward(self, image: torch.Tensor) -> torch.Tensor:
+        return super().forward(image).argmax(1)
+
+
+class Tuple(nets.Small):
+    def forward(self, image: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        return super().forward(image), image
+
+
+@pytest.mark.parametrize("module", [Dict, Labels, Tuple])
+def test_a_dict_a_tuple_and_labels_are_understood(tmp_path: Path, photo: np.ndarray, module: type[nets.Small]) -> None:
+    out = opening.open_model(str(nets.exported(tmp_path / "net.pt2", module=module()))).predict([photo])[0]
+    scores = nets.logits(nets.Small(), photo)
+    want = scores.argmax(0).repeat(2, 0).repeat(2, 1) if module is Labels else winners.labels(scores, (60, 44))
+    assert (out.labels == want).all()
+
+
+class One(nets.Small):
+    def forward(self, image: torch.Tensor) -> torch.Tensor:
+        return super().forward(image)[:, :1]
+
+
+def test_one_channel_is_refused_since_its_largest_is_always_the_first(tmp_path: Path, photo: np.ndarray) -> None:
+    (out,) = opening.open_model(str(nets.exported(tmp_path / "net.pt2", module=One()))).predict([photo])
+    assert out.problem.endswith("gave one channel, whose largest is always class 0; let it give a channel a class")
+
+
+def test_an_extra_file_that_is_no_object_is_told(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match=r"net.pt2: its extra file faultscape.json is no JSON object"):
+        opening.open_model(str(nets.exported(tmp_path / "net.pt2", said=[1])))
+    with pytest.raises(ModelError, match=r"net.ts: what it says of its input makes no sense"):
+        opening.open_model(str(nets.scripted(tmp_path / "net.ts", said={"mean": "grey"})))
+
+
+@pytest.mark.parametrize("ending", [".pt", ".pth"])
+@pytest.mark.parametrize("kind", ["weights", "module", "evil", "old evil", "noise"])
+def test_a_file_of_weights_or_of_a_pickled_module_is_refused_and_nothing_of_it_runs(
+    tmp_path: Path, kind: str, ending: str
+) -> None:
+    path, victim = tmp_path / f"net{ending}", tmp_path / "created"
+    if kind == "weights":
+        torch.save(nets.Small().state_dict(), path)
+    if kind == "module":
+        torch.save(nets.Small(), path)
+    if kind == "evil":
+        torch.save({"weight": _Creates(victim)}, path)
+    if kind == "old evil":
+        path.write_bytes(pickle.dumps(_Creates(victim)))
+    if kind == "noise":
+        path.write_bytes(b"PK\x03\x04 and nothing more")
+    with pytest.raises(
+        ModelError,
+        match="is no TorchScript file; of weights alone no network can be made: write a function that builds the network",
+    ):
+        opening.open_model(str(path))
+    assert not victim.exists()
+
+
+def test_a_script_whose_data_is_another_pickle_is_refused_and_nothing_of_it_runs(tmp_path: Path) -> None:
+    victim = tmp_path / "created"
+    path = forged(nets.scripted(tmp_path / "whole.ts"), tmp_path / "net.ts", {"data.pkl": pickle.dumps(_Creates(victim), 2)})
+    with pytest.raises(ModelError, match=r"torch\.jit cannot load it: ") as caught:
+        opening.open_model(str(path))
+    assert "\n" not in str(caught.value)
+    assert not victim.exists()
+
+
+def forged(source: Path, to: Path, change: dict[str, bytes | Callable[[Any], None]]) -> Path:
+    """The same archive with members replaced or added: bytes, or what changes the JSON of one."""
+    with zipfile.ZipFile(source) as before, zipfile.ZipFile(to, "w", zipfile.ZIP_STORED) as after:
+        root = before.namelist()[0].partition("/")[0]
+        left = dict(change)
+        for name in before.namelist():
+            data, new = before.read(name), left.pop(name.partition("/")[2], None)
+            if callable(new):
+                value = json.loads(data)
+                new(value)
+                new = json.dumps(value).encode()
+            after.writestr(name, data if new is None else new)
+        for name, new in left.items():
+            after.writestr(f"{root}/{name}", new)
+    return to
+
+
+def evil_pickle(victim: Path) -> bytes:
+    return pickle.dumps(_Creates(victim), 2)
+
+
+def saved_evil(victim: Path) -> bytes:
+    stream = io.BytesIO()
+    torch.save(_Creates(victim), stream)
+    return stream.getvalue()
+
+
+def names_opaque(path_name: str) -> Callable[[Any], None]:
+    def change(config: Any) -> None:
+        config["config"]["thing"] = {"path_name": path_name, "is_param": False, "use_pickle": True, "tensor_meta": None}
+
+    return change
+
+
+def pickled_weight(config: Any) -> None:
+    next(iter(config["config"].values()))["use_pickle"] = True
+
+
+def attacks(victim: Path) -> dict[str, dict[str, Any]]:
+    """Members that make torch's own reader run code, each in another way."""
+    opens = f"__import__('os').mkdir({str(victim)!r})"
+    node = {
+        "target": "torch.os.mkdir",
+        "inputs": [{"name": "a", "arg": {"as_string": str(victim)}, "kind": 1}],
+        "outputs": [],
+        "metadata": {},
+    }
+
+    def graph(change: Callable[[Any], Any]) -> dict[str, Any]:
+        return {"models/model.json": change}
+
+    def symbol(whole: Any) -> None:
+        inputs = next(
+            v for v in whole["graph_module"]["graph"]["tensor_values"].values() if any("as_expr" in s for s in v["sizes"])
+        )
+        next(s for s in inputs["sizes"] if "as_expr" in s)["as_expr"]["expr_str"] = opens
+
+    def rename(whole: Any) -> None:
+        text = json.dumps(whole["graph_module"]).replace('"image"', json.dumps(f"image=({opens})"))
+        whole["graph_module"] = json.loads(text)
+
+    constants = "data/constants/model_constants_config.json"
+    return {
+        "opaque object": {constants: names_opaque("opaque_obj_0"), "data/constants/opaque_obj_0": evil_pickle(victim)},
+        "opaque object in a folder": {
+            constants: names_opaque("opaque_obj_x/0"),
+            "data/constants/opaque_obj_x/0": evil_pickle(victim),
+        },
+        "opaque object in capitals": {
+            constants: names_opaque("opaque_obj_0"),
+            "data/constants/OPAQUE_obj_0": evil_pickle(victim),
+        },
+        "pickled weight": {"data/weights/model_weights_config.json": pickled_weight, "data/weights/weight_0": saved_evil(victim)},
+        "pickled inputs": {"data/sample_inputs/model.pt": saved_evil(victim)},
+        "old weights": {"data/weights/model.pt": saved_evil(victim)},
+        "size": graph(symbol),
+        "name": graph(rename),
+        "function": graph(lambda whole: whole["graph_module"]["graph"]["nodes"].insert(0, node)),
+        "library": {"data/aotinductor/model/net.so": b"\x7fELF"},
+    }
+
+
+ATTACKS = tuple(attacks(Path("victim")))
+SAID_OF = {
+    "opaque object": "which only unpickling could read; export the network without it",
+    "size": "has the size \"__import__('os').mkdir(",
+    "name": "has the name \"image=(__import__('os').mkdir(",
+    "function": "calls 'torch.os.mkdir'; only graphs of torch's own operators are run",
+    "library": "which is no part of a graph with its weights",
+}
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return nets.exported(tmp_path_factory.mktemp("pt2") / "net.pt2")
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_an_exported_program_that_would_run_something_is_refused_and_nothing_runs(
+    tmp_path: Path, whole: Path, attack: str
+) -> None:
+    victim = tmp_path / "created"
+    path = forged(whole, tmp_path / "net.pt2", attacks(victim)[attack])
+    with pytest.raises(ModelError, match=r"net\.pt2: ") as caught:
+        opening.open_model(str(path)).predict([np.zeros((32, 32, 3), np.uint8)])
+    assert "\n" not in str(caught.value)
+    assert SAID_OF.get(attack, "") in str(caught.value)
+    assert not victim.exists()
+
+
+def test_guards_which_are_code_of_the_file_are_never_run(tmp_path: Path, whole: Path) -> None:
+    victim = tmp_path / "created"
+    guard = f"__import__('os').mkdir({str(victim)!r})"
+    path = forged(whole, tmp_path / "net.pt2", {"models/model.json": lambda program: program["guards_code"].append(guard)})
+    out = opening.open_model(str(path)).predict([np.zeros((32, 32, 3), np.uint8)])
+    assert out[0].labels.shape == (32, 32)
+    assert not victim.exists()
+
+
+@pytest.mark.parametrize("attack", ["opaque object", "size"])
+def test_the_attacks_are_real_where_nothing_looks(
+    tmp_path: Path, whole: Path, attack: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(exported_files, "check", lambda _path: None)
+    victim = tmp_path / "created"
+    path = forged(whole, tmp_path / "net.pt2", attacks(victim)[attack])
+    with pytest.raises(ModelError):
+        opening.open_model(str(path))
+    assert victim.exists()
+
+
+@pytest.mark.parametrize("data", [b"", b"no archive", b"PK\x05\x06" + b"\0" * 18])
+def test_what_is_no_exported_program_is_one_sentence(tmp_path: Path, data: bytes) -> None:
+    (tmp_path / "net.pt2").write_bytes(data)
+    with pytest.raises(ModelError, match=r"net.pt2: (is no|holds no) exported program") as caught:
+        opening.open_model(str(tmp_path / "net.pt2"))
+    assert "\n" not in str(caught.value)
+
+
+def test_a_torn_program_is_one_sentence(tmp_path: Path, whole: Path) -> None:
+    data = whole.read_bytes()
+    for part in (0.3, 0.99):
+        (tmp_path / "net.pt2").write_bytes(data[: int(len(data) * part)])
+        with pytest.raises(ModelError, match=r"net.pt2: is no exported program: .") as caught:
+            opening.open_model(str(tmp_path / "net.pt2"))
+        assert "\n" not in str(caught.value)

@@ -1,0 +1,57 @@
+"""Small torch networks with random weights, written as torch.export and TorchScript write them, for the tests of this folder."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+CLASSES = 5
+
+
+class Small(nn.Module):
+    """A 3x3 convolution at half size and a 1x1 to classes: logits (N, 5, H/2, W/2)."""
+
+    def __init__(self, seed: int = 3) -> None:
+        super().__init__()
+        torch.manual_seed(seed)
+        self.first = nn.Conv2d(3, 8, 3, stride=2, padding=1)
+        self.head = nn.Conv2d(8, CLASSES, 1)
+
+    def forward(self, image: torch.Tensor) -> torch.Tensor:
+        return self.head(torch.relu(self.first(image)))
+
+
+def exported(
+    path: Path, shape: tuple[int, int, int] | None = None, said: dict[str, Any] | None = None, module: nn.Module | None = None
+) -> Path:
+    """Write a module with torch.export: for any shape, or one (N, H, W)."""
+    n, h, w = shape or (2, 32, 32)
+    size = torch.export.Dim
+    free = None if shape else ({0: size("n"), 2: size("h", min=4), 3: size("w", min=4)},)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        program = torch.export.export((module or Small()).eval(), (torch.zeros(n, 3, h, w),), dynamic_shapes=free)
+        torch.export.save(program, path, extra_files={"faultscape.json": json.dumps(said)} if said is not None else None)
+    return path
+
+
+def scripted(path: Path, said: dict[str, Any] | None = None, module: nn.Module | None = None) -> Path:
+    """Write a module as TorchScript."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        script = torch.jit.script((module or Small()).eval())
+        torch.jit.save(script, path, _extra_files={"faultscape.json": json.dumps(said)} if said is not None else None)
+    return path
+
+
+def logits(module: nn.Module, picture: np.ndarray, mean: float = 0, std: float = 1) -> np.ndarray:
+    """What a module itself says of a photo (H, W, 3)."""
+    with torch.inference_mode():
+        pixels = ((picture.astype(np.float32) / np.float32(255) - np.float32(mean)) / np.float32(std)).transpose(2, 0, 1)
+        return module.eval()(torch.from_numpy(np.ascontiguousarray(pixels))[None])[0].numpy()
