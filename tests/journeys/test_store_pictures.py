@@ -160,7 +160,7 @@ def test_compare_names_a_picture_of_which_two_networks_saw_different_bytes(
     fs.predict(far, dict(list(corpus.models.items())[:2]), engine="local")
     for name, seen in (("model-0", "aa"), ("model-1", "bb")):
         where = label_maps.predictions(Path(far), name)
-        maps = [StoredMap(m.id, m.runs, None, "same" if k else seen) for k, m in enumerate(label_maps.read_stored(where, 0))]
+        maps = [StoredMap(m.id, m.runs, "same" if k else seen) for k, m in enumerate(label_maps.read_stored(where, 0))]
         sha = label_maps.put_maps(where, 0, maps)
         write_manifest(where, read_manifest(where) | {"00000": Part(sha, len(maps), "")})
     first = label_maps.read_stored(where, 0)[0]

@@ -247,9 +247,9 @@ def test_without_a_graphics_processor_torch_is_not_even_imported(monkeypatch: py
     monkeypatch.setattr(sys, "platform", "linux")
     monkeypatch.setattr(devices, "_NODES", ())
     monkeypatch.setitem(sys.modules, "torch", object())  # whoever asks it anything fails
-    assert devices.pick() == "cpu"
-    with pytest.raises(OptionError, match="device cuda is not there; torch sees 0 graphics processors"):
-        devices.pick("cuda")
+    assert devices.pick("", "script") == "cpu"
+    with pytest.raises(OptionError, match="device cuda is not there; 0 graphics processors can be used"):
+        devices.pick("cuda", "script")
     monkeypatch.setattr(devices, "_NODES", ("/",))
     with pytest.raises(AttributeError):
-        devices.pick()
+        devices.pick("", "script")
