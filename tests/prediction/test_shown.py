@@ -253,3 +253,21 @@ def test_without_a_graphics_processor_torch_is_not_even_imported(monkeypatch: py
     monkeypatch.setattr(devices, "_NODES", ("/",))
     with pytest.raises(AttributeError):
         devices.pick("", "script")
+
+
+def test_a_network_may_say_in_which_windows_it_sees_and_an_option_goes_before_that() -> None:
+    shapes: list[tuple[int, ...]] = []
+
+    class Counting(nn.Module):
+        window = "16x8"
+
+        def forward(self, block: torch.Tensor) -> torch.Tensor:
+            shapes.append(tuple(block.shape[2:]))
+            return block
+
+    photo = np.zeros((16, 32, 3), np.uint8)
+    Inference(of_module(Counting(), "counting", {})).predict([photo])
+    assert set(shapes) == {(8, 16)}
+    shapes.clear()
+    Inference(of_module(Counting(), "counting", {}), Way(window=(32, 16))).predict([photo])
+    assert set(shapes) == {(16, 32)}

@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -67,7 +67,8 @@ class Inference:
     """A network and the way it is shown photos; its methods may run in several threads at once. ``warm`` says whether it ran before."""
 
     def __init__(self, network: Network, way: Way | None = None, keep: Keep = _PLAIN) -> None:
-        self.network, self.way, self.keep = network, way or Way(), keep
+        way, own = way or Way(), getattr(network, "window", None)  # a network may say in which windows it was made to see
+        self.network, self.way, self.keep = network, replace(way, window=own) if own and way.window is None else way, keep
         self.warm = False
         self._spent = threading.local()
         self._batch = network.batch

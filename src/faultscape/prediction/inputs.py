@@ -16,7 +16,7 @@ from faultscape.errors import ModelError, StudyError
 from faultscape.prediction.network import Size
 from faultscape.study.settings import parse_size
 
-KEYS = ("size", "mean", "std", "multiple", "classes")  # what a network's file or loader may say of its input
+KEYS = ("size", "mean", "std", "multiple", "window", "classes")  # what a network's file or loader may say of its input
 
 
 @dataclass(frozen=True)

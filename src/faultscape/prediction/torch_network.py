@@ -22,6 +22,7 @@ from faultscape.prediction import exported_files
 from faultscape.prediction.devices import precision_of
 from faultscape.prediction.inputs import KEYS, inputs_of
 from faultscape.prediction.network import Answer, Size
+from faultscape.study.settings import parse_size
 
 BATCH = 8
 _EXTRA = "faultscape.json"
@@ -52,6 +53,7 @@ class TorchNetwork:
         self._padded = fixed[0] or 0
         self.batch = self._padded or int(said.get("batch", BATCH))
         self.inputs = inputs_of(said, name, size=(fixed[3], fixed[2]) if fixed[2] and fixed[3] else None)
+        self.window = parse_size(str(said["window"])) if said.get("window") else None
         self.class_names = [str(word) for word in said.get("classes") or []]
         self.channels = channels or len(self.class_names) or None
         self._precision = precision_of(str(given.get("precision", "")), device)
