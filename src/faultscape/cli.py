@@ -58,14 +58,19 @@ def build() -> cyclopts.App:
 
 
 def repeated(words: list[str]) -> list[str]:
-    """Return the words with `--confidence a=x b=y` as `--confidence a=x --confidence b=y`: NAME=FOLDER words belong to the option they follow.
+    """Return the words with `--confidence a=x b=y` as `--confidence a=x --confidence b=y`, and `--keep embedding LAYER` in one word: words belong to the option they follow.
 
     >>> repeated(["measure", "t", "m=x", "--doubt", "m=y", "n=z", "-o", "out"])
     ['measure', 't', 'm=x', '--doubt', 'm=y', '--doubt', 'n=z', '-o', 'out']
+    >>> repeated(["predict", "s", "--keep", "embedding", "head.last", "m=net.pt2"])
+    ['predict', 's', '--keep', 'embedding=head.last', 'm=net.pt2']
     """
     out: list[str] = []
     option = ""
     for place, word in enumerate(words):
+        if out[-2:] == ["--keep", "embedding"] and not word.startswith("-"):
+            out[-1] = f"embedding={word}"
+            continue
         if word.startswith("-"):
             option = word if word in _NAMED else ""
         elif option and "=" in word and words[place - 1] != option:

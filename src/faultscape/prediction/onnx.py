@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from faultscape.errors import ModelError
+from faultscape.errors import ModelError, closest
 from faultscape.prediction.inputs import inputs_of
 from faultscape.prediction.network import Answer, Size
 
@@ -134,8 +134,8 @@ def _with_layers(path: str, layers: Sequence[str]) -> str | bytes:
     model = onnx.load(path)
     known = {name for node in model.graph.node for name in node.output}
     if missing := [layer for layer in layers if layer not in known]:
-        shown = ", ".join(sorted(known)[:8])
-        raise ModelError(f"{path}: has no value named {missing[0]!r}; it has {shown}{' ...' if len(known) > 8 else ''}")
+        last = ", ".join([name for node in model.graph.node for name in node.output][-8:])
+        raise ModelError(f"{path}: has no value named {missing[0]!r}.{closest(missing[0], sorted(known))} Its last values are {last}")
     there = {output.name for output in model.graph.output}
     model.graph.output.extend(onnx.ValueInfoProto(name=layer) for layer in layers if layer not in there)
     return model.SerializeToString()

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from faultscape.errors import ModelError
+from faultscape.errors import ModelError, closest
 from faultscape.prediction import exported_files
 from faultscape.prediction.devices import precision_of
 from faultscape.prediction.inputs import KEYS, inputs_of
@@ -184,8 +184,8 @@ def watched(module: Any, name: str, layers: Sequence[str]) -> Iterator[dict[str,
     known = dict(module.named_modules()) if layers and hasattr(module, "named_modules") else {}
     for layer in layers:
         if layer not in known:
-            some = ", ".join([key for key in known if key][:8]) or "no layers with names"
-            raise ModelError(f"{name}: has no layer {layer!r}; it has {some}{' ...' if len(known) > 9 else ''}")
+            some = ", ".join([key for key in known if key][-8:]) or "no layers with names"
+            raise ModelError(f"{name}: has no layer {layer!r}.{closest(layer, [*known])} Its last layers are {some}")
         hooks.append(known[layer].register_forward_hook(lambda _m, _i, out, layer=layer: seen.__setitem__(layer, out)))
     try:
         yield seen
