@@ -31,7 +31,7 @@ def status(study: str) -> Status:
     study
         The study folder.
     """
-    from faultscape.comparison.stored import missing, wanted
+    from faultscape.comparison.stored import corpus_key, missing, wanted
     from faultscape.study import label_maps, selections
     from faultscape.study.answers import Answers
     from faultscape.study.corpus import part_name, read_corpus, shards
@@ -43,7 +43,6 @@ def status(study: str) -> Status:
     from faultscape.study.tables import read_failures
     from faultscape.verbs.label import current
     from faultscape.verbs.rank import rank_key
-    from faultscape.verbs.select import corpus_key
 
     root, place = existing(study), shlex.quote(study)
     settings, images = read_settings(root), read_corpus(root)
