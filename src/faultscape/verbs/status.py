@@ -37,6 +37,7 @@ def status(study: str) -> Status:
     from faultscape.study.corpus import part_name, read_corpus, shards
     from faultscape.study.folder import existing
     from faultscape.study.label_maps import outdated
+    from faultscape.study.lock import unfinished
     from faultscape.study.pairs import folder
     from faultscape.study.parts import read_manifest, there
     from faultscape.study.settings import read_settings
@@ -56,7 +57,7 @@ def status(study: str) -> Status:
             + (f"; failures.csv has {failures} rows" if failures else ""),
         )
     ]
-    todo, rest = "", ""
+    todo, rest = unfinished(root), ""
     stored = {m: there(label_maps.predictions(root, m)) for m in models}
     lacking = {m: [s for s in by_shard if part_name(s) not in stored[m]] for m in models}
     old = set(outdated(root, settings, by_shard.items()))
@@ -64,13 +65,13 @@ def status(study: str) -> Status:
     sources = " ".join(shlex.quote(f"{m}={settings.models[m].source}") for m in late)
     if len(models) < 2:
         stages.append(("predict", "missing", f"{len(models)} models; a competition needs two"))
-        todo = f"faultscape predict {place} NAME=SOURCE NAME=SOURCE"
+        todo = todo or f"faultscape predict {place} NAME=SOURCE NAME=SOURCE"
     elif late:
         words = (
             f"{sum(map(len, lacking.values()))} shards to do" if set(late) - old else "the working size or photos changed since"
         )
         stages.append(("predict", "missing" if set(late) - old else "stale", f"{', '.join(late)}: {words}"))
-        todo = f"faultscape predict {place} {sources}"
+        todo = todo or f"faultscape predict {place} {sources}"
     else:
         stages.append(("predict", "done", f"{len(models)} models: {', '.join(models)}"))
     truths = label_maps.truths(root)
