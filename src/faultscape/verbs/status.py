@@ -46,6 +46,8 @@ def status(study: str) -> Status:
     from faultscape.verbs.rank import rank_key
 
     root, place = existing(study), shlex.quote(study)
+    if line := unfinished(root):  # meanwhile its files may say one thing and another
+        return Status(study, (("predict", "stale", "a change of models was interrupted; finish it first"),), line)
     settings, images = read_settings(root), read_corpus(root)
     by_shard, models = shards(images), tuple(settings.models)
     failures = len(read_failures(root))
@@ -57,7 +59,7 @@ def status(study: str) -> Status:
             + (f"; failures.csv has {failures} rows" if failures else ""),
         )
     ]
-    todo, rest = unfinished(root), ""
+    todo, rest = "", ""
     stored = {m: there(label_maps.predictions(root, m)) for m in models}
     lacking = {m: [s for s in by_shard if part_name(s) not in stored[m]] for m in models}
     old = set(outdated(root, settings, by_shard.items()))
@@ -65,13 +67,13 @@ def status(study: str) -> Status:
     sources = " ".join(shlex.quote(f"{m}={settings.models[m].source}") for m in late)
     if len(models) < 2:
         stages.append(("predict", "missing", f"{len(models)} models; a competition needs two"))
-        todo = todo or f"faultscape predict {place} NAME=SOURCE NAME=SOURCE"
+        todo = f"faultscape predict {place} NAME=SOURCE NAME=SOURCE"
     elif late:
         words = (
             f"{sum(map(len, lacking.values()))} shards to do" if set(late) - old else "the working size or photos changed since"
         )
         stages.append(("predict", "missing" if set(late) - old else "stale", f"{', '.join(late)}: {words}"))
-        todo = todo or f"faultscape predict {place} {sources}"
+        todo = f"faultscape predict {place} {sources}"
     else:
         stages.append(("predict", "done", f"{len(models)} models: {', '.join(models)}"))
     truths = label_maps.truths(root)
