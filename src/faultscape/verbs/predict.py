@@ -266,7 +266,7 @@ def _calls(
     model, found, digest = _origin(name, kind, source, settings, by_shard, said, labels, held, device)
     settings.models[name] = ModelSettings(source=place, kind=kind, labels=model.labels, options=model.options)
     where, keep = label_maps.predictions(root, name), opening.keep_of(model.options)
-    stamps, done = predict_shard.stamps_of(where), there(where)
+    stamps, done = label_maps.stamps_of(where), there(where)
     stale = [
         s
         for s, stamp in model.stamps.items()
@@ -281,6 +281,9 @@ def _calls(
         s
         for s in model.stamps
         if (part := done.get(part_name(s))) and not all(kept.complete(m, s, part.sha256) for m in beside.values())
+    ]
+    lacking += [
+        s for s in model.stamps if (part := done.get(part_name(s))) and model.keys and origin.again(by_shard[s], part.failures)
     ]
     lacking += predict_shard.unmeasured(root, against, name, list(model.stamps)) if against else []
     todo = [s for s in sorted(model.stamps) if s in stale or s in lacking or part_name(s) not in done]

@@ -70,7 +70,9 @@ def status(study: str) -> Status:
         todo = f"faultscape predict {place} NAME=SOURCE NAME=SOURCE"
     elif late:
         words = (
-            f"{sum(map(len, lacking.values()))} shards to do" if set(late) - old else "the working size or photos changed since"
+            f"{sum(map(len, lacking.values()))} shards to do"
+            if set(late) - old
+            else "the working size, photos or the network of some shards changed since"
         )
         stages.append(("predict", "missing" if set(late) - old else "stale", f"{', '.join(late)}: {words}"))
         todo = f"faultscape predict {place} {sources}"
