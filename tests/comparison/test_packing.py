@@ -14,7 +14,9 @@ from faultscape.errors import StudyError
 def made_up(rng: np.random.Generator, partners: int, n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Cells whose columns sum to one histogram, with counts of one byte and of several; some partners have no map."""
     totals = rng.integers(0, 10 ** rng.integers(1, 8), n)
-    cells = np.stack([np.stack([rng.multinomial(t, rng.dirichlet(np.full(n, 0.2))) for t in totals], axis=1) for _ in range(partners)])
+    cells = np.stack(
+        [np.stack([rng.multinomial(t, rng.dirichlet(np.full(n, 0.2))) for t in totals], axis=1) for _ in range(partners)]
+    )
     return cells, rng.random(partners) < 0.7, totals
 
 

@@ -46,7 +46,9 @@ def why(study: str, name: str) -> dict[str, str]:
     return {f.image: f.reason for f in read_failures(Path(study)) if (f.stage, f.name) == ("predict", name)}
 
 
-def test_one_more_model_adds_its_maps_its_counts_and_rows_of_the_selection_and_nothing_else(corpus: made.Corpus, study: str) -> None:
+def test_one_more_model_adds_its_maps_its_counts_and_rows_of_the_selection_and_nothing_else(
+    corpus: made.Corpus, study: str
+) -> None:
     fs.label.import_(study, str(corpus.truth))
     fs.predict(study, dict(list(corpus.models.items())[:2]), engine="local")
     fs.compare(study, engine="local")
@@ -58,7 +60,9 @@ def test_one_more_model_adds_its_maps_its_counts_and_rows_of_the_selection_and_n
     predicted = digests(study)
     new = changed(before, predicted)
     assert {name for name in new if not name.startswith("predictions/model-2/")} == {"study.toml"}
-    assert fs.compare(study, engine="local").parts_made == 4  # of two shards: against the models before it, and against the labels
+    assert (
+        fs.compare(study, engine="local").parts_made == 4
+    )  # of two shards: against the models before it, and against the labels
     compared = digests(study)
     assert {name.rpartition("/")[0] for name in changed(predicted, compared)} == {"pairs/model-2"}
     fs.select(study, engine="local")
@@ -131,14 +135,20 @@ def test_a_photo_that_changed_is_a_failure_of_models_added_then_until_it_is_coll
     kept = photo.read_bytes()
     made.write(photo, np.zeros((36, 48, 3), np.uint8))
     (corpus.photos / f"{other}.png").rename(tmp_path / "away.png")
-    assert fs.predict(study, {"second": second, "program": program}, engine="local").models == {"second": (4, 2), "program": (4, 2)}
+    assert fs.predict(study, {"second": second, "program": program}, engine="local").models == {
+        "second": (4, 2),
+        "program": (4, 2),
+    }
     for name in ("second", "program"):
         said = why(study, name)
         assert said[corpus.ids[0]].endswith("changed since it was collected; run collect again")
         assert said[other].endswith("No such file or directory")
     photo.write_bytes(kept)
     (tmp_path / "away.png").rename(corpus.photos / f"{other}.png")
-    assert fs.predict(study, {"second": second, "program": program}, engine="local").models == {"second": (6, 0), "program": (6, 0)}
+    assert fs.predict(study, {"second": second, "program": program}, engine="local").models == {
+        "second": (6, 0),
+        "program": (6, 0),
+    }
 
     made.write(photo, np.zeros((36, 48, 3), np.uint8))
     (corpus.photos / f"{other}.png").unlink()

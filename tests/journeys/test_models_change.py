@@ -76,15 +76,16 @@ def test_a_renamed_model_has_always_been_called_so(corpus: made.Corpus, study: s
     assert fs.compare(study, engine="local").parts_made == 0
     fs.rank(study, resamples=20, engine="local")
     assert (Path(study) / "standings.json").read_bytes() == (other / "standings.json").read_bytes()
-    assert {state for stage, state in made.states(study).items() if stage != "report"} == {"done", "stale"}  # of measures, one table
+    assert {state for stage, state in made.states(study).items() if stage != "report"} == {
+        "done",
+        "stale",
+    }  # of measures, one table
     fs.measure(study, engine="local", resamples=20, worst=1)
     assert made.bytes_under(Path(study), "measures/statistics") == made.bytes_under(other, "measures/statistics")
     assert fs.select(study, per_class=2, engine="local").models == ("model-0", "new", "model-2")
 
 
-def test_a_renamed_models_maps_are_not_made_again(
-    corpus: made.Corpus, study: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_renamed_models_maps_are_not_made_again(corpus: made.Corpus, study: str, capsys: pytest.CaptureFixture[str]) -> None:
     fs.predict(study, rename={"model-1": "new"})
     before = digests(Path(study))
     fs.predict(study, {"new": corpus.models["model-1"]}, engine="local")
@@ -115,7 +116,9 @@ def test_a_removed_model_has_never_been_there(corpus: made.Corpus, tmp_path: Pat
     assert (study / "selection-two.csv").read_bytes() == (other / "selection.csv").read_bytes()
 
 
-def test_a_model_may_be_renamed_another_removed_and_a_third_added_in_one_line(corpus: made.Corpus, study: str, tmp_path: Path) -> None:
+def test_a_model_may_be_renamed_another_removed_and_a_third_added_in_one_line(
+    corpus: made.Corpus, study: str, tmp_path: Path
+) -> None:
     other = whole(tmp_path / "other", corpus, {"new": "model-1", "model-2": "model-2", "more": "model-0"})
     source = f"more={corpus.models['model-0']}"
     assert main(["predict", study, source, "--rename", "model-1=new", "--remove", "model-0", "--engine", "local"]) == 0
@@ -133,7 +136,9 @@ def test_what_was_stale_stays_stale_under_another_name(corpus: made.Corpus, stud
     fs.predict(study, rename={"model-0": "a", "model-1": "b"})
     now = made.states(study)
     assert (now["compare"], now["select"]) == ("stale", "stale")
-    assert fs.compare(study, engine="local").parts_made == 8  # of two shards: a, a with its truth, and both models that count against a
+    assert (
+        fs.compare(study, engine="local").parts_made == 8
+    )  # of two shards: a, a with its truth, and both models that count against a
 
 
 class Killed(BaseException):
@@ -177,7 +182,9 @@ def test_a_change_killed_at_any_step_is_finished_by_the_same_line_and_nobody_wri
         unfinished = fs.status(study).next.startswith(f"faultscape predict {study} --rename")
         if unfinished:
             blocked += 1
-            with pytest.raises(StudyError, match=r"was interrupted .*finish it first: faultscape predict .*--rename model-2=new --remove model-0"):
+            with pytest.raises(
+                StudyError, match=r"was interrupted .*finish it first: faultscape predict .*--rename model-2=new --remove model-0"
+            ):
                 fs.compare(study, engine="local")
             with pytest.raises(StudyError, match="finish it first"):
                 fs.predict(study, remove=["model-1"])
