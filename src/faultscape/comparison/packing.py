@@ -11,6 +11,7 @@ each as the gap since the last and the count, since the diagonal is the histogra
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -80,6 +81,30 @@ def unpack(column: pa.BinaryArray, partners: int, n: int) -> tuple[np.ndarray, n
     if length and not _kernels().unpack_block(data, offsets, both, rows, columns, totals, present):
         raise StudyError("packed counts are damaged; delete the study's pairs folder and run compare again")
     return both, rows, columns, totals, present
+
+
+def without(code: bytes, gone: Collection[int], partners: int, n: int) -> bytes:
+    """Return a code of either kind without the partners at some places: what it would be had they never been there. StudyError when it is damaged.
+
+    >>> cells, there = np.array([[[5, 1], [0, 2]], [[3, 3], [2, 0]]]), np.array([True, True])
+    >>> without(pack(cells, there, np.array([5, 3])), {0}, 2, 2) == pack(cells[1:], there[1:], np.array([5, 3]))
+    True
+    """
+    data, numbers = np.frombuffer(code, np.uint8), _numbers(code)
+    ends = np.concatenate([[0], np.flatnonzero(data < 128) + 1])  # number k lies at ends[k] to ends[k + 1]
+    at, kept = n + 1, []
+    for q in range(partners):
+        first = int(numbers[at]) if at < len(numbers) else -1
+        after = at + 1 + (0 if first <= 0 else n if numbers[0] == DIAGONAL else 2 * (first - 1))
+        if first < 0 or after > len(numbers):
+            break
+        if q not in gone:
+            kept.append(data[ends[at] : ends[after]])
+        at = after
+    else:
+        if at == len(numbers):
+            return np.concatenate([data[: ends[n + 1]], *kept]).tobytes()
+    raise StudyError("packed counts are damaged; delete the study's pairs folder and run compare again")
 
 
 def base128(numbers: np.ndarray) -> np.ndarray:

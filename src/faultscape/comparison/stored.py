@@ -22,6 +22,7 @@ from faultscape.study import pairs as pair_table
 from faultscape.study.corpus import Image, part_name
 from faultscape.study.pairs import PairPart
 from faultscape.study.parts import Part, key_of, read_manifest, there
+from faultscape.study.pool import read_pool
 from faultscape.study.settings import Settings
 
 
@@ -56,6 +57,14 @@ def missing(root: Path, parts: Sequence[PairPart]) -> list[PairPart]:
     one = len({part.shard for part in parts}) == 1  # then a folder of thousands of parts is not looked through
     manifests = {name: there(pair_table.folder(root, name), mine if one else None) for name, mine in asked.items()}
     return [p for p in parts if (entry := manifests[p.name].get(p.part)) is None or entry.key != p.key]
+
+
+def corpus_key(root: Path, settings: Settings, models: Sequence[str]) -> str:
+    """Return a key of all that a selection over these models is drawn from."""
+    parts = [[(n, p.sha256) for n, p in sorted(read_manifest(label_maps.predictions(root, m)).items())] for m in models]
+    labels = [meaning(settings.class_list, settings.models[m].labels) for m in models]
+    about = settings.classes.model_dump(exclude={"colours", "parents"})
+    return key_of(read_pool(root).digest, list(models), parts, labels, about, settings.size)
 
 
 def count_shard(

@@ -7,12 +7,14 @@ a kill loses nothing. A picture is decoded, for its difference hash, if it is a 
 from __future__ import annotations
 
 import json
+import os
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 from faultscape.corpus import pictures
 from faultscape.corpus.duplicates import Groups
+from faultscape.corpus.parquet_rows import row_of
 from faultscape.corpus.pictures import Picture
 from faultscape.corpus.reading import digest_of, look, opened
 from faultscape.corpus.sources import absolute, find
@@ -81,6 +83,18 @@ def probe(root: Path, found: list[Any], whole: bool | None) -> tuple[list[tuple[
     except OSError as error:
         raise cannot_write(notes, error) from None
     return good, bad
+
+
+def other_now(held: dict[str, Any], probed: list[tuple[Any, Any]]) -> list[Any]:
+    """Return the images, as they were collected, whose pictures are others now."""
+    return [held[f.id] for f, picture in probed if f.id in held and held[f.id].digest != picture.digest]
+
+
+def gone(held: dict[str, Any], found: list[Any], set_: str) -> list[Any]:
+    """Return the images of a set that were not found now and whose files are no longer on this machine."""
+    here = {f.id for f in found}
+    rest = [image for image in held.values() if image.set == set_ and image.id not in here and not store.is_address(image.source)]
+    return [i for i in rest if not os.path.exists(i.source) and not os.path.exists((row_of(i.source) or (i.source, 0))[0])]
 
 
 def banned(folders: list[str]) -> Any:

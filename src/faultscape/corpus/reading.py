@@ -7,6 +7,7 @@ one that was collected is an ImageError, never read in silence.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 from collections.abc import Callable
@@ -23,6 +24,7 @@ from faultscape.study import store
 from faultscape.study.corpus import Image
 
 HEAD = 1 << 16  # where a picture says its size, and most cameras' thumbnails
+CHANGED = "changed since it was collected; run collect again"
 _ROWS = Rows()
 
 
@@ -76,15 +78,31 @@ def digest_of(source: str) -> str:
     return found.tag or hashlib.sha256(found.read()).hexdigest()
 
 
-def read_photo(image: Image) -> tuple[np.ndarray, str]:
-    """Return an image of the corpus as (H, W, 3) uint8, and the SHA-256 of its bytes; ImageError when it cannot be read or is not what was collected."""
+def read_bytes_of(image: Image) -> tuple[bytes, str]:
+    """Return the bytes of an image of the corpus and their SHA-256; ImageError when it cannot be read or is not what was collected."""
     found = opened(image.source)
     changed = bool(found.tag) and found.tag != image.digest
     data = b"" if changed else found.read()
     digest = hashlib.sha256(data).hexdigest()
     if changed or (not found.tag and digest != image.digest):
-        raise ImageError(f"{image.source}: changed since it was collected; run collect again")
+        raise ImageError(f"{image.source}: {CHANGED}")
+    return data, digest
+
+
+def read_photo(image: Image) -> tuple[np.ndarray, str]:
+    """Return an image of the corpus as (H, W, 3) uint8, and the SHA-256 of its bytes; ImageError when it cannot be read or is not what was collected."""
+    data, digest = read_bytes_of(image)
     return rgb_of(data, image.source), digest
+
+
+def back(image: Image, why: str) -> bool:
+    """Whether an image that failed because its picture was another, or gone, is again what was collected."""
+    if why not in (f"{image.source}: {CHANGED}", f"{image.source}: {os.strerror(errno.ENOENT)}"):
+        return False
+    try:
+        return digest_of(image.source) == image.digest
+    except ImageError:
+        return False
 
 
 def read_source(source: str | os.PathLike[str]) -> np.ndarray:

@@ -135,7 +135,9 @@ def _with_layers(path: str, layers: Sequence[str]) -> str | bytes:
     known = {name for node in model.graph.node for name in node.output}
     if missing := [layer for layer in layers if layer not in known]:
         last = ", ".join([name for node in model.graph.node for name in node.output][-8:])
-        raise ModelError(f"{path}: has no value named {missing[0]!r}.{closest(missing[0], sorted(known))} Its last values are {last}")
+        raise ModelError(
+            f"{path}: has no value named {missing[0]!r}.{closest(missing[0], sorted(known))} Its last values are {last}"
+        )
     there = {output.name for output in model.graph.output}
     model.graph.output.extend(onnx.ValueInfoProto(name=layer) for layer in layers if layer not in there)
     return model.SerializeToString()

@@ -22,6 +22,7 @@ from faultscape.prediction.network import Network
 from faultscape.study.settings import Kind, parse_size
 
 SCRIPTS = (".pt", ".pth", ".ts", ".torchscript")
+BESIDE = (".data", "_data")  # behind the name of an ONNX file: weights that do not fit into it
 LISTS = (".txt", ".csv", ".lst")
 NETWORKS = ("onnx", "transformers", "hub", "exported", "script", "function")
 OWN_CODE = {
@@ -97,7 +98,7 @@ def digest(kind: str, source: str, options: dict[str, Any]) -> str:
     files = (
         sorted(p for p in Path(source).rglob("*") if p.is_file() and not p.name.startswith("."))
         if kind == "transformers"
-        else [Path(source)]
+        else [Path(source), *sorted(p for ending in BESIDE if (p := Path(f"{source}{ending}")).is_file())]
     )
     found = hashlib.sha256()
     for file in files:
@@ -161,13 +162,17 @@ def open_model(source: str, *, keep: tuple[str, ...] | list[str] = (), **options
 _held: dict[str, tuple[Any, Inference]] = {}  # the one model that this process has open
 
 
-def held_model(kind: str, source: str, options: dict[str, Any], digest: str, classes: tuple[int, ...]) -> Inference:
-    """Return an open network with the way it is shown photos; it stays open for the next shard."""
-    key = (kind, source, json.dumps(options, sort_keys=True), digest, classes)
+def held_model(kind: str, source: str, options: dict[str, Any], expected: str, classes: tuple[int, ...]) -> Inference:
+    """Return an open network with the way it is shown photos; it stays open for the next shard. ModelError when it has not the digest that is expected."""
+    key = (kind, source, json.dumps(options, sort_keys=True), expected, classes)
     if (before := _held.get("model")) and before[0] == key:
         return before[1]
     release()
     model = Inference(open_network(kind, source, options, classes), way_of(options), keep_of(options))
+    if digest(kind, source, options) != expected:
+        raise ModelError(
+            f"{source}: its files changed while this line ran; run the same line again, which does all of it with the new ones"
+        )
     _held["model"] = (key, model)
     return model
 

@@ -1,17 +1,20 @@
 """What a model's stored maps follow from: its files, options and label mapping, and a stamp a shard that changes with any of them.
 
-Conventions: a stamp is ``CONTENT:RULES``. Another CONTENT (files, network, photos, options) makes every map anew; other RULES (what is accepted: mapping,
+Conventions: a stamp is ``CONTENT:RULES``, of networks and programs ``NETWORK:CONTENT:RULES``, by which label_maps sees shards of different networks. Another CONTENT (files, network, photos, options) makes every map anew; other RULES (what is accepted: mapping,
 classes, size) only the shards of which some maps were refused. Stamps hold times of files and lie outside every law.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from faultscape.corpus.matching import match
+from faultscape.corpus.reading import back
 from faultscape.prediction import folder, label_names
+from faultscape.study.corpus import Image
 from faultscape.study.label_maps import photos_key
 from faultscape.study.parts import key_of
 from faultscape.study.settings import Settings
@@ -77,15 +80,21 @@ def of_photos(
     rules = key_of(mapping, settings.classes.ids, settings.classes.void)
     used = {key: value for key, value in options.items() if key not in BESIDE}  # a mapping is applied when maps are read
     keys = {s: photos_key(settings.size, rows) for s, rows in shards.items()}
-    return Origin(
-        options, mapping, {s: f"{key_of(digest, used, key)}:{rules}" for s, key in keys.items()}, keys=keys, words=words
-    )
+    stamps = {s: f"{key_of(digest, used)[:16]}:{key_of(digest, used, key)}:{rules}" for s, key in keys.items()}
+    return Origin(options, mapping, stamps, keys=keys, words=words)
+
+
+def again(images: Sequence[Image], failures: Sequence[tuple[str, str]]) -> bool:
+    """Whether the picture of an image that failed is there again, as it was collected."""
+    why = dict(failures)
+    return any(image.id in why and back(image, why[image.id]) for image in images) if why else False
 
 
 def outdated(before: str, now: str, *, refused: bool) -> bool:
     """Whether a part with this stamp must be made anew; ``refused``: some of its maps were.
 
-    >>> outdated("a:x", "a:y", refused=False), outdated("a:x", "a:y", refused=True), outdated("a:x", "b:x", refused=False)
+    >>> outdated("a:x", "a:y", refused=False), outdated("a:x", "a:y", refused=True), outdated("a:x", "n:b:x", refused=False)
     (False, True, True)
     """
-    return before.rpartition(":")[0] != now.rpartition(":")[0] or (refused and before != now)
+    (content, rules), (content_now, rules_now) = (["", *stamp.split(":")][-2:] for stamp in (before, now))
+    return content != content_now or (refused and rules != rules_now)

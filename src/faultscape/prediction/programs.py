@@ -8,41 +8,70 @@ holds the pictures of one shard, numbered (``00000.png``), the output is to hold
 from __future__ import annotations
 
 import shlex
-import shutil
 import subprocess
 import tempfile
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from PIL import Image as Picture
 
+from faultscape.corpus.map_files import read_map
+from faultscape.corpus.pictures import rgb_of
+from faultscape.corpus.reading import read_bytes_of
 from faultscape.corpus.score_files import read_scores
-from faultscape.corpus.sources import MAP_ENDINGS
-from faultscape.errors import FaultscapeError, ModelError
+from faultscape.corpus.sources import IMAGE_ENDINGS, MAP_ENDINGS
+from faultscape.errors import FaultscapeError, ImageError, ModelError
 from faultscape.maps import arrays, runs
 from faultscape.prediction.batches import Batch, Row
+from faultscape.study.corpus import Image
 
 
-def program_batch(model: Any, images: Sequence[Any], command: str, paths: Sequence[str]) -> Batch:
-    """Run the command over the pictures of a shard, ``paths`` in the order of ``images``; ModelError when it cannot be run or writes nothing."""
+def program_batch(model: Any, images: Sequence[Image], command: str) -> Batch:
+    """Run the command over the pictures of a shard; ModelError when it cannot be run or writes nothing. A picture that is not what was collected is a failure."""
     with tempfile.TemporaryDirectory(prefix="faultscape-") as folder:
         start, inward, outward = time.perf_counter(), Path(folder, "input"), Path(folder, "output")
         inward.mkdir()
         outward.mkdir()
-        for k, path in enumerate(paths):
-            shutil.copyfile(
-                path, inward / f"{k:05d}{Path(path).suffix.lower()}"
-            )  # a copy: a link would let the program change the photo
+        problems: dict[int, str] = {}
+        photos: dict[int, str | None] = {}
+        for k, image in enumerate(images):
+            try:
+                photos[k] = _copied(image, inward / f"{k:05d}")
+            except ImageError as error:
+                problems[k] = str(error)
         loaded = time.perf_counter()
+        if len(problems) == len(images):
+            return Batch([Row(image.id, None, problem=problems[k]) for k, image in enumerate(images)], (loaded - start, 0.0, 0.0))
         status, last = _run(command, inward, outward)
         ran = time.perf_counter()
         found = {p.stem: str(p) for p in sorted(outward.rglob("*")) if p.suffix.lower() in MAP_ENDINGS}
         if not found:
             raise ModelError(f"exec:{command}: ended with status {status} and wrote no map{f': {last}' if last else ''}")
-        rows = [_row(model, image, found, f"{k:05d}", status, last) for k, image in enumerate(images)]
+        rows = [
+            Row(image.id, None, problem=problems[k])
+            if k in problems
+            else replace(_row(model, image, found, f"{k:05d}", status, last), photo=photos[k])
+            for k, image in enumerate(images)
+        ]
         return Batch(rows, (loaded - start, ran - loaded, time.perf_counter() - ran))
+
+
+def _copied(image: Image, to: Path) -> str | None:
+    """Write a picture of the corpus for the program, under its own ending; its SHA-256 is returned where the corpus knows its store's tag alone.
+
+    A copy: a link would let the program change the photo.
+    """
+    data, sha = read_bytes_of(image)
+    ending = Path(image.source).suffix.lower()
+    if ending in IMAGE_ENDINGS:
+        to.with_suffix(ending).write_bytes(data)
+    else:  # a row of a Parquet file, or an address with options behind it
+        Picture.fromarray(rgb_of(data, image.source)).save(to.with_suffix(".png"))
+    return sha if image.tagged else None
 
 
 def words_of(command: str, inward: Path, outward: Path) -> list[str]:

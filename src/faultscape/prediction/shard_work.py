@@ -83,4 +83,4 @@ class Work:
             yield from folder_batches(self._model, batches, self._files, source)
         else:
             for batch in batches:
-                yield program_batch(self._model, batch, source.removeprefix("exec:"), [image.source for image in batch])
+                yield program_batch(self._model, batch, source.removeprefix("exec:"))

@@ -6,6 +6,7 @@ store's tag alone, ``photo``: SHA-256 of the bytes it was made from. A missing o
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -50,10 +51,22 @@ def photos_key(size: str, images: Sequence[Image]) -> str:
     return key_of(size, [(image.id, image.digest) for image in images])
 
 
+def stamps_of(where: Path) -> dict[str, str]:
+    """Return what each shard of a model was made from (prediction.origin): outside the laws, since it holds times of files."""
+    try:
+        return json.loads((where / ".stamps.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+
+
 def outdated(root: Path, settings: Settings, shards: Iterable[tuple[int, Sequence[Image]]]) -> list[str]:
-    """Return the networks of whose maps some were made at another working size, or from photos that changed since."""
+    """Return the networks of whose maps some were made at another working size, from photos that changed since, or by another network than the rest."""
     networks = {name: read_manifest(predictions(root, name)) for name, model in settings.models.items() if model.kind != "folder"}
     old = []
+    for name, parts in networks.items():  # jobs of an array see the file each for itself
+        stamps = stamps_of(predictions(root, name))
+        if len({stamps[part].split(":")[0] for part in parts if stamps.get(part, "").count(":") == 2}) > 1:
+            old.append(name)
     for shard, images in shards if networks else ():
         key, part = photos_key(settings.size, images), part_name(shard)
         old += [name for name, made in networks.items() if part in made and made[part].key != key]

@@ -3,31 +3,55 @@
 Conventions: one writer at a time, or the jobs of one array (all of one verb, each with its own shards), by locks that the system lets go of when a process
 ends. Who writes alone sweeps first: files of parts that no manifest names do not count. Jobs of an array never sweep, and change what they have in common
 (study.toml, manifests, failures.csv, timings, log) only inside `changing`, where they read it again first.
+A change of models takes many steps: until all of them are done its note lies in the study, and nobody writes but who finishes it.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from faultscape.errors import StudyError
 from faultscape.study.folder import TEMPORARY, cannot_write
 from faultscape.study.part_folders import made
 from faultscape.study.parts import sweep
 
+CHANGE = ".change.json"
 _VERBS = ".lock-"
 
 
+def noted(root: Path) -> dict[str, Any]:
+    """Return the note of a change of models: what was asked for, how to ask it again, whether it is ``done``; nothing where there is none."""
+    try:
+        return json.loads((root / CHANGE).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as error:
+        raise StudyError(f"{root / CHANGE} is damaged ({error}); put it back from a copy, or delete it") from None
+
+
+def unfinished(root: Path) -> str:
+    """Return the line that finishes a change of models which was interrupted, or nothing."""
+    note = noted(root)
+    return "" if note.get("done", True) else str(note["line"])
+
+
 @contextmanager
-def writing(root: Path, *, array: str = "") -> Iterator[None]:
-    """Hold the study alone, or together with the other jobs of an ``array`` (the verb they run); StudyError when another process is at work in it."""
+def writing(root: Path, *, array: str = "", change: bool = False) -> Iterator[None]:
+    """Hold the study alone, or together with the other jobs of an ``array`` (the verb they run).
+
+    StudyError when another process is at work in it, or when a change of models was interrupted (but for who makes the ``change``).
+    """
     with _file(root, ".lock") as file, ExitStack() as held:
         if not _take(file, shared=bool(array)):
             if not array and _take(file, shared=True):
                 raise StudyError(f"jobs of an array (--shard) are at work in {root}; wait until all of them have ended")
             raise StudyError(f"another faultscape is writing to {root}; wait until it has finished")
+        if not change and (line := unfinished(root)):
+            raise StudyError(f"a change of models was interrupted in {root}; finish it first: {line}")
         if array:
             _join(root, array, held)
         else:

@@ -7,6 +7,7 @@ of predictions, truth, pairs and measures lie there under the same names, and no
 from __future__ import annotations
 
 import os
+import shutil
 import tomllib
 from functools import lru_cache
 from pathlib import Path
@@ -114,12 +115,8 @@ class StoreFiles:
 def files(folder: Path) -> Files:
     """Return the files of a folder of parts, wherever they lie."""
     for root in folder.parents[:4]:
-        inside = folder.relative_to(root).parts
-        if inside[0] in ROOMS and (address := _store(root)) is not None:
-            place = address
-            for name in inside:
-                place = place / name
-            return StoreFiles(place)
+        if (address := _store_of(root, folder)) is not None:
+            return StoreFiles(_place(address, root, folder))
     return LocalFiles(folder)
 
 
@@ -140,6 +137,42 @@ def made(root: Path, room: str = "") -> list[Path]:
     return out
 
 
+def move(root: Path, folder: Path, to: Path) -> None:
+    """Give a folder of parts, and those within it, another path, wherever the parts lie; a move that was killed is finished by the same call."""
+    if (address := _store_of(root, folder)) is not None:
+        before, after = _place(address, root, folder), _place(address, root, to)
+        with store.told(before):
+            names = store.listed(before, deep=True)
+            for name in sorted(names, key=_is_manifest):  # a manifest never names what is not there yet
+                store.copy(before / name, after / name)
+            for name in filter(_is_manifest, names):
+                store.delete(before / name)
+            store.delete_folder(before)
+    try:  # beside a store, notes alone lie here
+        if folder.is_symlink() or folder.exists():
+            to.parent.mkdir(parents=True, exist_ok=True)
+            folder.rename(to)
+    except OSError as error:
+        raise cannot_write(to, error) from None
+
+
+def remove(root: Path, folder: Path) -> None:
+    """Remove a folder of parts, and those within it, wherever the parts lie."""
+    if (address := _store_of(root, folder)) is not None:
+        place = _place(address, root, folder)
+        with store.told(place):
+            for name in filter(_is_manifest, store.listed(place, deep=True)):
+                store.delete(place / name)
+            store.delete_folder(place)
+    try:
+        if folder.is_symlink():
+            folder.unlink()
+        elif folder.exists():
+            shutil.rmtree(folder)
+    except OSError as error:
+        raise cannot_write(folder, error) from None
+
+
 def held(root: Path) -> bool:
     """Whether a study has a manifest anywhere: parts that cannot be left behind."""
     return any(files(folder).has(MANIFEST) for folder in made(root))
@@ -151,6 +184,21 @@ def _folders(address: Address, below: str) -> list[str]:
         place = place / name
     with store.told(place):
         return store.listed(place, folders=True)
+
+
+def _store_of(root: Path, folder: Path) -> Address | None:
+    """Return the store in which this folder's parts lie, or None where they lie in the folder."""
+    return _store(root) if folder.relative_to(root).parts[0] in ROOMS else None
+
+
+def _place(address: Address, root: Path, folder: Path) -> Address:
+    for name in folder.relative_to(root).parts:
+        address = address / name
+    return address
+
+
+def _is_manifest(name: str) -> bool:
+    return name.rpartition("/")[2] == MANIFEST
 
 
 def _store(root: Path) -> Address | None:

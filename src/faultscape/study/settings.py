@@ -141,6 +141,8 @@ def write_settings(root: Path, settings: Settings) -> None:
             tomlkit.comment("A Faultscape study. Edit, then run the same lines again: what this makes stale is done anew.")
         )
     _merge(document, settings.model_dump(exclude_none=True, exclude_defaults=False))
+    if settings.models and list(document["models"]) != list(settings.models):
+        _arrange(document, {name: name for name in settings.models})
     put(path, tomlkit.dumps(document).encode())
 
 
@@ -149,6 +151,30 @@ def add_models(root: Path, models: dict[str, ModelSettings]) -> None:
     settings = read_settings(root)
     settings.models |= models
     write_settings(root, settings)
+
+
+def change_models(root: Path, names: dict[str, str]) -> None:
+    """Leave the models that are keys of ``names`` in study.toml, each under its new name in its old place; once that is so, nothing is written."""
+    import tomlkit
+
+    if list(read_settings(root).models) == list(names.values()):
+        return
+    path = root / "study.toml"
+    document = tomlkit.parse(path.read_text(encoding="utf-8"))
+    _arrange(document, names)
+    put(path, tomlkit.dumps(document).encode())
+
+
+def _arrange(document: Any, names: dict[str, str]) -> None:
+    """Give the models of a document the order of ``names`` {before: after} and these names, their comments with them."""
+    import tomlkit
+
+    held = [(after, document["models"][before]) for before, after in names.items()]
+    del document["models"]
+    models = tomlkit.table(is_super_table=bool(held))
+    for after, about in held:
+        models.append(after, about)
+    document.append("models", models)
 
 
 def _merge(target: Any, wanted: dict[str, Any]) -> None:

@@ -130,6 +130,19 @@ def delete(address: Address) -> None:
         return
 
 
+def copy(address: Address, to: Address) -> None:
+    """Copy an object within a store, without reading it here; it is seen whole or not at all."""
+    _system(address).copy_file(address.path, to.path)
+
+
+def delete_folder(address: Address) -> None:
+    """Remove all objects under a place; it is no error that there are none."""
+    try:
+        _system(address).delete_dir(address.path)
+    except FileNotFoundError:
+        return
+
+
 def listed(address: Address, *, folders: bool = False, deep: bool = False) -> list[str]:
     """Return the names of the files (or folders) under a place, relative to it; of folders within it too where ``deep``. Never the bucket around it."""
     from pyarrow import fs

@@ -8,15 +8,19 @@ import io
 import json
 import platform
 import time
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from faultscape.errors import StudyError
 from faultscape.study.folder import put
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 TIMINGS = ("stage", "name", "shard", "items", "seconds", "load", "model", "write", "warm", "device")
+_OF_MODELS = ("predict", "inference")
 _FAILURE_COLUMNS = ["stage", "name", "image", "reason"]
 
 
@@ -44,9 +48,37 @@ def read_failures(root: Path) -> list[Failure]:
 
 def replace_failures(root: Path, stage: str, name: str, failures: list[Failure]) -> None:
     """Make failures.csv say this, and only this, of one stage and name."""
-    rows = [f for f in read_failures(root) if (f.stage, f.name) != (stage, name)] + failures
+    _put_failures(root, [f for f in read_failures(root) if (f.stage, f.name) != (stage, name)] + failures)
+
+
+def _put_failures(root: Path, rows: list[Failure]) -> None:
     table = [_FAILURE_COLUMNS, *((f.stage, f.name, f.image, f.reason) for f in sorted(set(rows)))]
     put(root / "failures.csv", csv_text(table).encode("utf-8", "surrogateescape"))
+
+
+def rename_rows(root: Path, names: Mapping[str, str | None]) -> None:
+    """Call models by other names in failures.csv and timings.parquet; the rows of those whose new name is None go."""
+    import pyarrow.parquet as pq
+
+    def now(stage: str, name: str) -> str | None:
+        if stage == "measure":  # of a truth or data set, and a model
+            first, slash, model = name.rpartition("/")
+            after = names.get(model, model)
+            return None if after is None else f"{first}{slash}{after}"
+        return names.get(name, name) if stage in _OF_MODELS else name
+
+    before = read_failures(root)
+    after = [replace(f, name=name) for f in before if (name := now(f.stage, f.name)) is not None]
+    if after != before:
+        _put_failures(root, after)
+    path = root / "timings.parquet"
+    try:
+        rows = pq.read_table(path).to_pylist() if path.exists() else []
+    except (OSError, ValueError):  # times are for information: they never stop a run
+        return
+    kept = [{**row, "name": name} for row in rows if (name := now(row["stage"], row["name"])) is not None]
+    if kept != rows:
+        _put_timings(path, [_timings(kept)])
 
 
 def csv_text(rows: Iterable[Sequence[Any]]) -> str:
@@ -65,12 +97,22 @@ def csv_text(rows: Iterable[Sequence[Any]]) -> str:
 
 def add_timings(root: Path, rows: list[dict[str, Any]]) -> None:
     """Add rows to timings.parquet: stage, name, shard, items and seconds; of inference also what loading, the model and the rest took, and where."""
-    import pyarrow as pa
     import pyarrow.parquet as pq
 
     if not rows:
         return
-    path = root / "timings.parquet"
+    path, new = root / "timings.parquet", _timings(rows)
+    try:
+        old = [pq.read_table(path, schema=new.schema)] if path.exists() else []
+    except (OSError, ValueError):  # times are for information: they never stop a run
+        old = []
+    _put_timings(path, [*old, new])
+
+
+def _timings(rows: list[dict[str, Any]]) -> pa.Table:
+    """Return rows of timings.parquet as a table."""
+    import pyarrow as pa
+
     words, numbers = ("stage", "name", "device"), ("seconds", "load", "model", "write")
     kinds = {
         **dict.fromkeys(words, pa.string()),
@@ -79,14 +121,15 @@ def add_timings(root: Path, rows: list[dict[str, Any]]) -> None:
         **dict.fromkeys(numbers, pa.float64()),
         "warm": pa.bool_(),
     }
-    schema = pa.schema([(key, kinds[key]) for key in TIMINGS])
-    new = pa.Table.from_pylist(rows, schema=schema)
-    try:
-        old = [pq.read_table(path, schema=schema)] if path.exists() else []
-    except (OSError, ValueError):  # times are for information: they never stop a run
-        old = []
+    return pa.Table.from_pylist(rows, schema=pa.schema([(key, kinds[key]) for key in TIMINGS]))
+
+
+def _put_timings(path: Path, tables: list[pa.Table]) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
     sink = pa.BufferOutputStream()
-    pq.write_table(pa.concat_tables([*old, new]), sink)
+    pq.write_table(pa.concat_tables(tables), sink)
     put(path, sink.getvalue().to_pybytes())
 
 

@@ -186,6 +186,7 @@ def collect(
             print(f"{len(dropped)} images that the study had leave it: near-duplicates of what --not-in keeps out (failures.csv)")
         if fresh:
             print(f"{len(fresh)} images that the study had are of role {role} now")
+        _tell(root, looking.other_now(held, probed), looking.gone(held, found, set_))
         for f, picture in probed:
             _same_photo(held.get(f.id), f, picture)
             if (near := banned.get(picture.dhash)) is not None:
@@ -307,6 +308,31 @@ def _store(root: Path, settings: Any, asked: str | None) -> None:
     if asked:
         claim(root, asked)
     settings.store = asked
+
+
+def _tell(root: Path, other: list[Any], gone: list[Any]) -> None:
+    """Say which images of the study are others now, and what was made of the earlier ones, and which are gone."""
+    from faultscape.study import label_maps
+    from faultscape.study.corpus import part_name
+    from faultscape.study.parts import read_manifest, read_small
+
+    if other:
+        labelled: set[str] = set()
+        for folder in (label_maps.truth(root, name) for name in label_maps.truths(root)):
+            parts = read_manifest(folder)
+            for number in sorted({image.shard for image in other}):
+                if part := parts.get(part_name(number)):
+                    labelled |= set(read_small(folder, part_name(number), part, ["id"])["id"].to_pylist())
+        old = sum(image.id in labelled for image in other)
+        print(
+            f"{len(other)} pictures changed since they were collected, {other[0].source} the first: maps that networks made of them are stale"
+            + (f", and {old} of them have labels of the earlier picture: look at these again" if old else "")
+        )
+    if gone:
+        print(
+            f"{len(gone)} images of the study are no longer there, {gone[0].source} the first: they stay in the study with what was made of them, and a "
+            "network that is added now has no map of them (failures.csv)"
+        )
 
 
 def _same_photo(held: Any, found: Any, picture: Any) -> None:

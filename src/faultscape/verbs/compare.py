@@ -98,7 +98,7 @@ def count(
     if any(model.kind != "folder" for model in settings.models.values()):
         for name in outdated(root, settings, ((number, read_corpus(root, number)) for number in sorted(sizes))):
             raise StudyError(
-                f"the maps of {name} were made at another working size, or from photos that changed since; "
+                f"the maps of {name} were made at another working size, from photos that changed since, or of some shards by another network; "
                 f"run `faultscape predict {root} {name}={settings.models[name].source}` first"
             )
     lacking = missing(root, wanted(root, settings, sorted(sizes), known))

@@ -5,23 +5,34 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from faultscape.errors import ModelError, StudyError
-from faultscape.verbs import predict_shard
+from faultscape.errors import ModelError, OptionError, StudyError
+from faultscape.verbs import predict_changes, predict_shard
+
+if TYPE_CHECKING:
+    Named = Any
+else:
+    Named = list[str] | None  # what the command line reads: OLD=NEW, repeated; in Python also a dict
 
 
 @dataclass(frozen=True)
 class Predicted:
-    """What `predict` stored: {model: (maps, images without one)}."""
+    """What `predict` stored: {model: (maps, images without one)}; and which models it renamed {old: new} and removed."""
 
     study: str
     models: dict[str, tuple[int, int]]
+    renamed: dict[str, str] = field(default_factory=dict)
+    removed: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
-        lines = [f"{self.study}: {len(self.models)} models"]
+        changed = [f"{len(done)} {word}" for word, done in (("renamed", self.renamed), ("removed", self.removed)) if done]
+        counted = [f"{len(self.models)} models"] if self.models or not changed else []
+        lines = [f"{self.study}: {', '.join([*counted, *changed])}"]
+        lines += [f"  {old} is called {new} now" for old, new in self.renamed.items()]
+        lines += [f"  {name} is removed; labels, and selections that were drawn with it, are kept" for name in self.removed]
         for name, (maps, failed) in self.models.items():
             lines.append(f"  {name:<24} {maps} maps" + (f", {failed} images without one (failures.csv)" if failed else ""))
         return "\n".join(lines)
@@ -53,6 +64,8 @@ def predict(
     threads: int | None = None,
     precision: str = "",
     device: str = "",
+    rename: Named = None,
+    remove: list[str] | None = None,
 ) -> Predicted:
     """Store each model's label maps for every image: NAME=SOURCE, a folder of maps, a network, or a program; finished shards are not done again.
 
@@ -112,8 +125,13 @@ def predict(
         float32, float16 or bfloat16 (default: float16 on a graphics processor, else float32).
     device
         cpu, cuda or cuda:N; default: a graphics processor where there is one.
+    rename
+        OLD=NEW: call a model of the study by another name, in all that is stored; nothing is made again. In Python also a dict. Repeat it for more.
+    remove
+        NAME: take a model out of the study, its maps and all counts with it; labels stay. Repeat it for more.
     """
     from faultscape import engine as engines
+    from faultscape.comparison import changed_models
     from faultscape.prediction import devices, opening, predict_options
     from faultscape.study import settings as toml
     from faultscape.study.arrays import share
@@ -123,7 +141,12 @@ def predict(
     from faultscape.study.tables import log
 
     root = existing(study)
-    given, mine = named(models), share(shard)
+    renamed, removed = predict_changes.asked(rename, remove)
+    if shard and (renamed or removed):
+        raise OptionError(
+            "--rename and --remove are for the whole study; run them alone, without --shard, when no job of an array is at work"
+        )
+    given, mine = named(models) if models or not (renamed or removed) else {}, share(shard)
     options = {
         "size": input_size, "mean": mean, "std": std, "layout": layout, "multiple": multiple, "window": window, "stride": stride, "flip": flip, "scales": scales,
         "batch": batch, "threads": threads, "precision": precision, "unmapped": unmapped, "keep": keep, "resize_maps": resize_maps, "pattern": pattern,
@@ -131,7 +154,11 @@ def predict(
     options = {key: value for key, value in options.items() if value not in ("", None, [])}
     predict_options.check(options)
     devices.check(device)
-    with writing(root, array="predict" if shard else ""):
+    for name, source in given.items():
+        opening.kind_of(name, source)
+    with writing(root, array="predict" if shard else "", change=bool(renamed or removed)):
+        if renamed or removed:
+            predict_changes.change(study, root, renamed, removed, given)
         settings, images = toml.read_settings(root), read_corpus(root)
         calls, counts = [], {}
         against = _truth(root, truth) if measure else ""
@@ -163,13 +190,16 @@ def predict(
                 predict_shard.enter_statistics(root, against, statistics)
             for name in given:
                 counts[name] = predict_shard.settle(root, name, sorted(shard_sizes(root)))
-            log(root, "predict", models={n: str(s) for n, s in given.items()}, engine=engine, shard=shard)
-    if not shard and all(maps == 0 for maps, _ in counts.values()):
+            if given:
+                log(root, "predict", models={n: str(s) for n, s in given.items()}, engine=engine, shard=shard)
+            if not shard:
+                changed_models.forget(root)
+    if given and not shard and all(maps == 0 for maps, _ in counts.values()):
         from faultscape.study.tables import read_failures
 
         first = next((f for f in read_failures(root) if f.stage == "predict" and f.name in given), None)
         raise ModelError(f"no map could be used; the first: {first.reason if first else 'none was found'}")
-    return Predicted(study, counts)
+    return Predicted(study, counts, renamed, tuple(removed))
 
 
 def named(models: tuple[Any, ...]) -> dict[str, str]:
@@ -237,7 +267,7 @@ def _calls(
     model, found, digest = _origin(name, kind, source, settings, by_shard, said, labels, held, device)
     settings.models[name] = ModelSettings(source=place, kind=kind, labels=model.labels, options=model.options)
     where, keep = label_maps.predictions(root, name), opening.keep_of(model.options)
-    stamps, done = predict_shard.stamps_of(where), there(where)
+    stamps, done = label_maps.stamps_of(where), there(where)
     stale = [
         s
         for s, stamp in model.stamps.items()
@@ -252,6 +282,9 @@ def _calls(
         s
         for s in model.stamps
         if (part := done.get(part_name(s))) and not all(kept.complete(m, s, part.sha256) for m in beside.values())
+    ]
+    lacking += [
+        s for s in model.stamps if (part := done.get(part_name(s))) and model.keys and origin.again(by_shard[s], part.failures)
     ]
     lacking += predict_shard.unmeasured(root, against, name, list(model.stamps)) if against else []
     todo = [s for s in sorted(model.stamps) if s in stale or s in lacking or part_name(s) not in done]

@@ -63,14 +63,6 @@ def shard(
     }  # fmt: skip
 
 
-def stamps_of(where: Path) -> dict[str, str]:
-    """Return what each shard was made from: outside the laws, since it holds times of files."""
-    try:
-        return json.loads((where / ".stamps.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-
-
 def enter(root: Path, call: dict[str, Any], made: dict[str, Any]) -> None:
     """Make a finished part count."""
     from faultscape.study import kept, label_maps
@@ -81,7 +73,7 @@ def enter(root: Path, call: dict[str, Any], made: dict[str, Any]) -> None:
 
     where, part = label_maps.predictions(root, call["name"]), part_name(call["number"])
     failures = tuple((image, why) for image, why in made["failures"])
-    stamps = stamps_of(where)
+    stamps = label_maps.stamps_of(where)
     if stamps.pop(part, None) is not None:  # at no moment does a stamp stand beside a part of something else
         put(where / ".stamps.json", json.dumps(stamps, sort_keys=True).encode())
     for folder in {*made["kept"], *kept.kinds(root, call["name"])}:  # those of other labels go

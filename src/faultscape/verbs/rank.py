@@ -99,12 +99,12 @@ def _standings(
     """Return the standings of one selection and its chosen images."""
     from importlib.metadata import version
 
+    from faultscape.comparison.stored import corpus_key
     from faultscape.ranking.standing import rank_accuracies
     from faultscape.study import selections
     from faultscape.study.answers import Answers
     from faultscape.study.settings import read_settings
     from faultscape.verbs.label import current
-    from faultscape.verbs.select import corpus_key
 
     slots, drawn_from = selections.read_selection(root, selection)
     discarded = Answers(root).discarded()
@@ -195,10 +195,10 @@ def truth_key(root: Path, truth: str) -> str:
 
 def rank_key(root: Path, selection: str) -> str:
     """Return whether the standings of a selection are done, stale or missing."""
+    from faultscape.comparison.stored import corpus_key
     from faultscape.study import selections
     from faultscape.study.answers import Answers
     from faultscape.study.settings import read_settings
-    from faultscape.verbs.select import corpus_key
 
     path = selections.path(root, selection, "json", stem="standings")
     if not path.exists():

@@ -233,12 +233,11 @@ def _constraints(
     """Return what each constraint chooses from the stored counts, or nothing and why."""
     import numpy as np
 
-    from faultscape.comparison.stored import read_block
+    from faultscape.comparison.stored import corpus_key, read_block
     from faultscape.reporting import constraints
     from faultscape.selection.quartiles import from_json
     from faultscape.study.corpus import shards
     from faultscape.study.selections import read_selection
-    from faultscape.verbs.select import corpus_key
 
     define, classes = drawn.definition, settings.class_list
     if define["selector"] != "mad":

@@ -57,6 +57,7 @@ def select(
     """
     from faultscape import engine as engines
     from faultscape import plug
+    from faultscape.comparison.stored import corpus_key
     from faultscape.corpus.classes import resolve
     from faultscape.metrics.pixel import METRICS
     from faultscape.selection import duel
@@ -166,19 +167,6 @@ def block(root: Path, settings: Any, rows: Any, models: tuple[str, ...], truths:
     from faultscape.comparison.stored import read_block
 
     return read_block(root, settings, rows, models, truths)
-
-
-def corpus_key(root: Path, settings: Any, models: tuple[str, ...]) -> str:
-    """Return a key of all that a selection over these models is drawn from."""
-    from faultscape.corpus.classes import meaning
-    from faultscape.study import label_maps
-    from faultscape.study.parts import key_of, read_manifest
-    from faultscape.study.pool import read_pool
-
-    parts = [[(n, p.sha256) for n, p in sorted(read_manifest(label_maps.predictions(root, m)).items())] for m in models]
-    labels = [meaning(settings.class_list, settings.models[m].labels) for m in models]
-    about = settings.classes.model_dump(exclude={"colours", "parents"})
-    return key_of(read_pool(root).digest, list(models), parts, labels, about, settings.size)
 
 
 def told(slots: Slots) -> str:

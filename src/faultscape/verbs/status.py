@@ -31,21 +31,23 @@ def status(study: str) -> Status:
     study
         The study folder.
     """
-    from faultscape.comparison.stored import missing, wanted
+    from faultscape.comparison.stored import corpus_key, missing, wanted
     from faultscape.study import label_maps, selections
     from faultscape.study.answers import Answers
     from faultscape.study.corpus import part_name, read_corpus, shards
     from faultscape.study.folder import existing
     from faultscape.study.label_maps import outdated
+    from faultscape.study.lock import unfinished
     from faultscape.study.pairs import folder
     from faultscape.study.parts import read_manifest, there
     from faultscape.study.settings import read_settings
     from faultscape.study.tables import read_failures
     from faultscape.verbs.label import current
     from faultscape.verbs.rank import rank_key
-    from faultscape.verbs.select import corpus_key
 
     root, place = existing(study), shlex.quote(study)
+    if line := unfinished(root):  # meanwhile its files may say one thing and another
+        return Status(study, (("predict", "stale", "a change of models was interrupted; finish it first"),), line)
     settings, images = read_settings(root), read_corpus(root)
     by_shard, models = shards(images), tuple(settings.models)
     failures = len(read_failures(root))
@@ -68,7 +70,9 @@ def status(study: str) -> Status:
         todo = f"faultscape predict {place} NAME=SOURCE NAME=SOURCE"
     elif late:
         words = (
-            f"{sum(map(len, lacking.values()))} shards to do" if set(late) - old else "the working size or photos changed since"
+            f"{sum(map(len, lacking.values()))} shards to do"
+            if set(late) - old
+            else "the working size, photos or the network of some shards changed since"
         )
         stages.append(("predict", "missing" if set(late) - old else "stale", f"{', '.join(late)}: {words}"))
         todo = f"faultscape predict {place} {sources}"
