@@ -39,7 +39,8 @@ def test_what_is_left_is_what_packing_it_alone_gives(mode: str) -> None:
                     assert packing.without(code, gone, partners, n) == packed(left)
 
 
-def test_a_damaged_code_is_said(n: int = 3) -> None:
+def test_a_damaged_code_is_said() -> None:
+    n = 3
     cells, _, totals = made_up(np.random.default_rng(1), 2, n)
     code = packing.pack(cells, np.array([True, True]), totals)
     for harm in (code[:-1], code + b"\1", code[:2]):

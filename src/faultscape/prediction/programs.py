@@ -19,7 +19,6 @@ from typing import Any
 import numpy as np
 from PIL import Image as Picture
 
-from faultscape.corpus.map_files import read_map
 from faultscape.corpus.pictures import rgb_of
 from faultscape.corpus.reading import read_bytes_of
 from faultscape.corpus.score_files import read_scores
