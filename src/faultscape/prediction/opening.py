@@ -10,12 +10,13 @@ import hashlib
 import json
 import os
 import shlex
+import shutil
 from pathlib import Path
 from typing import Any
 
 from faultscape import plug
 from faultscape.errors import ModelError
-from faultscape.prediction import devices
+from faultscape.prediction import devices, programs
 from faultscape.prediction.inference import Inference, Way
 from faultscape.prediction.keeping import Keep, parse
 from faultscape.prediction.network import Network
@@ -38,6 +39,8 @@ def kind_of(name: str, source: str) -> Kind:
     if source.startswith("exec:"):
         if not source[5:].strip():
             raise ModelError(f"{name}={source}: name the command, for example exec:./segment {{input}} {{output}}")
+        if shutil.which(first := programs.words_of(source[5:], Path(), Path())[0]) is None:
+            raise ModelError(f"{name}={source}: there is no program {first}, or it may not be run")
         return "program"
     file, colon, function = source.rpartition(":")
     if colon and file.endswith(".py"):
