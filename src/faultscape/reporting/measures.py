@@ -7,7 +7,6 @@ Source: S1 Table I, Figs. 2, 5 and 7.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,6 +15,7 @@ from faultscape.reporting import figures, measure_figures, measure_views
 from faultscape.reporting.gap_sentences import sentence
 from faultscape.reporting.measure_tables import TITLES, saturated, sets_of, standings, tables
 from faultscape.reporting.pages import number, rank_range
+from faultscape.reporting.templates import template
 
 HEADLINES = {
     "miou": "IoU error",
@@ -58,22 +58,7 @@ class Facts:
 
 def page(document: Mapping[str, Any], facts: Facts) -> str:
     """Return the page as HTML."""
-    return _template().render(**_context(document, facts))
-
-
-@functools.cache
-def _template() -> Any:
-    import jinja2
-
-    about = jinja2.Environment(
-        loader=jinja2.PackageLoader("faultscape.reporting", ""),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=jinja2.StrictUndefined,
-    )
-    about.filters |= {"number": number, "rank": rank_range, "flat": flat}
-    return about.get_template("measures.html.jinja")
+    return template("measures.html.jinja", number=number, rank=rank_range, flat=flat).render(**_context(document, facts))
 
 
 def _context(document: Mapping[str, Any], facts: Facts) -> dict[str, Any]:

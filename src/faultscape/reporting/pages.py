@@ -6,7 +6,6 @@ whatever is inserted. Unknown numbers are shown as a dash. No clock: the same fa
 
 from __future__ import annotations
 
-import functools
 import itertools
 import math
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from faultscape.nouns import Classes, Slots, Standings
 from faultscape.reporting import figures, outcomes
 from faultscape.reporting.constraints import Drawn, size_labels
 from faultscape.reporting.gallery import Card
+from faultscape.reporting.templates import template
 from faultscape.study.timings import FrameTimes
 
 RANKINGS = {  # title, what it says, source, kind, short title
@@ -84,22 +84,7 @@ class Facts:
 
 def page(facts: Facts) -> str:
     """Return the page as HTML."""
-    return _template().render(f=facts, **_context(facts))
-
-
-@functools.cache
-def _template() -> Any:
-    import jinja2
-
-    about = jinja2.Environment(
-        loader=jinja2.PackageLoader("faultscape.reporting", ""),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=jinja2.StrictUndefined,
-    )
-    about.filters |= {"number": number, "rank": rank_range, "percent": percent}
-    return about.get_template("report.html.jinja")
+    return template("report.html.jinja", number=number, rank=rank_range, percent=percent).render(f=facts, **_context(facts))
 
 
 def number(value: Any, digits: int = 3) -> str:

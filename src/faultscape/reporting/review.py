@@ -6,12 +6,13 @@ loaded from anywhere else. Decisions live in the browser until its button saves 
 
 from __future__ import annotations
 
-import functools
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
+
+from faultscape.reporting.templates import template
 
 PER_PAGE = 500
 
@@ -51,7 +52,7 @@ def review_pages(study: str, cards: Sequence[ReviewCard], per_page: int = PER_PA
     decided = {card.id: card.decision for card in cards if card.decision}
     names = [page_name(k) for k in range(len(parts))]
     return {
-        name: _template().render(
+        name: template("review.html.jinja", address=web_address, path=quote).render(
             study=study, cards=part, total=len(cards), names=names, number=k, known=_script_json(_of(part, decided))
         )
         for k, (name, part) in enumerate(zip(names, parts, strict=True))
@@ -77,18 +78,3 @@ def web_address(text: str) -> str:
     ('https://example.org/a', '')
     """
     return text if text.lower().startswith(("https://", "http://")) else ""
-
-
-@functools.cache
-def _template() -> Any:
-    import jinja2
-
-    about = jinja2.Environment(
-        loader=jinja2.PackageLoader("faultscape.reporting", ""),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=jinja2.StrictUndefined,
-    )
-    about.filters |= {"address": web_address, "path": quote}
-    return about.get_template("review.html.jinja")
