@@ -95,7 +95,10 @@ def near(images: int) -> None:
     rows = [Image(f"{k:09d}", "", "main", "pool", "clean", "", 1, 1, "", int(h), "", 0) for k, h in enumerate(hashes)]
     start = time.process_time()
     grouped(rows)
-    print(f"{images:,} images: {(time.process_time() - start) / images * 1e6:.0f} us an image to look for near-duplicates", flush=True)
+    print(
+        f"{images:,} images: {(time.process_time() - start) / images * 1e6:.0f} us an image to look for near-duplicates",
+        flush=True,
+    )
 
 
 def room(sizes: Sequence[int], models: int, side: int, *, files: bool) -> str:
