@@ -20,6 +20,7 @@ from faultscape.study.folder import put
 if TYPE_CHECKING:
     import pyarrow as pa
 
+ROWS_AT_ONCE = 1024
 _ROWS_IN_GROUP = 4096  # so that one shard is read without the others
 
 
@@ -72,7 +73,7 @@ def each_shard(root: Path) -> Iterator[tuple[int, list[Image]]]:
         return
     try:
         with pq.ParquetFile(path) as file:
-            for batch in file.iter_batches(_ROWS_IN_GROUP // 4):
+            for batch in file.iter_batches(ROWS_AT_ONCE):
                 for number, rows in groupby(_images(batch), key=lambda image: image.shard):
                     if held and held[0].shard != number:
                         yield held[0].shard, held
@@ -128,7 +129,7 @@ def shards_of(root: Path, ids: Iterable[str]) -> dict[str, int]:
     import pyarrow.parquet as pq
 
     wanted = set(ids)
-    if not wanted:
+    if not wanted or not (root / "corpus.parquet").exists():
         return {}
     try:
         found = pq.read_table(root / "corpus.parquet", columns=["id", "shard"], filters=[("id", "in", wanted)]).to_pydict()

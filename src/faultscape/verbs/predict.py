@@ -115,12 +115,13 @@ def predict(
     """
     from faultscape import engine as engines
     from faultscape.prediction import devices, opening, predict_options
+    from faultscape.study import kept
     from faultscape.study import settings as toml
     from faultscape.study.arrays import share
     from faultscape.study.corpus import shard_sizes
     from faultscape.study.folder import existing
     from faultscape.study.lock import changing, writing
-    from faultscape.study.tables import log
+    from faultscape.study.tables import Timings, log
 
     root = existing(study)
     given, mine = named(models), share(shard)
@@ -150,14 +151,19 @@ def predict(
         calls = [call | {"lanes": lanes} for call in calls]
         apart: dict[str, Any] = {"apart": bool(networks), "gpus": int(bool(there) or device.startswith("cuda"))}
         statistics: dict[tuple[str, int], Any] = {}
-        with engines.progress("predict", total) as tick:
-            for number, made in engines.run(
-                "faultscape.verbs.predict_shard:shard", calls, engine=engine, workers=workers, tick=tick, **apart
-            ):
-                if against:
-                    statistics[calls[number]["name"], calls[number]["number"]] = made["statistics"]
-                with changing(root):
-                    predict_shard.enter(root, calls[number], made)
+        timings, beside = Timings(root), {name: set(kept.kinds(root, name)) for name in given}
+        try:
+            with engines.progress("predict", total) as tick:
+                for number, made in engines.run(
+                    "faultscape.verbs.predict_shard:shard", calls, engine=engine, workers=workers, tick=tick, **apart
+                ):
+                    if against:
+                        statistics[calls[number]["name"], calls[number]["number"]] = made["statistics"]
+                    with changing(root):
+                        predict_shard.enter(root, calls[number], made, timings, beside[calls[number]["name"]])
+        finally:
+            with changing(root):
+                timings.write()
         with changing(root):
             if against:
                 predict_shard.enter_statistics(root, against, statistics)
