@@ -89,6 +89,16 @@ def simulate(base: Path, images: int, models: int, side: int, stages: Sequence[s
     shutil.rmtree(place)
 
 
+def warm_up(base: Path, side: int) -> None:
+    """Fill the compilers' caches, which no stage is to pay for."""
+    files, study = base / "warm", str(base / "warm-study")
+    made_study.write_files(files, 4, 2, side)
+    fs.collect(study, str(files / "photos"), classes=made_study.CLASSES)
+    fs.predict(study, {name: str(files / "maps" / name) for name in made_study.names(2)}, engine="local")
+    fs.compare(study, engine="local")
+    fs.select(study, engine="local")
+
+
 def near(images: int) -> None:
     """Print what the search for near-duplicates costs among pictures of which none is one."""
     hashes = np.random.default_rng(0).integers(-(2**63), 2**63, images)
@@ -129,8 +139,10 @@ def main() -> None:
     if unknown := set(given.stages.split(",")) - set(STAGES):
         sys.exit(f"stage {unknown.pop()!r} is not known; use {', '.join(STAGES)}")
     print(room(given.sizes, given.models, given.side, files=not given.made), flush=True)
-    print(f"{given.models} models, {given.side} x {given.side}, shards of {made_study.SHARD:,}\n\n{HEAD}", flush=True)
+    about = f"{given.models} models, {given.side} x {given.side}, shards of {made_study.SHARD:,}"
     with tempfile.TemporaryDirectory() as base:
+        warm_up(Path(base), given.side)
+        print(f"\n{about}\n\n{HEAD}", flush=True)
         for images in given.sizes:
             simulate(
                 Path(base), images, given.models, given.side, given.stages.split(","), files=not given.made, workers=given.workers
