@@ -4,7 +4,7 @@
     python benchmarks/scale.py --made 1000000                     # maps put into the store by hand: compare, select, status
     python benchmarks/scale.py --side 512 1000 10000
     python benchmarks/scale.py --stages compare,select 10000      # in parts: what these need is made without being measured
-    python benchmarks/scale.py --near 10000 100000 1000000        # the search for near-duplicates alone, among pictures that are none
+    python benchmarks/scale.py --near 10000 100000 300000         # the search for near-duplicates alone, among pictures that are none
 
 Prints a row a stage: seconds on the clock, microseconds of processor an image (all processes), the same of a model's map for predict and compare, peak MiB of driver and of the
 largest worker, bytes an image that the stage added to the study. Says first how much disk it takes, and removes everything in the end.
@@ -116,7 +116,7 @@ def room(sizes: Sequence[int], models: int, side: int, *, files: bool) -> str:
     code = float(np.mean([len(runs.encode(m)) for m in made_study.stacks(models, side)[0]]))
     each = models * (code + 40) + 200 * models * (models - 1) + 150 + (120 * (models + 1) if files else 0)
     need, free = max(sizes) * each, shutil.disk_usage(tempfile.gettempdir()).free
-    words = f"the largest study takes about {need / 1e9:.2f} GB of {free / 1e9:.1f} GB that are free ({code:.0f} bytes a map)"
+    words = f"the largest study takes at most {need / 1e9:.2f} GB of {free / 1e9:.1f} GB that are free ({code:.0f} bytes a map)"
     if need > 0.8 * free:
         sys.exit(f"{words}: too much; give fewer images or --models, or set TMPDIR")
     return words
