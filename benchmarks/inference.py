@@ -23,6 +23,8 @@ import cv2
 import numpy as np
 
 import faultscape as fs
+from faultscape.corpus.scenes import CLASSES
+from faultscape.verbs.demo import class_list
 
 CORES = os.cpu_count() or 1
 NETWORKS = Path(fs.__file__).parent / "prediction" / "networks"
@@ -70,7 +72,7 @@ def bare(source: str, size: tuple[int, int], batch: int, seconds: float) -> floa
     return best
 
 
-def ours(folder: Path, source: str, size: tuple[int, int], classes: int, batch: int, images: int) -> tuple[float, float]:
+def ours(folder: Path, source: str, size: tuple[int, int], classes: object, batch: int, images: int) -> tuple[float, float]:
     """Return frames a second of `predict`, and the seconds it takes to start."""
     times = []
     for count in (images, 3 * images):
@@ -93,7 +95,10 @@ def main() -> None:
     print(f"{CORES} cores; frames a second: bare, predict, share; seconds to start")
     with tempfile.TemporaryDirectory() as folder:
         cases = [("SegFormer-b0 size, 512 x 512", str(segformer(Path(folder, "segformer"))), (512, 512), 150, 2, given.images)]
-        cases += [(f"demo: {p.stem}", str(p), (256, 160), 12, 8, 10 * given.images) for p in sorted(NETWORKS.glob("*.onnx"))]
+        cases += [
+            (f"demo: {p.stem}", str(p), (256, 160), class_list(CLASSES), 8, 10 * given.images)
+            for p in sorted(NETWORKS.glob("*.onnx"))
+        ]
         for place, (name, source, size, classes, batch, images) in enumerate(cases):
             if given.only not in name:
                 continue

@@ -274,7 +274,7 @@ def test_a_layer_is_kept_by_its_name_and_an_unknown_one_is_told(saved: dict[str,
     assert (layer.dtype, layer.shape) == (np.float16, (16, 24, 32))
     assert layer.std() > 0
     (wrong,) = opening.open_model(str(saved["segformer"]), keep=["embedding=head"]).predict([picture])
-    assert "has no layer 'head'; it has segformer, " in wrong.problem
+    assert "has no layer 'head'. Its last layers are " in wrong.problem
 
 
 def test_opening_one_warns_of_nothing_and_names_find_the_studys_classes(saved: dict[str, Path]) -> None:

@@ -46,10 +46,9 @@ class OnnxNetwork:
         providers: list[Any] = ["CPUExecutionProvider"]
         if device.startswith("cuda"):
             providers.insert(0, ("CUDAExecutionProvider", {"device_id": int(device.partition(":")[2] or 0)}))
+        file = _with_layers(self.name, given.get("layers", []))
         try:
-            self._session = onnxruntime.InferenceSession(
-                _with_layers(self.name, given.get("layers", [])), settings, providers=providers
-            )
+            self._session = onnxruntime.InferenceSession(file, settings, providers=providers)
         except Exception as error:  # noqa: BLE001 - onnxruntime's errors share no public root
             raise ModelError(f"{path}: onnxruntime cannot load it: {str(error).splitlines()[0][:300]}") from None
         said = {**self._metadata(), **given}
@@ -131,7 +130,10 @@ def _with_layers(path: str, layers: Sequence[str]) -> str | bytes:
         import onnx
     except ImportError:
         raise ModelError(f"{path}: keeping a layer of an ONNX network needs the package onnx; install it") from None
-    model = onnx.load(path)
+    try:
+        model = onnx.load(path)
+    except Exception as error:  # noqa: BLE001 - whatever a damaged file makes protobuf raise
+        raise ModelError(f"{path}: onnx cannot read it: {(str(error) or type(error).__name__).splitlines()[0][:300]}") from None
     known = {name for node in model.graph.node for name in node.output}
     if missing := [layer for layer in layers if layer not in known]:
         last = ", ".join([name for node in model.graph.node for name in node.output][-8:])
