@@ -1,4 +1,4 @@
-"""The law of memory: compare and select hold one shard at a time, however many there are."""
+"""The law of memory: predict, compare and select hold one shard at a time, however many there are."""
 
 from __future__ import annotations
 
@@ -12,9 +12,11 @@ import pytest
 import faultscape as fs
 import made
 from faultscape.comparison import stored
+from faultscape.study import corpus as study_corpus
 from faultscape.verbs.compare import shard
 
 SHARD, SHARDS, MODELS = 3, 6, 3
+NETWORK = Path(fs.__file__).parent / "prediction" / "networks" / "mobile.onnx"
 NUMBERS = {"id", "group", "shard", "role"}  # some dozen bytes an image: these may be read of all
 
 
@@ -49,6 +51,26 @@ def study(corpus: made.Corpus, tmp_path: Path) -> str:
     fs.predict(study, corpus.models, engine="local")
     fs.label.import_(study, str(corpus.truth))
     return study
+
+
+@pytest.mark.parametrize("source", ["folder", "network"])
+def test_predict_never_reads_more_than_a_shard_of_the_corpus_at_once(
+    source: str, corpus: made.Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study, rows, images = str(tmp_path / "study"), [], study_corpus._images
+    monkeypatch.setattr(study_corpus, "ROWS_AT_ONCE", SHARD)
+    fs.collect(study, str(corpus.photos), classes=str(corpus.classes), shard_size=SHARD)
+
+    def counted(table: Any) -> list[Any]:
+        rows.append(table.num_rows)
+        return images(table)
+
+    monkeypatch.setattr(study_corpus, "_images", counted)
+    model = corpus.models["model-0"] if source == "folder" else NETWORK
+    fs.predict(study, {"model": model}, engine="local", unmapped="void" if source == "network" else "")
+    fs.status(study)
+    assert sum(rows) >= 2 * SHARD * SHARDS  # what each shard follows from, and the work on it
+    assert max(rows) == SHARD
 
 
 def test_the_work_on_one_shard_reads_no_other(study: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 import loopback
 from faultscape.errors import StudyError
@@ -128,3 +132,27 @@ def test_what_goes_wrong_in_a_store_is_a_sentence(fault: Exception, words: str) 
     said = store.sentence(store.parse("s3://b/x"), fault)
     assert words in said
     assert "\n" not in said
+
+
+WORDS = st.text(st.characters(exclude_categories=["Cs"]), max_size=9)
+SHA = st.text("0123456789abcdef", max_size=9)
+ENTRIES = st.builds(parts.Part, SHA, st.integers(0, 9), WORDS, st.lists(st.tuples(WORDS, WORDS), max_size=2).map(tuple))
+
+
+@given(st.dictionaries(st.sampled_from(["00000", "00001.models", "00001.truth-ä"]), ENTRIES))
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_a_manifest_is_json_that_people_can_read_and_says_what_was_said(tmp_path: Path, entries: dict[str, parts.Part]) -> None:
+    folder = tmp_path / "pairs" / "m"
+    parts.write_manifest(folder, entries)
+    plain = {name: asdict(entries[name]) for name in sorted(entries)}
+    assert (folder / "manifest.json").read_bytes() == (json.dumps(plain, indent=1, ensure_ascii=False) + "\n").encode()
+    assert parts.read_manifest(folder) == entries
+
+
+def test_what_a_reader_does_with_a_manifest_is_not_seen_by_the_next(tmp_path: Path) -> None:
+    folder = tmp_path / "pairs" / "m"
+    parts.write_manifest(folder, {"00000": parts.Part("a", 1, "k")})
+    parts.read_manifest(folder).clear()
+    assert parts.read_manifest(folder) == {"00000": parts.Part("a", 1, "k")}
+    parts.write_manifest(folder, {"00000": parts.Part("b", 1, "k")})
+    assert parts.read_manifest(folder)["00000"].sha256 == "b"

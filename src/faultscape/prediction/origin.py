@@ -6,7 +6,7 @@ classes, size) only the shards of which some maps were refused. Stamps hold time
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -33,14 +33,17 @@ def known(kind: str) -> tuple[str, ...]:
     return {"folder": FOLDER, "program": PROGRAM}.get(kind, NETWORK)
 
 
+Shards = Callable[[], Iterable[tuple[int, Sequence[Any]]]]  # reads the corpus shard by shard, whenever it is called
+
+
 @dataclass(frozen=True)
 class Origin:
-    """The options and label mapping that a model is stored with, {shard: stamp}, {image id: map file} of a folder, {shard: key}, and what to say."""
+    """The options and label mapping that a model is stored with, {shard: stamp}, {shard: {image id: map file}} of a folder, {shard: key}, and what to say."""
 
     options: dict[str, Any]
     labels: dict[str, str]
     stamps: dict[int, str]
-    files: dict[str, str] = field(default_factory=dict)
+    files: dict[int, dict[str, str]] = field(default_factory=dict)
     keys: dict[int, str] = field(default_factory=dict)
     words: tuple[str, ...] = ()
 
@@ -48,7 +51,7 @@ class Origin:
 def of_folder(
     source: str,
     settings: Settings,
-    shards: dict[int, list[Any]],
+    shards: Shards,
     options: dict[str, Any],
     given: dict[str, str],
     held: dict[str, str],
@@ -56,7 +59,7 @@ def of_folder(
     """Return the origin of a folder of maps; ``given`` is a mapping that somebody gave, ``held`` one that was found out before."""
     words: list[str] = []
     maps = Path(source, "labels") if Path(source, "labels").is_dir() else Path(source)
-    ids = [image.id for rows in shards.values() for image in rows]
+    ids = [image.id for _, rows in shards() for image in rows]
     files = match(maps, ids, pattern=options.get("pattern"), say=words.append)
     coloured = folder.coded_by_colour(list(files.values()))
     found = label_names.of_colours(settings) if coloured else held or label_names.of_label_ids(settings.class_list, files)
@@ -64,14 +67,17 @@ def of_folder(
     colours = settings.classes.model_dump(include={"names", "ids", "colours", "void"}) if coloured else None
     about = key_of(options.get("resize_maps", False), colours)
     rules = key_of(labels, settings.size, settings.classes.ids, settings.classes.void)
-    content = {s: folder.fingerprint(source, [files.get(image.id, "") for image in rows]) for s, rows in shards.items()}
-    return Origin(options, labels, {s: f"{state}-{about}:{rules}" for s, state in content.items()}, files, words=tuple(words))
+    stamps, by_shard = {}, {}
+    for s, rows in shards():
+        stamps[s] = f"{folder.fingerprint(source, [files.get(image.id, '') for image in rows])}-{about}:{rules}"
+        by_shard[s] = {image.id: files.pop(image.id) for image in rows if image.id in files}
+    return Origin(options, labels, stamps, by_shard, words=tuple(words))
 
 
 def of_photos(
     digest: str,
     settings: Settings,
-    shards: dict[int, list[Any]],
+    shards: Shards,
     options: dict[str, Any],
     mapping: dict[str, str],
     words: tuple[str, ...] = (),
@@ -79,7 +85,7 @@ def of_photos(
     """Return the origin of a network or program, whose maps follow from photos; ``digest`` is that of its files."""
     rules = key_of(mapping, settings.classes.ids, settings.classes.void)
     used = {key: value for key, value in options.items() if key not in BESIDE}  # a mapping is applied when maps are read
-    keys = {s: photos_key(settings.size, rows) for s, rows in shards.items()}
+    keys = {s: photos_key(settings.size, rows) for s, rows in shards()}
     stamps = {s: f"{key_of(digest, used)[:16]}:{key_of(digest, used, key)}:{rules}" for s, key in keys.items()}
     return Origin(options, mapping, stamps, keys=keys, words=words)
 

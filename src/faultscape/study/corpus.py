@@ -7,17 +7,24 @@ Paths are stored as the file system's own bytes, so that any file name works.
 from __future__ import annotations
 
 import os
+import sys
+from collections.abc import Iterable, Iterator
 from dataclasses import astuple, dataclass, fields, replace
 from itertools import groupby
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from faultscape.errors import StudyError
 from faultscape.study.folder import put
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+ROWS_AT_ONCE = 1024
 _ROWS_IN_GROUP = 4096  # so that one shard is read without the others
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Image:
     """One image of the corpus.
 
@@ -52,11 +59,30 @@ def read_corpus(root: Path, shard: int | None = None) -> list[Image]:
     if not path.exists():
         return []
     try:
-        columns = pq.read_table(path, filters=None if shard is None else [("shard", "=", shard)]).to_pydict()
-        columns["source"] = [os.fsdecode(source) for source in columns["source"]]
-        return [Image(*row) for row in zip(*(columns[f.name] for f in fields(Image)), strict=True)]
+        return _images(pq.read_table(path, filters=None if shard is None else [("shard", "=", shard)]))
     except (OSError, ValueError, KeyError) as error:
-        raise StudyError(f"{path} is damaged ({error}); delete it and run collect again") from None
+        raise _damaged(path, error) from None
+
+
+def each_shard(root: Path) -> Iterator[tuple[int, list[Image]]]:
+    """Yield (number, images) of every shard, in corpus order, one held at a time."""
+    import pyarrow.parquet as pq
+
+    path, held = root / "corpus.parquet", []
+    if not path.exists():
+        return
+    try:
+        with pq.ParquetFile(path) as file:
+            for batch in file.iter_batches(ROWS_AT_ONCE):
+                for number, rows in groupby(_images(batch), key=lambda image: image.shard):
+                    if held and held[0].shard != number:
+                        yield held[0].shard, held
+                        held = []
+                    held += rows
+    except (OSError, ValueError, KeyError) as error:
+        raise _damaged(path, error) from None
+    if held:
+        yield held[0].shard, held
 
 
 def write_corpus(root: Path, images: list[Image]) -> None:
@@ -94,8 +120,22 @@ def shard_sizes(root: Path) -> dict[int, int]:
     try:
         numbers, sizes = np.unique(pq.read_table(path, columns=["shard"])["shard"].to_numpy(), return_counts=True)
     except (OSError, ValueError, KeyError) as error:
-        raise StudyError(f"{path} is damaged ({error}); delete it and run collect again") from None
+        raise _damaged(path, error) from None
     return dict(zip(numbers.tolist(), sizes.tolist(), strict=True))
+
+
+def shards_of(root: Path, ids: Iterable[str]) -> dict[str, int]:
+    """Return the shards of some images; those that the study does not have are left out."""
+    import pyarrow.parquet as pq
+
+    wanted = set(ids)
+    if not wanted or not (root / "corpus.parquet").exists():
+        return {}
+    try:
+        found = pq.read_table(root / "corpus.parquet", columns=["id", "shard"], filters=[("id", "in", wanted)]).to_pydict()
+    except (OSError, ValueError, KeyError) as error:
+        raise _damaged(root / "corpus.parquet", error) from None
+    return dict(zip(found["id"], found["shard"], strict=True))
 
 
 def shards(images: list[Image]) -> dict[int, list[Image]]:
@@ -115,3 +155,16 @@ def part_name(shard: int) -> str:
     '00003'
     """
     return f"{shard:05d}"
+
+
+def _images(table: pa.Table | pa.RecordBatch) -> list[Image]:
+    """Return the rows of a table as images; what many of them share is held once."""
+    columns = table.to_pydict()
+    columns["source"] = [os.fsdecode(source) for source in columns["source"]]
+    for name in ("set", "role", "condition", "parent"):
+        columns[name] = [sys.intern(word) for word in columns[name]]
+    return [Image(*row) for row in zip(*(columns[f.name] for f in fields(Image)), strict=True)]
+
+
+def _damaged(path: Path, error: Exception) -> StudyError:
+    return StudyError(f"{path} is damaged ({error}); delete it and run collect again")

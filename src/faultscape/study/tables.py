@@ -95,18 +95,39 @@ def csv_text(rows: Iterable[Sequence[Any]]) -> str:
     return "".join(lines)
 
 
-def add_timings(root: Path, rows: list[dict[str, Any]]) -> None:
-    """Add rows to timings.parquet: stage, name, shard, items and seconds; of inference also what loading, the model and the rest took, and where."""
+class Timings:
+    """Rows on their way to timings.parquet, which is put whole: seldom once it is long, so that its cost does not grow with the square of a run.
+
+    A kill loses at most a sixteenth of the rows; times are for information. Use it where the study's tables may change (`lock.changing`).
+    """
+
+    def __init__(self, root: Path) -> None:
+        self._root, self._there = root, 0
+        self._waiting: list[dict[str, Any]] = []
+
+    def add(self, rows: list[dict[str, Any]]) -> None:
+        """Take rows: stage, name, shard, items and seconds; of inference also what loading, the model and the rest took, and where."""
+        self._waiting += rows
+        if 16 * len(self._waiting) >= self._there:
+            self.write()
+
+    def write(self) -> None:
+        """Write what waits."""
+        if self._waiting:
+            self._there = add_timings(self._root, self._waiting)
+            self._waiting = []
+
+
+def add_timings(root: Path, rows: list[dict[str, Any]]) -> int:
+    """Put timings.parquet with these rows at its end, and return how many it holds."""
     import pyarrow.parquet as pq
 
-    if not rows:
-        return
     path, new = root / "timings.parquet", _timings(rows)
     try:
         old = [pq.read_table(path, schema=new.schema)] if path.exists() else []
     except (OSError, ValueError):  # times are for information: they never stop a run
         old = []
-    _put_timings(path, [*old, new])
+    return _put_timings(path, [*old, new])
 
 
 def _timings(rows: list[dict[str, Any]]) -> pa.Table:
@@ -124,13 +145,14 @@ def _timings(rows: list[dict[str, Any]]) -> pa.Table:
     return pa.Table.from_pylist(rows, schema=pa.schema([(key, kinds[key]) for key in TIMINGS]))
 
 
-def _put_timings(path: Path, tables: list[pa.Table]) -> None:
+def _put_timings(path: Path, tables: list[pa.Table]) -> int:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    sink = pa.BufferOutputStream()
-    pq.write_table(pa.concat_tables(tables), sink)
+    sink, whole = pa.BufferOutputStream(), pa.concat_tables(tables)
+    pq.write_table(whole, sink)
     put(path, sink.getvalue().to_pybytes())
+    return whole.num_rows
 
 
 def log(root: Path, verb: str, **what: Any) -> None:

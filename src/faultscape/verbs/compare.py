@@ -87,7 +87,7 @@ def count(
     from faultscape.study.pairs import folder
     from faultscape.study.parts import Part, read_manifest, write_manifest
     from faultscape.study.settings import read_settings
-    from faultscape.study.tables import add_timings
+    from faultscape.study.tables import Timings
 
     settings = read_settings(root)
     sizes = {number: size for number, size in shard_sizes(root).items() if mine.has(number)}
@@ -105,15 +105,20 @@ def count(
     todo = sorted({part.shard for part in lacking})
     calls = [{"study": str(root), "number": s, "truths": known} for s in todo]
     differing: list[tuple[str, str, str]] = []
-    with engines.progress("compare", sum(sizes[s] for s in todo)) as tick:
-        for number, made in engines.run("faultscape.verbs.compare:shard", calls, engine=engine, workers=workers, tick=tick):
-            differing += [tuple(said) for said in made["differing"]]
-            s = todo[number]
-            with changing(root):
-                for name in dict.fromkeys(entry["name"] for entry in made["parts"]):
-                    new = {e["part"]: Part(e["sha256"], e["rows"], e["key"]) for e in made["parts"] if e["name"] == name}
-                    write_manifest(folder(root, name), read_manifest(folder(root, name)) | new)
-                add_timings(root, [{"stage": "compare", "name": "", "shard": s, "items": sizes[s], "seconds": made["seconds"]}])
+    timings = Timings(root)
+    try:
+        with engines.progress("compare", sum(sizes[s] for s in todo)) as tick:
+            for number, made in engines.run("faultscape.verbs.compare:shard", calls, engine=engine, workers=workers, tick=tick):
+                differing += [tuple(said) for said in made["differing"]]
+                s = todo[number]
+                with changing(root):
+                    for name in dict.fromkeys(entry["name"] for entry in made["parts"]):
+                        new = {e["part"]: Part(e["sha256"], e["rows"], e["key"]) for e in made["parts"] if e["name"] == name}
+                        write_manifest(folder(root, name), read_manifest(folder(root, name)) | new)
+                    timings.add([{"stage": "compare", "name": "", "shard": s, "items": sizes[s], "seconds": made["seconds"]}])
+    finally:
+        with changing(root):
+            timings.write()
     for image, one, other in sorted(differing)[:5]:
         print(f"{image}: {one} and {other} saw different bytes of this picture; collect again, then predict those models again")
     if len(differing) > 5:

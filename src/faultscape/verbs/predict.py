@@ -6,6 +6,7 @@ import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -133,12 +134,13 @@ def predict(
     from faultscape import engine as engines
     from faultscape.comparison import changed_models
     from faultscape.prediction import devices, opening, predict_options
+    from faultscape.study import kept
     from faultscape.study import settings as toml
     from faultscape.study.arrays import share
-    from faultscape.study.corpus import read_corpus, shard_sizes
+    from faultscape.study.corpus import shard_sizes
     from faultscape.study.folder import existing
     from faultscape.study.lock import changing, writing
-    from faultscape.study.tables import log
+    from faultscape.study.tables import Timings, log
 
     root = existing(study)
     renamed, removed = predict_changes.asked(rename, remove)
@@ -159,11 +161,11 @@ def predict(
     with writing(root, array="predict" if shard else "", change=bool(renamed or removed)):
         if renamed or removed:
             predict_changes.change(study, root, renamed, removed, given)
-        settings, images = toml.read_settings(root), read_corpus(root)
+        settings = toml.read_settings(root)
         calls, counts = [], {}
         against = _truth(root, truth) if measure else ""
         for name, source in given.items():
-            calls += _calls(root, settings, images, name, source, labels, options, device, against)
+            calls += _calls(root, settings, name, source, labels, options, device, against)
         opening.release()
         with changing(root):
             toml.add_models(root, {name: settings.models[name] for name in given})
@@ -177,14 +179,19 @@ def predict(
         calls = [call | {"lanes": lanes} for call in calls]
         apart: dict[str, Any] = {"apart": bool(networks), "gpus": int(bool(there) or device.startswith("cuda"))}
         statistics: dict[tuple[str, int], Any] = {}
-        with engines.progress("predict", total) as tick:
-            for number, made in engines.run(
-                "faultscape.verbs.predict_shard:shard", calls, engine=engine, workers=workers, tick=tick, **apart
-            ):
-                if against:
-                    statistics[calls[number]["name"], calls[number]["number"]] = made["statistics"]
-                with changing(root):
-                    predict_shard.enter(root, calls[number], made)
+        timings, beside = Timings(root), {name: set(kept.kinds(root, name)) for name in given}
+        try:
+            with engines.progress("predict", total) as tick:
+                for number, made in engines.run(
+                    "faultscape.verbs.predict_shard:shard", calls, engine=engine, workers=workers, tick=tick, **apart
+                ):
+                    if against:
+                        statistics[calls[number]["name"], calls[number]["number"]] = made["statistics"]
+                    with changing(root):
+                        predict_shard.enter(root, calls[number], made, timings, beside[calls[number]["name"]])
+        finally:
+            with changing(root):
+                timings.write()
         with changing(root):
             if against:
                 predict_shard.enter_statistics(root, against, statistics)
@@ -230,7 +237,6 @@ def named(models: tuple[Any, ...]) -> dict[str, str]:
 def _calls(
     root: Path,
     settings: Any,
-    images: list[Any],
     name: str,
     source: str,
     labels: str | None,
@@ -241,11 +247,11 @@ def _calls(
     """Enter a model in the settings and return the calls for those of its shards that are missing or stale."""
     from faultscape.prediction import label_names, opening, origin, trial
     from faultscape.study import kept, label_maps
-    from faultscape.study.corpus import part_name, shards
+    from faultscape.study.corpus import each_shard, part_name, shard_sizes
     from faultscape.study.parts import read_manifest, there
     from faultscape.study.settings import ModelSettings
 
-    by_shard = shards(images)
+    shards = partial(each_shard, root)
     kind = opening.kind_of(name, source)
     if name in label_maps.truths(root):
         raise ModelError(f"{name!r} is the name of a truth of this study; give the model another")
@@ -264,8 +270,9 @@ def _calls(
     held = before.labels if before else {}
     if held and "labels" in said and not labels:
         label_names.checked(name, held, settings)
-    model, found, digest = _origin(name, kind, source, settings, by_shard, said, labels, held, device)
+    model, found, digest = _origin(name, kind, source, settings, shards, said, labels, held, device)
     settings.models[name] = ModelSettings(source=place, kind=kind, labels=model.labels, options=model.options)
+    sizes = shard_sizes(root)
     where, keep = label_maps.predictions(root, name), opening.keep_of(model.options)
     stamps, done = label_maps.stamps_of(where), there(where)
     stale = [
@@ -275,7 +282,7 @@ def _calls(
     ]
     if stale:
         print(
-            f"{name}: its source or options changed; {len(stale)} of {len(by_shard)} shards are done anew, and pairs made from them are stale"
+            f"{name}: its source or options changed; {len(stale)} of {len(sizes)} shards are done anew, and pairs made from them are stale"
         )
     beside = {folder: read_manifest(where / folder) for folder in keep.folders}
     lacking = [
@@ -284,15 +291,17 @@ def _calls(
         if (part := done.get(part_name(s))) and not all(kept.complete(m, s, part.sha256) for m in beside.values())
     ]
     lacking += [
-        s for s in model.stamps if (part := done.get(part_name(s))) and model.keys and origin.again(by_shard[s], part.failures)
+        s
+        for s, rows in shards()
+        if model.keys and (part := done.get(part_name(s))) and part.failures and origin.again(rows, part.failures)
     ]
     lacking += predict_shard.unmeasured(root, against, name, list(model.stamps)) if against else []
     todo = [s for s in sorted(model.stamps) if s in stale or s in lacking or part_name(s) not in done]
     if todo:
         print("".join(f"{word}\n" for word in model.words), end="")
     if todo and found is not None:  # what cannot work is said before the study learns of it
-        size = settings.working_size or max(((i.width, i.height) for i in images), key=math.prod)
-        trial.run(found, size, where, sum(len(by_shard[s]) for s in todo))
+        size = settings.working_size or max(((i.width, i.height) for _, rows in shards() for i in rows), key=math.prod)
+        trial.run(found, size, where, sum(sizes[s] for s in todo))
     about = {
         "kind": kind, "source": source if kind == "folder" else place, "options": model.options, "labels": model.labels, "device": device, "digest": digest,
     }  # fmt: skip
@@ -300,26 +309,25 @@ def _calls(
     about["options"] = {**model.options, "keep": [*keep.words, *drop]}
     return [
         {
-            "study": str(root), "name": name, "number": s, "images": len(rows), "stamp": model.stamps[s], "key": model.keys.get(s, ""), "model": about,
-            "files": {i.id: model.files[i.id] for i in rows if i.id in model.files}, "against": against, "drop": drop,
+            "study": str(root), "name": name, "number": s, "images": sizes[s], "stamp": model.stamps[s], "key": model.keys.get(s, ""), "model": about,
+            "files": model.files.get(s, {}), "against": against, "drop": drop,
         }
         for s in todo
-        for rows in [by_shard[s]]
     ]  # fmt: skip
 
 
 def _origin(
-    name: str, kind: str, source: str, settings: Any, by_shard: dict[int, list[Any]], said: dict[str, Any], labels: str | None, held: dict[str, str], device: str
+    name: str, kind: str, source: str, settings: Any, shards: Any, said: dict[str, Any], labels: str | None, held: dict[str, str], device: str
 ) -> tuple[Any, Any, str]:  # fmt: skip
     """Return what a model's maps follow from, the opened network where it is one, and the digest of its files."""
     from faultscape.prediction import label_names, opening, origin, trial
 
     given = label_names.of_file(labels, settings, None) if labels and kind not in opening.NETWORKS else {}
     if kind == "folder":
-        return origin.of_folder(source, settings, by_shard, said, given or (held if "labels" in said else {}), held), None, ""
+        return origin.of_folder(source, settings, shards, said, given or (held if "labels" in said else {}), held), None, ""
     if kind == "program":
         words = (opening.OWN_CODE[kind].format(source.removeprefix("exec:")),)
-        return origin.of_photos(opening.digest(kind, source, said), settings, by_shard, said, given or held, words), None, ""
+        return origin.of_photos(opening.digest(kind, source, said), settings, shards, said, given or held, words), None, ""
     if kind == "hub" and "revision" not in said:
         said = {**said, "revision": opening.revision_of(source)}
     said = {"threads": 1, **said}  # recorded, since sums depend on their number
@@ -331,7 +339,7 @@ def _origin(
         name, found.network, settings, labels, held if "labels" in said else {}, said.get("unmapped", "")
     )
     words = (*found.network.notes, *([opening.OWN_CODE[kind].format(source)] if kind in opening.OWN_CODE else []))
-    return origin.of_photos(digest, settings, by_shard, said, mapping, words), found, digest
+    return origin.of_photos(digest, settings, shards, said, mapping, words), found, digest
 
 
 def _truth(root: Path, asked: str | None) -> str:

@@ -8,7 +8,10 @@ from __future__ import annotations
 import json
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from faultscape.study.tables import Timings
 
 
 def shard(
@@ -63,20 +66,20 @@ def shard(
     }  # fmt: skip
 
 
-def enter(root: Path, call: dict[str, Any], made: dict[str, Any]) -> None:
-    """Make a finished part count."""
+def enter(root: Path, call: dict[str, Any], made: dict[str, Any], timings: Timings, beside: set[str]) -> None:
+    """Make a finished part count; ``beside`` names what is kept of the model beside its labels, and learns what came new."""
     from faultscape.study import kept, label_maps
     from faultscape.study.corpus import part_name
     from faultscape.study.folder import put
     from faultscape.study.parts import Part, read_manifest, write_manifest
-    from faultscape.study.tables import add_timings
 
     where, part = label_maps.predictions(root, call["name"]), part_name(call["number"])
     failures = tuple((image, why) for image, why in made["failures"])
     stamps = label_maps.stamps_of(where)
     if stamps.pop(part, None) is not None:  # at no moment does a stamp stand beside a part of something else
         put(where / ".stamps.json", json.dumps(stamps, sort_keys=True).encode())
-    for folder in {*made["kept"], *kept.kinds(root, call["name"])}:  # those of other labels go
+    beside.update(made["kept"])
+    for folder in sorted(beside):  # those of other labels go
         chunks = made["kept"].get(folder, [])
         write_manifest(where / folder, kept.with_shard(read_manifest(where / folder), call["number"], made["sha256"], chunks))
     write_manifest(where, read_manifest(where) | {part: Part(made["sha256"], made["rows"], made["key"], failures)})
@@ -86,7 +89,7 @@ def enter(root: Path, call: dict[str, Any], made: dict[str, Any]) -> None:
     for items, load, model, write, warm in made["times"] if made["device"] else []:
         parts = {"load": load, "model": model, "write": write}
         rows.append({"stage": "inference", "items": items, "seconds": load + model + write, **parts, "warm": warm, **about})
-    add_timings(root, rows)
+    timings.add(rows)
 
 
 def settle(root: Path, name: str, numbers: list[int]) -> tuple[int, int]:

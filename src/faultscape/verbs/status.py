@@ -34,7 +34,7 @@ def status(study: str) -> Status:
     from faultscape.comparison.stored import corpus_key, missing, wanted
     from faultscape.study import label_maps, selections
     from faultscape.study.answers import Answers
-    from faultscape.study.corpus import part_name, read_corpus, shards
+    from faultscape.study.corpus import each_shard, part_name, shard_sizes
     from faultscape.study.folder import existing
     from faultscape.study.label_maps import outdated
     from faultscape.study.lock import unfinished
@@ -48,21 +48,21 @@ def status(study: str) -> Status:
     root, place = existing(study), shlex.quote(study)
     if line := unfinished(root):  # meanwhile its files may say one thing and another
         return Status(study, (("predict", "stale", "a change of models was interrupted; finish it first"),), line)
-    settings, images = read_settings(root), read_corpus(root)
-    by_shard, models = shards(images), tuple(settings.models)
+    settings, sizes = read_settings(root), shard_sizes(root) if (root / "corpus.parquet").exists() else {}
+    images, models = sum(sizes.values()), tuple(settings.models)
     failures = len(read_failures(root))
     stages = [
         (
             "collect",
             "done" if images else "missing",
-            f"{len(images)} images in {len(by_shard)} shard{'s' * (len(by_shard) != 1)}"
+            f"{images} images in {len(sizes)} shard{'s' * (len(sizes) != 1)}"
             + (f"; failures.csv has {failures} rows" if failures else ""),
         )
     ]
     todo, rest = "", ""
     stored = {m: there(label_maps.predictions(root, m)) for m in models}
-    lacking = {m: [s for s in by_shard if part_name(s) not in stored[m]] for m in models}
-    old = set(outdated(root, settings, by_shard.items()))
+    lacking = {m: [s for s in sizes if part_name(s) not in stored[m]] for m in models}
+    old = set(outdated(root, settings, each_shard(root)))
     late = [m for m in models if lacking[m] or m in old]
     sources = " ".join(shlex.quote(f"{m}={settings.models[m].source}") for m in late)
     if len(models) < 2:
@@ -80,7 +80,7 @@ def status(study: str) -> Status:
         stages.append(("predict", "done", f"{len(models)} models: {', '.join(models)}"))
     truths = label_maps.truths(root)
     if len(models) >= 2:
-        parts = wanted(root, settings, sorted(by_shard), [])
+        parts = wanted(root, settings, sorted(sizes), [])
         undone = missing(root, parts)
         counted = {m: read_manifest(folder(root, m)) for m in models}
         state = "stale" if any(part.part in counted[part.name] for part in undone) else "missing" if undone else "done"
@@ -91,7 +91,6 @@ def status(study: str) -> Status:
     if not names:
         stages.append(("select", "missing", "no selection yet"))
         todo = todo or f"faultscape select {place}"
-    shard_of = {image.id: image.shard for image in images}
     for name in names:
         slots, drawn_from = selections.read_selection(root, name)
         known = all(m in models for m in slots.models)
@@ -108,7 +107,7 @@ def status(study: str) -> Status:
         truth = "labels" if "labels" in truths else (truths[0] if truths else "labels")
         which = "" if name == selections.MAIN else f" --selection {name}"
         which += "" if truth == "labels" else f" --truth {truth}"
-        have = _labelled(root, truth, now.images, shard_of) if truth in truths else 0
+        have = _labelled(root, truth, now.images) if truth in truths else 0
         stages.append(
             (
                 "label",
@@ -136,15 +135,15 @@ def status(study: str) -> Status:
     return Status(study, tuple(stages), todo)
 
 
-def _labelled(root: Path, truth: str, images: Sequence[str], shard_of: dict[str, int]) -> int:
+def _labelled(root: Path, truth: str, images: Sequence[str]) -> int:
     """Return how many of some images have a label, reading the parts of their shards alone."""
     from faultscape.study import label_maps
-    from faultscape.study.corpus import part_name
+    from faultscape.study.corpus import part_name, shards_of
     from faultscape.study.parts import read_manifest
 
-    folder, wanted = label_maps.truth(root, truth), {i for i in images if i in shard_of}
-    parts = read_manifest(folder)
-    numbers = {s for s in {shard_of[i] for i in wanted} if part_name(s) in parts}
+    folder, shard_of = label_maps.truth(root, truth), shards_of(root, images)
+    parts, wanted = read_manifest(folder), set(shard_of)
+    numbers = {s for s in shard_of.values() if part_name(s) in parts}
     return sum(len(wanted & set(label_maps.read_maps(folder, s, parts[part_name(s)]))) for s in sorted(numbers))
 
 

@@ -1,0 +1,88 @@
+"""Studies of any size from a few made pictures and maps, used again and again: as files to collect and predict from, or as predict would leave them.
+
+Conventions: a picture's file is a link to one of some files, so that a million of them take a million names and no more: as many maps as a shard has images (fewer of
+large ones), cut from some scenes, so that nothing in a shard compresses because it is there twice. Every image is of the pool and a near-duplicate of none; ids are ``FOLDER/NUMBER``, a thousand a folder.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import cv2
+import numpy as np
+from made_maps import maps
+
+from faultscape.corpus.classes import resolve
+from faultscape.maps import runs
+from faultscape.study import label_maps
+from faultscape.study.corpus import Image, part_name, write_corpus
+from faultscape.study.parts import Part, write_manifest
+from faultscape.study.settings import ModelSettings, Settings, class_settings, write_settings
+
+CLASSES, SHARD, SCENES = 12, 1024, 40
+
+
+def names(models: int) -> tuple[str, ...]:
+    """Return the models' names."""
+    return tuple(f"model-{k}" for k in range(models))
+
+
+def stacks(models: int, side: int) -> np.ndarray:
+    """Return (J, kinds, side, side): each model's maps."""
+    rng, kinds, wide = np.random.default_rng(1), SHARD if side <= 128 else 128, side * 3 // 2
+    scenes = [maps("web", models, wide, CLASSES, seed) for seed in range(SCENES)]
+    corners = rng.integers(0, wide - side + 1, (kinds, 2))
+    return np.stack([scenes[k % SCENES][:, y : y + side, x : x + side] for k, (y, x) in enumerate(corners)], axis=1)
+
+
+def identity(number: int) -> str:
+    """Return the id of an image."""
+    return f"{number // 1000:06d}/{number:09d}"
+
+
+def write_files(folder: Path, images: int, models: int, side: int) -> None:
+    """Write ``photos`` and ``maps/NAME`` below a folder."""
+    rng, made = np.random.default_rng(0), stacks(models, side)
+    photos = [cv2.resize(rng.integers(0, 256, (8, 8, 3), np.uint8), (side, side)) for _ in made[0]]
+    rooms = {"photos": photos} | {f"maps/{name}": list(stack) for name, stack in zip(names(models), made, strict=True)}
+    for room, pictures in rooms.items():
+        kinds = [folder / ".kinds" / room / f"{k}.png" for k in range(len(pictures))]
+        kinds[0].parent.mkdir(parents=True)
+        for kind, picture in zip(kinds, pictures, strict=True):
+            cv2.imwrite(str(kind), picture)
+        for first in range(0, images, 1000):
+            (folder / room / f"{first // 1000:06d}").mkdir(parents=True)
+        for k in range(images):
+            os.link(kinds[k % len(kinds)], folder / room / f"{identity(k)}.png")
+
+
+def write_collected(root: Path, images: int, side: int) -> None:
+    """Write a study as collect would leave it, of pictures that are not there."""
+    root.mkdir()
+    write_settings(root, Settings(classes=class_settings(resolve(CLASSES)), shard=SHARD))
+    hashes = np.random.default_rng(0).integers(-(2**63), 2**63, images).tolist()
+
+    def rows() -> Iterator[Image]:
+        for k, dhash in enumerate(hashes):
+            id_, digest = identity(k), hashlib.sha256(b"%d" % k).hexdigest()
+            yield Image(id_, f"/data/photos/{id_}.png", "main", "pool", "clean", "", side, side, digest, dhash, id_, k // SHARD)
+
+    write_corpus(root, list(rows()))
+
+
+def write_predicted(root: Path, images: int, models: int, side: int) -> None:
+    """Write a study as collect and predict would leave it, maps through the store."""
+    write_collected(root, images, side)
+    settings = Settings(classes=class_settings(resolve(CLASSES)), shard=SHARD)
+    settings.models = {name: ModelSettings(source=".", kind="folder") for name in names(models)}
+    write_settings(root, settings)
+    for name, stack in zip(names(models), stacks(models, side), strict=True):
+        where, codes, parts = label_maps.predictions(root, name), [runs.encode(m) for m in stack], {}
+        for shard, first in enumerate(range(0, images, SHARD)):
+            numbers = range(first, min(images, first + SHARD))
+            stored = [label_maps.StoredMap(identity(k), codes[k % len(codes)]) for k in numbers]
+            parts[part_name(shard)] = Part(label_maps.put_maps(where, shard, stored), len(stored), "")
+        write_manifest(where, parts)
