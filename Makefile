@@ -14,7 +14,9 @@ help:            ## show this list
 	PIP_CONSTRAINT=constraints.txt $(PIP) --editable ".[onnx]"
 	@touch $@
 
+# The first line installs what the file names, without the minutes that the search for versions and compiling all of it take; the second adds what another system needs.
 .venv/.test-ready: pyproject.toml constraints.txt | .venv/bin/python
+	$(BIN)/python -m pip --disable-pip-version-check install --quiet --no-compile --no-deps --requirement constraints.txt
 	PIP_CONSTRAINT=constraints.txt $(PIP) --editable ".[dev]"
 	@touch $@ .venv/.run-ready
 
