@@ -49,7 +49,6 @@ def main(study: str, photos: str, truth: str, classes: str, where: str, seconds:
         fs.predict(study, *models, engine=where, workers=workers)
     if "compare" in verbs:
         fs.compare(study, engine=where, workers=workers)
-    engine.run = run
     if "select" in verbs:
         fs.select(study, constraints="class", per_class=2, engine=where, workers=workers)
     if "measure" in verbs:

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import os
 import re
+import select
+import shutil
 import signal
+import socket
 import subprocess
 import sys
+import tempfile
 import warnings
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -79,7 +84,10 @@ def cluster() -> Iterator[Any]:
         warnings.simplefilter("ignore")  # Ray's own
         from ray.cluster_utils import Cluster
 
-        made_here = Cluster(initialize_head=True, head_node_args=NODE)
+        with socket.create_server(("127.0.0.2", 0)) as free:
+            client = free.getsockname()[1]
+        made_here = Cluster(initialize_head=True, head_node_args={**NODE, "ray_client_server_port": client})
+        made_here.client = f"ray://127.0.0.2:{client}"
         for _ in range(2):
             made_here.add_node(**NODE, wait=False)
         yield made_here
@@ -89,6 +97,95 @@ def cluster() -> Iterator[Any]:
 def calls_of(log: list[str]) -> list[tuple[int, str]]:
     """The (number, node) of every call that was given to an actor."""
     return [(int(m[1]), m[2]) for text in log if (m := re.search(r"call (\d+), attempt \d+: node (\w+)", text))]
+
+
+@pytest.fixture
+def collected(line: Line, tmp_path: Path) -> Path:
+    """A study of which only the images are known."""
+    line.end(line.start(tmp_path / "study", "local", verbs="collect"))
+    return tmp_path / "study"
+
+
+def predict(study: Path, line: Line, engine: str, *options: str, **environment: str) -> subprocess.Popen[str]:
+    """The command line's `predict` of all models."""
+    models = [f"{name}={path}" for name, path in line.corpus.models.items()]
+    words = [sys.executable, "-m", "faultscape", "predict", str(study), *models, "--engine", engine, *options]
+    return subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, **environment})
+
+
+def workers(mark: str) -> list[int]:
+    """Descriptors of this machine's worker processes with a mark in their environment, each readable once its process has ended."""
+    found = []
+    for place in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if (
+                b"faultscape.engine.worker" in (place / "cmdline").read_bytes()
+                and mark.encode() in (place / "environ").read_bytes()
+            ):
+                found.append(os.pidfd_open(int(place.name)))
+    return found
+
+
+def test_without_a_cluster_one_is_started_for_the_line_and_ends_with_it(
+    line: Line, expected: dict[str, bytes], collected: Path
+) -> None:
+    place = tempfile.mkdtemp(prefix="ray-", dir="/tmp")  # its sockets need a short path
+    try:
+        told, log = predict(collected, line, "ray", "--workers", "2", RAY_TMPDIR=place).communicate(timeout=120)
+        sessions = [str(path) for path in Path(place, "ray").glob("session_2*")]
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
+    assert told.splitlines()[0] == "ray: 2 CPUs, 0 GPUs on 1 node", log
+    assert made.bytes_under(collected, "predictions") == {k: v for k, v in expected.items() if k.startswith("predictions")}
+    assert len(sessions) == 1
+    running = [p.read_bytes() for p in Path("/proc").glob("[0-9]*/cmdline") if p.exists()]
+    assert not [words for words in running if sessions[0].encode() in words]
+
+
+def test_a_cluster_is_joined_through_its_client_server(
+    line: Line, expected: dict[str, bytes], cluster: Any, collected: Path
+) -> None:
+    told, log = predict(collected, line, cluster.client).communicate(timeout=120)
+    assert told.splitlines()[0] == "ray: 3 CPUs, 0 GPUs on 3 nodes", log
+    assert made.bytes_under(collected, "predictions") == {k: v for k, v in expected.items() if k.startswith("predictions")}
+
+
+def test_a_mistake_of_the_user_reads_on_ray_as_it_does_here(line: Line, cluster: Any, tmp_path: Path) -> None:
+    line.end(line.start(tmp_path / "study", "local", verbs="predict"))
+    part = next((tmp_path / "study" / "predictions" / "model-1").glob("00003*.parquet"))
+    part.write_bytes(part.read_bytes()[:-30])
+    here, there = (
+        subprocess.run(
+            [sys.executable, "-m", "faultscape", "compare", str(tmp_path / "study"), "--engine", engine],
+            capture_output=True, text=True, env={**os.environ, "RAY_ADDRESS": cluster.address}, check=False,
+        )
+        for engine in ("local", "ray")
+    )  # fmt: skip
+    assert (here.returncode, there.returncode) == (2, 2)
+    assert here.stderr == there.stderr
+    assert len(here.stderr.splitlines()) == 1
+    assert "00003" in here.stderr
+
+
+def test_ctrl_c_ends_a_line_on_ray_with_its_workers_and_loses_nothing(
+    line: Line, expected: dict[str, bytes], cluster: Any, tmp_path: Path
+) -> None:
+    study = tmp_path / "study"
+    process = line.start(study, "ray", cluster.address, "predict", seconds=0.05, FAULTSCAPE_MARK=str(study))
+    before = heard(process, "call 20, attempt 0")
+    at_work = workers(f"FAULTSCAPE_MARK={study}")
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=60)
+    assert process.returncode == -signal.SIGINT
+    assert at_work
+    for worker in at_work:
+        assert select.select([worker], [], [], 60)[0]
+        os.close(worker)
+    done = sum(folder.read_text().count("sha256") for folder in study.glob("predictions/*/manifest.json"))
+    assert 10 <= done < 2 * IMAGES, before
+    log = line.end(line.start(study, "ray", cluster.address, "predict"))
+    assert len(calls_of(log)) == 2 * IMAGES - done
+    assert made.bytes_under(study, "predictions") == {k: v for k, v in expected.items() if k.startswith("predictions")}
 
 
 def test_a_killed_node_costs_nothing_but_time(line: Line, expected: dict[str, bytes], cluster: Any, tmp_path: Path) -> None:

@@ -87,6 +87,21 @@ def test_labels_are_the_largest_of_the_enlarged_scores(case: tuple[np.ndarray, t
         assert not ((labels != whole.argmax(0)) & ~close_calls(whole)).any()
 
 
+@given(cases(), st.integers(1, 12))
+@settings(max_examples=60)
+def test_the_leading_scores_come_in_order_with_their_classes(case: tuple[np.ndarray, tuple[int, int]], few: int) -> None:
+    scores, _ = case
+    values, classes = winners.leading(scores, few)
+    order = np.argsort(-scores, axis=0, kind="stable")[:few]  # ties to the first class
+    assert (classes == order).all()
+    assert (values == np.take_along_axis(scores, order, 0)).all()
+    assert (values.dtype, classes.dtype) == (np.float32, np.uint8 if len(scores) <= 256 else np.uint16)
+    plain = np.empty_like(values), np.empty_like(classes)
+    plain_winners.rank(scores, *plain)
+    assert (plain[0] == values).all()
+    assert (plain[1] == classes).all()
+
+
 @given(cases(), st.booleans())
 @settings(max_examples=60)
 def test_probabilities_and_confidence_equal_the_definition(case: tuple[np.ndarray, tuple[int, int]], marginal: bool) -> None:

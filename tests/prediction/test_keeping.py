@@ -102,13 +102,6 @@ def test_the_largest_are_kept_with_their_classes(corpus: made.Corpus, study: Pat
         assert (np.sort(all_shares, axis=0)[::-1][:3] == shares).all()
 
 
-def test_asking_for_more_than_there_are_classes_keeps_all_of_them_in_order() -> None:
-    shares = np.random.default_rng(0).dirichlet(np.ones(3), (2, 4)).transpose(2, 0, 1).astype(np.float32)
-    values, classes = keeping.largest(shares, 9)
-    assert values.shape == classes.shape == (3, 2, 4)
-    assert (np.sort(classes, axis=0) == np.arange(3)[:, None, None]).all()
-
-
 def test_a_kind_that_is_added_to_a_finished_model_changes_no_byte_of_the_labels_and_makes_nothing_stale(
     corpus: made.Corpus, study: Path, net: Path
 ) -> None:

@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 import torch_networks as nets
+from safetensors.torch import save_file
 
 import faultscape as fs
 import made
@@ -215,6 +217,47 @@ def test_a_predictor_that_fails_on_one_photo_makes_one_row_of_failures_and_nothi
     maps = stored(study, "mine")
     assert set(maps) == {"p0", "p1", "p3"}
     assert all((maps[id_] == red(study)[id_]).all() for id_ in maps)
+
+
+LOADER = """
+import torch
+from safetensors.torch import load_file
+
+def load():
+    network = torch.nn.Conv2d(3, 5, 1)
+    network.load_state_dict(load_file({weights!r}))
+    return network
+
+def unseeded():
+    torch.seed()
+    return torch.nn.Conv2d(3, 5, 1)
+"""
+
+
+def test_weights_that_a_loader_reads_from_elsewhere_are_part_of_the_model(
+    study: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    weights, code = tmp_path / "weights.safetensors", tmp_path / "nets.py"
+    code.write_text(LOADER.format(weights=str(weights)))
+    found = []
+    for seed, words in ((3, ""), (3, ""), (4, "1 of 1 shards are done anew")):
+        torch.manual_seed(seed)
+        save_file(torch.nn.Conv2d(3, 5, 1).state_dict(), weights)
+        capsys.readouterr()
+        fs.predict(str(study), {"net": f"{code}:load"}, engine="local")
+        found.append(stored(study, "net"))
+        said = capsys.readouterr().out
+        assert words in said if words else "done anew" not in said
+    assert all((found[0][id_] == found[1][id_]).all() for id_ in found[0])
+    assert any((found[0][id_] != found[2][id_]).any() for id_ in found[0])
+
+
+@pytest.mark.parametrize("engine", ["local", "processes"])
+def test_a_loader_that_gives_other_weights_each_time_is_refused(study: Path, tmp_path: Path, engine: str) -> None:
+    code = tmp_path / "nets.py"
+    code.write_text(LOADER.format(weights=""))
+    with pytest.raises(ModelError, match=r"nets.py:unseeded: its weights are others each time it is loaded; set a seed in it"):
+        fs.predict(str(study), {"net": f"{code}:unseeded"}, engine=engine)
 
 
 PROGRAM = """

@@ -17,6 +17,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from faultscape.engine.tasks import Ledger, called
@@ -201,7 +202,7 @@ def _cause(error: Exception) -> Exception:
 
 @contextmanager
 def _joined(address: str, workers: int | None) -> Iterator[Any]:
-    """Join the cluster of an address, RAY_ADDRESS or this machine, or start one here for the block; what was joined already stays joined."""
+    """Join the cluster of an address, RAY_ADDRESS or `ray start`, or start one here for the block; what was joined already stays joined."""
     try:
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         import ray
@@ -214,12 +215,14 @@ def _joined(address: str, workers: int | None) -> Iterator[Any]:
         yield ray
         return
     quiet = {"log_to_driver": False, "logging_level": logging.CRITICAL}
-    try:
-        ray.init(address=address or "auto", **quiet)
-    except (ConnectionError, ValueError, RuntimeError, ImportError) as error:
-        if address or "RAY_ADDRESS" in os.environ:
-            where = address or os.environ["RAY_ADDRESS"]
-            raise StudyError(f"no Ray cluster answers at {where}: {' '.join(str(error).split())[:300]}") from None
+    asked = address or os.environ.get("RAY_ADDRESS", "")
+    if where := asked or _started_here():
+        try:
+            ray.init(address=where, **quiet)
+        except (ConnectionError, ValueError, RuntimeError, ImportError) as error:
+            if asked:
+                raise StudyError(f"no Ray cluster answers at {where}: {' '.join(str(error).split())[:300]}") from None
+    if not ray.is_initialized():
         own = {"num_cpus": workers or cores(), "object_store_memory": _STORE, "include_dashboard": False}
         ray.init(address="local", _node_ip_address="127.0.0.1", **own, **quiet)
     try:
@@ -229,3 +232,15 @@ def _joined(address: str, workers: int | None) -> Iterator[Any]:
         yield ray
     finally:
         ray.shutdown()
+
+
+def _started_here() -> str:
+    """Return the address of the cluster that `ray start` left on this machine, or nothing.
+
+    Ray's own search ("auto") finds any cluster of the machine: also one that another line started for itself and takes along when it ends.
+    """
+    place = os.environ.get("RAY_TMPDIR") or os.environ.get("TMPDIR") or "/tmp"  # noqa: S108 - where Ray keeps it
+    try:
+        return Path(place, "ray", "ray_current_cluster").read_text().strip()
+    except OSError:
+        return ""

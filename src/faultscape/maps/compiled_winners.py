@@ -103,3 +103,20 @@ def stretch(scores, first_y, second_y, share_y, first_x, second_x, share_x, out)
                 line[x] = (one - down) * scores[c, y0, x] + down * scores[c, y1, x]
             for x in range(width):
                 out[c, y, x] = (one - share_x[x]) * line[first_x[x]] + share_x[x] * line[second_x[x]]
+
+
+@jit
+def rank(scores, values, classes):
+    """Fill ``values`` and ``classes`` (K, H, W) with the K largest scores of each pixel and whose they are, the largest first, ties to the first class."""
+    few = len(values)
+    for y in range(scores.shape[1]):
+        for c in range(len(scores)):
+            for x in range(scores.shape[2]):
+                value, held = scores[c, y, x], min(c, few)
+                if held == few and value <= values[few - 1, y, x]:
+                    continue
+                place = held if held < few else few - 1
+                while place > 0 and values[place - 1, y, x] < value:
+                    values[place, y, x], classes[place, y, x] = values[place - 1, y, x], classes[place - 1, y, x]
+                    place -= 1
+                values[place, y, x], classes[place, y, x] = value, c

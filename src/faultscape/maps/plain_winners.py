@@ -34,3 +34,9 @@ def stretch(
     one, down = np.float32(1), share_y[:, None]
     lines = (one - down) * scores[:, first_y] + down * scores[:, second_y]
     out[...] = (one - share_x) * lines[..., first_x] + share_x * lines[..., second_x]
+
+
+def rank(scores: np.ndarray, values: np.ndarray, classes: np.ndarray) -> None:
+    """Fill ``values`` and ``classes`` (K, H, W) with the K largest scores of each pixel and whose they are, the largest first, ties to the first class."""
+    order = np.argsort(-scores, axis=0, kind="stable")[: len(values)]
+    values[...], classes[...] = np.take_along_axis(scores, order, 0), order

@@ -95,6 +95,21 @@ def confidence(scores: np.ndarray, size: tuple[int, int], *, marginal: bool = Fa
     return out
 
 
+def leading(scores: np.ndarray, few: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return (K, H, W) the ``few`` largest scores of each pixel and their classes (uint8 up to 256, else uint16), the largest first, ties to the first class.
+
+    Errors: none; with fewer classes than ``few`` all of them. No score may be NaN.
+
+    >>> [values.ravel().tolist() for values in leading(np.array([[[0.25]], [[0.5]], [[0.25]]], np.float32), 2)]
+    [[0.5, 0.25], [1, 0]]
+    """
+    scores = np.ascontiguousarray(scores, np.float32)
+    shape = (min(few, len(scores)), *scores.shape[1:])
+    values, classes = np.empty(shape, np.float32), np.empty(shape, np.uint8 if len(scores) <= 256 else np.uint16)
+    _kernels().rank(scores, values, classes)
+    return values, classes
+
+
 def between(old: int, new: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return for each of ``new`` pixels the two of ``old`` ones it lies between, and the weight of the second.
 

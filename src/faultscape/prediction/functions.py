@@ -46,6 +46,7 @@ class PredictorNetwork:
     batch, device, marginal = 1, "cpu", False
     channels: int | None = None
     notes: tuple[str, ...] = ()
+    weights = ""
 
     def __init__(self, function: Callable[[np.ndarray], Any], name: str) -> None:
         self._function, self.name = function, name

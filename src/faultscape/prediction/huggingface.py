@@ -29,6 +29,8 @@ _MASKS_AT = (384, 384)  # where the library marginalises Mask2Former's masks, wh
 class TransformersNetwork:
     """An open folder of the transformers library; ModelError when it holds no network that segments."""
 
+    weights = ""
+
     def __init__(self, folder: str, options: dict[str, Any], device: str = "cpu", name: str = "") -> None:
         name = self.name = name or str(folder)
         torch = need_torch(name)

@@ -19,7 +19,7 @@ from faultscape.errors import ModelError, OptionError
 from faultscape.maps import winners
 from faultscape.maps.resize import nearest
 from faultscape.prediction import windows
-from faultscape.prediction.keeping import Arrays, Keep, folder_of, largest
+from faultscape.prediction.keeping import Arrays, Keep, folder_of
 from faultscape.prediction.network import Answer, Network, Size
 
 _PLAIN = Keep()
@@ -146,9 +146,9 @@ class Inference:
         if self.keep.confidence and answer.confidence is None:
             kept["confidence"] = (winners.confidence(answer.scores, target, marginal=self.network.marginal),)
         if self.keep.probabilities is not None:
-            kept["probabilities"] = largest(
-                winners.probabilities(answer.scores, target, marginal=self.network.marginal), self.keep.probabilities
-            )
+            shares = winners.probabilities(answer.scores, target, marginal=self.network.marginal)
+            values, *classes = winners.leading(shares, few) if (few := self.keep.probabilities) else (shares,)
+            kept["probabilities"] = (values.astype(np.float16), *classes)
         if self.keep.logits:
             kept["logits"] = (answer.scores,)
         return Output(labels, kept)

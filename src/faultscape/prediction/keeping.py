@@ -80,19 +80,6 @@ def folder_of(layer: str) -> str:
     return f"embedding-{plain}" + ("" if plain == layer else f"-{hashlib.sha256(layer.encode()).hexdigest()[:6]}")
 
 
-def largest(probabilities: np.ndarray, few: int) -> Arrays:
-    """Return (float16 probabilities,) of all classes, or of the ``few`` largest (K, H, W) with their classes (K, H, W), ties to the first class.
-
-    >>> [values.ravel().tolist() for values in largest(np.array([[[0.25]], [[0.5]], [[0.25]]], np.float32), 2)]
-    [[0.5, 0.25], [1, 0]]
-    """
-    if not few:
-        return (probabilities.astype(np.float16),)
-    order = np.argsort(-probabilities, axis=0, kind="stable")[:few]
-    kind = np.uint8 if len(probabilities) <= 256 else np.uint16
-    return np.take_along_axis(probabilities, order, 0).astype(np.float16), order.astype(kind)
-
-
 def told(kept: dict[str, Arrays], images: int, free: int) -> list[str]:
     """Return a line a kind: how many bytes it takes at most, judged by one picture's arrays, beside what is free."""
     sizes = {kind: sum(values.nbytes for values in arrays) * images for kind, arrays in kept.items()}

@@ -35,6 +35,7 @@ class Network(Protocol):
     channels: int | None  # where that is known before it runs
     marginal: bool
     notes: tuple[str, ...]  # what its user should know
+    weights: str  # a digest of weights that no file of its source holds, else empty
 
     def prepare(self, photo: np.ndarray, target: Size, size: Size | None) -> np.ndarray:
         """Return an (H, W, 3) uint8 photo prepared: at ``size``, or where that is None as the network wants it when maps are wanted at ``target``."""

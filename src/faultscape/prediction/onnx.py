@@ -27,6 +27,7 @@ class OnnxNetwork:
 
     marginal = False
     notes: tuple[str, ...] = ()
+    weights = ""
 
     def __init__(
         self, path: str | Path, options: dict[str, Any] | None = None, classes: Sequence[int] = (), device: str = "cpu"

@@ -166,13 +166,21 @@ _held: dict[str, tuple[Any, Inference]] = {}  # the one model that this process 
 
 
 def held_model(kind: str, source: str, options: dict[str, Any], expected: str, classes: tuple[int, ...]) -> Inference:
-    """Return an open network with the way it is shown photos; it stays open for the next shard. ModelError when it has not the digest that is expected."""
+    """Return an open network with the way it is shown photos; it stays open for the next shard.
+
+    ``expected`` is the digest of its files, with or without that of its weights behind it. Errors: ModelError when it is another's.
+    """
     key = (kind, source, json.dumps(options, sort_keys=True), expected, classes)
     if (before := _held.get("model")) and before[0] == key:
         return before[1]
     release()
     model = Inference(open_network(kind, source, options, classes), way_of(options), keep_of(options))
-    if digest(kind, source, options) != expected:
+    now = digest(kind, source, options)
+    if expected.startswith(now) and expected not in (now, now + model.network.weights):
+        raise ModelError(
+            f"{source}: its weights are others each time it is loaded; set a seed in it, or let it read them (they may also have changed while this line ran)"
+        )
+    if not expected.startswith(now):
         raise ModelError(
             f"{source}: its files changed while this line ran; run the same line again, which does all of it with the new ones"
         )

@@ -7,6 +7,7 @@ module in attributes of these names. Nothing is unpickled: an archive that holds
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import warnings
@@ -36,6 +37,7 @@ class TorchNetwork:
 
     marginal = False
     notes: tuple[str, ...] = ()
+    weights = ""
 
     def __init__(
         self,
@@ -133,11 +135,28 @@ def scripted(path: str, options: dict[str, Any], device: str = "cpu") -> TorchNe
 
 
 def of_module(module: Any, name: str, options: dict[str, Any], device: str = "cpu") -> TorchNetwork:
-    """Take a module, or any callable on tensors, that a person's function returned."""
+    """Take a module, or any callable on tensors, that a person's function returned; a module's weights are part of what it is."""
     said = {key: value for key in KEYS if (value := getattr(module, key, None)) is not None and not callable(value)}
+    weights = ""
     if hasattr(module, "eval"):
-        module = module.eval().to(device)
-    return TorchNetwork(module, name, said, options, device)
+        module = module.eval()
+        weights = _digest(module) if hasattr(module, "state_dict") else ""
+        module = module.to(device)
+    network = TorchNetwork(module, name, said, options, device)
+    network.weights = weights
+    return network
+
+
+def _digest(module: Any) -> str:
+    """Return a digest of a module's weights: its function may take them from anywhere."""
+    import torch
+
+    found = hashlib.sha256()
+    for name, values in module.state_dict().items():
+        if torch.is_tensor(values) and values.layout == torch.strided and not values.is_meta:
+            found.update(f"{name} {values.dtype} {tuple(values.shape)}\0".encode())
+            found.update(values.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().data)
+    return found.hexdigest()
 
 
 def need_torch(name: str) -> Any:

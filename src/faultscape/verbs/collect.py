@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from faultscape.errors import CorpusError, StudyError
-from faultscape.verbs import collect_web
+from faultscape.verbs import collect_settings, collect_web
 
 
 @dataclass(frozen=True)
@@ -151,15 +151,15 @@ def collect(
     toml.parse_size(size or "own")
     if task is not None and accept is None:
         with writing(root):
-            toml.write_settings(root, _settings(root, resolved, size, shard_size))
+            toml.write_settings(root, collect_settings.asked(root, resolved, size, shard_size))
             return task(root)
     if task is not None:
         images = task(root)
     found = [replace_id(f, set_) for f in find(images, pattern=pattern, stores=True)]
     reading.forget()
     with writing(root):
-        settings = _settings(root, resolved, size, shard_size)
-        _store(root, settings, store)
+        settings = collect_settings.asked(root, resolved, size, shard_size)
+        collect_settings.enter_store(root, settings, store)
         held = {image.id: image for image in read_corpus(root)}
         known = {image.source: image.id for image in held.values() if image.set == set_}
         if other := [f for f in found if known.get(absolute(f.path), f.id) != f.id]:
@@ -193,24 +193,14 @@ def collect(
                 failures.append(Failure("collect", set_, f.path, f"near-duplicate of {near}, which --not-in keeps out"))
                 dropped.add(f.id)
                 continue
-            shard = held[f.id].shard if f.id in held else -1
-            condition, parent = "clean", ""
+            earlier = held.get(f.id)
             fresh.append(
                 Image(
-                    f.id,
-                    absolute(f.path),
-                    set_,
-                    role or (held[f.id].role if f.id in held else "pool"),
-                    condition,
-                    parent,
-                    picture.width,
-                    picture.height,
-                    picture.digest,
-                    picture.dhash,
-                    "",
-                    shard,
+                    id=f.id, source=absolute(f.path), set=set_, role=role or (earlier.role if earlier else "pool"), condition="clean", parent="",
+                    width=picture.width, height=picture.height, digest=picture.digest, dhash=picture.dhash,
+                    group="", shard=earlier.shard if earlier else -1,
                 )
-            )
+            )  # fmt: skip
         everything = grouped(sharded([i for i in held.values() if i.id not in dropped], fresh, settings.shard))
         if not everything:
             raise CorpusError(
@@ -247,67 +237,6 @@ def collect(
 def replace_id(found: Any, set_: str) -> Any:
     """Return a found file with its set in front of the id; the set main has no prefix."""
     return found if set_ == "main" else replace(found, id=f"{set_}/{found.id}")
-
-
-def _settings(root: Path, classes: Any, size: str | None, shard_size: int | None) -> Any:
-    """Return the study's settings with what was asked for, saying what it makes stale."""
-    from faultscape.study import settings as toml
-    from faultscape.study.label_maps import truths
-
-    if not (root / "study.toml").exists():
-        return toml.Settings(
-            classes=toml.class_settings(classes),
-            synonyms=toml.synonym_settings(classes),
-            size=size or "own",
-            shard=shard_size or 1024,
-        )
-    settings = toml.read_settings(root)
-    if shard_size not in (None, settings.shard):
-        raise StudyError(
-            f"{root} has shards of {settings.shard} images, which are never cut again; leave --shard-size out or begin a new study"
-        )
-    if classes is not None:
-        settings.synonyms = toml.synonym_settings(classes)
-    if classes is not None and (new := toml.class_settings(classes)) != settings.classes:
-        print("the class list changes: pairs and what follows from them are stale and are made anew by compare")
-        moved = [
-            n
-            for n, i in zip(new.names, new.ids, strict=True)
-            if i != dict(zip(settings.classes.names, settings.classes.ids, strict=True)).get(n, i)
-        ]
-        if moved and truths(root):
-            print(
-                f"{moved[0]!r} has another id now: labels that came as LabelMe files or in class colours hold the old one; import them again"
-            )
-        now, renamed = {(i, c): n for i, c, n in zip(new.ids, new.colours, new.names, strict=True)}, {}
-        for id_, colour, name in zip(settings.classes.ids, settings.classes.colours, settings.classes.names, strict=True):
-            if name not in new.names and now.get((id_, colour)) not in (None, *settings.classes.names):
-                renamed[name] = now[id_, colour]  # of the same id and colour: a mapping to it finds it under its new name
-                print(f"class {name!r} is called {renamed[name]!r} now; label mappings follow")
-        for model in settings.models.values():
-            model.labels = {label: renamed.get(name, name) for label, name in model.labels.items()}
-        settings.classes = new
-    if size is not None and size != settings.size:
-        print("the working size changes: networks' maps and all pairs are stale and are made anew by predict and compare")
-        settings.size = size
-    return settings
-
-
-def _store(root: Path, settings: Any, asked: str | None) -> None:
-    """Enter where parts lie, when the study is made; StudyError where parts would be left behind, or the place cannot be written to or is another study's."""
-    from faultscape.study.part_folders import claim, held
-
-    if asked is None:
-        return
-    if asked != settings.store and (root / "study.toml").exists() and held(root):
-        where = settings.store or str(root)
-        raise StudyError(
-            f"the parts of {root} lie in {where} and are not moved by --store; copy predictions, truth, pairs and measures/statistics to the new "
-            f'place with its own tools and write store = "{asked}" into study.toml, or begin a new study'
-        )
-    if asked:
-        claim(root, asked)
-    settings.store = asked
 
 
 def _tell(root: Path, other: list[Any], gone: list[Any]) -> None:

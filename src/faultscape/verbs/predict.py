@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from faultscape.errors import ModelError, OptionError, StudyError
-from faultscape.verbs import predict_changes, predict_shard
+from faultscape.verbs import predict_changes, predict_plan, predict_shard
 
 if TYPE_CHECKING:
     Named = Any
@@ -165,7 +163,7 @@ def predict(
         calls, counts = [], {}
         against = _truth(root, truth) if measure else ""
         for name, source in given.items():
-            calls += _calls(root, settings, name, source, labels, options, device, against)
+            calls += predict_plan.calls(root, settings, name, source, labels, options, device, against)
         opening.release()
         with changing(root):
             toml.add_models(root, {name: settings.models[name] for name in given})
@@ -232,114 +230,6 @@ def named(models: tuple[Any, ...]) -> dict[str, str]:
     if not out:
         raise ModelError("no model given; write NAME=SOURCE, for example unet=maps/unet or unet=unet.onnx")
     return out
-
-
-def _calls(
-    root: Path,
-    settings: Any,
-    name: str,
-    source: str,
-    labels: str | None,
-    options: dict[str, Any],
-    device: str,
-    against: str,
-) -> list[dict[str, Any]]:
-    """Enter a model in the settings and return the calls for those of its shards that are missing or stale."""
-    from faultscape.prediction import label_names, opening, origin, trial
-    from faultscape.study import kept, label_maps
-    from faultscape.study.corpus import each_shard, part_name, shard_sizes
-    from faultscape.study.parts import read_manifest, there
-    from faultscape.study.settings import ModelSettings
-
-    shards = partial(each_shard, root)
-    kind = opening.kind_of(name, source)
-    if name in label_maps.truths(root):
-        raise ModelError(f"{name!r} is the name of a truth of this study; give the model another")
-    place = opening.absolute(kind, source)
-    before = settings.models.get(name)
-    if before is not None and (before.kind, before.source) != (kind, place):
-        if lost := ", ".join(k for k in before.options if k not in ("threads", "revision")):
-            print(f"{name}: its source is another; what was said of the first no longer holds: {lost}")
-        before = None
-    if idle := [key for key in options if key not in origin.known(kind)]:
-        print(
-            f"note: {name}: {', '.join(f'--{key}'.replace('_', '-') for key in idle)} changes nothing for a {'network' if kind in opening.NETWORKS else kind}"
-        )
-    said = {**(before.options if before else {}), **options, **({"labels": "given"} if labels else {})}
-    said = {key: value for key, value in said.items() if key in ("labels", *origin.known(kind))}
-    held = before.labels if before else {}
-    if held and "labels" in said and not labels:
-        label_names.checked(name, held, settings)
-    model, found, digest = _origin(name, kind, source, settings, shards, said, labels, held, device)
-    settings.models[name] = ModelSettings(source=place, kind=kind, labels=model.labels, options=model.options)
-    sizes = shard_sizes(root)
-    where, keep = label_maps.predictions(root, name), opening.keep_of(model.options)
-    stamps, done = label_maps.stamps_of(where), there(where)
-    stale = [
-        s
-        for s, stamp in model.stamps.items()
-        if (part := done.get(part_name(s))) and origin.outdated(stamps.get(part_name(s), ""), stamp, refused=bool(part.failures))
-    ]
-    if stale:
-        print(
-            f"{name}: its source or options changed; {len(stale)} of {len(sizes)} shards are done anew, and pairs made from them are stale"
-        )
-    beside = {folder: read_manifest(where / folder) for folder in keep.folders}
-    lacking = [
-        s
-        for s in model.stamps
-        if (part := done.get(part_name(s))) and not all(kept.complete(m, s, part.sha256) for m in beside.values())
-    ]
-    lacking += [
-        s
-        for s, rows in shards()
-        if model.keys and (part := done.get(part_name(s))) and part.failures and origin.again(rows, part.failures)
-    ]
-    lacking += predict_shard.unmeasured(root, against, name, list(model.stamps)) if against else []
-    todo = [s for s in sorted(model.stamps) if s in stale or s in lacking or part_name(s) not in done]
-    if todo:
-        print("".join(f"{word}\n" for word in model.words), end="")
-    if todo and found is not None:  # what cannot work is said before the study learns of it
-        size = settings.working_size or max(((i.width, i.height) for _, rows in shards() for i in rows), key=math.prod)
-        trial.run(found, size, where, sum(sizes[s] for s in todo))
-    about = {
-        "kind": kind, "source": source if kind == "folder" else place, "options": model.options, "labels": model.labels, "device": device, "digest": digest,
-    }  # fmt: skip
-    drop = ["confidence"] if against and not keep.confidence else []
-    about["options"] = {**model.options, "keep": [*keep.words, *drop]}
-    return [
-        {
-            "study": str(root), "name": name, "number": s, "images": sizes[s], "stamp": model.stamps[s], "key": model.keys.get(s, ""), "model": about,
-            "files": model.files.get(s, {}), "against": against, "drop": drop,
-        }
-        for s in todo
-    ]  # fmt: skip
-
-
-def _origin(
-    name: str, kind: str, source: str, settings: Any, shards: Any, said: dict[str, Any], labels: str | None, held: dict[str, str], device: str
-) -> tuple[Any, Any, str]:  # fmt: skip
-    """Return what a model's maps follow from, the opened network where it is one, and the digest of its files."""
-    from faultscape.prediction import label_names, opening, origin, trial
-
-    given = label_names.of_file(labels, settings, None) if labels and kind not in opening.NETWORKS else {}
-    if kind == "folder":
-        return origin.of_folder(source, settings, shards, said, given or (held if "labels" in said else {}), held), None, ""
-    if kind == "program":
-        words = (opening.OWN_CODE[kind].format(source.removeprefix("exec:")),)
-        return origin.of_photos(opening.digest(kind, source, said), settings, shards, said, given or held, words), None, ""
-    if kind == "hub" and "revision" not in said:
-        said = {**said, "revision": opening.revision_of(source)}
-    said = {"threads": 1, **said}  # recorded, since sums depend on their number
-    digest = opening.digest(kind, source, said)
-    found = opening.held_model(kind, source, {**said, "device": device}, digest, (len(held), len(settings.class_list)))
-    if found.network.device.startswith("cuda") and "batch" not in said:
-        said["batch"] = trial.fitting_batch(found, settings.working_size or (512, 512))
-    mapping = label_names.of_network(
-        name, found.network, settings, labels, held if "labels" in said else {}, said.get("unmapped", "")
-    )
-    words = (*found.network.notes, *([opening.OWN_CODE[kind].format(source)] if kind in opening.OWN_CODE else []))
-    return origin.of_photos(digest, settings, shards, said, mapping, words), found, digest
 
 
 def _truth(root: Path, asked: str | None) -> str:

@@ -1,0 +1,72 @@
+"""What `collect` makes of the study's settings: classes, working size, shards, and the store of its parts.
+
+Conventions: what a change makes stale is said; nothing is removed.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from faultscape.errors import StudyError
+
+
+def asked(root: Path, classes: Any, size: str | None, shard_size: int | None) -> Any:
+    """Return the study's settings with what was asked for, saying what it makes stale."""
+    from faultscape.study import settings as toml
+    from faultscape.study.label_maps import truths
+
+    if not (root / "study.toml").exists():
+        return toml.Settings(
+            classes=toml.class_settings(classes),
+            synonyms=toml.synonym_settings(classes),
+            size=size or "own",
+            shard=shard_size or 1024,
+        )
+    settings = toml.read_settings(root)
+    if shard_size not in (None, settings.shard):
+        raise StudyError(
+            f"{root} has shards of {settings.shard} images, which are never cut again; leave --shard-size out or begin a new study"
+        )
+    if classes is not None:
+        settings.synonyms = toml.synonym_settings(classes)
+    if classes is not None and (new := toml.class_settings(classes)) != settings.classes:
+        print("the class list changes: pairs and what follows from them are stale and are made anew by compare")
+        moved = [
+            n
+            for n, i in zip(new.names, new.ids, strict=True)
+            if i != dict(zip(settings.classes.names, settings.classes.ids, strict=True)).get(n, i)
+        ]
+        if moved and truths(root):
+            print(
+                f"{moved[0]!r} has another id now: labels that came as LabelMe files or in class colours hold the old one; import them again"
+            )
+        now, renamed = {(i, c): n for i, c, n in zip(new.ids, new.colours, new.names, strict=True)}, {}
+        for id_, colour, name in zip(settings.classes.ids, settings.classes.colours, settings.classes.names, strict=True):
+            if name not in new.names and now.get((id_, colour)) not in (None, *settings.classes.names):
+                renamed[name] = now[id_, colour]  # of the same id and colour: a mapping to it finds it under its new name
+                print(f"class {name!r} is called {renamed[name]!r} now; label mappings follow")
+        for model in settings.models.values():
+            model.labels = {label: renamed.get(name, name) for label, name in model.labels.items()}
+        settings.classes = new
+    if size is not None and size != settings.size:
+        print("the working size changes: networks' maps and all pairs are stale and are made anew by predict and compare")
+        settings.size = size
+    return settings
+
+
+def enter_store(root: Path, settings: Any, store: str | None) -> None:
+    """Enter where parts lie, when the study is made; StudyError where parts would be left behind, or the place cannot be written to or is another study's."""
+    from faultscape.study.part_folders import claim, held
+
+    if store is None:
+        return
+    if store != settings.store and (root / "study.toml").exists() and held(root):
+        where = settings.store or str(root)
+        raise StudyError(
+            f"the parts of {root} lie in {where} and are not moved by --store; copy predictions, truth, pairs and measures/statistics to the new "
+            f'place with its own tools and write store = "{store}" into study.toml, or begin a new study'
+        )
+    if store:
+        claim(root, store)
+    settings.store = store
