@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import os
 import pickle
-import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -139,28 +139,11 @@ def test_a_file_of_weights_or_of_a_pickled_module_is_refused_and_nothing_of_it_r
 
 def test_a_script_whose_data_is_another_pickle_is_refused_and_nothing_of_it_runs(tmp_path: Path) -> None:
     victim = tmp_path / "created"
-    path = forged(nets.scripted(tmp_path / "whole.ts"), tmp_path / "net.ts", {"data.pkl": pickle.dumps(_Creates(victim), 2)})
+    path = nets.forged(nets.scripted(tmp_path / "whole.ts"), tmp_path / "net.ts", {"data.pkl": pickle.dumps(_Creates(victim), 2)})
     with pytest.raises(ModelError, match=r"torch\.jit cannot load it: ") as caught:
         opening.open_model(str(path))
     assert "\n" not in str(caught.value)
     assert not victim.exists()
-
-
-def forged(source: Path, to: Path, change: dict[str, bytes | Callable[[Any], None]]) -> Path:
-    """The same archive with members replaced or added: bytes, or what changes the JSON of one."""
-    with zipfile.ZipFile(source) as before, zipfile.ZipFile(to, "w", zipfile.ZIP_STORED) as after:
-        root = before.namelist()[0].partition("/")[0]
-        left = dict(change)
-        for name in before.namelist():
-            data, new = before.read(name), left.pop(name.partition("/")[2], None)
-            if callable(new):
-                value = json.loads(data)
-                new(value)
-                new = json.dumps(value).encode()
-            after.writestr(name, data if new is None else new)
-        for name, new in left.items():
-            after.writestr(f"{root}/{name}", new)
-    return to
 
 
 def evil_pickle(victim: Path) -> bytes:
@@ -207,6 +190,16 @@ def attacks(victim: Path) -> dict[str, dict[str, Any]]:
         text = json.dumps(whole["graph_module"]).replace('"image"', json.dumps(f"image=({opens})"))
         whole["graph_module"] = json.loads(text)
 
+    def maps_a_file(whole: Any) -> None:
+        within = whole["graph_module"]["graph"]
+        given = [({"as_string": str(victim)}, "filename"), ({"as_bool": True}, "shared"), ({"as_int": 64}, "size")]
+        inputs = [{"name": name, "arg": arg, "kind": 1} for arg, name in given]
+        out = [{"as_tensor": {"name": "mapped"}}]
+        within["nodes"].insert(
+            0, {"target": "torch.ops.aten.from_file.default", "inputs": inputs, "outputs": out, "metadata": {}}
+        )
+        within["tensor_values"]["mapped"] = next(iter(within["tensor_values"].values()))
+
     constants = "data/constants/model_constants_config.json"
     return {
         "opaque object": {constants: names_opaque("opaque_obj_0"), "data/constants/opaque_obj_0": evil_pickle(victim)},
@@ -224,6 +217,7 @@ def attacks(victim: Path) -> dict[str, dict[str, Any]]:
         "size": graph(symbol),
         "name": graph(rename),
         "function": graph(lambda whole: whole["graph_module"]["graph"]["nodes"].insert(0, node)),
+        "file": graph(maps_a_file),
         "library": {"data/aotinductor/model/net.so": b"\x7fELF"},
     }
 
@@ -234,6 +228,7 @@ SAID_OF = {
     "size": "has the size \"__import__('os').mkdir(",
     "name": "has the name \"image=(__import__('os').mkdir(",
     "function": "calls 'torch.os.mkdir'; only graphs of torch's own operators are run",
+    "file": "calls 'torch.ops.aten.from_file.default'; only graphs of torch's own operators are run",
     "library": "which is no part of a graph with its weights",
 }
 
@@ -248,7 +243,7 @@ def test_an_exported_program_that_would_run_something_is_refused_and_nothing_run
     tmp_path: Path, whole: Path, attack: str
 ) -> None:
     victim = tmp_path / "created"
-    path = forged(whole, tmp_path / "net.pt2", attacks(victim)[attack])
+    path = nets.forged(whole, tmp_path / "net.pt2", attacks(victim)[attack])
     with pytest.raises(ModelError, match=r"net\.pt2: ") as caught:
         opening.open_model(str(path)).predict([np.zeros((32, 32, 3), np.uint8)])
     assert "\n" not in str(caught.value)
@@ -259,21 +254,21 @@ def test_an_exported_program_that_would_run_something_is_refused_and_nothing_run
 def test_guards_which_are_code_of_the_file_are_never_run(tmp_path: Path, whole: Path) -> None:
     victim = tmp_path / "created"
     guard = f"__import__('os').mkdir({str(victim)!r})"
-    path = forged(whole, tmp_path / "net.pt2", {"models/model.json": lambda program: program["guards_code"].append(guard)})
+    path = nets.forged(whole, tmp_path / "net.pt2", {"models/model.json": lambda program: program["guards_code"].append(guard)})
     out = opening.open_model(str(path)).predict([np.zeros((32, 32, 3), np.uint8)])
     assert out[0].labels.shape == (32, 32)
     assert not victim.exists()
 
 
-@pytest.mark.parametrize("attack", ["opaque object", "size"])
+@pytest.mark.parametrize("attack", ["opaque object", "size", "file"])
 def test_the_attacks_are_real_where_nothing_looks(
     tmp_path: Path, whole: Path, attack: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(exported_files, "check", lambda _path: None)
     victim = tmp_path / "created"
-    path = forged(whole, tmp_path / "net.pt2", attacks(victim)[attack])
-    with pytest.raises(ModelError):
-        opening.open_model(str(path))
+    path = nets.forged(whole, tmp_path / "net.pt2", attacks(victim)[attack])
+    with contextlib.suppress(ModelError):
+        opening.open_model(str(path)).predict([np.zeros((32, 32, 3), np.uint8)])
     assert victim.exists()
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import warnings
+import zipfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -55,3 +57,20 @@ def logits(module: nn.Module, picture: np.ndarray, mean: float = 0, std: float =
     with torch.inference_mode():
         pixels = ((picture.astype(np.float32) / np.float32(255) - np.float32(mean)) / np.float32(std)).transpose(2, 0, 1)
         return module.eval()(torch.from_numpy(np.ascontiguousarray(pixels))[None])[0].numpy()
+
+
+def forged(source: Path, to: Path, change: dict[str, bytes | Callable[[Any], None]]) -> Path:
+    """The same archive with members replaced or added: bytes, or what changes the JSON of one."""
+    with zipfile.ZipFile(source) as before, zipfile.ZipFile(to, "w", zipfile.ZIP_STORED) as after:
+        root = before.namelist()[0].partition("/")[0]
+        left = dict(change)
+        for name in before.namelist():
+            data, new = before.read(name), left.pop(name.partition("/")[2], None)
+            if callable(new):
+                value = json.loads(data)
+                new(value)
+                new = json.dumps(value).encode()
+            after.writestr(name, data if new is None else new)
+        for name, new in left.items():
+            after.writestr(f"{root}/{name}", new)
+    return to

@@ -2,7 +2,7 @@
 
 Conventions: torch reads such a file with more than a parser: it unpickles objects, loads compiled libraries, evaluates the text of symbolic sizes, finds functions by
 dotted names, and writes names into the code of ``forward``. So a file is looked through first, by torch's own reader of archives: members are those of a graph, sizes
-are arithmetic, functions are operators, names are names. What is not is refused; guards, which are code, are never asked for.
+are arithmetic, functions are operators that compute (those that write files are not), names are names. What is not is refused; guards, which are code, are never asked for.
 """
 
 from __future__ import annotations
@@ -19,8 +19,12 @@ _MEMBER = re.compile(
     r"archive_format|archive_version|byteorder|\.data/[\w.-]+|models/[\w-]+\.json|data/(weights|constants|sample_inputs)/[\w.-]+|extra/[^\\]+"
 )
 _PICKLED = re.compile(r"(custom|opaque)_obj_", re.IGNORECASE)
+NAMESPACES = ("aten", "prim", "prims", "quantized", "quantized_decomposed", "profiler", "torchvision")  # whose operators compute
+EFFECTS = ("save", "from_file", "PythonOp", "IgnoredPythonOp", "rpc_async", "rpc_remote", "rpc_sync")  # all of them that do more
+_FLOW = "cond|while_loop|scan|associative_scan|map_impl|wrap_with_set_grad_enabled|wrap_with_autocast|flex_attention"
 _OPERATOR = re.compile(
-    r"torch\.ops\.(?!load_library\b|import_module\b|_)\w+\.(?!__)\w+(\.(?!__)\w+)?|torch\.ops\.aten\.__i?(and|or|xor|lshift|rshift)__\.\w+|torch\.sym_\w+|math\.[a-z]\w*"
+    rf"torch\.ops\.({'|'.join(NAMESPACES)})\.(?!__|({'|'.join(EFFECTS)})(\.|$))\w+(\.(?!__)\w+)?|torch\.ops\.higher_order\.({_FLOW})"
+    r"|torch\.ops\.aten\.__i?(and|or|xor|lshift|rshift)__\.\w+|torch\.sym_\w+|math\.[a-z]\w*"
     r"|_operator\.(add|sub|mul|matmul|truediv|floordiv|mod|pow|neg|pos|abs|eq|ne|lt|le|gt|ge|and_|or_|xor|not_|invert|lshift|rshift|getitem|index)"
 )
 _NAME = re.compile(r"[\w.\-]*")
@@ -79,8 +83,8 @@ def problems(graph: bytes) -> Iterator[str]:
 
     >>> list(problems(b'{"target": "torch.ops.aten.relu.default", "expr_str": "2*s0 + 1", "name": "relu"}'))
     []
-    >>> list(problems(b'{"target": "torch.os.system"}'))
-    ["calls 'torch.os.system'"]
+    >>> list(problems(b'{"target": "torch.os.system"}')), list(problems(b'{"target": "torch.ops.aten.from_file.default"}'))
+    (["calls 'torch.os.system'"], ["calls 'torch.ops.aten.from_file.default'"])
     """
     try:
         yield from _within(json.loads(graph), "")

@@ -2,7 +2,7 @@
 
 Conventions: it takes (N, 3, H, W) and gives logits (N, C, h, w), or a dict with ``out`` or ``logits``, an object with ``.logits``, or the first of a tuple; whole
 numbers (N, H, W) are labels. An archive says its own input in the extra file ``faultscape.json`` ({"mean": ..., "std": ..., "size": ..., "classes": ...}), a loaded
-module in attributes of these names. Nothing is unpickled: an archive that holds pickled objects, or anything else that would run, is refused.
+module in attributes of these names. Nothing is unpickled: an archive that holds pickled objects, or operators that do more than compute, is refused.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from faultscape.errors import ModelError, closest
-from faultscape.prediction import exported_files
+from faultscape.prediction import exported_files, scripted_files
 from faultscape.prediction.devices import precision_of
 from faultscape.prediction.inputs import KEYS, inputs_of
 from faultscape.prediction.network import Answer, Size
@@ -117,8 +117,10 @@ def scripted(path: str, options: dict[str, Any], device: str = "cpu") -> TorchNe
     torch = need_torch(path)
     extra = {_EXTRA: ""}
     try:
-        with zipfile.ZipFile(path) as archive:
+        with open(path, "rb") as file, zipfile.ZipFile(file) as archive:
             is_script = any(name.endswith("constants.pkl") for name in archive.namelist())
+            file.seek(0)
+            is_script &= file.read(4) == b"PK\3\4"  # torch reads what begins in another way by other means
     except (OSError, zipfile.BadZipFile):
         is_script = False
     if not is_script:
@@ -127,8 +129,11 @@ def scripted(path: str, options: dict[str, Any], device: str = "cpu") -> TorchNe
             "file.py:function, or save it with torch.export"
         )
     try:
+        scripted_files.check(path)
         with only_weights():
             module = torch.jit.load(path, map_location=device, _extra_files=extra)
+    except ModelError:
+        raise
     except Exception as error:  # noqa: BLE001 - a damaged archive fails anywhere in torch
         raise ModelError(f"{path}: torch.jit cannot load it: {_first_line(error)}") from None
     return TorchNetwork(module.eval(), path, _extra(extra[_EXTRA], path), options, device)

@@ -1,0 +1,157 @@
+"""The code of TorchScript: what only computes is run; what would write a file is refused before torch sees it, since torch runs parts of it while loading."""
+
+from __future__ import annotations
+
+import contextlib
+import warnings
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+import torch_networks as nets
+
+from faultscape.errors import ModelError
+from faultscape.prediction import opening, scripted_files
+
+
+class Saves(torch.nn.Module):
+    """Writes a file whenever it runs."""
+
+    def __init__(self, to: Path) -> None:
+        super().__init__()
+        self.to, self.small = str(to), nets.Small()
+
+    def forward(self, image: torch.Tensor) -> torch.Tensor:
+        torch.save(image, self.to)
+        return self.small(image)
+
+
+class Within(torch.nn.Module):
+    """Holds a network that writes a file."""
+
+    def __init__(self, to: Path) -> None:
+        super().__init__()
+        self.layers = torch.nn.Sequential(Saves(to))
+
+    def forward(self, image: torch.Tensor) -> torch.Tensor:
+        return self.layers(image)
+
+
+class Careful(torch.nn.Module):
+    """Uses what ordinary networks use: texts of all kinds, words that are also operators, layers by number, profiling."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.small, self.save, self.ops = nets.Small(), [1, 2], torch.nn.Identity()
+        self.layers = torch.nn.ModuleDict({"a-b": torch.nn.Sequential(torch.nn.Identity())})
+
+    def forward(self, image: torch.Tensor) -> torch.Tensor:
+        if image.dim() != 4:
+            raise ValueError("a \"quoted\" 'text' \\ of é # torch.save(x)\n")
+        with torch.profiler.record_function("all of it"):
+            for layer in self.layers.values():
+                image = layer(self.ops(image))
+            return self.small(image)
+
+
+def evil_code(victim: Path) -> dict[str, tuple[bytes, bytes]]:
+    """What to replace in the code of torch_networks.Small, and by what, so that a file is written: most of it while torch loads."""
+    write = f'(1, "{victim}")'
+
+    def default(call: str) -> tuple[bytes, bytes]:
+        return b"image: Tensor)", f"image: Tensor, n: int=({call}{write}, 1)[1])".encode()
+
+    return {
+        "default": default("torch.save"),
+        "another name": default("ops.aten.save"),
+        "blanks": default("torch . \n save"),
+        "getattr": default('getattr(torch, "save")'),
+        "getattr in pieces": default('getattr(torch, "sa" "ve")'),
+        "getattr in code": default('getattr(torch, "sav\\145")'),
+        "getattr within": default('getattr(torch, getattr(torch, "save"))'),
+        "comment": default('getattr(torch, "sa" #,\n "ve")'),
+        "constant": (b"  training : bool\n", f"  training : bool\n  n : Final[int] = (torch.save{write}, 1)[1]\n".encode()),
+        "own operators": default("ops.mine.run"),
+        "own operators by getattr": default('getattr(ops, "mine").run'),
+        "own class": default("__torch__.torch.classes.mine.Runner().run"),
+        "own class by another name": default("__torch__.torch"),
+        "another way of quoting": default("getattr(torch, 'save')"),
+        "another alphabet": default("torch.ſave"),
+    }
+
+
+REAL = ("default", "another name", "getattr", "getattr in pieces", "getattr in code", "constant")
+SAID = {
+    "default": "its code calls 'save'; only operators of torch that compute are run",
+    "getattr": "its code asks for '\"save\"' by getattr",
+    "getattr in pieces": "its code holds strings beside each other",
+    "own operators": "its code calls operators of 'mine'",
+    "own class": "its code uses the class '__torch__.torch.classes.mine'",
+    "comment": "its code is not as torch writes it, at '#,",
+}
+
+
+def evil(tmp_path: Path, attack: str) -> str:
+    old, new = evil_code(tmp_path / "created")[attack]
+    whole = nets.scripted(tmp_path / "whole.ts")
+    member = "code/__torch__/torch_networks.py"
+    with zipfile.ZipFile(whole) as archive:
+        code = archive.read(f"whole/{member}")
+    assert code.count(old) == 1
+    return str(nets.forged(whole, tmp_path / "net.ts", {member: code.replace(old, new)}))
+
+
+@pytest.mark.parametrize("module", [Saves, Within])
+def test_a_network_that_writes_a_file_is_refused_and_writes_none(tmp_path: Path, module: type[Saves | Within]) -> None:
+    path = nets.scripted(tmp_path / "net.ts", module=module(tmp_path / "created"))
+    with pytest.raises(ModelError, match=r"net\.ts: its code calls 'save'; only operators of torch that compute are run"):
+        opening.open_model(str(path))
+    assert not (tmp_path / "created").exists()
+
+
+@pytest.mark.parametrize("attack", evil_code(Path("victim")))
+def test_code_that_would_write_a_file_while_torch_loads_it_is_refused_unread(tmp_path: Path, attack: str) -> None:
+    with pytest.raises(ModelError, match=r"net\.ts: its code ") as caught:
+        opening.open_model(evil(tmp_path, attack))
+    assert SAID.get(attack, "") in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert not (tmp_path / "created").exists()
+
+
+@pytest.mark.parametrize("attack", REAL)
+def test_these_attacks_are_real_where_nothing_looks(tmp_path: Path, attack: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scripted_files, "check", lambda _path: None)
+    with contextlib.suppress(ModelError):
+        opening.open_model(evil(tmp_path, attack))
+    assert (tmp_path / "created").exists()
+
+
+def test_a_file_of_the_oldest_form_whose_code_may_lie_anywhere_is_refused(tmp_path: Path) -> None:
+    path = nets.forged(nets.scripted(tmp_path / "whole.ts"), tmp_path / "net.ts", {"Model.json": b"{}"})
+    with pytest.raises(ModelError, match=r"net\.ts: is written as torch did before 1\.1; load it there, and save it with"):
+        opening.open_model(str(path))
+
+
+def test_ordinary_words_and_texts_are_no_attack(tmp_path: Path) -> None:
+    photo = np.random.default_rng(0).integers(0, 256, (16, 24, 3), np.uint8)
+    plain, careful = (
+        opening.open_model(str(nets.scripted(tmp_path / f"{type(m).__name__}.ts", module=m))) for m in (nets.Small(), Careful())
+    )
+    assert (careful.predict([photo])[0].labels == plain.predict([photo])[0].labels).all()
+
+
+def test_a_network_of_packed_whole_numbers_is_no_attack(tmp_path: Path) -> None:
+    from torch.ao import quantization
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        module = torch.nn.Sequential(quantization.QuantStub(), torch.nn.Conv2d(3, 5, 1), quantization.DeQuantStub()).eval()
+        module.qconfig = quantization.get_default_qconfig(torch.backends.quantized.engine)
+        quantization.prepare(module, inplace=True)
+        module(torch.rand(1, 3, 8, 8, generator=torch.Generator().manual_seed(0)))
+        quantization.convert(module, inplace=True)
+        path = nets.scripted(tmp_path / "net.ts", module=module)
+    (out,) = opening.open_model(str(path)).predict([np.zeros((8, 8, 3), np.uint8)])
+    assert out.labels.shape == (8, 8)
