@@ -213,13 +213,3 @@ def test_jobs_of_an_array_that_saw_different_networks_are_not_compared(corpus: m
         fs.compare(study, engine="local")
     fs.predict(study, {"net": network}, engine="local")
     assert fs.compare(study, engine="local").parts_made > 0
-
-
-def test_weights_beside_an_onnx_file_are_part_of_it(tmp_path: Path) -> None:
-    network = str(colour_network(tmp_path / "net.onnx", WEIGHTS))
-    seen = [opening.digest("onnx", network, {})]
-    for ending in ("net.onnx.data", "net.onnx_data"):
-        for data in (b"one", b"two"):
-            (tmp_path / ending).write_bytes(data)
-            seen.append(opening.digest("onnx", network, {}))
-    assert len(set(seen)) == len(seen)

@@ -17,6 +17,7 @@ import numpy as np
 from faultscape.errors import ModelError, closest
 from faultscape.prediction.inputs import inputs_of
 from faultscape.prediction.network import Answer, Size
+from faultscape.prediction.onnx_files import weights_beside
 
 BATCH, THREADS = 8, 1
 _WORDS = ("mean", "std", "classes", "multiple")  # metadata that is JSON
@@ -39,6 +40,7 @@ class OnnxNetwork:
         self.name = str(path)
         if not Path(path).is_file():
             raise ModelError(f"{path}: no such file")
+        weights_beside(path)  # refuses what lies outside its folder
         settings = onnxruntime.SessionOptions()
         settings.log_severity_level = 4
         given = {key: value for key, value in (options or {}).items() if value not in (None, "", [])}

@@ -20,10 +20,10 @@ from faultscape.prediction import devices, programs
 from faultscape.prediction.inference import Inference, Way
 from faultscape.prediction.keeping import Keep, parse
 from faultscape.prediction.network import Network
+from faultscape.prediction.onnx_files import weights_beside
 from faultscape.study.settings import Kind, parse_size
 
 SCRIPTS = (".pt", ".pth", ".ts", ".torchscript")
-BESIDE = (".data", "_data")  # behind the name of an ONNX file: weights that do not fit into it
 LISTS = (".txt", ".csv", ".lst")
 NETWORKS = ("onnx", "transformers", "hub", "exported", "script", "function")
 OWN_CODE = {
@@ -101,7 +101,7 @@ def digest(kind: str, source: str, options: dict[str, Any]) -> str:
     files = (
         sorted(p for p in Path(source).rglob("*") if p.is_file() and not p.name.startswith("."))
         if kind == "transformers"
-        else [Path(source), *sorted(p for ending in BESIDE if (p := Path(f"{source}{ending}")).is_file())]
+        else [Path(source), *(weights_beside(source) if kind == "onnx" else ())]
     )
     found = hashlib.sha256()
     for file in files:

@@ -1,0 +1,124 @@
+"""Weights that an ONNX file keeps in files beside it, whatever their names: they are part of the network."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnx_networks
+import pytest
+from onnx import AttributeProto, TensorProto, helper, numpy_helper
+
+import faultscape as fs
+import made
+from faultscape.errors import ModelError
+from faultscape.maps import runs
+from faultscape.prediction import onnx_files, opening
+from faultscape.study import label_maps
+
+
+def external(path: Path, location: str, seed: int = 3) -> Path:
+    """The small network with all its weights in another file of its folder."""
+    model = onnx.load(onnx_networks.small(path, seed=seed))
+    (path.parent / location).parent.mkdir(exist_ok=True)
+    (path.parent / location).unlink(missing_ok=True)
+    onnx.save(model, path, save_as_external_data=True, location=location, size_threshold=0)
+    return path
+
+
+def naming(path: Path, location: str) -> Path:
+    """The same with another name written for that file."""
+    model = onnx.load(external(path, "weights.bin"), load_external_data=False)
+    for tensor in model.graph.initializer:
+        next(entry for entry in tensor.external_data if entry.key == "location").value = location
+    path.write_bytes(model.SerializeToString())
+    return path
+
+
+def test_the_numbers_of_fields_are_those_of_onnx() -> None:
+    for kind, within in onnx_files.WITHIN.items():
+        fields = getattr(onnx, kind).DESCRIPTOR.fields
+        found = {field.number: field.message_type.name for field in fields if field.message_type is not None}
+        followed = {"GraphProto", "NodeProto", "AttributeProto", "TensorProto", "SparseTensorProto", "FunctionProto"}
+        assert within == {number: name for number, name in found.items() if name in followed}
+    of_tensor = TensorProto.DESCRIPTOR.fields_by_name
+    assert of_tensor["external_data"].number == onnx_files.PLACES
+    assert of_tensor["data_location"].number == onnx_files.WHERE
+    assert onnx_files.ELSEWHERE == TensorProto.EXTERNAL
+
+
+@pytest.mark.parametrize("location", ["net.onnx.data", "net.onnx_data", "weights.bin", "parts/Größe 1"])
+def test_a_network_is_another_when_weights_beside_it_are(tmp_path: Path, location: str) -> None:
+    seen = []
+    for seed in (3, 4):
+        path = external(tmp_path / "net.onnx", location, seed)
+        assert onnx_files.weights_beside(path) == [tmp_path / location]
+        seen.append(opening.digest("onnx", str(path), {}))
+    assert seen[0] != seen[1]
+
+
+def test_a_file_that_the_network_does_not_name_is_no_part_of_it(tmp_path: Path) -> None:
+    path = external(tmp_path / "net.onnx", "weights.bin")
+    before = opening.digest("onnx", str(path), {})
+    (tmp_path / "net.onnx.data").write_bytes(b"of another network")
+    assert opening.digest("onnx", str(path), {}) == before
+    assert onnx_files.weights_beside(onnx_networks.small(tmp_path / "whole.onnx")) == []
+
+
+def test_weights_within_constants_and_branches_are_found(tmp_path: Path) -> None:
+    tensors = []
+    for name in ("one", "two", "three"):
+        tensor = numpy_helper.from_array(np.zeros(2, np.float32), name)
+        onnx.external_data_helper.set_external_data(tensor, location=f"{name}.bin")
+        tensor.ClearField("raw_data")
+        tensor.data_location = TensorProto.EXTERNAL
+        (tmp_path / f"{name}.bin").write_bytes(bytes(8))
+        tensors.append(tensor)
+    constant = helper.make_node("Constant", [], ["c"], value=tensors[0])
+    branch = helper.make_graph([], "branch", [], [helper.make_tensor_value_info("three", TensorProto.FLOAT, [2])], tensors[2:])
+    choice = helper.make_node("If", ["c"], ["i"])
+    choice.attribute.append(AttributeProto(name="then_branch", type=AttributeProto.GRAPH, g=branch))
+    function = helper.make_function("mine", "f", [], ["c"], [helper.make_node("Constant", [], ["c"], value=tensors[1])], [])
+    graph = helper.make_graph([constant, choice], "whole", [], [])
+    (tmp_path / "net.onnx").write_bytes(helper.make_model(graph, functions=[function]).SerializeToString())
+    assert [file.name for file in onnx_files.weights_beside(tmp_path / "net.onnx")] == ["one.bin", "three.bin", "two.bin"]
+
+
+def test_weights_that_are_replaced_make_the_maps_stale(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    corpus = made.corpus(tmp_path / "corpus", images=3, models=1)
+    study = str(tmp_path / "study")
+    fs.collect(study, str(corpus.photos), classes=str(corpus.classes))
+    for seed in (3, 4):
+        path = external(tmp_path / "net.onnx", "weights.bin", seed)
+        fs.predict(study, {"net": path}, engine="local")
+        photo = fs.corpus.read_rgb(corpus.photos / f"{corpus.ids[0]}.png")
+        (want,) = opening.open_model(str(path)).predict([photo])
+        stored = label_maps.read_maps(label_maps.predictions(Path(study), "net"), 0)
+        assert (runs.decode(stored[corpus.ids[0]]) == want.labels).all()
+    assert "its source or options changed; 1 of 1 shards are done anew" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("location", ["../weights.bin", "parts/../../weights.bin", "/weights.bin"])
+def test_weights_outside_the_folder_are_refused(tmp_path: Path, location: str) -> None:
+    path = naming(tmp_path / "net.onnx", location)
+    for way in (lambda: opening.digest("onnx", str(path), {}), lambda: opening.open_model(str(path))):
+        with pytest.raises(ModelError, match=r"net\.onnx: names weights outside its folder, '.*'; put them beside it") as caught:
+            way()
+        assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("location", ["gone.bin", "*/_ORT_MEM_ADDR_/*"])
+def test_weights_that_are_not_there_are_named(tmp_path: Path, location: str) -> None:
+    with pytest.raises(ModelError, match=r"net\.onnx: its weights '.*' are not beside it; put that file into its folder"):
+        opening.open_model(str(naming(tmp_path / "net.onnx", location)))
+
+
+def test_what_is_no_network_is_left_to_its_reader(tmp_path: Path) -> None:
+    whole = external(tmp_path / "net.onnx", "weights.bin").read_bytes()
+    rng = np.random.default_rng(0)
+    for data in (b"", b"no network", b"\xff" * 40, whole[: len(whole) // 2], rng.bytes(3000), b"\x3a\x05\x2a\x03\x6a\x01\xff"):
+        (tmp_path / "torn.onnx").write_bytes(data)
+        assert onnx_files.weights_beside(tmp_path / "torn.onnx") == []
+        with pytest.raises(ModelError, match="onnxruntime cannot load it"):
+            opening.open_model(str(tmp_path / "torn.onnx"))
