@@ -7,8 +7,10 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import onnx
 import onnx_networks
 import pytest
+import torch_networks
 
 import faultscape as fs
 import made
@@ -112,3 +114,67 @@ def test_a_file_maps_names_or_numbers_and_leaves_none_out(study: Path, tmp_path:
     file.write_text(json.dumps(dict.fromkeys(names, "spaceship")))
     with pytest.raises(ClassesError, match="spaceship"):
         predicted(study, names, labels=str(file))
+
+
+CODE = """
+import numpy as np
+
+def load():
+    import torch_networks
+    return torch_networks.Small()
+
+def scores(photo):
+    return np.stack([np.full(photo.shape[:2], float(k)) for k in range(5)])
+
+def labels(photo):
+    return np.full(photo.shape[:2], 4)
+"""
+
+
+def free_channels(path: Path) -> Path:
+    """The small network as ONNX that does not say how many channels it has."""
+    model = onnx.load(onnx_networks.small(path))
+    model.graph.output[0].type.tensor_type.shape.dim[1].dim_param = "c"
+    onnx.save(model, path)
+    return path
+
+
+@pytest.fixture
+def sources(tmp_path: Path) -> dict[str, str]:
+    """The same five channels without names, as every kind of network, and a function that gives labels."""
+    code = tmp_path / "mine.py"
+    code.write_text(CODE)
+    files = {
+        "onnx": onnx_networks.small(tmp_path / "net.onnx"),
+        "free": free_channels(tmp_path / "free.onnx"),
+        "exported": torch_networks.exported(tmp_path / "net.pt2"),
+        "script": torch_networks.scripted(tmp_path / "net.ts"),
+    }
+    return {name: str(path) for name, path in files.items()} | {n: f"{code}:{n}" for n in ("load", "scores", "labels")}
+
+
+def numbered(tmp_path: Path, ids: tuple[int, ...]) -> str:
+    """A study of two photos whose classes have these ids."""
+    corpus = made.corpus(tmp_path / "corpus", images=2, models=1)
+    names, colours = tuple(f"class {k}" for k in ids), tuple((k, k, k) for k in ids)
+    fs.collect(str(tmp_path / "study"), str(corpus.photos), classes=Classes(names, ids, colours, (255,)))
+    return str(tmp_path / "study")
+
+
+def test_channels_stand_in_the_order_of_the_class_list_for_every_kind_of_network(tmp_path: Path, sources: dict[str, str]) -> None:
+    study = numbered(tmp_path, (1, 2, 3, 4, 7))
+    fs.predict(study, sources, engine="local")
+    models = fs.study.settings.read_settings(Path(study)).models
+    assert models.pop("labels").labels == {}  # labels are ids already
+    want = {"0": "class 1", "1": "class 2", "2": "class 3", "3": "class 4", "4": "class 7"}
+    assert {name: one.labels for name, one in models.items()} == dict.fromkeys(models, want)
+
+
+@pytest.mark.parametrize("kind", ["onnx", "free", "exported", "script", "load", "scores"])
+def test_another_number_of_channels_is_refused_whether_or_not_the_file_says_it(
+    tmp_path: Path, sources: dict[str, str], kind: str
+) -> None:
+    study = numbered(tmp_path, (0, 1, 2))
+    with pytest.raises(ClassesError, match=f"{kind}: the network has 5 classes, the study 3; give --labels FILE"):
+        fs.predict(study, {kind: sources[kind]}, engine="local")
+    assert not fs.study.settings.read_settings(Path(study)).models

@@ -258,3 +258,43 @@ def test_options_that_no_network_can_have_leave_the_study_as_it_was(tmp_path: Pa
     with pytest.raises(ModelError):
         fs.predict(study, {"net": network(tmp_path / "fixed.onnx", size=(48, 36))}, layout="nhwc", engine="local")
     assert made.bytes_under(Path(study), "*.toml") == before
+
+
+def one_channel(path: Path, weight: float, bias: float, op: str = "Round") -> Path:
+    """Red times a weight and a bias, as one channel of floats."""
+    nodes = [helper.make_node("Conv", ["image", "w", "b"], ["raw"]), helper.make_node(op, ["raw"], ["out"])]
+    kernel = np.array([weight, 0, 0], np.float32).reshape(1, 3, 1, 1)
+    graph = helper.make_graph(
+        nodes,
+        "one",
+        [helper.make_tensor_value_info("image", TensorProto.FLOAT, ["n", 3, "h", "w"])],
+        [helper.make_tensor_value_info("out", TensorProto.FLOAT, ["n", 1, "h", "w"])],
+        [numpy_helper.from_array(kernel, "w"), numpy_helper.from_array(np.array([bias], np.float32), "b")],
+    )
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9), path)
+    return path
+
+
+def test_one_channel_of_whole_numbers_is_labels(tmp_path: Path) -> None:
+    photo = np.zeros((4, 6, 3), np.uint8)
+    photo[:, 3:, 0] = 255
+    out = opened(one_channel(tmp_path / "m.onnx", 3.0, 1.0)).predict([photo])[0].labels
+    assert (out == np.where(photo[..., 0] > 0, 4, 1)).all()
+
+
+@pytest.mark.parametrize(
+    ("weight", "bias", "op", "words"),
+    [
+        (3.0, 0.3, "Identity", "gave one channel of numbers that are not whole, whose largest is always class 0; let it give a"),
+        (np.nan, 0.0, "Round", "the label output must be H x W whole numbers from 0 to 65535; got shape (1, 4, 6), nan to nan"),
+        (0.0, np.inf, "Round", "whole numbers from 0 to 65535; got shape (1, 4, 6), inf to inf"),
+    ],
+)
+def test_one_channel_of_anything_else_is_refused_and_never_made_into_classes(
+    tmp_path: Path, weight: float, bias: float, op: str, words: str
+) -> None:
+    photo = np.full((4, 6, 3), 200, np.uint8)
+    (out,) = opened(one_channel(tmp_path / "m.onnx", weight, bias, op)).predict([photo])
+    assert out.labels is None
+    assert words in out.problem
+    assert "\n" not in out.problem

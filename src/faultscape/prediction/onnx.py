@@ -104,7 +104,7 @@ class OnnxNetwork:
         confidence = None if doubt is None else np.asarray(doubt[row]).astype(np.float32)
         kept = {layer: np.asarray(named[layer][row]) for layer in embeddings}
         if values.dtype.kind in "iu" or values.ndim == 2 or values.shape[0] == 1:
-            return Answer(labels=_flat(np.rint(values), self.name), confidence=confidence, embeddings=kept)
+            return Answer(labels=_flat(values, self.name), confidence=confidence, embeddings=kept)
         if values.ndim != 3:
             raise ModelError(
                 f"{self.name}: output {self._main.name!r} has shape {values.shape} an image; expected classes x H x W logits or H x W labels"
@@ -155,11 +155,21 @@ def _fixed(shape: Sequence[Any]) -> Size | None:
 
 
 def _flat(values: np.ndarray, path: str) -> np.ndarray:
-    """Return an (H, W) label output without its axes of length one, uint16."""
+    """Return an (H, W) label output without its axes of length one, uint16; floats are labels where they are whole numbers."""
     flat = values.reshape(values.shape[-2:]) if values.size == values.shape[-1] * values.shape[-2] else values
-    if flat.ndim != 2 or flat.min() < 0 or flat.max() > 65535:
-        raise ModelError(f"{path}: the label output must be H x W whole numbers from 0 to 65535; got shape {values.shape}")
+    if flat.ndim != 2 or not flat.size or not (flat.min() >= 0 and flat.max() <= 65535):  # NaN is neither
+        raise ModelError(
+            f"{path}: the label output must be H x W whole numbers from 0 to 65535; got shape {values.shape}{_span(values)}"
+        )
+    if flat.dtype.kind == "f" and (flat != np.rint(flat)).any():
+        raise ModelError(
+            f"{path}: gave one channel of numbers that are not whole, whose largest is always class 0; let it give a channel a class, or labels"
+        )
     return flat.astype(np.uint16)
+
+
+def _span(values: np.ndarray) -> str:
+    return f", {values.min()} to {values.max()}" if values.size else ""
 
 
 def _last(shape: list[Any], layout: str, numbers: list[int]) -> bool:

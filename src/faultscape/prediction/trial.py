@@ -30,6 +30,15 @@ def run(model: Inference, size: Size, where: Path, images: int) -> None:
         print(line)
 
 
+def count_channels(model: Inference, size: Size) -> None:
+    """Let a network that does not say how many channels it has show it on an empty photo; ModelError when it cannot run. One that gives labels has none."""
+    if model.network.channels is None:
+        (answer,) = model.run([model.prepare(np.zeros((size[1], size[0], 3), np.uint8), size)])
+        if isinstance(answer, str):
+            raise ModelError(answer)
+        model.network.channels = None if answer.scores is None else len(answer.scores)
+
+
 def fitting_batch(model: Inference, size: Size) -> int:
     """Return how many pictures of this size the device's memory takes at once, half of what was seen to fit, up to MOST."""
     fits = 1

@@ -80,8 +80,7 @@ def calls(
     if todo:
         print("".join(f"{word}\n" for word in model.words), end="")
     if todo and found is not None:  # what cannot work is said before the study learns of it
-        size = settings.working_size or max(((i.width, i.height) for _, rows in shards() for i in rows), key=math.prod)
-        trial.run(found, size, where, sum(sizes[s] for s in todo))
+        trial.run(found, _largest(settings, shards), where, sum(sizes[s] for s in todo))
     about = {
         "kind": kind, "source": source if kind == "folder" else place, "options": model.options, "labels": model.labels, "device": device, "digest": digest,
     }  # fmt: skip
@@ -116,8 +115,14 @@ def _origin(
     digest += found.network.weights
     if found.network.device.startswith("cuda") and "batch" not in said:
         said["batch"] = trial.fitting_batch(found, settings.working_size or (512, 512))
+    trial.count_channels(found, _largest(settings, shards))  # the order of channels is no list of ids
     mapping = label_names.of_network(
         name, found.network, settings, labels, held if "labels" in said else {}, said.get("unmapped", "")
     )
     words = (*found.network.notes, *([opening.OWN_CODE[kind].format(source)] if kind in opening.OWN_CODE else []))
     return origin.of_photos(digest, settings, shards, said, mapping, words), found, digest
+
+
+def _largest(settings: Any, shards: Any) -> tuple[int, int]:
+    """Return the working size, or where maps have their photos' the largest of these."""
+    return settings.working_size or max(((i.width, i.height) for _, rows in shards() for i in rows), key=math.prod)
