@@ -7,7 +7,6 @@ module in attributes of these names. Nothing is unpickled: an archive that holds
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import warnings
@@ -19,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from faultscape.errors import ModelError, closest
-from faultscape.prediction import exported_files, scripted_files
+from faultscape.prediction import exported_files, scripted_files, weights
 from faultscape.prediction.devices import precision_of
 from faultscape.prediction.inputs import KEYS, inputs_of
 from faultscape.prediction.network import Answer, Size
@@ -140,28 +139,16 @@ def scripted(path: str, options: dict[str, Any], device: str = "cpu") -> TorchNe
 
 
 def of_module(module: Any, name: str, options: dict[str, Any], device: str = "cpu") -> TorchNetwork:
-    """Take a module, or any callable on tensors, that a person's function returned; a module's weights are part of what it is."""
+    """Take a module, or any callable on tensors, that a person's function returned; the weights that it holds are part of what it is."""
     said = {key: value for key in KEYS if (value := getattr(module, key, None)) is not None and not callable(value)}
-    weights = ""
     if hasattr(module, "eval"):
         module = module.eval()
-        weights = _digest(module) if hasattr(module, "state_dict") else ""
+    found, all_read = weights.digest(module)
+    if hasattr(module, "eval"):
         module = module.to(device)
     network = TorchNetwork(module, name, said, options, device)
-    network.weights = weights
+    network.weights, network.notes = found, weights.note(name, found, all_read)
     return network
-
-
-def _digest(module: Any) -> str:
-    """Return a digest of a module's weights: its function may take them from anywhere."""
-    import torch
-
-    found = hashlib.sha256()
-    for name, values in module.state_dict().items():
-        if torch.is_tensor(values) and values.layout == torch.strided and not values.is_meta:
-            found.update(f"{name} {values.dtype} {tuple(values.shape)}\0".encode())
-            found.update(values.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().data)
-    return found.hexdigest()
 
 
 def need_torch(name: str) -> Any:
