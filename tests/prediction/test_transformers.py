@@ -155,7 +155,10 @@ def test_eomt_cuts_its_own_windows_and_labels_do_not_depend_on_the_others_in_the
     assert asked.way.window == (96, 96)
     (own,) = model.run([prepared])
     parts = [answer.scores for answer in model.network.run(np.stack([prepared.views[0][..., :96], prepared.views[0][..., 31:]]))]
-    want = windows.together(parts, [(0, 0, 96, 96), (0, 31, 96, 96)], 96, 127)
+    overlap = windows.Overlap(96, 127)
+    for part, left in zip(parts, (0, 31), strict=True):
+        overlap.add(part, (0, left, 96, 96))
+    want = overlap.mean()
     assert np.abs(own.scores - want).max() < 1e-4
     assert (winners.labels(own.scores, (333, 250)) == model.predict([photo((333, 250))])[0].labels).all()
 

@@ -11,7 +11,6 @@ import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 
@@ -20,6 +19,7 @@ from faultscape.maps import winners
 from faultscape.maps.resize import nearest
 from faultscape.prediction import windows
 from faultscape.prediction.keeping import Arrays, Keep, folder_of
+from faultscape.prediction.merging import Merged
 from faultscape.prediction.network import Answer, Network, Size
 
 _PLAIN = Keep()
@@ -96,28 +96,19 @@ class Inference:
     def run(self, prepared: Sequence[Prepared]) -> list[Answer | str]:
         """Return an answer a photo, or in words what went wrong with it."""
         self._spent.seconds = 0.0
-        jobs = [
-            (k, v, box) for k, item in enumerate(prepared) for v, view in enumerate(item.views) for box in self._windows(view)
-        ]
-        cut: dict[tuple[int, ...], list[int]] = {}
-        for number, (k, v, box) in enumerate(jobs):
-            cut.setdefault(prepared[k].views[v].shape if box is None else (3, *box[2:]), []).append(number)
-        found: dict[int, Answer | str] = {}
-        for numbers in cut.values():
-            for first in range(0, len(numbers), self.network.batch):
-                chunk = numbers[first : first + self.network.batch]
-                found |= dict(
-                    zip(
-                        chunk,
-                        self._together([_cut(prepared[jobs[n][0]].views[jobs[n][1]], jobs[n][2]) for n in chunk]),
-                        strict=True,
-                    )
-                )
-        out: list[Answer | str] = []
+        merged: list[Merged] = []
+        cut: dict[tuple[int, ...], list[tuple[int, int]]] = {}  # which part of which picture, by the shape in which it runs
         for k, item in enumerate(prepared):
-            mine = [(jobs[n][1], jobs[n][2], found[n]) for n in range(len(jobs)) if jobs[n][0] == k]
-            out.append(next((answer for _, _, answer in mine if isinstance(answer, str)), None) or self._merged(item, mine))
-        return out
+            parts = [(v, box) for v, view in enumerate(item.views) for box in self._windows(view)]
+            sizes = [(view.shape[1], view.shape[2]) for view in item.views]
+            layers = bool(self.keep.embeddings)
+            merged.append(Merged(self.network.name, parts, sizes, mirrored=self.way.flip, layers=layers))
+            for place, (v, box) in enumerate(parts):
+                cut.setdefault(item.views[v].shape if box is None else (3, *box[2:]), []).append((k, place))
+        for jobs in cut.values():
+            for first in range(0, len(jobs), self.network.batch):
+                self._fold(prepared, merged, jobs[first : first + self.network.batch])
+        return [one.answer() for one in merged]
 
     @property
     def seconds(self) -> float:
@@ -160,6 +151,13 @@ class Inference:
         own = getattr(self.network, "windows", None)
         return (own(height, width) if own else []) or [None]
 
+    def _fold(self, prepared: Sequence[Prepared], merged: list[Merged], jobs: list[tuple[int, int]]) -> None:
+        """Run parts of one shape and add their answers to those of their pictures; nothing else of them is held."""
+        parts = [(prepared[k], *merged[k].parts[place]) for k, place in jobs]
+        answers = self._together([_cut(item.views[v], box) for item, v, box in parts])
+        for (k, place), answer in zip(jobs, answers, strict=True):
+            merged[k].add(place, answer)
+
     def _together(self, inputs: list[np.ndarray]) -> list[Answer | str]:
         """Run inputs of one shape; in halves where memory is short or some of them fail."""
         if len(inputs) > self._batch:
@@ -178,25 +176,6 @@ class Inference:
         half = (len(inputs) + 1) // 2
         self._batch = half if few else self._batch
         return self._together(inputs[:half]) + self._together(inputs[half:])
-
-    def _merged(self, item: Prepared, mine: list[tuple[int, Any, Any]]) -> Answer | str:
-        """Return one answer of all windows and views of a photo."""
-        if len(mine) == 1 and mine[0][1] is None:
-            return mine[0][2]
-        if self.keep.embeddings:
-            return f"{self.network.name}: cuts pictures into windows itself, so that a layer has no one answer to keep"
-        if any(answer.scores is None for _, _, answer in mine):
-            return f"{self.network.name}: gives labels, and only logits can be averaged: leave --window, --flip and --scales out"
-        views = []
-        for v, view in enumerate(item.views):
-            parts = [(box, answer.scores) for at, box, answer in mine if at == v]
-            whole = (
-                parts[0][1]
-                if parts[0][0] is None
-                else windows.together([s for _, s in parts], [b for b, _ in parts], *view.shape[1:])
-            )
-            views.append(whole[..., ::-1] if self.way.flip and v % 2 else whole)
-        return Answer(np.ascontiguousarray(windows.averaged(views)))
 
 
 def _cut(view: np.ndarray, box: windows.Window | None) -> np.ndarray:

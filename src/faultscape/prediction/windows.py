@@ -1,13 +1,10 @@
-"""Sliding windows over a prepared picture, and several views of it, back into one array of scores.
+"""Sliding windows over a prepared picture, back into one array of scores.
 
 Conventions: windows are (top, left, height, width); they step by the stride, and the last of a row or column is moved back to end with the picture. Scores of a window
-are bilinear to the window's size, summed, and divided by how many windows see a pixel. Views (flips, scales) are each brought to the size of the first view's
-scores, bilinearly, and averaged. What is averaged are scores before any softmax.
+are bilinear to the window's size, summed, and divided by how many windows see a pixel.
 """
 
 from __future__ import annotations
-
-from collections.abc import Sequence
 
 import numpy as np
 
@@ -28,25 +25,26 @@ def places(height: int, width: int, window: tuple[int, int], stride: tuple[int, 
     ]
 
 
-def together(scores: Sequence[np.ndarray], windows: Sequence[Window], height: int, width: int) -> np.ndarray:
-    """Return (C, H, W) scores of a picture from those of its windows."""
-    total = np.zeros((len(scores[0]), height, width), np.float32)
-    seen = np.zeros((height, width), np.float32)
-    for values, (top, left, tall, wide) in zip(scores, windows, strict=True):
-        total[:, top : top + tall, left : left + wide] += winners.enlarged(values, (wide, tall))
-        seen[top : top + tall, left : left + wide] += 1
-    total /= np.maximum(seen, 1)
-    return total
+class Overlap:
+    """The scores of a picture (C, H, W) as the sum over its windows, and how many of these see a pixel."""
 
+    def __init__(self, height: int, width: int) -> None:
+        self._seen = np.zeros((height, width), np.float32)
+        self._total: np.ndarray | None = None
 
-def averaged(views: Sequence[np.ndarray]) -> np.ndarray:
-    """Return the mean of several views' scores (C, h, w), at the size of the first."""
-    first = views[0]
-    total = np.array(first)
-    for other in views[1:]:
-        total += winners.enlarged(other, (first.shape[2], first.shape[1]))
-    total /= len(views)
-    return total
+    def add(self, scores: np.ndarray, window: Window) -> None:
+        """Add the scores of one window."""
+        if self._total is None:
+            self._total = np.zeros((len(scores), *self._seen.shape), np.float32)
+        top, left, tall, wide = window
+        self._total[:, top : top + tall, left : left + wide] += winners.enlarged(scores, (wide, tall))
+        self._seen[top : top + tall, left : left + wide] += 1
+
+    def mean(self) -> np.ndarray:
+        """Return the mean over the windows that were added; nothing can be added afterwards."""
+        assert self._total is not None
+        self._total /= np.maximum(self._seen, 1)
+        return self._total
 
 
 def _steps(length: int, window: int, stride: int) -> list[int]:
