@@ -231,7 +231,10 @@ def _remedy(folder: Path, what: str) -> str:
     """Return what to do about damage: labels cannot be made again, all else can."""
     if folder.parent.name == "truth":
         return "put it back from a copy; the parts beside its manifest hold the labels"
-    verb = {"predictions": "predict", "pairs": "compare"}.get(folder.parent.name, "the same line")
+    kept = folder.parent.parent.name == "predictions"  # confidence and the like, beside a model's labels
+    verb = {"predictions": "predict", "pairs": "compare"}.get(
+        folder.parent.parent.name if kept else folder.parent.name, "the same line"
+    )
     return f"delete {what} and run {verb} again"
 
 
