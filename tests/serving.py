@@ -26,6 +26,11 @@ class Server:
         self.hold: set[str] = set()  # paths whose replies do not end before `release`; `held` when one is under way
         self.held, self.release = threading.Event(), threading.Event()
 
+    @property
+    def place(self) -> str:
+        """Host and port: what a person named."""
+        return self.url.removeprefix("http://")
+
     def times(self, path: str) -> int:
         return sum(asked == path for asked, _, _ in self.asked)
 
