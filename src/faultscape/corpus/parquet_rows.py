@@ -157,10 +157,8 @@ def _resolved(path: str, row: int, value: str | None) -> str:
         )
     if store.is_address(value):
         place = store.parse(value, CorpusError)
-        servers = {option for option in place.options if option[0] != "region"}
-        if store.is_address(path) and not servers <= set(
-            store.parse(path).options
-        ):  # it would be shown this machine's credentials
+        allowed = store.parse(path).options if store.is_address(path) else place.options
+        if any(name != "region" and (name, word) not in allowed for name, word in place.options):  # it would see credentials
             raise CorpusError(
                 f"{path}, row {row}: {value[:200]} names a server of its own; only an address that you give may name one"
             )

@@ -1,8 +1,8 @@
 """The one place that talks HTTP: slowly, saying who asks, taking no for an answer, and never more than was bargained for.
 
 Conventions: ``rate`` is requests a second to one host. 429 and 5xx are asked again after what Retry-After says, or 1, 2, 4, ... seconds; a host that wants more
-than ``PATIENCE`` seconds is left alone for the rest of the run. An answer is bounded in time, headers
-and body, and a body in bytes. Clock and sleep come in, so that tests wait for nothing.
+than ``PATIENCE`` seconds is left alone for the rest of the run, and an answer that takes longer, headers and body, is given up. Bodies are bounded in bytes. Clock and
+sleep come in, so that tests wait for nothing.
 Messages name the host and never the URL, which may hold a key.
 """
 
