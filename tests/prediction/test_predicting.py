@@ -15,11 +15,13 @@ import faultscape as fs
 import made
 from faultscape.comparison.kept_scores import KeptScores
 from faultscape.maps import runs
+from faultscape.prediction import torch_network
 from faultscape.prediction.inference import Inference
 from faultscape.prediction.onnx import OnnxNetwork
 from faultscape.study import kept, label_maps
 from faultscape.study.corpus import read_corpus, shards
 from faultscape.study.parts import read_manifest
+from faultscape.study.settings import read_settings
 from faultscape.study.tables import read_failures
 
 WEIGHTS = np.random.default_rng(4).normal(size=(5, 3)).astype(np.float32)
@@ -248,3 +250,21 @@ def test_threads_are_fixed_so_that_results_do_not_depend_on_the_machine(tmp_path
     assert (options.intra_op_num_threads, options.inter_op_num_threads) == (1, 1)
     asked = opened(tmp_path / "net.onnx", {"threads": 3})
     assert asked.network._session.get_session_options().intra_op_num_threads == 3
+
+
+def test_what_would_follow_the_machine_is_kept_in_study_toml_and_used_on_any_other(tmp_path: Path) -> None:
+    pytest.importorskip("torch", reason="torch is not installed")
+    import torch_networks as nets
+
+    corpus, study, seen = made.corpus(tmp_path / "corpus", images=3, models=1), str(tmp_path / "study"), []
+    fs.collect(study, str(corpus.photos), classes=str(corpus.classes))
+    exported = nets.exported(tmp_path / "net.pt2")
+    fs.predict(study, {"net": exported}, engine="local")
+    assert {k: read_settings(Path(study)).models["net"].options[k] for k in ("precision", "threads")} == {
+        "precision": "float32",
+        "threads": 1,
+    }
+    with pytest.MonkeyPatch.context() as patch:  # the default is another here
+        patch.setattr(torch_network, "precision_of", lambda asked, _device: seen.append(asked) or asked or "bfloat16")
+        fs.predict(study, {"net": exported}, engine="local", keep=["confidence"])
+    assert set(seen) == {"float32"}
