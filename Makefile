@@ -40,7 +40,7 @@ wheel: .venv/.test-ready  ## build the wheel and try it in an environment of its
 	rm -rf build dist
 	PIP_CONSTRAINT=constraints.txt $(BIN)/python -m build --wheel --outdir dist . > /dev/null
 	$(PYTHON) -m venv build/venv
-	PIP_CONSTRAINT=constraints.txt build/venv/bin/python -m pip --disable-pip-version-check install --quiet "$$(ls dist/*.whl)[onnx]"
+	PIP_CONSTRAINT=constraints.txt build/venv/bin/python -m pip --disable-pip-version-check install --quiet --no-compile "$$(ls dist/*.whl)[onnx]"
 	cd build && venv/bin/python ../.ci/wheel_smoke.py
 
 check: test lint types layers wheel  ## all that .ci/run does

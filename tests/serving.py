@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -25,6 +25,11 @@ class Server:
         self.asked: list[tuple[str, dict[str, str], dict[str, str]]] = []
         self.hold: set[str] = set()  # paths whose replies do not end before `release`; `held` when one is under way
         self.held, self.release = threading.Event(), threading.Event()
+
+    @property
+    def place(self) -> str:
+        """Host and port: what a person named."""
+        return self.url.removeprefix("http://")
 
     def times(self, path: str) -> int:
         return sum(asked == path for asked, _, _ in self.asked)
@@ -50,8 +55,9 @@ def serving() -> Iterator[Server]:
             self.send_response(status)
             for name, value in ({"Content-Length": str(len(body))} | headers).items():
                 self.send_header(name, value)
-            self.end_headers()
-            self.wfile.write(body)
+            with suppress(ConnectionError):  # who asked may have heard enough
+                self.end_headers()
+                self.wfile.write(body)
             if parts.path in held.hold:
                 self.wfile.flush()
                 held.held.set()

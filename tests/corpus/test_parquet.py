@@ -63,7 +63,17 @@ def test_ids_of_rows_that_say_none_are_file_and_row_and_several_files_are_one_co
     data = data_of(corpus)
     write(tmp_path / "set" / "a.parquet", {"image": data[:4]})
     write(tmp_path / "set" / "b.parquet", {"image": data[4:]})
-    assert list(collect(tmp_path, corpus, str(tmp_path / "set" / "*.parquet"))) == ["a/0", "a/1", "a/2", "a/3", "b/0", "b/1"]
+    assert list(collect(tmp_path, corpus, str(tmp_path / "set" / "*.parquet"))) == [
+        *(f"a/00000000{k}" for k in range(4)),
+        *(f"b/00000000{k}" for k in range(2)),
+    ]
+
+
+def test_a_file_that_grows_keeps_the_ids_of_its_rows(tmp_path: Path) -> None:
+    short = write(tmp_path / "grows.parquet", {"image": [b"x"] * 9})
+    before = [found.id for found in fs.corpus.find([short], stores=True)]
+    write(tmp_path / "grows.parquet", {"image": [b"x"] * 1100})
+    assert [found.id for found in fs.corpus.find([short], stores=True)][:9] == before
 
 
 @pytest.mark.parametrize("column", ["uri", "path", "file_name", "image_path"])
@@ -97,11 +107,31 @@ def test_parquet_in_a_store_holds_bytes_or_addresses_of_it(
         assert {f.path for f in found} == {f"{bucket.uri}/photos/{i}.png" for i in corpus.ids}
 
 
-def test_rows_in_the_order_of_the_file_are_read_once_whatever_the_size_of_a_row_group(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("place", ["{}", "file://{}", "file://photos/0.png", "../../../../other/0.png"])
+def test_parquet_in_a_store_names_no_file_of_this_machine_and_no_other_bucket(
+    corpus: made.Corpus, tmp_path: Path, bucket: loopback.Bucket, place: str
 ) -> None:
-    path = write(tmp_path / "many.parquet", {"image": [bytes([k % 251]) * 100 for k in range(1000)]}, row_group_size=400)
-    taken, most = [], 0
+    photo = corpus.photos / f"{corpus.ids[0]}.png"
+    local = Path(write(tmp_path / "local.parquet", {"path": [place.format(photo)]}))
+    bucket.put("lists/local.parquet", local.read_bytes())
+    with pytest.raises(CorpusError, match=r"local\.parquet, row 0: .* lies on this machine or outside of the bucket"):
+        collect(tmp_path, corpus, f"{bucket.uri}/lists/local.parquet")
+    assert not (tmp_path / "study" / "corpus.parquet").exists()
+
+
+def test_parquet_in_a_store_names_no_server_that_would_be_shown_credentials(
+    corpus: made.Corpus, tmp_path: Path, bucket: loopback.Bucket
+) -> None:
+    listed = Path(write(tmp_path / "own.parquet", {"path": ["s3://b/a.png?scheme=http&endpoint_override=example.org"]}))
+    bucket.put("own.parquet", listed.read_bytes())
+    with pytest.raises(CorpusError, match=r"own\.parquet, row 0: .* names a server of its own"):
+        collect(tmp_path, corpus, f"{bucket.uri}/own.parquet")
+
+
+@pytest.fixture
+def taken(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many rows were decoded, batch by batch."""
+    taken: list[int] = []
     passing = parquet_rows.passing
 
     def counted(*words: Any) -> Any:
@@ -110,7 +140,30 @@ def test_rows_in_the_order_of_the_file_are_read_once_whatever_the_size_of_a_row_
             yield batch
 
     monkeypatch.setattr(row_reader, "passing", counted)
+    return taken
+
+
+def test_a_file_whose_rows_say_no_ids_is_read_once_in_corpus_order(tmp_path: Path, taken: list[int]) -> None:
+    path = write(tmp_path / "many.parquet", {"image": [bytes([k % 251]) for k in range(1200)]}, row_group_size=1200)
+    said: list[str] = []
     rows = row_reader.Rows()
+    read = [rows.read(*parquet_rows.row_of(f.path) or ("", 0)) for f in fs.corpus.find([path], stores=True, say=said.append)]
+    assert read == [bytes([k % 251]) for k in range(1200)]
+    assert sum(taken) == 1200
+    assert said == []
+
+
+def test_a_file_whose_ids_sort_otherwise_than_its_rows_is_told(tmp_path: Path) -> None:
+    path = write(tmp_path / "shuffled.parquet", {"id": [9, 10, 11], "image": [b"x"] * 3})
+    said: list[str] = []
+    fs.corpus.find([path], stores=True, say=said.append)
+    assert len(said) == 1
+    assert "its ids sort otherwise than its rows" in said[0]
+
+
+def test_rows_in_the_order_of_the_file_are_read_once_whatever_the_size_of_a_row_group(tmp_path: Path, taken: list[int]) -> None:
+    path = write(tmp_path / "many.parquet", {"image": [bytes([k % 251]) * 100 for k in range(1000)]}, row_group_size=400)
+    rows, most = row_reader.Rows(), 0
     for k in range(1000):
         assert rows.read(path, k) == bytes([k % 251]) * 100
         most = max(most, sum(len(batch) for group in rows._groups.values() for batch in group._kept.values()))
@@ -141,7 +194,7 @@ def test_ids_that_lead_out_of_a_folder_are_not_taken(
 ) -> None:
     bad = ["../../x", "/etc/x", "a//b", "", "a\nb", None]
     path = write(tmp_path / "bad.parquet", {"id": bad, "image": data_of(corpus)})
-    assert sorted(collect(tmp_path, corpus, path)) == [f"bad/{k}" for k in range(6)]
+    assert sorted(collect(tmp_path, corpus, path)) == [f"bad/{k:09}" for k in range(6)]
     assert "5 of its ids cannot name a file" in capsys.readouterr().out
 
 

@@ -14,7 +14,9 @@ import faultscape as fs
 import made
 from faultscape.errors import ModelError, StudyError
 from faultscape.prediction import opening
+from faultscape.study.parts import read_manifest
 from faultscape.study.tables import read_failures
+from faultscape.verbs import predict_shard
 from networks_of_tests import colour_network
 
 WEIGHTS = np.random.default_rng(2).normal(size=(5, 3))
@@ -202,12 +204,28 @@ def test_a_network_replaced_while_a_line_runs_stops_it_and_the_line_run_again_is
     assert made.bytes_under(Path(study), "predictions") == made.bytes_under(Path(clean), "predictions")
 
 
-def test_jobs_of_an_array_that_saw_different_networks_are_not_compared(corpus: made.Corpus, study: str, tmp_path: Path) -> None:
+def test_a_job_that_sees_another_network_than_the_job_before_leaves_nothing_of_that(
+    corpus: made.Corpus, study: str, tmp_path: Path
+) -> None:
     fs.predict(study, {"model-0": corpus.models["model-0"]}, engine="local")
     network = colour_network(tmp_path / "net.onnx", WEIGHTS)
     fs.predict(study, {"net": network}, shard="1/2", engine="local")
     colour_network(network, -WEIGHTS)
     fs.predict(study, {"net": network}, shard="2/2", engine="local")
+    assert made.states(study)["predict"] == "missing"
+    assert [*read_manifest(Path(study) / "predictions" / "net")] == ["00001"]
+
+
+def test_jobs_of_an_array_that_saw_different_networks_at_the_same_time_are_not_compared(
+    corpus: made.Corpus, study: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fs.predict(study, {"model-0": corpus.models["model-0"]}, engine="local")
+    network = colour_network(tmp_path / "net.onnx", WEIGHTS)
+    fs.predict(study, {"net": network}, shard="1/2", engine="local")
+    colour_network(network, -WEIGHTS)
+    with monkeypatch.context() as patch:
+        patch.setattr(predict_shard, "forget", lambda *_: None)  # it looked before the first job had entered its shard
+        fs.predict(study, {"net": network}, shard="2/2", engine="local")
     assert made.states(study)["predict"] == "stale"
     with pytest.raises(StudyError, match="of some shards by another network; run `faultscape predict"):
         fs.compare(study, engine="local")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,6 +14,7 @@ import faultscape as fs
 import made
 from faultscape.errors import StudyError
 from faultscape.study import kept
+from faultscape.verbs import predict_shard
 from networks_of_tests import colour_network
 
 
@@ -89,6 +92,81 @@ def test_a_model_without_statistics_runs_again_for_them_and_its_maps_stay(corpus
     fs.predict(str(root), {"net": net}, measure=True, engine="local")
     assert made.bytes_under(root, "predictions") == maps
     assert len(list((root / "measures" / "statistics" / "masks" / "net").glob("*.parquet"))) == 3
+
+
+def test_a_killed_run_keeps_the_statistics_of_all_shards_that_count(
+    corpus: made.Corpus, net: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole, root = study(tmp_path / "whole", corpus), study(tmp_path / "study", corpus)
+    fs.predict(str(whole), {"net": net}, measure=True, engine="local")
+    enter = predict_shard.enter
+
+    def killed(*given: Any) -> None:
+        enter(*given)
+        if given[1]["number"] == 1:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(predict_shard, "enter", killed)
+        with pytest.raises(KeyboardInterrupt):
+            fs.predict(str(root), {"net": net}, measure=True, engine="local")
+    done = shards_done(monkeypatch)
+    fs.predict(str(root), {"net": net}, measure=True, engine="local")
+    assert done == [2]
+    for parts in ("measures/statistics", "predictions"):
+        assert made.bytes_under(root, parts) == made.bytes_under(whole, parts)
+
+
+def test_results_wait_on_the_disk_until_they_count(
+    corpus: made.Corpus, net: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from faultscape.prediction.inference import Inference
+
+    root, run, seen = study(tmp_path / "study", corpus), Inference.run, []
+
+    def counted(self: Inference, items: Any) -> Any:
+        seen.append(len(items))
+        return run(self, items)
+
+    def killed(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(predict_shard, "enter", killed)
+        with pytest.raises(KeyboardInterrupt):
+            fs.predict(str(root), {"net": net}, measure=True, engine="local")
+    monkeypatch.setattr(Inference, "run", counted)
+    fs.predict(str(root), {"net": net}, measure=True, engine="local")
+    assert sorted(seen) == [1, 1, 3]  # the trial, and the two shards that were not done; not the first again
+    assert not [*(root / "predictions" / "net").glob(".spool*")]
+
+
+def test_statistics_of_another_mapping_are_made_at_once_and_once(
+    corpus: made.Corpus, net: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second, mapping = study(tmp_path / "first", corpus), study(tmp_path / "second", corpus), tmp_path / "labels.json"
+    mapping.write_text(json.dumps({str(k): made.NAMES[(k + 1) % 5] for k in range(5)}))
+    fs.predict(str(first), {"net": net}, measure=True, labels=str(mapping), engine="local")
+    fs.predict(str(second), {"net": net}, measure=True, engine="local")
+    done = shards_done(monkeypatch)
+    fs.predict(str(second), {"net": net}, measure=True, labels=str(mapping), engine="local")
+    assert done == [0, 1, 2]
+    fs.predict(str(second), {"net": net}, measure=True, labels=str(mapping), engine="local")
+    assert done == [0, 1, 2]
+    assert made.bytes_under(second, "measures/statistics") == made.bytes_under(first, "measures/statistics")
+
+
+def shards_done(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The shards that are made from now on."""
+    done, shard = [], predict_shard.shard
+
+    def counted(**call: Any) -> Any:
+        done.append(call["number"])
+        return shard(**call)
+
+    monkeypatch.setattr(predict_shard, "shard", counted)
+    counted.__signature__ = inspect.signature(shard)  # type: ignore[attr-defined] - the engine looks at it
+    return done
 
 
 def test_measuring_at_once_needs_a_truth(corpus: made.Corpus, net: Path, tmp_path: Path) -> None:

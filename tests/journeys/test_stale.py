@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -85,6 +86,40 @@ def test_a_kill_before_the_stamp_is_written_never_leaves_another_sources_maps(
             fs.predict(study, {"m": corpus.models["model-1"]}, engine="local")
     fs.predict(study, {"m": corpus.models["model-0"]}, engine="local")
     assert made.bytes_under(Path(study), "predictions") == before
+
+
+@pytest.mark.parametrize("entered", [0, 1])
+def test_a_replaced_model_whose_run_was_killed_is_no_model_of_both(
+    entered: int, corpus: made.Corpus, study: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from faultscape.study.tables import Timings
+    from faultscape.verbs import predict_shard
+
+    fs.predict(study, corpus.models, engine="local")
+    fs.compare(study, engine="local")
+    numbers, enter = [], predict_shard.enter
+
+    def killed(root: Path, call: dict[str, Any], made_: dict[str, Any], timings: Timings, *more: Any) -> None:
+        if len(numbers) == entered:
+            raise KeyboardInterrupt
+        numbers.append(call["number"])
+        enter(root, call, made_, timings, *more)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(predict_shard, "enter", killed)
+        with pytest.raises(KeyboardInterrupt):
+            fs.predict(study, {"model-1": corpus.models["model-2"]}, engine="local")
+    held = label_maps.read_manifest(label_maps.predictions(Path(study), "model-1"))
+    assert sorted(map(int, held)) == numbers  # nothing of the earlier source counts
+    assert made.states(study)["predict"] != "done"
+    if entered:
+        capsys.readouterr()
+        fs.compare(study, engine="local")
+        assert "note: model-1 has no maps of" in capsys.readouterr().out
+    fs.predict(study, {"model-1": corpus.models["model-2"]}, engine="local")
+    fs.compare(study, engine="local")
+    first, second = ([*made.bytes_under(Path(study), f"predictions/model-{k}").values()] for k in (1, 2))
+    assert first == second
 
 
 def test_what_is_not_the_studys_own_is_never_swept(corpus: made.Corpus, study: str) -> None:

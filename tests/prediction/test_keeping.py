@@ -11,7 +11,7 @@ import pytest
 
 import faultscape as fs
 import made
-from faultscape.errors import ModelError, OptionError
+from faultscape.errors import ModelError, OptionError, StudyError
 from faultscape.maps import runs
 from faultscape.prediction import keeping, opening
 from faultscape.prediction.onnx import OnnxNetwork
@@ -206,6 +206,17 @@ def test_a_run_that_was_killed_in_the_middle_ends_with_the_same_bytes(
     assert len(seen) - 9 < 1 + 6  # the trial, and fewer than all pictures
     assert made.bytes_under(study, "predictions") == made.bytes_under(whole, "predictions")
     assert not list((study / "predictions" / "net").glob(".spool-*"))
+
+
+def test_a_part_that_was_lost_is_made_again_and_the_labels_stay(study: Path, net: Path) -> None:
+    fs.predict(str(study), {"net": net}, engine="local", keep=["confidence", "logits"])
+    before, place = made.bytes_under(study, "predictions"), study / "predictions" / "net" / "confidence"
+    lost = min(place.glob("*.parquet"))
+    lost.unlink()
+    with pytest.raises(StudyError, match="is missing or damaged; delete it, if it is there, and run predict again"):
+        list(kept.read_kept(study, "net", "confidence", 0))
+    fs.predict(str(study), {"net": net}, engine="local", keep=["confidence", "logits"])
+    assert made.bytes_under(study, "predictions") == before
 
 
 def test_two_processes_write_the_bytes_of_one(corpus: made.Corpus, study: Path, net: Path, tmp_path: Path) -> None:

@@ -13,12 +13,15 @@ from onnx import TensorProto, helper, numpy_helper
 
 import faultscape as fs
 import made
+from faultscape.comparison.kept_scores import KeptScores
 from faultscape.maps import runs
+from faultscape.prediction import torch_network
 from faultscape.prediction.inference import Inference
 from faultscape.prediction.onnx import OnnxNetwork
 from faultscape.study import kept, label_maps
 from faultscape.study.corpus import read_corpus, shards
 from faultscape.study.parts import read_manifest
+from faultscape.study.settings import read_settings
 from faultscape.study.tables import read_failures
 
 WEIGHTS = np.random.default_rng(4).normal(size=(5, 3)).astype(np.float32)
@@ -161,6 +164,71 @@ def test_the_confidence_beside_a_folder_of_maps_is_stored_where_there_is_one(cor
     assert all((confidence[name] == values).all() for name, values in sure.items())
 
 
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder of maps of two photos, a and b, collected into the study beside it."""
+    for name in "ab":
+        made.write(tmp_path / "photos" / f"{name}.png", np.full((20, 24, 3), ord(name), np.uint8))
+        made.write(tmp_path / "model" / "labels" / f"{name}.png", np.ones((20, 24), np.uint8))
+    fs.collect(str(tmp_path / "two"), str(tmp_path / "photos"), classes=3)
+    return tmp_path / "model"
+
+
+def sure_of(folder: Path) -> dict[str, float]:
+    """What the study has as the confidence of each image, once the line is run (again)."""
+    study = folder.parent / "two"
+    fs.predict(str(study), {"model": folder}, engine="local")
+    scores = KeptScores(study, "model", "confidence")
+    return {id_: float(scores.read([0, id_]).max()) for id_ in kept.ids(study, "model", "confidence", 0)}
+
+
+def test_the_confidence_beside_a_folder_of_maps_is_read_again_when_it_changes(folder: Path) -> None:
+    assert sure_of(folder) == {}
+    made.write(folder / "confidence" / "a.png", np.full((20, 24), 51, np.uint8))
+    assert sure_of(folder) == pytest.approx({"a": 0.2})
+    made.write(folder / "confidence" / "a.png", np.full((20, 24), 255, np.uint8))
+    made.write(folder / "confidence" / "b.png", np.full((20, 24), 102, np.uint8))
+    assert sure_of(folder) == pytest.approx({"a": 1, "b": 0.4})
+    (folder / "confidence" / "a.png").unlink()
+    assert sure_of(folder) == pytest.approx({"b": 0.4})
+
+
+@pytest.mark.parametrize("values", [np.uint8(51), np.uint16(13107), np.float32(0.2), np.float64(0.2), np.float16(0.2)])
+def test_confidence_comes_in_8_or_16_bits_or_as_numbers_of_0_to_1(folder: Path, values: np.generic) -> None:
+    (folder / "labels" / "a.png").unlink()
+    (folder / "confidence").mkdir()
+    np.save(folder / "labels" / "a.npy", np.ones((20, 24), np.uint8))
+    np.save(folder / "confidence" / "a.npy", np.full((20, 24), values))
+    assert sure_of(folder) == pytest.approx({"a": 0.2})
+
+
+@pytest.mark.parametrize(
+    ("values", "told"),
+    [
+        (
+            np.full((3, 5), 60000, np.uint16),
+            r"holds 5 x 3 pixels of 0\.915541 to 0\.915541; expected 24 x 20, as its map, of 0 to 1",
+        ),
+        (np.full((20, 24), 1.5), r"holds 24 x 20 pixels of 1\.5 to 1\.5; expected"),
+        (np.full((20, 24), np.nan), r"480 of its 480 scores are NaN"),
+    ],
+)
+def test_a_confidence_that_fits_no_map_is_a_failure_of_that_image_until_it_is_mended(
+    folder: Path, values: np.ndarray, told: str
+) -> None:
+    (folder / "labels" / "a.png").unlink()
+    (folder / "confidence").mkdir()
+    np.save(folder / "labels" / "a.npy", np.ones((20, 24), np.uint8))
+    np.save(folder / "confidence" / "a.npy", values)
+    assert sure_of(folder) == {}
+    (failure,) = read_failures(folder.parent / "two")
+    assert failure.image == "a"
+    assert re.search(rf"confidence/a\.npy: {told}", failure.reason)
+    np.save(folder / "confidence" / "a.npy", np.full((20, 24), 1.0))
+    assert sure_of(folder) == {"a": 1}
+    assert read_failures(folder.parent / "two") == []
+
+
 def test_a_label_that_is_no_class_is_a_failure_of_that_image_only(corpus: made.Corpus, tmp_path: Path) -> None:
     weights = -np.ones((7, 3))
     weights[1], weights[6] = (0, 1, 0), (1, 0, 0)  # green is class 1, red is 6, which the study has not
@@ -182,3 +250,21 @@ def test_threads_are_fixed_so_that_results_do_not_depend_on_the_machine(tmp_path
     assert (options.intra_op_num_threads, options.inter_op_num_threads) == (1, 1)
     asked = opened(tmp_path / "net.onnx", {"threads": 3})
     assert asked.network._session.get_session_options().intra_op_num_threads == 3
+
+
+def test_what_would_follow_the_machine_is_kept_in_study_toml_and_used_on_any_other(tmp_path: Path) -> None:
+    pytest.importorskip("torch", reason="torch is not installed")
+    import torch_networks as nets
+
+    corpus, study, seen = made.corpus(tmp_path / "corpus", images=3, models=1), str(tmp_path / "study"), []
+    fs.collect(study, str(corpus.photos), classes=str(corpus.classes))
+    exported = nets.exported(tmp_path / "net.pt2")
+    fs.predict(study, {"net": exported}, engine="local")
+    assert {k: read_settings(Path(study)).models["net"].options[k] for k in ("precision", "threads")} == {
+        "precision": "float32",
+        "threads": 1,
+    }
+    with pytest.MonkeyPatch.context() as patch:  # the default is another here
+        patch.setattr(torch_network, "precision_of", lambda asked, _device: seen.append(asked) or asked or "bfloat16")
+        fs.predict(study, {"net": exported}, engine="local", keep=["confidence"])
+    assert set(seen) == {"float32"}

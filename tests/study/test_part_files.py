@@ -1,9 +1,8 @@
-"""Parts in a folder and in a store: the same bytes, whole or growing, and nothing half."""
+"""Parts in a store: which, how little of them is read, and what an address means."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 
@@ -15,51 +14,9 @@ from hypothesis import strategies as st
 import loopback
 from faultscape.errors import StudyError
 from faultscape.study import parts, store
-from faultscape.study.part_folders import files, made
+from faultscape.study.part_folders import made
 
 TABLE = pa.table({"id": [f"image {k}" for k in range(300)], "runs": [bytes([k % 256]) * (k * 7) for k in range(300)]})
-
-
-@pytest.fixture(params=["local", "store"])
-def study(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
-    root = tmp_path / "study"
-    root.mkdir()
-    uri = f"{request.getfixturevalue('bucket').uri}/deep/er" if request.param == "store" else ""
-    (root / "study.toml").write_text(f'store = "{uri}"\n')
-    return root
-
-
-def growing(folder: Path, group: int, *, compression: str = "none") -> str:
-    with parts.growing_part(folder, "00000", TABLE.schema, compression=compression, group=group) as part:
-        for first in range(0, len(TABLE), group):
-            part.write(TABLE.slice(first, group))
-    return part.checksum
-
-
-@pytest.mark.parametrize(("group", "compression"), [(64, "none"), (50, "zstd"), (1000, "zstd")])
-def test_a_growing_part_has_the_bytes_of_one_put_whole(study: Path, group: int, compression: str) -> None:
-    one, other = study / "predictions" / "one", study / "predictions" / "other"
-    sha = parts.put_part(one, "00000", TABLE, compression=compression, group=group)
-    assert growing(other, group, compression=compression) == sha
-    (name,) = files(one).names()
-    assert files(other).names() == {name}
-    assert files(one).read(name) == files(other).read(name)
-    assert not list(study.rglob(".writing-*"))
-    assert parts.read_part(other, "00000", parts.Part(sha, 300, "")) == TABLE
-
-
-def test_a_growing_part_that_fails_is_not_there_at_all(study: Path) -> None:
-    folder = study / "predictions" / "one"
-
-    def fail() -> None:
-        with parts.growing_part(folder, "00000", TABLE.schema) as part:
-            part.write(TABLE)
-            raise RuntimeError("the network is gone")
-
-    with pytest.raises(RuntimeError, match="the network is gone"):
-        fail()
-    assert files(folder).names() == set()
-    assert not [path for path in study.rglob("*") if path.is_file() and path.name != "study.toml"]
 
 
 def test_only_the_four_rooms_of_parts_lie_in_a_store(bucket: loopback.Bucket, tmp_path: Path) -> None:

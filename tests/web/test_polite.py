@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -16,13 +17,21 @@ HOME = "127.0.0.1"
 PUBLIC = "93.184.215.14"
 
 
+class Minutes(Clock):
+    """A clock that is a minute on whenever somebody looks."""
+
+    def __call__(self) -> float:
+        self.time += 60
+        return self.time
+
+
 def web(time: Clock, **about: object) -> Web:
     return Web(**({"clock": time, "sleep": time.sleep, "now": time, "resolve": lambda _: [PUBLIC]} | about))
 
 
 def test_every_request_says_who_asks(server: Server) -> None:
     server.paths["/a"] = (200, {}, b"x")
-    web(Clock(), contact="me@example.org").get(f"{server.url}/a", limit=10, named=HOME)
+    web(Clock(), contact="me@example.org").get(f"{server.url}/a", limit=10, named=server.place)
     said = server.asked[0][2]["User-Agent"]
     assert said.startswith("Faultscape/")
     assert "me@example.org" in said
@@ -36,10 +45,10 @@ def test_a_host_is_asked_no_faster_than_the_rate(server: Server) -> None:
     clock = Clock()
     slow = web(clock, rate=0.5)
     for _ in range(3):
-        slow.get(f"{server.url}/a", limit=10, named=HOME)
+        slow.get(f"{server.url}/a", limit=10, named=server.place)
     assert clock.slept == [2.0, 2.0]
     clock.time += 10
-    slow.get(f"{server.url}/a", limit=10, named=HOME)
+    slow.get(f"{server.url}/a", limit=10, named=server.place)
     assert clock.slept == [2.0, 2.0]
 
 
@@ -47,7 +56,7 @@ def test_too_many_requests_waits_as_long_as_it_is_told(server: Server) -> None:
     late = "Thu, 01 Jan 1970 00:17:20 GMT"  # 40 seconds after the made clock's 1000
     server.paths["/a"] = [(429, {"Retry-After": "17"}, b""), (503, {"Retry-After": late}, b""), (500, {}, b""), (200, {}, b"x")]
     clock = Clock()
-    assert web(clock, rate=1000).get(f"{server.url}/a", limit=10, named=HOME).body == b"x"
+    assert web(clock, rate=1000).get(f"{server.url}/a", limit=10, named=server.place).body == b"x"
     assert clock.slept[0] == 17
     assert clock.slept[1] == pytest.approx(40 - 17, abs=0.1)
     assert clock.slept[2] == 4  # the third time, and no word of how long
@@ -56,7 +65,7 @@ def test_too_many_requests_waits_as_long_as_it_is_told(server: Server) -> None:
 def test_a_server_that_stays_busy_is_asked_five_times(server: Server) -> None:
     server.paths["/a"] = (503, {}, b"")
     with pytest.raises(WebError, match=r"answers 503 Service Unavailable \(asked 5 times\)"):
-        web(Clock()).get(f"{server.url}/a", limit=10, named=HOME)
+        web(Clock()).get(f"{server.url}/a", limit=10, named=server.place)
     assert server.times("/a") == 5
 
 
@@ -67,7 +76,7 @@ def test_a_host_that_wants_a_long_rest_is_left_alone_for_the_run(server: Server)
     polite = web(clock)
     for path in ("/a", "/b"):
         with pytest.raises(ClosedError, match="left alone for 86400 seconds"):
-            polite.get(f"{server.url}{path}", limit=10, named=HOME)
+            polite.get(f"{server.url}{path}", limit=10, named=server.place)
     assert len(server.asked) == 1
     assert clock.slept == []
 
@@ -80,13 +89,13 @@ def test_a_host_that_cannot_be_reached_is_waited_for_once() -> None:
         polite = web(clock, rate=1000)
         for _ in range(3):
             with pytest.raises(ClosedError, match=r"Connection refused \(asked 5 times\)"):
-                polite.get(url, limit=10, named=HOME)
+                polite.get(url, limit=10, named=urlsplit(url).netloc)
     assert [s for s in clock.slept if s >= 1] == [1, 2, 4, 8]
 
 
 def test_what_is_gone_is_asked_once(server: Server) -> None:
     with pytest.raises(WebError, match="answers 404 Not Found"):
-        web(Clock()).get(f"{server.url}/none", limit=10, named=HOME)
+        web(Clock()).get(f"{server.url}/none", limit=10, named=server.place)
     assert server.times("/none") == 1
 
 
@@ -95,27 +104,32 @@ def test_a_body_is_bounded_by_what_is_said_and_by_what_comes(server: Server) -> 
     server.paths["/silent"] = (200, {"Content-Length": "", "Connection": "close"}, b"x" * 100)
     for path in ("/said", "/silent"):
         with pytest.raises(WebError, match=r"more than the 99|larger than the 99"):
-            web(Clock()).get(f"{server.url}{path}", limit=99, named=HOME)
-        assert web(Clock()).get(f"{server.url}{path}", limit=100, named=HOME).body == b"x" * 100
+            web(Clock()).get(f"{server.url}{path}", limit=99, named=server.place)
+        assert web(Clock()).get(f"{server.url}{path}", limit=100, named=server.place).body == b"x" * 100
 
 
 def test_a_body_that_breaks_off_is_asked_for_again(server: Server) -> None:
     server.paths["/a"] = [(200, {"Content-Length": "9", "Connection": "close"}, b"torn"), (200, {}, b"whole")]
-    assert web(Clock()).get(f"{server.url}/a", limit=99, named=HOME).body == b"whole"
+    assert web(Clock()).get(f"{server.url}/a", limit=99, named=server.place).body == b"whole"
 
 
-def test_a_body_that_trickles_is_given_up(server: Server) -> None:
-    server.paths["/a"] = (200, {}, b"x" * 10)
-    times = iter([0.0, 0.0, 1000.0])
-    with pytest.raises(WebError, match="takes longer than 300 seconds"):
-        web(Clock(), clock=lambda: next(times)).get(f"{server.url}/a", limit=99, named=HOME)
+@pytest.mark.parametrize("where", ["headers", "body"])
+def test_an_answer_that_trickles_is_given_up(server: Server, where: str) -> None:
+    """Each piece comes well within the limit of one read, a minute after the last."""
+    headers = {f"X-{k}": "y" * 60_000 for k in range(20)} if where == "headers" else {}
+    server.paths["/a"] = (200, headers, b"x" * (10 if headers else 2_000_000))
+    clock = Minutes()
+    with pytest.raises(WebError, match="takes longer than 300 seconds for one answer"):
+        web(clock).get(f"{server.url}/a", limit=3_000_000, named=server.place)
+    assert server.times("/a") == 1
+    assert clock.slept == []
 
 
 def test_redirects_are_followed_where_they_may_lead(server: Server) -> None:
     server.paths |= {"/a": (302, {"Location": "/b"}, b""), "/b": (200, {}, b"x"), "/round": (301, {"Location": "/round"}, b"")}
-    assert web(Clock()).get(f"{server.url}/a", limit=10, named=HOME).body == b"x"
+    assert web(Clock()).get(f"{server.url}/a", limit=10, named=server.place).body == b"x"
     with pytest.raises(WebError, match="redirects more than 5 times"):
-        web(Clock()).get(f"{server.url}/round", limit=10, named=HOME)
+        web(Clock()).get(f"{server.url}/round", limit=10, named=server.place)
 
 
 @pytest.mark.parametrize(
@@ -128,7 +142,7 @@ def test_redirects_are_followed_where_they_may_lead(server: Server) -> None:
 def test_no_redirect_leads_into_a_private_network_or_to_another_scheme(server: Server, place: str) -> None:
     server.paths["/a"] = (302, {"Location": place}, b"")
     with pytest.raises(WebError, match=r"private network|only http|user name"):
-        web(Clock()).get(f"{server.url}/a", limit=10, named=HOME)
+        web(Clock()).get(f"{server.url}/a", limit=10, named=server.place)
     assert len(server.asked) == 1
 
 
@@ -155,8 +169,58 @@ def test_a_name_that_changes_its_mind_is_refused_before_anything_is_sent(server:
     assert not server.asked
 
 
+def test_a_proxy_may_be_private_and_whoever_is_asked_around_it_is_looked_at(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server.paths["/a"] = (200, {}, b"x")
+    monkeypatch.setenv("http_proxy", server.url)
+    assert web(Clock()).get("http://rebound.test/a", limit=10).body == b"x"
+    port = server.url.rpartition(":")[2]
+    monkeypatch.setenv("no_proxy", f"rebound.test:{port}")
+    real = socket.getaddrinfo
+    monkeypatch.setattr(socket, "getaddrinfo", lambda _, *rest, **more: real(HOME, *rest, **more))
+    with pytest.raises(WebError, match=r"rebound\.test:\d+ leads to 127\.0\.0\.1"):
+        web(Clock()).get(f"http://rebound.test:{port}/a", limit=10)
+    assert server.times("/a") == 1
+
+
+def test_who_names_a_server_names_no_other_of_its_host(server: Server) -> None:
+    server.paths["/a"] = (302, {"Location": f"http://{HOME}:9/x"}, b"")
+    with pytest.raises(WebError, match="private network"):
+        web(Clock()).get(f"{server.url}/a", limit=10, named=server.place)
+
+
+def test_nobody_else_leads_back_to_the_server_that_was_named(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The server is the proxy too, and so plays example.org."""
+    monkeypatch.setenv("http_proxy", server.url)
+    monkeypatch.setenv("no_proxy", HOME)
+    server.paths |= {
+        "/a": (302, {"Location": "http://example.org/b"}, b""),
+        "/b": (302, {"Location": f"{server.url}/c"}, b""),
+        "/c": (200, {}, b"x"),
+    }
+    for start in (f"{server.url}/a", "http://example.org/b"):
+        with pytest.raises(WebError, match="private network"):
+            web(Clock()).get(start, limit=10, named=server.place)
+    assert server.times("/b") == 2
+    assert server.times("/c") == 0
+
+
 @pytest.mark.parametrize(
-    "url", ["", "x", "http://", "javascript:alert(1)", "http://a\nb/", "http://[::1", "data:image/png;base64,x", "http://a:x/"]
+    "url",
+    [
+        "",
+        "x",
+        "http://",
+        "javascript:alert(1)",
+        "http://a\nb/",
+        "http://[::1",
+        "data:image/png;base64,x",
+        "http://a:x/",
+        "http://localhos%74/",
+        "http://127%2e0%2e0%2e1/",
+        "http://[fe80::1%25eth0]/",
+    ],
 )
 def test_what_is_no_url_is_said(url: str) -> None:
     with pytest.raises(WebError):
@@ -167,11 +231,11 @@ def test_json_is_asked_again_while_the_server_is_busy(server: Server) -> None:
     busy = (200, {"Retry-After": "5"}, json.dumps({"busy": 1}).encode())
     server.paths["/api"] = [busy, busy, (200, {}, b'{"done": 1}')]
     clock = Clock()
-    said = web(clock, rate=1000).json(f"{server.url}/api", {"q": "a b"}, named=HOME, busy=lambda said: "busy" in said)
+    said = web(clock, rate=1000).json(f"{server.url}/api", {"q": "a b"}, named=server.place, busy=lambda said: "busy" in said)
     assert said == {"done": 1}
     assert clock.slept == [5, 5]
     assert server.asked[0][1] == {"q": "a b"}
     server.paths["/api"] = (200, {}, b"<html>")
     with pytest.raises(WebError, match="its answer is no JSON") as told:
-        web(Clock()).json(f"{server.url}/api", {"api_key": "secret"}, named=HOME)
+        web(Clock()).json(f"{server.url}/api", {"api_key": "secret"}, named=server.place)
     assert "secret" not in str(told.value)

@@ -23,7 +23,7 @@ from faultscape.prediction.label_names import of_label_ids
 from faultscape.study.corpus import part_name
 from faultscape.study.folder import check_name
 from faultscape.study.parts import key_of
-from faultscape.study.settings import class_settings
+from faultscape.study.settings import Settings, class_settings
 
 SHARD = 64
 WITH_CONFIDENCE = "+confidence"
@@ -135,9 +135,7 @@ def of_study(root: Path, truth: str) -> DataSet:
     sizes: list[tuple[int, int]] = []
     pictures = {}
     keys: dict[tuple[str, int], str] = {}
-    classes = settings.class_list
     sure: dict[str, list[Any]] = {name: [] for name in settings.models}
-    about = [class_settings(classes).model_dump(exclude={"colours", "parents"}), settings.size]
     for number, rows in shards(read_corpus(root)).items():
         if (part := truths.get(part_name(number))) is None:
             continue
@@ -150,7 +148,7 @@ def of_study(root: Path, truth: str) -> DataSet:
         for name, model in settings.models.items():
             sure[name] += kept_scores.tokens(root, name, "confidence", number, [image.id for image in mine])
             made = read_manifest(label_maps.predictions(root, name)).get(part_name(number))
-            keys[name, number] = key_of(about, part.sha256, made.sha256 if made else None, meaning(classes, model.labels))
+            keys[name, number] = state_of_stored(settings, part.sha256, made.sha256 if made else None, model.labels)
     if not ids:
         raise CorpusError(f"{root}: no image of the study has a map of the truth {truth!r}")
     models: dict[str, dict[str, Any]] = {
@@ -163,7 +161,19 @@ def of_study(root: Path, truth: str) -> DataSet:
     if not models:
         raise ModelError(f"{root}: the study has no model; add one with `faultscape predict {root} NAME=SOURCE`")
     of_truth = {"study": str(root), "kind": "truth", "name": truth, "labels": {}, "source": truth}
-    return DataSet(truth, tuple(ids), spans, of_truth, models, classes, True, pictures, tuple(sizes), keys)
+    return DataSet(truth, tuple(ids), spans, of_truth, models, settings.class_list, True, pictures, tuple(sizes), keys)
+
+
+def state_of_stored(settings: Settings, truth: str, maps: str | None, labels: Mapping[str, str]) -> str:
+    """Return what says that a shard's stored maps are the same, of the checksums of its truth and of a model's part, and the model's label mapping."""
+    about = [class_settings(settings.class_list).model_dump(exclude={"colours", "parents"}), settings.size]
+    return key_of(about, truth, maps, meaning(settings.class_list, labels))
+
+
+def about(definitions: Definitions, classes: Classes, options: Mapping[str, Any], *, with_classes: bool) -> list[Any]:
+    """Return what all statistics of a data set follow from, whatever its files."""
+    named = {name: getattr(definitions, name) for name in OF_STATISTICS}
+    return [named, class_settings(classes).model_dump(), with_classes, dict(options), VERSION]
 
 
 def has_maps(source: Mapping[str, Any]) -> bool:
@@ -180,14 +190,16 @@ def jobs(
     out: Path, data: DataSet, definitions: Definitions, options: Mapping[str, Any], *, done: Callable[[str, int], str | None]
 ) -> list[dict[str, Any]]:
     """Return the jobs of the shards in which a model's part is missing or stale; ``done(NAME, shard)`` is the key of the part that is there."""
-    written = class_settings(data.classes).model_dump()
-    about = [{name: getattr(definitions, name) for name in OF_STATISTICS}, written, data.with_classes, dict(options), VERSION]
+    written, common = (
+        class_settings(data.classes).model_dump(),
+        about(definitions, data.classes, options, with_classes=data.with_classes),
+    )
     maps = {name: source for name, source in data.models.items() if has_maps(source)}
     todo = []
     for number, (low, high) in data.shards.items():
         wanted = {}
         for name, source in maps.items():
-            key = key_of(about, data.keys.get((name, number)) or _state(data, source, low, high))
+            key = key_of(common, data.keys.get((name, number)) or _state(data, source, low, high))
             if "study" in source and any(source.get("confidence", [])[low:high]):
                 key += WITH_CONFIDENCE
             if done(name, number) not in (

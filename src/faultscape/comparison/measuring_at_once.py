@@ -21,7 +21,8 @@ from faultscape.maps.resize import nearest
 from faultscape.metrics import image_statistics
 from faultscape.metrics.definitions import Definitions, define
 from faultscape.study import label_maps, measures
-from faultscape.study.corpus import Image
+from faultscape.study.corpus import Image, part_name
+from faultscape.study.parts import Part, key_of, read_manifest, there, write_manifest
 from faultscape.study.settings import Settings
 
 OPTIONS = {
@@ -78,9 +79,31 @@ class AtOnce:
         return {"sha256": sha, "rows": len(ids), "failures": failures}
 
 
-def keys(root: Path, truth: str) -> dict[tuple[str, int], str]:
-    """Return the key that each model's part of each shard has when it was made with confidence."""
-    data = measure_plan.of_study(root, truth)
-    jobs = measure_plan.jobs(root / "measures", data, Definitions(), OPTIONS, done=lambda _name, _shard: None)
-    found = {(name, job["number"]): source["key"] for job in jobs for name, source in job["models"].items()}
-    return {place: key.removesuffix(measure_plan.WITH_CONFIDENCE) + measure_plan.WITH_CONFIDENCE for place, key in found.items()}
+class Statistics:
+    """The statistics of a study against a truth: whether those of a shard's maps are there, and how new ones come to count."""
+
+    def __init__(self, root: Path, settings: Settings, truth: str) -> None:
+        self._root, self._settings, self._truth = root, settings, truth
+        self._truths = read_manifest(label_maps.truth(root, truth))
+        self._held: dict[str, dict[str, Part]] = {}
+
+    def has(self, name: str, shard: int, maps: str) -> bool:
+        """Whether the statistics of a model's maps, of this checksum, are there, or none are wanted since no image of the shard has a truth."""
+        if name not in self._held:
+            self._held[name] = there(measures.folder(self._root / "measures", self._truth, name))
+        part = self._held[name].get(part_name(shard))
+        return part_name(shard) not in self._truths or (part is not None and part.key == self._key(name, shard, maps))
+
+    def enter(self, name: str, shard: int, maps: str, made: dict[str, Any]) -> None:
+        """Make statistics count that were made beside the maps of this checksum."""
+        if part_name(shard) not in self._truths:
+            return
+        where, failures = measures.folder(self._root / "measures", self._truth, name), tuple(map(tuple, made["failures"]))
+        part = Part(made["sha256"], made["rows"], self._key(name, shard, maps), failures)
+        write_manifest(where, read_manifest(where) | {part_name(shard): part})
+
+    def _key(self, name: str, shard: int, maps: str) -> str:
+        settings, truth = self._settings, self._truths[part_name(shard)]
+        state = measure_plan.state_of_stored(settings, truth.sha256, maps, settings.models[name].labels)
+        about = measure_plan.about(Definitions(), settings.class_list, OPTIONS, with_classes=True)
+        return key_of(about, state) + measure_plan.WITH_CONFIDENCE

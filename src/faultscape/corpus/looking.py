@@ -48,14 +48,7 @@ def whole_of(path: str, probe: bool | None) -> bool:
 def probe(root: Path, found: list[Any], whole: bool | None) -> tuple[list[tuple[Any, Any]], list[tuple[Any, str]]]:
     """Return (file, picture) of what can be read and (file, reason) of the rest; what a killed run had probed is taken from its notes."""
     notes = root / ".collecting.jsonl"
-    known: dict[str, Any] = {}
-    if notes.exists():
-        for line in notes.read_text(encoding="utf-8", errors="surrogateescape").splitlines():
-            try:
-                path, state, *picture = json.loads(line)
-                known[f"{path}\0{state}"] = Picture(*picture)
-            except (ValueError, TypeError):
-                break  # torn by a kill
+    known, whole_lines = _noted(notes)
 
     def one(f: Any) -> tuple[Any, Any, str]:
         try:
@@ -69,7 +62,12 @@ def probe(root: Path, found: list[Any], whole: bool | None) -> tuple[list[tuple[
 
     good, bad = [], []
     try:
-        with progress("collect", len(found)) as tick, ThreadPoolExecutor() as pool, notes.open("a", encoding="utf-8") as file:
+        with (
+            progress("collect", len(found)) as tick,
+            ThreadPoolExecutor() as pool,
+            notes.open("a", encoding="utf-8", buffering=1) as file,
+        ):
+            file.truncate(whole_lines)
             for f, picture, state in pool.map(one, found):
                 if isinstance(picture, ImageError):
                     bad.append((f, str(picture).removeprefix(f"{f.path}: ")))
@@ -83,6 +81,23 @@ def probe(root: Path, found: list[Any], whole: bool | None) -> tuple[list[tuple[
     except OSError as error:
         raise cannot_write(notes, error) from None
     return good, bad
+
+
+def _noted(notes: Path) -> tuple[dict[str, Any], int]:
+    """Return what a killed run noted, by path and state, and how many bytes of the notes are whole lines: a kill tears the last."""
+    known: dict[str, Any] = {}
+    held = 0
+    for line in notes.read_bytes().splitlines(keepends=True) if notes.exists() else []:
+        try:
+            path, state, *picture = json.loads(line)
+            noted = Picture(*picture)
+        except (ValueError, TypeError):
+            break
+        if not line.endswith(b"\n"):
+            break
+        known[f"{path}\0{state}"] = noted
+        held += len(line)
+    return known, held
 
 
 def other_now(held: dict[str, Any], probed: list[tuple[Any, Any]]) -> list[Any]:

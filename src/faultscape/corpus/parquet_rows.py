@@ -1,13 +1,15 @@
 """Corpora that are Parquet files: a column of pictures' bytes, or of where pictures lie.
 
 Conventions: bytes stand in ``image``, ``bytes``, ``jpg``, ``jpeg`` or ``png``, as binary or as a struct {bytes, path}; places in ``uri``, ``url``, ``path``, ``image_path``
-or ``file_name``, relative to the file's folder. Ids stand in ``id``, ``key``, ``image_id`` or ``__key__``, else they are places without extension, else ``FILE/ROW``.
-The source of a row that holds bytes is ``FILE.parquet#ROW``. Rows are read in passing, a few at a time, so that reading a file in its own order reads it once.
+or ``file_name``, relative to the file's folder; a file in a store names nothing of this machine. Ids stand in ``id``, ``key``, ``image_id`` or ``__key__``, else they are
+places without extension, else ``FILE/ROW``: nine digits, whatever the number of rows, so that ids sort as rows do and a file that grows keeps them. The source of a
+row that holds bytes is ``FILE.parquet#ROW``. Rows are read in passing, a few at a time: a file whose ids sort as its rows do is read once in corpus order.
 """
 
 from __future__ import annotations
 
 import glob
+import itertools
 import os
 import re
 from collections.abc import Iterator
@@ -25,6 +27,7 @@ PARQUET = frozenset((".parquet", ".pq"))
 _BYTES = ("image", "bytes", "jpg", "jpeg", "png")
 _PLACES = ("uri", "url", "path", "image_path", "file_name")
 _IDS = ("id", "key", "image_id", "__key__")
+_DIGITS = 9
 _ROW = re.compile(r"(.+\.(?:parquet|pq)(?:\?[^#]*)?)#(\d+)", re.IGNORECASE | re.DOTALL)
 
 
@@ -134,9 +137,13 @@ def _rows_of(path: str, name: str, say: Any) -> list[tuple[str, str]]:
     given = [None if value is None else str(value) for value in read[places]] if places else [None] * count
     sources = [f"{path}#{row}" if inside else _resolved(path, row, given[row]) for row in range(count)]
     said = read[named] if named else _without_extensions(given) if any(given) else [None] * count
-    ids = [str(id_) if id_ is not None and _safe(str(id_)) else f"{name}/{row}" for row, id_ in enumerate(said)]
+    ids = [str(id_) if id_ is not None and _safe(str(id_)) else f"{name}/{row:0{_DIGITS}}" for row, id_ in enumerate(said)]
     if unusable := sum(id_ is not None and not _safe(str(id_)) for id_ in said):
         say(f"{path}: {unusable} of its ids cannot name a file; these images are called FILE/ROW")
+    if inside and any(one > other for one, other in itertools.pairwise(ids)):
+        say(
+            f"{path}: its ids sort otherwise than its rows, so that parts of it are read again and again; a file that is sorted by id is read once"
+        )
     return list(zip(ids, sources, strict=True))
 
 
@@ -149,13 +156,25 @@ def _resolved(path: str, row: int, value: str | None) -> str:
             f"{path}, row {row}: {value[:200]} lies on the web; `faultscape collect STUDY --urls FILE` downloads such pictures politely"
         )
     if store.is_address(value):
-        return str(store.parse(value, CorpusError))
+        place = store.parse(value, CorpusError)
+        allowed = store.parse(path).options if store.is_address(path) else place.options
+        if any(name != "region" and (name, word) not in allowed for name, word in place.options):  # it would see credentials
+            raise CorpusError(
+                f"{path}, row {row}: {value[:200]} names a server of its own; only an address that you give may name one"
+            )
+        return str(place)
     if re.match(r"[a-zA-Z][a-zA-Z0-9+]+://", value) and not value.startswith("file://"):
         raise CorpusError(f"{path}, row {row}: {value[:200]} is no path, and no address of s3:// or gs://")
-    value = value.removeprefix("file://")
-    if store.is_address(path) and not value.startswith("/"):
+    local, value = value.startswith("file://"), value.removeprefix("file://")
+    if store.is_address(path):
         place = store.parse(path)
-        return str(replace(place, key=os.path.normpath(os.path.join(os.path.dirname(place.key), value))))
+        key = os.path.normpath(os.path.join(os.path.dirname(place.key), value))
+        if local or key.split("/")[0] in ("", ".."):
+            raise CorpusError(
+                f"{path}, row {row}: {value[:200]} lies on this machine or outside of the bucket; a file in a store names pictures of stores, "
+                "by an address or by a path relative to itself"
+            )
+        return str(replace(place, key=key))
     return os.path.join(os.path.dirname(path), value)
 
 

@@ -7,7 +7,6 @@ model, and the rest took. A batch never crosses a shard. Pictures of the next ba
 from __future__ import annotations
 
 import json
-import os
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -18,8 +17,9 @@ from typing import Any
 import numpy as np
 
 from faultscape.corpus.classes import UNKNOWN, allowed, table
-from faultscape.errors import FaultscapeError, ImageError, LabelMapError, ModelError
+from faultscape.errors import FaultscapeError, ImageError, ModelError
 from faultscape.maps import arrays, runs
+from faultscape.prediction.confidence_files import beside, read_confidence
 from faultscape.prediction.inference import Inference, Output, Prepared
 
 _AHEAD = 2  # batches that are loaded before the network is ready for them
@@ -60,8 +60,10 @@ def folder_batches(model: Any, batches: Sequence[Sequence[Any]], files: dict[str
                 if path is None:
                     rows.append(Row(image.id, None, problem="no map of this image was found"))
                     continue
-                rows.append(Row(image.id, model.read(path, image.width, image.height), _confidence(source, path)))
-            except LabelMapError as error:
+                code, sure = model.read(path, image.width, image.height), beside(source, path)
+                kept = {"confidence": (arrays.encode(read_confidence(sure, runs.shape(code))),)} if sure else {}
+                rows.append(Row(image.id, code, kept))
+            except FaultscapeError as error:
                 rows.append(Row(image.id, None, problem=str(error)))
         yield Batch(rows, (time.perf_counter() - start, 0.0, 0.0))
 
@@ -139,17 +141,6 @@ def _row(image: Any, output: Output, name: str, places: np.ndarray, words: str, 
         except FaultscapeError as error:
             return Row(image.id, None, problem=str(error))
     return Row(image.id, code, {kind: tuple(arrays.encode(values) for values in held) for kind, held in output.kept.items()})
-
-
-def _confidence(source: str, path: str) -> dict[str, tuple[bytes, ...]]:
-    """Return the code of SOURCE/confidence/X beside SOURCE/labels/X, where there is one."""
-    relative = os.path.relpath(path, os.path.join(source, "labels"))
-    beside = os.path.join(source, "confidence", relative)
-    if relative.startswith("..") or not os.path.isfile(beside):
-        return {}
-    from faultscape.corpus.map_files import read_map
-
-    return {"confidence": (arrays.encode(read_map(beside)),)}
 
 
 def record(batch: Batch) -> bytes:

@@ -1,6 +1,6 @@
 """What a model's stored maps follow from: its files, options and label mapping, and a stamp a shard that changes with any of them.
 
-Conventions: a stamp is ``CONTENT:RULES``, of networks and programs ``NETWORK:CONTENT:RULES``, by which label_maps sees shards of different networks. Another CONTENT (files, network, photos, options) makes every map anew; other RULES (what is accepted: mapping,
+Conventions: a stamp is ``CONTENT:RULES``, of networks and programs ``NETWORK:CONTENT:RULES``, by which label_maps sees shards of different networks. Another CONTENT (files, those of confidence too, network, photos, options) makes every map anew; other RULES (what is accepted: mapping,
 classes, size) only the shards of which some maps were refused. Stamps hold times of files and lie outside every law.
 """
 
@@ -14,6 +14,7 @@ from typing import Any
 from faultscape.corpus.matching import match
 from faultscape.corpus.reading import back
 from faultscape.prediction import folder, label_names
+from faultscape.prediction.confidence_files import beside
 from faultscape.study.corpus import Image
 from faultscape.study.label_maps import photos_key
 from faultscape.study.parts import key_of
@@ -69,7 +70,9 @@ def of_folder(
     rules = key_of(labels, settings.size, settings.classes.ids, settings.classes.void)
     stamps, by_shard = {}, {}
     for s, rows in shards():
-        stamps[s] = f"{folder.fingerprint(source, [files.get(image.id, '') for image in rows])}-{about}:{rules}"
+        mine = [files.get(image.id, "") for image in rows]
+        sure = [found for path in mine if path and (found := beside(source, path))]
+        stamps[s] = f"{folder.fingerprint(source, mine + sure)}-{about}:{rules}"
         by_shard[s] = {image.id: files.pop(image.id) for image in rows if image.id in files}
     return Origin(options, labels, stamps, by_shard, words=tuple(words))
 

@@ -16,16 +16,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from PIL import Image as Picture
 
 from faultscape.corpus.pictures import rgb_of
 from faultscape.corpus.reading import read_bytes_of
-from faultscape.corpus.score_files import read_scores
 from faultscape.corpus.sources import IMAGE_ENDINGS, MAP_ENDINGS
 from faultscape.errors import FaultscapeError, ImageError, ModelError
 from faultscape.maps import arrays, runs
 from faultscape.prediction.batches import Batch, Row
+from faultscape.prediction.confidence_files import read_confidence
 from faultscape.study.corpus import Image
 
 
@@ -117,16 +116,7 @@ def _row(model: Any, image: Any, found: dict[str, str], number: str, status: int
         code = model.read(path, image.width, image.height)
         if beside is None:
             return Row(image.id, code)
-        return Row(image.id, code, {"confidence": (arrays.encode(_confidence(beside, runs.shape(code))),)})
+        return Row(image.id, code, {"confidence": (arrays.encode(read_confidence(beside, runs.shape(code))),)})
     except FaultscapeError as error:
         told = str(error).replace(path, f"the map of {image.id}")
         return Row(image.id, None, problem=told if beside is None else told.replace(beside, f"the confidence of {image.id}"))
-
-
-def _confidence(path: str, shape: tuple[int, int]) -> np.ndarray:
-    """Return (H, W) uint8, 255 = 1; ModelError where it has another size than its map, or other numbers than 0 to 1."""
-    values = read_scores(path)
-    if values.shape != shape or values.min() < 0 or values.max() > 1:
-        found = f"{values.shape[1]} x {values.shape[0]} pixels of {values.min():g} to {values.max():g}"
-        raise ModelError(f"{path}: holds {found}; expected {shape[1]} x {shape[0]}, as its map, of 0 to 1")
-    return np.rint(values * 255).astype(np.uint8)

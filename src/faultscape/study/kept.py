@@ -16,7 +16,7 @@ from faultscape.maps import arrays
 from faultscape.study.corpus import part_name
 from faultscape.study.label_maps import predictions
 from faultscape.study.part_folders import made
-from faultscape.study.parts import Part, put_part, read_manifest, read_part, read_small
+from faultscape.study.parts import Part, put_part, read_manifest, read_part, read_small, there
 
 _AT_ONCE = 64 << 20  # bytes of a part
 _COLUMNS = ("values", "classes")
@@ -57,10 +57,11 @@ class Chunks:
         self._rows, self._held = [], 0
 
 
-def complete(manifest: dict[str, Part], shard: int, labels: str) -> bool:
-    """Whether a shard's parts of a kind are there, made with the label part of this checksum."""
-    first = manifest.get(f"{part_name(shard)}.000")
-    return first is not None and first.key == labels
+def complete(folder: Path) -> dict[str, str]:
+    """Return {name of a shard: checksum of the label part that its parts were made with} of a kind, where none of these parts is lost."""
+    named, held = read_manifest(folder), there(folder)
+    lost = {name.partition(".")[0] for name in named if name not in held}
+    return {shard: part.key for name, part in held.items() if (shard := name.partition(".")[0]) not in lost}
 
 
 def with_shard(manifest: dict[str, Part], shard: int, labels: str, parts: list[dict[str, Any]]) -> dict[str, Part]:

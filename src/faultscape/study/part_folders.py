@@ -31,7 +31,6 @@ class Files(Protocol):
     def has(self, name: str) -> bool: ...
     def names(self) -> set[str]: ...
     def put(self, name: str, data: bytes) -> None: ...
-    def adopt(self, temporary: Path, name: str) -> None: ...
     def delete(self, name: str) -> None: ...
     def where(self, name: str) -> str: ...
 
@@ -56,12 +55,6 @@ class LocalFiles:
 
     def put(self, name: str, data: bytes) -> None:
         put(self._folder / name, data)
-
-    def adopt(self, temporary: Path, name: str) -> None:
-        try:
-            temporary.replace(self._folder / name)
-        except OSError as error:
-            raise cannot_write(self._folder / name, error) from None
 
     def delete(self, name: str) -> None:
         (self._folder / name).unlink(missing_ok=True)
@@ -98,11 +91,6 @@ class StoreFiles:
     def put(self, name: str, data: bytes) -> None:
         with store.told(self._prefix / name):
             store.put(self._prefix / name, data)
-
-    def adopt(self, temporary: Path, name: str) -> None:
-        with store.told(self._prefix / name):
-            store.put_file(self._prefix / name, temporary)
-        temporary.unlink(missing_ok=True)
 
     def delete(self, name: str) -> None:
         with store.told(self._prefix / name):

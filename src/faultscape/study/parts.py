@@ -8,19 +8,15 @@ then is the old one removed. Everything in a manifest follows from the content, 
 from __future__ import annotations
 
 import hashlib
-import io
 import json
-import os
 import re
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from faultscape.errors import StudyError
-from faultscape.study.folder import TEMPORARY, cannot_write
 from faultscape.study.part_folders import MANIFEST, files
 
 if TYPE_CHECKING:
@@ -117,71 +113,11 @@ def put_part(folder: Path, name: str, table: pa.Table, *, compression: str = "no
     import pyarrow.parquet as pq
 
     sink = pa.BufferOutputStream()
-    pq.write_table(table, sink, row_group_size=group, **_form(compression))
+    pq.write_table(table, sink, row_group_size=group, compression=compression, use_dictionary=False, write_statistics=False)
     data = sink.getvalue().to_pybytes()
     checksum = hashlib.sha256(data).hexdigest()
     files(folder).put(_file(name, checksum), data)
     return checksum
-
-
-class Growing:
-    """A part that is being written, table by table; ``checksum`` is its SHA-256 once it is there."""
-
-    def __init__(self, sink: _Hashed, writer: Any, group: int) -> None:
-        self._sink, self._writer, self._group = sink, writer, group
-
-    def write(self, table: pa.Table) -> None:
-        """Add rows: whole row groups, but for the last of the part."""
-        self._writer.write_table(table, row_group_size=self._group)
-
-    @property
-    def checksum(self) -> str:
-        return self._sink.digest.hexdigest()
-
-
-@contextmanager
-def growing_part(
-    folder: Path, name: str, schema: pa.Schema, *, compression: str = "none", group: int = ROWS_IN_GROUP
-) -> Iterator[Growing]:
-    """Write one part that may be larger than memory: it is there, with the bytes `put_part` would give it, when the block ends, and not at all when it fails.
-
-    Its rows wait in a temporary file of the study's folder, also where the parts lie in a store: a part's name ends in its checksum.
-    """
-    import pyarrow.parquet as pq
-
-    temporary = folder / f"{TEMPORARY}{os.getpid()}-{name}.parquet"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with temporary.open("wb") as file:
-            sink = _Hashed(file)
-            with pq.ParquetWriter(sink, schema, **_form(compression)) as writer:
-                part = Growing(sink, writer, group)
-                yield part
-            file.flush()
-            os.fsync(file.fileno())
-        files(folder).adopt(temporary, _file(name, part.checksum))
-    except OSError as error:
-        raise cannot_write(temporary, error) from None
-    finally:
-        with suppress(OSError):
-            temporary.unlink(missing_ok=True)
-
-
-class _Hashed(io.RawIOBase):
-    """A file that takes the SHA-256 of what is written to it."""
-
-    def __init__(self, file: Any) -> None:
-        self._file, self.digest = file, hashlib.sha256()
-
-    def writable(self) -> bool:
-        return True
-
-    def write(self, data: Any) -> int:
-        self.digest.update(data)
-        return self._file.write(data)
-
-    def tell(self) -> int:
-        return self._file.tell()
 
 
 def read_part(folder: Path, name: str, part: Part, columns: list[str] | None = None) -> pa.Table:
@@ -222,16 +158,14 @@ def read_small(folder: Path, name: str, part: Part, columns: list[str]) -> pa.Ta
         raise StudyError(f"{held.where(file)} is missing or damaged; {_remedy(folder, 'it, if it is there,')}") from None
 
 
-def _form(compression: str) -> dict[str, Any]:
-    """Return how every part is written, whole or growing."""
-    return {"compression": compression, "use_dictionary": False, "write_statistics": False}
-
-
 def _remedy(folder: Path, what: str) -> str:
     """Return what to do about damage: labels cannot be made again, all else can."""
     if folder.parent.name == "truth":
         return "put it back from a copy; the parts beside its manifest hold the labels"
-    verb = {"predictions": "predict", "pairs": "compare"}.get(folder.parent.name, "the same line")
+    kept = folder.parent.parent.name == "predictions"  # confidence and the like, beside a model's labels
+    verb = {"predictions": "predict", "pairs": "compare"}.get(
+        folder.parent.parent.name if kept else folder.parent.name, "the same line"
+    )
     return f"delete {what} and run {verb} again"
 
 

@@ -110,13 +110,6 @@ def put(address: Address, data: bytes) -> None:
         stream.write(data)
 
 
-def put_file(address: Address, path: str | os.PathLike[str]) -> None:
-    """Write an object from a local file, which may be larger than memory."""
-    with open(path, "rb") as file, _system(address).open_output_stream(address.path, buffer_size=None) as stream:
-        while block := file.read(16 << 20):
-            stream.write(block)
-
-
 def exists(address: Address) -> bool:
     """Whether there is such an object."""
     return bool(_system(address).get_file_info(address.path).is_file)

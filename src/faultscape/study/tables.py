@@ -114,8 +114,11 @@ class Timings:
     def write(self) -> None:
         """Write what waits."""
         if self._waiting:
+            import pyarrow as pa
+
             self._there = add_timings(self._root, self._waiting)
             self._waiting = []
+            pa.default_memory_pool().release_unused()  # what arrow keeps for later grew by a megabyte a shard
 
 
 def add_timings(root: Path, rows: list[dict[str, Any]]) -> int:

@@ -81,7 +81,7 @@ def count(
     """Make the missing pair parts of a study that is held for writing; returns (shards, parts) made."""
     from faultscape import engine as engines
     from faultscape.comparison.stored import missing, wanted
-    from faultscape.study.corpus import read_corpus, shard_sizes
+    from faultscape.study.corpus import part_name, read_corpus, shard_sizes
     from faultscape.study.label_maps import outdated, predictions
     from faultscape.study.lock import changing
     from faultscape.study.pairs import folder
@@ -100,6 +100,12 @@ def count(
             raise StudyError(
                 f"the maps of {name} were made at another working size, from photos that changed since, or of some shards by another network; "
                 f"run `faultscape predict {root} {name}={settings.models[name].source}` first"
+            )
+    for name in settings.models:
+        done = read_manifest(predictions(root, name))
+        if waiting := sum(part_name(number) not in done for number in sizes):
+            print(
+                f"note: {name} has no maps of {waiting} of {len(sizes)} shards yet; pairs with them are counted once `predict` has made them"
             )
     lacking = missing(root, wanted(root, settings, sorted(sizes), known))
     todo = sorted({part.shard for part in lacking})

@@ -131,6 +131,7 @@ def predict(
     """
     from faultscape import engine as engines
     from faultscape.comparison import changed_models
+    from faultscape.comparison.measuring_at_once import Statistics
     from faultscape.prediction import devices, opening, predict_options
     from faultscape.study import kept
     from faultscape.study import settings as toml
@@ -160,14 +161,17 @@ def predict(
         if renamed or removed:
             predict_changes.change(study, root, renamed, removed, given)
         settings = toml.read_settings(root)
-        calls, counts = [], {}
         against = _truth(root, truth) if measure else ""
-        for name, source in given.items():
-            calls += predict_plan.calls(root, settings, name, source, labels, options, device, against)
+        plans = {
+            name: predict_plan.plan(root, settings, name, source, labels, options, device, against)
+            for name, source in given.items()
+        }
         opening.release()
         with changing(root):
-            toml.add_models(root, {name: settings.models[name] for name in given})
-        calls = [call for call in calls if mine.has(call["number"])]
+            for name, model in plans.items():
+                predict_shard.forget(root, name, model.stamps)
+            toml.add_models(root, {name: model.model for name, model in plans.items()})
+        calls = [call for model in plans.values() for call in model.calls if mine.has(call["number"])]
         total = sum(call["images"] for call in calls)
         networks = {call["model"]["kind"] for call in calls} & {*opening.NETWORKS}
         there = max((devices.count(kind) for kind in networks), default=0) if device != "cpu" else 0
@@ -176,23 +180,19 @@ def predict(
         lanes = max(1, cores // at_once)  # batches that one process runs at the same time: it changes no result
         calls = [call | {"lanes": lanes} for call in calls]
         apart: dict[str, Any] = {"apart": bool(networks), "gpus": int(bool(there) or device.startswith("cuda"))}
-        statistics: dict[tuple[str, int], Any] = {}
+        statistics, counts = Statistics(root, settings, against) if against else None, {}
         timings, beside = Timings(root), {name: set(kept.kinds(root, name)) for name in given}
         try:
             with engines.progress("predict", total) as tick:
                 for number, made in engines.run(
                     "faultscape.verbs.predict_shard:shard", calls, engine=engine, workers=workers, tick=tick, **apart
                 ):
-                    if against:
-                        statistics[calls[number]["name"], calls[number]["number"]] = made["statistics"]
                     with changing(root):
-                        predict_shard.enter(root, calls[number], made, timings, beside[calls[number]["name"]])
+                        predict_shard.enter(root, calls[number], made, timings, beside[calls[number]["name"]], statistics)
         finally:
             with changing(root):
                 timings.write()
         with changing(root):
-            if against:
-                predict_shard.enter_statistics(root, against, statistics)
             for name in given:
                 counts[name] = predict_shard.settle(root, name, sorted(shard_sizes(root)))
             if given:

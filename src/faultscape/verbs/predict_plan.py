@@ -6,6 +6,7 @@ Conventions: a call is what a worker needs for one shard (`predict_shard.shard`)
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,16 @@ from faultscape.errors import ModelError
 from faultscape.verbs import predict_shard
 
 
-def calls(
+@dataclass(frozen=True)
+class Plan:
+    """What is to be done for a model: how it stands in the settings, the stamp that each of its shards is to have, and a call for each shard to make."""
+
+    model: Any
+    stamps: dict[int, str]
+    calls: list[dict[str, Any]]
+
+
+def plan(
     root: Path,
     settings: Any,
     name: str,
@@ -23,12 +33,12 @@ def calls(
     options: dict[str, Any],
     device: str,
     against: str,
-) -> list[dict[str, Any]]:
-    """Enter a model in the settings and return the calls for those of its shards that are missing or stale."""
+) -> Plan:
+    """Return what is to be done for a model, and enter it in the settings in hand."""
     from faultscape.prediction import label_names, opening, origin, trial
     from faultscape.study import kept, label_maps
     from faultscape.study.corpus import each_shard, part_name, shard_sizes
-    from faultscape.study.parts import read_manifest, there
+    from faultscape.study.parts import there
     from faultscape.study.settings import ModelSettings
 
     shards = partial(each_shard, root)
@@ -64,18 +74,18 @@ def calls(
         print(
             f"{name}: its source or options changed; {len(stale)} of {len(sizes)} shards are done anew, and pairs made from them are stale"
         )
-    beside = {folder: read_manifest(where / folder) for folder in keep.folders}
+    beside = {folder: kept.complete(where / folder) for folder in keep.folders}
     lacking = [
         s
         for s in model.stamps
-        if (part := done.get(part_name(s))) and not all(kept.complete(m, s, part.sha256) for m in beside.values())
+        if (part := done.get(part_name(s))) and not all(whole.get(part_name(s)) == part.sha256 for whole in beside.values())
     ]
     lacking += [
         s
         for s, rows in shards()
         if model.keys and (part := done.get(part_name(s))) and part.failures and origin.again(rows, part.failures)
     ]
-    lacking += predict_shard.unmeasured(root, against, name, list(model.stamps)) if against else []
+    lacking += predict_shard.unmeasured(root, settings, against, name, done) if against else []
     todo = [s for s in sorted(model.stamps) if s in stale or s in lacking or part_name(s) not in done]
     if todo:
         print("".join(f"{word}\n" for word in model.words), end="")
@@ -86,20 +96,21 @@ def calls(
     }  # fmt: skip
     drop = ["confidence"] if against and not keep.confidence else []
     about["options"] = {**model.options, "keep": [*keep.words, *drop]}
-    return [
+    made = [
         {
             "study": str(root), "name": name, "number": s, "images": sizes[s], "stamp": model.stamps[s], "key": model.keys.get(s, ""), "model": about,
             "files": model.files.get(s, {}), "against": against, "drop": drop,
         }
         for s in todo
     ]  # fmt: skip
+    return Plan(settings.models[name], model.stamps, made)
 
 
 def _origin(
     name: str, kind: str, source: str, settings: Any, shards: Any, said: dict[str, Any], labels: str | None, held: dict[str, str], device: str
 ) -> tuple[Any, Any, str]:  # fmt: skip
     """Return what a model's maps follow from, the opened network where it is one, and the digest of its files."""
-    from faultscape.prediction import label_names, opening, origin, trial
+    from faultscape.prediction import devices, label_names, opening, origin, trial
 
     given = label_names.of_file(labels, settings, None) if labels and kind not in opening.NETWORKS else {}
     if kind == "folder":
@@ -113,6 +124,8 @@ def _origin(
     digest = opening.digest(kind, source, said)
     found = opening.held_model(kind, source, {**said, "device": device}, digest, (len(held), len(settings.class_list)))
     digest += found.network.weights
+    if kind != "onnx":  # recorded, since it would follow the device of each worker
+        said["precision"] = devices.precision_of(said.get("precision", ""), found.network.device)
     if found.network.device.startswith("cuda") and "batch" not in said:
         said["batch"] = trial.fitting_batch(found, settings.working_size or (512, 512))
     trial.count_channels(found, _largest(settings, shards))  # the order of channels is no list of ids

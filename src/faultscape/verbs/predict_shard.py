@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from faultscape.comparison.measuring_at_once import Statistics
     from faultscape.study.tables import Timings
 
 
@@ -24,7 +25,7 @@ def shard(
     from faultscape.prediction.batches import unrecord
     from faultscape.prediction.shard_work import Work
     from faultscape.study import kept, label_maps
-    from faultscape.study.corpus import part_name, read_corpus
+    from faultscape.study.corpus import read_corpus
     from faultscape.study.settings import read_settings
     from faultscape.study.spool import Spool
 
@@ -33,7 +34,7 @@ def shard(
     rows = read_corpus(root, number)
     assert len(rows) == images
     where, keep = label_maps.predictions(root, name), opening.keep_of(model["options"])
-    spool = Spool(where / f".spool-{part_name(number)}", f"{stamp} {' '.join(keep.words)}")
+    spool = Spool(_spool(where, number), f"{stamp} {' '.join(keep.words)}")
     settings = read_settings(root)
     try:
         work = Work(settings, model, files, lanes)
@@ -59,20 +60,43 @@ def shard(
     sha = label_maps.put_maps(where, number, maps)
     beside = {folder: writer.finish() for folder, writer in chunks.items()}
     statistics = measured.finish() if measured is not None else None
-    spool.finish()
+    spool.close()  # it goes when what was made of it counts
     return {
         "sha256": sha, "rows": len(maps), "key": key, "failures": failures, "kept": beside, "times": times, "device": work.device,
         "statistics": statistics, "seconds": time.perf_counter() - start,
     }  # fmt: skip
 
 
-def enter(root: Path, call: dict[str, Any], made: dict[str, Any], timings: Timings, beside: set[str]) -> None:
-    """Make a finished part count; ``beside`` names what is kept of the model beside its labels, and learns what came new."""
+def forget(root: Path, name: str, stamps: dict[int, str]) -> None:
+    """Take the parts out of a model's manifest that have another stamp than they should: from now on the study says that the model is another."""
+    from faultscape.prediction.origin import outdated
+    from faultscape.study import label_maps
+    from faultscape.study.corpus import part_name
+    from faultscape.study.parts import read_manifest, write_manifest
+
+    where = label_maps.predictions(root, name)
+    parts, held = read_manifest(where), label_maps.stamps_of(where)
+    wanted = {part_name(number): stamp for number, stamp in stamps.items()}
+    stay = {
+        part: entry
+        for part, entry in parts.items()
+        if part not in wanted or not outdated(held.get(part, ""), wanted[part], refused=bool(entry.failures))
+    }
+    if len(stay) < len(parts):
+        write_manifest(where, stay)
+
+
+def enter(
+    root: Path, call: dict[str, Any], made: dict[str, Any], timings: Timings, beside: set[str], statistics: Statistics | None
+) -> None:
+    """Make a finished part count, and the statistics made beside it; ``beside`` names what is kept of the model beside its labels, and learns what came new."""
     from faultscape.study import kept, label_maps
     from faultscape.study.corpus import part_name
     from faultscape.study.folder import put
     from faultscape.study.parts import Part, read_manifest, write_manifest
 
+    if statistics is not None:
+        statistics.enter(call["name"], call["number"], made["sha256"], made["statistics"])
     where, part = label_maps.predictions(root, call["name"]), part_name(call["number"])
     failures = tuple((image, why) for image, why in made["failures"])
     stamps = label_maps.stamps_of(where)
@@ -90,6 +114,7 @@ def enter(root: Path, call: dict[str, Any], made: dict[str, Any], timings: Timin
         parts = {"load": load, "model": model, "write": write}
         rows.append({"stage": "inference", "items": items, "seconds": load + model + write, **parts, "warm": warm, **about})
     timings.add(rows)
+    _spool(where, call["number"]).unlink(missing_ok=True)
 
 
 def settle(root: Path, name: str, numbers: list[int]) -> tuple[int, int]:
@@ -106,34 +131,16 @@ def settle(root: Path, name: str, numbers: list[int]) -> tuple[int, int]:
     return sum(part.rows for part in parts), len(failures)
 
 
-def unmeasured(root: Path, truth: str, name: str, shards: list[int]) -> list[int]:
-    """Return the shards whose statistics against a truth are missing, or were made from other maps or without confidence."""
-    from faultscape.comparison.measuring_at_once import keys
-    from faultscape.study import measures
+def unmeasured(root: Path, settings: Any, truth: str, name: str, done: dict[str, Any]) -> list[int]:
+    """Return the shards whose statistics against a truth are missing, or were made from other maps or without confidence; ``done`` are the parts of maps that are there."""
+    from faultscape.comparison.measuring_at_once import Statistics
+
+    statistics = Statistics(root, settings, truth)
+    return [int(part) for part, entry in done.items() if not statistics.has(name, int(part), entry.sha256)]
+
+
+def _spool(where: Path, number: int) -> Path:
+    """Return where a shard's results wait until they count."""
     from faultscape.study.corpus import part_name
-    from faultscape.study.parts import there
-    from faultscape.study.settings import read_settings
 
-    if name not in read_settings(root).models:
-        return shards
-    wanted, held = keys(root, truth), there(measures.folder(root / "measures", truth, name))
-    return [
-        s for s in shards if (name, s) in wanted and ((part := held.get(part_name(s))) is None or part.key != wanted[name, s])
-    ]
-
-
-def enter_statistics(root: Path, truth: str, made: dict[tuple[str, int], Any]) -> None:
-    """Make the statistics count that were made beside maps, which must count already."""
-    from faultscape.comparison.measuring_at_once import keys
-    from faultscape.study import measures
-    from faultscape.study.corpus import part_name
-    from faultscape.study.parts import Part, read_manifest, write_manifest
-
-    wanted = keys(root, truth) if made else {}
-    for (name, number), entry in made.items():
-        if (name, number) not in wanted:  # no image of the shard has a map of this truth
-            continue
-        where = measures.folder(root / "measures", truth, name)
-        failures = tuple((image, why) for image, why in entry["failures"])
-        part = Part(entry["sha256"], entry["rows"], wanted[name, number], failures)
-        write_manifest(where, read_manifest(where) | {part_name(number): part})
+    return where / f".spool-{part_name(number)}"

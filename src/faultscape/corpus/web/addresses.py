@@ -1,7 +1,8 @@
 """Which addresses may be asked: http and https on the open internet, and on this or a private network only what a person named.
 
-Conventions: a host is private when any address it has is not global (loopback, private, link-local, reserved). A person names a private host by its address or
-as localhost; a name that merely leads to one, a redirect and a server's answer do not.
+Conventions: a host is private when any address it has is not global (loopback, private, link-local, reserved). A person names a private server, which is a host
+and a port, by its address or as localhost: in a list of URLs, or as where an API is asked. Redirects and answers of that server may lead back to it, and to no
+other private one; a name that merely leads to a private address names nothing. No host has a percent sign, which what connects would read as another host.
 """
 
 from __future__ import annotations
@@ -33,7 +34,9 @@ def clean(url: str) -> str:
         host = host if ":" in host else host.encode("idna").decode("ascii")
     except ValueError as error:
         raise WebError(f"it is no URL: {error}") from None
-    if parts.scheme.lower() not in ("http", "https") or not re.fullmatch(r"[A-Za-z0-9._:%-]+", host):
+    if "%" in parts.netloc:
+        raise WebError("its host holds a percent sign; write the host itself")
+    if parts.scheme.lower() not in ("http", "https") or not re.fullmatch(r"[A-Za-z0-9._:-]+", host):
         raise WebError("only http:// and https:// with a host are asked")
     if parts.username is not None or parts.password is not None:
         raise WebError("it holds a user name or password; those are not sent")
@@ -43,18 +46,18 @@ def clean(url: str) -> str:
 
 
 def names_private(url: str) -> str:
-    """Return the host of a URL that by itself names a private address, '' otherwise.
+    """Return the server, host and port, of a URL that by itself names a private address, '' otherwise.
 
     >>> names_private("http://127.0.0.1:8000/a"), names_private("https://example.org/"), names_private("http://localhost/")
-    ('127.0.0.1', '', 'localhost')
+    ('127.0.0.1:8000', '', 'localhost')
     """
-    host = urlsplit(url).hostname or ""
-    if host == "localhost" or host.endswith(".localhost"):
-        return host
     try:
-        return host if private(host) else ""
+        parts = urlsplit(url)
+        host, port = parts.hostname or "", parts.port
+        inside = host == "localhost" or host.endswith(".localhost") or private(host)
     except ValueError:
         return ""
+    return "" if not inside else host if port is None else f"{host}:{port}"
 
 
 def private(address: str) -> bool:
@@ -69,11 +72,11 @@ def private(address: str) -> bool:
 
 
 def check(url: str, named: str, resolve: Resolve) -> None:
-    """WebError when a URL leads to a private address other than the host ``named`` by a person; what a proxy asks for us, the proxy judges."""
-    host = urlsplit(url).hostname or ""
-    if host == named:
+    """WebError when a URL leads to a private address other than the server ``named`` by a person; what a proxy asks for us, the proxy judges."""
+    host, inside = urlsplit(url).hostname or "", names_private(url)
+    if inside and inside == named:
         return
-    if names_private(url):
+    if inside:
         raise WebError(f"{host} is an address on a private network; only what a list names itself is asked there")
     if proxied(url):
         return
@@ -83,9 +86,9 @@ def check(url: str, named: str, resolve: Resolve) -> None:
 
 
 def proxied(url: str) -> bool:
-    """Whether the environment says that a proxy asks for this URL."""
+    """Whether the environment says that a proxy asks for this URL; asked as urllib asks, with the port."""
     parts = urlsplit(url)
-    return parts.scheme in urllib.request.getproxies() and not urllib.request.proxy_bypass(parts.hostname or "")
+    return parts.scheme in urllib.request.getproxies() and not urllib.request.proxy_bypass(parts.netloc)
 
 
 def look_up(host: str) -> list[str]:

@@ -60,7 +60,7 @@ class Downloads:
                 left.unlink()
 
     def take(self, hit: Hit, named: str = "") -> bool:
-        """Download a picture, unless it is there; whether it is for review now. ``named`` is the private host that a person named."""
+        """Download a picture, unless it is there; whether it is for review now. ``named`` is the private server that a person named."""
         try:
             hit = replace(hit, url=clean(hit.url), id=check_name(hit.id, "picture"))
         except FaultscapeError as error:

@@ -1,7 +1,8 @@
 """The one place that talks HTTP: slowly, saying who asks, taking no for an answer, and never more than was bargained for.
 
 Conventions: ``rate`` is requests a second to one host. 429 and 5xx are asked again after what Retry-After says, or 1, 2, 4, ... seconds; a host that wants more
-than ``PATIENCE`` seconds is left alone for the rest of the run. Bodies are bounded in bytes and in time. Clock and sleep come in, so that tests wait for nothing.
+than ``PATIENCE`` seconds is left alone for the rest of the run, and an answer that takes longer, headers and body, is given up. Bodies are bounded in bytes. Clock and
+sleep come in, so that tests wait for nothing.
 Messages name the host and never the URL, which may hold a key.
 """
 
@@ -23,7 +24,8 @@ from importlib.metadata import version
 from typing import Any
 from urllib.parse import urlencode, urljoin, urlsplit
 
-from faultscape.corpus.web.addresses import Resolve, check, clean, look_up, names_private, private
+from faultscape.corpus.web.addresses import Resolve, check, clean, look_up, names_private
+from faultscape.corpus.web.connections import SlowError, opener
 from faultscape.errors import OptionError, WebError
 
 PATIENCE = 300.0
@@ -72,17 +74,20 @@ class Web:
         return ssl.create_default_context()
 
     def get(self, url: str, *, limit: int, named: str = "") -> Answer:
-        """Return what a URL holds, at most ``limit`` bytes; WebError in words otherwise. ``named`` is the private host that a person named, if any."""
+        """Return what a URL holds, at most ``limit`` bytes; WebError in words otherwise. ``named`` is the private server that a person named, if any."""
         here, hops, tries = clean(url), 0, 0
         while True:
             host = urlsplit(here).netloc
             if host in self._closed:
                 raise ClosedError(self._closed[host])
+            named = named if names_private(here) == named else ""  # who has left that server is not led back by another
             check(here, named, self._resolve)
             self._wait(host)
             again = None
             try:
                 answer = self._once(here, limit, named)
+            except SlowError:
+                raise WebError(f"{host}: takes longer than {PATIENCE:.0f} seconds for one answer") from None
             except (urllib.error.URLError, OSError, http.client.HTTPException, ValueError) as fault:
                 reason = getattr(fault, "reason", None) or fault
                 words = getattr(reason, "strerror", None) or str(reason) or type(reason).__name__
@@ -143,10 +148,10 @@ class Web:
     def _once(self, url: str, limit: int, named: str) -> Answer:
         headers = {"User-Agent": self._agent, "Accept-Encoding": "identity"}
         request = urllib.request.Request(url, headers=headers)  # noqa: S310 - `clean` lets http and https pass, nothing else
-        opener = _opener(named, self._tls if url.startswith("https:") else None)
         until = self._clock() + PATIENCE
+        asking = opener(named, self._tls if url.startswith("https:") else None, lambda: until - self._clock())
         try:
-            answer = opener.open(request, timeout=self._timeout)
+            answer = asking.open(request, timeout=self._timeout)
         except urllib.error.HTTPError as error:
             with error:
                 return Answer(error.code, {k.lower(): v for k, v in error.headers.items()}, b"")
@@ -160,8 +165,6 @@ class Web:
                 body += piece
                 if len(body) > limit:
                     raise WebError(f"it is larger than the {limit:,} bytes that are downloaded")
-                if self._clock() > until:
-                    raise WebError(f"it takes longer than {PATIENCE:.0f} seconds")
             if size.isdecimal() and len(body) < int(size):
                 raise http.client.IncompleteRead(bytes(body))
             return Answer(answer.status, headers, bytes(body))
@@ -189,49 +192,3 @@ def agent(contact: str) -> str:
         raise OptionError(f"--contact {contact!r}: give an e-mail address or a web page, without blanks")
     about = "+https://github.com/faultscape/faultscape" + (f"; {contact}" if contact else "")
     return f"Faultscape/{version('faultscape')} ({about})"
-
-
-def _opener(named: str, tls: ssl.SSLContext | None) -> urllib.request.OpenerDirector:
-    """Return an opener of http, or of https with ``tls``, alone, which leaves redirects to `Web.get`: that looks where they lead."""
-    opener = urllib.request.OpenerDirector()
-    rest = (urllib.request.ProxyHandler(), urllib.request.HTTPErrorProcessor(), urllib.request.HTTPDefaultErrorHandler())
-    for handler in (_Https(named, tls) if tls else _Http(named), *rest):
-        opener.add_handler(handler)
-    return opener
-
-
-def _connected(kind: type[http.client.HTTPConnection], named: str, direct: str, host: str, **about: Any) -> Any:
-    """Return a connection that looks whom it has reached before it sends anything: a name may lead elsewhere by now."""
-
-    class Looking(kind):  # type: ignore[misc, valid-type]
-        def connect(self) -> None:
-            super().connect()
-            reached = self.sock.getpeername()[0]
-            if host == direct and private(reached) and not named:
-                self.close()
-                raise WebError(f"{host} leads to {reached} on a private network")
-
-    return Looking(host, **about)
-
-
-class _Http(urllib.request.HTTPHandler):
-    def __init__(self, named: str) -> None:
-        super().__init__()
-        self._named = named
-
-    def http_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
-        url = urlsplit(req.full_url)
-        named = self._named if names_private(req.full_url) == self._named else ""
-        return self.do_open(functools.partial(_connected, http.client.HTTPConnection, named, url.netloc), req)  # type: ignore[arg-type]
-
-
-class _Https(urllib.request.HTTPSHandler):
-    def __init__(self, named: str, tls: ssl.SSLContext) -> None:
-        super().__init__(context=tls)
-        self._named, self._tls = named, tls
-
-    def https_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
-        url = urlsplit(req.full_url)
-        named = self._named if names_private(req.full_url) == self._named else ""
-        opened = functools.partial(_connected, http.client.HTTPSConnection, named, url.netloc)
-        return self.do_open(opened, req, context=self._tls)  # type: ignore[arg-type]

@@ -1,0 +1,106 @@
+"""Connections that look whom they have reached, and that no server holds open for ever.
+
+Conventions: a name may lead elsewhere by the time it is connected to, so the address that was reached is looked at before anything is sent; whom a proxy reaches,
+the proxy judges. Nothing is read, neither headers nor body, after ``left()`` has come to 0 seconds.
+"""
+
+from __future__ import annotations
+
+import functools
+import http.client
+import io
+import socket
+import ssl
+import urllib.request
+from collections.abc import Callable
+from typing import Any
+
+from faultscape.corpus.web.addresses import names_private, private, proxied
+from faultscape.errors import WebError
+
+Left = Callable[[], float]
+
+
+class SlowError(WebError):
+    """An answer that did not end in time."""
+
+
+def opener(named: str, tls: ssl.SSLContext | None, left: Left) -> urllib.request.OpenerDirector:
+    """Return an opener of http, or of https with ``tls``, alone, which follows no redirect: who asks looks where they lead. ``named`` is a server as for `check`."""
+    made = urllib.request.OpenerDirector()
+    rest = (urllib.request.ProxyHandler(), urllib.request.HTTPErrorProcessor(), urllib.request.HTTPDefaultErrorHandler())
+    for handler in (_Https(named, tls, left) if tls else _Http(named, left), *rest):
+        made.add_handler(handler)
+    return made
+
+
+class _Http(urllib.request.HTTPHandler):
+    def __init__(self, named: str, left: Left) -> None:
+        super().__init__()
+        self._named, self._left = named, left
+
+    def http_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
+        return self.do_open(_connecting(http.client.HTTPConnection, req, self._named, self._left), req)
+
+
+class _Https(urllib.request.HTTPSHandler):
+    def __init__(self, named: str, tls: ssl.SSLContext, left: Left) -> None:
+        super().__init__(context=tls)
+        self._named, self._tls, self._left = named, tls, left
+
+    def https_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
+        return self.do_open(_connecting(http.client.HTTPSConnection, req, self._named, self._left), req, context=self._tls)
+
+
+def _connecting(kind: type[http.client.HTTPConnection], req: urllib.request.Request, named: str, left: Left) -> Any:
+    """Return what makes the connection for a request: only one to a proxy, or to the server that a person named, may reach a private address."""
+    meant = named != "" and names_private(req.full_url) == named
+
+    class Looking(kind):  # type: ignore[misc, valid-type]
+        def connect(self) -> None:
+            super().connect()
+            reached = self.sock.getpeername()[0]
+            if private(reached) and not meant and not proxied(req.full_url):
+                self.close()
+                raise WebError(f"{req.host} leads to {reached} on a private network")
+
+    def made(host: str, **about: Any) -> http.client.HTTPConnection:
+        connection = Looking(host, **about)
+        connection.response_class = functools.partial(_Bounded, left=left)  # type: ignore[assignment]
+        return connection
+
+    return made
+
+
+class _Bounded(http.client.HTTPResponse):
+    """An answer of which every read, from the status line on, ends in time."""
+
+    def __init__(self, sock: socket.socket, *about: Any, left: Left, **more: Any) -> None:
+        super().__init__(sock, *about, **more)
+        self.fp = io.BufferedReader(_Timed(self.fp.detach(), sock, left))
+
+
+class _Timed(io.RawIOBase):
+    """The bytes of a socket, each read of which waits no longer than is left."""
+
+    def __init__(self, raw: io.RawIOBase, sock: socket.socket, left: Left) -> None:
+        self._raw, self._socket, self._left = raw, sock, left
+        self._pause = sock.gettimeout()
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int | None:
+        if (left := self._left()) <= 0:
+            raise SlowError("its answer does not end")
+        self._socket.settimeout(left if self._pause is None else min(left, self._pause))
+        try:
+            return self._raw.readinto(buffer)
+        except TimeoutError:
+            if self._left() <= 0:
+                raise SlowError("its answer does not end") from None
+            raise
+
+    def close(self) -> None:
+        self._raw.close()
+        super().close()
