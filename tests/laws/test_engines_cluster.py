@@ -86,7 +86,7 @@ def cluster() -> Iterator[Any]:
 
         with socket.create_server(("127.0.0.2", 0)) as free:
             client = free.getsockname()[1]
-        made_here = Cluster(initialize_head=True, head_node_args={**NODE, "ray_client_server_port": client})
+        made_here: Any = Cluster(initialize_head=True, head_node_args={**NODE, "ray_client_server_port": client})
         made_here.client = f"ray://127.0.0.2:{client}"
         for _ in range(2):
             made_here.add_node(**NODE, wait=False)
@@ -227,5 +227,7 @@ def test_processes_and_killed_workers_write_the_same_bytes(line: Line, expected:
     marks = tmp_path / "marks"
     marks.mkdir()
     line.end(line.start(tmp_path / "study", "processes", FATAL=str(marks)))
-    assert len([*marks.iterdir()]) == 3 + 2  # of 108 parts of predictions, and 54 shards of pairs
+    killed = sorted(mark.name.removeprefix("faultscape.") for mark in marks.iterdir())
+    assert [name for name in killed if "predict" in name] == [f"verbs.predict_shard-{place}" for place in (0, 40, 80)]
+    assert len(killed) == 3 + 3 * 2  # compare, select and measure have a call for each of 54 shards
     assert made.bytes_under(tmp_path / "study", *COVERED) == expected
