@@ -24,12 +24,15 @@ def always(number, name, tick):
         die()
     return number
 
-def some_further_each_time(stops, attempt, tick):
+def some_further_each_time(folder, stops, tick):
+    before = len([*pathlib.Path(folder).glob("begun-*")]) if stops else 0
+    if stops:
+        pathlib.Path(folder, f"begun-{before}").touch()
     for item in range(10):
-        if attempt < len(stops) and item == stops[attempt]:
+        if before < len(stops) and item == stops[before]:
             die()
         tick(1)
-    return attempt
+    return before
 
 def two_that_kill(folder, number, attempt, tick):
     from faultscape.study.watch import Watch
@@ -59,21 +62,34 @@ def run(task: str, calls: list[dict[str, Any]]) -> tuple[list[Any], int]:
 
 
 def test_a_call_that_always_kills_its_worker_is_named() -> None:
-    with pytest.raises(StudyError, match=r"^workers died 5 times over shard 3 of unet, after 2 items at most") as error:
+    with pytest.raises(StudyError, match=r"^workers died 6 times over shard 3 of unet, after 2 items at most") as error:
         run("always", [{"number": n, "name": "unet"} for n in range(6)])
     assert "\n" not in str(error.value)
 
 
-def test_while_each_attempt_comes_further_there_is_another_and_the_bar_never_overcounts() -> None:
-    stops = [1, 2, 3, 4, 5, 6, 7, 8]
-    assert run("some_further_each_time", [{"stops": stops}, {"stops": []}]) == ([8, 0], 20)
+def test_while_each_attempt_comes_further_there_is_another_and_the_bar_never_overcounts(tmp_path: Path) -> None:
+    calls = [{"folder": str(tmp_path), "stops": stops} for stops in ([1, 2, 3, 4, 5, 6, 7, 8], [])]
+    assert run("some_further_each_time", calls) == ([8, 0], 20)
 
 
-def test_a_death_with_progress_begins_the_count_anew() -> None:
+def test_a_death_with_progress_begins_the_count_anew(tmp_path: Path) -> None:
     without = [5] * (DEATHS - 1)
-    assert run("some_further_each_time", [{"stops": [5, *without, 6, *[6] * (DEATHS - 1)]}, {"stops": []}])[0][1] == 0
-    with pytest.raises(StudyError, match="died 5 times over a call, after 5 items"):
-        run("some_further_each_time", [{"stops": [5, *without, 4]}, {"stops": []}])
+    more, less = [5, *without, 6, *[6] * (DEATHS - 1)], [5, *without, 4]
+    for folder in ("more", "less"):
+        (tmp_path / folder).mkdir()
+    calls = [{"folder": str(tmp_path / "more"), "stops": stops} for stops in (more, [])]
+    assert run("some_further_each_time", calls)[0] == [len(more), 0]
+    with pytest.raises(StudyError, match="died 6 times over a call, after 5 items"):
+        run("some_further_each_time", [{"folder": str(tmp_path / "less"), "stops": stops} for stops in (less, [])])
+
+
+def test_a_call_is_told_how_often_its_worker_died_since_it_came_further() -> None:
+    ledger, told = Ledger([{}], lambda _: None), []
+    for items in (0, 0, 2, 2, 1, 3, 5):
+        told.append(ledger.accounts[0].attempt)
+        ledger.hear(0, {"tick": items})
+        ledger.hear(0, {"died": True})
+    assert told == [0, 1, 2, 1, 2, 3, 1]
 
 
 def test_items_that_kill_are_found_and_all_others_done(tmp_path: Path) -> None:

@@ -90,7 +90,7 @@ def run_on_ray(
                 pool.grow(min(left, workers or pool.room()))
                 while todo and pool.idle:
                     number = todo.popleft()
-                    pool.give(number, {"task": task, "call": calls[number], "attempt": ledger.accounts[number].deaths})
+                    pool.give(number, {"task": task, "call": calls[number], "attempt": ledger.accounts[number].attempt})
                 for number, said in pool.hear():
                     outcome = ledger.hear(number, said)
                     if outcome == "again":
