@@ -193,10 +193,10 @@ def test_a_killed_node_costs_nothing_but_time(line: Line, expected: dict[str, by
     victim = cluster.list_all_nodes()[-1]
     before = heard(process, f"node {victim.node_id}", 3)
     cluster.remove_node(victim, allow_graceful=False)
-    after = heard(process, f"lost with node {victim.node_id}")
+    after = heard(process, rf"call \d+: lost.* with node {victim.node_id}")
     cluster.add_node(**NODE, wait=False)  # it comes back, as another
     log = line.end(process, before + after)
-    lost = int(next(m[1] for text in after if (m := re.search(r"call (\d+): lost with node", text))))
+    lost = int(next(m[1] for text in after if (m := re.search(r"call (\d+): lost", text))))
     again = [node for number, node in calls_of(log[len(before) + len(after) :]) if number == lost]
     assert (lost, victim.node_id) in calls_of(before + after)
     assert again

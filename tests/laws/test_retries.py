@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from faultscape import engine
+from faultscape.engine import ray
 from faultscape.engine.tasks import DEATHS, Ledger, called
 from faultscape.errors import OptionError, StudyError
 from faultscape.study.watch import Watch
@@ -132,3 +137,100 @@ def test_a_call_is_named_by_its_job_too() -> None:
 def test_engines_that_are_not_known_are_refused(engine_: str) -> None:
     with pytest.raises(OptionError, match=r"use local, processes, ray or ray://HOST:PORT"):
         list(engine.run("deadly_tasks:always", [{"number": 0}], engine=engine_))
+
+
+class LostError(Exception):
+    """What Ray says of an actor that is gone."""
+
+
+class Cluster:
+    """A stand-in for Ray: actors on nodes that can be lost. Call 0 takes longest; when all others are done, its first node is lost."""
+
+    exceptions = SimpleNamespace(RayTaskError=type("RayTaskError", (LostError,), {}), RayError=LostError)
+
+    def __init__(self, *nodes: str, calls: int = 8, unbegun: int = 0) -> None:
+        self.nodes, self.calls, self.made = nodes, calls, 0
+        self.unbegun = unbegun  # actors that are lost when they are asked to begin
+        self.gone: set[str] = set()
+        self.given: list[tuple[int, int, str]] = []  # call, attempt, node
+        self.done = 0
+
+    def remote(self, **_: Any) -> Any:
+        return lambda _: SimpleNamespace(remote=lambda *_: self.actor())
+
+    def actor(self) -> Any:
+        node, held = self.nodes[self.made % len(self.nodes)], {}
+        self.made += 1
+
+        def begin(request: str) -> str:
+            held.update(json.loads(request))
+            self.given.append((held["call"]["number"], held["attempt"], node))
+            return json.dumps({"tick": 0})
+
+        def listen() -> str:
+            number = held["call"]["number"]
+            if number == 0 and not self.gone:
+                if self.done == self.calls - 1:
+                    self.gone.add(node)
+                return json.dumps({"tick": 0})
+            self.done += 1
+            return json.dumps({"tick": 1, "result": number})
+
+        questions = {"ready": lambda: node, "begin": begin, "listen": listen}
+        ways = {
+            name: SimpleNamespace(remote=lambda *given, name=name, ask=ask: (node, name, lambda: ask(*given)))
+            for name, ask in questions.items()
+        }
+        return SimpleNamespace(**ways)
+
+    def wait(self, refs: list[Any], **_: Any) -> tuple[list[Any], list[Any]]:
+        return list(refs), []
+
+    def get(self, ref: Any) -> str:
+        node, question, answer = ref
+        self.unbegun -= (unbegun := question == "begin" and self.unbegun > 0)
+        if node in self.gone or unbegun:
+            raise LostError(node)
+        return answer()
+
+    def kill(self, actor: Any) -> None:
+        pass
+
+    def cluster_resources(self) -> dict[str, float]:
+        return {"CPU": self.calls}
+
+    def run(self, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+        @contextmanager
+        def joined(*_: Any) -> Iterator[Any]:
+            yield self
+
+        monkeypatch.setattr(ray, "_joined", joined)
+        return sorted(engine.run("deadly_tasks:always", [{"number": n} for n in range(self.calls)], engine="ray"))
+
+
+def test_when_a_node_is_lost_its_idle_actors_are_given_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = Cluster(*"aaaaabba")
+    assert cluster.run(monkeypatch) == [(n, n) for n in range(8)]
+    assert [(attempt, node) for call, attempt, node in cluster.given if call == 0] == [(0, "a"), (1, "b")]
+
+
+def test_an_actor_that_is_lost_before_its_call_began_is_no_death_over_the_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = Cluster(*"abbb", calls=4, unbegun=1)
+    assert cluster.run(monkeypatch) == [(n, n) for n in range(4)]
+    assert sorted(attempt for _, attempt, _ in cluster.given) == [0, 0, 0, 0, 1]  # call 0, whose node was lost later
+
+
+def test_actors_of_which_none_ever_begins_a_call_end_the_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(StudyError, match=r"^no Ray actor starts: a$"):
+        Cluster("a", unbegun=1000).run(monkeypatch)
+
+
+def test_an_actor_says_at_once_that_a_call_has_begun(tmp_path: Path) -> None:
+    hand = ray.Hand(str(tmp_path), {"PYTHONPATH": str(tmp_path)})
+    request = {"task": "deadly_tasks:always", "call": {"number": 3, "name": "unet"}, "attempt": 0}
+    assert json.loads(hand.begin(json.dumps(request))) == {"tick": 0}
+    ticks, said = 0, {}
+    while "died" not in said:
+        said = json.loads(hand.listen())
+        ticks += said["tick"]
+    assert ticks == 2

@@ -1,7 +1,7 @@
 """A task and its calls: how a function is found and called, what a worker says of a call, and the one rule of trying again.
 
 Conventions: what is said of a call is a JSON object: ``tick`` (items done since it last spoke) and, at its end, one of ``result``, ``error`` (the name of
-the exception, with ``text``) or ``died``. Deaths are counted by call: the ledger gives up after five in a row in none of which the call came further than before.
+the exception, with ``text``), ``died``, or ``lost`` when its worker was gone before it began. Deaths are counted by call: the ledger gives up after five in a row in none of which the call came further than before.
 That is room for what finds the item over which workers die: two deaths over a batch, and two over each item that it begins (study/watch.py, prediction/shard_work.py).
 """
 
@@ -66,6 +66,8 @@ class Ledger:
                 self.tick(new)
         if "error" in said:
             raise getattr(errors, said["error"], RuntimeError)(said["text"])
+        if "lost" in said:
+            return "again"
         if "died" not in said:
             return "done" if "result" in said else ""
         account.deaths += 1
