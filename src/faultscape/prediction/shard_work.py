@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from faultscape.corpus.reading import read_photo
+from faultscape.errors import ModelError
 from faultscape.prediction import devices, opening
 from faultscape.prediction.batches import Batch, Look, Row, folder_batches, network_batches, record, unrecord
 from faultscape.prediction.folder import FolderModel
@@ -82,4 +83,15 @@ class Work:
             yield from folder_batches(self._model, batches, self._files, source)
         else:
             for batch in batches:
-                yield program_batch(self._model, batch, source.removeprefix("exec:"))
+                self._unchanged()
+                made = program_batch(self._model, batch, source.removeprefix("exec:"))
+                self._unchanged("; a file that the program writes itself must not stand in its command")
+                yield made
+
+    def _unchanged(self, hint: str = "") -> None:
+        """Raise ModelError when a program's files are not those of the call: a program is opened anew each time it is run."""
+        kind, source, options = self._kind, self._about["source"], self._about["options"]
+        if opening.digest(kind, source, options) != self._about["digest"]:
+            raise ModelError(
+                f"{source}: its files changed while this line ran; run the same line again, which does all of it with the new ones{hint}"
+            )
