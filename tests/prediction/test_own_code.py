@@ -17,11 +17,7 @@ import made
 from faultscape.errors import ModelError
 from faultscape.maps import runs, winners
 from faultscape.prediction import opening
-from faultscape.prediction.shard_work import Work
 from faultscape.study import kept, label_maps
-from faultscape.study.corpus import read_corpus
-from faultscape.study.settings import read_settings
-from faultscape.study.spool import Spool
 from faultscape.study.tables import read_failures
 
 CODE = """
@@ -377,47 +373,3 @@ def test_a_program_that_changed_is_run_again(
     assert "1 of 1 shards are done anew" in capsys.readouterr().out
     photo: Any = fs.corpus.read_rgb(study.parent / "photos" / "p0.png")
     assert (stored(study, "prog")["p0"] == (photo[..., 0] > 150)).all()
-
-
-ONCE = """if photo[0, 0, 0] == 77:
-        code, other = Path(sys.argv[0]), Path(sys.argv[0] + ".new")
-        other.write_text(code.read_text().replace("> 127", "> 150")); other.replace(code)
-    if way == "sure":"""
-
-
-@pytest.mark.parametrize("engine", ["local", "processes"])
-def test_a_program_that_changes_while_a_run_goes_on_is_never_mixed(
-    study: Path, program: str, tmp_path: Path, engine: str
-) -> None:
-    (tmp_path / "segment.py").write_text(PROGRAM.replace('if way == "sure":', ONCE))
-    study = tmp_path / "shards"
-    fs.collect(str(study), str(tmp_path / "photos"), classes=5, shard_size=1)
-    with pytest.raises(ModelError, match=r"its files changed while this line ran; run the same line again"):
-        fs.predict(str(study), {"prog": f"{program} plain"}, engine=engine, workers=2)
-    fs.predict(str(study), {"prog": f"{program} plain"}, engine=engine, workers=2)
-    folder = label_maps.predictions(study, "prog")
-    maps = {m.id: runs.decode(m.runs) for shard in range(4) for m in label_maps.read_stored(folder, shard)}
-    assert len(maps) == 4
-    photos = {id_: fs.corpus.read_rgb(tmp_path / "photos" / f"{id_}.png") for id_ in maps}
-    assert all((maps[id_] == (photos[id_][..., 0] > 150)).all() for id_ in maps)
-
-
-def test_a_program_that_changed_since_the_run_began_is_not_run(study: Path, program: str, tmp_path: Path) -> None:
-    about = {"kind": "program", "source": f"{program} plain", "options": {}, "labels": {}, "device": ""}
-    work = Work(read_settings(study), {**about, "digest": opening.digest("program", about["source"], {})}, {})
-    (tmp_path / "segment.py").write_text("raise SystemExit('was run')")
-    spool = Spool(tmp_path / "spool", "key")
-    with pytest.raises(ModelError, match=r"its files changed while this line ran; run the same line again, .* the new ones$"):
-        work.fill(spool, read_corpus(study, 0), lambda _: None)
-    assert not len(spool)
-    spool.finish()
-
-
-def test_a_program_that_writes_to_a_file_of_its_command_is_told(study: Path, program: str, tmp_path: Path) -> None:
-    log = tmp_path / "log"
-    log.write_text("")
-    (tmp_path / "segment.py").write_text(PROGRAM.replace('print("working")', 'Path(sys.argv[4]).write_text("working")'))
-    with pytest.raises(
-        ModelError, match=r"its files changed .*; a file that the program writes itself must not stand in its command$"
-    ):
-        run(study, f"{program} plain {{input}} {{output}} {log}")
