@@ -13,6 +13,7 @@ import pytest
 
 import faultscape as fs
 import made
+from faultscape.errors import StudyError
 from faultscape.study.spool import Spool
 
 COVERED = ("predictions", "pairs", "selection*.csv", "selection*.json", "failures.csv")
@@ -129,6 +130,31 @@ def test_a_record_whose_bytes_changed_is_not_believed(tmp_path: Path) -> None:
     again.close()
 
 
+def test_a_record_longer_than_what_the_system_reads_at_once_comes_back_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = os.pread
+    monkeypatch.setattr(os, "pread", lambda file, length, start: read(file, min(length, 1000), start))  # Linux: 2 GiB
+    record = bytes(range(256)) * 40
+    spool = Spool(tmp_path / "spool", "key")
+    spool.append(record)
+    spool.append(b"next")
+    assert list(spool) == [record, b"next"]
+    spool.close()
+    again = Spool(tmp_path / "spool", "key")
+    assert list(again) == [record, b"next"]
+    again.close()
+
+
+def test_a_spool_that_somebody_else_cut_is_one_sentence(tmp_path: Path) -> None:
+    spool = Spool(tmp_path / "spool", "key")
+    spool.append(bytes(100))
+    os.truncate(tmp_path / "spool", 60)
+    with pytest.raises(StudyError, match=r"spool: ends within a record.*run the same line again$"):
+        list(spool)
+    spool.close()
+
+
 def test_a_spool_made_from_something_else_is_emptied(tmp_path: Path) -> None:
     spool = Spool(tmp_path / "spool", "key")
     spool.append(b"one")
@@ -140,7 +166,6 @@ def test_a_spool_made_from_something_else_is_emptied(tmp_path: Path) -> None:
 
 
 def test_two_writers_at_once_are_refused(corpus: made.Corpus, tmp_path: Path) -> None:
-    from faultscape.errors import StudyError
     from faultscape.study.lock import writing
 
     study = tmp_path / "study"
@@ -168,7 +193,6 @@ def test_the_work_of_a_dead_worker_is_given_to_another(tmp_path: Path, monkeypat
 
 def test_a_users_mistake_in_a_worker_is_the_same_mistake_here(tmp_path: Path) -> None:
     from faultscape import engine
-    from faultscape.errors import StudyError
 
     calls = [{"study": str(tmp_path / "none"), "number": n, "truths": []} for n in range(2)]
     with pytest.raises(StudyError, match="is no study"):

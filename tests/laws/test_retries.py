@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from faultscape import engine
+from faultscape.engine import ray
 from faultscape.engine.tasks import DEATHS, Ledger, called
 from faultscape.errors import OptionError, StudyError
 from faultscape.study.watch import Watch
@@ -24,12 +29,15 @@ def always(number, name, tick):
         die()
     return number
 
-def some_further_each_time(stops, attempt, tick):
+def some_further_each_time(folder, stops, tick):
+    before = len([*pathlib.Path(folder).glob("begun-*")]) if stops else 0
+    if stops:
+        pathlib.Path(folder, f"begun-{before}").touch()
     for item in range(10):
-        if attempt < len(stops) and item == stops[attempt]:
+        if before < len(stops) and item == stops[before]:
             die()
         tick(1)
-    return attempt
+    return before
 
 def two_that_kill(folder, number, attempt, tick):
     from faultscape.study.watch import Watch
@@ -59,21 +67,34 @@ def run(task: str, calls: list[dict[str, Any]]) -> tuple[list[Any], int]:
 
 
 def test_a_call_that_always_kills_its_worker_is_named() -> None:
-    with pytest.raises(StudyError, match=r"^workers died 5 times over shard 3 of unet, after 2 items at most") as error:
+    with pytest.raises(StudyError, match=r"^workers died 6 times over shard 3 of unet, after 2 items at most") as error:
         run("always", [{"number": n, "name": "unet"} for n in range(6)])
     assert "\n" not in str(error.value)
 
 
-def test_while_each_attempt_comes_further_there_is_another_and_the_bar_never_overcounts() -> None:
-    stops = [1, 2, 3, 4, 5, 6, 7, 8]
-    assert run("some_further_each_time", [{"stops": stops}, {"stops": []}]) == ([8, 0], 20)
+def test_while_each_attempt_comes_further_there_is_another_and_the_bar_never_overcounts(tmp_path: Path) -> None:
+    calls = [{"folder": str(tmp_path), "stops": stops} for stops in ([1, 2, 3, 4, 5, 6, 7, 8], [])]
+    assert run("some_further_each_time", calls) == ([8, 0], 20)
 
 
-def test_a_death_with_progress_begins_the_count_anew() -> None:
+def test_a_death_with_progress_begins_the_count_anew(tmp_path: Path) -> None:
     without = [5] * (DEATHS - 1)
-    assert run("some_further_each_time", [{"stops": [5, *without, 6, *[6] * (DEATHS - 1)]}, {"stops": []}])[0][1] == 0
-    with pytest.raises(StudyError, match="died 5 times over a call, after 5 items"):
-        run("some_further_each_time", [{"stops": [5, *without, 4]}, {"stops": []}])
+    more, less = [5, *without, 6, *[6] * (DEATHS - 1)], [5, *without, 4]
+    for folder in ("more", "less"):
+        (tmp_path / folder).mkdir()
+    calls = [{"folder": str(tmp_path / "more"), "stops": stops} for stops in (more, [])]
+    assert run("some_further_each_time", calls)[0] == [len(more), 0]
+    with pytest.raises(StudyError, match="died 6 times over a call, after 5 items"):
+        run("some_further_each_time", [{"folder": str(tmp_path / "less"), "stops": stops} for stops in (less, [])])
+
+
+def test_a_call_is_told_how_often_its_worker_died_since_it_came_further() -> None:
+    ledger, told = Ledger([{}], lambda _: None), []
+    for items in (0, 0, 2, 2, 1, 3, 5):
+        told.append(ledger.accounts[0].attempt)
+        ledger.hear(0, {"tick": items})
+        ledger.hear(0, {"died": True})
+    assert told == [0, 1, 2, 1, 2, 3, 1]
 
 
 def test_items_that_kill_are_found_and_all_others_done(tmp_path: Path) -> None:
@@ -116,3 +137,100 @@ def test_a_call_is_named_by_its_job_too() -> None:
 def test_engines_that_are_not_known_are_refused(engine_: str) -> None:
     with pytest.raises(OptionError, match=r"use local, processes, ray or ray://HOST:PORT"):
         list(engine.run("deadly_tasks:always", [{"number": 0}], engine=engine_))
+
+
+class LostError(Exception):
+    """What Ray says of an actor that is gone."""
+
+
+class Cluster:
+    """A stand-in for Ray: actors on nodes that can be lost. Call 0 takes longest; when all others are done, its first node is lost."""
+
+    exceptions = SimpleNamespace(RayTaskError=type("RayTaskError", (LostError,), {}), RayError=LostError)
+
+    def __init__(self, *nodes: str, calls: int = 8, unbegun: int = 0) -> None:
+        self.nodes, self.calls, self.made = nodes, calls, 0
+        self.unbegun = unbegun  # actors that are lost when they are asked to begin
+        self.gone: set[str] = set()
+        self.given: list[tuple[int, int, str]] = []  # call, attempt, node
+        self.done = 0
+
+    def remote(self, **_: Any) -> Any:
+        return lambda _: SimpleNamespace(remote=lambda *_: self.actor())
+
+    def actor(self) -> Any:
+        node, held = self.nodes[self.made % len(self.nodes)], {}
+        self.made += 1
+
+        def begin(request: str) -> str:
+            held.update(json.loads(request))
+            self.given.append((held["call"]["number"], held["attempt"], node))
+            return json.dumps({"tick": 0})
+
+        def listen() -> str:
+            number = held["call"]["number"]
+            if number == 0 and not self.gone:
+                if self.done == self.calls - 1:
+                    self.gone.add(node)
+                return json.dumps({"tick": 0})
+            self.done += 1
+            return json.dumps({"tick": 1, "result": number})
+
+        questions = {"ready": lambda: node, "begin": begin, "listen": listen}
+        ways = {
+            name: SimpleNamespace(remote=lambda *given, name=name, ask=ask: (node, name, lambda: ask(*given)))
+            for name, ask in questions.items()
+        }
+        return SimpleNamespace(**ways)
+
+    def wait(self, refs: list[Any], **_: Any) -> tuple[list[Any], list[Any]]:
+        return list(refs), []
+
+    def get(self, ref: Any) -> str:
+        node, question, answer = ref
+        self.unbegun -= (unbegun := question == "begin" and self.unbegun > 0)
+        if node in self.gone or unbegun:
+            raise LostError(node)
+        return answer()
+
+    def kill(self, actor: Any) -> None:
+        pass
+
+    def cluster_resources(self) -> dict[str, float]:
+        return {"CPU": self.calls}
+
+    def run(self, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+        @contextmanager
+        def joined(*_: Any) -> Iterator[Any]:
+            yield self
+
+        monkeypatch.setattr(ray, "_joined", joined)
+        return sorted(engine.run("deadly_tasks:always", [{"number": n} for n in range(self.calls)], engine="ray"))
+
+
+def test_when_a_node_is_lost_its_idle_actors_are_given_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = Cluster(*"aaaaabba")
+    assert cluster.run(monkeypatch) == [(n, n) for n in range(8)]
+    assert [(attempt, node) for call, attempt, node in cluster.given if call == 0] == [(0, "a"), (1, "b")]
+
+
+def test_an_actor_that_is_lost_before_its_call_began_is_no_death_over_the_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = Cluster(*"abbb", calls=4, unbegun=1)
+    assert cluster.run(monkeypatch) == [(n, n) for n in range(4)]
+    assert sorted(attempt for _, attempt, _ in cluster.given) == [0, 0, 0, 0, 1]  # call 0, whose node was lost later
+
+
+def test_actors_of_which_none_ever_begins_a_call_end_the_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(StudyError, match=r"^no Ray actor starts: a$"):
+        Cluster("a", unbegun=1000).run(monkeypatch)
+
+
+def test_an_actor_says_at_once_that_a_call_has_begun(tmp_path: Path) -> None:
+    hand = ray.Hand(str(tmp_path), {"PYTHONPATH": str(tmp_path)})
+    request = {"task": "deadly_tasks:always", "call": {"number": 3, "name": "unet"}, "attempt": 0}
+    assert json.loads(hand.begin(json.dumps(request))) == {"tick": 0}
+    ticks, said = 0, {}
+    while "died" not in said:
+        said = json.loads(hand.listen())
+        ticks += said["tick"]
+    assert ticks == 2

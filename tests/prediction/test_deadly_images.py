@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,8 @@ import pytest
 
 import faultscape as fs
 import made
-from faultscape.prediction.batches import unrecord
+from faultscape.engine.tasks import Ledger
+from faultscape.prediction.batches import Row, unrecord
 from faultscape.prediction.inference import Inference
 from faultscape.prediction.inputs import Inputs
 from faultscape.prediction.network import Answer
@@ -60,12 +61,14 @@ class Died(BaseException):
     """A process that ends, seen from outside."""
 
 
-class Deadly:
-    """A network of batches of four that dies over one picture, and remembers what it was shown."""
+class Network:
+    """A network of batches of some pictures that remembers how many it was shown at once; ``fate`` may end its process."""
 
-    name, batch, device, class_names, channels, marginal, notes = "deadly", 4, "cpu", [], 5, False, ()
+    name, device, class_names, channels, marginal, notes = "deadly", "cpu", [], 5, False, ()
+    dead = False
 
-    def __init__(self) -> None:
+    def __init__(self, batch: int, fate: Callable[[np.ndarray, int], bool]) -> None:
+        self.batch, self.fate = batch, fate
         self.seen: list[int] = []
 
     def prepare(self, photo: np.ndarray, target: tuple[int, int], size: tuple[int, int] | None) -> np.ndarray:
@@ -73,36 +76,78 @@ class Deadly:
 
     def run(self, block: np.ndarray, embeddings: Sequence[str]) -> list[Answer]:
         del embeddings
-        self.seen.append(len(block))
-        if any((picture[:, 0, 0] == (1, 2, 3)).all() for picture in block):
+        if not self.dead:
+            self.seen.append(len(block))
+            self.dead = self.fate(block, len(self.seen))
+        if self.dead:
             raise Died
         return [Answer(labels=picture[0] // 52) for picture in block]
 
 
-def test_a_batch_is_split_after_two_deaths_and_only_then(study: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    network = Deadly()
+def worked(
+    study: Path, monkeypatch: pytest.MonkeyPatch, rows: list[Image], network: Any, lost: int = 0
+) -> tuple[list[Row], list[int]]:
+    """Do a shard as the engine would, with workers that die; ``lost`` of them before they began. Returns its rows, and each attempt's number."""
     monkeypatch.setattr("faultscape.prediction.opening.held_model", lambda *_: Inference(network))
+    model: dict[str, Any] = {"kind": "onnx", "source": "x", "options": {}, "labels": {}, "device": "", "digest": ""}
+    ledger, attempts = Ledger([{}], lambda _: None), []
+    for _ in range(lost):
+        ledger.hear(0, {"died": True})
+
+    def tick(items: int) -> None:
+        ledger.hear(0, {"tick": items})
+
+    while True:
+        network.dead = False
+        attempts.append(ledger.accounts[0].attempt)
+        spool = Spool(study / "predictions" / "x" / ".spool-0", "key")
+        try:
+            Work(read_settings(study), model, {}).fill(spool, rows, tick, attempts[-1])
+            return [row for code in spool for row in unrecord(code).rows], attempts
+        except Died:
+            ledger.hear(0, {"died": True})
+        finally:
+            spool.close()
+
+
+def right(rows: list[Image], found: list[Row]) -> bool:
+    """Whether all images are there, in order, each with the map that it would have alone, or a problem."""
+    maps = {row.id: fs.maps.decode(row.runs) for row in found if row.runs is not None}
+    good = all((maps[i.id] == fs.corpus.read_rgb(i.source)[..., 0] // 52).all() for i in rows if i.id in maps)
+    return good and [row.id for row in found] == [image.id for image in rows]
+
+
+@pytest.mark.parametrize("place", [0, 3])
+def test_a_batch_is_split_after_two_deaths_and_an_image_is_blamed_after_two_more(
+    study: Path, monkeypatch: pytest.MonkeyPatch, place: int
+) -> None:
     rows: list[Image] = shards(read_corpus(study))[0]
     deadly = next(k for k, image in enumerate(rows) if image.id == "part0/photo 004")
-    model: dict[str, Any] = {"kind": "onnx", "source": "x", "options": {}, "labels": {}, "device": "", "digest": ""}
-    ticks: list[int] = []
-    ends = []
-    for attempt in range(4):
-        spool = Spool(tmp_path / "spool", "key")
-        try:
-            Work(read_settings(study), model, {}).fill(spool, rows, ticks.append, attempt)
-            ends.append("done")
-        except Died:
-            ends.append("died")
-        found = [row for code in spool for row in unrecord(code).rows]
-        spool.close()
-    assert ends == ["died", "died", "died", "done"]
-    assert deadly < 4  # in the first batch
-    assert (
-        network.seen.count(4) == 2
-    )  # whole in the first two attempts, one by one in the third; the deadly one is not shown again
-    assert network.seen.count(1) == 4
-    assert [row.id for row in found] == [image.id for image in rows]
-    assert [row.problem for row in found if row.runs is None] == [DEADLY]
-    whole = {row.id: fs.maps.decode(row.runs) for row in found if row.runs is not None}
-    assert all((whole[image.id] == fs.corpus.read_rgb(image.source)[..., 0] // 52).all() for image in rows if image.id in whole)
+    rows = [*rows[deadly - place :], *rows[: deadly - place]]  # in the first batch, at this place of it
+    network = Network(4, lambda block, _: any((picture[:, 0, 0] == (1, 2, 3)).all() for picture in block))
+    found, attempts = worked(study, monkeypatch, rows, network)
+    assert network.seen == [4, 4, *[1] * place, 1, 1, *[1] * (3 - place), 2]
+    assert len(attempts) == 5
+    assert [(row.id, row.problem) for row in found if row.problem] == [("part0/photo 004", DEADLY)]
+    assert right(rows, found)
+    assert not [*study.rglob(".writing-*")]
+
+
+def test_workers_lost_at_unrelated_places_blame_no_image_and_split_no_batch(study: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows: list[Image] = shards(read_corpus(study))[0]
+    network = Network(2, lambda _, run: run in (1, 3, 5))  # once over each of three batches
+    found, attempts = worked(study, monkeypatch, rows, network)
+    assert attempts == [0, 1, 1, 1]
+    assert network.seen == [2] * 6
+    assert not [row for row in found if row.problem]
+    assert right(rows, found)
+
+
+def test_an_image_that_was_under_way_once_when_a_worker_was_lost_is_done(study: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows: list[Image] = shards(read_corpus(study))[0]
+    network = Network(4, lambda _, run: run == 2)  # the second of those that are tried alone
+    found, attempts = worked(study, monkeypatch, rows, network, lost=2)
+    assert attempts == [2, 1]
+    assert network.seen == [1, 1, 1, 1, 1, 2]  # a batch that was begun image by image is ended so
+    assert not [row for row in found if row.problem]
+    assert right(rows, found)

@@ -2,7 +2,7 @@
 
 Conventions: a task is the dotted name ``module:function`` and a list of JSON objects, one call each. The function takes the object's
 keys as keyword arguments and ``tick``, which it calls with the number of items done, and returns something JSON can hold; one that also takes ``attempt``
-is told how often its worker died over this call so far. It must be safe to run again and give the same files wherever it runs (DESIGN, the engines law):
+is told how often its worker died since this call last came further. It must be safe to run again and give the same files wherever it runs (DESIGN, the engines law):
 workers share nothing but the study folder. Workers are told in JSON over their standard input, so nothing is pickled and a script needs no
 ``__main__`` guard; they end with their parent.
 """
@@ -36,7 +36,7 @@ def run(
     """Yield (number of the call, its result) as calls finish.
 
     ``gpus`` is what a worker needs of them on Ray; ``apart`` has a single call, too, done in a process of its own, whose death is survived. A mistake of the user in a worker is raised here as the same FaultscapeError. A worker that dies (killed,
-    out of memory, its node lost) has its call given to a new one; StudyError after four such deaths in a row without progress.
+    out of memory, its node lost) has its call given to a new one; StudyError after five such deaths in a row without progress.
     """
     if engine not in ENGINES[:3] and not engine.removeprefix("ray://").partition(":")[2].isdecimal():
         raise errors.OptionError(f"engine {engine!r} is not known; use {', '.join(ENGINES[:-1])} or {ENGINES[-1]}")

@@ -31,7 +31,7 @@ def run_in_processes(
         try:
             while (number := todo.get()) >= 0 and not closing.is_set():
                 worker = running.get(place) or running.setdefault(place, _worker(place))
-                for said in worker.ask({"task": task, "call": calls[number], "attempt": ledger.accounts[number].deaths}):
+                for said in worker.ask({"task": task, "call": calls[number], "attempt": ledger.accounts[number].attempt}):
                     if "died" in said:
                         running.pop(place).close()
                     heard.put((number, said))

@@ -2,7 +2,8 @@
 
 Conventions: an actor does one call at a time and is asked for what it heard, so never more is in flight than actors; only JSON text travels, never pixels.
 Actors are not detached: they, and their worker processes, end with their driver. An actor is given calls once it runs, so those that wait for a node harm
-nobody; when nodes go, their calls go to others, and when nodes come, the pool grows again. ``gpus`` and one CPU are what an actor asks of its node.
+nobody; when nodes go, their calls go to others, and when nodes come, the pool grows again. An actor that is lost takes the idle ones of its node along, and
+is a death over its call only if it had said that the call has begun. ``gpus`` and one CPU are what an actor asks of its node.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from faultscape.errors import OptionError, StudyError
 
 BREATH = 1.0  # seconds after which an actor says what it has heard so far
 PATIENCE = 30.0  # seconds without one actor, after which that is said
-MISFIRES = 8  # actors in a row that did not start, besides two rounds of the pool, after which nobody waits for more
+MISFIRES = 8  # actors lost in a row before they began a call, besides two rounds of the pool, after which nobody waits for more
 _STORE = 80 * 2**20  # bytes of the object store of a cluster of our own, which holds words only
 logger = logging.getLogger(__name__)
 
@@ -48,7 +49,7 @@ class Hand:
         return ray.get_runtime_context().get_node_id()
 
     def begin(self, request: str) -> str:
-        """Start a call and return what was heard of it in its first moments."""
+        """Start a call, and say at once that it has begun."""
         worker = self.worker = self.worker or Worker(*self.where)
 
         def listen() -> None:
@@ -56,7 +57,7 @@ class Hand:
                 self.heard.put(said)
 
         threading.Thread(target=listen, daemon=True).start()
-        return self.listen()
+        return json.dumps({"tick": 0})
 
     def listen(self) -> str:
         """Return what was heard of the call: items done since, and how it ended if it did; after a breath at most."""
@@ -90,16 +91,20 @@ def run_on_ray(
                 pool.grow(min(left, workers or pool.room()))
                 while todo and pool.idle:
                     number = todo.popleft()
-                    pool.give(number, {"task": task, "call": calls[number], "attempt": ledger.accounts[number].deaths})
+                    pool.give(number, {"task": task, "call": calls[number], "attempt": ledger.accounts[number].attempt})
                 for number, said in pool.hear():
                     outcome = ledger.hear(number, said)
                     if outcome == "again":
-                        logger.info("%s: its worker died; it is given to another", called(calls[number]))
+                        logger.info(
+                            "%s: its worker %s; it is given to another",
+                            called(calls[number]),
+                            "died" if "died" in said else "is gone",
+                        )
                         todo.append(number)
                     elif outcome == "done":
                         left -= 1
                         yield number, said["result"]
-                if pool.busy or pool.idle:
+                if pool.busy or pool.given or pool.idle:
                     alone = time.monotonic() + PATIENCE
                 elif time.monotonic() > alone:
                     print("ray: no worker runs; waiting for the cluster to have room for one", file=sys.stderr, flush=True)
@@ -109,7 +114,7 @@ def run_on_ray(
 
 
 class _Pool:
-    """The actors of a run: those that start, those that wait for work, and the answers that the busy ones owe."""
+    """The actors of a run: those that start, those that wait for work, and the answers that those owe which were given a call or are busy with it."""
 
     def __init__(self, ray: Any, gpus: float) -> None:
         self.ray, self.gpus = ray, gpus
@@ -119,6 +124,7 @@ class _Pool:
         self.starting: dict[Any, Any] = {}
         self.misfires = 0
         self.idle: list[tuple[Any, str]] = []
+        self.given: dict[Any, tuple[tuple[Any, str], int]] = {}
         self.busy: dict[Any, tuple[tuple[Any, str], int]] = {}
 
     def room(self) -> int:
@@ -128,7 +134,7 @@ class _Pool:
 
     def grow(self, wanted: int) -> None:
         """Start actors until there are as many as wanted."""
-        for _ in range(wanted - len(self.starting) - len(self.idle) - len(self.busy)):
+        for _ in range(wanted - len(self.starting) - len(self.idle) - len(self.given) - len(self.busy)):
             actor = self.hand.remote(os.getcwd(), self.environment)
             self.starting[actor.ready.remote()] = actor
 
@@ -136,11 +142,11 @@ class _Pool:
         """Give a call to an actor that waits."""
         actor, node = self.idle.pop()
         logger.info("call %d, attempt %d: node %s", number, request["attempt"], node)
-        self.busy[actor.begin.remote(json.dumps(request))] = (actor, node), number
+        self.given[actor.begin.remote(json.dumps(request))] = (actor, node), number
 
     def hear(self) -> Iterator[tuple[int, dict[str, Any]]]:
         """Yield (number of the call, what is said of it) of the actors that have something to say, after some waiting."""
-        refs = [*self.starting, *self.busy]
+        refs = [*self.starting, *self.given, *self.busy]
         done, _ = self.ray.wait(refs, num_returns=1, timeout=BREATH) if refs else ([], refs)
         if done:  # and whoever else has spoken meanwhile
             done, _ = self.ray.wait(refs, num_returns=len(refs), timeout=0)
@@ -150,24 +156,13 @@ class _Pool:
             except self.ray.exceptions.RayTaskError as error:
                 raise _cause(error) from None
             except self.ray.exceptions.RayError as error:  # the actor or its node is lost
-                lost = self.starting.pop(ref, None)
-                if lost is None:
-                    (lost, node), number = self.busy.pop(ref)
-                    logger.info("call %d: lost with node %s: %s", number, node, type(error).__name__)
-                    yield number, {"died": True}
-                else:
-                    logger.info("an actor did not start: %s", error)
-                    _refused(error)
-                    self.misfires += 1
-                    if self.misfires > MISFIRES + 2 * len(refs):
-                        raise StudyError(f"no Ray actor starts: {' '.join(str(error).split())[:300]}") from None
-                self._kill(lost)
+                yield from self._lost(ref, error, MISFIRES + 2 * len(refs))
                 continue
             if ref in self.starting:
-                self.misfires = 0
                 self.idle.append((self.starting.pop(ref), text))
                 continue
-            actor, number = self.busy.pop(ref)
+            self.misfires = 0
+            actor, number = (self.given if ref in self.given else self.busy).pop(ref)
             said = json.loads(text)
             if len(said) == 1:  # the call goes on
                 self.busy[actor[0].listen.remote()] = actor, number
@@ -175,9 +170,32 @@ class _Pool:
                 self.idle.append(actor)
             yield number, said
 
+    def _lost(self, ref: Any, error: Exception, misfires: int) -> Iterator[tuple[int, dict[str, Any]]]:
+        """Let go of an actor and the idle ones of its node, and yield what that is for its call; StudyError after so many that began none."""
+        if ref in self.busy:
+            (actor, node), number = self.busy.pop(ref)
+            logger.info("call %d: lost with node %s: %s", number, node, type(error).__name__)
+            yield number, {"died": True}
+        else:
+            self.misfires += 1
+            if ref in self.given:
+                (actor, node), number = self.given.pop(ref)
+                logger.info("call %d: lost before it began, with node %s: %s", number, node, type(error).__name__)
+                yield number, {"lost": True}
+            else:
+                actor, node = self.starting.pop(ref), ""
+                logger.info("an actor did not start: %s", error)
+                _refused(error)
+            if self.misfires > misfires:
+                raise StudyError(f"no Ray actor starts: {' '.join(str(error).split())[:300]}") from None
+        for gone in [actor, *(idle for idle, where in self.idle if where == node)]:
+            self._kill(gone)
+        self.idle = [(idle, where) for idle, where in self.idle if where != node]
+
     def end(self) -> None:
         """End all actors at once."""
-        for actor in [*self.starting.values(), *(a for a, _ in self.idle), *(a for (a, _), _ in self.busy.values())]:
+        at_work = [*self.given.values(), *self.busy.values()]
+        for actor in [*self.starting.values(), *(a for a, _ in self.idle), *(a for (a, _), _ in at_work)]:
             self._kill(actor)
 
     def _kill(self, actor: Any) -> None:

@@ -1,7 +1,8 @@
 """A task and its calls: how a function is found and called, what a worker says of a call, and the one rule of trying again.
 
 Conventions: what is said of a call is a JSON object: ``tick`` (items done since it last spoke) and, at its end, one of ``result``, ``error`` (the name of
-the exception, with ``text``) or ``died``. Deaths are counted by call: the ledger gives up after four in a row in none of which the call came further than before.
+the exception, with ``text``), ``died``, or ``lost`` when its worker was gone before it began. Deaths are counted by call: the ledger gives up after five in a row in none of which the call came further than before.
+That is room for what finds the item over which workers die: two deaths over a batch, and two over each item that it begins (study/watch.py, prediction/shard_work.py).
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Any
 
 from faultscape import errors
 
-DEATHS = 4  # in a row, without progress
+DEATHS = 5  # in a row, without progress
 
 
 def find(task: str) -> Callable[..., Any]:
@@ -39,6 +40,11 @@ class Account:
     furthest: int = 0
     fruitless: int = 0
 
+    @property
+    def attempt(self) -> int:
+        """How often the worker died since the call last came further; 1 after a death with progress, 0 before there was any death."""
+        return min(self.deaths, self.fruitless + 1)
+
 
 class Ledger:
     """The accounts of all calls; ``tick`` is told of items that no earlier attempt had done."""
@@ -60,6 +66,8 @@ class Ledger:
                 self.tick(new)
         if "error" in said:
             raise getattr(errors, said["error"], RuntimeError)(said["text"])
+        if "lost" in said:
+            return "again"
         if "died" not in said:
             return "done" if "result" in said else ""
         account.deaths += 1

@@ -154,15 +154,8 @@ def record(batch: Batch) -> bytes:
     return json.dumps([head, batch.seconds, batch.warm]).encode() + b"\n" + b"".join(codes)
 
 
-def trying(id_: str) -> bytes:
-    """Return the record that says which image a worker begins with, where an earlier one died."""
-    return b"?" + id_.encode("utf-8", "surrogateescape")
-
-
 def unrecord(data: bytes) -> Batch:
-    """Return a batch from its bytes; of a note which image is tried, an empty one."""
-    if data.startswith(b"?"):
-        return Batch([])
+    """Return a batch from its bytes."""
     head, _, rest = data.partition(b"\n")
     rows, at = [], 0
     listed, seconds, warm = json.loads(head)

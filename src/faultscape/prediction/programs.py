@@ -2,35 +2,42 @@
 
 Conventions: ``exec:COMMAND``; ``{input}`` and ``{output}`` in the command become the two folders, and where it names neither they are its last two words. The input
 holds the pictures of one shard, numbered (``00000.png``), the output is to hold a map of the same number (8/16-bit PNG or npy), and perhaps ``NUMBER_confidence.npy``
-(0..1) or ``.png`` (255 = 1). The command is run as it is, once a shard, without a shell: it is the user's own code.
+(0..1) or ``.png`` (255 = 1). The command is run as it is, once a shard, without a shell: it is the user's own code. It ends with the process that runs it
+(engine/leash.py); a folder of pictures whose holder was killed is removed when the next program runs.
 """
 
 from __future__ import annotations
 
+import glob
+import os
 import shlex
-import subprocess
+import shutil
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from PIL import Image as Picture
 
 from faultscape.corpus.pictures import rgb_of
 from faultscape.corpus.reading import read_bytes_of
 from faultscape.corpus.sources import IMAGE_ENDINGS, MAP_ENDINGS
+from faultscape.engine import leash
 from faultscape.errors import FaultscapeError, ImageError, ModelError
 from faultscape.maps import arrays, runs
 from faultscape.prediction.batches import Batch, Row
 from faultscape.prediction.confidence_files import read_confidence
 from faultscape.study.corpus import Image
 
+_FOLDER, _HELD = "faultscape-", "held"
+
 
 def program_batch(model: Any, images: Sequence[Image], command: str) -> Batch:
     """Run the command over the pictures of a shard; ModelError when it cannot be run or writes nothing. A picture that is not what was collected is a failure."""
-    with tempfile.TemporaryDirectory(prefix="faultscape-") as folder:
+    with _folder() as folder:
         start, inward, outward = time.perf_counter(), Path(folder, "input"), Path(folder, "output")
         inward.mkdir()
         outward.mkdir()
@@ -56,6 +63,31 @@ def program_batch(model: Any, images: Sequence[Image], command: str) -> Batch:
             for k, image in enumerate(images)
         ]
         return Batch(rows, (loaded - start, ran - loaded, time.perf_counter() - ran))
+
+
+@contextmanager
+def _folder() -> Iterator[str]:
+    """Yield a folder for a program, which is locked while it is in use; those that nobody uses any more are removed first."""
+    locks = glob.glob(os.path.join(glob.escape(tempfile.gettempdir()), f"{_FOLDER}*", _HELD))
+    for lock in filter(os.path.isfile, locks):
+        with suppress(OSError), open(lock, "rb") as file:
+            if _hold(file):
+                shutil.rmtree(os.path.dirname(lock), ignore_errors=True)
+    with tempfile.TemporaryDirectory(prefix=_FOLDER) as folder, open(os.path.join(folder, "holding"), "wb") as file:
+        if _hold(file):  # by its name it is known only once it is locked
+            os.rename(file.name, os.path.join(folder, _HELD))
+        yield folder
+
+
+def _hold(file: IO[bytes]) -> bool:
+    """Lock a file until it is closed, and return whether that was possible."""
+    try:
+        import fcntl
+
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except (ImportError, OSError):
+        return False
+    return True
 
 
 def _copied(image: Image, to: Path) -> str | None:
@@ -95,8 +127,7 @@ def _run(command: str, inward: Path, outward: Path) -> tuple[int, str]:
     said = inward.parent / "said"
     try:
         with said.open("wb") as file:
-            done = subprocess.run(words, stdin=subprocess.DEVNULL, stdout=file, stderr=subprocess.STDOUT, check=False)  # noqa: S603 - what the user named
-            status = done.returncode
+            status = leash.run(words, file, str(inward.parent))
     except OSError as error:
         raise ModelError(f"exec:{command}: {words[0]} cannot be run: {error.strerror}") from None
     with said.open("rb") as file:

@@ -1,7 +1,7 @@
 """One shard of one model, into its spool: what is done there already is not done again, and an image that kills its worker is found and left out.
 
-Conventions: batches lie on a grid over the shard's rows, so that results do not depend on where a run was interrupted. A worker that died twice over one batch does it
-image by image; before each it notes in the spool which image it tries. An image that was noted last when a worker died is a failure.
+Conventions: batches lie on a grid over the shard's rows, so that results do not depend on where a run was interrupted. When workers died twice in a row without coming
+further, the next batch is done image by image, under a watch that finds the one which kills (study/watch.py); a batch that was begun so is ended so.
 """
 
 from __future__ import annotations
@@ -10,17 +10,19 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from faultscape.corpus.reading import read_photo
+from faultscape.errors import ModelError
 from faultscape.prediction import devices, opening
-from faultscape.prediction.batches import Batch, Look, Row, folder_batches, network_batches, record, trying, unrecord
+from faultscape.prediction.batches import Batch, Look, Row, folder_batches, network_batches, record, unrecord
 from faultscape.prediction.folder import FolderModel
 from faultscape.prediction.inference import Inference
 from faultscape.prediction.programs import program_batch
 from faultscape.study.corpus import Image
 from faultscape.study.settings import Settings
 from faultscape.study.spool import Spool
+from faultscape.study.watch import Watch
 
 DEADLY = "its worker died over it each time (memory, or a crash in a library); all other images of its shard were done"
-_SPLIT = 2  # deaths after which a batch is done image by image
+_SPLIT = 2  # deaths in a row after which a batch is done image by image; after one, often a node lost by chance, sums stay those of whole batches
 _FOLDER = 64
 
 
@@ -47,28 +49,26 @@ class Work:
 
     def fill(self, spool: Spool, images: Sequence[Image], tick: Callable[[int], None], attempt: int = 0) -> None:
         """Do what is missing of these images, in order, a record a batch."""
+        watch = Watch(spool.path.parent, spool.path.name, attempt)
         done = {row.id for code in spool for row in unrecord(code).rows}
         tick(len(done))
         size = self._size(len(images))
         grid = [images[first : first + size] for first in range(0, len(images), size)]
         todo = [left for batch in grid if (left := [image for image in batch if image.id not in done])]
         with devices.fixed_threads(self._threads if self.device else 0):
-            if attempt >= _SPLIT and todo:
-                self._one_by_one(spool, todo.pop(0), tick)
+            if todo and (attempt >= _SPLIT or len(done) % size):
+                self._one_by_one(spool, todo.pop(0), watch, tick)
             for batch in self._batches(todo):
                 spool.append(record(batch))
                 tick(len(batch.rows))
+        watch.end()
 
-    def _one_by_one(self, spool: Spool, images: Sequence[Image], tick: Callable[[int], None]) -> None:
-        last = spool[len(spool) - 1] if len(spool) else b""
+    def _one_by_one(self, spool: Spool, images: Sequence[Image], watch: Watch, tick: Callable[[int], None]) -> None:
         for image in images:
-            if last == trying(image.id):
-                spool.append(record(Batch([Row(image.id, None, problem=DEADLY)])))
-            else:
-                spool.append(trying(image.id))
-                for batch in self._batches([[image]]):
-                    spool.append(record(batch))
-            tick(1)
+            dead = Batch([Row(image.id, None, problem=DEADLY)])
+            for batch in self._batches([[image]]) if watch.begin(image.id) else [dead]:
+                spool.append(record(batch))
+                tick(1)
 
     def _size(self, images: int) -> int:
         if isinstance(self._model, Inference):
@@ -83,4 +83,15 @@ class Work:
             yield from folder_batches(self._model, batches, self._files, source)
         else:
             for batch in batches:
-                yield program_batch(self._model, batch, source.removeprefix("exec:"))
+                self._unchanged()
+                made = program_batch(self._model, batch, source.removeprefix("exec:"))
+                self._unchanged("; a file that the program writes itself must not stand in its command")
+                yield made
+
+    def _unchanged(self, hint: str = "") -> None:
+        """Raise ModelError when a program's files are not those of the call: a program is opened anew each time it is run."""
+        kind, source, options = self._kind, self._about["source"], self._about["options"]
+        if opening.digest(kind, source, options) != self._about["digest"]:
+            raise ModelError(
+                f"{source}: its files changed while this line ran; run the same line again, which does all of it with the new ones{hint}"
+            )

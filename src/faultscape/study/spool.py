@@ -12,6 +12,7 @@ import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
+from faultscape.errors import StudyError
 from faultscape.study.folder import cannot_write
 
 _HEAD = struct.Struct("<QI")
@@ -39,8 +40,7 @@ class Spool:
         return len(self._places)
 
     def __getitem__(self, number: int) -> bytes:
-        start, length = self._places[number]
-        return os.pread(self._file.fileno(), length, start)
+        return b"".join(self._pieces(*self._places[number]))
 
     def __iter__(self) -> Iterator[bytes]:
         return (self[number] for number in range(len(self)))
@@ -68,17 +68,30 @@ class Spool:
             view = view[self._file.write(view) :]
         self._places.append((start + _HEAD.size, len(record)))
 
+    def _pieces(self, start: int, length: int) -> Iterator[bytes]:
+        """Yield bytes of the file in as few pieces as the system gives them: Linux, 2 GiB at most."""
+        while length:
+            if not (piece := os.pread(self._file.fileno(), length, start)):
+                raise StudyError(f"{self.path}: ends within a record; something else wrote to it; run the same line again")
+            yield piece
+            start, length = start + len(piece), length - len(piece)
+
+    def _checksum(self, start: int, length: int) -> int:
+        crc = 0
+        for piece in self._pieces(start, length):
+            crc = zlib.crc32(piece, crc)
+        return crc
+
     def _scan(self) -> list[tuple[int, int]]:
         """Return where each whole record lies, and cut off what follows the last."""
         size, at, places = self._file.seek(0, os.SEEK_END), 0, []
         while at + _HEAD.size <= size:
             length, crc = _HEAD.unpack(os.pread(self._file.fileno(), _HEAD.size, at))
-            at += _HEAD.size
-            if at + length > size or zlib.crc32(os.pread(self._file.fileno(), length, at)) != crc:
-                at -= _HEAD.size
+            start = at + _HEAD.size
+            if start + length > size or self._checksum(start, length) != crc:
                 break
-            places.append((at, length))
-            at += length
+            places.append((start, length))
+            at = start + length
         self._file.truncate(at if places else 0)
         return places
 

@@ -1,7 +1,7 @@
 """Which item of a shard kills its workers: once one has died, the next ones note each item before they begin it.
 
 Conventions: the note is a small file in the study's folder that begins as temporary files do, so that it is swept when nobody came back for it. Items are the
-ids of images. ``attempt`` is the engine's: how often a worker died over this call so far.
+ids of images. ``attempt`` is the engine's: how often a worker died since this call last came further; 0 until one has died.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from pathlib import Path
 
 from faultscape.study.folder import TEMPORARY
 
-TIMES = 2  # noted deaths after which an item is blamed; the first death of a call is not noted
+TIMES = 2  # noted deaths after which an item is blamed: one alone may be a node that was lost by chance; the first death of a call is not noted
 
 
 class Watch:
@@ -28,7 +28,7 @@ class Watch:
             self._died_over = []
 
     def begin(self, item: str) -> bool:
-        """Note that an item is begun, and return True; or return False for one that every attempt at it died over."""
+        """Note that an item is begun, and return True; or return False for one that is to blame."""
         if self._died_over.count(item) >= TIMES:
             return False
         if self._noting:

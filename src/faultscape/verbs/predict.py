@@ -180,7 +180,7 @@ def predict(
         lanes = max(1, cores // at_once)  # batches that one process runs at the same time: it changes no result
         calls = [call | {"lanes": lanes} for call in calls]
         apart: dict[str, Any] = {"apart": bool(networks), "gpus": int(bool(there) or device.startswith("cuda"))}
-        statistics, counts = Statistics(root, settings, against) if against else None, {}
+        statistics = Statistics(root, settings, against) if against else None
         timings, beside = Timings(root), {name: set(kept.kinds(root, name)) for name in given}
         try:
             with engines.progress("predict", total) as tick:
@@ -193,8 +193,7 @@ def predict(
             with changing(root):
                 timings.write()
         with changing(root):
-            for name in given:
-                counts[name] = predict_shard.settle(root, name, sorted(shard_sizes(root)))
+            counts = {name: predict_shard.settle(root, name, sorted(shard_sizes(root))) for name in given}
             if given:
                 log(root, "predict", models={n: str(s) for n, s in given.items()}, engine=engine, shard=shard)
             if not shard:

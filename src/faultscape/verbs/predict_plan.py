@@ -117,7 +117,8 @@ def _origin(
         return origin.of_folder(source, settings, shards, said, given or (held if "labels" in said else {}), held), None, ""
     if kind == "program":
         words = (opening.OWN_CODE[kind].format(source.removeprefix("exec:")),)
-        return origin.of_photos(opening.digest(kind, source, said), settings, shards, said, given or held, words), None, ""
+        digest = opening.digest(kind, source, said)
+        return origin.of_photos(digest, settings, shards, said, given or held, words), None, digest
     if kind == "hub" and "revision" not in said:
         said = {**said, "revision": opening.revision_of(source)}
     said = {"threads": 1, **said}  # recorded, since sums depend on their number

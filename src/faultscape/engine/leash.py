@@ -1,0 +1,86 @@
+"""A command on a leash: it ends with the process that runs it, however that ends.
+
+Conventions: ``run`` starts this file as a program of its own, which imports nothing of ours. That one starts the command in a process group, says on its standard
+output how it went (a line of JSON: ``status``, or ``error`` with what the system said), and holds its standard input: a byte lets the command go; an end without
+one means that nobody is left who waits for it. Then the group is asked to end, and after some seconds made to, and the folder it worked in is removed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import IO
+
+GRACE = 5.0  # seconds in which a command may end as it likes: a container's client passes the word on
+
+
+def run(words: Sequence[str], said: IO[bytes], folder: str) -> int:
+    """Run a command, which works in a folder and speaks to a file, and return its exit status; OSError when it cannot be started."""
+    line = [sys.executable, "-I", "-S", __file__, folder, *words]
+    with subprocess.Popen(line, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=said, start_new_session=True) as holder:  # noqa: S603 - what the user named
+        assert holder.stdin is not None
+        assert holder.stdout is not None
+        try:
+            told = json.loads(holder.stdout.readline() or "{}")
+            with suppress(OSError):  # it was killed itself
+                holder.stdin.write(b".")
+                holder.stdin.flush()
+        finally:
+            with suppress(OSError):
+                holder.stdin.close()
+            holder.wait()
+    if "error" in told:
+        raise OSError(*told["error"])
+    return told.get("status", holder.returncode)
+
+
+def hold(folder: str, *words: str) -> None:
+    """Be the leash of a command."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # of a scheduler, to all processes of a job: as if nobody were left
+    try:
+        command = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=2, stderr=2, process_group=0)  # noqa: S603 - as above
+    except OSError as error:
+        print(json.dumps({"error": [error.errno, error.strerror]}), flush=True)
+        return
+
+    def tell() -> None:
+        told = json.dumps({"status": command.wait()}) + "\n"
+        with suppress(OSError):
+            os.write(1, told.encode())
+
+    threading.Thread(target=tell, daemon=True).start()
+    try:
+        let_go = os.read(0, 1)
+    except KeyboardInterrupt:
+        let_go = b""
+    if not let_go:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        if command.poll() is None:
+            _end(command)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _end(command: subprocess.Popen[bytes]) -> None:
+    """End a process group."""
+    if not hasattr(os, "killpg"):
+        command.kill()
+        return
+    with suppress(ProcessLookupError, PermissionError):  # no process of it is left
+        os.killpg(command.pid, signal.SIGTERM)
+        end = time.monotonic() + GRACE
+        while time.monotonic() < end:
+            time.sleep(0.02)
+            os.killpg(command.pid, 0)
+        os.killpg(command.pid, signal.SIGKILL)
+
+
+if __name__ == "__main__":
+    hold(*sys.argv[1:])
