@@ -19,12 +19,13 @@ from typing import Any
 
 import pytest
 
+import faultscape as fs
 import made
 
 pytest.importorskip("ray", reason="Ray is not installed")
 HERE = Path(__file__).parent
 ALL = "predict,compare,select,measure"
-IMAGES = 54  # each a shard of its own
+IMAGES, FEW = 54, 10  # each a shard of its own
 COVERED = ("predictions", "pairs", "selection*.csv", "selection*.json", "failures.csv", "measures/statistics", "measures/*.json")
 NODE = {"num_cpus": 1, "object_store_memory": 80 * 2**20, "node_ip_address": "127.0.0.2", "include_dashboard": False}
 
@@ -78,6 +79,17 @@ def expected(line: Line, tmp_path_factory: pytest.TempPathFactory) -> dict[str, 
 
 
 @pytest.fixture(scope="module")
+def few(tmp_path_factory: pytest.TempPathFactory) -> Line:
+    """A line of fewer shards, for what has nothing to do with their number."""
+    return Line(made.corpus(tmp_path_factory.mktemp("few"), images=FEW, models=2, shape=(24, 32)))
+
+
+@pytest.fixture(scope="module")
+def few_expected(few: Line, tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    return predicted(here(few, tmp_path_factory.mktemp("local") / "study", few.corpus.models))
+
+
+@pytest.fixture(scope="module")
 def cluster() -> Iterator[Any]:
     """Three nodes of one processor each, all on this machine's loopback."""
     with warnings.catch_warnings():
@@ -100,10 +112,21 @@ def calls_of(log: list[str]) -> list[tuple[int, str]]:
 
 
 @pytest.fixture
-def collected(line: Line, tmp_path: Path) -> Path:
+def collected(few: Line, tmp_path: Path) -> Path:
     """A study of which only the images are known."""
-    line.end(line.start(tmp_path / "study", "local", verbs="collect"))
-    return tmp_path / "study"
+    return here(few, tmp_path / "study", {})
+
+
+def here(line: Line, study: Path, models: dict[str, Path]) -> Path:
+    """A study made in this process."""
+    fs.collect(str(study), str(line.corpus.photos), classes=str(line.corpus.classes), shard_size=1)
+    if models:
+        fs.predict(str(study), models, engine="local")
+    return study
+
+
+def predicted(study: Path) -> dict[str, bytes]:
+    return made.bytes_under(study, "predictions")
 
 
 def predict(study: Path, line: Line, engine: str, *options: str, **environment: str) -> subprocess.Popen[str]:
@@ -132,51 +155,51 @@ def over(descriptors: list[int]) -> bool:
 
 
 def test_without_a_cluster_one_is_started_for_the_line_and_ends_with_it(
-    line: Line, expected: dict[str, bytes], collected: Path
+    few: Line, few_expected: dict[str, bytes], collected: Path
 ) -> None:
     place = tempfile.mkdtemp(prefix="ray-", dir="/tmp")  # its sockets need a short path
     try:
-        told, log = predict(collected, line, "ray", "--workers", "2", RAY_TMPDIR=place).communicate(timeout=120)
+        told, log = predict(collected, few, "ray", "--workers", "2", RAY_TMPDIR=place).communicate(timeout=120)
         sessions = [str(path) for path in Path(place, "ray").glob("session_2*")]
     finally:
         shutil.rmtree(place, ignore_errors=True)
     assert told.splitlines()[0] == "ray: 2 CPUs, 0 GPUs on 1 node", log
-    assert made.bytes_under(collected, "predictions") == {k: v for k, v in expected.items() if k.startswith("predictions")}
+    assert predicted(collected) == few_expected
     assert len(sessions) == 1
     assert over(processes(sessions[0]))
 
 
 def test_a_cluster_is_joined_through_its_client_server(
-    line: Line, expected: dict[str, bytes], cluster: Any, collected: Path
+    few: Line, few_expected: dict[str, bytes], cluster: Any, collected: Path
 ) -> None:
-    told, log = predict(collected, line, cluster.client).communicate(timeout=120)
+    told, log = predict(collected, few, cluster.client).communicate(timeout=120)
     assert told.splitlines()[0] == "ray: 3 CPUs, 0 GPUs on 3 nodes", log
-    assert made.bytes_under(collected, "predictions") == {k: v for k, v in expected.items() if k.startswith("predictions")}
+    assert predicted(collected) == few_expected
 
 
-def test_a_mistake_of_the_user_reads_on_ray_as_it_does_here(line: Line, cluster: Any, tmp_path: Path) -> None:
-    line.end(line.start(tmp_path / "study", "local", verbs="predict"))
+def test_a_mistake_of_the_user_reads_on_ray_as_it_does_here(few: Line, cluster: Any, tmp_path: Path) -> None:
+    here(few, tmp_path / "study", few.corpus.models)
     part = next((tmp_path / "study" / "predictions" / "model-1").glob("00003*.parquet"))
     part.write_bytes(part.read_bytes()[:-30])
-    here, there = (
+    local, there = (
         subprocess.run(
             [sys.executable, "-m", "faultscape", "compare", str(tmp_path / "study"), "--engine", engine],
             capture_output=True, text=True, env={**os.environ, "RAY_ADDRESS": cluster.address}, check=False,
         )
         for engine in ("local", "ray")
     )  # fmt: skip
-    assert (here.returncode, there.returncode) == (2, 2)
-    assert here.stderr == there.stderr
-    assert len(here.stderr.splitlines()) == 1
-    assert "00003" in here.stderr
+    assert (local.returncode, there.returncode) == (2, 2)
+    assert local.stderr == there.stderr
+    assert len(local.stderr.splitlines()) == 1
+    assert "00003" in local.stderr
 
 
 def test_ctrl_c_ends_a_line_on_ray_with_its_workers_and_loses_nothing(
-    line: Line, expected: dict[str, bytes], cluster: Any, tmp_path: Path
+    few: Line, few_expected: dict[str, bytes], cluster: Any, tmp_path: Path
 ) -> None:
     study = tmp_path / "study"
-    process = line.start(study, "ray", cluster.address, "predict", seconds=0.05, FAULTSCAPE_MARK=str(study))
-    before = heard(process, "call 20, attempt 0")
+    process = few.start(study, "ray", cluster.address, "predict", seconds=0.3, FAULTSCAPE_MARK=str(study))
+    before = heard(process, "call 8, attempt 0")
     at_work = processes("faultscape.engine.worker", f"FAULTSCAPE_MARK={study}")
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=60)
@@ -184,10 +207,10 @@ def test_ctrl_c_ends_a_line_on_ray_with_its_workers_and_loses_nothing(
     assert at_work
     assert over(at_work)
     done = sum(folder.read_text().count("sha256") for folder in study.glob("predictions/*/manifest.json"))
-    assert 10 <= done < 2 * IMAGES, before
-    log = line.end(line.start(study, "ray", cluster.address, "predict"))
-    assert len(calls_of(log)) == 2 * IMAGES - done
-    assert made.bytes_under(study, "predictions") == {k: v for k, v in expected.items() if k.startswith("predictions")}
+    assert 4 <= done < 2 * FEW, before
+    log = few.end(few.start(study, "ray", cluster.address, "predict"))
+    assert len(calls_of(log)) == 2 * FEW - done
+    assert predicted(study) == few_expected
 
 
 def test_a_killed_node_costs_nothing_but_time(line: Line, expected: dict[str, bytes], cluster: Any, tmp_path: Path) -> None:

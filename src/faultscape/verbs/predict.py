@@ -171,7 +171,7 @@ def predict(
             for name, model in plans.items():
                 predict_shard.forget(root, name, model.stamps)
             toml.add_models(root, {name: model.model for name, model in plans.items()})
-        calls = [call for model in plans.values() for call in model.calls if mine.has(call["number"])]
+        calls: list[dict[str, Any]] = [call for model in plans.values() for call in model.calls if mine.has(call["number"])]
         total = sum(call["images"] for call in calls)
         networks = {call["model"]["kind"] for call in calls} & {*opening.NETWORKS}
         there = max((devices.count(kind) for kind in networks), default=0) if device != "cpu" else 0
