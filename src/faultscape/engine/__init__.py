@@ -38,10 +38,7 @@ def run(
     ``gpus`` is what a worker needs of them on Ray; ``apart`` has a single call, too, done in a process of its own, whose death is survived. A mistake of the user in a worker is raised here as the same FaultscapeError. A worker that dies (killed,
     out of memory, its node lost) has its call given to a new one; StudyError after five such deaths in a row without progress.
     """
-    if engine not in ENGINES[:3] and not engine.removeprefix("ray://").partition(":")[2].isdecimal():
-        raise errors.OptionError(f"engine {engine!r} is not known; use {', '.join(ENGINES[:-1])} or {ENGINES[-1]}")
-    if workers is not None and workers < 1:
-        raise errors.OptionError(f"workers must be 1 or more; got {workers}")
+    check(engine, workers)
     tick = tick or (lambda _: None)
     if engine.startswith("ray") and calls:
         from faultscape.engine.ray import run_on_ray
@@ -54,6 +51,14 @@ def run(
         from faultscape.engine.processes import run_in_processes
 
         yield from run_in_processes(task, calls, min(workers or cores(), len(calls)), tick)
+
+
+def check(engine: str, workers: int | None) -> None:
+    """Raise OptionError for an engine that is not known, or fewer than one worker."""
+    if engine not in ENGINES[:3] and not engine.removeprefix("ray://").partition(":")[2].isdecimal():
+        raise errors.OptionError(f"engine {engine!r} is not known; use {', '.join(ENGINES[:-1])} or {ENGINES[-1]}")
+    if workers is not None and workers < 1:
+        raise errors.OptionError(f"workers must be 1 or more; got {workers}")
 
 
 def cores() -> int:

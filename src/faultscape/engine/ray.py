@@ -15,6 +15,7 @@ import queue
 import sys
 import threading
 import time
+import warnings
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -236,7 +237,9 @@ def _joined(address: str, workers: int | None) -> Iterator[Any]:
     asked = address or os.environ.get("RAY_ADDRESS", "")
     if where := asked or _started_here():
         try:
-            ray.init(address=where, **quiet)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of a cluster that does not answer; that is said below
+                ray.init(address=where, **quiet)
         except (ConnectionError, ValueError, RuntimeError, ImportError) as error:
             if asked:
                 raise StudyError(f"no Ray cluster answers at {where}: {' '.join(str(error).split())[:300]}") from None

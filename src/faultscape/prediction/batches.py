@@ -38,7 +38,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Batch:
-    """Results of some rows, with the seconds that loading, the model and the rest took; ``warm`` is false of the first that a network sees."""
+    """Results of some rows, with the seconds that loading, the model and the rest took; ``warm`` is false of those that began before one was done."""
 
     rows: list[Row]
     seconds: tuple[float, float, float] = (0.0, 0.0, 0.0)
@@ -97,17 +97,18 @@ def network_batches(
         batch: Sequence[Any], prepared: list[Prepared | str], photos: list[str | None], loading: float
     ) -> Callable[[], Batch]:
         """Run the network, and return what turns its answers into a batch, in any thread."""
+        warm = inference.warm  # once one batch is wholly done: those that ran beside the first waited for the same compilers
         good = [item for item in prepared if isinstance(item, Prepared)]
         answers = iter(inference.run(good) if good else [])
         found = [next(answers) if isinstance(item, Prepared) else item for item in prepared]
-        model, warm = inference.seconds if good else 0.0, inference.warm
-        inference.warm = inference.warm or bool(good)
+        model = inference.seconds if good else 0.0
 
         def rest() -> Batch:
             start, rows = time.perf_counter(), []
             for image, item, said, photo in zip(batch, prepared, found, photos, strict=True):
                 output = inference.finish(said, item.target) if isinstance(item, Prepared) else Output(None, problem=item)
                 rows.append(replace(_row(image, output, inference.network.name, places, words, look), photo=photo))
+            inference.warm = inference.warm or bool(good)
             return Batch(rows, (loading, model, time.perf_counter() - start), warm)
 
         return rest

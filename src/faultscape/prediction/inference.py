@@ -23,6 +23,7 @@ from faultscape.prediction.merging import Merged
 from faultscape.prediction.network import Answer, Network, Size
 
 _PLAIN = Keep()
+NAN = "the network gave NaN"
 
 
 @dataclass(frozen=True)
@@ -133,7 +134,7 @@ class Inference:
             return Output(None, problem=f"{self.network.name}: gave scores of shape {answer.scores.shape}")
         labels = winners.labels(answer.scores, target)
         if labels is None:
-            return Output(None, problem="the network gave NaN")
+            return Output(None, problem=NAN)
         if self.keep.confidence and answer.confidence is None:
             kept["confidence"] = (winners.confidence(answer.scores, target, marginal=self.network.marginal),)
         if self.keep.probabilities is not None:

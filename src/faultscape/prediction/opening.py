@@ -97,7 +97,7 @@ def digest(kind: str, source: str, options: dict[str, Any]) -> str:
     if kind == "program":
         return _of_command(source)
     if kind == "function":
-        return plug.digest(source)
+        return hashlib.sha256(f"{plug.digest(source)}:{source.rpartition(':')[2]}".encode()).hexdigest()
     files = (
         sorted(p for p in Path(source).rglob("*") if p.is_file() and not p.name.startswith("."))
         if kind == "transformers"

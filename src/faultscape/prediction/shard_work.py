@@ -63,6 +63,11 @@ class Work:
                 tick(len(batch.rows))
         watch.end()
 
+    def try_one(self, image: Image) -> None:
+        """Do one image and keep nothing of it; ModelError where a program cannot be run, or writes no map."""
+        for _ in self._batches([[image]]):
+            pass
+
     def _one_by_one(self, spool: Spool, images: Sequence[Image], watch: Watch, tick: Callable[[int], None]) -> None:
         for image in images:
             dead = Batch([Row(image.id, None, problem=DEADLY)])

@@ -1,27 +1,35 @@
 """Try a network before the study learns of it: whether it runs, whether it can give what is to be kept, how much that is, and how many pictures it takes at once.
 
-Conventions: it is shown empty photos of the size that the study's maps will have.
+Conventions: it is shown empty photos of the size that the study's maps will have; where it gives NaN for these, a picture of the study.
 """
 
 from __future__ import annotations
 
 import shutil
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
 
-from faultscape.errors import ModelError
+from faultscape.corpus.reading import read_photo
+from faultscape.errors import ImageError, ModelError
 from faultscape.prediction import keeping
-from faultscape.prediction.inference import Inference
+from faultscape.prediction.inference import NAN, Inference
 from faultscape.prediction.network import Size
+from faultscape.study.corpus import Image
 
 MOST = 64  # pictures at once that are tried
 
 
-def run(model: Inference, size: Size, where: Path, images: int) -> None:
+def run(model: Inference, size: Size, where: Path, images: int, first: Image) -> None:
     """Run a network once; ModelError when it cannot, or cannot give what is to be kept. Prints how large that gets for so many images."""
     (output,) = model.predict([np.zeros((size[1], size[0], 3), np.uint8)], [size])
-    if output.labels is None and output.problem != "the network gave NaN":  # for an empty picture alone, perhaps
+    if output.problem == NAN:  # for an empty picture alone, perhaps
+        with suppress(ImageError):
+            (output,) = model.predict([read_photo(first)[0]], [size])
+            if output.problem == NAN:
+                raise ModelError(f"{model.network.name}: gave NaN, for an empty picture and for {first.id}")
+    elif output.labels is None:
         raise ModelError(output.problem)
     if lost := [kind for kind in model.keep.folders if output.labels is not None and kind not in output.kept]:
         raise ModelError(f"{model.network.name}: gives labels and no logits, so that {', '.join(lost)} cannot be kept")

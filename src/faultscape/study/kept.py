@@ -64,6 +64,12 @@ def complete(folder: Path) -> dict[str, str]:
     return {shard: part.key for name, part in held.items() if (shard := name.partition(".")[0]) not in lost}
 
 
+def of_shard(manifest: dict[str, Part], shard: int, labels: str) -> list[dict[str, Any]]:
+    """Return the parts of a shard that were made with the label part of this checksum, as `Chunks` gives them."""
+    mine = {name: part for name, part in manifest.items() if name.startswith(f"{part_name(shard)}.") and part.key == labels}
+    return [{"part": name, "sha256": part.sha256, "rows": part.rows} for name, part in mine.items()]
+
+
 def with_shard(manifest: dict[str, Part], shard: int, labels: str, parts: list[dict[str, Any]]) -> dict[str, Part]:
     """Return a manifest with these parts of a shard in place of what it had."""
     others = {name: part for name, part in manifest.items() if not name.startswith(f"{part_name(shard)}.")}

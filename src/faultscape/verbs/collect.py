@@ -254,7 +254,7 @@ def _tell(root: Path, other: list[Any], gone: list[Any]) -> None:
                     labelled |= set(read_small(folder, part_name(number), part, ["id"])["id"].to_pylist())
         old = sum(image.id in labelled for image in other)
         print(
-            f"{len(other)} pictures changed since they were collected, {other[0].source} the first: maps that networks made of them are stale"
+            f"{len(other)} picture{'s' * (len(other) != 1)} changed since collected, {other[0].source} the first: maps that networks made of them are stale"
             + (f", and {old} of them have labels of the earlier picture: look at these again" if old else "")
         )
     if gone:

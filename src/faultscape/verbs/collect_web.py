@@ -36,9 +36,7 @@ class Queries:
     def __repr__(self) -> str:
         kinds = ", ".join(f"{number} {kind or 'of your own'}" for kind, number in self.kinds.items())
         missing = f"\nWordNet has no noun {', '.join(map(repr, self.unknown))}" if self.unknown else ""
-        return (
-            f"{self.study}/queries.csv: {self.terms} search terms ({self.new} new): {kinds}{missing}\nnext: edit it; then --api"
-        )
+        return f"{self.study}/queries.csv: {self.terms} search terms ({self.new} new): {kinds}{missing}\nnext: strike out what you do not want, then faultscape collect {self.study} --api openverse --contact YOU@EXAMPLE.ORG (or flickr, wikimedia)"
 
 
 @dataclass(frozen=True)

@@ -147,6 +147,8 @@ def predict(
         raise OptionError(
             "--rename and --remove are for the whole study; run them alone, without --shard, when no job of an array is at work"
         )
+    if truth is not None and not measure:
+        raise OptionError("--truth says what --measure measures against; add --measure, or leave it out")
     given, mine = named(models) if models or not (renamed or removed) else {}, share(shard)
     options = {
         "size": input_size, "mean": mean, "std": std, "layout": layout, "multiple": multiple, "window": window, "stride": stride, "flip": flip, "scales": scales,
@@ -155,6 +157,7 @@ def predict(
     options = {key: value for key, value in options.items() if value not in ("", None, [])}
     predict_options.check(options)
     devices.check(device)
+    engines.check(engine, workers)
     for name, source in given.items():
         opening.kind_of(name, source)
     with writing(root, array="predict" if shard else "", change=bool(renamed or removed)):

@@ -36,6 +36,7 @@ def plan(
 ) -> Plan:
     """Return what is to be done for a model, and enter it in the settings in hand."""
     from faultscape.prediction import label_names, opening, origin, trial
+    from faultscape.prediction.shard_work import Work
     from faultscape.study import kept, label_maps
     from faultscape.study.corpus import each_shard, part_name, shard_sizes
     from faultscape.study.parts import there
@@ -48,12 +49,12 @@ def plan(
     place = opening.absolute(kind, source)
     before = settings.models.get(name)
     if before is not None and (before.kind, before.source) != (kind, place):
-        if lost := ", ".join(k for k in before.options if k not in ("threads", "revision")):
+        if lost := ", ".join(_option(key) for key in before.options if key not in ("threads", "revision", "precision")):
             print(f"{name}: its source is another; what was said of the first no longer holds: {lost}")
         before = None
     if idle := [key for key in options if key not in origin.known(kind)]:
         print(
-            f"note: {name}: {', '.join(f'--{key}'.replace('_', '-') for key in idle)} changes nothing for a {'network' if kind in opening.NETWORKS else kind}"
+            f"note: {name}: {', '.join(map(_option, idle))} changes nothing for a {'network' if kind in opening.NETWORKS else kind}"
         )
     said = {**(before.options if before else {}), **options, **({"labels": "given"} if labels else {})}
     said = {key: value for key, value in said.items() if key in ("labels", *origin.known(kind))}
@@ -70,10 +71,6 @@ def plan(
         for s, stamp in model.stamps.items()
         if (part := done.get(part_name(s))) and origin.outdated(stamps.get(part_name(s), ""), stamp, refused=bool(part.failures))
     ]
-    if stale:
-        print(
-            f"{name}: its source or options changed; {len(stale)} of {len(sizes)} shards are done anew, and pairs made from them are stale"
-        )
     beside = {folder: kept.complete(where / folder) for folder in keep.folders}
     lacking = [
         s
@@ -89,13 +86,21 @@ def plan(
     todo = [s for s in sorted(model.stamps) if s in stale or s in lacking or part_name(s) not in done]
     if todo:
         print("".join(f"{word}\n" for word in model.words), end="")
-    if todo and found is not None:  # what cannot work is said before the study learns of it
-        trial.run(found, _largest(settings, shards), where, sum(sizes[s] for s in todo))
     about = {
         "kind": kind, "source": source if kind == "folder" else place, "options": model.options, "labels": model.labels, "device": device, "digest": digest,
     }  # fmt: skip
     drop = ["confidence"] if against and not keep.confidence else []
     about["options"] = {**model.options, "keep": [*keep.words, *drop]}
+    if todo:  # what cannot work is said before the study learns of it
+        first = next(image for number, rows in shards() if number == todo[0] for image in rows)
+        if found is not None:
+            trial.run(found, _largest(settings, shards), where, sum(sizes[s] for s in todo), first)
+        elif kind == "program":
+            Work(settings, about, {}).try_one(first)
+    if stale:
+        print(
+            f"{name}: its source, its options or photos changed; {len(stale)} of {len(sizes)} shards are done anew, and pairs made from them are stale"
+        )
     made = [
         {
             "study": str(root), "name": name, "number": s, "images": sizes[s], "stamp": model.stamps[s], "key": model.keys.get(s, ""), "model": about,
@@ -140,3 +145,8 @@ def _origin(
 def _largest(settings: Any, shards: Any) -> tuple[int, int]:
     """Return the working size, or where maps have their photos' the largest of these."""
     return settings.working_size or max(((i.width, i.height) for _, rows in shards() for i in rows), key=math.prod)
+
+
+def _option(key: str) -> str:
+    """Return an option as it is written on the command line."""
+    return "--input-size" if key == "size" else f"--{key.replace('_', '-')}"

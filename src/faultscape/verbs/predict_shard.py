@@ -103,9 +103,12 @@ def enter(
     if stamps.pop(part, None) is not None:  # at no moment does a stamp stand beside a part of something else
         put(where / ".stamps.json", json.dumps(stamps, sort_keys=True).encode())
     beside.update(made["kept"])
-    for folder in sorted(beside):  # those of other labels go
-        chunks = made["kept"].get(folder, [])
-        write_manifest(where / folder, kept.with_shard(read_manifest(where / folder), call["number"], made["sha256"], chunks))
+    for folder in sorted(beside):
+        held = read_manifest(where / folder)
+        chunks = made["kept"].get(folder)
+        if chunks is None:  # not asked for this time: it stays beside the labels that it belongs to, and goes with others
+            chunks = kept.of_shard(held, call["number"], made["sha256"])
+        write_manifest(where / folder, kept.with_shard(held, call["number"], made["sha256"], chunks))
     write_manifest(where, read_manifest(where) | {part: Part(made["sha256"], made["rows"], made["key"], failures)})
     put(where / ".stamps.json", json.dumps(stamps | {part: call["stamp"]}, sort_keys=True).encode())
     about = {"name": call["name"], "shard": call["number"], "device": made["device"]}

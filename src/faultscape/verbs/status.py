@@ -65,19 +65,22 @@ def status(study: str) -> Status:
     old = set(outdated(root, settings, each_shard(root)))
     late = [m for m in models if lacking[m] or m in old]
     sources = " ".join(shlex.quote(f"{m}={settings.models[m].source}") for m in late)
-    if len(models) < 2:
-        stages.append(("predict", "missing", f"{len(models)} models; a competition needs two"))
-        todo = f"faultscape predict {place} NAME=SOURCE NAME=SOURCE"
-    elif late:
+    if late:
+        number = sum(map(len, lacking.values()))
         words = (
-            f"{sum(map(len, lacking.values()))} shards to do"
+            f"{number} shard{'s' * (number != 1)} to do"
             if set(late) - old
             else "the working size, photos or the network of some shards changed since"
         )
         stages.append(("predict", "missing" if set(late) - old else "stale", f"{', '.join(late)}: {words}"))
         todo = f"faultscape predict {place} {sources}"
+    elif len(models) < 2:
+        stages.append(("predict", "missing", f"{len(models) or 'no'} model{'s' * (not models)}; a competition needs two"))
+        todo = f"faultscape predict {place} {' '.join(['NAME=SOURCE'] * (2 - len(models)))}"
     else:
-        stages.append(("predict", "done", f"{len(models)} models: {', '.join(models)}"))
+        empty = [m for m in models if not any(part.rows for part in stored[m].values())]
+        words = f"; of {', '.join(empty)} not one map could be used (failures.csv)" if empty else ""
+        stages.append(("predict", "done", f"{len(models)} models: {', '.join(models)}{words}"))
     truths = label_maps.truths(root)
     if len(models) >= 2:
         parts = wanted(root, settings, sorted(sizes), [])
@@ -131,7 +134,14 @@ def status(study: str) -> Status:
     )
     stages.append(("report", "done" if done else "stale" if report.exists() else "missing", "report.html"))
     todo = todo or ("" if done or not standings.exists() else f"faultscape report {place}")
-    todo = (todo or rest) if images else f"faultscape collect {place} IMAGES"
+    todo = todo or rest
+    if not images:
+        page = root / "web" / "review.html"
+        todo = (
+            f"open {page}, then faultscape collect {place} --accept accept.csv"
+            if page.exists()
+            else f"faultscape collect {place} IMAGES"
+        )
     return Status(study, tuple(stages), todo)
 
 
