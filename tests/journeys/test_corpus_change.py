@@ -157,7 +157,7 @@ def test_a_photo_that_changed_is_a_failure_of_models_added_then_until_it_is_coll
     capsys.readouterr()
     fs.collect(study, str(corpus.photos))
     said = capsys.readouterr().out
-    assert f"1 pictures changed since they were collected, {photo} the first" in said
+    assert f"1 picture changed since collected, {photo} the first" in said
     assert "1 of them have labels of the earlier picture" in said
     assert f"1 images of the study are no longer there, {corpus.photos / f'{other}.png'} the first" in said
     assert made.states(study)["predict"] == "stale"
