@@ -16,7 +16,7 @@ import numpy as np
 
 from faultscape import plug
 from faultscape.errors import ModelError, OptionError
-from faultscape.prediction.inputs import KEYS
+from faultscape.prediction.inputs import KEYS, resized
 from faultscape.prediction.network import Answer, Network, Size
 
 
@@ -54,10 +54,8 @@ class PredictorNetwork:
 
     def prepare(self, photo: np.ndarray, target: Size, size: Size | None) -> np.ndarray:
         """Return the photo as it is, or at ``size`` where one is asked for."""
-        import cv2
-
         del target
-        photo = photo if size is None else cv2.resize(photo, size, interpolation=cv2.INTER_LINEAR)
+        photo = photo if size is None else resized(photo, size)
         return photo.transpose(2, 0, 1)
 
     def run(self, block: np.ndarray, embeddings: Sequence[str] = ()) -> list[Answer]:

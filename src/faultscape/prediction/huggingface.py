@@ -17,7 +17,7 @@ import numpy as np
 
 from faultscape.errors import ModelError
 from faultscape.prediction.devices import precision_of
-from faultscape.prediction.inputs import inputs_of
+from faultscape.prediction.inputs import inputs_of, resized
 from faultscape.prediction.network import Answer, Size
 from faultscape.prediction.torch_network import by_picture, need_torch, only_weights, plain, running, watched
 
@@ -76,14 +76,12 @@ class TransformersNetwork:
 
     def prepare(self, photo: np.ndarray, target: Size, size: Size | None) -> np.ndarray:
         """Return a photo as the library's processor makes it; at ``size`` it only normalises."""
-        import cv2
-
         size = size or self._plain.size
         if self._processor is None:
             return self._plain.prepare(photo, target, size)
         changed: dict[str, Any] = {f"image_{key}": value if len(value) > 1 else value * 3 for key, value in self._own.items()}
         if size is not None:
-            photo = cv2.resize(photo, size, interpolation=cv2.INTER_LINEAR)
+            photo = resized(photo, size)
             changed |= {"do_resize": False, "do_center_crop": False, "do_pad": False}
         if getattr(self._processor, "do_split_image", False):
             changed |= {"do_split_image": False, "do_pad": False}

@@ -17,12 +17,11 @@ from typing import Any
 
 import numpy as np
 
-from faultscape.errors import ModelError, closest
+from faultscape.errors import ModelError, OptionError, closest
 from faultscape.prediction import exported_files, scripted_files, weights
 from faultscape.prediction.devices import precision_of
-from faultscape.prediction.inputs import KEYS, inputs_of
+from faultscape.prediction.inputs import KEYS, inputs_of, size_of
 from faultscape.prediction.network import Answer, Size
-from faultscape.study.settings import parse_size
 
 BATCH = 8
 _EXTRA = "faultscape.json"
@@ -54,7 +53,7 @@ class TorchNetwork:
         self._padded = fixed[0] or 0
         self.batch = self._padded or int(said.get("batch", BATCH))
         self.inputs = inputs_of(said, name, size=(fixed[3], fixed[2]) if fixed[2] and fixed[3] else None)
-        self.window = parse_size(str(said["window"])) if said.get("window") else None
+        self.window = _window(said, name)
         self.class_names = [str(word) for word in said.get("classes") or []]
         self.channels = channels or len(self.class_names) or None
         self._precision = precision_of(str(given.get("precision", "")), device)
@@ -261,6 +260,13 @@ def only_weights() -> Iterator[None]:
             yield
     finally:
         os.environ.pop(key) if before is None else os.environ.__setitem__(key, before)
+
+
+def _window(said: dict[str, Any], name: str) -> Size | None:
+    try:
+        return size_of(said["window"], "window") if said.get("window") else None
+    except OptionError as error:
+        raise ModelError(f"{name}: what it says of its input makes no sense: {error}") from None
 
 
 def _extra(text: str | bytes, path: str) -> dict[str, Any]:
