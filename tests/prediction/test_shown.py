@@ -193,6 +193,13 @@ def test_labels_cannot_be_averaged_and_layers_have_no_windows() -> None:
         Inference(network(), Way(flip=True), Keep(embeddings=("conv",)))
 
 
+def test_a_layer_that_the_network_does_not_call_is_told() -> None:
+    module = nn.Sequential(nn.Conv2d(3, 4, 1))
+    module[0].idle = nn.ReLU()
+    (out,) = Inference(of_module(module, "toy", {}), keep=Keep(embeddings=("0.idle",))).predict([photo()])
+    assert out.problem == "toy: its layer '0.idle' is not called while it runs, so that nothing of it can be kept"
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
@@ -205,7 +212,7 @@ def test_labels_cannot_be_averaged_and_layers_have_no_windows() -> None:
         ({"threads": -1}, "threads must be 1 or more; got -1"),
         ({"multiple": 0}, "multiple must be 1 or more; got 0"),
         ({"batch": 10**9}, "batch is at most 4096; got 1000000000"),
-        ({"threads": 100_000}, "threads is at most 1024; got 100000"),
+        ({"threads": 100_000}, "threads is at most 64; got 100000"),
         ({"multiple": 10**9}, "multiple is at most 4096; got 1000000000"),
         ({"size": "12"}, "input-size '12' is not understood; give WIDTHxHEIGHT, for example 512x512"),
         ({"size": "own"}, "input-size is WIDTHxHEIGHT, for example 512x512; got 'own'"),
@@ -242,7 +249,7 @@ def test_right_options_pass() -> None:
             "flip": True,
             "keep": ["logits"],
             "size": "5x5",
-            "threads": 1024,
+            "threads": 64,
             "multiple": 4096,
             "batch": 4096,
         }

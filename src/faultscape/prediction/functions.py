@@ -32,7 +32,7 @@ def of_function(source: str, options: dict[str, Any], device: str = "cpu") -> Ne
 
     try:
         loaded = function()
-    except Exception as error:  # noqa: BLE001 - whatever a person's code raises
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a person's code raises
         raise ModelError(f"{source}: it failed while loading: {said_by(error)}") from None
     if not callable(loaded):
         raise ModelError(f"{source}: a function without arguments returns a network; it returned {type(loaded).__name__}")
@@ -69,8 +69,10 @@ class PredictorNetwork:
             given = self._function(photo)
         except MemoryError:
             raise
-        except Exception as error:  # noqa: BLE001 - whatever a person's code raises
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a person's code raises
             raise ModelError(f"{self.name}: the function failed: {said_by(error)}") from None
+        if given is None:
+            raise ModelError(f"{self.name}: the function returned None; let it return labels, logits, or a dict of them")
         said = given if isinstance(given, dict) else {}
         if isinstance(given, dict) and not {"logits", "labels"} & set(given):
             raise ModelError(

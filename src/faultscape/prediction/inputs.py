@@ -18,7 +18,11 @@ from faultscape.errors import ModelError, OptionError
 from faultscape.prediction.network import Size
 
 KEYS = ("size", "mean", "std", "multiple", "window", "classes")  # what a network's file or loader may say of its input
-MOST = {"multiple": 4096, "batch": 4096, "threads": 1024}  # of each option; the same on every machine
+MOST = {
+    "multiple": 4096,
+    "batch": 4096,
+    "threads": 64,
+}  # of each option, the same on every machine; far more threads than cores stand still
 MOST_PIXELS = 16_384  # of a side
 
 
