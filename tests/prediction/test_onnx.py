@@ -122,6 +122,11 @@ def test_a_network_of_one_size_sees_larger_pictures_in_windows_of_that_size(tmp_
         model.predict([photo[:, :10].copy()])
 
 
+def test_a_size_that_is_fixed_goes_before_a_multiple(tmp_path: Path, photo: np.ndarray) -> None:
+    model = open_model(str(network(tmp_path / "m.onnx", size=(18, 14))), multiple=32)
+    assert model.predict([photo])[0].labels is not None
+
+
 def test_what_the_runtime_says_is_told_whole_on_one_line(tmp_path: Path) -> None:
     net = OnnxNetwork(network(tmp_path / "m.onnx", size=(18, 14)))
     with pytest.raises(ModelError, match=r"the network failed: .*index: 3 Got: 12 Expected: 18") as caught:

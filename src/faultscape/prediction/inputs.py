@@ -68,7 +68,7 @@ def inputs_of(said: Mapping[str, Any], where: str, *, size: Size | None = None, 
         raise ModelError(f"{where}: what it says of its input makes no sense: {error}") from None
     if wrong := wrong_colours("mean", mean) or wrong_colours("std", std) or wrong_number("multiple", multiple):
         raise ModelError(f"{where}: what it says of its input makes no sense: {wrong}")
-    return Inputs(wanted, mean, std, multiple, whole)
+    return Inputs(wanted, mean, std, 1 if size else multiple, whole)
 
 
 def size_of(value: Any, what: str = "size") -> Size | None:
