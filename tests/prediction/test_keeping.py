@@ -157,6 +157,29 @@ def test_more_than_is_free_is_noted() -> None:
     assert keeping.told(values, 1000, 10**8)[1].startswith("note: 200 MB are more than the 100 MB that are free there")
 
 
+def test_more_classes_than_the_network_has_are_noted_with_what_all_of_them_take(
+    study: Path, net: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fs.predict(str(study), {"net": net}, engine="local", keep=["probabilities=99"])
+    out = capsys.readouterr().out
+    assert "keeping probabilities: at most 156 kB for 6 images" in out  # 3 bytes for each of 5 classes, 36 x 48 pixels
+    assert "note: the network has 5 classes, not 99; --keep probabilities keeps all of them, in 104 kB\n" in out
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["probabilities", "probabilities=3"], "--keep probabilities and --keep probabilities=3 exclude each other"),
+        (["probabilities=2", "probabilities=3"], "--keep probabilities=2 and --keep probabilities=3 exclude each other"),
+        (["labels", "logits"], "--keep labels is to keep nothing else, and --keep logits to keep more; give one of them"),
+    ],
+)
+def test_words_that_exclude_each_other_are_told(words: list[str], told: str) -> None:
+    with pytest.raises(OptionError, match=f"^{told}"):
+        keeping.parse(words)
+    assert keeping.parse(words[1:] * 2).words == words[1:]  # what is said twice is said once
+
+
 @pytest.mark.parametrize("keep", [["logits"], ["probabilities=2"], ["confidence"]])
 def test_a_network_of_labels_alone_is_refused_before_the_study_learns_of_it(study: Path, tmp_path: Path, keep: list[str]) -> None:
     only = onnx_networks.small(tmp_path / "labels.onnx", labels=True)

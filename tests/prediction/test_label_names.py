@@ -14,6 +14,7 @@ import torch_networks
 
 import faultscape as fs
 import made
+from faultscape.corpus.classes import allowed
 from faultscape.errors import ClassesError
 from faultscape.nouns import Classes
 from faultscape.prediction import label_names
@@ -99,21 +100,73 @@ def test_a_network_that_shares_no_class_is_refused_even_then(study: Path) -> Non
         predicted(study, list("abcde"), unmapped="void")
 
 
-def test_a_file_maps_names_or_numbers_and_leaves_none_out(study: Path, tmp_path: Path) -> None:
+def test_a_file_maps_names_or_numbers(study: Path, tmp_path: Path) -> None:
     names, file = ["boat", "sky", "zebra", "road", "tree"], tmp_path / "labels.json"
     file.write_text(json.dumps({"boat": "car", "zebra": "void", "road": "road", "sky": "sky", "4": "tree"}))
     want = {"0": "car", "1": "sky", "2": "void", "3": "road", "4": "tree"}
     assert predicted(study, names, labels=str(file)) == want
     assert predicted(study, names) == want  # it holds until another is given
-    file.write_text(json.dumps({"boat": "car", "sky": "sky", "road": "road", "tree": "tree"}))
+
+
+def test_a_file_goes_first_and_names_mean_the_rest(study: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    names, file = ["boat", "sky", "zebra", "road", "tree"], tmp_path / "labels.json"
+    file.write_text(json.dumps({"boat": "car", "zebra": "void", "tree": "person"}))
+    assert predicted(study, names, labels=str(file)) == {"0": "car", "1": "sky", "2": "void", "3": "road", "4": "person"}
+    file.write_text(json.dumps({"boat": "car"}))
     with pytest.raises(
-        ClassesError,
-        match=r"labels.json: says nothing of the model's class 'zebra'; map every class, to void where there is none",
-    ):
+        ClassesError, match=r"labels.json: says nothing of the network's class zebra, which is no class of the study"
+    ) as caught:
         predicted(study, names, labels=str(file))
-    file.write_text(json.dumps(dict.fromkeys(names, "spaceship")))
-    with pytest.raises(ClassesError, match="spaceship"):
-        predicted(study, names, labels=str(file))
+    assert "--unmapped void" in str(caught.value)
+    capsys.readouterr()
+    want = {"0": "car", "1": "sky", "2": "void", "3": "road", "4": "tree"}
+    assert predicted(study, names, labels=str(file), unmapped="void") == want
+    assert "net: void, since they are no classes of the study: zebra\n" in capsys.readouterr().out
+
+
+def test_of_channels_without_names_those_that_a_file_leaves_out_are_void_where_that_is_asked_for(tmp_path: Path) -> None:
+    net, file = SimpleNamespace(class_names=[], channels=4), tmp_path / "labels.json"
+    file.write_text('{"1": "road"}')
+    assert label_names.of_network("net", net, STREET, str(file), {}) == {"1": "road"}
+    want = {"0": "void", "1": "road", "2": "void", "3": "void"}
+    assert label_names.of_network("net", net, STREET, str(file), {}, "void") == want
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('{"0": "nosuch"}', "maps '0' to 'nosuch', which is no class of the study (road, "),
+        ('{"0": 5}', "maps '0' to '5', which is no class of the study"),
+        ('{"0": "raod"}', "Did you mean 'road'?"),
+        ('{"shp": "road"}', "'shp' is no label, a number from 0 to 65535, nor a class of the network (ship, road). Did you mean 'ship'?"),
+        ('{"70000": "road"}', "'70000' is no label, a number from 0 to 65535"),
+        ('["road"]', 'is no label mapping; expected a class for each label, for example {"0": "road", "3": "void"}'),
+        ('{"labels": ["road"]}', "is no label mapping; expected a class for each label"),
+        ('{"0": null}', "is no label mapping; expected a class for each label"),
+        ("{", "cannot be read as a label mapping: "),
+        ('{"ship": "void", "road": "void"}', "every label is void; map at least one to a class of the study (road, "),
+        (None, "cannot be read as a label mapping: no such file or directory"),
+    ],
+)  # fmt: skip
+def test_a_mapping_file_that_makes_no_sense_is_one_sentence(tmp_path: Path, text: str | None, words: str) -> None:
+    net, file = SimpleNamespace(class_names=["ship", "road"], channels=2), tmp_path / "labels.json"
+    if text is not None:
+        file.write_text(text)
+    with pytest.raises(ClassesError) as caught:
+        label_names.of_network("net", net, STREET, str(file), {})
+    assert str(caught.value).startswith(f"{file}: ")
+    assert words in str(caught.value)
+    assert not any(odd in str(caught.value) for odd in ("\n", "Errno"))
+
+
+def test_a_mapping_without_any_class_is_refused_of_names_and_of_folders_too(tmp_path: Path) -> None:
+    net, file = SimpleNamespace(class_names=["void", "ship"], channels=2), tmp_path / "labels.json"
+    with pytest.raises(ClassesError, match="net: every label is void; map at least one to a class of the study"):
+        label_names.of_network("net", net, STREET, None, {}, "void")
+    file.write_text('{"0": "void"}')
+    with pytest.raises(ClassesError, match="every label is void"):
+        label_names.of_file(str(file), STREET, None)
+    assert allowed(STREET.class_list, {"0": "void"}) == "255 (void)"
 
 
 CODE = """

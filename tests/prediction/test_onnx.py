@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -12,9 +13,10 @@ from onnx import TensorProto, helper, numpy_helper
 
 import faultscape as fs
 import made
-from faultscape.errors import ClassesError, ModelError
+from faultscape.errors import ClassesError, ModelError, OptionError
 from faultscape.prediction.inference import Inference
 from faultscape.prediction.onnx import OnnxNetwork
+from faultscape.prediction.opening import open_model
 
 
 def network(
@@ -101,6 +103,45 @@ def test_logits_are_brought_to_the_working_size_before_the_arg_max(tmp_path: Pat
     got = model.predict([photo], [(36, 28)])[0].labels
     assert got is not None
     assert np.mean(got == want) > 0.999
+
+
+@pytest.mark.parametrize("options", [{"window": "32x24"}, {"scales": [0.5]}, {"scales": [1.0, 2.0], "flip": True}])
+def test_a_network_of_one_size_is_refused_windows_and_scales_before_it_runs(tmp_path: Path, options: dict[str, Any]) -> None:
+    net = str(network(tmp_path / "m.onnx", size=(18, 14)))
+    words = r"m.onnx: takes pictures of 18x14 only; leave --scales out, and --window too or let it be 18x14"
+    with pytest.raises(OptionError, match=words):
+        open_model(net, **options)
+
+
+def test_a_network_of_one_size_sees_larger_pictures_in_windows_of_that_size(tmp_path: Path, photo: np.ndarray) -> None:
+    model = open_model(
+        str(network(tmp_path / "m.onnx", size=(18, 14))), window="18x14", stride="9x7", scales=[1.0, 2.0], flip=True
+    )
+    assert (model.predict([photo])[0].labels == by_hand(photo, WEIGHTS)).mean() > 0.9
+    with pytest.raises(ModelError, match=r"takes pictures of 18x14 only, and no window of a picture of 10x28 has that size"):
+        model.predict([photo[:, :10].copy()])
+
+
+def test_a_size_that_is_fixed_goes_before_a_multiple(tmp_path: Path, photo: np.ndarray) -> None:
+    model = open_model(str(network(tmp_path / "m.onnx", size=(18, 14))), multiple=32)
+    assert model.predict([photo])[0].labels is not None
+
+
+def test_what_the_runtime_says_is_told_whole_on_one_line(tmp_path: Path) -> None:
+    net = OnnxNetwork(network(tmp_path / "m.onnx", size=(18, 14)))
+    with pytest.raises(ModelError, match=r"the network failed: .*index: 3 Got: 12 Expected: 18") as caught:
+        net.run(np.zeros((1, 3, 14, 12), np.float32))
+    assert "\n" not in str(caught.value)
+
+
+def test_a_network_of_something_else_than_pictures_is_told_what_it_takes(tmp_path: Path) -> None:
+    ids = helper.make_tensor_value_info("ids", TensorProto.FLOAT, ["n", "l"])
+    out = helper.make_tensor_value_info("out", TensorProto.FLOAT, ["n", "l"])
+    graph = helper.make_graph([helper.make_node("Relu", ["ids"], ["out"])], "text", [ids], [out])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
+    onnx.save(model, tmp_path / "text.onnx")
+    with pytest.raises(ModelError, match=r"text.onnx: it takes ids of 2 axes; expected one input of pictures, which has 4 axes"):
+        open_model(str(tmp_path / "text.onnx"))
 
 
 def test_a_fixed_batch_is_filled_up_and_photos_of_any_size_go_together(tmp_path: Path, photo: np.ndarray) -> None:

@@ -58,6 +58,17 @@ def load_number():
 def load_nothing():
     raise OSError("the weights\\nare gone")
 
+def load_leaves():
+    raise SystemExit(3)
+
+def load_leaver():
+    def net(images):
+        raise SystemExit(3)
+    return net
+
+def leaves(photo):
+    raise SystemExit(3)
+
 def breaks(photo):
     return threshold(photo)[photo.shape]
 
@@ -136,9 +147,10 @@ def test_a_loader_returns_a_network_or_any_callable(code: str, photo: np.ndarray
 @pytest.mark.parametrize(
     ("name", "words"),
     [
+        ("leaves", "the function failed: SystemExit: 3"),
         ("breaks", "the function failed: IndexError: "),
         ("flat", "gave int64 of shape (3,); expected labels (whole numbers 0 to 65535, H x W) or logits (C x H x W)"),
-        ("nothing", "gave object of shape ()"),
+        ("nothing", "the function returned None; let it return labels, logits, or a dict of them"),
         ("negative", "gave labels from -1 to 0; labels are 0 to 65535"),
         ("one_channel", "gave one channel, whose largest is always class 0"),
         ("no_number", "gave a confidence that is no number; expected 0 to 1 a pixel, H x W"),
@@ -160,6 +172,7 @@ def test_what_a_predictor_does_wrong_is_the_problem_of_that_photo(code: str, pho
         ("gone", "mine.py holds no function 'gone'"),
         ("CODE_", "mine.py holds no function 'CODE_'"),
         ("load_number", "a function without arguments returns a network; it returned int"),
+        ("load_leaves", "it failed while loading: SystemExit: 3"),
         ("load_nothing", "it failed while loading: OSError: the weights are gone"),
         ("not a name", "name a function of .*, for example"),
     ],
@@ -168,6 +181,11 @@ def test_what_cannot_be_loaded_is_one_sentence(code: str, name: str, words: str)
     with pytest.raises(ModelError, match=words) as caught:
         opening.open_model(f"{code}:{name}")
     assert "\n" not in str(caught.value)
+
+
+def test_a_network_that_ends_the_program_is_the_problem_of_that_photo(code: str, photo: np.ndarray) -> None:
+    (out,) = opening.open_model(f"{code}:load_leaver").predict([photo])
+    assert out.problem == f"{code}:load_leaver: the network failed: SystemExit: 3"
 
 
 def test_a_file_that_is_not_there_or_fails_is_one_sentence(tmp_path: Path) -> None:

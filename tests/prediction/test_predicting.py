@@ -148,7 +148,9 @@ def test_a_network_without_confidence_has_none(corpus: made.Corpus, study: Path,
     assert len(stored(study, "net")) == len(corpus.ids)
 
 
-def test_the_confidence_beside_a_folder_of_maps_is_stored_where_there_is_one(corpus: made.Corpus, tmp_path: Path) -> None:
+def test_the_confidence_beside_a_folder_of_maps_is_stored_where_there_is_one(
+    corpus: made.Corpus, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     rng = np.random.default_rng(0)
     sure = {name: rng.integers(0, 256, (20, 24)).astype(np.uint8) for name in ("a", "deep/b")}
     for name in ("a", "deep/b", "c"):
@@ -158,6 +160,7 @@ def test_the_confidence_beside_a_folder_of_maps_is_stored_where_there_is_one(cor
             made.write(tmp_path / "model" / "confidence" / f"{name}.png", sure[name])
     fs.collect(str(tmp_path / "flat"), str(tmp_path / "photos"), classes=str(corpus.classes))
     fs.predict(str(tmp_path / "flat"), {"model": tmp_path / "model"}, engine="local")
+    assert capsys.readouterr().out.count(f"{tmp_path / 'model'}: confidence found for 2 of 3 maps\n") == 1
     maps, confidence = stored(tmp_path / "flat", "model"), confidences(tmp_path / "flat", "model")
     assert set(maps) == {"a", "deep/b", "c"}
     assert set(confidence) == set(sure)

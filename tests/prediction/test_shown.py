@@ -193,19 +193,33 @@ def test_labels_cannot_be_averaged_and_layers_have_no_windows() -> None:
         Inference(network(), Way(flip=True), Keep(embeddings=("conv",)))
 
 
+def test_a_layer_that_the_network_does_not_call_is_told() -> None:
+    module = nn.Sequential(nn.Conv2d(3, 4, 1))
+    module[0].idle = nn.ReLU()
+    (out,) = Inference(of_module(module, "toy", {}), keep=Keep(embeddings=("0.idle",))).predict([photo()])
+    assert out.problem == "toy: its layer '0.idle' is not called while it runs, so that nothing of it can be kept"
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"mean": [0.1, 0.2]}, "mean and std are one number, or one for each of red, green and blue"),
-        ({"std": [1.0] * 4}, "mean and std are one number, or one for each"),
-        ({"std": [0.0]}, "std must be above 0, mean and std finite"),
-        ({"mean": [float("nan")]}, "std must be above 0, mean and std finite"),
-        ({"layout": "chw"}, "layout nchw or nhwc"),
+        ({"mean": [0.1, 0.2]}, "mean is one number, or one for each of red, green and blue; got 0.1, 0.2"),
+        ({"std": [1.0] * 4}, "std is one number, or one for each of red, green and blue; got 1, 1, 1, 1"),
+        ({"std": [0.0]}, "std must be above 0; got 0"),
+        ({"mean": [float("nan")]}, "mean must be finite; got nan"),
+        ({"layout": "hwcn"}, "layout 'hwcn' is not known; use nchw or nhwc"),
         ({"batch": 0}, "batch must be 1 or more; got 0"),
         ({"threads": -1}, "threads must be 1 or more; got -1"),
         ({"multiple": 0}, "multiple must be 1 or more; got 0"),
-        ({"size": "12"}, "12"),
-        ({"window": "0x5"}, "0x5"),
+        ({"batch": 10**9}, "batch is at most 4096; got 1000000000"),
+        ({"threads": 100_000}, "threads is at most 64; got 100000"),
+        ({"multiple": 10**9}, "multiple is at most 4096; got 1000000000"),
+        ({"size": "12"}, "input-size '12' is not understood; give WIDTHxHEIGHT, for example 512x512"),
+        ({"size": "own"}, "input-size is WIDTHxHEIGHT, for example 512x512; got 'own'"),
+        ({"size": "1000000x1000000"}, "input-size '1000000x1000000' is too large; a side has at most 16384 pixels"),
+        ({"window": "0x5"}, "window '0x5' is not understood"),
+        ({"window": "5x20000"}, "window '5x20000' is too large"),
+        ({"window": "8x8", "stride": "99999x8"}, "stride '99999x8' is too large"),
         ({"stride": "5x5"}, "--stride is the step of windows; give --window WIDTHxHEIGHT too"),
         ({"window": "8x8", "stride": "9x4"}, "a stride of 9x4 leaves gaps between windows of 8x8; give a smaller one"),
         ({"scales": [1.0, 0.01]}, "scales lie between 0.05 and 20"),
@@ -235,8 +249,47 @@ def test_right_options_pass() -> None:
             "flip": True,
             "keep": ["logits"],
             "size": "5x5",
+            "threads": 64,
+            "multiple": 4096,
+            "batch": 4096,
         }
     )
+
+
+def test_a_mean_of_pixels_on_0_to_255_is_noted(capsys: pytest.CaptureFixture[str]) -> None:
+    predict_options.check({"mean": [0.485, 1.0, 0.4], "std": [0.229]})
+    assert capsys.readouterr().out == ""
+    predict_options.check({"mean": [123.675, 116.28, 103.53]})
+    want = "note: pixels are on 0..1, and a mean of 123.675 is for pixels on 0..255; divide it by 255\n"
+    assert capsys.readouterr().out == want
+
+
+def test_an_input_that_no_memory_holds_is_the_problem_of_its_picture(monkeypatch: pytest.MonkeyPatch) -> None:
+    def short(*_: object, **__: object) -> None:
+        raise cv2.error("OpenCV(4) alloc.cpp:73: error: (-4:Insufficient memory) Failed to allocate 3000000000000000 bytes")
+
+    monkeypatch.setattr(cv2, "resize", short)
+    with pytest.raises(
+        ModelError, match="the picture cannot be brought to 4096 x 4096 pixels; make --input-size, --multiple or --scales smaller"
+    ):
+        Inference(network(multiple=4096)).prepare(photo(), SIZE)
+
+
+@pytest.mark.parametrize("said", ["40x36", (40, 36), [40, 36], "[40, 36]", "(40, 36)"])
+def test_a_network_says_its_sizes_as_words_or_as_pairs(said: Any) -> None:
+    module = nn.Conv2d(3, 4, 3)
+    module.size, module.window = said, said
+    toy = of_module(module, "toy", {})
+    assert (toy.inputs.size, toy.window) == ((40, 36), (40, 36))
+
+
+@pytest.mark.parametrize("said", [{"size": (40, 0)}, {"size": "big"}, {"window": [1, 2, 3]}, {"multiple": 10**9}, {"std": [0]}])
+def test_what_a_network_says_of_its_input_in_vain_is_one_sentence(said: dict[str, Any]) -> None:
+    module = nn.Conv2d(3, 4, 3)
+    for key, value in said.items():
+        setattr(module, key, value)
+    with pytest.raises(ModelError, match=r"^toy: what it says of its input makes no sense: "):
+        of_module(module, "toy", {})
 
 
 def test_without_a_graphics_processor_torch_is_not_even_imported(monkeypatch: pytest.MonkeyPatch) -> None:

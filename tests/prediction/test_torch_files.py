@@ -16,7 +16,7 @@ import pytest
 import torch
 import torch_networks as nets
 
-from faultscape.errors import ModelError
+from faultscape.errors import ModelError, OptionError
 from faultscape.maps import winners
 from faultscape.prediction import exported_files, opening
 
@@ -104,6 +104,28 @@ class One(nets.Small):
 def test_one_channel_is_refused_since_its_largest_is_always_the_first(tmp_path: Path, photo: np.ndarray) -> None:
     (out,) = opening.open_model(str(nets.exported(tmp_path / "net.pt2", module=One()))).predict([photo])
     assert out.problem.endswith("gave one channel, whose largest is always class 0; let it give a channel a class")
+
+
+@pytest.mark.parametrize("write", [nets.exported, nets.scripted], ids=["pt2", "ts"])
+def test_files_of_torch_keep_no_layers_and_that_is_said(tmp_path: Path, write: Callable[..., Path]) -> None:
+    path = write(tmp_path / ("net.pt2" if write is nets.exported else "net.ts"))
+    with pytest.raises(
+        ModelError, match="exported programs and TorchScript keep no layers, so that --keep embedding cannot be had"
+    ):
+        opening.open_model(str(path), keep=["embedding=first"])
+
+
+@pytest.mark.parametrize("write", [nets.exported, nets.scripted], ids=["pt2", "ts"])
+def test_a_size_in_the_extra_file_may_be_a_pair(tmp_path: Path, photo: np.ndarray, write: Callable[..., Path]) -> None:
+    path = write(tmp_path / ("net.pt2" if write is nets.exported else "net.ts"), said={"size": [40, 36]})
+    assert opening.open_model(str(path)).prepare(photo, (60, 44)).views[0].shape == (3, 36, 40)
+
+
+def test_a_program_of_one_size_is_shown_no_other(tmp_path: Path, photo: np.ndarray) -> None:
+    path = str(nets.exported(tmp_path / "fixed.pt2", (1, 24, 32)))
+    with pytest.raises(OptionError, match=r"fixed.pt2: takes pictures of 32x24 only; leave --scales out"):
+        opening.open_model(path, scales=[1.0, 2.0])
+    assert opening.open_model(path, flip=True).predict([photo])[0].labels is not None
 
 
 def test_an_extra_file_that_is_no_object_is_told(tmp_path: Path) -> None:

@@ -258,6 +258,7 @@ def test_a_damaged_folder_is_one_sentence(saved: dict[str, Path], tmp_path: Path
         (b"", None),
         (None, "{"),
         (None, json.dumps({"model_type": "nothing"})),
+        (None, json.dumps({"model_type": "segformer", "num_encoder_blocks": "four"})),
     ):
         damaged = copied(folder, tmp_path / f"torn-{len(list(tmp_path.iterdir()))}", "none")
         if weights is not None:
@@ -267,6 +268,7 @@ def test_a_damaged_folder_is_one_sentence(saved: dict[str, Path], tmp_path: Path
         with pytest.raises(ModelError, match=f"{damaged.name}: transformers cannot (load it|read its config.json): .") as caught:
             opening.open_model(str(damaged))
         assert "\n" not in str(caught.value)
+        assert not str(caught.value).endswith(":")  # the library gives the reason on its second line
 
 
 def test_a_layer_is_kept_by_its_name_and_an_unknown_one_is_told(saved: dict[str, Path]) -> None:

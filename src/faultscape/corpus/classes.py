@@ -20,6 +20,7 @@ from faultscape.nouns import Classes
 
 UNKNOWN = 65535
 MAX_CLASSES = 65_534
+MAX_LABEL = 65_535
 _KEYS = ("classes", "ignore_index", "void", "background", "parents", "synonyms")
 
 
@@ -205,7 +206,7 @@ def allowed(classes: Classes, labels: Mapping[str, str] | None = None) -> str:
     '0-2, 255 (void)'
     """
     values = np.flatnonzero(table(classes, labels) < len(classes))
-    spans = np.split(values, np.flatnonzero(np.diff(values) > 1) + 1)
+    spans = np.split(values, np.flatnonzero(np.diff(values) > 1) + 1) if len(values) else []
     words = [str(s[0]) if len(s) == 1 else f"{s[0]}-{s[-1]}" for s in spans]
     return ", ".join(words + [f"{v} (void)" for v in classes.void])
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from faultscape import plug
 from faultscape.errors import ModelError, OptionError
-from faultscape.prediction.inputs import KEYS
+from faultscape.prediction.inputs import KEYS, resized
 from faultscape.prediction.network import Answer, Network, Size
 
 
@@ -32,7 +32,7 @@ def of_function(source: str, options: dict[str, Any], device: str = "cpu") -> Ne
 
     try:
         loaded = function()
-    except Exception as error:  # noqa: BLE001 - whatever a person's code raises
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a person's code raises
         raise ModelError(f"{source}: it failed while loading: {said_by(error)}") from None
     if not callable(loaded):
         raise ModelError(f"{source}: a function without arguments returns a network; it returned {type(loaded).__name__}")
@@ -54,10 +54,8 @@ class PredictorNetwork:
 
     def prepare(self, photo: np.ndarray, target: Size, size: Size | None) -> np.ndarray:
         """Return the photo as it is, or at ``size`` where one is asked for."""
-        import cv2
-
         del target
-        photo = photo if size is None else cv2.resize(photo, size, interpolation=cv2.INTER_LINEAR)
+        photo = photo if size is None else resized(photo, size)
         return photo.transpose(2, 0, 1)
 
     def run(self, block: np.ndarray, embeddings: Sequence[str] = ()) -> list[Answer]:
@@ -71,8 +69,10 @@ class PredictorNetwork:
             given = self._function(photo)
         except MemoryError:
             raise
-        except Exception as error:  # noqa: BLE001 - whatever a person's code raises
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a person's code raises
             raise ModelError(f"{self.name}: the function failed: {said_by(error)}") from None
+        if given is None:
+            raise ModelError(f"{self.name}: the function returned None; let it return labels, logits, or a dict of them")
         said = given if isinstance(given, dict) else {}
         if isinstance(given, dict) and not {"logits", "labels"} & set(given):
             raise ModelError(

@@ -17,8 +17,8 @@ import numpy as np
 
 from faultscape.errors import ModelError
 from faultscape.prediction.devices import precision_of
-from faultscape.prediction.inputs import inputs_of
-from faultscape.prediction.network import Answer, Size
+from faultscape.prediction.inputs import inputs_of, resized
+from faultscape.prediction.network import Answer, Size, one_line
 from faultscape.prediction.torch_network import by_picture, need_torch, only_weights, plain, running, watched
 
 BATCH = 8
@@ -62,9 +62,7 @@ class TransformersNetwork:
                         dtype=torch.float32,
                     )
             except Exception as error:  # noqa: BLE001 - a damaged folder fails anywhere in the library
-                raise ModelError(
-                    f"{name}: transformers cannot load it: {(str(error) or type(error).__name__).splitlines()[0][:300]}"
-                ) from None
+                raise ModelError(f"{name}: transformers cannot load it: {one_line(error)}") from None
             self._processor = _processor(transformers, str(folder))
         self._module = self._module.eval().to(device)
         names = [str(config.id2label.get(k, k)) for k in range(config.num_labels)]
@@ -76,14 +74,12 @@ class TransformersNetwork:
 
     def prepare(self, photo: np.ndarray, target: Size, size: Size | None) -> np.ndarray:
         """Return a photo as the library's processor makes it; at ``size`` it only normalises."""
-        import cv2
-
         size = size or self._plain.size
         if self._processor is None:
             return self._plain.prepare(photo, target, size)
         changed: dict[str, Any] = {f"image_{key}": value if len(value) > 1 else value * 3 for key, value in self._own.items()}
         if size is not None:
-            photo = cv2.resize(photo, size, interpolation=cv2.INTER_LINEAR)
+            photo = resized(photo, size)
             changed |= {"do_resize": False, "do_center_crop": False, "do_pad": False}
         if getattr(self._processor, "do_split_image", False):
             changed |= {"do_split_image": False, "do_pad": False}
@@ -92,7 +88,7 @@ class TransformersNetwork:
                 "pixel_values"
             ]
         except Exception as error:  # noqa: BLE001 - the library checks nothing before it works
-            raise ModelError(f"{self.name}: its processor failed: {type(error).__name__}: {error}") from None
+            raise ModelError(f"{self.name}: its processor failed: {type(error).__name__}: {one_line(error)}") from None
         return np.ascontiguousarray(np.asarray(made[0]), np.float32)
 
     def windows(self, height: int, width: int) -> list[tuple[int, int, int, int]]:
@@ -149,9 +145,7 @@ def _config(transformers: Any, folder: str, name: str) -> Any:
     try:
         config = transformers.AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
     except Exception as error:  # noqa: BLE001 - a damaged file fails anywhere in the library
-        raise ModelError(
-            f"{name}: transformers cannot read its config.json: {(str(error) or type(error).__name__).splitlines()[0][:300]}"
-        ) from None
+        raise ModelError(f"{name}: transformers cannot read its config.json: {one_line(error)}") from None
     if config.model_type not in (*SEMANTIC, *QUERIES):
         known = ", ".join(sorted([*SEMANTIC, *QUERIES]))
         raise ModelError(f"{name}: is of kind {config.model_type!r}, which gives no map of classes; kinds that do are {known}")
@@ -167,9 +161,7 @@ def _processor(transformers: Any, folder: str) -> Any:
     try:
         return transformers.AutoImageProcessor.from_pretrained(folder, local_files_only=True, trust_remote_code=False, **way)
     except Exception as error:  # noqa: BLE001 - the library's errors share no root
-        raise ModelError(
-            f"{folder}: its image processor cannot be loaded: {(str(error) or type(error).__name__).splitlines()[0][:300]}"
-        ) from None
+        raise ModelError(f"{folder}: its image processor cannot be loaded: {one_line(error)}") from None
 
 
 def _edge(size: Any, key: str) -> int:

@@ -73,6 +73,13 @@ class Inference:
         self.warm = False
         self._spent = threading.local()
         self._batch = network.batch
+        self._only: Size | None = getattr(network, "fixed", None)  # the one size of its input, where that is fixed in it
+        shown = self.way.window or (self._only if self.way.scales == (1.0,) else None)
+        if self._only and shown != self._only:
+            wide, tall = self._only
+            raise OptionError(
+                f"{network.name}: takes pictures of {wide}x{tall} only; leave --scales out, and --window too or let it be {wide}x{tall}"
+            )
         if keep.embeddings and not self.way.plain:
             raise OptionError("--keep embedding is for whole pictures: leave --window, --flip and --scales out")
 
@@ -91,6 +98,11 @@ class Inference:
                 width, height = size or target
                 size = (max(1, round(width * scale)), max(1, round(height * scale)))
             view = self.network.prepare(photo, target, size)
+            if self._only and (view.shape[2] < self._only[0] or view.shape[1] < self._only[1]):
+                raise ModelError(
+                    f"{self.network.name}: takes pictures of {self._only[0]}x{self._only[1]} only, and no window of a picture of "
+                    f"{view.shape[2]}x{view.shape[1]} has that size; leave --window out"
+                )
             views += [view, np.ascontiguousarray(view[..., ::-1])] if self.way.flip else [view]
         return Prepared(tuple(views), target)
 

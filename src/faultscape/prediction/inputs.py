@@ -6,17 +6,24 @@ which maps are wanted; with ``multiple`` both sides are raised to the next multi
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from faultscape.errors import ModelError, StudyError
+from faultscape.errors import ModelError, OptionError
 from faultscape.prediction.network import Size
-from faultscape.study.settings import parse_size
 
 KEYS = ("size", "mean", "std", "multiple", "window", "classes")  # what a network's file or loader may say of its input
+MOST = {
+    "multiple": 4096,
+    "batch": 4096,
+    "threads": 64,
+}  # of each option, the same on every machine; far more threads than cores stand still
+MOST_PIXELS = 16_384  # of a side
 
 
 @dataclass(frozen=True)
@@ -31,16 +38,16 @@ class Inputs:
 
     def prepare(self, photo: np.ndarray, target: Size, size: Size | None) -> np.ndarray:
         """Return a photo (H, W, 3) uint8 as (3, H, W), float32 or uint8."""
-        import cv2
-
         width, height = size or self.size or target
         width, height = -(-width // self.multiple) * self.multiple, -(-height // self.multiple) * self.multiple
-        same = photo.shape[1::-1] == (width, height)
-        pixels: Any = photo if same else cv2.resize(photo, (width, height), interpolation=cv2.INTER_LINEAR)
+        pixels: Any = photo if photo.shape[1::-1] == (width, height) else resized(photo, (width, height))
         if self.whole:
             return np.ascontiguousarray(pixels.transpose(2, 0, 1))
         steps = np.arange(256, dtype=np.float32) / np.float32(255)  # the arithmetic is done once for each value, not each pixel
-        out = np.empty((3, height, width), np.float32)
+        try:
+            out = np.empty((3, height, width), np.float32)
+        except MemoryError:
+            raise ModelError(_too_large((width, height))) from None
         for k in range(3):
             mean, std = (np.float32(values[k % len(values)]) for values in (self.mean, self.std))
             out[k] = ((steps - mean) / std)[pixels[..., k]]
@@ -56,14 +63,65 @@ def inputs_of(said: Mapping[str, Any], where: str, *, size: Size | None = None, 
     try:
         mean, std = (tuple(float(v) for v in _listed(said.get(key, default))) for key, default in (("mean", 0.0), ("std", 1.0)))
         multiple = int(said.get("multiple") or 1)
-        wanted = size or (parse_size(str(said["size"])) if said.get("size") else None)
-    except (TypeError, ValueError, StudyError) as error:
+        wanted = size or (size_of(said["size"]) if said.get("size") else None)
+    except (TypeError, ValueError, OptionError) as error:
         raise ModelError(f"{where}: what it says of its input makes no sense: {error}") from None
-    if len(mean) not in (1, 3) or len(std) not in (1, 3) or min(std) <= 0 or multiple < 1 or not np.isfinite([*mean, *std]).all():
-        raise ModelError(
-            f"{where}: mean and std are one or three numbers, std above 0, multiple 1 or more; got {mean}, {std}, {multiple}"
-        )
-    return Inputs(wanted, mean, std, multiple, whole)
+    if wrong := wrong_colours("mean", mean) or wrong_colours("std", std) or wrong_number("multiple", multiple):
+        raise ModelError(f"{where}: what it says of its input makes no sense: {wrong}")
+    return Inputs(wanted, mean, std, 1 if size else multiple, whole)
+
+
+def size_of(value: Any, what: str = "size") -> Size | None:
+    """Return (width, height) of ``WIDTHxHEIGHT`` or of a pair, None for ``own``; OptionError otherwise.
+
+    >>> size_of("256x160"), size_of((256, 160)), size_of("[256, 160]"), size_of("own")
+    ((256, 160), (256, 160), (256, 160), None)
+    """
+    text = str(list(value) if isinstance(value, tuple) else value).strip()
+    if text == "own":
+        return None
+    sides = re.fullmatch(r"(\d+)[xX×](\d+)|[\[(]\s*(\d+)\s*,\s*(\d+)\s*[\])]", text)
+    width, height = (int(side[:9]) for side in sides.groups() if side) if sides else (0, 0)
+    if width < 1 or height < 1:
+        raise OptionError(f"{what} {value!r} is not understood; give WIDTHxHEIGHT, for example 512x512")
+    if max(width, height) > MOST_PIXELS:
+        raise OptionError(f"{what} {value!r} is too large; a side has at most {MOST_PIXELS} pixels")
+    return width, height
+
+
+def wrong_colours(key: str, values: Sequence[float]) -> str:
+    """Return in words what makes no mean or std of these numbers; nothing where they do.
+
+    >>> wrong_colours("std", [0.5]), wrong_colours("std", [0.0])
+    ('', 'std must be above 0; got 0')
+    """
+    got = ", ".join(f"{value:g}" for value in values)
+    if len(values) not in (1, 3):
+        return f"{key} is one number, or one for each of red, green and blue; got {got or 'none'}"
+    if not all(map(math.isfinite, values)):
+        return f"{key} must be finite; got {got}"
+    return f"{key} must be above 0; got {got}" if key == "std" and min(values) <= 0 else ""
+
+
+def wrong_number(key: str, value: int) -> str:
+    """Return in words why a number cannot be the ``multiple``, ``batch`` or ``threads``; nothing where it can."""
+    if value < 1:
+        return f"{key} must be 1 or more; got {value}"
+    return f"{key} is at most {MOST[key]}; got {value}" if value > MOST[key] else ""
+
+
+def resized(photo: np.ndarray, size: Size) -> np.ndarray:
+    """Return a photo at a size, bilinearly; ModelError where that cannot be done."""
+    import cv2
+
+    try:
+        return cv2.resize(photo, size, interpolation=cv2.INTER_LINEAR)
+    except (cv2.error, MemoryError):
+        raise ModelError(_too_large(size)) from None
+
+
+def _too_large(size: Size) -> str:
+    return f"the picture cannot be brought to {size[0]} x {size[1]} pixels; make --input-size, --multiple or --scales smaller"
 
 
 def _listed(value: Any) -> list[Any]:

@@ -49,12 +49,17 @@ class Keep:
 
 
 def parse(words: Sequence[str]) -> Keep:
-    """Return what these words ask for; OptionError names a word that is not known.
+    """Return what these words ask for; OptionError names a word that is not known, or two that exclude each other.
 
-    >>> parse(["labels", "probabilities=3"])
+    >>> parse(["probabilities=3"])
     Keep(confidence=False, probabilities=3, logits=False, embeddings=())
     """
     confidence, few, logits, layers = False, None, False, []
+    if "labels" in words and (other := next((word for word in words if word != "labels"), "")):
+        raise OptionError(f"--keep labels is to keep nothing else, and --keep {other} to keep more; give one of them")
+    shares = [word for word in dict.fromkeys(words) if word.partition("=")[0] == "probabilities"]
+    if len(shares) > 1:
+        raise OptionError(f"--keep {shares[0]} and --keep {shares[1]} exclude each other; give one of them")
     for word in words:
         kind, _, value = word.partition("=")
         if kind == "embedding" and value:
@@ -80,10 +85,15 @@ def folder_of(layer: str) -> str:
     return f"embedding-{plain}" + ("" if plain == layer else f"-{hashlib.sha256(layer.encode()).hexdigest()[:6]}")
 
 
-def told(kept: dict[str, Arrays], images: int, free: int) -> list[str]:
-    """Return a line a kind: how many bytes it takes at most, judged by one picture's arrays, beside what is free."""
+def told(kept: dict[str, Arrays], images: int, free: int, keep: Keep | None = None) -> list[str]:
+    """Return a line a kind: how many bytes it takes at most, judged by one picture's arrays, beside what is free; and where all probabilities take no more than those of ``keep``."""
     sizes = {kind: sum(values.nbytes for values in arrays) * images for kind, arrays in kept.items()}
     lines = [f"keeping {kind}: at most {_amount(size)} for {images} images, before compression" for kind, size in sizes.items()]
+    asked, values = (keep.probabilities if keep else None) or 0, kept.get("probabilities", ())[:1]
+    if values and asked > len(values[0]):
+        lines.append(
+            f"note: the network has {len(values[0])} classes, not {asked}; --keep probabilities keeps all of them, in {_amount(values[0].nbytes * images)}"
+        )
     if (total := sum(sizes.values())) > free:
         lines.append(
             f"note: {_amount(total)} are more than the {_amount(free)} that are free there; what does not fit stops the run, and loses nothing"

@@ -1,4 +1,4 @@
-"""What each of a model's own labels means: by a file, by the network's class names, by position, or as Cityscapes' label ids.
+"""What each of a model's own labels means: by a file, by the network's class names where the file is silent, by position, or as Cityscapes' label ids.
 
 Conventions: a mapping is {own label number as text: class name or ``void``}, many to one; the empty mapping means the class list's own ids.
 """
@@ -23,32 +23,58 @@ def of_network(
 ) -> dict[str, str]:
     """Return the label mapping of a network (``held``: one that was given before), by a file, by names and synonyms, or by the order of the class list.
 
-    ``unmapped`` is "void" where classes that the study does not have are to be void. ClassesError names every class that finds no place.
+    A file goes first, and names mean the rest. ``unmapped`` is "void" where the labels that find no class are to be void. ClassesError names every class that finds no place.
     """
     classes, names = settings.class_list, network.class_names
-    mapping = of_file(labels, settings, names) or held
-    if not mapping and names:
-        found = {n: by_name(n, settings) for n in names}
-        lost = [n for n, one in found.items() if one is None]
-        if len(lost) == len(names):
-            raise ClassesError(
-                f"{name}: not one of the network's {len(names)} classes ({_some(names)}) is a class of the study ({_some(classes.names)}); give --labels FILE"
-            )
-        if lost and unmapped != "void":
-            raise ClassesError(
-                f"{name}: {'these classes' if len(lost) > 1 else 'a class'} of the network {'are' if len(lost) > 1 else 'is'} no class of the study: {', '.join(lost)}."
-                f"{closest(lost[0], classes.names)} Give --labels FILE that says which class each is, or void, or --unmapped void for all of them"
-            )
-        if lost:
-            print(f"{name}: void, since they are no classes of the study: {', '.join(lost)}")
-        mapping = {str(place): found[n] or "void" for place, n in enumerate(names)}
+    given = of_file(labels, settings, names)
+    if names and (given or not held):
+        mapping = given | _by_names(name, names, given, settings, labels, unmapped)
+    elif given and unmapped:
+        mapping = {str(place): "void" for place in range(network.channels or 0)} | given
+    else:
+        mapping = given or held
     if not mapping and network.channels is not None and network.channels != len(classes):
         raise ClassesError(
             f"{name}: the network has {network.channels} classes, the study {len(classes)}; give --labels FILE that says which class each is, or void"
         )
     if not mapping and network.channels is not None and classes.ids != tuple(range(len(classes))):
         mapping = {str(place): n for place, n in enumerate(classes.names)}  # channels stand in the order of the class list
+    _need_class(labels or name, mapping, classes)
     return mapping
+
+
+def _by_names(
+    name: str, names: Sequence[str], given: dict[str, str], settings: Any, labels: str | None, unmapped: str
+) -> dict[str, str]:
+    """Return the mapping of the channels that a file leaves out, by their names; ClassesError where one finds no place and is not to be void."""
+    classes = settings.class_list
+    found = {str(place): (n, by_name(n, settings)) for place, n in enumerate(names) if str(place) not in given}
+    lost = list(dict.fromkeys(n for n, one in found.values() if one is None))
+    many = len(lost) > 1
+    if lost and not given and len(lost) == len(set(names)):
+        raise ClassesError(
+            f"{name}: not one of the network's {len(names)} classes ({_some(names)}) is a class of the study ({_some(classes.names)}); give --labels FILE"
+        )
+    if lost and unmapped != "void" and given:
+        raise ClassesError(
+            f"{labels}: says nothing of the network's {'classes' if many else 'class'} {', '.join(lost)}, which {'are' if many else 'is'} no class of the study."
+            f"{closest(lost[0], classes.names)} Map {'each' if many else 'it'} to a class or void, or give --unmapped void too"
+        )
+    if lost and unmapped != "void":
+        raise ClassesError(
+            f"{name}: {'these classes' if many else 'a class'} of the network {'are' if many else 'is'} no class of the study: {', '.join(lost)}."
+            f"{closest(lost[0], classes.names)} Give --labels FILE that says which class {'each of them' if many else 'it'} is, or void, or --unmapped void"
+            f"{' for all of them' if many else ''}"
+        )
+    if lost:
+        print(f"{name}: void, since they are no classes of the study: {', '.join(lost)}")
+    return {place: one or "void" for place, (_, one) in found.items()}
+
+
+def _need_class(where: str, mapping: dict[str, str], classes: Classes) -> None:
+    """ClassesError for a mapping by which every label is void: nothing would be compared."""
+    if mapping and set(mapping.values()) == {"void"}:
+        raise ClassesError(f"{where}: every label is void; map at least one to a class of the study ({_some(classes.names)})")
 
 
 def by_name(word: str, settings: Any) -> str | None:
@@ -83,26 +109,42 @@ def checked(name: str, mapping: dict[str, str], settings: Any) -> None:
 
 
 def of_file(labels: str | None, settings: Any, names: list[str] | None) -> dict[str, str]:
-    """Return {own label number: class name} of a mapping file; ClassesError names what cannot be mapped."""
-    from faultscape.corpus.classes import table
+    """Return {own label number: class name} of a mapping file, whose labels are numbers or ``names`` of channels; ClassesError names what cannot be mapped."""
+    from faultscape.corpus.classes import MAX_LABEL
 
     if labels is None:
         return {}
+    known, out = settings.class_list.names, {}
+    for key, value in _read(labels).items():
+        if value != "void" and value not in known:
+            raise ClassesError(
+                f"{labels}: maps {key!r} to {value!r}, which is no class of the study ({_some(known)}).{closest(value, known)}"
+            )
+        places = [str(place) for place, n in enumerate(names or []) if n == key]
+        if not places and not (key.isdecimal() and int(key) <= MAX_LABEL):
+            own = f", nor a class of the network ({_some(names)})" if names else ""
+            raise ClassesError(f"{labels}: {key!r} is no label, a number from 0 to {MAX_LABEL}{own}.{closest(key, names or [])}")
+        out |= dict.fromkeys(places or [str(int(key))], value)
+    if not names:
+        _need_class(labels, out, settings.class_list)
+    return out
+
+
+def _read(labels: str) -> dict[str, str]:
+    """Return what a mapping file holds, as it stands there; ClassesError where it holds no mapping."""
     try:
         text = Path(labels).read_text(encoding="utf-8")
         raw = tomllib.loads(text) if labels.endswith(".toml") else json.loads(text)
-        raw = {str(k): str(v) for k, v in (raw.get("labels", raw)).items()}
-    except (OSError, ValueError, AttributeError) as error:
+    except OSError as error:
+        raise ClassesError(f"{labels}: cannot be read as a label mapping: {(error.strerror or str(error)).lower()}") from None
+    except (ValueError, RecursionError) as error:
         raise ClassesError(f"{labels}: cannot be read as a label mapping: {error}") from None
-    by_name = {n: str(place) for place, n in enumerate(names or [])}
-    out = {by_name.get(key, key): value for key, value in raw.items()}
-    unmapped = [n for n, place in by_name.items() if place not in out]
-    if unmapped:
+    raw = raw.get("labels", raw) if isinstance(raw, dict) else raw
+    if not isinstance(raw, dict) or not all(isinstance(value, str | int) for value in raw.values()):
         raise ClassesError(
-            f"{labels}: says nothing of the model's class {unmapped[0]!r}; map every class, to void where there is none"
+            f'{labels}: is no label mapping; expected a class for each label, for example {{"0": "road", "3": "void"}}'
         )
-    table(settings.class_list, out)
-    return out
+    return {str(key): str(value) for key, value in raw.items()}
 
 
 def of_colours(settings: Any) -> dict[str, str]:

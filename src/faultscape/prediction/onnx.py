@@ -16,7 +16,7 @@ import numpy as np
 
 from faultscape.errors import ModelError, closest
 from faultscape.prediction.inputs import inputs_of
-from faultscape.prediction.network import Answer, Size
+from faultscape.prediction.network import Answer, Size, one_line
 from faultscape.prediction.onnx_files import weights_beside
 
 BATCH, THREADS = 8, 1
@@ -53,20 +53,21 @@ class OnnxNetwork:
         try:
             self._session = onnxruntime.InferenceSession(file, settings, providers=providers)
         except Exception as error:  # noqa: BLE001 - onnxruntime's errors share no public root
-            raise ModelError(f"{path}: onnxruntime cannot load it: {str(error).splitlines()[0][:300]}") from None
+            raise ModelError(f"{path}: onnxruntime cannot load it: {one_line(error)}") from None
         said = {**self._metadata(), **given}
         self.device = device if "CUDAExecutionProvider" in self._session.get_providers() else "cpu"
         inputs, outputs = self._session.get_inputs(), self._session.get_outputs()
         if len(inputs) != 1 or len(inputs[0].shape) != 4:
-            raise ModelError(f"{path}: expected one input of four dimensions; got {[(i.name, i.shape) for i in inputs]}")
+            takes = " and ".join(f"{i.name} of {len(i.shape)} axes" for i in inputs) or "nothing"
+            raise ModelError(f"{path}: it takes {takes}; expected one input of pictures, which has 4 axes, N x 3 x H x W")
         self._input, shape = inputs[0], inputs[0].shape
         self.layout = said.get("layout") or ("nhwc" if shape[3] == 3 and shape[1] != 3 else "nchw")
         if self.layout not in ("nchw", "nhwc"):
             raise ModelError(f"{path}: layout {self.layout!r} is not known; use nchw or nhwc")
         self._padded = shape[0] if isinstance(shape[0], int) and shape[0] > 1 else 0
         self.batch = shape[0] if isinstance(shape[0], int) and shape[0] > 0 else int(said.get("batch", BATCH))
-        fixed = _fixed(shape[2:4] if self.layout == "nchw" else shape[1:3])
-        self.inputs = inputs_of(said, self.name, size=fixed, whole=self._input.type == "tensor(uint8)")
+        self.fixed = _fixed(shape[2:4] if self.layout == "nchw" else shape[1:3])
+        self.inputs = inputs_of(said, self.name, size=self.fixed, whole=self._input.type == "tensor(uint8)")
         self.class_names = [str(name) for name in said.get("classes", [])]
         self._names = [o.name for o in outputs]
         self._main = next((o for o in outputs if o.name in ("logits", "labels", "output", "out")), outputs[0])
@@ -93,7 +94,7 @@ class OnnxNetwork:
         except Exception as error:  # noqa: BLE001 - onnxruntime's errors share no public root
             if "allocate memory" in str(error):
                 raise MemoryError(str(error).splitlines()[0]) from None
-            raise ModelError(f"{self.name}: the network failed: {str(error).splitlines()[0][:300]}") from None
+            raise ModelError(f"{self.name}: the network failed: {one_line(error)}") from None
         return [self._answer(named, row, embeddings) for row in range(count)]
 
     def _answer(self, named: dict[str, Any], row: int, embeddings: Sequence[str]) -> Answer:
@@ -107,7 +108,7 @@ class OnnxNetwork:
             return Answer(labels=_flat(values, self.name), confidence=confidence, embeddings=kept)
         if values.ndim != 3:
             raise ModelError(
-                f"{self.name}: output {self._main.name!r} has shape {values.shape} an image; expected classes x H x W logits or H x W labels"
+                f"{self.name}: output {self._main.name!r} gives each picture an array of shape {values.shape}; expected logits, classes x H x W, or labels, H x W"
             )
         return Answer(np.ascontiguousarray(values, np.float32), confidence=confidence, embeddings=kept)
 
@@ -136,7 +137,7 @@ def _with_layers(path: str, layers: Sequence[str]) -> str | bytes:
     try:
         model = onnx.load(path)
     except Exception as error:  # noqa: BLE001 - whatever a damaged file makes protobuf raise
-        raise ModelError(f"{path}: onnx cannot read it: {(str(error) or type(error).__name__).splitlines()[0][:300]}") from None
+        raise ModelError(f"{path}: onnx cannot read it: {one_line(error)}") from None
     known = {name for node in model.graph.node for name in node.output}
     if missing := [layer for layer in layers if layer not in known]:
         last = ", ".join([name for node in model.graph.node for name in node.output][-8:])

@@ -18,10 +18,11 @@ from faultscape import plug
 from faultscape.errors import ModelError
 from faultscape.prediction import devices, programs
 from faultscape.prediction.inference import Inference, Way
+from faultscape.prediction.inputs import size_of
 from faultscape.prediction.keeping import Keep, parse
 from faultscape.prediction.network import Network
 from faultscape.prediction.onnx_files import weights_beside
-from faultscape.study.settings import Kind, parse_size
+from faultscape.study.settings import Kind
 
 SCRIPTS = (".pt", ".pth", ".ts", ".torchscript")
 LISTS = (".txt", ".csv", ".lst")
@@ -202,7 +203,7 @@ def revision_of(source: str) -> str:
 
 def way_of(options: dict[str, Any]) -> Way:
     """Return how photos are shown to a network, of a model's options."""
-    size, window, stride = (parse_size(str(options[key])) if options.get(key) else None for key in ("size", "window", "stride"))
+    size, window, stride = (size_of(options[key], key) if options.get(key) else None for key in ("size", "window", "stride"))
     scales = tuple(float(scale) for scale in options.get("scales") or [1.0])
     return Way(size if window or scales != (1.0,) else None, window, stride, bool(options.get("flip")), scales)
 

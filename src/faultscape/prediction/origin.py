@@ -68,12 +68,15 @@ def of_folder(
     colours = settings.classes.model_dump(include={"names", "ids", "colours", "void"}) if coloured else None
     about = key_of(options.get("resize_maps", False), colours)
     rules = key_of(labels, settings.size, settings.classes.ids, settings.classes.void)
-    stamps, by_shard = {}, {}
+    stamps, by_shard, maps, with_sure = {}, {}, len(files), 0
     for s, rows in shards():
         mine = [files.get(image.id, "") for image in rows]
         sure = [found for path in mine if path and (found := beside(source, path))]
+        with_sure += len(sure)
         stamps[s] = f"{folder.fingerprint(source, mine + sure)}-{about}:{rules}"
         by_shard[s] = {image.id: files.pop(image.id) for image in rows if image.id in files}
+    if 0 < with_sure < maps:
+        words.append(f"{source}: confidence found for {with_sure} of {maps} maps")
     return Origin(options, labels, stamps, by_shard, words=tuple(words))
 
 

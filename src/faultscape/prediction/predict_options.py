@@ -5,38 +5,37 @@ Conventions: names are those of study.toml (prediction.origin).
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from faultscape.errors import OptionError
 from faultscape.prediction import keeping
 from faultscape.prediction.devices import PRECISIONS
-from faultscape.study.settings import parse_size
+from faultscape.prediction.inputs import size_of, wrong_colours, wrong_number
+
+_NAMES = {"size": "input-size", "window": "window", "stride": "stride"}
+_LARGE = 2  # what no mean or std of pixels on 0..1 exceeds
 
 
 def check(options: dict[str, Any]) -> None:
-    """OptionError for the first option that no network can have."""
-    mean, std, layout = options.get("mean"), options.get("std"), options.get("layout", "")
-    if any(values and len(values) not in (1, 3) for values in (mean, std)):
-        raise OptionError(f"mean and std are one number, or one for each of red, green and blue; got {mean} and {std}")
-    if (
-        (std and min(std) <= 0)
-        or not all(math.isfinite(v) for v in [*(mean or []), *(std or [])])
-        or layout not in ("", "nchw", "nhwc")
-    ):
-        raise OptionError(f"std must be above 0, mean and std finite, layout nchw or nhwc; got {mean}, {std}, {layout!r}")
+    """OptionError for the first option that no network can have; a mean or std that looks like one of pixels on 0..255 is noted."""
+    for key in ("mean", "std"):
+        values = options.get(key) or []
+        if values and (wrong := wrong_colours(key, values)):
+            raise OptionError(wrong)
+        if values and max(map(abs, values)) > _LARGE:
+            print(f"note: pixels are on 0..1, and a {key} of {max(values, key=abs):g} is for pixels on 0..255; divide it by 255")
+    if options.get("layout", "") not in ("", "nchw", "nhwc"):
+        raise OptionError(f"layout {options['layout']!r} is not known; use nchw or nhwc")
     for key in ("batch", "threads", "multiple"):
-        if options.get(key, 1) < 1:
-            raise OptionError(f"{key} must be 1 or more; got {options[key]}")
-    for key in ("size", "window", "stride"):
-        if key in options and parse_size(options[key]) is None:
-            raise OptionError(
-                f"{'input-size' if key == 'size' else key} is WIDTHxHEIGHT, for example 512x512; got {options[key]!r}"
-            )
+        if wrong := wrong_number(key, options.get(key, 1)):
+            raise OptionError(wrong)
+    sizes = {key: size_of(options[key], _NAMES[key]) for key in _NAMES if key in options}
+    for key in (key for key, size in sizes.items() if size is None):
+        raise OptionError(f"{_NAMES[key]} is WIDTHxHEIGHT, for example 512x512; got {options[key]!r}")
     if "stride" in options:
         if "window" not in options:
             raise OptionError("--stride is the step of windows; give --window WIDTHxHEIGHT too")
-        (wide, tall), (right, down) = parse_size(options["window"]) or (0, 0), parse_size(options["stride"]) or (0, 0)
+        (wide, tall), (right, down) = sizes["window"] or (0, 0), sizes["stride"] or (0, 0)
         if right > wide or down > tall:
             raise OptionError(
                 f"a stride of {options['stride']} leaves gaps between windows of {options['window']}; give a smaller one"

@@ -17,12 +17,11 @@ from typing import Any
 
 import numpy as np
 
-from faultscape.errors import ModelError, closest
+from faultscape.errors import ModelError, OptionError, closest
 from faultscape.prediction import exported_files, scripted_files, weights
 from faultscape.prediction.devices import precision_of
-from faultscape.prediction.inputs import KEYS, inputs_of
+from faultscape.prediction.inputs import KEYS, inputs_of, size_of
 from faultscape.prediction.network import Answer, Size
-from faultscape.study.settings import parse_size
 
 BATCH = 8
 _EXTRA = "faultscape.json"
@@ -53,8 +52,9 @@ class TorchNetwork:
         self.name, self.device, self._module = name, device, module
         self._padded = fixed[0] or 0
         self.batch = self._padded or int(said.get("batch", BATCH))
-        self.inputs = inputs_of(said, name, size=(fixed[3], fixed[2]) if fixed[2] and fixed[3] else None)
-        self.window = parse_size(str(said["window"])) if said.get("window") else None
+        self.fixed = (fixed[3], fixed[2]) if fixed[2] and fixed[3] else None
+        self.inputs = inputs_of(said, name, size=self.fixed)
+        self.window = _window(said, name)
         self.class_names = [str(word) for word in said.get("classes") or []]
         self.channels = channels or len(self.class_names) or None
         self._precision = precision_of(str(given.get("precision", "")), device)
@@ -96,6 +96,7 @@ class TorchNetwork:
 def exported(path: str, options: dict[str, Any], device: str = "cpu") -> TorchNetwork:
     """Open what ``torch.export.save`` wrote; ModelError when it is no such file or holds more than a graph with its weights."""
     torch = need_torch(path)
+    _no_layers(path, options)
     with only_weights():
         exported_files.check(path)
     extra = {_EXTRA: ""}
@@ -114,6 +115,7 @@ def exported(path: str, options: dict[str, Any], device: str = "cpu") -> TorchNe
 def scripted(path: str, options: dict[str, Any], device: str = "cpu") -> TorchNetwork:
     """Open what ``torch.jit.save`` wrote; ModelError when it is something else, such as weights alone."""
     torch = need_torch(path)
+    _no_layers(path, options)
     extra = {_EXTRA: ""}
     try:
         with open(path, "rb") as file, zipfile.ZipFile(file) as archive:
@@ -151,6 +153,14 @@ def of_module(module: Any, name: str, options: dict[str, Any], device: str = "cp
     return network
 
 
+def _no_layers(path: str, options: dict[str, Any]) -> None:
+    if options.get("layers"):
+        raise ModelError(
+            f"{path}: exported programs and TorchScript keep no layers, so that --keep embedding cannot be had of them; "
+            "name a function that returns the network as file.py:function, or export it to ONNX"
+        )
+
+
 def need_torch(name: str) -> Any:
     """Return torch; ModelError where it is not installed."""
     try:
@@ -181,7 +191,7 @@ def running(name: str, device: str, precision: str) -> Iterator[None]:
         raise MemoryError(_first_line(error)) from None
     except MemoryError:
         raise
-    except Exception as error:  # noqa: BLE001 - whatever a network raises
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a network raises
         if "not enough memory" in str(error):  # torch's word for it on a processor
             raise MemoryError(_first_line(error)) from None
         raise ModelError(f"{name}: the network failed: {type(error).__name__}: {_first_line(error)}") from None
@@ -200,6 +210,8 @@ def watched(module: Any, name: str, layers: Sequence[str]) -> Iterator[dict[str,
         hooks.append(known[layer].register_forward_hook(lambda _m, _i, out, layer=layer: seen.__setitem__(layer, out)))
     try:
         yield seen
+        if silent := [layer for layer in layers if layer not in seen]:
+            raise ModelError(f"{name}: its layer {silent[0]!r} is not called while it runs, so that nothing of it can be kept")
     finally:
         for hook in hooks:
             hook.remove()
@@ -261,6 +273,13 @@ def only_weights() -> Iterator[None]:
             yield
     finally:
         os.environ.pop(key) if before is None else os.environ.__setitem__(key, before)
+
+
+def _window(said: dict[str, Any], name: str) -> Size | None:
+    try:
+        return size_of(said["window"], "window") if said.get("window") else None
+    except OptionError as error:
+        raise ModelError(f"{name}: what it says of its input makes no sense: {error}") from None
 
 
 def _extra(text: str | bytes, path: str) -> dict[str, Any]:

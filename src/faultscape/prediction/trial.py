@@ -34,7 +34,7 @@ def run(model: Inference, size: Size, where: Path, images: int, first: Image) ->
     if lost := [kind for kind in model.keep.folders if output.labels is not None and kind not in output.kept]:
         raise ModelError(f"{model.network.name}: gives labels and no logits, so that {', '.join(lost)} cannot be kept")
     root = next((folder for folder in (where, *where.parents) if folder.exists()), Path())
-    for line in keeping.told(output.kept, images, shutil.disk_usage(root).free):
+    for line in keeping.told(output.kept, images, shutil.disk_usage(root).free, model.keep):
         print(line)
 
 
