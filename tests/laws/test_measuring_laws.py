@@ -32,7 +32,7 @@ fs.measure(truth, named, classes=classes, confidence={name: sure for name in nam
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory: pytest.TempPathFactory) -> made.Corpus:
     """Three shards of 64, and a confidence for every image."""
-    corpus = made.corpus(tmp_path_factory.mktemp("corpus"), images=150, models=2, shape=(24, 32))
+    corpus = made.corpus(tmp_path_factory.mktemp("corpus"), images=130, models=2, shape=(24, 32))
     rng = np.random.default_rng(0)
     for id_ in corpus.ids:
         path = corpus.root / "sure" / f"{id_}.npy"
