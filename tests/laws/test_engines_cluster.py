@@ -11,6 +11,8 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
+import time
 import warnings
 from collections.abc import Iterator
 from contextlib import suppress
@@ -102,8 +104,22 @@ def cluster() -> Iterator[Any]:
         made_here.client = f"ray://127.0.0.2:{client}"
         for _ in range(2):
             made_here.add_node(**NODE, wait=False)
+        answers(client)
         yield made_here
         made_here.shutdown()
+
+
+def answers(port: int) -> None:
+    """Wait until the cluster's client server, which starts last, takes connections."""
+    end = time.monotonic() + 60
+    while True:
+        try:
+            socket.create_connection(("127.0.0.2", port), 1).close()
+        except OSError:
+            assert time.monotonic() < end
+            threading.Event().wait(0.1)
+        else:
+            return
 
 
 def calls_of(log: list[str]) -> list[tuple[int, str]]:
