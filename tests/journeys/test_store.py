@@ -102,7 +102,7 @@ def test_a_kill_between_part_and_manifest_leaves_nothing_that_counts_and_the_nex
     left = set(bucket.objects("studies/one/"))
     assert len(left) == 1
     assert read_manifest(Path(stored) / "predictions" / "a") == {}
-    assert "1 models" in str(fs.status(stored))
+    assert "a: 2 shards to do" in str(fs.status(stored))
     bucket.put("studies/one/predictions/a/00009-0123456789abcdef.parquet", b"half")
     bucket.put("studies/one/predictions/a/mine.parquet", b"somebody's own")
     fs.predict(stored, {"a": corpus.models["model-0"]}, engine="local")
