@@ -42,6 +42,7 @@ CHANGES = """
         other.replace(code)
 """
 WAITS = """#!/bin/sh
+if mkdir {tried} 2> /dev/null; then exec cp {answer} "$2/00000.png"; fi  # it is tried once before the work begins
 sleep 600 &
 echo "$$ $! $PPID" > {told}
 wait
@@ -134,7 +135,8 @@ def test_a_program_ends_with_its_driver_and_all_that_it_started_and_leaves_nothi
 ) -> None:
     told, code = tmp_path / "told", tmp_path / "segment.sh"
     os.mkfifo(told)
-    code.write_text(WAITS.format(told=told))
+    made.write(tmp_path / "answer.png", np.zeros((20, 24), np.uint8))
+    code.write_text(WAITS.format(told=told, tried=tmp_path / "tried", answer=tmp_path / "answer.png"))
     code.chmod(0o755)
     words = [sys.executable, "-m", "faultscape", "predict", str(study), f"p=exec:{code}", "--engine", engine, "--workers", "2"]
     programs, heard = 1 if engine == "local" else 2, b""
