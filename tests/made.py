@@ -64,6 +64,14 @@ def corpus(root: Path, images: int = 24, models: int = 4, shape: tuple[int, int]
     return Corpus(root, root / "photos", root / "truth", root / "classes.json", sources, maps, truths, ids)
 
 
+def collected(corpus: Corpus, study: Path, shard_size: int) -> Path:
+    """A study of which only the images are known."""
+    import faultscape as fs
+
+    fs.collect(str(study), str(corpus.photos), classes=str(corpus.classes), shard_size=shard_size)
+    return study
+
+
 def write(path: Path, values: np.ndarray) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     Image.fromarray(values).save(path)

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-import faultscape as fs
 import made
 
 
@@ -17,5 +16,4 @@ def corpus(tmp_path: Path) -> made.Corpus:
 
 @pytest.fixture
 def study(corpus: made.Corpus, tmp_path: Path) -> str:
-    fs.collect(str(tmp_path / "study"), str(corpus.photos), classes=str(corpus.classes), shard_size=4)
-    return str(tmp_path / "study")
+    return str(made.collected(corpus, tmp_path / "study", shard_size=4))

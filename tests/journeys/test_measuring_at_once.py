@@ -30,7 +30,7 @@ def net(tmp_path: Path) -> Path:
 
 
 def study(folder: Path, corpus: made.Corpus) -> Path:
-    fs.collect(str(folder), str(corpus.photos), classes=str(corpus.classes), shard_size=3)
+    made.collected(corpus, folder, shard_size=3)
     fs.label.import_(str(folder), str(corpus.truth), truth="masks")
     return folder
 

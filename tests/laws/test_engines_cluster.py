@@ -135,7 +135,7 @@ def collected(few: Line, tmp_path: Path) -> Path:
 
 def here(line: Line, study: Path, models: dict[str, Path]) -> Path:
     """A study made in this process."""
-    fs.collect(str(study), str(line.corpus.photos), classes=str(line.corpus.classes), shard_size=1)
+    made.collected(line.corpus, study, shard_size=1)
     if models:
         fs.predict(str(study), models, engine="local")
     return study

@@ -28,8 +28,7 @@ def corpus(tmp_path: Path) -> made.Corpus:
 
 @pytest.fixture
 def study(corpus: made.Corpus, tmp_path: Path) -> Path:
-    fs.collect(str(tmp_path / "study"), str(corpus.photos), classes=str(corpus.classes), shard_size=4)
-    return tmp_path / "study"
+    return made.collected(corpus, tmp_path / "study", shard_size=4)
 
 
 @pytest.fixture

@@ -77,8 +77,7 @@ def corpus(tmp_path: Path) -> made.Corpus:
 
 @pytest.fixture
 def study(corpus: made.Corpus, tmp_path: Path) -> Path:
-    fs.collect(str(tmp_path / "study"), str(corpus.photos), classes=str(corpus.classes), shard_size=2)
-    return tmp_path / "study"
+    return made.collected(corpus, tmp_path / "study", shard_size=2)
 
 
 def test_a_map_that_was_replaced_is_read_again_and_only_its_shard_is_done_anew(

@@ -38,8 +38,7 @@ def corpus(tmp_path: Path) -> made.Corpus:
 @pytest.fixture
 def study(corpus: made.Corpus, tmp_path: Path) -> Path:
     """A study of which the model m is done."""
-    root = tmp_path / "study"
-    fs.collect(str(root), str(corpus.photos), classes=str(corpus.classes), shard_size=2)
+    root = made.collected(corpus, tmp_path / "study", shard_size=2)
     fs.predict(str(root), {"m": corpus.models["model-0"]}, engine="local")
     return root
 
@@ -107,8 +106,7 @@ def test_what_was_kept_stays_when_something_else_is_asked_for_and_goes_with_its_
 def test_status_says_what_a_lone_model_lacks_and_of_which_no_map_could_be_used(
     corpus: made.Corpus, study: Path, tmp_path: Path
 ) -> None:
-    other = tmp_path / "other"
-    fs.collect(str(other), str(corpus.photos), classes=str(corpus.classes), shard_size=2)
+    other = made.collected(corpus, tmp_path / "other", shard_size=2)
     fs.predict(str(other), {"m": corpus.models["model-0"]}, shard="1/2", engine="local")
     said = fs.status(str(other))
     assert said.stages[1] == ("predict", "missing", "m: 1 shard to do")

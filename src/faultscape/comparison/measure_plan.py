@@ -190,10 +190,8 @@ def jobs(
     out: Path, data: DataSet, definitions: Definitions, options: Mapping[str, Any], *, done: Callable[[str, int], str | None]
 ) -> list[dict[str, Any]]:
     """Return the jobs of the shards in which a model's part is missing or stale; ``done(NAME, shard)`` is the key of the part that is there."""
-    written, common = (
-        class_settings(data.classes).model_dump(),
-        about(definitions, data.classes, options, with_classes=data.with_classes),
-    )
+    written = class_settings(data.classes).model_dump()
+    common = about(definitions, data.classes, options, with_classes=data.with_classes)
     maps = {name: source for name, source in data.models.items() if has_maps(source)}
     todo = []
     for number, (low, high) in data.shards.items():
