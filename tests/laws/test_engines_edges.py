@@ -114,3 +114,32 @@ def test_without_ray_one_sentence_says_what_to_install(monkeypatch: pytest.Monke
     monkeypatch.setitem(__import__("sys").modules, "ray", None)
     with pytest.raises(OptionError, match=r"^the engine ray is not installed: pip install 'faultscape\[ray\]'$"):
         list(engine.run("faultscape.engine:find", [{}], engine="ray"))
+
+
+class ClientServer:
+    """What stands for Ray: a client server that cannot begin the first sessions asked of it."""
+
+    def __init__(self, failures: int) -> None:
+        self.left, self.asked, self.begun = failures, 0, False
+
+    def init(self, **_: Any) -> None:
+        self.asked += 1
+        if self.left:
+            self.left -= 1
+            raise ConnectionAbortedError(
+                "Initialization failure:\nTraceback (most recent call last):\n  File x\nRuntimeError: no node yet"
+            )
+        self.begun = True
+
+
+def test_a_client_server_that_cannot_begin_a_session_yet_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    from faultscape.engine import ray
+
+    monkeypatch.setattr(ray, "BREATH", 0.0)
+    slow, never = ClientServer(ray.ATTEMPTS - 1), ClientServer(ray.ATTEMPTS)
+    ray._join(slow, "ray://head:1", {})  # pyright: ignore[reportPrivateUsage]
+    assert (slow.begun, slow.asked) == (True, ray.ATTEMPTS)
+    with pytest.raises(ConnectionAbortedError) as refused:
+        ray._join(never, "ray://head:1", {})  # pyright: ignore[reportPrivateUsage]
+    assert never.asked == ray.ATTEMPTS
+    assert ray._reason(refused.value) == "RuntimeError: no node yet"  # pyright: ignore[reportPrivateUsage]

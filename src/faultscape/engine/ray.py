@@ -28,6 +28,7 @@ from faultscape.errors import OptionError, StudyError
 
 BREATH = 1.0  # seconds after which an actor says what it has heard so far
 PATIENCE = 30.0  # seconds without one actor, after which that is said
+ATTEMPTS = 3  # to begin a session with a client server that answers
 MISFIRES = 8  # actors lost in a row before they began a call, besides two rounds of the pool, after which nobody waits for more
 _STORE = 80 * 2**20  # bytes of the object store of a cluster of our own, which holds words only
 logger = logging.getLogger(__name__)
@@ -237,12 +238,10 @@ def _joined(address: str, workers: int | None) -> Iterator[Any]:
     asked = address or os.environ.get("RAY_ADDRESS", "")
     if where := asked or _started_here():
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # of a cluster that does not answer; that is said below
-                ray.init(address=where, **quiet)
+            _join(ray, where, quiet)
         except (ConnectionError, ValueError, RuntimeError, ImportError) as error:
             if asked:
-                raise StudyError(f"no Ray cluster answers at {where}: {' '.join(str(error).split())[:300]}") from None
+                raise StudyError(f"no Ray cluster answers at {where}: {_reason(error)}") from None
     if not ray.is_initialized():
         own = {"num_cpus": workers or cores(), "object_store_memory": _STORE, "include_dashboard": False}
         ray.init(address="local", _node_ip_address="127.0.0.1", **own, **quiet)
@@ -253,6 +252,28 @@ def _joined(address: str, workers: int | None) -> Iterator[Any]:
         yield ray
     finally:
         ray.shutdown()
+
+
+def _join(ray: Any, where: str, quiet: dict[str, Any]) -> None:
+    """Join the cluster of an address; a client server that answers and cannot begin a session, as while its node starts, is asked again."""
+    for left in range(ATTEMPTS - 1, -1, -1):
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of a cluster that does not answer; that is said in the end
+                ray.init(address=where, **quiet)
+        except ConnectionAbortedError as error:
+            logger.info("%s cannot begin a session: %s", where, _reason(error))
+            if not left:
+                raise
+            time.sleep(BREATH)
+        else:
+            return
+
+
+def _reason(error: Exception) -> str:
+    """Return what an error says in one line: the end of the traceback of a server, if it is one."""
+    text = str(error).strip()
+    return " ".join((text.splitlines()[-1] if "Traceback" in text else text).split())[:300]
 
 
 def _started_here() -> str:
