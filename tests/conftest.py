@@ -13,6 +13,7 @@ import hypothesis
 import pytest
 
 import loopback
+from faultscape import engine
 
 hypothesis.settings.register_profile("faultscape", derandomize=True, deadline=None, database=None, print_blob=False)
 hypothesis.settings.load_profile("faultscape")
@@ -25,6 +26,14 @@ def data() -> Path:
     if not folder.is_dir():
         pytest.skip("no real data: set FAULTSCAPE_DATA to its folder")
     return folder
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _one_core() -> Iterator[None]:
+    """Verbs do their work in this process where nobody says how many workers, as on a machine of one core; who tests engines says how many."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(engine, "cores", lambda: 1)
+        yield
 
 
 @pytest.fixture(autouse=True)

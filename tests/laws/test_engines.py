@@ -22,9 +22,9 @@ SHARD = 3  # eight shards of 24 images
 
 def line(study: str, corpus: made.Corpus, engine: str) -> None:
     fs.collect(study, str(corpus.photos), classes=str(corpus.classes), shard_size=SHARD)
-    fs.predict(study, corpus.models, engine=engine)
-    fs.compare(study, engine=engine)
-    fs.select(study, constraints="class", per_class=2, engine=engine)
+    fs.predict(study, corpus.models, engine=engine, workers=2)
+    fs.compare(study, engine=engine, workers=2)
+    fs.select(study, constraints="class", per_class=2, engine=engine, workers=2)
 
 
 @pytest.fixture(scope="module")

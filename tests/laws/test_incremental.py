@@ -44,6 +44,19 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> made.Corpus:
     return made.corpus(tmp_path_factory.mktemp("corpus"), images=16, models=4)
 
 
+@pytest.fixture(scope="module")
+def plain(corpus: made.Corpus, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, fs.nouns.Standings]:
+    """A study of all models at once, which nobody changes, and its standings."""
+    study = tmp_path_factory.mktemp("plain") / "study"
+    return study, competed(str(study), corpus, [list(corpus.models)])
+
+
+@pytest.fixture
+def copy(plain: tuple[Path, fs.nouns.Standings], tmp_path: Path) -> str:
+    """A copy of it."""
+    return str(shutil.copytree(plain[0], tmp_path / "study"))
+
+
 def competed(study: str, corpus: made.Corpus, steps: list[list[str]]) -> fs.nouns.Standings:
     fs.collect(study, str(corpus.photos), classes=str(corpus.classes), shard_size=5)
     for names in steps:
@@ -55,18 +68,19 @@ def competed(study: str, corpus: made.Corpus, steps: list[list[str]]) -> fs.noun
     return fs.rank(study, resamples=50, engine="local")
 
 
-def test_models_added_in_any_order_give_the_same_content_and_standings(corpus: made.Corpus, tmp_path: Path) -> None:
-    names = list(corpus.models)
-    at_once = competed(str(tmp_path / "once"), corpus, [names])
+def test_models_added_in_any_order_give_the_same_content_and_standings(
+    corpus: made.Corpus, plain: tuple[Path, fs.nouns.Standings], tmp_path: Path
+) -> None:
+    names, (once, at_once) = list(corpus.models), plain
     later = competed(str(tmp_path / "later"), corpus, [names[2:3], [names[0], names[3]], names[1:2]])
-    assert content_of_pairs(str(tmp_path / "once")) == content_of_pairs(str(tmp_path / "later"))
+    assert content_of_pairs(str(once)) == content_of_pairs(str(tmp_path / "later"))
     for name in names:
-        assert label_maps.content_digest(tmp_path / "once" / "predictions" / name) == label_maps.content_digest(
+        assert label_maps.content_digest(once / "predictions" / name) == label_maps.content_digest(
             tmp_path / "later" / "predictions" / name
         )
     rows = [
-        sorted((r.defender, r.attacker, r.class_, r.place, r.image) for r in selections.read_selection(tmp_path / s)[0].rows)
-        for s in ("once", "later")
+        sorted((r.defender, r.attacker, r.class_, r.place, r.image) for r in selections.read_selection(study)[0].rows)
+        for study in (once, tmp_path / "later")
     ]
     assert rows[0] == rows[1]
     for ranking in at_once.rankings:
@@ -90,10 +104,10 @@ def test_adding_a_model_redoes_nothing_and_appends_slots(corpus: made.Corpus, tm
     assert all(names[3] in (r.defender, r.attacker) for r in added)
 
 
-def test_a_changed_class_list_or_mapping_recounts_pairs_and_never_predicts(corpus: made.Corpus, tmp_path: Path) -> None:
-    study = str(tmp_path / "study")
-    competed(study, corpus, [list(corpus.models)])
-    root = Path(study)
+def test_a_changed_class_list_or_mapping_recounts_pairs_and_never_predicts(
+    corpus: made.Corpus, copy: str, tmp_path: Path
+) -> None:
+    study, root = copy, Path(copy)
     predicted = {p: p.stat().st_mtime_ns for p in root.glob("predictions/*/0*.parquet")}
     old = content_of_pairs(study)
     merged = tmp_path / "labels.json"
@@ -106,9 +120,8 @@ def test_a_changed_class_list_or_mapping_recounts_pairs_and_never_predicts(corpu
         fs.select(study)
 
 
-def test_images_added_later_are_new_shards_and_the_old_selection_is_refused(corpus: made.Corpus, tmp_path: Path) -> None:
-    study = str(tmp_path / "study")
-    competed(study, corpus, [list(corpus.models)])
+def test_images_added_later_are_new_shards_and_the_old_selection_is_refused(copy: str, tmp_path: Path) -> None:
+    study = copy
     more = made.corpus(tmp_path / "more", images=3, models=4, seed=9)
     held = {i.id: i.shard for i in read_corpus(Path(study))}
     fs.collect(study, str(more.photos), set_="night")
@@ -122,10 +135,9 @@ def test_images_added_later_are_new_shards_and_the_old_selection_is_refused(corp
 
 @pytest.mark.parametrize("form", ["npy", "palette", "rgb", "grey16"])
 def test_png_npy_palette_and_colours_give_the_same_pairs_selection_and_standings(
-    corpus: made.Corpus, tmp_path: Path, form: str
+    corpus: made.Corpus, plain: tuple[Path, fs.nouns.Standings], tmp_path: Path, form: str
 ) -> None:
-    classes = fs.corpus.resolve(str(corpus.classes))
-    plain = competed(str(tmp_path / "plain"), corpus, [list(corpus.models)])
+    classes, (study, standings) = fs.corpus.resolve(str(corpus.classes)), plain
     for name, stack in corpus.maps.items():
         for id_, label_map in zip(corpus.ids, stack, strict=True):
             path = tmp_path / form / name / f"{id_}.{'npy' if form == 'npy' else 'png'}"
@@ -140,9 +152,9 @@ def test_png_npy_palette_and_colours_give_the_same_pairs_selection_and_standings
                 Image.fromarray(label_map.astype(np.uint16)).save(path)
     other = made.Corpus(**{**vars(corpus), "models": {n: tmp_path / form / n for n in corpus.models}})
     again = competed(str(tmp_path / "again"), other, [list(corpus.models)])
-    assert content_of_pairs(str(tmp_path / "plain")) == content_of_pairs(str(tmp_path / "again"))
-    assert (tmp_path / "plain" / "selection.csv").read_bytes() == (tmp_path / "again" / "selection.csv").read_bytes()
-    assert again.rankings == plain.rankings
+    assert content_of_pairs(str(study)) == content_of_pairs(str(tmp_path / "again"))
+    assert (study / "selection.csv").read_bytes() == (tmp_path / "again" / "selection.csv").read_bytes()
+    assert again.rankings == standings.rankings
 
 
 def test_diagonal_cells_give_the_slots_and_standings_of_full_ones(corpus: made.Corpus, tmp_path: Path) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import re
+import threading
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -13,6 +15,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 import faultscape as fs
 import made
+from faultscape import engine
 from faultscape.comparison.kept_scores import KeptScores
 from faultscape.maps import runs
 from faultscape.prediction import torch_network
@@ -252,6 +255,24 @@ def test_threads_are_fixed_so_that_results_do_not_depend_on_the_machine(tmp_path
     assert (options.intra_op_num_threads, options.inter_op_num_threads) == (1, 1)
     asked = opened(tmp_path / "net.onnx", {"threads": 3})
     assert asked.network._session.get_session_options().intra_op_num_threads == 3
+
+
+def test_cores_that_are_free_run_other_batches_at_the_same_time_and_change_nothing(
+    corpus: made.Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    net, run, meet = network(tmp_path / "net.onnx"), OnnxNetwork.run, threading.Barrier(3)
+    one, three = (made.collected(corpus, tmp_path / name, shard_size=6) for name in ("one", "three"))
+    fs.predict(str(one), {"net": net}, engine="local", batch=1, keep=["confidence"])
+
+    def together(self: OnnxNetwork, *given: Any) -> Any:
+        if threading.current_thread() is not threading.main_thread():  # where it is tried first
+            meet.wait(30)
+        return run(self, *given)
+
+    monkeypatch.setattr(OnnxNetwork, "run", together)
+    monkeypatch.setattr(engine, "cores", lambda: 3)
+    fs.predict(str(three), {"net": net}, engine="local", batch=1, keep=["confidence"])
+    assert made.bytes_under(three, "predictions") == made.bytes_under(one, "predictions")
 
 
 def test_what_would_follow_the_machine_is_kept_in_study_toml_and_used_on_any_other(tmp_path: Path) -> None:

@@ -118,7 +118,7 @@ class Timings:
 
             self._there = add_timings(self._root, self._waiting)
             self._waiting = []
-            pa.default_memory_pool().release_unused()  # what arrow keeps for later grew by a megabyte a shard
+            pa.default_memory_pool().release_unused()  # what is kept for later grew by a megabyte a shard
 
 
 def add_timings(root: Path, rows: list[dict[str, Any]]) -> int:
