@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import weakref
 from pathlib import Path
 from typing import Any
@@ -51,6 +54,14 @@ def study(corpus: made.Corpus, tmp_path: Path) -> str:
     fs.predict(study, corpus.models, engine="local")
     fs.label.import_(study, str(corpus.truth))
     return study
+
+
+@pytest.mark.parametrize(("asked", "pool"), [({}, "system"), ({"ARROW_DEFAULT_MEMORY_POOL": "mimalloc"}, "mimalloc")])
+def test_tables_come_from_the_pool_that_does_not_grow_where_nobody_asks_for_another(asked: dict[str, str], pool: str) -> None:
+    about = {key: value for key, value in os.environ.items() if key != "ARROW_DEFAULT_MEMORY_POOL"} | asked
+    words = "import faultscape as fs; fs.predict; import faultscape.study.parts, pyarrow; print(pyarrow.default_memory_pool().backend_name)"
+    said = subprocess.run([sys.executable, "-c", words], check=True, capture_output=True, text=True, env=about)
+    assert said.stdout.split() == [pool]
 
 
 @pytest.mark.parametrize("source", ["folder", "network"])
