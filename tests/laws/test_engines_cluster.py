@@ -49,7 +49,7 @@ class Line:
 
     def end(self, process: subprocess.Popen[str], before: list[str] | None = None) -> list[str]:
         """Return the whole log of a line that ends well."""
-        _, log = process.communicate(timeout=180)
+        _, log = process.communicate(timeout=400)
         assert process.returncode == 0, log
         return (before or []) + log.splitlines()
 
@@ -111,7 +111,7 @@ def cluster() -> Iterator[Any]:
 
 def answers(port: int) -> None:
     """Wait until the cluster's client server, which starts last, takes connections."""
-    end = time.monotonic() + 60
+    end = time.monotonic() + 200
     while True:
         try:
             socket.create_connection(("127.0.0.2", port), 1).close()
@@ -164,7 +164,7 @@ def processes(words: str, mark: str = "") -> list[int]:
 
 def over(descriptors: list[int]) -> bool:
     """Whether these processes have ended, waiting a while for that."""
-    ended = [bool(select.select([one], [], [], 60)[0]) for one in descriptors]
+    ended = [bool(select.select([one], [], [], 200)[0]) for one in descriptors]
     for one in descriptors:
         os.close(one)
     return all(ended)
@@ -175,7 +175,7 @@ def test_without_a_cluster_one_is_started_for_the_line_and_ends_with_it(
 ) -> None:
     place = tempfile.mkdtemp(prefix="ray-", dir="/tmp")  # its sockets need a short path
     try:
-        told, log = predict(collected, few, "ray", "--workers", "2", RAY_TMPDIR=place).communicate(timeout=120)
+        told, log = predict(collected, few, "ray", "--workers", "2", RAY_TMPDIR=place).communicate(timeout=400)
         sessions = [str(path) for path in Path(place, "ray").glob("session_2*")]
     finally:
         shutil.rmtree(place, ignore_errors=True)
@@ -188,7 +188,7 @@ def test_without_a_cluster_one_is_started_for_the_line_and_ends_with_it(
 def test_a_cluster_is_joined_through_its_client_server(
     few: Line, few_expected: dict[str, bytes], cluster: Any, collected: Path
 ) -> None:
-    told, log = predict(collected, few, cluster.client).communicate(timeout=120)
+    told, log = predict(collected, few, cluster.client).communicate(timeout=400)
     assert told.partition("\n")[0] == "ray: 3 CPUs, 0 GPUs on 3 nodes", log
     assert predicted(collected) == few_expected
 
@@ -218,7 +218,7 @@ def test_ctrl_c_ends_a_line_on_ray_with_its_workers_and_loses_nothing(
     before = heard(process, "call 8, attempt 0")
     at_work = processes("faultscape.engine.worker", f"FAULTSCAPE_MARK={study}")
     process.send_signal(signal.SIGINT)
-    process.communicate(timeout=60)
+    process.communicate(timeout=200)
     assert process.returncode == -signal.SIGINT
     assert at_work
     assert over(at_work)

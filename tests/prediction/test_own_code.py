@@ -26,6 +26,9 @@ import numpy as np
 def threshold(photo):
     return (photo[..., 0] > 127).astype("int64")
 
+def inverse(photo):
+    return 1 - threshold(photo)
+
 def logits(photo):
     return np.stack([photo[..., k].astype("float64") for k in range(3)])
 
@@ -222,6 +225,15 @@ def stored(study: Path, name: str) -> dict[str, np.ndarray]:
 
 def red(study: Path) -> dict[str, np.ndarray]:
     return {f"p{k}": fs.corpus.read_rgb(study.parent / "photos" / f"p{k}.png")[..., 0] > 127 for k in range(4)}
+
+
+def test_another_function_of_the_same_file_is_another_model(study: Path, code: str) -> None:
+    found = []
+    for name in ("threshold", "inverse"):
+        fs.predict(str(study), {"net": f"{code}:{name}"}, engine="local")
+        found.append(stored(study, "net"))
+    assert found[0]
+    assert all((found[1][id_] == 1 - label_map).all() for id_, label_map in found[0].items())
 
 
 def test_a_predictor_that_fails_on_one_photo_makes_one_row_of_failures_and_nothing_else(
