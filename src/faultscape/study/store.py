@@ -130,6 +130,9 @@ def copy(address: Address, to: Address) -> None:
 
 def delete_folder(address: Address) -> None:
     """Remove all objects under a place; it is no error that there are none."""
+    if address.scheme == "gs":  # where a folder is nothing beside its objects
+        _system(address).delete_dir_contents(address.path, missing_dir_ok=True)
+        return
     try:
         _system(address).delete_dir(address.path)
     except FileNotFoundError:
@@ -140,6 +143,8 @@ def listed(address: Address, *, folders: bool = False, deep: bool = False) -> li
     """Return the names of the files (or folders) under a place, relative to it; of folders within it too where ``deep``. Never the bucket around it."""
     from pyarrow import fs
 
+    if folders and address.scheme == "gs":  # arrow sees those alone there that are an object themselves
+        return sorted({name.partition("/")[0] for name in listed(address, deep=True) if "/" in name})
     where = fs.FileSelector(address.path, recursive=deep, allow_not_found=True)
     kind = fs.FileType.Directory if folders else fs.FileType.File
     return sorted(i.path[len(address.path) + 1 :] for i in _system(address).get_file_info(where) if i.type == kind)
