@@ -63,11 +63,9 @@ def line(root: Path, images: str, corpus: made.Corpus, **options: object) -> Pat
     """A competition up to its standings, and what is measured."""
     study = str(root)
     fs.collect(study, images, classes=str(corpus.classes), shard_size=4, **options)
-    fs.predict(study, corpus.models, engine="local")
-    fs.compare(study, engine="local")
-    fs.select(study, per_class=1)
+    fs.run(study, corpus.models, engine="local")
     fs.label.import_(study, str(corpus.truth))
-    fs.rank(study, resamples=20)
+    fs.run(study, engine="local")  # now that labels are there
     fs.measure(study, engine="local", resamples=20, worst=1)
     return root
 
