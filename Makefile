@@ -1,7 +1,6 @@
 # make demo and make test do everything from nothing: only python3 (venv, pip), make and git are needed, and nothing is written outside this folder.
 PYTHON ?= python3
 BIN := .venv/bin
-WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 
 .PHONY: help demo test lint types layers wheel check bench pins clean
@@ -24,9 +23,8 @@ help:            ## show this list
 demo: .venv/.run-ready  ## draw street scenes, let five networks compete, write demo-study/report.html
 	$(BIN)/faultscape demo demo-study
 
-# One worker more than there are cores: many tests wait for processes that they start.
 test: .venv/.test-ready  ## all tests; ends with what was skipped and why
-	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder
 
 lint: .venv/.test-ready  ## style
 	$(BIN)/ruff check src tests benchmarks examples
