@@ -21,6 +21,8 @@ class Classes:
     ``ids`` are the pixel values of the class list (C of them, any order, not necessarily 0..C-1); ``void`` are pixel values
     that are no class; ``background`` is the id of a class that forms no category group, or None; ``parents`` maps the name
     of a parent group to the names of its classes (S0 Table 1); ``synonyms`` maps the name of a class to other words for it.
+    Classes to recognise, rather than to draw, may do without colours; ``wnids`` are their WordNet synsets (all of them or none),
+    ``glosses`` what they mean in words.
     """
 
     names: tuple[str, ...]
@@ -30,6 +32,8 @@ class Classes:
     background: int | None = None
     parents: dict[str, tuple[str, ...]] = field(default_factory=dict)
     synonyms: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    wnids: tuple[str, ...] = ()
+    glosses: dict[str, str] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.ids)

@@ -166,7 +166,7 @@ def of_study(root: Path, truth: str) -> DataSet:
 
 def state_of_stored(settings: Settings, truth: str, maps: str | None, labels: Mapping[str, str]) -> str:
     """Return what says that a shard's stored maps are the same, of the checksums of its truth and of a model's part, and the model's label mapping."""
-    about = [class_settings(settings.class_list).model_dump(exclude={"colours", "parents"}), settings.size]
+    about = [class_settings(settings.class_list).model_dump(exclude={"colours", "parents", "wnids"}), settings.size]
     return key_of(about, truth, maps, meaning(settings.class_list, labels))
 
 

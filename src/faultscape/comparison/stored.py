@@ -31,7 +31,7 @@ def wanted(root: Path, settings: Settings, shards: Sequence[int], truths: Sequen
     models = list(settings.models)
     manifests = {name: read_manifest(label_maps.predictions(root, name)) for name in models}
     truth_parts = {name: read_manifest(label_maps.truth(root, name)) for name in truths}
-    about = [settings.classes.model_dump(exclude={"colours", "parents"}), settings.size, settings.cells]
+    about = [settings.classes.model_dump(exclude={"colours", "parents", "wnids"}), settings.size, settings.cells]
     labels = {name: meaning(settings.class_list, settings.models[name].labels) for name in models}
     parts = []
     for shard in shards:
@@ -63,7 +63,7 @@ def corpus_key(root: Path, settings: Settings, models: Sequence[str]) -> str:
     """Return a key of all that a selection over these models is drawn from."""
     parts = [[(n, p.sha256) for n, p in sorted(read_manifest(label_maps.predictions(root, m)).items())] for m in models]
     labels = [meaning(settings.class_list, settings.models[m].labels) for m in models]
-    about = settings.classes.model_dump(exclude={"colours", "parents"})
+    about = settings.classes.model_dump(exclude={"colours", "parents", "wnids"})
     return key_of(read_pool(root).digest, list(models), parts, labels, about, settings.size)
 
 

@@ -1,4 +1,4 @@
-"""Class lists: built in, from a file, or made from a number; and the tables from pixel values to places.
+"""Class lists: built in, from a file, or made from a number; and the tables from label values to places.
 
 Conventions: a place is a class's number 0..C-1 in the order of its list; void is place C. ``UNKNOWN`` marks pixel values that a map must not hold.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -48,9 +49,11 @@ def resolve(classes: Classes | str | int | Path, *, background: int | None = Non
 
 
 def read(path: Path) -> Classes:
-    """Return the classes of a JSON or TOML file; ClassesError names the file and what is wrong."""
+    """Return the classes of a JSON or TOML file, or of a .txt file with a name a line; ClassesError names the file and what is wrong."""
     try:
         text = path.read_text(encoding="utf-8")
+        if path.suffix.lower() == ".txt":
+            return parse([line.strip() for line in text.splitlines() if line.strip()], str(path))
         raw = tomllib.loads(text) if path.suffix.lower() == ".toml" else json.loads(text)
     except (OSError, ValueError, RecursionError) as error:
         raise ClassesError(f"{path}: cannot be read as a class list: {error}") from None
@@ -58,11 +61,13 @@ def read(path: Path) -> Classes:
 
 
 def parse(raw: Any, where: str = "classes") -> Classes:
-    """Return Classes from ``{"classes": [{"index"|"id", "name", "color"|"colour", "ignored"}], "ignore_index", "void", "background", "parents", "synonyms"}``."""
+    """Return Classes from ``{"classes": [{"index"|"id", "name", "color"|"colour", "ignored", "wnid", "gloss"}], "ignore_index", "void", "background", "parents",
+    "synonyms"}``.
+    """
     entries = raw.get("classes") if isinstance(raw, Mapping) else raw
     if not isinstance(entries, list) or not entries:
         raise ClassesError(f"{where}: expected a list `classes` of tables with name, id and colour")
-    names, ids, colours = [], [], []
+    names, ids, colours, wnids, glosses = [], [], [], [], {}
     about = raw if isinstance(raw, Mapping) else {}
     if misspelt := [
         key for key in about if key not in _KEYS and closest(key, _KEYS)
@@ -95,6 +100,9 @@ def parse(raw: Any, where: str = "classes") -> Classes:
         names.append(entry["name"])
         ids.append(id_)
         colours.append(_colour(entry.get("colour", entry.get("color")), where, entry["name"]) or palette(len(entries))[place])
+        wnids += [str(entry["wnid"])] if entry.get("wnid") else []
+        if entry.get("gloss"):
+            glosses[entry["name"]] = " ".join(str(entry["gloss"]).split())
         if isinstance(entry.get("parent"), str):
             parents.setdefault(entry["parent"], []).append(entry["name"])
         if "synonyms" in entry:
@@ -102,10 +110,13 @@ def parse(raw: Any, where: str = "classes") -> Classes:
     given = about.get("background")
     background: Any = ids[names.index(given)] if isinstance(given, str) and given in names else given
     grouped = {name: tuple(members) for name, members in parents.items()}
-    void_ids = tuple(sorted(void))
-    return checked(
-        Classes(tuple(names), tuple(ids), tuple(colours), void_ids, background, grouped, _synonyms(synonyms, names, where)), where
-    )
+    if wnids and len(wnids) != len(names):
+        raise ClassesError(f"{where}: {len(wnids)} of {len(names)} classes have a wnid; give each its own, or none")
+    made = Classes(
+        tuple(names), tuple(ids), tuple(colours), tuple(sorted(void)), background, grouped, _synonyms(synonyms, names, where),
+        tuple(wnids), glosses,
+    )  # fmt: skip
+    return checked(made, where)
 
 
 def _synonyms(given: Mapping[str, Any], names: list[str], where: str) -> dict[str, tuple[str, ...]]:
@@ -131,7 +142,11 @@ def checked(classes: Classes, where: str) -> Classes:
             raise ClassesError(
                 f"{where}: {name!r} cannot name a class; give it a word of its own on one line (void is what belongs to none)"
             )
-    for what, values in (("name", classes.names), ("id", classes.ids), ("colour", classes.colours)):
+    for wnid in classes.wnids:
+        if not re.fullmatch(r"n\d{8}", wnid):
+            raise ClassesError(f"{where}: {wnid!r} is no WordNet id; one is n and eight digits, for example n02084071")
+    owned = [("name", classes.names), ("id", classes.ids), ("colour", classes.colours), ("wnid", classes.wnids)]
+    for what, values in (own for own in owned if own[1]):
         seen: dict[Any, str] = {}
         for name, value in zip(classes.names, values, strict=True):
             if value in seen:

@@ -108,7 +108,8 @@ def other_now(held: dict[str, Any], probed: list[tuple[Any, Any]]) -> list[Any]:
 def gone(held: dict[str, Any], found: list[Any], set_: str) -> list[Any]:
     """Return the images of a set that were not found now and whose files are no longer on this machine."""
     here = {f.id for f in found}
-    rest = [image for image in held.values() if image.set == set_ and image.id not in here and not store.is_address(image.source)]
+    rest = [image for image in held.values() if image.set == set_ and image.id not in here and image.source]
+    rest = [image for image in rest if not store.is_address(image.source)]
     return [i for i in rest if not os.path.exists(i.source) and not os.path.exists((row_of(i.source) or (i.source, 0))[0])]
 
 

@@ -3,7 +3,8 @@
 Conventions: written by ``collect`` and ``predict``, meant to be read and edited by people; comments survive. ``size`` is ``own`` (each
 image keeps its size) or ``WIDTHxHEIGHT``. ``cells`` is ``full`` or ``diagonal`` (intersections and marginals only, for many models).
 ``models.NAME.labels`` maps the model's own label numbers to class names, or to ``void``. ``synonyms`` maps class names to other words for them, which
-make search terms and change no result.
+make search terms and change no result. In a study of classifiers (``task`` is ``classification``) classes have no colours but may have ``wnids``, their WordNet synsets;
+``only`` names the classes that the study asks about, and ``glosses`` say in words what a class is.
 ``store`` is where the parts lie (``s3://BUCKET/PREFIX``), or nothing: with the study.
 """
 
@@ -16,11 +17,14 @@ from typing import Any, Literal
 
 import pydantic
 
-from faultscape.errors import ClassesError, StudyError
+from faultscape.errors import ClassesError, StudyError, closest
 from faultscape.nouns import Classes
 from faultscape.study.folder import put
 
-Kind = Literal["folder", "onnx", "transformers", "hub", "exported", "script", "function", "program"]
+Kind = Literal["folder", "table", "onnx", "transformers", "hub", "exported", "script", "function", "program"]
+Task = Literal["segmentation", "classification"]
+CLASSIFICATION = "classification"
+_WHEN_THERE = ("only", "glosses")  # what a study without it does not mention
 
 
 class ModelSettings(pydantic.BaseModel):
@@ -39,7 +43,8 @@ class ClassSettings(pydantic.BaseModel):
     model_config = pydantic.ConfigDict(extra="forbid")
     names: list[str]
     ids: list[int]
-    colours: list[str]
+    colours: list[str] = []
+    wnids: list[str] = []
     void: list[int] = []
     background: int | None = None
     parents: dict[str, list[str]] = {}
@@ -49,14 +54,21 @@ class Settings(pydantic.BaseModel):
     """Everything in study.toml."""
 
     model_config = pydantic.ConfigDict(extra="forbid")
-    task: Literal["segmentation"] = "segmentation"
+    task: Task = "segmentation"
     size: str = "own"
     shard: int = pydantic.Field(1024, ge=1)
     cells: Literal["full", "diagonal"] = "full"
     store: str = ""
     classes: ClassSettings
+    only: list[str] = []
     synonyms: dict[str, list[str]] = {}
+    glosses: dict[str, str] = {}
     models: dict[str, ModelSettings] = {}
+
+    @property
+    def classifies(self) -> bool:
+        """Whether models give a picture one class, rather than each of its pixels."""
+        return self.task == CLASSIFICATION
 
     @property
     def working_size(self) -> tuple[int, int] | None:
@@ -70,7 +82,9 @@ class Settings(pydantic.BaseModel):
         colours = tuple((int(h[1:3], 16), int(h[3:5], 16), int(h[5:7], 16)) for h in c.colours)
         parents = {name: tuple(members) for name, members in c.parents.items()}
         synonyms = {name: tuple(words) for name, words in self.synonyms.items() if name in c.names}
-        return Classes(tuple(c.names), tuple(c.ids), colours, tuple(c.void), c.background, parents, synonyms)
+        return Classes(
+            tuple(c.names), tuple(c.ids), colours, tuple(c.void), c.background, parents, synonyms, tuple(c.wnids), dict(self.glosses)
+        )
 
 
 def parse_size(text: str) -> tuple[int, int] | None:
@@ -87,12 +101,13 @@ def parse_size(text: str) -> tuple[int, int] | None:
     return int(match[1]), int(match[2])
 
 
-def class_settings(classes: Classes) -> ClassSettings:
-    """Return the class list in the form of study.toml."""
+def class_settings(classes: Classes, task: str = "segmentation") -> ClassSettings:
+    """Return the class list in the form of study.toml; classes to recognise have no colours there."""
     return ClassSettings(
         names=list(classes.names),
         ids=list(classes.ids),
-        colours=[f"#{r:02x}{g:02x}{b:02x}" for r, g, b in classes.colours],
+        colours=[] if task == CLASSIFICATION else [f"#{r:02x}{g:02x}{b:02x}" for r, g, b in classes.colours],
+        wnids=list(classes.wnids) if task == CLASSIFICATION else [],
         void=list(classes.void),
         background=classes.background,
         parents={name: list(members) for name, members in classes.parents.items()},
@@ -102,6 +117,11 @@ def class_settings(classes: Classes) -> ClassSettings:
 def synonym_settings(classes: Classes) -> dict[str, list[str]]:
     """Return the synonyms of classes in the form of study.toml."""
     return {name: list(words) for name, words in classes.synonyms.items()}
+
+
+def gloss_settings(classes: Classes, task: str) -> dict[str, str]:
+    """Return what classes mean in words, in the form of study.toml; those that come with a WordNet id are known without."""
+    return dict(classes.glosses) if task == CLASSIFICATION and not classes.wnids else {}
 
 
 def read_settings(root: Path) -> Settings:
@@ -121,8 +141,13 @@ def read_settings(root: Path) -> Settings:
         raise StudyError(f"{path}: {'.'.join(map(str, first['loc']))}: {first['msg']}") from None
     settings.working_size  # noqa: B018 - a wrong size is said now
     c = settings.classes
-    if not len(c.names) == len(c.ids) == len(c.colours) or len(set(c.ids)) < len(c.ids) or len(set(c.names)) < len(c.names):
+    coloured = len(c.colours) == len(c.names) or (settings.classifies and not c.colours)
+    if not len(c.names) == len(c.ids) or not coloured or len(set(c.ids)) < len(c.ids) or len(set(c.names)) < len(c.names):
         raise ClassesError(f"{path}: classes need as many names, ids and colours, without duplicates")
+    if c.wnids and len(set(c.wnids)) != len(c.names):
+        raise ClassesError(f"{path}: classes need as many wnids as names, without duplicates, or none")
+    if lost := [name for name in settings.only if name not in c.names]:
+        raise ClassesError(f"{path}: only names {lost[0]!r}, which is no class.{closest(lost[0], c.names)}")
     if not all(re.fullmatch(r"#[0-9a-fA-F]{6}", colour) for colour in c.colours):
         raise ClassesError(f"{path}: a colour is written #rrggbb")
     if len({colour.lower() for colour in c.colours}) < len(c.colours):
@@ -140,7 +165,13 @@ def write_settings(root: Path, settings: Settings) -> None:
         document.add(
             tomlkit.comment("A Faultscape study. Edit, then run the same lines again: what this makes stale is done anew.")
         )
-    _merge(document, settings.model_dump(exclude_none=True, exclude_defaults=False))
+    wanted = settings.model_dump(exclude_none=True, exclude_defaults=False)
+    wanted = {key: value for key, value in wanted.items() if value or key not in _WHEN_THERE}
+    if not wanted["classes"]["wnids"]:
+        del wanted["classes"]["wnids"]
+    if settings.classifies:
+        del wanted["classes"]["colours"]
+    _merge(document, wanted)
     if settings.models and list(document["models"]) != list(settings.models):
         _arrange(document, {name: name for name in settings.models})
     put(path, tomlkit.dumps(document).encode())

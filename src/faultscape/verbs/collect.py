@@ -34,7 +34,9 @@ class Collected:
 def collect(
     study: str,
     *images: str,
+    task: str | None = None,
     classes: Any = None,
+    only_classes: str | None = None,
     size: str | None = None,
     not_in: list[str] | None = None,
     shard_size: int | None = None,
@@ -68,9 +70,16 @@ def collect(
     study
         The study folder; it is made when it is not there.
     images
-        Folders, globs (in quotes), list files ending in .txt, or single files; s3://BUCKET/PREFIX or gs://BUCKET/PREFIX; Parquet files whose rows are images.
+        Folders, globs (in quotes), list files ending in .txt, or single files; s3://BUCKET/PREFIX or gs://BUCKET/PREFIX; Parquet files whose rows are images. For
+        classifiers also a .csv file that names images (a column image) of which there are no pictures here.
+    task
+        segmentation (models draw label maps; the default) or classification (they give a picture one class); fixed when the study is made.
     classes
-        A class file (JSON or TOML) or a built-in name: ade20k, camvid, cityscapes, voc. In Python also a Classes, or a number of classes.
+        A class file (JSON, TOML, or .txt with a name a line) or a built-in name: ade20k, camvid, cityscapes, voc; for classifiers imagenet1k. In Python also a
+        Classes, or a number of classes.
+    only_classes
+        Of classifiers: a file that names some of the classes. Search terms are made for these, and images are chosen only where both models say one of them (S2 3.1
+        has 200 of 1,000).
     size
         WIDTHxHEIGHT at which maps are compared (aspect ratio ignored, as S0 does with 512x512), or own: each image keeps its size.
     not_in
@@ -116,7 +125,7 @@ def collect(
     probe
         Read each picture whole and look for near-duplicates; the default for files of this machine, and not for those of a store.
     """
-    from faultscape.corpus import looking, reading
+    from faultscape.corpus import id_lists, looking, reading
     from faultscape.corpus.arranging import grouped, sharded
     from faultscape.corpus.classes import resolve
     from faultscape.corpus.sources import absolute, find
@@ -132,33 +141,39 @@ def collect(
         raise CorpusError(f"a shard holds 1 image or more; got --shard-size {shard_size}")
     if not isinstance(size, str | None):
         size = "x".join(map(str, size))
-    task = collect_web.task(
+    root = local(study)
+    if root.exists() and not root.is_dir():
+        raise StudyError(f"{root} is a file; a study is a folder")
+    task = collect_settings.task_of(root, task, size, only_classes)
+    web = collect_web.task(
         images, queries=queries, wordnet=wordnet, hyponyms=hyponyms, urls=urls, api=api, accept=accept, contact=contact, rate=rate,
         per_query=per_query, after=after, before=before, min_size=min_size, transparent=transparent, licence=licence,
     )  # fmt: skip
-    if not images and task is None:
+    if not images and web is None:
         raise CorpusError("no images given; name a folder, a glob in quotes, or a list file")
     if role not in (None, "pool", "train", "validation", "test", "reference"):
         raise CorpusError(f"role {role!r} is not known; use pool, train, validation, test or reference")
     set_ = set_ or ("web" if accept is not None else "main")
     check_name(set_, "set")
-    root = local(study)
-    if root.exists() and not root.is_dir():
-        raise StudyError(f"{root} is a file; a study is a folder")
     resolved = resolve(classes) if classes is not None else None
     if resolved is None and not (root / "study.toml").exists():
-        raise CorpusError("a new study needs --classes FILE or a built-in name: ade20k, camvid, cityscapes, voc")
+        more = ", imagenet1k" if task == toml.CLASSIFICATION else ""
+        raise CorpusError(f"a new study needs --classes FILE or a built-in name: ade20k, camvid, cityscapes, voc{more}")
     toml.parse_size(size or "own")
-    if task is not None and accept is None:
+    if web is not None and accept is None:
         with writing(root):
-            toml.write_settings(root, collect_settings.asked(root, resolved, size, shard_size))
-            return task(root)
-    if task is not None:
-        images = task(root)
-    found = [replace_id(f, set_) for f in find(images, pattern=pattern, stores=True)]
+            toml.write_settings(root, collect_settings.asked(root, task, resolved, size, shard_size, only_classes))
+            return web(root)
+    if web is not None:
+        images = web(root)
+    lists = [file for file in images if task == toml.CLASSIFICATION and id_lists.is_id_list(file)]
+    before = "" if set_ == "main" else f"{set_}/"
+    names = {before + id_ for file in lists for id_ in id_lists.read_ids(file)}
+    pictures = [image for image in images if image not in lists]
+    found = [replace_id(f, set_) for f in find(pictures, pattern=pattern, stores=True)] if pictures else []
     reading.forget()
     with writing(root):
-        settings = collect_settings.asked(root, resolved, size, shard_size)
+        settings = collect_settings.asked(root, task, resolved, size, shard_size, only_classes)
         collect_settings.enter_store(root, settings, store)
         held = {image.id: image for image in read_corpus(root)}
         known = {image.source: image.id for image in held.values() if image.set == set_}
@@ -201,6 +216,9 @@ def collect(
                     group="", shard=earlier.shard if earlier else -1,
                 )
             )  # fmt: skip
+        for id_ in sorted(names - {f.id for f in found}):
+            if id_ not in held:
+                fresh.append(Image(id_, "", set_, role or "pool", "clean", "", 0, 0, "", None, "", -1))
         everything = grouped(sharded([i for i in held.values() if i.id not in dropped], fresh, settings.shard))
         if not everything:
             raise CorpusError(
@@ -213,7 +231,7 @@ def collect(
         replace_failures(root, "collect", set_, failures + kept)
         (root / ".collecting.jsonl").unlink(missing_ok=True)
         log(root, "collect", images=list(images) if accept is None else [accept], set=set_, size=settings.size)
-    if blind := sum(image.dhash is None for image in everything):
+    if blind := sum(image.dhash is None and bool(image.source) for image in everything):
         print(f"near-duplicates were not looked for among {blind} images; --probe reads each of them whole, and looks")
     duplicates = sum(image.group != image.id for image in everything)
     background = "no background" if settings.classes.background is None else f"background {settings.classes.background}"
@@ -222,6 +240,10 @@ def collect(
     words = (
         f"{settings.size} (every map is compared at this size)" if settings.working_size else "own (each image keeps its size)"
     )
+    if settings.classifies:
+        alone = sum(not image.source for image in everything)
+        words = f"one class a picture{f'; {alone} images without pictures here' if alone else ''}"
+        background = f"the study asks about {len(settings.only)} of them" if settings.only else "the study asks about all of them"
     return Collected(
         study,
         len(everything),

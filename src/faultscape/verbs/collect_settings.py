@@ -8,18 +8,39 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from faultscape.errors import StudyError
+from faultscape.errors import OptionError, StudyError
 
 
-def asked(root: Path, classes: Any, size: str | None, shard_size: int | None) -> Any:
+def task_of(root: Path, asked: str | None, size: str | None, only: str | None) -> str:
+    """Return what a study is about: what was asked for, or what it is; OptionError where that is another, or what else was asked for does not fit."""
+    from faultscape.study import settings as toml
+
+    if asked not in (None, "segmentation", toml.CLASSIFICATION):
+        raise OptionError(f"task {asked!r} is not known; use segmentation or {toml.CLASSIFICATION}")
+    held = toml.read_settings(root).task if (root / "study.toml").exists() else None
+    if asked and held and asked != held:
+        raise StudyError(f"{root} is a study of {held}, and stays one; begin a new study for {asked}")
+    task = held or asked or "segmentation"
+    if task == toml.CLASSIFICATION and size is not None:
+        raise OptionError("--size is for label maps; classifiers see pictures at a size of their own: predict --input-size")
+    if task != toml.CLASSIFICATION and only is not None:
+        raise OptionError("--only-classes is for classifiers; give --task classification with it")
+    return task
+
+
+def asked(root: Path, task: str, classes: Any, size: str | None, shard_size: int | None, only: str | None = None) -> Any:
     """Return the study's settings with what was asked for, saying what it makes stale."""
+    from faultscape.corpus.id_lists import read_classes
     from faultscape.study import settings as toml
     from faultscape.study.label_maps import truths
 
     if not (root / "study.toml").exists():
         return toml.Settings(
-            classes=toml.class_settings(classes),
+            task=task,  # type: ignore[arg-type]
+            classes=toml.class_settings(classes, task),
             synonyms=toml.synonym_settings(classes),
+            glosses=toml.gloss_settings(classes, task),
+            only=list(read_classes(only, classes)) if only else [],
             size=size or "own",
             shard=shard_size or 1024,
         )
@@ -30,8 +51,13 @@ def asked(root: Path, classes: Any, size: str | None, shard_size: int | None) ->
         )
     if classes is not None:
         settings.synonyms = toml.synonym_settings(classes)
-    if classes is not None and (new := toml.class_settings(classes)) != settings.classes:
-        print("the class list changes: pairs and what follows from them are stale and are made anew by compare")
+        settings.glosses = toml.gloss_settings(classes, task)
+    if classes is not None and (new := toml.class_settings(classes, task)) != settings.classes:
+        print(
+            "the class list changes: what follows from it is stale; run predict, select and rank again"
+            if settings.classifies
+            else "the class list changes: pairs and what follows from them are stale and are made anew by compare"
+        )
         moved = [
             n
             for n, i in zip(new.names, new.ids, strict=True)
@@ -41,14 +67,19 @@ def asked(root: Path, classes: Any, size: str | None, shard_size: int | None) ->
             print(
                 f"{moved[0]!r} has another id now: labels that came as LabelMe files or in class colours hold the old one; import them again"
             )
-        now, renamed = {(i, c): n for i, c, n in zip(new.ids, new.colours, new.names, strict=True)}, {}
-        for id_, colour, name in zip(settings.classes.ids, settings.classes.colours, settings.classes.names, strict=True):
+        now, renamed = {(i, c): n for i, c, n in zip(new.ids, new.colours, new.names, strict=not settings.classifies)}, {}
+        for id_, colour, name in zip(
+            settings.classes.ids, settings.classes.colours, settings.classes.names, strict=not settings.classifies
+        ):
             if name not in new.names and now.get((id_, colour)) not in (None, *settings.classes.names):
                 renamed[name] = now[id_, colour]  # of the same id and colour: a mapping to it finds it under its new name
                 print(f"class {name!r} is called {renamed[name]!r} now; label mappings follow")
         for model in settings.models.values():
             model.labels = {label: renamed.get(name, name) for label, name in model.labels.items()}
         settings.classes = new
+        settings.only = [name for name in settings.only if name in new.names]
+    if only is not None:
+        settings.only = list(read_classes(only, settings.class_list))
     if size is not None and size != settings.size:
         print("the working size changes: networks' maps and all pairs are stale and are made anew by predict and compare")
         settings.size = size
