@@ -61,9 +61,7 @@ def read(path: Path) -> Classes:
 
 
 def parse(raw: Any, where: str = "classes") -> Classes:
-    """Return Classes from ``{"classes": [{"index"|"id", "name", "color"|"colour", "ignored", "wnid", "gloss"}], "ignore_index", "void", "background", "parents",
-    "synonyms"}``.
-    """
+    """Return Classes from a list of names or of tables with index or id, name, color or colour, ignored, wnid, gloss; or from a table of such ``classes`` and _KEYS."""
     entries = raw.get("classes") if isinstance(raw, Mapping) else raw
     if not isinstance(entries, list) or not entries:
         raise ClassesError(f"{where}: expected a list `classes` of tables with name, id and colour")

@@ -30,11 +30,11 @@ def is_id_list(argument: str) -> bool:
 
 
 def read_ids(argument: str) -> list[str]:
-    """Return the ids that a CSV file names, in its order; CorpusError for a file that names none, or one twice.
+    r"""Return the ids that a CSV file names, in its order; CorpusError for a file that names none, or one twice.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     _ = Path(folder, "ids.csv").write_text("image,taken\\ncat/1,2020\\ndog/7,2021\\n")
+    ...     _ = Path(folder, "ids.csv").write_text("image,taken\ncat/1,2020\ndog/7,2021\n")
     ...     read_ids(f"{folder}/ids.csv")
     ['cat/1', 'dog/7']
     """

@@ -74,7 +74,9 @@ def _joined(codes: Sequence[bytes] | pa.BinaryArray) -> tuple[np.ndarray, np.nda
     if hasattr(codes, "buffers"):
         _, places, values = codes.buffers()  # type: ignore[union-attr]
         start = codes.offset  # type: ignore[union-attr]
-        ends = np.frombuffer(places, "<i4")[start : start + len(codes) + 1].astype(np.int64) if len(codes) else np.zeros(1, np.int64)
+        ends = (
+            np.frombuffer(places, "<i4")[start : start + len(codes) + 1].astype(np.int64) if len(codes) else np.zeros(1, np.int64)
+        )
         return np.frombuffer(values, np.uint8) if values is not None else np.zeros(0, np.uint8), ends
     ends = np.cumsum([0, *map(len, codes)])
     return np.frombuffer(b"".join(codes), np.uint8), ends  # type: ignore[arg-type]

@@ -1,6 +1,6 @@
 """One shard's work on one model, batch by batch, and the form in which a batch stands in a spool.
 
-Conventions: a batch is some rows of the shard, in order; its record holds (image id, runs or None, kept codes by folder, problem) a row, and how long loading, the
+Conventions: a batch is some rows of the shard, in order; its record holds (image id, runs (of a classifier: its answer) or None, kept codes by folder, problem) a row, and how long loading, the
 model, and the rest took. A batch never crosses a shard. Pictures of the next batches are loaded, and results of the last are encoded, while the network runs.
 """
 
@@ -131,8 +131,9 @@ def _row(image: Any, output: Output, name: str, places: np.ndarray, words: str, 
     """Return one output encoded; a label that means nothing is a failure."""
     if output.labels is None:
         return Row(image.id, None, problem=output.problem)
-    code = runs.encode(output.labels)
-    if bad := [int(v) for v in runs.labels(code) if places[v] == UNKNOWN]:
+    code = output.answer or runs.encode(output.labels)
+    said = output.labels.ravel() if output.answer else runs.labels(code)
+    if bad := [int(v) for v in said if places[v] == UNKNOWN]:
         return Row(
             image.id, None, problem=f"{name}: gave the label {bad[0]}; allowed are {words}; --labels FILE says what labels mean"
         )

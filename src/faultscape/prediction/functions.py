@@ -2,7 +2,7 @@
 
 Conventions: a function that can be called without arguments is a loader: it returns a torch module, or any callable from (N, 3, H, W) float32 tensors to logits, with
 what it says of its input in attributes (``mean``, ``std``, ``size``, ``multiple``, ``classes``; those of the function itself serve as well). Any other function is a
-predictor: it takes one (H, W, 3) uint8 photo and returns labels (whole numbers, H x W), logits (C x h x w), or a dict with ``logits`` or ``labels`` and perhaps ``confidence``.
+predictor: it takes one (H, W, 3) uint8 photo and returns labels (whole numbers, H x W), logits (C x h x w) (a classifier: one label, or C logits), or a dict with ``logits`` or ``labels`` and perhaps ``confidence``.
 The file is run as it is: it is the user's own code.
 """
 
@@ -16,8 +16,10 @@ import numpy as np
 
 from faultscape import plug
 from faultscape.errors import ModelError, OptionError
+from faultscape.prediction.classifying import as_pixel
 from faultscape.prediction.inputs import KEYS, resized
 from faultscape.prediction.network import Answer, Network, Size
+from faultscape.study.settings import CLASSIFICATION
 
 
 def of_function(source: str, options: dict[str, Any], device: str = "cpu") -> Network:
@@ -27,7 +29,7 @@ def of_function(source: str, options: dict[str, Any], device: str = "cpu") -> Ne
     except OptionError as error:
         raise ModelError(str(error)) from None
     if not _without_arguments(function):
-        return PredictorNetwork(function, source)
+        return PredictorNetwork(function, source, classifies=options.get("task") == CLASSIFICATION)
     from faultscape.prediction.torch_network import of_module
 
     try:
@@ -48,8 +50,8 @@ class PredictorNetwork:
     notes: tuple[str, ...] = ()
     weights = ""
 
-    def __init__(self, function: Callable[[np.ndarray], Any], name: str) -> None:
-        self._function, self.name = function, name
+    def __init__(self, function: Callable[[np.ndarray], Any], name: str, *, classifies: bool = False) -> None:
+        self._function, self.name, self._classifies = function, name, classifies
         self.class_names = [str(word) for word in getattr(function, "classes", [])]
 
     def prepare(self, photo: np.ndarray, target: Size, size: Size | None) -> np.ndarray:
@@ -79,6 +81,7 @@ class PredictorNetwork:
                 f"{self.name}: the function gave a dict of {sorted(map(str, given))}; expected `logits` or `labels` among them"
             )
         values = _array(said.get("logits", said.get("labels")) if said else given)
+        values = as_pixel(values) if self._classifies else values
         confidence = said.get("confidence")
         confidence = None if confidence is None else _numbers(confidence, self.name)
         if values.ndim == 3 and values.dtype.kind == "f" and values.size:

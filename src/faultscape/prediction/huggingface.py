@@ -1,4 +1,4 @@
-"""A model that is a folder as the transformers library saves it: semantic networks, and networks of queries marginalised class x mask.
+"""A model that is a folder as the transformers library saves it: semantic networks, networks of queries marginalised class x mask, and classifiers.
 
 Conventions: pictures are prepared by the library's own processor, one at a time, so that no picture depends on its batch. Scores of a network of queries are
 the sum over queries of softmax(class) without its last, the empty class, times sigmoid(mask), the masks at the size at which the library marginalises them.
@@ -16,10 +16,12 @@ from typing import Any
 import numpy as np
 
 from faultscape.errors import ModelError
+from faultscape.prediction.classifying import as_pixel
 from faultscape.prediction.devices import precision_of
 from faultscape.prediction.inputs import inputs_of, resized
 from faultscape.prediction.network import Answer, Size, one_line
 from faultscape.prediction.torch_network import by_picture, need_torch, only_weights, plain, running, watched
+from faultscape.study.settings import CLASSIFICATION
 
 BATCH = 8
 QUERIES = ("mask2former", "maskformer", "eomt", "eomt_dinov3")
@@ -41,16 +43,18 @@ class TransformersNetwork:
         given = {key: value for key, value in options.items() if value not in (None, "", [])}
         self.device, self.batch = device, int(given.get("batch", BATCH))
         self._precision = precision_of(str(given.get("precision", "")), device)
+        self._classifies = given.get("task") == CLASSIFICATION
         transformers.logging.set_verbosity_error()
         transformers.logging.disable_progress_bar()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            config = _config(transformers, str(folder), name)
+            config = _config(transformers, str(folder), name, classifies=self._classifies)
             self._kind = config.model_type
-            self.marginal = self._kind in QUERIES
+            self.marginal = self._kind in QUERIES and not self._classifies
             auto = (
                 transformers.AutoModelForUniversalSegmentation if self.marginal else transformers.AutoModelForSemanticSegmentation
             )
+            auto = transformers.AutoModelForImageClassification if self._classifies else auto
             safe = any(Path(folder).glob("*.safetensors"))
             try:
                 with only_weights():
@@ -115,7 +119,7 @@ class TransformersNetwork:
             scores = plain(self._marginalised(given) if self.marginal else given.logits)
             kept = {layer: plain(value) for layer, value in seen.items()}
         layers = by_picture(kept, len(block), self.name)
-        return [Answer(scores[k], embeddings=layers[k]) for k in range(len(block))]
+        return [Answer(as_pixel(scores[k]), embeddings=layers[k]) for k in range(len(block))]
 
     def _marginalised(self, given: Any) -> Any:
         import torch
@@ -138,15 +142,18 @@ class TransformersNetwork:
         return ()
 
 
-def _config(transformers: Any, folder: str, name: str) -> Any:
-    """Return the folder's configuration; ModelError when it is of no kind that segments by classes."""
+def _config(transformers: Any, folder: str, name: str, *, classifies: bool) -> Any:
+    """Return the folder's configuration; ModelError when it is of no kind that segments by classes, or that gives a picture one."""
+    from transformers.models.auto.modeling_auto import MODEL_FOR_IMAGE_CLASSIFICATION_MAPPING_NAMES as CLASSIFY
     from transformers.models.auto.modeling_auto import MODEL_FOR_SEMANTIC_SEGMENTATION_MAPPING_NAMES as SEMANTIC
 
     try:
         config = transformers.AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
     except Exception as error:  # noqa: BLE001 - a damaged file fails anywhere in the library
         raise ModelError(f"{name}: transformers cannot read its config.json: {one_line(error)}") from None
-    if config.model_type not in (*SEMANTIC, *QUERIES):
+    if classifies and config.model_type not in CLASSIFY:
+        raise ModelError(f"{name}: is of kind {config.model_type!r}, which gives a picture no class")
+    if not classifies and config.model_type not in (*SEMANTIC, *QUERIES):
         known = ", ".join(sorted([*SEMANTIC, *QUERIES]))
         raise ModelError(f"{name}: is of kind {config.model_type!r}, which gives no map of classes; kinds that do are {known}")
     return config

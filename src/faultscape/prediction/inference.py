@@ -52,11 +52,12 @@ class Prepared:
 
 @dataclass(frozen=True)
 class Output:
-    """One photo's result: labels (H, W) and the arrays that are kept by folder, or what went wrong."""
+    """One photo's result: labels (H, W), one of a classifier, and the arrays that are kept by folder, or what went wrong."""
 
     labels: np.ndarray | None
     kept: dict[str, Arrays] = field(default_factory=dict)
     problem: str = ""
+    answer: bytes = b""  # of a classifier: the code of what it says
 
     @property
     def confidence(self) -> np.ndarray | None:

@@ -40,7 +40,8 @@ def of_network(
     if not mapping and network.channels is not None and classes.ids != tuple(range(len(classes))):
         mapping = {str(place): n for place, n in enumerate(classes.names)}  # channels stand in the order of the class list
     _need_class(labels or name, mapping, classes)
-    return mapping
+    own = dict(zip(map(str, classes.ids), classes.names, strict=True))
+    return {} if settings.classifies and mapping == own else mapping  # a thousand lines that say nothing
 
 
 def _by_names(
@@ -145,6 +146,19 @@ def _read(labels: str) -> dict[str, str]:
             f'{labels}: is no label mapping; expected a class for each label, for example {{"0": "road", "3": "void"}}'
         )
     return {str(key): str(value) for key, value in raw.items()}
+
+
+def of_words(labels: str | None, settings: Any) -> dict[str, str]:
+    """Return {word: class name or ``void``} of a mapping file whose labels are words of a table; ClassesError names what cannot be mapped."""
+    known = settings.class_list.names
+    out = {} if labels is None else _read(labels)
+    for key, value in out.items():
+        if value != "void" and value not in known:
+            raise ClassesError(
+                f"{labels}: maps {key!r} to {value!r}, which is no class of the study ({_some(known)}).{closest(value, known)}"
+            )
+    _need_class(labels or "", out, settings.class_list)
+    return out
 
 
 def of_colours(settings: Any) -> dict[str, str]:

@@ -1,6 +1,6 @@
-"""A model that is an ONNX file: any segmentation network with logits or labels.
+"""A model that is an ONNX file: any network with logits or labels, of pixels or of whole pictures.
 
-Conventions: one input of four axes; logits with classes first or last, or labels; an output named ``confidence`` is kept. The file may say its own
+Conventions: one input of four axes; logits with classes first or last, or labels; of a classifier N x C or N; an output named ``confidence`` is kept. The file may say its own
 input in its metadata: ``faultscape.mean``, ``.std`` (JSON lists, on 0..1), ``.size`` (WxH), ``.multiple``, ``.layout`` (nchw | nhwc), ``.classes`` (JSON list of names).
 The number of threads is fixed, so that results do not depend on the machine's load.
 """
@@ -15,9 +15,11 @@ from typing import Any
 import numpy as np
 
 from faultscape.errors import ModelError, closest
+from faultscape.prediction.classifying import as_pixel
 from faultscape.prediction.inputs import inputs_of
 from faultscape.prediction.network import Answer, Size, one_line
 from faultscape.prediction.onnx_files import weights_beside
+from faultscape.study.settings import CLASSIFICATION
 
 BATCH, THREADS = 8, 1
 _WORDS = ("mean", "std", "classes", "multiple")  # metadata that is JSON
@@ -73,7 +75,8 @@ class OnnxNetwork:
         self._main = next((o for o in outputs if o.name in ("logits", "labels", "output", "out")), outputs[0])
         self._channels_last = _last(self._main.shape, self.layout, [len(self.class_names), *classes])
         shape = self._main.shape
-        number = shape[3 if self._channels_last else 1] if len(shape) == 4 else None
+        self._classifies = given.get("task") == CLASSIFICATION
+        number = shape[3 if self._channels_last else 1] if len(shape) == 4 or (self._classifies and len(shape) == 2) else None
         self.channels = number if isinstance(number, int) and number > 1 else None
 
     def prepare(self, photo: np.ndarray, target: Size, size: Size | None) -> np.ndarray:
@@ -99,6 +102,7 @@ class OnnxNetwork:
 
     def _answer(self, named: dict[str, Any], row: int, embeddings: Sequence[str]) -> Answer:
         values = named[self._main.name][row]
+        values = as_pixel(np.asarray(values)) if self._classifies else values
         if values.ndim == 3 and self._channels_last:
             values = values.transpose(2, 0, 1)
         doubt = named.get("confidence") if self._main.name != "confidence" else None

@@ -1,6 +1,6 @@
 """Which kind of model a SOURCE is, and opening it.
 
-Conventions: a SOURCE is a folder of maps, ``model.onnx``, a folder of the transformers library, ``hf:OWNER/MODEL``, ``model.pt2`` (torch.export), TorchScript (``.pt``,
+Conventions: a SOURCE is (of classifiers alone) a table, a folder of maps, ``model.onnx``, a folder of the transformers library, ``hf:OWNER/MODEL``, ``model.pt2`` (torch.export), TorchScript (``.pt``,
 ``.pth``, ``.ts``, ``.torchscript``), ``file.py:function``, or ``exec:COMMAND``. Everything but folders and programs is a network: it sees photos and gives logits or labels.
 """
 
@@ -16,13 +16,14 @@ from typing import Any
 
 from faultscape import plug
 from faultscape.errors import ModelError
-from faultscape.prediction import devices, programs
+from faultscape.prediction import devices, programs, tables
+from faultscape.prediction.classifying import Classifier
 from faultscape.prediction.inference import Inference, Way
 from faultscape.prediction.inputs import size_of
 from faultscape.prediction.keeping import Keep, parse
 from faultscape.prediction.network import Network
 from faultscape.prediction.onnx_files import weights_beside
-from faultscape.study.settings import Kind
+from faultscape.study.settings import CLASSIFICATION, Kind
 
 SCRIPTS = (".pt", ".pth", ".ts", ".torchscript")
 LISTS = (".txt", ".csv", ".lst")
@@ -33,8 +34,21 @@ OWN_CODE = {
 }
 
 
-def kind_of(name: str, source: str) -> Kind:
-    """Return folder, program, or the kind of network; ModelError for what is none of them."""
+def kind_of(name: str, source: str, task: str = "segmentation") -> Kind:
+    """Return folder, program, table, or the kind of network; ModelError for what is none of them, or not for this task."""
+    if task == CLASSIFICATION and tables.split(source):
+        if not Path((tables.split(source) or ("",))[0]).is_file():
+            raise ModelError(f"{name}={source}: there is no such file")
+        return "table"
+    kind = _kind_of(name, source)
+    if task == CLASSIFICATION and kind in ("folder", "program"):
+        raise ModelError(
+            f"{name}={source}: a classifier is a table of its answers ({', '.join(tables.ENDINGS)}) or a network; this is a {kind}"
+        )
+    return kind
+
+
+def _kind_of(name: str, source: str) -> Kind:
     if source.startswith("hf:"):
         return "hub"
     if source.startswith("exec:"):
@@ -79,6 +93,9 @@ def absolute(kind: str, source: str) -> str:
     """Return a source as study.toml keeps it: paths made absolute, names of the hub and commands as they are."""
     if kind in ("hub", "program"):
         return source
+    if kind == "table":
+        path, picked = tables.split(source) or (source, ())
+        return ":".join([os.path.abspath(path), *picked])
     if kind == "function":
         file, _, function = source.rpartition(":")
         return f"{os.path.abspath(file)}:{function}"
@@ -87,7 +104,8 @@ def absolute(kind: str, source: str) -> str:
 
 def there(source: str) -> bool:
     """Whether what a source names is still to be had, as far as that can be seen from here."""
-    file = source.rpartition(":")[0] if source.rpartition(":")[0].endswith(".py") else source
+    table = tables.split(source)
+    file = table[0] if table else source.rpartition(":")[0] if source.rpartition(":")[0].endswith(".py") else source
     return source.startswith(("hf:", "exec:")) or Path(file).exists()
 
 
@@ -175,7 +193,11 @@ def held_model(kind: str, source: str, options: dict[str, Any], expected: str, c
     if (before := _held.get("model")) and before[0] == key:
         return before[1]
     release()
-    model = Inference(open_network(kind, source, options, classes), way_of(options), keep_of(options))
+    network = open_network(kind, source, options, classes)
+    if options.get("task") == CLASSIFICATION:
+        model = Classifier(network, way_of(options), keep_of(options), float(options.get("crop", 1)))
+    else:
+        model = Inference(network, way_of(options), keep_of(options))
     now = digest(kind, source, options)
     if expected.startswith(now) and expected not in (now, now + model.network.weights):
         raise ModelError(

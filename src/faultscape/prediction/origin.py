@@ -24,14 +24,14 @@ from faultscape.study.settings import Settings
 FOLDER = ("pattern", "resize_maps")
 PROGRAM = ("resize_maps",)
 NETWORK = (
-    "size", "mean", "std", "layout", "multiple", "batch", "threads", "window", "stride", "flip", "scales", "precision", "unmapped", "keep", "revision",
+    "size", "mean", "std", "layout", "multiple", "batch", "threads", "window", "stride", "flip", "scales", "precision", "unmapped", "keep", "revision", "crop",
 )  # fmt: skip
 BESIDE = ("labels", "unmapped", "keep")
 
 
 def known(kind: str) -> tuple[str, ...]:
     """Return the options that a model of this kind can have."""
-    return {"folder": FOLDER, "program": PROGRAM}.get(kind, NETWORK)
+    return {"folder": FOLDER, "program": PROGRAM, "table": ()}.get(kind, NETWORK)
 
 
 Shards = Callable[[], Iterable[tuple[int, Sequence[Any]]]]  # reads the corpus shard by shard, whenever it is called

@@ -42,6 +42,8 @@ def check(options: dict[str, Any]) -> None:
             )
     if "scales" in options and not all(0.05 <= scale <= 20 for scale in options["scales"]):
         raise OptionError(f"scales lie between 0.05 and 20; got {options['scales']}")
+    if not 0.05 <= options.get("crop", 1) <= 1:
+        raise OptionError(f"crop is a share of the shorter side, from 0.05 to 1; got {options['crop']}")
     if options.get("precision", PRECISIONS[0]) not in PRECISIONS:
         raise OptionError(f"precision {options['precision']!r} is not known; use {', '.join(PRECISIONS)}")
     if options.get("unmapped", "void") != "void":

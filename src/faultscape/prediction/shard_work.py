@@ -38,7 +38,7 @@ class Work:
         self._model: Any = None
         self.device = ""
         if self._kind in opening.NETWORKS:
-            wanted = {**options, "device": model["device"]}
+            wanted = {**options, "device": model["device"], "task": settings.task}
             self._model = opening.held_model(
                 self._kind, model["source"], wanted, model["digest"], (len(labels), len(settings.class_list))
             )

@@ -1,7 +1,7 @@
 """A network that is a torch module: one that somebody's function built, an exported program (``.pt2``) or TorchScript.
 
 Conventions: it takes (N, 3, H, W) and gives logits (N, C, h, w), or a dict with ``out`` or ``logits``, an object with ``.logits``, or the first of a tuple; whole
-numbers (N, H, W) are labels. An archive says its own input in the extra file ``faultscape.json`` ({"mean": ..., "std": ..., "size": ..., "classes": ...}), a loaded
+numbers (N, H, W) are labels; of a classifier (N, C) and (N,). An archive says its own input in the extra file ``faultscape.json`` ({"mean": ..., "std": ..., "size": ..., "classes": ...}), a loaded
 module in attributes of these names. Nothing is unpickled: an archive that holds pickled objects, or operators that do more than compute, is refused.
 """
 
@@ -19,9 +19,11 @@ import numpy as np
 
 from faultscape.errors import ModelError, OptionError, closest
 from faultscape.prediction import exported_files, scripted_files, weights
+from faultscape.prediction.classifying import as_pixel
 from faultscape.prediction.devices import precision_of
 from faultscape.prediction.inputs import KEYS, inputs_of, size_of
 from faultscape.prediction.network import Answer, Size
+from faultscape.study.settings import CLASSIFICATION
 
 BATCH = 8
 _EXTRA = "faultscape.json"
@@ -58,6 +60,7 @@ class TorchNetwork:
         self.class_names = [str(word) for word in said.get("classes") or []]
         self.channels = channels or len(self.class_names) or None
         self._precision = precision_of(str(given.get("precision", "")), device)
+        self._classifies = given.get("task") == CLASSIFICATION
 
     def prepare(self, photo: np.ndarray, target: Size, size: Size | None) -> np.ndarray:
         """Return a photo as the network's input."""
@@ -79,6 +82,8 @@ class TorchNetwork:
             kept = {layer: plain(value) for layer, value in seen.items()}
         if len(values) != len(block):
             raise ModelError(f"{self.name}: gave {len(values)} results for {len(block)} pictures")
+        if self._classifies and values.ndim < 3:  # one answer a picture, as if it were of one pixel
+            values = np.stack([as_pixel(value) for value in values])
         whole = values.dtype.kind in "iub"
         if values.ndim != (3 if whole else 4):
             wanted = "labels are N x H x W" if whole else "logits are N x C x H x W"
@@ -257,7 +262,7 @@ def _shapes(program: Any) -> tuple[list[int | None], int | None]:
         [n if isinstance(n, int) else None for n in getattr(nodes.get(names[0]), "shape", ())] if names else []
         for names in (program.graph_signature.user_inputs, program.graph_signature.user_outputs)
     ]
-    one = len(program.graph_signature.user_outputs) == 1 and len(shapes[1]) == 4
+    one = len(program.graph_signature.user_outputs) == 1 and len(shapes[1]) in (2, 4)
     return shapes[0], shapes[1][1] if one else None
 
 

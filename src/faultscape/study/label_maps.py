@@ -1,6 +1,6 @@
 """predictions/NAME and truth/NAME: label maps as runs, in the model's own labels, a part a shard.
 
-Conventions: a row an image that has a map: id, ``runs`` (see maps.runs; its head holds the map's own size) and, where the corpus knows a photo by its
+Conventions: a row an image that has a map: id, ``runs`` (see maps.runs; its head holds the map's own size; of a classifier, its answer: see maps.class_answers) and, where the corpus knows a photo by its
 store's tag alone, ``photo``: SHA-256 of the bytes it was made from. A missing or unusable map has no row but a failure in the manifest. The maps of a network, or a program, follow from the photos and the working size: their key says from which.
 """
 
@@ -61,7 +61,10 @@ def stamps_of(where: Path) -> dict[str, str]:
 
 def outdated(root: Path, settings: Settings, shards: Iterable[tuple[int, Sequence[Image]]]) -> list[str]:
     """Return the networks of whose maps some were made at another working size, from photos that changed since, or by another network than the rest."""
-    networks = {name: read_manifest(predictions(root, name)) for name, model in settings.models.items() if model.kind != "folder"}
+    given = ("folder", "table")
+    networks = {
+        name: read_manifest(predictions(root, name)) for name, model in settings.models.items() if model.kind not in given
+    }
     old = []
     for name, parts in networks.items():  # jobs of an array see the file each for itself
         stamps = stamps_of(predictions(root, name))

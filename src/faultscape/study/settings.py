@@ -83,7 +83,15 @@ class Settings(pydantic.BaseModel):
         parents = {name: tuple(members) for name, members in c.parents.items()}
         synonyms = {name: tuple(words) for name, words in self.synonyms.items() if name in c.names}
         return Classes(
-            tuple(c.names), tuple(c.ids), colours, tuple(c.void), c.background, parents, synonyms, tuple(c.wnids), dict(self.glosses)
+            tuple(c.names),
+            tuple(c.ids),
+            colours,
+            tuple(c.void),
+            c.background,
+            parents,
+            synonyms,
+            tuple(c.wnids),
+            dict(self.glosses),
         )
 
 

@@ -216,9 +216,8 @@ def collect(
                     group="", shard=earlier.shard if earlier else -1,
                 )
             )  # fmt: skip
-        for id_ in sorted(names - {f.id for f in found}):
-            if id_ not in held:
-                fresh.append(Image(id_, "", set_, role or "pool", "clean", "", 0, 0, "", None, "", -1))
+        alone = sorted(names - {f.id for f in found} - held.keys())
+        fresh += [Image(id_, "", set_, role or "pool", "clean", "", 0, 0, "", None, "", -1) for id_ in alone]
         everything = grouped(sharded([i for i in held.values() if i.id not in dropped], fresh, settings.shard))
         if not everything:
             raise CorpusError(

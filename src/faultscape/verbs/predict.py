@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from faultscape.errors import ModelError, OptionError, StudyError
-from faultscape.verbs import predict_changes, predict_plan, predict_shard
+from faultscape.verbs import predict_changes, predict_plan, predict_shard, predict_tables
 
 if TYPE_CHECKING:
     Named = Any
@@ -25,6 +25,7 @@ class Predicted:
     models: dict[str, tuple[int, int]]
     renamed: dict[str, str] = field(default_factory=dict)
     removed: tuple[str, ...] = ()
+    what: str = "maps"
 
     def __repr__(self) -> str:
         changed = [f"{len(done)} {word}" for word, done in (("renamed", self.renamed), ("removed", self.removed)) if done]
@@ -33,7 +34,7 @@ class Predicted:
         lines += [f"  {old} is called {new} now" for old, new in self.renamed.items()]
         lines += [f"  {name} is removed; labels, and selections that were drawn with it, are kept" for name in self.removed]
         for name, (maps, failed) in self.models.items():
-            lines.append(f"  {name:<24} {maps} maps" + (f", {failed} images without one (failures.csv)" if failed else ""))
+            lines.append(f"  {name:<24} {maps} {self.what}" + (f", {failed} images without one (failures.csv)" if failed else ""))
         return "\n".join(lines)
 
 
@@ -58,6 +59,7 @@ def predict(
     window: str = "",
     stride: str = "",
     flip: bool | None = None,
+    crop: float | None = None,
     scales: list[float] | None = None,
     batch: int | None = None,
     threads: int | None = None,
@@ -68,7 +70,7 @@ def predict(
 ) -> Predicted:
     """Store each model's label maps for every image: NAME=SOURCE, a folder of maps, a network, or a program; finished shards are not done again.
 
-    SOURCE is a folder of label maps; model.onnx; a folder of the transformers library, or hf:OWNER/MODEL; model.pt2 (torch.export) or TorchScript; file.py:function;
+    SOURCE is (of a classifier) a table of answers: preds.csv, .parquet or .npz, with FILE.csv:COLUMN or FILE.npz:KEY:INDEX; a folder of label maps; model.onnx; a folder of the transformers library, or hf:OWNER/MODEL; model.pt2 (torch.export) or TorchScript; file.py:function;
     or exec:COMMAND. Maps are kept as run-length codes in the model's own labels. An image without a usable map goes to failures.csv and leaves that model's pairs
     only. Options of a model are kept in study.toml, and hold until others are given or its source is another.
 
@@ -114,6 +116,8 @@ def predict(
         Step of the windows, WIDTHxHEIGHT (default: the window's size).
     flip
         Show pictures mirrored too, and average the logits.
+    crop
+        Of classifiers: show the square in the middle of a picture, this share of its shorter side (0.875 for most networks of ImageNet; default: the whole picture).
     scales
         Show pictures at these scales, 1 being their own, and average the logits. Repeat it for each.
     batch
@@ -151,15 +155,19 @@ def predict(
         raise OptionError("--truth says what --measure measures against; add --measure, or leave it out")
     given, mine = named(models) if models or not (renamed or removed) else {}, share(shard)
     options = {
-        "size": input_size, "mean": mean, "std": std, "layout": layout, "multiple": multiple, "window": window, "stride": stride, "flip": flip, "scales": scales,
+        "size": input_size, "mean": mean, "std": std, "layout": layout, "multiple": multiple, "window": window, "stride": stride, "flip": flip, "crop": crop, "scales": scales,
         "batch": batch, "threads": threads, "precision": precision, "unmapped": unmapped, "keep": keep, "resize_maps": resize_maps, "pattern": pattern,
     }  # fmt: skip
     options = {key: value for key, value in options.items() if value not in ("", None, [])}
     predict_options.check(options)
     devices.check(device)
     engines.check(engine, workers)
-    for name, source in given.items():
-        opening.kind_of(name, source)
+    task = toml.read_settings(root).task
+    if task != "segmentation" and measure:
+        raise OptionError("--measure is for label maps; the accuracy of classifiers is what `rank` says")
+    if task == "segmentation" and crop is not None:
+        raise OptionError("--crop is for classifiers; --window shows a picture in parts")
+    kinds = {name: opening.kind_of(name, source, task) for name, source in given.items()}
     with writing(root, array="predict" if shard else "", change=bool(renamed or removed)):
         if renamed or removed:
             predict_changes.change(study, root, renamed, removed, given)
@@ -168,12 +176,18 @@ def predict(
         plans = {
             name: predict_plan.plan(root, settings, name, source, labels, options, device, against)
             for name, source in given.items()
+            if kinds[name] != "table"
         }
         opening.release()
         with changing(root):
             for name, model in plans.items():
                 predict_shard.forget(root, name, model.stamps)
-            toml.add_models(root, {name: model.model for name, model in plans.items()})
+            entered = {name: model.model for name, model in plans.items()}
+            for name in (name for name, kind in kinds.items() if kind == "table"):
+                if idle := ", ".join(f"--{key.replace('_', '-')}" for key in options):
+                    print(f"note: {name}: {idle} changes nothing for a table")
+                entered[name] = predict_tables.store(root, settings, name, given[name], labels, mine)
+            toml.add_models(root, {name: entered[name] for name in given})
         calls: list[dict[str, Any]] = [call for model in plans.values() for call in model.calls if mine.has(call["number"])]
         total = sum(call["images"] for call in calls)
         networks = {call["model"]["kind"] for call in calls} & {*opening.NETWORKS}
@@ -205,8 +219,10 @@ def predict(
         from faultscape.study.tables import read_failures
 
         first = next((f for f in read_failures(root) if f.stage == "predict" and f.name in given), None)
-        raise ModelError(f"no map could be used; the first: {first.reason if first else 'none was found'}")
-    return Predicted(study, counts, renamed, tuple(removed))
+        raise ModelError(
+            f"no {'map' if task == 'segmentation' else 'answer'} could be used; the first: {first.reason if first else 'none was found'}"
+        )
+    return Predicted(study, counts, renamed, tuple(removed), "maps" if task == "segmentation" else "answers")
 
 
 def named(models: tuple[Any, ...]) -> dict[str, str]:

@@ -43,7 +43,7 @@ def plan(
     from faultscape.study.settings import ModelSettings
 
     shards = partial(each_shard, root)
-    kind = opening.kind_of(name, source)
+    kind = opening.kind_of(name, source, settings.task)
     if name in label_maps.truths(root):
         raise ModelError(f"{name!r} is the name of a truth of this study; give the model another")
     place = opening.absolute(kind, source)
@@ -128,7 +128,8 @@ def _origin(
         said = {**said, "revision": opening.revision_of(source)}
     said = {"threads": 1, **said}  # recorded, since sums depend on their number
     digest = opening.digest(kind, source, said)
-    found = opening.held_model(kind, source, {**said, "device": device}, digest, (len(held), len(settings.class_list)))
+    wanted = {**said, "device": device, "task": settings.task}
+    found = opening.held_model(kind, source, wanted, digest, (len(held), len(settings.class_list)))
     digest += found.network.weights
     if kind != "onnx":  # recorded, since it would follow the device of each worker
         said["precision"] = devices.precision_of(said.get("precision", ""), found.network.device)

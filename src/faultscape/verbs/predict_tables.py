@@ -1,0 +1,89 @@
+"""The part of predict that takes tables of classifiers' answers into a study of classifiers.
+
+Conventions: called by `predict` alone, which holds the study's lock. A table is read whole, and all shards are put; then the manifest names them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from faultscape.errors import ModelError
+from faultscape.prediction import tables
+
+
+def store(root: Path, settings: Any, name: str, source: str, labels: str | None, mine: Any) -> Any:
+    """Store the answers of a table, a part a shard, and return the model as study.toml keeps it; ModelError where not one can be used."""
+    from faultscape.prediction import opening
+    from faultscape.prediction.label_names import by_name, of_words
+    from faultscape.study import label_maps
+    from faultscape.study.corpus import each_shard, part_name
+    from faultscape.study.parts import Part, key_of, read_manifest, write_manifest
+    from faultscape.study.settings import ModelSettings
+
+    if name in label_maps.truths(root):
+        raise ModelError(f"{name!r} is the name of a truth of this study; give the model another")
+    classes, said = settings.class_list, tables.read(source)
+    before, place = settings.models.get(name), opening.absolute("table", source)
+    held = before.labels if before is not None and (before.kind, before.source) == ("table", place) else {}
+    mapping = of_words(labels, settings) or held
+    known = {str(id_): n for id_, n in zip(classes.ids, classes.names, strict=True)}
+    known |= dict(zip(classes.wnids, classes.names, strict=False)) | {n: n for n in classes.names}
+    known |= {f"#{k}": n for k, n in enumerate(classes.names)}  # a column of probabilities
+    ids = dict(zip(classes.names, classes.ids, strict=True))
+    words, place_of_word = np.unique(said.words.astype(str), return_inverse=True)
+    meaning = tables.meanings(words.tolist(), lambda word: known.get(word) or by_name(word, settings), ids, mapping)
+    if (meaning == tables.UNKNOWN).all():
+        some = ", ".join(map(repr, words[:6].tolist()))
+        raise ModelError(
+            f"{name}: not one label of {source} ({some}) is a class of the study; say what they mean with --labels FILE"
+        )
+    numbers = meaning[place_of_word].reshape(said.words.shape)
+    shards = list(each_shard(root))
+    rows_of, others = tables.rows_of(said, [image.id for _, rows in shards for image in rows], source)
+    if others:
+        print(f"{name}: {others} lines of {source} are of no image of the study, and left out")
+    path, _ = tables.split(source) or (source, ())
+    digest = hashlib.sha256(Path(path).read_bytes()).hexdigest()
+    key = key_of(digest, source.removeprefix(path), settings.classes.names, settings.classes.ids, mapping)
+    where, parts, strange = label_maps.predictions(root, name), {}, Counter()
+    for number, images in shards:
+        if mine.has(number):
+            maps, failures = _answers(said, numbers, rows_of, images, strange)
+            sha = label_maps.put_maps(where, number, maps)
+            parts[part_name(number)] = Part(sha, len(maps), key, tuple(failures))
+    for word, times in strange.most_common(5):
+        print(
+            f"{name}: {times} images say {word!r}, which is no class of the study (failures.csv); --labels FILE says what labels mean"
+        )
+    write_manifest(where, read_manifest(where) | parts)
+    return ModelSettings(source=place, kind="table", labels=mapping)
+
+
+def _answers(
+    said: tables.Said, numbers: np.ndarray, rows_of: dict[str, int], images: Sequence[Any], strange: Counter[str]
+) -> tuple[list[Any], list[tuple[str, str]]]:
+    """Return the answers of one shard's images, and (image, why) of those that have none; words that are no class are counted in ``strange``."""
+    from faultscape.maps import class_answers
+    from faultscape.study.label_maps import StoredMap
+
+    maps, failures = [], []
+    for image in images:
+        row = rows_of.get(image.id)
+        if row is None:
+            failures.append((image.id, "the table has no line of this image"))
+        elif numbers[row, 0] == tables.UNKNOWN:
+            word = str(said.words[row, 0])
+            strange.update([word] if word else [])
+            failures.append((image.id, f"{word!r} is no class of the study" if word else "the table has no label of this image"))
+        else:
+            some = np.flatnonzero(numbers[row] != tables.UNKNOWN)
+            sure = None if said.probabilities is None else said.probabilities[row, some]
+            code = class_answers.encode(numbers[row, some], None if sure is None or np.isnan(sure).any() else sure)
+            maps.append(StoredMap(image.id, code))
+    return maps, failures
