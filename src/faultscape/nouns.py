@@ -111,23 +111,96 @@ class Slot:
     probability: float
     pool: int
 
+    @property
+    def cell(self) -> tuple[str, ...]:
+        """What this row has a place in."""
+        return (self.defender, self.attacker, self.class_)
+
+
+@dataclass(frozen=True)
+class PairSlot:
+    """One place of one unordered pair of classifiers: what each of them says of the image, how far apart that is, and the lesser of both confidences."""
+
+    selector: str
+    round: int
+    step: int
+    model_a: str
+    model_b: str
+    label_a: str
+    label_b: str
+    place: int
+    image: str
+    distance: float
+    confidence: float
+    probability: float
+    pool: int
+
+    @property
+    def cell(self) -> tuple[str, ...]:
+        """What this row has a place in."""
+        return (self.model_a, self.model_b)
+
+
+@dataclass(frozen=True)
+class Draw:
+    """One image that a selector drew for all models at once: its score, and the probability with which it was drawn among the ``pool`` left at this step.
+
+    A selector that draws nothing by chance has probability NaN.
+    """
+
+    selector: str
+    round: int
+    step: int
+    image: str
+    score: float
+    probability: float
+    pool: int
+    place = 1  # of its own cell: every drawn image is chosen
+
+    @property
+    def cell(self) -> tuple[str, ...]:
+        """What this row has a place in."""
+        return (self.image,)
+
+
+Row = Slot | PairSlot | Draw
+
+
+@dataclass(frozen=True, eq=False)
+class Predictions:
+    """What J classifiers say of I images: ``labels`` (J, I) places of classes, -1 for none; ``probabilities`` (J, I), NaN where a model says none.
+
+    ``top`` are the K likeliest places and how likely, (J, I, K) each, -1 and NaN where a model names fewer; None where models name but one.
+    """
+
+    classes: Classes
+    models: tuple[str, ...]
+    images: tuple[str, ...]
+    labels: np.ndarray
+    probabilities: np.ndarray
+    top: tuple[np.ndarray, np.ndarray] | None = None
+
+    def __repr__(self) -> str:
+        return f"Predictions({len(self.models)} models, {len(self.images)} images, {len(self.classes)} classes)"
+
 
 @dataclass(frozen=True, eq=False)
 class Slots:
-    """A selection: its definition and its rows; places 1..per_class are chosen, the ones behind are spares."""
+    """A selection: its definition and its rows; places 1..depth of a cell are chosen, the ones behind are spares."""
 
     models: tuple[str, ...]
     definition: dict[str, Any]
-    rows: tuple[Slot, ...]
+    rows: tuple[Any, ...]  # all of one kind: Slot, PairSlot or Draw
 
     @property
-    def per_class(self) -> int:
-        return int(self.definition["per_class"])
+    def depth(self) -> int:
+        """How many places of a cell are chosen: ``per_class`` of duels (K of S0), ``top`` of pairs (k of S2), 1 of draws."""
+        return int(self.definition.get("per_class") or self.definition.get("top") or 1)
 
     @property
-    def chosen(self) -> tuple[Slot, ...]:
-        """The slots whose images a person should label."""
-        return tuple(row for row in self.rows if row.place <= self.per_class)
+    def chosen(self) -> tuple[Any, ...]:
+        """The rows whose images a person should label."""
+        return tuple(row for row in self.rows if row.place <= self.depth)
 
     @property
     def images(self) -> tuple[str, ...]:
@@ -135,7 +208,7 @@ class Slots:
         return tuple(dict.fromkeys(row.image for row in self.chosen))
 
     def __repr__(self) -> str:
-        cells = len({(r.defender, r.attacker, r.class_) for r in self.chosen})
+        cells = len({row.cell for row in self.chosen})
         return f"Slots({len(self.chosen)} slots in {cells} cells, {len(self.images)} distinct images, {len(self.models)} models)"
 
 

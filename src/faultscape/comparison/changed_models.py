@@ -171,8 +171,10 @@ def _selection(root: Path, settings: Settings, name: str, renamed: Mapping[str, 
     if not any(model in renamed for model in slots.models):
         return
     models = tuple(renamed.get(model, model) for model in slots.models)
+    named = ("defender", "attacker", "model_a", "model_b")
     rows = tuple(
-        replace(r, defender=renamed.get(r.defender, r.defender), attacker=renamed.get(r.attacker, r.attacker)) for r in slots.rows
+        replace(row, **{key: renamed[value] for key in named if (value := getattr(row, key, None)) in renamed})
+        for row in slots.rows
     )
     key = corpus_key(root, settings, models) if right else drawn_from
     selections.write_selection(root, Slots(models, slots.definition, rows), key, name)

@@ -8,35 +8,37 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 
-from faultscape.nouns import Slot, Slots
+from faultscape.nouns import Row, Slots
 
 
 def effective(slots: Slots, discarded: Collection[str] = ()) -> Slots:
     """Return the selection without the discarded images, places counted anew in each cell.
 
-    A cell whose spares are used up has fewer chosen places than ``per_class``.
+    A cell whose spares are used up has fewer chosen places than the selection's depth. An image that was drawn for all models just goes.
     """
     gone = frozenset(discarded)
-    placed: dict[tuple[str, str, str], int] = {}
-    rows: list[Slot] = []
+    placed: dict[tuple[str, ...], int] = {}
+    rows: list[Row] = []
     for row in sorted(slots.rows, key=_order(slots)):
         if row.image in gone:
             continue
-        cell = (row.defender, row.attacker, row.class_)
-        placed[cell] = placed.get(cell, 0) + 1
-        rows.append(replace(row, place=placed[cell]))
+        placed[row.cell] = place = placed.get(row.cell, 0) + 1
+        rows.append(row if row.place == place else replace(row, place=place))
     return Slots(slots.models, slots.definition, tuple(rows))
 
 
-def extended(old: Slots, new: Slots) -> tuple[Slot, ...]:
+def extended(old: Slots, new: Slots) -> tuple[Row, ...]:
     """Return the rows of ``new`` that ``old`` lacks: deeper places and new cells, as the next round."""
-    held = {(row.defender, row.attacker, row.class_, row.place) for row in old.rows}
-    fresh = [row for row in new.rows if (row.defender, row.attacker, row.class_, row.place) not in held]
+    held = {(*row.cell, row.place) for row in old.rows}
+    fresh = [row for row in new.rows if (*row.cell, row.place) not in held]
     round_ = max((row.round for row in old.rows), default=0) + 1
     return tuple(replace(row, round=round_, step=step) for step, row in enumerate(fresh, 1))
 
 
 def _order(slots: Slots):  # noqa: ANN202
-    models = {name: place for place, name in enumerate(slots.models)}
-    classes = {name: place for place, name in enumerate(dict.fromkeys(row.class_ for row in slots.rows))}
-    return lambda row: (models[row.defender], models[row.attacker], classes[row.class_], row.place)
+    """Return a key that sorts rows by cell and place: cells by their models in the selection's order, then by their class as first seen; draws as drawn."""
+    first = {
+        name: place
+        for place, name in enumerate(dict.fromkeys([*slots.models, *(word for row in slots.rows for word in row.cell)]))
+    }
+    return lambda row: (*(first[word] for word in row.cell), row.place)

@@ -1,6 +1,7 @@
 """selection.csv and selection.json: which images were chosen, append-only, and the definition that was fixed when they were.
 
-Conventions: selection ``main`` lies in selection.csv / selection.json, others in selection-NAME.*. The JSON also names the models in order and a key of
+Conventions: selection ``main`` lies in selection.csv / selection.json, others in selection-NAME.*. A row is a duel's (defender, attacker, class), a pair's
+(model_a, model_b) or a draw for all models at once, as its first line says. The JSON also names the models in order and a key of
 the corpus and predictions that the images were drawn from.
 """
 
@@ -8,28 +9,24 @@ from __future__ import annotations
 
 import csv
 import json
-from dataclasses import astuple
+import math
+from dataclasses import astuple, fields
 from pathlib import Path
+from typing import Any
 
 from faultscape.errors import SelectionError, closest
-from faultscape.nouns import Slot, Slots
+from faultscape.nouns import Draw, PairSlot, Slot, Slots
 from faultscape.study.folder import check_name, put
 from faultscape.study.tables import csv_text
 
 MAIN = "main"
-_COLUMNS = [
-    "selector",
-    "round",
-    "step",
-    "defender",
-    "attacker",
-    "class",
-    "place",
-    "image",
-    "concordance",
-    "draw_probability",
-    "pool_size",
-]
+_WORDS = {
+    "class_": "class",
+    "probability": "draw_probability",
+    "pool": "pool_size",
+}  # columns that are not called as the fields are
+_KINDS = {tuple(_WORDS.get(f.name, f.name) for f in fields(kind)): kind for kind in (Slot, PairSlot, Draw)}
+_READ: dict[str, Any] = {"str": str, "int": int, "float": lambda text: float(text) if text else math.nan}
 
 
 def path(root: Path, name: str, ending: str = "csv", *, stem: str = "selection") -> Path:
@@ -57,12 +54,11 @@ def read_selection(root: Path, name: str = MAIN) -> tuple[Slots, str]:
         said = json.loads(about.read_text(encoding="utf-8"))
         with table.open(encoding="utf-8", newline="") as file:
             head, *lines = list(csv.reader(file))
-            if head != list(_COLUMNS):
-                raise ValueError("its first line is another")  # noqa: TRY301 - as any other damage
-            rows = tuple(
-                Slot(r[0], int(r[1]), int(r[2]), r[3], r[4], r[5], int(r[6]), r[7], float(r[8]), float(r[9]), int(r[10]))
-                for r in lines
-            )
+        kind = _KINDS.get(tuple(head))
+        if kind is None:
+            raise ValueError("its first line is another")  # noqa: TRY301 - as any other damage
+        read = [_READ[str(f.type)] for f in fields(kind)]
+        rows = tuple(kind(*(make(text) for make, text in zip(read, line, strict=True))) for line in lines)
         return Slots(tuple(said["models"]), said["definition"], rows), said["drawn_from"]
     except (OSError, ValueError, KeyError, IndexError, TypeError, csv.Error) as error:
         raise SelectionError(f"{table} or {about} is damaged: {error}") from None
@@ -70,7 +66,10 @@ def read_selection(root: Path, name: str = MAIN) -> tuple[Slots, str]:
 
 def write_selection(root: Path, slots: Slots, drawn_from: str, name: str = MAIN) -> None:
     """Put a selection; rows already there are expected at the head of ``slots.rows``."""
-    text = csv_text([_COLUMNS, *(astuple(row) for row in slots.rows)])
+    columns = next(columns for columns, kind in _KINDS.items() if isinstance(slots.rows[0], kind))
+    cells = ["" if isinstance(value, float) and math.isnan(value) else value for row in slots.rows for value in astuple(row)]
+    width = len(columns)
+    text = csv_text([columns, *(cells[k : k + width] for k in range(0, len(cells), width))])
     about = {"models": list(slots.models), "definition": slots.definition, "drawn_from": drawn_from}
     put(path(root, name), text.encode())
     put(path(root, name, "json"), (json.dumps(about, indent=1, ensure_ascii=False) + "\n").encode())

@@ -174,10 +174,10 @@ def told(slots: Slots) -> str:
     chosen, j = slots.chosen, len(slots.models)
     groups = len(slots.definition["groups"])
     cells, full = j * (j - 1) * groups, len({(r.defender, r.attacker, r.class_) for r in chosen})
-    most = cells * slots.per_class
+    most = cells * slots.depth
     return (
         f"{len(chosen)} slots, {len(slots.images)} distinct images to label; {cells - full} of {cells} cells are empty "
-        f"(at most J(J-1)|Y|K = {j} x {j - 1} x {groups} x {slots.per_class} = {most} slots); {len(slots.rows) - len(chosen)} spares behind"
+        f"(at most J(J-1)|Y|K = {j} x {j - 1} x {groups} x {slots.depth} = {most} slots); {len(slots.rows) - len(chosen)} spares behind"
     )
 
 
