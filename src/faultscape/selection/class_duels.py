@@ -1,0 +1,164 @@
+"""Maximum discrepancy competitions of classifiers: the images that two models put into classes farthest apart (S2 2.1, 3.1, Algorithm 1 lines 5-10).
+
+Conventions: for every unordered pair of models the candidates are the images that they put into different classes, both with a probability of at least
+``confidence`` (left out where a model says none). They are ordered by distance, then by the lesser of both probabilities, the larger first, then by id; at most
+``cap`` of them may have one predicted label of a model. The first ``top`` are chosen, the ``spares`` next stand behind. ``cap_rule`` "accepted" counts what was taken,
+as the paper says; "scanned" is what the authors' code does: it counts each candidate it looks at under both of its labels, for the two models together, and takes
+no unordered pair of labels twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from faultscape.comparison.expected_distances import expected_distance
+from faultscape.errors import OptionError, SelectionError
+from faultscape.nouns import PairSlot, Predictions, Slots
+
+CAP_RULES = ("accepted", "scanned")
+DISCREPANCIES = ("top1", "expected")
+
+
+def class_duels(
+    predictions: Predictions,
+    distances: np.ndarray,
+    *,
+    top: int = 30,
+    confidence: float = 0.8,
+    cap: int = 3,
+    cap_rule: str = "accepted",
+    discrepancy: str = "top1",
+    spares: int = 10,
+    allowed: np.ndarray | None = None,
+    families: Sequence[int] | np.ndarray | None = None,
+) -> Slots:
+    """Return the slots of every unordered pair of models, S2 eq. 4 for the k largest.
+
+    ``distances`` (C, C) between classes; ``allowed`` (C,) says which predicted labels count, all by default; ``families`` (I,) are near-duplicate groups, of which a
+    pair takes the first alone. ``discrepancy`` "expected" orders by the distance to expect under what both models say of all classes they name (S2 4).
+    Errors: OptionError for options out of range, SelectionError for fewer than two models or where no image can be chosen.
+
+    >>> from faultscape.corpus.classes import resolve
+    >>> said = Predictions(resolve(3), ("a", "b"), ("x", "y", "z"), np.array([[0, 0, 1], [1, 2, 1]]), np.full((2, 3), 0.9))
+    >>> [(row.image, row.distance) for row in class_duels(said, np.array([[0, 1, 2], [1, 0, 3], [2, 3, 0]])).chosen]
+    [('y', 2.0), ('x', 1.0)]
+    """
+    define = definition(top=top, confidence=confidence, cap=cap, cap_rule=cap_rule, discrepancy=discrepancy, spares=spares)
+    if len(predictions.models) < 2:
+        raise SelectionError(f"a duel needs two models; there is {', '.join(predictions.models) or 'none'}")
+    ranks = np.argsort(np.argsort(np.array(predictions.images, dtype=object), kind="stable"), kind="stable")
+    rows: list[PairSlot] = []
+    for a in range(len(predictions.models)):
+        for b in range(a + 1, len(predictions.models)):
+            rows += _pair(predictions, distances, a, b, define, allowed, ranks, families, len(rows))
+    if not rows:
+        raise SelectionError(
+            "no image can be chosen: nowhere do two models disagree with confidence; try a lower --confidence, or 0 for none"
+        )
+    return Slots(predictions.models, define, tuple(rows))
+
+
+def definition(*, top: int, confidence: float, cap: int, cap_rule: str, discrepancy: str, spares: int) -> dict[str, Any]:
+    """Return what fixes a selection of this kind, in a form JSON can hold; OptionError for what is out of range."""
+    if top < 1 or spares < 0 or cap < 1:
+        raise OptionError(f"top and cap must be at least 1 and spares at least 0; got {top}, {cap} and {spares}")
+    if not 0 <= confidence <= 1:
+        raise OptionError(f"confidence is a probability from 0 to 1; got {confidence}")
+    for word, known, what in ((cap_rule, CAP_RULES, "cap rule"), (discrepancy, DISCREPANCIES, "discrepancy")):
+        if word not in known:
+            raise OptionError(f"{what} {word!r} is not known; use {' or '.join(known)}")
+    return {
+        "selector": "mad",
+        "discrepancy": discrepancy,
+        "top": top,
+        "confidence": confidence,
+        "cap": cap,
+        "cap_rule": cap_rule,
+        "spares": spares,
+    }
+
+
+def _pair(
+    said: Predictions, distances: np.ndarray, a: int, b: int, define: dict[str, Any], allowed: Any, ranks: np.ndarray, families: Any, steps: int
+) -> list[PairSlot]:  # fmt: skip
+    """Return the rows of one pair."""
+    first, second = said.labels[a], said.labels[b]
+    sure = np.minimum(said.probabilities[a], said.probabilities[b])  # NaN where either is unknown
+    sure = np.where(
+        np.isnan(sure), np.fmin(said.probabilities[a], said.probabilities[b]), sure
+    )  # S2 3.1, of whoever says how sure
+    open_ = (first != second) & (first >= 0) & (second >= 0) & ~(sure < define["confidence"])
+    if allowed is not None:
+        open_ &= np.asarray(allowed)[first] & np.asarray(allowed)[second]
+    at = np.flatnonzero(open_)
+    if define["discrepancy"] == "expected":
+        if said.top is None:
+            raise OptionError(
+                "the expected discrepancy needs probabilities of more than one class; predict with --keep probabilities=K"
+            )
+        far = expected_distance(*((said.top[0][m, at], said.top[1][m, at]) for m in (a, b)), distances)
+        at, far = at[~np.isnan(far)], far[~np.isnan(far)]
+    else:
+        far = np.asarray(distances, dtype=float)[first[at], second[at]]  # S2 eq. 2 or 3
+    far, bound = np.round(far, 12), np.where(np.isnan(sure[at]), 0.0, -sure[at])
+    order = np.lexsort((ranks[at], bound, -far))
+    if families is not None:
+        _, kept = np.unique(np.asarray(families)[at[order]], return_index=True)
+        order = order[np.sort(kept)]
+    at, far = at[order], far[order]
+    taken = (_accepted if define["cap_rule"] == "accepted" else _scanned)(
+        first[at], second[at], define["cap"], define["top"] + define["spares"]
+    )
+    names, images = said.classes.names, said.images
+    return [
+        PairSlot(
+            "mad", 1, steps + place, said.models[a], said.models[b], names[first[at[k]]], names[second[at[k]]], place, images[at[k]],
+            round(float(far[k]), 12), round(float(sure[at[k]]), 7), 1.0, len(at),
+        )
+        for place, k in enumerate(taken, 1)
+    ]  # fmt: skip
+
+
+def _accepted(first: np.ndarray, second: np.ndarray, cap: int, most: int) -> list[int]:
+    """Return which candidates, in order, are taken: of each model's label at most ``cap``."""
+    cells = first.astype(np.int64) * (int(second.max(initial=0)) + 1) + second
+    some = np.flatnonzero(_occurrence(cells) < cap)  # of one pair of labels no more than the cap can ever be taken
+    held: tuple[dict[int, int], dict[int, int]] = ({}, {})
+    taken: list[int] = []
+    for k in some.tolist():
+        x, y = int(first[k]), int(second[k])
+        if held[0].get(x, 0) < cap and held[1].get(y, 0) < cap:
+            held[0][x], held[1][y] = held[0].get(x, 0) + 1, held[1].get(y, 0) + 1
+            taken.append(k)
+            if len(taken) == most:
+                break
+    return taken
+
+
+def _scanned(first: np.ndarray, second: np.ndarray, cap: int, most: int) -> list[int]:
+    """Return which candidates, in order, are taken by the rule of the authors' code: those among the first ``cap`` that were looked at of either label, no pair of labels twice."""
+    seen = _occurrence(np.stack([first, second], 1).ravel()).reshape(-1, 2)
+    taken, used = [], set()
+    for k in np.flatnonzero((seen < cap).all(1)).tolist():
+        pair = frozenset((int(first[k]), int(second[k])))
+        if pair not in used:
+            used.add(pair)
+            taken.append(k)
+    return taken[:most]
+
+
+def _occurrence(values: np.ndarray) -> np.ndarray:
+    """Return how often each value stood before.
+
+    >>> _occurrence(np.array([5, 7, 5, 5])).tolist()
+    [0, 0, 1, 2]
+    """
+    order = np.argsort(values, kind="stable")
+    ordered = values[order]
+    starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]]) if len(values) else np.zeros(0, np.int64)
+    out = np.empty(len(values), np.int64)
+    out[order] = np.arange(len(values)) - np.repeat(starts, np.diff(np.r_[starts, len(values)]))
+    return out
