@@ -64,23 +64,20 @@ def of_edges(
     ('thing', 'animal', 'cat', 'dog')
     """
     table = {key: tuple(dict.fromkeys(above)) for key, above in parents.items()}
-    named_only = {parent: key for key, above in table.items() for parent in above if parent not in table}
-    table |= dict.fromkeys(named_only, ())
+    named_only = {parent for above in table.values() for parent in above if parent not in table}
+    table |= dict.fromkeys(sorted(named_only), ())
     if not 1 <= len(table) <= MAX_NODES:
         raise error(f"{where}: {len(table):,} nodes; a hierarchy has 1 to {MAX_NODES:,}")
     depth = _longest(table, where, error)
     roots = [key for key, above in table.items() if not above]
     if len(roots) > 1:
-        stray = next((root for root in roots if root in named_only), roots[-1])
-        known = [key for key in table if key != stray]
-        came = (
-            f"; {stray!r} is named as a parent of {named_only[stray]!r} only.{closest(stray, known)}"
-            if stray in named_only
-            else ""
+        known = sorted(table.keys() - set(roots))
+        came = next(
+            (f"; {root!r} has no line.{near}" for root in roots if root in named_only and (near := closest(root, known))), ""
         )
         raise error(
             f"{where}: {len(roots)} nodes have no parent ({', '.join(map(repr, roots[:3]))}{', ...' if len(roots) > 3 else ''}); "
-            f"give all but one a parent, a hierarchy has one root{came}"
+            f"a hierarchy has one root, give all others a parent{came}"
         )
     if max(depth.values()) > MAX_DEPTH:
         raise error(f"{where}: is {max(depth.values())} levels deep; at most {MAX_DEPTH} are possible")
