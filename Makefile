@@ -27,8 +27,8 @@ test: .venv/.test-ready  ## all tests; ends with what was skipped and why
 	$(BIN)/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder
 
 lint: .venv/.test-ready  ## style
-	$(BIN)/ruff check src tests benchmarks examples
-	$(BIN)/ruff format --check src tests benchmarks examples
+	$(BIN)/ruff check src tests benchmarks examples scripts
+	$(BIN)/ruff format --check src tests benchmarks examples scripts
 
 types: .venv/.test-ready  ## types
 	$(BIN)/pyright

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import faultscape as fs
+import made_wordnet
 from faultscape.cli import main
 from faultscape.corpus import classes
 from faultscape.corpus.web import terms, wordnet
@@ -32,26 +33,15 @@ def class_file(folder: Path, **more: object) -> str:
 
 
 def write_wordnet(folder: Path) -> Path:
-    """A WordNet of five noun synsets, by its manual's grammar; `dog` has two senses, of which the first is the animal."""
-    synsets = {
-        "dog": ("03 dog 0 domestic_dog 0 Canis_familiaris 0", [("@", "animal"), ("~", "puppy"), ("~i", "lassie")]),
-        "chap": ("02 chap 0 dog 1", []),
-        "puppy": ("01 puppy 0", [("@", "dog")]),
-        "lassie": ("01 Lassie 0", [("@i", "dog")]),
-        "animal": ("01 animal 0", [("~", "dog")]),
+    """A WordNet of five noun synsets; `dog` has two senses, of which the first is the animal."""
+    synsets: made_wordnet.Synsets = {
+        "dog": ("dog domestic_dog Canis_familiaris", [("@", "animal"), ("~", "puppy"), ("~i", "lassie")]),
+        "chap": ("chap dog", []),
+        "puppy": ("puppy", [("@", "dog")]),
+        "lassie": ("Lassie", [("@i", "dog")]),
+        "animal": ("animal", [("~", "dog")]),
     }
-    count = {name: f"{len(pointers):03d}" for name, (_, pointers) in synsets.items()}
-    at, text = {}, "  1 a licence text that begins with blanks\n"
-    for name, (words, pointers) in synsets.items():  # offsets have eight digits, so lengths are known before offsets
-        at[name] = len(text)
-        text += f"{'0' * 8} 05 n {words} {count[name]}{''.join(f' {s} {0:08d} n 0000' for s, _ in pointers)} | gloss\n"
-    data = "  1 a licence text that begins with blanks\n"
-    for name, (words, pointers) in synsets.items():
-        data += f"{at[name]:08d} 05 n {words} {count[name]}{''.join(f' {s} {at[t]:08d} n 0000' for s, t in pointers)} | gloss\n"
-    folder.mkdir()
-    (folder / "data.noun").write_text(data)
-    index = f"  1 licence\nanimal n 1 1 ~ 1 0 {at['animal']:08d}\ndog n 2 2 @ ~ 2 1 {at['dog']:08d} {at['chap']:08d}\n"
-    (folder / "index.noun").write_text(index)
+    made_wordnet.write(folder, synsets, {"animal": ["animal"], "dog": ["dog", "chap"]})
     return folder
 
 

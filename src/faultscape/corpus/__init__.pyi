@@ -1,5 +1,8 @@
 from .classes import resolve as resolve
 from .duplicates import Groups as Groups
+from .hierarchy import Hierarchy as Hierarchy
+from .imagenet1k import imagenet as imagenet
+from .imagenet1k import imagenet_classes as imagenet_classes
 from .map_files import read_map as read_map
 from .pictures import difference_hash as difference_hash
 from .pictures import probe as probe

@@ -30,11 +30,13 @@ UNREADABLE = (  # what NumPy, Pillow and zip raise for files that are damaged, o
 Path = str | os.PathLike[str]
 
 
-def read_bytes(path: Path, error: type[FaultscapeError]) -> bytes:
-    """Return what a regular file holds."""
+def read_bytes(path: Path, error: type[FaultscapeError], *, limit: int | None = None) -> bytes:
+    """Return what a regular file holds; one of more than ``limit`` bytes is refused before it is read."""
     try:
         if os.path.exists(path) and not os.path.isfile(path):
             raise error(f"{path}: is no regular file")
+        if limit is not None and os.path.getsize(path) > limit:
+            raise error(f"{path}: has {os.path.getsize(path):,} bytes; at most {limit:,} are read")
         with open(path, "rb") as file:
             return file.read()
     except OSError as fault:

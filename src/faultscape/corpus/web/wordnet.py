@@ -1,7 +1,6 @@
 """Words for a class from a folder of WordNet files: the lemmas of its first noun sense, and of that sense's direct hyponyms.
 
-Conventions: ``index.noun`` and ``data.noun`` of WordNet 3.x (its manual page wndb): a sense's number is the byte at which its line begins in ``data.noun``; the
-first sense is the most frequent one. Lemmas have ``_`` for blanks. Nothing of WordNet comes with this program.
+Conventions: ``index.noun`` and ``data.noun`` of WordNet 3.x, read as `faultscape.corpus.synsets` says; the first sense is the most frequent one.
 """
 
 from __future__ import annotations
@@ -9,11 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
 
-from faultscape.errors import CorpusError
-
-_HYPONYMS = ("~", "~i")  # kinds and instances
+from faultscape.corpus.synsets import HYPONYMS, noun_files, read_synset
 
 
 @dataclass(frozen=True)
@@ -26,24 +22,16 @@ class Sense:
 
 def senses(folder: Path, nouns: Iterable[str]) -> dict[str, Sense]:
     """Return the first noun sense of each noun that WordNet has; CorpusError when the folder does not hold WordNet, or is damaged."""
-    places = [
-        place for place in (folder, folder / "dict") if (place / "index.noun").is_file() and (place / "data.noun").is_file()
-    ]
-    if not places:
-        raise CorpusError(f"{folder}: holds no WordNet; give the folder with index.noun and data.noun")
     keys = {noun: "_".join(noun.lower().split()) for noun in nouns}
-    try:
-        first = _first_senses(places[0] / "index.noun", set(keys.values()))
-        with (places[0] / "data.noun").open("rb") as data:
-            found = {}
-            for noun, key in keys.items():
-                if key in first:
-                    lemmas, below = _synset(data, first[key])
-                    narrower = [word for offset in below for word in _synset(data, offset)[0]]
-                    found[noun] = Sense(lemmas, tuple(dict.fromkeys(narrower)))
-            return found
-    except (OSError, ValueError, IndexError) as error:
-        raise CorpusError(f"{places[0]}: these are not the noun files of WordNet: {error}") from None
+    found = {}
+    with noun_files(folder, "index.noun", "data.noun") as place, (place / "data.noun").open("rb") as data:
+        first = _first_senses(place / "index.noun", set(keys.values()))
+        for noun, key in keys.items():
+            if key in first:
+                synset = read_synset(data, first[key])
+                narrower = [word for number in synset.to(HYPONYMS) for word in read_synset(data, number).lemmas]
+                found[noun] = Sense(synset.lemmas, tuple(dict.fromkeys(narrower)))
+    return found
 
 
 def _first_senses(index: Path, wanted: set[str]) -> dict[str, int]:
@@ -56,16 +44,3 @@ def _first_senses(index: Path, wanted: set[str]) -> dict[str, int]:
                 fields = line.split()
                 first[lemma] = int(fields[6 + int(fields[3])])
     return first
-
-
-def _synset(data: BinaryIO, offset: int) -> tuple[tuple[str, ...], list[int]]:
-    """Return the words of the synset at an offset and the offsets of its hyponyms."""
-    data.seek(offset)
-    fields = data.readline().decode().partition(" | ")[0].split()
-    if not fields or int(fields[0]) != offset:
-        raise ValueError(f"no synset begins at byte {offset} of data.noun; index and data must be of one version")
-    words = int(fields[3], 16)
-    lemmas = tuple(word.replace("_", " ") for word in fields[4 : 4 + 2 * words : 2])
-    at = 5 + 2 * words
-    pointers = [fields[at + 4 * k : at + 4 * k + 4] for k in range(int(fields[at - 1]))]
-    return lemmas, [int(target) for symbol, target, part, _ in pointers if symbol in _HYPONYMS and part == "n"]
