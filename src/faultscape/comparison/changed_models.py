@@ -173,7 +173,7 @@ def _selection(root: Path, settings: Settings, name: str, renamed: Mapping[str, 
     models = tuple(renamed.get(model, model) for model in slots.models)
     named = ("defender", "attacker", "model_a", "model_b")
     rows = tuple(
-        replace(row, **{key: renamed[value] for key in named if (value := getattr(row, key, None)) in renamed})
+        replace(row, **{key: renamed.get(value, value) for key in named if (value := getattr(row, key, None)) is not None})
         for row in slots.rows
     )
     key = corpus_key(root, settings, models) if right else drawn_from

@@ -53,7 +53,9 @@ def _answers(folder: Path, places: np.ndarray, classes: int, wanted: Any) -> tup
     if not parts or not len(wanted):
         return np.full((len(wanted), 1), -1, np.int32), np.full((len(wanted), 1), np.nan, np.float32)
     whole = pa.concat_tables(parts).combine_chunks()
-    at = pc.index_in(wanted, value_set=whole["id"]).to_numpy(zero_copy_only=False)  # NaN where there is none
+    at = pc.call_function("index_in", [wanted], pc.SetLookupOptions(value_set=whole["id"])).to_numpy(
+        zero_copy_only=False
+    )  # NaN where there is none
     codes = whole["runs"].combine_chunks()
     labels, sure = class_answers.decode(codes.chunk(0) if isinstance(codes, pa.ChunkedArray) else codes)
     known = np.r_[places, np.uint16(classes)][np.where((labels < 0) | (labels > 65535), 65536, labels)].astype(np.int32)

@@ -1,4 +1,4 @@
-"""The class lists that come with Faultscape: CamVid, PASCAL VOC, Cityscapes, ADE20k.
+"""The class lists that come with Faultscape: CamVid, PASCAL VOC, Cityscapes, ADE20k, and for classifiers ImageNet-1k.
 
 Conventions: ids are the pixel values that the data sets' own masks hold. Names and ids are facts of the data sets; parent groups of VOC
 are S0 Table 1, those of Cityscapes its categories. ADE20k's colours are made here, since the data set fixes none in its masks.
@@ -92,4 +92,20 @@ def ade20k() -> Classes:
     return Classes(names, tuple(range(1, 151)), colours, (0,))
 
 
-BUILT_IN: dict[str, Callable[[], Classes]] = {"ade20k": ade20k, "camvid": camvid, "cityscapes": cityscapes, "voc": voc}
+def imagenet1k() -> Classes:
+    """Return ImageNet's 1,000 classes, to recognise and not to draw: with WordNet ids and without colours."""
+    from faultscape.corpus.imagenet1k import imagenet_classes
+
+    found = imagenet_classes()
+    synonyms = {name: words for name, words in zip(found.names, found.synonyms, strict=True) if words}
+    glosses = dict(zip(found.names, found.glosses, strict=True))
+    return Classes(found.names, tuple(range(len(found.names))), (), synonyms=synonyms, wnids=found.wnids, glosses=glosses)
+
+
+BUILT_IN: dict[str, Callable[[], Classes]] = {
+    "ade20k": ade20k,
+    "camvid": camvid,
+    "cityscapes": cityscapes,
+    "imagenet1k": imagenet1k,
+    "voc": voc,
+}

@@ -99,7 +99,8 @@ def _pair(
             raise OptionError(
                 "the expected discrepancy needs probabilities of more than one class; predict with --keep probabilities=K"
             )
-        far = expected_distance(*((said.top[0][m, at], said.top[1][m, at]) for m in (a, b)), distances)
+        one, other = ((said.top[0][m, at], said.top[1][m, at]) for m in (a, b))
+        far = expected_distance(one, other, distances)
         at, far = at[~np.isnan(far)], far[~np.isnan(far)]
     else:
         far = np.asarray(distances, dtype=float)[first[at], second[at]]  # S2 eq. 2 or 3

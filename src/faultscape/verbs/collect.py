@@ -159,6 +159,10 @@ def collect(
     if resolved is None and not (root / "study.toml").exists():
         more = ", imagenet1k" if task == toml.CLASSIFICATION else ""
         raise CorpusError(f"a new study needs --classes FILE or a built-in name: ade20k, camvid, cityscapes, voc{more}")
+    if resolved is not None and task != toml.CLASSIFICATION and not resolved.colours:
+        raise CorpusError(
+            f"classes {classes} are to be recognised and not drawn: they have no colours; give --task {toml.CLASSIFICATION}"
+        )
     toml.parse_size(size or "own")
     if web is not None and accept is None:
         with writing(root):

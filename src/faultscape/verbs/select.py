@@ -2,42 +2,63 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
-import numpy as np
+from faultscape.errors import OptionError
+from faultscape.nouns import Draw, PairSlot, Slots
 
-from faultscape.errors import OptionError, SelectionError
-from faultscape.nouns import Scale, Slots
+SELECTORS = ("mad", "random", "disputed", "entropy", "expected-loss", "vma", "model-picker")
+_DUELS = ("concordance", "over", "per_class", "constraints", "scale", "spares", "keep_duplicates")
+_PAIRS = (
+    "distance", "hierarchy", "discrepancy", "top", "confidence", "cap", "cap_rule", "without", "spares", "keep_duplicates",
+)  # fmt: skip
+_DRAWS = ("budget", "more", "temperature", "seed", "truth", "concordance", "over", "keep_duplicates")
 
 
 def select(
     study: str,
     *,
-    as_: str = "main",
+    as_: str | None = None,
+    selector: str | None = None,
     concordance: str | None = None,
     over: str | None = None,
     per_class: int | None = None,
     constraints: str | None = None,
     scale: Any = None,
+    distance: str | None = None,
+    hierarchy: str | None = None,
+    discrepancy: str | None = None,
+    top: int | None = None,
+    confidence: float | None = None,
+    cap: int | None = None,
+    cap_rule: str | None = None,
+    without: list[str] | None = None,
     spares: int | None = None,
     keep_duplicates: bool | None = None,
+    budget: int | None = None,
+    more: int | None = None,
+    temperature: float | None = None,
+    seed: int | None = None,
+    truth: str | None = None,
     engine: str = "processes",
     workers: int | None = None,
 ) -> Slots:
-    """Choose the images on which models disagree most: for each ordered pair and class the lowest concordances, with spares behind.
+    """Choose the images on which models disagree most, with spares behind; or draw images for all models at once, with known probabilities.
 
-    A selection's definition is fixed when it is made. The same name with a larger --per-class or more --spares, or after models were added, extends it;
-    what is not given is then as it was.
+    mad lets models duel: segmentation models per ordered pair and class (S0), classifiers per pair (S2). The other selectors draw --budget images one after the other.
+    A selection's definition is fixed when it is made. The same name with more places, spares or draws, or after models were added, extends it; what is not given is
+    then as it was.
 
     Parameters
     ----------
     study
         The study folder.
     as_
-        Name of the selection; a study keeps any number of them.
+        Name of the selection (default main, of other selectors than mad the selector's name); a study keeps any number of them, and labels are shared.
+    selector
+        mad (default), random, disputed, entropy, expected-loss, vma or model-picker.
     concordance
-        miou (default), fwiou, mpa, pixel_accuracy, dice, or file.py:function.
+        Of label maps: miou (default), fwiou, mpa, pixel_accuracy, dice, or file.py:function.
     over
         Classes that a mean is over: union (of both maps; default), all, or truth (of the defender's map).
     per_class
@@ -46,157 +67,115 @@ def select(
         none (S0 eq. 1), class (the defender predicts the class) or class+scale (in its usual size); default: class+scale with --scale, else class.
     scale
         The file that `faultscape scale` wrote; in Python also a Scale.
+    distance
+        Of classifiers: how far apart two classes are: wordnet (S2 eq. 3; default where classes have WordNet ids), path, hops, 01 (default elsewhere), or a file.
+    hierarchy
+        What stands above the classes: a table of parents (CSV or JSON), or a folder of WordNet; default: WordNet above ImageNet's classes, which comes along.
+    discrepancy
+        top1 (default): between the likeliest classes; expected: what is to be expected under all probabilities that both models name.
+    top
+        Images for each pair of classifiers (k of S2; default 30).
+    confidence
+        Both models must be at least so sure (default 0.8); where a model says no probabilities, it is left out.
+    cap
+        At most so many images of a pair with one predicted label of a model (default 3).
+    cap_rule
+        accepted (what was taken counts, as S2 says; default) or scanned (what the authors' code does).
+    without
+        A class that no candidate may be predicted as; repeat it for more.
     spares
-        Images ranked behind the chosen ones, to take their place when one is discarded (default 3).
+        Images ranked behind the chosen ones, to take their place when one is discarded (default 3; of classifiers 10).
     keep_duplicates
         Let near-duplicate images stand in one cell.
+    budget
+        How many images the other selectors draw (default 100).
+    more
+        Draw so many more, from the labels that there are by now.
+    temperature
+        Of mad: draw in proportion to discrepancy^(1 / temperature) instead of taking the largest, so that scores can be estimated.
+    seed
+        Seed of the draws (default 0).
+    truth
+        Which labels selectors learn from that look at them (default labels).
     engine
         local (this process), processes (all cores), ray, or ray://HOST:PORT.
     workers
         Number of processes; default: all cores.
     """
-    from faultscape import engine as engines
-    from faultscape import plug
-    from faultscape.comparison.stored import corpus_key
-    from faultscape.corpus.classes import resolve
-    from faultscape.metrics.pixel import METRICS
-    from faultscape.selection import duel
-    from faultscape.selection.best import Best
-    from faultscape.selection.quartiles import from_json, read_scale
-    from faultscape.selection.spares import extended
-    from faultscape.study import selections
-    from faultscape.study.corpus import shard_sizes
     from faultscape.study.folder import existing
-    from faultscape.study.lock import writing
-    from faultscape.study.pool import read_pool
     from faultscape.study.settings import read_settings
-    from faultscape.study.tables import log
+    from faultscape.verbs import select_draws, select_duels, select_pairs
 
     root = existing(study)
-    if concordance is not None:
-        plug.find("concordance", concordance, METRICS)
-    if (per_class is not None and not 1 <= per_class <= MOST) or (spares is not None and not 0 <= spares <= MOST):
+    options = {
+        "concordance": concordance, "over": over, "per_class": per_class, "constraints": constraints, "scale": scale, "distance": distance,
+        "hierarchy": hierarchy, "discrepancy": discrepancy, "top": top, "confidence": confidence, "cap": cap, "cap_rule": cap_rule, "without": without or None,
+        "spares": spares, "keep_duplicates": keep_duplicates, "budget": budget, "more": more, "temperature": temperature, "seed": seed, "truth": truth,
+    }  # fmt: skip
+    given = {key: value for key, value in options.items() if value is not None}
+    if selector is None:
+        selector = _held(root, as_) or "mad"
+    if selector not in SELECTORS:
+        from faultscape.errors import closest
+
+        raise OptionError(f"selector {selector!r} is not known; use {', '.join(SELECTORS)}.{closest(selector, SELECTORS)}")
+    classifies = read_settings(root).classifies
+    draws = selector != "mad" or temperature is not None or _held(root, as_, draws=True) != ""
+    kind = _DRAWS if draws else _PAIRS if classifies else _DUELS
+    if odd := next((key for key in given if key not in kind), None):
         raise OptionError(
-            f"per-class must be at least 1 and spares at least 0, neither above {MOST:,}; got {per_class} and {spares}"
+            f"--{odd.replace('_', '-')} says nothing to {_words(selector, draws=draws, classifies=classifies)}; it takes {_listed(kind)}"
         )
-    selections.path(root, as_)
-    with writing(root):
-        settings = read_settings(root)
-        classes, models = resolve(settings.class_list), tuple(settings.models)
-        quartiles = scale if isinstance(scale, Scale) else read_scale(scale, classes) if scale else None
-        if quartiles is not None and constraints not in (None, "class+scale"):
-            raise OptionError(f"--scale is for --constraints class+scale; got {constraints}")
-        asked = {
-            "concordance": concordance,
-            "over": over,
-            "per_class": per_class,
-            "spares": spares,
-            "keep_duplicates": keep_duplicates,
-        }
-        given = {key: value for key, value in asked.items() if value is not None}
-        old = selections.read_selection(root, as_) if as_ in selections.names(root) else None
-        if old is not None and (gone := [m for m in old[0].models if m not in models]):
-            raise SelectionError(
-                f"selection {as_!r} was drawn with {gone[0]!r}, which the study has no more; draw a new one with --as NAME (labels carry over to it)"
-            )
-        if old is None:
-            define = duel.definition(classes, constraints=constraints, scale=quartiles, **{**DEFAULTS, **given})
-            if constraints is None:
-                print(f"constraints: {define['constraints']}" + ("" if scale else " (no --scale given)"))
-        else:
-            define = _extended(as_, old[0].definition, given, constraints, quartiles)
-            for key in ("per_class", "spares"):
-                if (asked[key] or 0) < define[key] and asked[key] is not None:
-                    print(f"selection {as_!r} never shrinks: {key} stays {define[key]}")
-            if define["constraints"] == "class+scale":
-                quartiles = from_json({"classes": define["scale"]}, classes, f"selection {as_}")
-        drawn_from = corpus_key(root, settings, models)
-        if old is not None and old[1] != corpus_key(root, settings, old[0].models):
-            raise SelectionError(
-                f"images or predictions changed since selection {as_!r} was drawn; draw a new one with --as NAME (labels carry over to it)"
-            )
-        best, drawn = duel.empty(models, define), read_pool(root, keep_duplicates=define["keep_duplicates"])
-        calls = [{"study": str(root), "number": n, "models": list(models), "define": define} for n in sorted(shard_sizes(root))]
-        with engines.progress("select", len(drawn.ids)) as tick:
-            for number, file in engines.run("faultscape.verbs.select:shard", calls, engine=engine, workers=workers, tick=tick):
-                found = Best.of_bytes((root / file).read_bytes())
-                found.renumber(int(np.searchsorted(drawn.shards, calls[number]["number"])), drawn.ranks, drawn.families)
-                best.merge(found)
-                (root / file).unlink()
-        result = duel.slots(best, models, define, drawn.names(np.unique(best.images[best.images >= 0])))
-        if old is not None:
-            result = Slots(models, define, old[0].rows + extended(old[0], result))
-        selections.write_selection(root, result, drawn_from, as_)
-        log(root, "select", name=as_, **{k: v for k, v in define.items() if k != "scale"})
-    return result
-
-
-def shard(study: str, number: int, models: list[str], define: dict[str, Any], tick: Any) -> str:
-    """Find the best candidates of one shard, numbered within it, and return the name of a temporary file in the study that holds them."""
-    from faultscape.corpus.classes import resolve
-    from faultscape.selection import duel
-    from faultscape.selection.quartiles import from_json
-    from faultscape.study.corpus import part_name, pool, read_corpus
-    from faultscape.study.folder import TEMPORARY, put
-    from faultscape.study.settings import read_settings
-
-    root = Path(study)
-    settings, rows = read_settings(root), pool(read_corpus(root, number))
-    best = duel.empty(models, define)
-    if rows:
-        classes = resolve(settings.class_list)
-        scale = from_json({"classes": define["scale"]}, classes, f"{study}: the scale") if define["scale"] else None
-        places = np.arange(len(rows))
-        ranks = np.argsort(np.argsort(np.array([image.id for image in rows], dtype=object), kind="stable"), kind="stable")
-        groups: dict[str, int] = {}
-        families = np.array([groups.setdefault(image.group, len(groups)) for image in rows])
-        counts = block(root, settings, rows, tuple(models))
-        duel.take(best, counts, define, scale, places, ranks, places if define["keep_duplicates"] else families)
-    tick(len(rows))
-    file = f"{TEMPORARY}select-{part_name(number)}"
-    put(root / file, best.to_bytes())
-    return file
-
-
-MOST = 10_000  # images of a cell: who wants more wants random sampling
-DEFAULTS = {"concordance": "miou", "over": "union", "per_class": 1, "spares": 3, "keep_duplicates": False}
-
-
-def block(root: Path, settings: Any, rows: Any, models: tuple[str, ...], truths: tuple[str, ...] = ()) -> Any:
-    """Return the counts of one shard's images of the pool."""
-    from faultscape.comparison.stored import read_block
-
-    return read_block(root, settings, rows, models, truths)
+    name = as_ or ("main" if selector == "mad" else selector)
+    if draws:
+        return select_draws.draw(root, name, selector, given, engine=engine, workers=workers)
+    if classifies:
+        return select_pairs.pairs(root, name, given)
+    asked = {key: options[key] for key in ("concordance", "over", "per_class", "spares", "keep_duplicates")}
+    return select_duels.duels(root, name, asked, constraints, scale, engine, workers)
 
 
 def told(slots: Slots) -> str:
-    """Return what a person reads after `select`: slots, distinct images, empty cells, and how that compares with the upper bound of S0."""
+    """Return what a person reads after `select`: slots, distinct images, empty cells, and how that compares with the upper bound of the paper."""
     chosen, j = slots.chosen, len(slots.models)
+    spares = len(slots.rows) - len(chosen)
+    if chosen and isinstance(chosen[0], Draw):
+        last = max(row.round for row in chosen)
+        rounds = f" in {last} rounds, {sum(row.round == last for row in chosen)} in the last" if last > 1 else ""
+        return f"{len(chosen)} images drawn by {slots.definition['selector']}{rounds}, to be labelled for all {j} models"
+    if chosen and isinstance(chosen[0], PairSlot):
+        k = slots.depth
+        held = {cell: sum(row.cell == cell for row in chosen) for cell in dict.fromkeys(row.cell for row in chosen)}
+        cells, full = j * (j - 1) // 2, sum(number == k for number in held.values())
+        short = f"; {cells - full} of {cells} pairs have fewer than {k}" if full < cells else ""
+        return (
+            f"{len(chosen)} slots, {len(slots.images)} distinct images to label (at most J(J-1)/2 k = {j} x {j - 1} / 2 x {k} = {cells * k} slots){short}; "
+            f"{spares} spares behind"
+        )
     groups = len(slots.definition["groups"])
     cells, full = j * (j - 1) * groups, len({(r.defender, r.attacker, r.class_) for r in chosen})
     most = cells * slots.depth
     return (
         f"{len(chosen)} slots, {len(slots.images)} distinct images to label; {cells - full} of {cells} cells are empty "
-        f"(at most J(J-1)|Y|K = {j} x {j - 1} x {groups} x {slots.depth} = {most} slots); {len(slots.rows) - len(chosen)} spares behind"
+        f"(at most J(J-1)|Y|K = {j} x {j - 1} x {groups} x {slots.depth} = {most} slots); {spares} spares behind"
     )
 
 
-def _extended(name: str, was: dict[str, Any], given: dict[str, Any], constraints: str | None, quartiles: Any) -> dict[str, Any]:
-    """Return the definition of an existing selection with what may grow; SelectionError when anything else was asked for."""
-    from faultscape import plug
-    from faultscape.selection.quartiles import to_json
+def _held(root: Any, name: str | None, *, draws: bool = False) -> str:
+    """Return the selector of a selection that is there (with ``draws`` only where it drew by chance), else nothing."""
+    from faultscape.study import selections
 
-    if was.get("concordance_file", "") != plug.digest(was["concordance"]):
-        raise SelectionError(
-            f"selection {name!r} was made with {was['concordance']}, which is another file now; its definition is fixed: use --as NAME for a new one"
-        )
-    asked = {key: value for key, value in given.items() if key not in ("per_class", "spares")}
-    asked |= {"constraints": constraints} if constraints else {}
-    asked |= {"scale": to_json(quartiles)["classes"]} if quartiles is not None else {}
-    for key, value in asked.items():
-        if was.get(key) != value:
-            words = "another scale file, or none" if key == "scale" else f"{key} {was.get(key)}, not {value}"
-            raise SelectionError(
-                f"selection {name!r} was made with {words}; its definition is fixed: use --as NAME for a new one"
-            )
-    return {**was, **{key: max(was[key], given.get(key, 0)) for key in ("per_class", "spares")}}
+    if name is None or name not in selections.names(root):
+        return ""
+    define = selections.read_selection(root, name)[0].definition
+    return "" if draws and "temperature" not in define and define["selector"] == "mad" else define["selector"]
+
+
+def _words(selector: str, *, draws: bool, classifies: bool) -> str:
+    if draws:
+        return f"--selector {selector}" + (" --temperature" if selector == "mad" else "")
+    return "duels of classifiers" if classifies else "duels of segmentation models"
+
+
+def _listed(kind: tuple[str, ...]) -> str:
+    return ", ".join(f"--{key.replace('_', '-')}" for key in kind)

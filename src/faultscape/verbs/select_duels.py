@@ -1,0 +1,152 @@
+"""The part of select that lets segmentation models duel (S0): per ordered pair and class the lowest concordances, kept shard by shard.
+
+Conventions: called by `select` alone. What a shard finds lies in a temporary file of the study until it is merged.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from faultscape.errors import OptionError, SelectionError
+from faultscape.nouns import Scale, Slots
+
+MOST = 10_000  # images of a cell: who wants more wants random sampling
+DEFAULTS = {"concordance": "miou", "over": "union", "per_class": 1, "spares": 3, "keep_duplicates": False}
+
+
+def duels(
+    root: Path,
+    name: str,
+    asked: dict[str, Any],
+    constraints: str | None,
+    scale: Any,
+    engine: str,
+    workers: int | None,
+) -> Slots:
+    """Draw or extend a selection of a study; what is asked is None where it was not given."""
+    from faultscape import engine as engines
+    from faultscape import plug
+    from faultscape.comparison.stored import corpus_key
+    from faultscape.corpus.classes import resolve
+    from faultscape.metrics.pixel import METRICS
+    from faultscape.selection import duel
+    from faultscape.selection.best import Best
+    from faultscape.selection.quartiles import from_json, read_scale
+    from faultscape.selection.spares import extended
+    from faultscape.study import selections
+    from faultscape.study.corpus import shard_sizes
+    from faultscape.study.lock import writing
+    from faultscape.study.pool import read_pool
+    from faultscape.study.settings import read_settings
+    from faultscape.study.tables import log
+
+    concordance, per_class, spares = (asked[key] for key in ("concordance", "per_class", "spares"))
+    if concordance is not None:
+        plug.find("concordance", concordance, METRICS)
+    if (per_class is not None and not 1 <= per_class <= MOST) or (spares is not None and not 0 <= spares <= MOST):
+        raise OptionError(
+            f"per-class must be at least 1 and spares at least 0, neither above {MOST:,}; got {per_class} and {spares}"
+        )
+    selections.path(root, name)
+    with writing(root):
+        settings = read_settings(root)
+        classes, models = resolve(settings.class_list), tuple(settings.models)
+        quartiles = scale if isinstance(scale, Scale) else read_scale(scale, classes) if scale else None
+        if quartiles is not None and constraints not in (None, "class+scale"):
+            raise OptionError(f"--scale is for --constraints class+scale; got {constraints}")
+        given = {key: value for key, value in asked.items() if value is not None}
+        old = selections.read_selection(root, name) if name in selections.names(root) else None
+        if old is not None and (gone := [m for m in old[0].models if m not in models]):
+            raise SelectionError(
+                f"selection {name!r} was drawn with {gone[0]!r}, which the study has no more; draw a new one with --as NAME (labels carry over to it)"
+            )
+        if old is None:
+            define = duel.definition(classes, constraints=constraints, scale=quartiles, **{**DEFAULTS, **given})
+            if constraints is None:
+                print(f"constraints: {define['constraints']}" + ("" if scale else " (no --scale given)"))
+        else:
+            define = _extended(name, old[0].definition, given, constraints, quartiles)
+            for key in ("per_class", "spares"):
+                if (asked[key] or 0) < define[key] and asked[key] is not None:
+                    print(f"selection {name!r} never shrinks: {key} stays {define[key]}")
+            if define["constraints"] == "class+scale":
+                quartiles = from_json({"classes": define["scale"]}, classes, f"selection {name}")
+        drawn_from = corpus_key(root, settings, models)
+        if old is not None and old[1] != corpus_key(root, settings, old[0].models):
+            raise SelectionError(
+                f"images or predictions changed since selection {name!r} was drawn; draw a new one with --as NAME (labels carry over to it)"
+            )
+        best, drawn = duel.empty(models, define), read_pool(root, keep_duplicates=define["keep_duplicates"])
+        calls = [{"study": str(root), "number": n, "models": list(models), "define": define} for n in sorted(shard_sizes(root))]
+        with engines.progress("select", len(drawn.ids)) as tick:
+            for number, file in engines.run(
+                "faultscape.verbs.select_duels:shard", calls, engine=engine, workers=workers, tick=tick
+            ):
+                found = Best.of_bytes((root / file).read_bytes())
+                found.renumber(int(np.searchsorted(drawn.shards, calls[number]["number"])), drawn.ranks, drawn.families)
+                best.merge(found)
+                (root / file).unlink()
+        result = duel.slots(best, models, define, drawn.names(np.unique(best.images[best.images >= 0])))
+        if old is not None:
+            result = Slots(models, define, old[0].rows + extended(old[0], result))
+        selections.write_selection(root, result, drawn_from, name)
+        log(root, "select", name=name, **{k: v for k, v in define.items() if k != "scale"})
+    return result
+
+
+def shard(study: str, number: int, models: list[str], define: dict[str, Any], tick: Any) -> str:
+    """Find the best candidates of one shard, numbered within it, and return the name of a temporary file in the study that holds them."""
+    from faultscape.corpus.classes import resolve
+    from faultscape.selection import duel
+    from faultscape.selection.quartiles import from_json
+    from faultscape.study.corpus import part_name, pool, read_corpus
+    from faultscape.study.folder import TEMPORARY, put
+    from faultscape.study.settings import read_settings
+
+    root = Path(study)
+    settings, rows = read_settings(root), pool(read_corpus(root, number))
+    best = duel.empty(models, define)
+    if rows:
+        classes = resolve(settings.class_list)
+        scale = from_json({"classes": define["scale"]}, classes, f"{study}: the scale") if define["scale"] else None
+        places = np.arange(len(rows))
+        ranks = np.argsort(np.argsort(np.array([image.id for image in rows], dtype=object), kind="stable"), kind="stable")
+        groups: dict[str, int] = {}
+        families = np.array([groups.setdefault(image.group, len(groups)) for image in rows])
+        counts = block(root, settings, rows, tuple(models))
+        duel.take(best, counts, define, scale, places, ranks, places if define["keep_duplicates"] else families)
+    tick(len(rows))
+    file = f"{TEMPORARY}select-{part_name(number)}"
+    put(root / file, best.to_bytes())
+    return file
+
+
+def block(root: Path, settings: Any, rows: Any, models: tuple[str, ...], truths: tuple[str, ...] = ()) -> Any:
+    """Return the counts of one shard's images of the pool."""
+    from faultscape.comparison.stored import read_block
+
+    return read_block(root, settings, rows, models, truths)
+
+
+def _extended(name: str, was: dict[str, Any], given: dict[str, Any], constraints: str | None, quartiles: Any) -> dict[str, Any]:
+    """Return the definition of an existing selection with what may grow; SelectionError when anything else was asked for."""
+    from faultscape import plug
+    from faultscape.selection.quartiles import to_json
+
+    if was.get("concordance_file", "") != plug.digest(was["concordance"]):
+        raise SelectionError(
+            f"selection {name!r} was made with {was['concordance']}, which is another file now; its definition is fixed: use --as NAME for a new one"
+        )
+    asked = {key: value for key, value in given.items() if key not in ("per_class", "spares")}
+    asked |= {"constraints": constraints} if constraints else {}
+    asked |= {"scale": to_json(quartiles)["classes"]} if quartiles is not None else {}
+    for key, value in asked.items():
+        if was.get(key) != value:
+            words = "another scale file, or none" if key == "scale" else f"{key} {was.get(key)}, not {value}"
+            raise SelectionError(
+                f"selection {name!r} was made with {words}; its definition is fixed: use --as NAME for a new one"
+            )
+    return {**was, **{key: max(was[key], given.get(key, 0)) for key in ("per_class", "spares")}}

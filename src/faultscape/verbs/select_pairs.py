@@ -1,0 +1,130 @@
+"""The part of select that lets classifiers duel (S2): per unordered pair of models the images that they put farthest apart.
+
+Conventions: called by `select` alone. Answers of all images of the pool are read at once, two numbers each a model.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from faultscape.errors import ModelError, OptionError, SelectionError
+from faultscape.nouns import PairSlot, Slots
+
+DEFAULTS = {
+    "discrepancy": "top1", "top": 30, "confidence": 0.8, "cap": 3, "cap_rule": "accepted", "spares": 10, "keep_duplicates": False,
+}  # fmt: skip
+MOST = 100_000  # images of a pair
+GROWS = ("top", "spares")
+
+
+def pairs(root: Path, name: str, given: dict[str, Any]) -> Slots:
+    """Draw or extend a selection of a study of classifiers."""
+    from faultscape.comparison import class_stored
+    from faultscape.comparison.stored import corpus_key
+    from faultscape.corpus.id_lists import class_place
+    from faultscape.selection import class_duels
+    from faultscape.selection.spares import extended
+    from faultscape.study import selections
+    from faultscape.study.lock import writing
+    from faultscape.study.pool import read_pool
+    from faultscape.study.settings import read_settings
+    from faultscape.study.tables import log
+
+    selections.path(root, name)
+    for key in GROWS:
+        if given.get(key, 1) > MOST:
+            raise OptionError(f"{key} is at most {MOST:,}; got {given[key]}")
+    with writing(root):
+        settings = read_settings(root)
+        classes, models = settings.class_list, tuple(settings.models)
+        if len(models) < 2:
+            raise ModelError(
+                f"a duel needs two models; the study has {', '.join(models) or 'none'}; add more with `faultscape predict`"
+            )
+        asked = {key: value for key, value in given.items() if key not in ("distance", "hierarchy", "without")}
+        banned = sorted({classes.names[class_place(word, classes, "--without")] for word in given.get("without", [])})
+        old = selections.read_selection(root, name) if name in selections.names(root) else None
+        if old is not None and (gone := [m for m in old[0].models if m not in models]):
+            raise SelectionError(
+                f"selection {name!r} was drawn with {gone[0]!r}, which the study has no more; draw a new one with --as NAME (labels carry over to it)"
+            )
+        kind, distances = class_stored.distances_of(
+            classes, *(given.get(key, old[0].definition[key] if old else None) for key in ("distance", "hierarchy"))
+        )
+        values = {**DEFAULTS, **asked} if old is None else {**{k: old[0].definition[k] for k in DEFAULTS}, **asked}
+        keep = bool(values.pop("keep_duplicates"))
+        define = class_duels.definition(**values)
+        define |= {
+            "keep_duplicates": keep,
+            "distance": kind,
+            "hierarchy": given.get("hierarchy", old[0].definition["hierarchy"] if old else None),
+        }
+        define |= {"distances": _digest(distances), "only": settings.only if old is None else old[0].definition["only"]}
+        define["without"] = banned if old is None or "without" in given else old[0].definition["without"]
+        if old is not None:
+            define = _extended(name, old[0].definition, define, given)
+            if old[1] != corpus_key(root, settings, old[0].models):
+                raise SelectionError(
+                    f"images or predictions changed since selection {name!r} was drawn; draw a new one with --as NAME (labels carry over to it)"
+                )
+        drawn = read_pool(root, keep_duplicates=keep)
+        said = class_stored.read_predictions(root, settings, models, drawn.ids)
+        _tell_confidence(said, define)
+        allowed = np.array([n not in define["without"] and (not define["only"] or n in define["only"]) for n in classes.names])
+        options = {key: define[key] for key in ("top", "confidence", "cap", "cap_rule", "discrepancy", "spares")}
+        result = class_duels.class_duels(
+            said, distances, **options, allowed=None if allowed.all() else allowed, families=None if keep else drawn.families
+        )
+        result = Slots(models, define, result.rows if old is None else old[0].rows + extended(old[0], result))
+        if old is None:
+            print(f"distance: {kind}" + ("" if given.get("distance") or kind == "wordnet" else " (classes have no WordNet ids)"))
+        _tell_bias(classes, kind, define, result)
+        selections.write_selection(root, result, corpus_key(root, settings, models), name)
+        log(root, "select", name=name, **define)
+    return result
+
+
+def _tell_confidence(said: Any, define: dict[str, Any]) -> None:
+    """Say which models the confidence constraint leaves out, since they name no probabilities."""
+    silent = [m for m, row in zip(said.models, said.probabilities, strict=True) if np.isnan(row).all()]
+    if silent and define["confidence"] > 0:
+        who = "no model says" if len(silent) == len(said.models) else f"{', '.join(silent)} say{'s' * (len(silent) == 1)} no"
+        print(
+            f"confidence: {who} {'any ' if who == 'no model says' else ''}probabilities, so that the constraint is left out there"
+        )
+
+
+def _tell_bias(classes: Any, kind: str, define: dict[str, Any], slots: Slots) -> None:
+    """Say how many slots come from classes that stand apart from all others, and how to leave them out: S2's documented bias."""
+    from faultscape.comparison import class_stored
+    from faultscape.comparison.semantic_distances import abstract_classes
+
+    found = class_stored.class_hierarchy(classes, define["hierarchy"]) if kind == "wordnet" else None
+    apart = {classes.names[place] for place in abstract_classes(*found).tolist()} if found else set()
+    rows: list[PairSlot] = [row for row in slots.chosen if {row.label_a, row.label_b} & apart]
+    if rows:
+        names = sorted({word for row in rows for word in (row.label_a, row.label_b)} & apart)
+        line = " ".join(f'--without "{word}"' for word in names)
+        print(
+            f"note: {len(rows)} of {len(slots.chosen)} slots hold {', '.join(names)}, which the hierarchy puts apart from all other classes, so that they come first; "
+            f"{line} leaves them out"
+        )
+
+
+def _digest(distances: np.ndarray) -> str:
+    from faultscape.study.parts import key_of
+
+    return key_of([format(x, ".9g") for x in np.unique(distances)], np.round(distances, 9).sum(1).round(6).tolist())[:16]
+
+
+def _extended(name: str, was: dict[str, Any], now: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
+    """Return the definition of an existing selection with what may grow; SelectionError when anything else was asked for."""
+    for key in (key for key in now if key not in GROWS and was.get(key) != now[key]):
+        words = "other distances between classes" if key == "distances" else f"{key} {was.get(key)}, not {now[key]}"
+        raise SelectionError(f"selection {name!r} was made with {words}; its definition is fixed: use --as NAME for a new one")
+    for key in (key for key in GROWS if key in given and given[key] < was[key]):
+        print(f"selection {name!r} never shrinks: {key} stays {was[key]}")
+    return {**was, **{key: max(was[key], now[key]) for key in GROWS}}
