@@ -1,4 +1,4 @@
-"""answers.sqlite: what people said that is no label map - here, which images they discarded.
+"""answers.sqlite: what people said that is no label map: which images they discarded, and whether an image shows a class.
 
 Conventions: every answer is a row that is never changed; the latest row of a key counts. SQLAlchemy, so that the same tables can lie in a server's
 database; this is its only home in the package.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.exc import SQLAlchemyError
@@ -22,6 +23,17 @@ _DISCARDS = sa.Table(
     sa.Column("number", sa.Integer, primary_key=True),
     sa.Column("image", sa.Text, nullable=False, index=True),
     sa.Column("reason", sa.Text, nullable=False),
+    sa.Column("source", sa.Text, nullable=False),
+    sa.Column("time", sa.Float, nullable=False),
+)
+_ANSWERS = sa.Table(
+    "answers",
+    _TABLES,
+    sa.Column("number", sa.Integer, primary_key=True),
+    sa.Column("image", sa.Text, nullable=False, index=True),
+    sa.Column("class", sa.Text, nullable=False),
+    sa.Column("annotator", sa.Text, nullable=False),
+    sa.Column("answer", sa.Text, nullable=False),
     sa.Column("source", sa.Text, nullable=False),
     sa.Column("time", sa.Float, nullable=False),
 )
@@ -42,25 +54,47 @@ class Answers:
             for image, reason in dict(images).items()
             if held.get(image) != reason
         ]
-        if rows:
-            try:
-                _TABLES.create_all(self._engine)
-                with self._engine.begin() as connection:
-                    connection.execute(_DISCARDS.insert(), rows)
-            except SQLAlchemyError as error:
-                raise StudyError(f"cannot write {self._path}: {error.__class__.__name__}: {str(error).splitlines()[0]}") from None
-            finally:
-                self._engine.dispose()
+        self._add(_DISCARDS, rows)
         return sum(row["image"] not in held for row in rows)
 
     def discarded(self) -> dict[str, str]:
         """Return {image: reason} of all discarded images."""
+        return dict(self._read(_DISCARDS, "image", "reason"))
+
+    def answer(self, answers: Iterable[tuple[str, str, str, str]], source: str) -> int:
+        """Take answers (image, class, annotator, answer); of one person and question the latest counts. Returns how many say something new."""
+        held = {row[:3]: row[3] for row in self.answers()}
+        new = [row for row in dict.fromkeys(answers) if held.get(row[:3]) != row[3]]
+        names = ("image", "class", "annotator", "answer")
+        self._add(_ANSWERS, [{**dict(zip(names, row, strict=True)), "source": source, "time": time.time()} for row in new])
+        return len(new)
+
+    def answers(self) -> list[tuple[str, str, str, str]]:
+        """Return all answers (image, class, annotator, answer) in the order in which they came."""
+        return self._read(_ANSWERS, "image", "class", "annotator", "answer")
+
+    def _add(self, table: sa.Table, rows: list[dict[str, Any]]) -> None:
+        if not rows:
+            return
+        try:
+            _TABLES.create_all(self._engine)
+            with self._engine.begin() as connection:
+                connection.execute(table.insert(), rows)
+        except SQLAlchemyError as error:
+            raise StudyError(f"cannot write {self._path}: {error.__class__.__name__}: {str(error).splitlines()[0]}") from None
+        finally:
+            self._engine.dispose()
+
+    def _read(self, table: sa.Table, *columns: str) -> list[Any]:
+        """Return some columns of a table in the order of its rows; none where there is no such table yet."""
         if not self._path.exists():
-            return {}
+            return []
         try:
             with self._engine.connect() as connection:
-                rows = sa.select(_DISCARDS.c.image, _DISCARDS.c.reason).order_by(_DISCARDS.c.number)
-                return {image: reason for image, reason in connection.execute(rows)}  # noqa: C416 - a result is no mapping
+                if not sa.inspect(connection).has_table(table.name):
+                    return []
+                rows = sa.select(*(table.c[name] for name in columns)).order_by(table.c.number)
+                return [tuple(row) for row in connection.execute(rows)]
         except SQLAlchemyError as error:
             raise StudyError(f"cannot read {self._path}: {error.__class__.__name__}: {str(error).splitlines()[0]}") from None
         finally:

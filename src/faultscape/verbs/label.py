@@ -10,7 +10,7 @@ from typing import Any
 
 from faultscape.errors import LabellingError, LabelMapError, OptionError
 
-FORMATS = ("png", "labelme")
+FORMATS = ("png", "labelme", "csv")
 
 
 @dataclass(frozen=True)
@@ -52,11 +52,18 @@ class Imported:
 
 
 def export(
-    study: str, out: str, *, format: str = "png", selection: str = "main", truth: str = "labels", prefill: str | None = None
-) -> Exported:
-    """Write the images of a selection that have no label yet to a folder for a labelling tool.
+    study: str,
+    out: str,
+    *,
+    format: str | None = None,
+    selection: str = "main",
+    truth: str = "labels",
+    prefill: str | None = None,
+) -> Any:
+    """Write the images of a selection that have no label yet to a folder for a labelling tool, or of classifiers the questions that are still open.
 
     png: OUT gets images/ID.png (the original, upright), classes.json, and labels/ for masks ID.png. labelme: OUT gets ID.png, ID.json beside it, and labels.txt.
+    csv: OUT gets questions.csv (or is that file): image, class, gloss; "does the image show such a thing?"
 
     Parameters
     ----------
@@ -65,7 +72,7 @@ def export(
     out
         The folder to write to; images and labels already there are left alone.
     format
-        png (a folder of palette masks) or labelme (one JSON an image, mask shapes).
+        png (a folder of palette masks; default) or labelme (one JSON an image, mask shapes); of classifiers csv (yes/no questions).
     selection
         Which selection's images.
     truth
@@ -87,9 +94,18 @@ def export(
     from faultscape.study.settings import read_settings
 
     root, folder = existing(study), Path(out)
-    if format not in FORMATS:
-        raise OptionError(f"format {format!r} is not known; use {' or '.join(FORMATS)}")
     settings = read_settings(root)
+    form = format or ("csv" if settings.classifies else "png")
+    if form not in FORMATS:
+        raise OptionError(f"format {form!r} is not known; use {', '.join(FORMATS)}")
+    if settings.classifies != (form == "csv") or (settings.classifies and prefill is not None):
+        raise OptionError(
+            "--format csv and no --prefill is for studies of classifiers, whose images are asked about; png and labelme are for those of label maps"
+        )
+    if settings.classifies:
+        from faultscape.verbs.label_answers import export as ask
+
+        return ask(root, out, selection, truth)
     if prefill is not None and prefill not in settings.models:
         raise OptionError(f"--prefill {prefill!r}: there is no such model; there are {', '.join(settings.models)}")
     classes = settings.class_list
@@ -100,34 +116,34 @@ def export(
     todo = [image for image in chosen if image.id not in labelled[image.shard]]
     with progress("export", len(todo)) as tick:
         for image in todo:
-            where = folder / "images" / f"{image.id}.png" if format == "png" else folder / f"{image.id}.png"
+            where = folder / "images" / f"{image.id}.png" if form == "png" else folder / f"{image.id}.png"
             if not where.exists():
                 photo = io.BytesIO()
                 Pillow.fromarray(read_photo(image)[0]).save(photo, format="PNG", compress_level=1)
                 put(where, photo.getvalue())
             drawn = _prefilled(root, settings, image, prefill) if prefill else None
-            if format == "png" and drawn is not None and not (folder / "labels" / f"{image.id}.png").exists():
+            if form == "png" and drawn is not None and not (folder / "labels" / f"{image.id}.png").exists():
                 png.write(folder / "labels" / f"{image.id}.png", drawn, classes)
-            if format == "labelme" and not where.with_suffix(".json").exists():
+            if form == "labelme" and not where.with_suffix(".json").exists():
                 target = where.with_name(where.name.removesuffix(".png") + ".json")
                 labelme.write(
                     target, image_path=where.name, size=(image.width, image.height), label_map_ids=drawn, classes=classes
                 )
             tick(1)
-    if format == "labelme":  # classes.json could be an image's own file there; LabelMe itself reads such a list
+    if form == "labelme":  # classes.json could be an image's own file there; LabelMe itself reads such a list
         put(folder / "labels.txt", "".join(f"{name}\n" for name in classes.names).encode())
-        return Exported(out, len(todo), format, prefill or "", len(chosen) - len(todo))
+        return Exported(out, len(todo), form, prefill or "", len(chosen) - len(todo))
     make_folder(folder / "labels")
     entries = [
         {"index": i, "name": n, "color": list(c)} for n, i, c in zip(classes.names, classes.ids, classes.colours, strict=True)
     ]
     listed = {"classes": entries, "void": list(classes.void), "background": classes.background}
     put(folder / "classes.json", (json.dumps(listed, indent=1, ensure_ascii=False) + "\n").encode())
-    return Exported(out, len(todo), format, prefill or "", len(chosen) - len(todo))
+    return Exported(out, len(todo), form, prefill or "", len(chosen) - len(todo))
 
 
-def import_(study: str, source: str, *, truth: str = "labels", pattern: str | None = None) -> Imported:
-    """Take in labels: a folder of masks or of LabelMe files, and its discard.csv (image, reason); run it again to add or replace.
+def import_(study: str, source: str, *, truth: str = "labels", pattern: str | None = None) -> Any:
+    """Take in labels: a folder of masks or of LabelMe files, and its discard.csv (image, reason); of classifiers CSV files. Run it again to add or replace.
 
     Masks must have their photo's size. A later import adds, and replaces image by image.
 
@@ -136,7 +152,8 @@ def import_(study: str, source: str, *, truth: str = "labels", pattern: str | No
     study
         The study folder.
     source
-        A folder of masks (PNG, npy, class colours) or LabelMe JSON, in the form that `label export` wrote or with the images' names.
+        A folder of masks (PNG, npy, class colours) or LabelMe JSON, in the form that `label export` wrote or with the images' names. Of classifiers a CSV file:
+        image, label (several joined by |, none for none of the classes), or image, class, annotator, answer (yes, no, unsure), or image, reason.
     truth
         Name under which the labels are kept.
     pattern
@@ -162,6 +179,12 @@ def import_(study: str, source: str, *, truth: str = "labels", pattern: str | No
     if not path.exists():
         more = "; labels are read from folders of this machine; copy them here first" if is_address(source) else ""
         raise LabellingError(f"{source}: there is no such folder{more}")
+    if read_settings(root).classifies:
+        from faultscape.verbs.label_answers import import_ as take
+
+        if pattern is not None:
+            raise OptionError("--pattern is for files of masks; a CSV file says itself which image a line is of")
+        return take(root, source, truth)
     with writing(root):
         settings = read_settings(root)
         classes, images = settings.class_list, read_corpus(root)

@@ -1,0 +1,116 @@
+"""Two yes/no questions an image: "does x contain an f_i(x)?", "does x contain an f_j(x)?" - the table of questions, and what people answered (S2 2.1, 3.1).
+
+Conventions: CSV in UTF-8 with a header line. Questions have the columns image, class, gloss, and annotator and answer to fill in; of answers image, class, annotator
+and answer count (yes, no or unsure), a line without an answer is a question still open. Of one person's answers to a question the latest counts.
+"""
+
+from __future__ import annotations
+
+import csv
+import os
+from collections.abc import Iterable, Mapping, Sequence
+
+from faultscape.errors import LabellingError
+from faultscape.study.tables import csv_text
+
+QUESTIONS = ("image", "class", "gloss", "annotator", "answer")
+ANSWERS = ("image", "class", "annotator", "answer")
+WORDS = ("yes", "no", "unsure")
+DIFFICULT = 3  # more annotators than this, and more than three of five, were unsure: the image is discarded (S2 3.1)
+
+Answer = tuple[str, str, str, str]  # image, class, annotator, answer
+
+
+def columns(path: str | os.PathLike[str]) -> tuple[str, ...]:
+    """Return the first line of a CSV file in small letters; LabellingError where it cannot be read."""
+    try:
+        with open(path, encoding="utf-8-sig", newline="") as file:
+            return tuple(word.strip().lower() for word in next(csv.reader(file), []))
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise LabellingError(f"{path}: cannot be read: {error}") from None
+
+
+def rows(path: str | os.PathLike[str], wanted: Sequence[str]) -> list[tuple[int, tuple[str, ...]]]:
+    """Return (line, the wanted columns) of a CSV file; LabellingError where it lacks one, or a line is cut short."""
+    head = columns(path)
+    if missing := [name for name in wanted if name not in head]:
+        raise LabellingError(f"{path}: expected the columns {', '.join(wanted)}; {missing[0]!r} is missing")
+    at = [head.index(name) for name in wanted]
+    out = []
+    with open(path, encoding="utf-8-sig", newline="") as file:
+        lines = csv.reader(file)
+        try:
+            next(lines)
+            for row in lines:
+                if row and len(row) != len(head):
+                    raise LabellingError(
+                        f"{path}, line {lines.line_num}: has {len(row)} columns, the first line {len(head)}; quote what holds a comma"
+                    )
+                if row:
+                    out.append((lines.line_num, tuple(row[k].strip() for k in at)))
+        except (UnicodeDecodeError, csv.Error) as error:
+            raise LabellingError(f"{path}, line {lines.line_num}: cannot be read: {error}") from None
+    return out
+
+
+def read(path: str | os.PathLike[str]) -> list[tuple[int, Answer]]:
+    """Return (line, answer) of every line with one; LabellingError names the line of an answer that is not yes, no or unsure, or is nobody's."""
+    out = []
+    for line, (image, class_, annotator, answer) in rows(path, ANSWERS):
+        if not answer:
+            continue
+        if answer.lower() not in WORDS:
+            raise LabellingError(f"{path}, line {line}: the answer {answer!r} is not known; use {', '.join(WORDS)}")
+        if not image or not class_ or not annotator:
+            raise LabellingError(f"{path}, line {line}: an answer needs its image, its class and who gave it (annotator)")
+        out.append((line, (image, class_, annotator, answer.lower())))
+    return out
+
+
+def question_table(questions: Iterable[tuple[str, str]], glosses: Mapping[str, str]) -> str:
+    """Return questions (image, class) as CSV, with what each class is in words.
+
+    >>> question_table([("x", "drake")], {"drake": "adult male of a duck"}).splitlines()
+    ['image,class,gloss,annotator,answer', 'x,drake,adult male of a duck,,']
+    """
+    return csv_text([QUESTIONS, *((image, class_, glosses.get(class_, ""), "", "") for image, class_ in questions)])
+
+
+def majority(answers: Iterable[Answer]) -> dict[tuple[str, str], bool | None]:
+    """Return {(image, class): whether more said yes than no}, None for a tie or where all were unsure.
+
+    >>> said = [("x", "drake", who, answer) for who, answer in (("a", "yes"), ("b", "yes"), ("c", "no"), ("d", "unsure"))]
+    >>> majority([*said, ("x", "coot", "a", "yes"), ("x", "coot", "b", "no")])
+    {('x', 'drake'): True, ('x', 'coot'): None}
+    """
+    counts: dict[tuple[str, str], list[int]] = {}
+    for image, class_, _, answer in latest(answers):
+        tally = counts.setdefault((image, class_), [0, 0])
+        if answer != "unsure":
+            tally[answer == "yes"] += 1
+    return {key: None if no == yes else yes > no for key, (no, yes) in counts.items()}
+
+
+def difficult(answers: Iterable[Answer]) -> dict[str, str]:
+    """Return {image: reason} of images that more than three annotators, and more than three of five, were unsure about.
+
+    >>> said = [("x", "drake", who, "unsure") for who in "abcd"] + [("x", "drake", "e", "yes")]
+    >>> difficult(said), difficult(said[1:])
+    ({'x': '4 of 5 annotators were unsure'}, {})
+    """
+    seen: dict[str, set[str]] = {}
+    unsure: dict[str, set[str]] = {}
+    for image, _, annotator, answer in latest(answers):
+        seen.setdefault(image, set()).add(annotator)
+        if answer == "unsure":
+            unsure.setdefault(image, set()).add(annotator)
+    return {
+        image: f"{len(who)} of {len(seen[image])} annotators were unsure"
+        for image, who in unsure.items()
+        if len(who) > DIFFICULT and 5 * len(who) > 3 * len(seen[image])
+    }
+
+
+def latest(answers: Iterable[Answer]) -> list[Answer]:
+    """Return one answer a person and question, the latest, in the order in which the questions were first answered."""
+    return list({answer[:3]: answer for answer in answers}.values())
