@@ -100,7 +100,7 @@ def test_shared_nodes_and_shared_beginnings_give_one_least_distance(of: Hierarch
 
 
 @given(graphs())
-def test_depths_are_those_of_the_chains_and_word_paths_walk_along_edges(of: Hierarchy) -> None:
+def test_depths_are_those_of_the_chains_and_word_paths_walk_the_edges_that_gave_the_distance(of: Hierarchy) -> None:
     lengths = [[len(chain) - 1 for chain in chains(of, node)] for node in range(len(of))]
     assert depths(of).tolist() == list(map(min, lengths))
     assert depths(of, longest=True).tolist() == list(map(max, lengths))
@@ -108,7 +108,9 @@ def test_depths_are_those_of_the_chains_and_word_paths_walk_along_edges(of: Hier
         way = [of.nodes.index(word) for word in word_path(of, a, b)]
         assert (way[0], way[-1]) == (a, b)
         assert all(p in of.parents[q] or q in of.parents[p] for p, q in pairwise(way))
-        assert len(set(way)) == len(way)
+        up = way.index(min(way))  # parents stand before their children: the shared node is the least place
+        weights = [Fraction(1, 2 ** (max(lengths[min(way)]) + k)) for edges in (up, len(way) - 1 - up) for k in range(edges)]
+        assert sum(weights) == least_over_chains(of, a, b)
 
 
 def test_a_longer_chain_to_what_is_shared_makes_the_distance_smaller() -> None:
