@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import io
 import json
 from collections import Counter
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 import made_wordnet
 from faultscape.corpus import hierarchy, imagenet, imagenet_classes
 from faultscape.corpus.hierarchy import chains, depths, of_edges, of_parents, of_wordnet, places
+from faultscape.corpus.synsets import read_synset
 from faultscape.errors import ClassesError, CorpusError
 
 ROOT = Path(__file__).parents[2]
@@ -158,11 +160,30 @@ def test_a_wordnet_that_is_wrong_is_told(tmp_path: Path) -> None:
         of_wordnet(tmp_path / "two", [f"n{number:08d}" for number in at.values()])
 
 
-@pytest.mark.parametrize("counts", ["05 n 01 a 0 999", "05 n ff a 0 000", "05 n 00 a 0 000", "05 n xx a 0 000", "05 n"])
-def test_a_line_that_promises_more_than_it_holds_is_told(tmp_path: Path, counts: str) -> None:
+@pytest.mark.parametrize(
+    ("counts", "words"),
+    [
+        ("05 n 01 a 0 999", "says that it has more words or pointers than it has"),
+        ("05 n 01 a 0 999999999999", "says that it has more words or pointers than it has"),
+        ("05 n 01 a 0 -01", "says that it has more words or pointers than it has"),
+        ("05 n 00 a 0 000", "says that it has more words or pointers than it has"),
+        ("05 n ff a 0 000", "says that it has more words or pointers than it has"),
+        ("05 n xx a 0 000", "invalid literal for int"),
+        ("05 n", "list index out of range"),
+    ],
+)
+def test_a_line_that_promises_more_than_it_holds_is_told(tmp_path: Path, counts: str, words: str) -> None:
     (tmp_path / "data.noun").write_text(f"00000000 {counts} | gloss\n")
-    with pytest.raises(CorpusError, match="these are not the noun files of WordNet"):
+    with pytest.raises(CorpusError, match=f"these are not the noun files of WordNet: .*{words}"):
         of_wordnet(tmp_path, ["n00000000"])
+
+
+def test_a_synset_has_lemmas_a_gloss_and_pointers_to_nouns_only() -> None:
+    line = b'00000000 05 n 02 drake 0 Anas_boschas 0 003 @ 01846331 n 0000 + 00028167 v 0101 ~i 01847000 n 0000 | adult male; "x | y"  \n'
+    synset = read_synset(io.BytesIO(line), 0)
+    assert synset.lemmas == ("drake", "Anas boschas")
+    assert synset.gloss == 'adult male; "x | y"'
+    assert synset.pointers == (("@", 1846331), ("~i", 1847000))
 
 
 def test_the_script_makes_names_unique_and_keeps_definitions_only(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from faultscape.comparison import abstract_classes, class_distances, word_path
+from faultscape.comparison import abstract_classes, class_distances, semantic_distances, word_path
 from faultscape.corpus import imagenet, imagenet_classes
 from faultscape.corpus.hierarchy import Hierarchy, chains, depths, of_edges, places
 
@@ -100,7 +100,7 @@ def test_shared_nodes_and_shared_beginnings_give_one_least_distance(of: Hierarch
 
 
 @given(graphs())
-def test_depths_are_those_of_the_chains_and_word_paths_walk_along_edges(of: Hierarchy) -> None:
+def test_depths_are_those_of_the_chains_and_word_paths_walk_the_edges_that_gave_the_distance(of: Hierarchy) -> None:
     lengths = [[len(chain) - 1 for chain in chains(of, node)] for node in range(len(of))]
     assert depths(of).tolist() == list(map(min, lengths))
     assert depths(of, longest=True).tolist() == list(map(max, lengths))
@@ -108,7 +108,9 @@ def test_depths_are_those_of_the_chains_and_word_paths_walk_along_edges(of: Hier
         way = [of.nodes.index(word) for word in word_path(of, a, b)]
         assert (way[0], way[-1]) == (a, b)
         assert all(p in of.parents[q] or q in of.parents[p] for p, q in pairwise(way))
-        assert len(set(way)) == len(way)
+        up = way.index(min(way))  # parents stand before their children: the shared node is the least place
+        weights = [Fraction(1, 2 ** (max(lengths[min(way)]) + k)) for edges in (up, len(way) - 1 - up) for k in range(edges)]
+        assert sum(weights) == least_over_chains(of, a, b)
 
 
 def test_a_longer_chain_to_what_is_shared_makes_the_distance_smaller() -> None:
@@ -166,6 +168,7 @@ def test_499500_pairs_have_596_distinct_distances_and_the_zero_of_a_class_to_its
     assert len(pairs(found["wordnet"])) == 499_500
     assert len(np.unique(pairs(found["wordnet"]))) == 596
     assert len(np.unique(found["wordnet"])) == 597
+    assert [len(np.unique(pairs(found[kind]))) for kind in ("hops", "path")] == [25, 2816]
 
 
 def test_one_pair_in_a_hundred_of_imagenet_equals_its_chains_listed(found: dict[str, np.ndarray], nodes: np.ndarray) -> None:
@@ -174,13 +177,21 @@ def test_one_pair_in_a_hundred_of_imagenet_equals_its_chains_listed(found: dict[
         assert Fraction(found["wordnet"][a, b]) == least_over_chains(imagenet(), int(nodes[a]), int(nodes[b]), outside)
 
 
+@pytest.mark.parametrize("kind", ["wordnet", "hops", "path"])
+def test_tables_are_made_in_parts(
+    found: dict[str, np.ndarray], nodes: np.ndarray, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(semantic_distances, "_ROWS", 7)
+    assert np.array_equal(class_distances(kind, imagenet(), nodes[:90]), found[kind][:90, :90])
+
+
 def test_every_distance_of_2_or_more_involves_one_of_three_abstract_classes(
     found: dict[str, np.ndarray], nodes: np.ndarray
 ) -> None:
     three = abstract_classes(imagenet(), nodes)
     assert {imagenet_classes().names[c] for c in three} == {"bubble", "traffic light", "street sign"}
     far = found["wordnet"] >= 2
-    assert np.array_equal(far, found["wordnet"] >= 3)
+    assert found["wordnet"][far].min() == 3.75
     involved = np.isin(np.arange(1000), three)
     assert not far[~involved][:, ~involved].any()
     assert far.sum(1)[involved].tolist() == [992, 992, 992]  # five classes lie under abstraction too, and under physical entity

@@ -7,6 +7,7 @@ Source: S2 eq. 2 and 3; docs/guides/class-distances.md says what eq. 3 leaves op
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
@@ -116,18 +117,18 @@ def _climb(hierarchy: Hierarchy, node: int, top: int, edges: dict[int, int]) -> 
 def abstract_classes(hierarchy: Hierarchy, nodes: Sequence[int] | np.ndarray, *, share: float = 0.1) -> np.ndarray:
     """Return the places, among ``nodes``, of the few classes that every large ``wordnet`` distance involves; none where they are not few.
 
-    Two classes that share a node below the root are less than 2 apart, two that share only the root (and are not it) at least 2. The first kind is all pairs below the branch (child
-    of the root) with most classes; so whatever is 2 or more apart involves a class outside of it. Where those are at most ``share`` of all, the largest distances
-    tell of them alone, and a selection of the most distant predictions is drawn to them. In ImageNet-1k they are what lies under *abstraction*.
+    Two classes that share a node below the root are less than 2 apart, two that share only the root (and are not it) at least 2. So any two classes under one node, the one below the
+    root with most classes, are less than 2 apart, and whatever is 2 or more apart involves a class outside of it. Where those are at most ``share`` of all, the
+    largest distances tell of them alone, and a selection of the most distant predictions is drawn to them. In ImageNet-1k they are the classes under *abstraction* only.
 
     >>> from faultscape.corpus import imagenet, imagenet_classes
     >>> from faultscape.corpus.hierarchy import places
     >>> [imagenet_classes().names[c] for c in abstract_classes(imagenet(), places(imagenet(), imagenet_classes().wnids))]
     ['street sign', 'traffic light', 'bubble']
     """
-    above = [ancestors(hierarchy, int(node)) for node in nodes]
-    branches = [node for node, parents in enumerate(hierarchy.parents) if parents == (0,)]
-    most = max(branches, key=lambda branch: sum(branch in of for of in above), default=0)
+    above = [ancestors(hierarchy, int(node)).keys() - {0} for node in nodes]
+    classes_under = Counter(node for of in above for node in of)
+    most = max(classes_under, key=lambda node: (classes_under[node], -node), default=0)
     apart = np.array([column for column, of in enumerate(above) if most not in of], dtype=np.int64)
     return apart if len(apart) <= share * len(above) else apart[:0]
 
