@@ -159,10 +159,12 @@ def test_standings_hold_exactly_their_keys(corpus: made.Corpus, study: Path) -> 
     assert set(said["matrices"]) == {"aggressiveness", "resistance"}
     assert all(np.array(matrix, float).shape == (3, 3) for matrix in said["matrices"].values())
     assert list(said["rankings"]) == ["aggressiveness", "resistance", "reuse_mean", "reuse_bradley_terry"]
-    for ranking in said["rankings"].values():
-        assert set(ranking) == {"scores", "order", "score_interval", "rank_interval", "tied_for_best"}
+    intervals = ("score_interval", "rank_interval", "simultaneous_rank_interval")
+    for name, ranking in said["rankings"].items():
+        more = {"sandwich_error"} if name == "reuse_bradley_terry" else set()
+        assert set(ranking) == {"scores", "order", *intervals, "tied_for_best", "best_set", *more}
         assert set(ranking["order"]) == set(ranking["scores"]) == set(corpus.models)
-        assert {len(pair) for field in ("score_interval", "rank_interval") for pair in ranking[field].values()} == {2}
+        assert {len(pair) for field in intervals for pair in ranking[field].values()} == {2}
     assert all({"matrices", "rankings"} <= set(part) for part in said["parents"].values())
 
 

@@ -85,7 +85,7 @@ def _newton(weights: np.ndarray, log: Log, slopes: Slopes) -> np.ndarray:
         slope, bend = slopes(s[:, :, None] - s[:, None, :])
         pull, bend = w * slope, w * bend
         gradient = pull.sum(2) - pull.sum(1)
-        step = _solved(bend + np.swapaxes(bend, 1, 2), gradient, ranked)
+        step = potentials(bend + np.swapaxes(bend, 1, 2), gradient, ranked)
         s += _damped(w, s, step, (gradient * step).sum(1), log) * step
         s -= s.sum(1, where=ranked, keepdims=True) / ranked.sum(1, keepdims=True)
         scores[active] = np.where(ranked, s, np.nan)
@@ -97,15 +97,22 @@ def _newton(weights: np.ndarray, log: Log, slopes: Slopes) -> np.ndarray:
     return scores
 
 
-def _solved(bend: np.ndarray, gradient: np.ndarray, ranked: np.ndarray) -> np.ndarray:
-    """Return (B, J) the step x with L x = gradient, L the Laplacian of the edges ``bend`` (B, J, J), 0 for models not ranked."""
-    size = np.sqrt(np.where(ranked, np.maximum(bend.sum(2), _FLOOR), 1.0))
-    curve = -bend / (size[:, :, None] * size[:, None, :])
-    j = bend.shape[1]
-    curve[:, range(j), range(j)] += 1 + 1e-14  # never quite singular, however far apart the weights are
-    free = np.where(ranked, size, 0.0)  # the shift, which the likelihood leaves free, is held
-    curve += free[:, :, None] * free[:, None, :] / (free * free).sum(1)[:, None, None]
-    return np.linalg.solve(curve, (gradient / size)[..., None])[..., 0] / size
+def potentials(edges: np.ndarray, sources: np.ndarray, ranked: np.ndarray) -> np.ndarray:
+    """Return (..., J) the x with L x = sources, L the Laplacian of the symmetric ``edges`` (..., J, J), 0 for models not ranked.
+
+    ``sources`` (..., J) sum to zero over the ``ranked`` (..., J), whom the edges connect; x is fixed up to a shift.
+
+    >>> x = potentials(np.array([[0.0, 2], [2, 0]]), np.array([1.0, -1]), np.array([True, True]))
+    >>> np.round(x[0] - x[1], 12)  # 2 (x_0 - x_1) = 1
+    np.float64(0.5)
+    """
+    size = np.sqrt(np.where(ranked, np.maximum(edges.sum(-1), _FLOOR), 1.0))
+    curve = -edges / (size[..., :, None] * size[..., None, :])
+    j = edges.shape[-1]
+    curve[..., range(j), range(j)] += 1 + 1e-14  # never quite singular, however far apart the weights are
+    free = np.where(ranked, size, 0.0)  # the shift, which the edges leave free, is held
+    curve += free[..., :, None] * free[..., None, :] / np.maximum((free * free).sum(-1), _FLOOR)[..., None, None]
+    return np.linalg.solve(curve, (sources / size)[..., None])[..., 0] / size
 
 
 def _damped(w: np.ndarray, s: np.ndarray, step: np.ndarray, rise: np.ndarray, log: Log) -> np.ndarray:

@@ -19,7 +19,8 @@ from faultscape.errors import OptionError, RankingError, closest
 from faultscape.nouns import Pairs, Slot, Slots, Standings
 from faultscape.ranking.agreement import compare_benchmark
 from faultscape.ranking.intervals import LEVEL
-from faultscape.ranking.tables import PSEUDO_COUNT, duels, table
+from faultscape.ranking.replicated import PSEUDO_COUNT
+from faultscape.ranking.tables import duels, table
 from faultscape.ranking.written import from_json, to_json
 
 __all__ = ["from_json", "rank_accuracies", "standings", "to_json"]

@@ -9,26 +9,22 @@ Source: S0 3.1.3; the re-use of labels is ours.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from faultscape.errors import RankingError, closest
 from faultscape.nouns import Slot
-from faultscape.ranking import intervals
-from faultscape.ranking.agreement import plain
-from faultscape.ranking.bradley_terry import DECIMALS, bradley_terry, smoothed, wins
+from faultscape.ranking import replicated
+from faultscape.ranking.bradley_terry import DECIMALS
 from faultscape.ranking.likelihood import connected
 from faultscape.ranking.matrices import aggressiveness, resistance
 from faultscape.ranking.outcomes import Outcomes, outcomes
+from faultscape.ranking.replicated import Table, image_weights
 from faultscape.ranking.thurstone import thurstone
 
 FAITHFUL = {"aggressiveness": aggressiveness, "resistance": resistance}
-RANKINGS = (*FAITHFUL, "reuse_mean", "reuse_bradley_terry")
-PSEUDO_COUNT = 0.5
-FEW = 10  # fewer images than this cannot carry a bootstrap
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,17 +58,6 @@ class Duels:
         )
 
 
-@dataclass(frozen=True, eq=False)
-class Table:
-    """Matrices and rankings as standings hold them, and per ranking the scores (J,) and their replicates (B, J)."""
-
-    matrices: dict[str, list[list[float]]]
-    rankings: dict[str, dict[str, Any]]
-    scores: dict[str, np.ndarray]
-    replicates: dict[str, np.ndarray]
-    notes: tuple[str, ...]
-
-
 def duels(models: tuple[str, ...], rows: Sequence[Slot], images: list[str], class_names: list[str]) -> Duels:
     """Return the slots as places; RankingError for a model or class that is not known."""
     model, image, group = ({name: place for place, name in enumerate(names)} for names in (models, images, class_names))
@@ -100,42 +85,23 @@ def table(
     seed: int,
 ) -> Table:
     """Return the four rankings from (J, I) concordances with the truth; ``chosen`` (I,) are the images that a slot has."""
-    rng = np.random.default_rng(seed)
-    weights = np.ones((resamples + 1, len(chosen)))
-    for stratum in (chosen, ~chosen):
-        weights[1:, stratum] = intervals.bootstrap_weights(int(stratum.sum()), resamples, rng)
+    weights = image_weights(chosen, resamples, seed)
     found = outcomes(duels.defender, duels.attacker, duels.group, duels.image, accuracy, weights, groups=groups)
     notes = _skipped(found)
     scores, matrices, fits = {}, {}, {}
     for name, matrix in FAITHFUL.items():
         ratios = matrix(found.performance, epsilon)
-        matrices[name] = ratios[0].tolist()
+        matrices[name] = ratios[0]
         both_ways = ~np.isnan(ratios) & ~np.isnan(np.swapaxes(ratios, 1, 2))
-        scores[name], fits[name] = _fit(models, np.where(both_ways, ratios, np.nan), thurstone)
+        joined = connected(np.where(both_ways[0], ratios[0], np.nan))
+        fitted = thurstone(np.where(both_ways & joined[:, None] & joined[None, :], ratios, np.nan))
+        scores[name], fits[name] = replicated.one_footing(models, joined, fitted)
         if name == "aggressiveness" and (lone := int((~np.isnan(ratios[0]) & ~both_ways[0]).sum())):
             notes.append(f"pairs of models compared in one direction only, which the rankings of eq. 6 leave out: {lone}")
 
     shared, whole, said = _shared(models, accuracy)
-    notes += said
-    drawn = weights[:, whole].sum(1, keepdims=True)
-    total = np.einsum("bi,ji->bj", weights[:, whole], shared)
-    scores["reuse_mean"] = np.divide(total, drawn, out=np.full_like(total, np.nan), where=drawn > 0)
-    games = wins(shared, weights[:, whole])
-    smooth = smoothed(games, PSEUDO_COUNT)
-    scores["reuse_bradley_terry"], said = _fit(models, smooth, lambda counts: bradley_terry(counts, 0))
-    if lone := [
-        m for m, before, now in zip(models, connected(games[0]), connected(smooth[0]), strict=True) if now and not before
-    ]:
-        said.append(f"{', '.join(lone)} always win or always lose; how far apart is up to the pseudo-count of {PSEUDO_COUNT}")
-    fits["reuse_bradley_terry"] = said
-    for text in dict.fromkeys(text for texts in fits.values() for text in texts):
-        notes.append(f"{', '.join(name for name, texts in fits.items() if text in texts)}: {text}")
-    if not resamples:
-        notes.append("no bootstrap: there are no intervals, and nobody is called tied for best")
-    elif len(chosen) < FEW:
-        notes.append(f"the intervals rest on fewer than {FEW} images ({len(chosen)}): they are too narrow to be trusted")
-    rankings = {name: _ranking(models, scores[name][0], scores[name][1:]) for name in RANKINGS}
-    return Table(matrices, rankings, {n: s[0] for n, s in scores.items()}, {n: s[1:] for n, s in scores.items()}, tuple(notes))
+    again, errors, others = replicated.reuse(models, shared, weights[:, whole])
+    return replicated.table(models, matrices, scores | again, errors, fits | others, len(chosen), notes + said)
 
 
 def _shared(models: tuple[str, ...], accuracy: np.ndarray) -> tuple[np.ndarray, np.ndarray, list[str]]:
@@ -153,24 +119,6 @@ def _shared(models: tuple[str, ...], accuracy: np.ndarray) -> tuple[np.ndarray, 
     return np.round(accuracy[:, whole], DECIMALS), whole, notes
 
 
-def _fit(models: tuple[str, ...], weights: np.ndarray, fit: Callable[[np.ndarray], np.ndarray]) -> tuple[np.ndarray, list[str]]:
-    """Return (1 + B, J) scores of the models that the point estimate connects, and what to say of the others."""
-    joined = connected(weights[0])
-    scores = fit(np.where(joined[:, None] & joined[None, :], weights, np.nan))
-    # a replicate that ranks only some of them has scores on another footing
-    scores[(np.isnan(scores) & joined).any(1)] = np.nan
-    notes = []
-    if not joined.all():
-        lone = ", ".join(m for m, yes in zip(models, joined, strict=True) if not yes)
-        others = "the others" if joined.any() else "each other"
-        notes.append(f"no score for {lone}: comparisons do not link them to {others} both ways")
-    if np.isnan(scores[0, joined]).any():
-        notes.append("no score: the comparisons are too uneven for a maximum to be found in floating point")
-    elif joined.any() and (lost := int(np.isnan(scores[1:, joined]).any(1).sum())):
-        notes.append(f"{lost} of {len(scores) - 1} bootstrap replicates lack comparisons and are left out of the intervals")
-    return scores, notes
-
-
 def _skipped(found: Outcomes) -> list[str]:
     notes = []
     if found.empty_cells:
@@ -178,20 +126,3 @@ def _skipped(found: Outcomes) -> list[str]:
     if found.unlabelled_cells:
         notes.append(f"{found.unlabelled_cells} cells hold images but no label and are skipped")
     return notes
-
-
-def _ranking(models: tuple[str, ...], scores: np.ndarray, replicates: np.ndarray) -> dict[str, Any]:
-    order = sorted(
-        range(len(models)),
-        key=lambda k: (np.isnan(scores[k]), -round(float(scores[k]), DECIMALS) if scores[k] == scores[k] else 0),
-    )
-    spread = intervals.percentile_interval(replicates)
-    places = intervals.rank_interval(replicates)
-    tied = intervals.tied_for_best(scores, replicates)
-    return {
-        "scores": dict(zip(models, scores.tolist(), strict=True)),
-        "order": [models[k] for k in order],
-        "score_interval": dict(zip(models, spread.tolist(), strict=True)),
-        "rank_interval": {m: [plain(r) for r in row] for m, row in zip(models, places, strict=True)},
-        "tied_for_best": [models[k] for k in order if tied[k]],
-    }

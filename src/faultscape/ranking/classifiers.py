@@ -1,0 +1,205 @@
+"""Who wins among classifiers, from the labels of a selection: five faithful rankings and two of re-use, with intervals.
+
+Conventions: ``correct`` (J, I) is 1, 0 or NaN where the label does not decide. *Faithful* rankings (Perron, Hodge, Bradley-Terry
+with ties, Rank Centrality, Borda) use each label only for the pairs that chose its image; *re-use* rankings let it score every
+model that it decides. The unit of the bootstrap is the image. A slot has ``model_a``, ``model_b``, ``image``; the pair is unordered.
+Source: S2 2.1, Algorithms 1 and 2, eq. 5, Table 1; the re-use of labels is ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from faultscape.errors import OptionError, RankingError, closest
+from faultscape.nouns import Standings
+from faultscape.ranking import replicated
+from faultscape.ranking.agreement import compare_benchmark
+from faultscape.ranking.borda import borda
+from faultscape.ranking.davidson import bradley_terry_ties
+from faultscape.ranking.hodge import hodge_rank, hodge_split
+from faultscape.ranking.intervals import LEVEL
+from faultscape.ranking.likelihood import connected
+from faultscape.ranking.pair_counts import PairCounts, pair_counts
+from faultscape.ranking.perron import consistency_ratio, dominance, perron, smoothed_accuracy
+from faultscape.ranking.rank_centrality import rank_centrality
+from faultscape.ranking.sandwich import standard_errors
+from faultscape.ranking.stability import connectivity
+
+PSEUDO_COUNT = replicated.PSEUDO_COUNT
+
+
+class PairSlot(Protocol):
+    """A row of a selection of classifiers: this image was chosen for this unordered pair."""
+
+    @property
+    def model_a(self) -> str: ...
+    @property
+    def model_b(self) -> str: ...
+    @property
+    def image(self) -> str: ...
+
+
+def _ratios(counts: PairCounts, laplace: float) -> np.ndarray:
+    return dominance(smoothed_accuracy(counts.correct, counts.total, laplace))
+
+
+def _flow(counts: PairCounts, laplace: float) -> np.ndarray:
+    with np.errstate(divide="ignore"):
+        return np.log(_ratios(counts, laplace))
+
+
+def _points(counts: PairCounts) -> np.ndarray:
+    return counts.wins + counts.ties / 2
+
+
+# each from counts and the constant of Laplace to scores (B, J)
+FAITHFUL: dict[str, Callable[[PairCounts, float], np.ndarray]] = {
+    "perron": lambda counts, laplace: perron(_ratios(counts, laplace)),
+    "hodge": lambda counts, laplace: hodge_rank(_flow(counts, laplace), counts.total)[0],
+    "bradley_terry": lambda counts, _: bradley_terry_ties(counts.wins, counts.ties, PSEUDO_COUNT)[0],
+    "rank_centrality": lambda counts, _: rank_centrality(_points(counts), PSEUDO_COUNT),
+    "borda": lambda counts, _: borda(_points(counts)),
+}
+
+
+def classifier_rankings(
+    models: Sequence[str],
+    rows: Sequence[PairSlot],
+    correct: Any,
+    images: Sequence[str],
+    *,
+    laplace: float = 1,
+    resamples: int = 1000,
+    seed: int = 0,
+    all_labels: bool = False,
+    benchmark: Mapping[str, float] | None = None,
+    discarded: int = 0,
+    definitions: Mapping[str, Any] | None = None,
+) -> Standings:
+    """Return the standings of classifiers from (J, I) whether each model is right on ``images``: 1, 0, NaN where not decided.
+
+    ``rows`` are the chosen slots; labelled images that no row chose are used only by the re-use rankings, and only with
+    ``all_labels``. Perron's ranking also holds ``consistency_ratio``, Hodge's its ``shares``, Bradley-Terry's the ``tie_parameter``. Matrices: ``accuracy`` A (smoothed), ``dominance`` B, and per pair the numbers of images ``case_1``, ``case_2`` (row
+    right, column wrong) and ``case_3``. ``benchmark`` is {model: score}, larger being better. Errors: RankingError for slots,
+    shapes, answers or a benchmark that do not fit, or no label at all; OptionError for options out of range.
+
+    >>> from types import SimpleNamespace as Row
+    >>> rows = [Row(model_a="vgg", model_b="resnet", image=image) for image in "xyz"]
+    >>> table = classifier_rankings(["vgg", "resnet"], rows, [[1, 1, 0], [0, 1, 0]], ["x", "y", "z"], resamples=0)
+    >>> [round(table.matrices[name][0][1], 9) for name in ("accuracy", "dominance", "case_2")]  # 3/5, (3/5) / (2/5)
+    [0.6, 1.5, 1.0]
+    >>> {model: round(score, 9) for model, score in table.rankings["perron"]["scores"].items()}
+    {'vgg': 0.6, 'resnet': 0.4}
+    """
+    models, images, correct = tuple(models), list(images), np.asarray(correct, dtype=float)
+    if len(models) < 2:
+        raise RankingError(f"a ranking needs two models; there is {', '.join(models) or 'none'}")
+    if correct.shape != (len(models), len(images)):
+        raise RankingError(f"answers are {correct.shape}; expected {len(models)} models by {len(images)} images")
+    if resamples < 0:
+        raise OptionError(f"resamples cannot be negative; got {resamples}")
+    first, second, image = pair_places(models, rows, images)
+    labelled = ~np.isnan(correct).all(0)
+    image = np.where((image >= 0) & np.append(labelled, False)[image], image, -1)
+    chosen = np.zeros(len(images), bool)
+    chosen[image[image >= 0]] = True
+    n_chosen = len({row.image for row in rows})
+    if not chosen.any():
+        raise RankingError(f"not one of the {n_chosen} chosen images has a label; label them, then rank")
+    used = np.flatnonzero(chosen | (all_labels & labelled))
+    image = np.where(image >= 0, np.searchsorted(used, image), -1)
+    correct, chosen = correct[:, used], chosen[used]
+
+    weights = replicated.image_weights(chosen, resamples, seed)
+    counts = pair_counts(first, second, image, correct, weights)
+    scores, fits = {}, {}
+    total = counts.total[0]
+    joined = connected(total)
+    for name, ranked in FAITHFUL.items():
+        scores[name], fits[name] = replicated.one_footing(models, joined, ranked(counts, laplace))
+    point = PairCounts(total, counts.both_right[0], counts.wins[0], counts.both_wrong[0])
+    accuracy = smoothed_accuracy(point.correct, total, laplace)
+    ratios = dominance(accuracy)
+    matrices = {"accuracy": accuracy, "dominance": ratios}
+    matrices |= {"case_1": point.both_right, "case_2": point.wins, "case_3": point.both_wrong}
+    nu = float(bradley_terry_ties(point.wins, point.ties, PSEUDO_COUNT)[1])
+    notes = [f"{int(chosen.sum())} of {n_chosen} chosen images are labelled"]
+    if extra := len(used) - int(chosen.sum()):
+        notes.append(f"{extra} labelled images outside the selection count in the re-use rankings")
+    notes += _said(models, point, image, correct, ratios)
+    again, errors, others = replicated.reuse(models, correct, weights)
+    errors["bradley_terry"] = standard_errors(_games(first, second, image, correct), scores["bradley_terry"][0], nu, PSEUDO_COUNT)
+    whole = replicated.table(models, matrices, scores | again, errors, fits | others, len(used), notes)
+    own = {"laplace": laplace, "resamples": resamples, "seed": seed, "all_labels": all_labels, "level": LEVEL}
+    own |= {"interval": "percentile bootstrap over images", "pseudo_count": PSEUDO_COUNT, "ties": "Davidson"}
+    whole.rankings["perron"]["consistency_ratio"] = float(consistency_ratio(ratios))
+    whole.rankings["hodge"]["shares"] = hodge_split(_flow(point, laplace), total)
+    whole.rankings["bradley_terry"]["tie_parameter"] = nu
+    return Standings(
+        models=models,
+        labels={"used": len(used), "slots": len(rows), "discarded": discarded, "missing": n_chosen - int(chosen.sum())},
+        matrices=whole.matrices,
+        rankings=whole.rankings,
+        definitions={**(definitions or {}), **own},
+        benchmark={} if benchmark is None else compare_benchmark(models, benchmark, whole.scores, whole.replicates),
+        notes=whole.notes,
+    )
+
+
+def pair_places(
+    models: Sequence[str], rows: Sequence[PairSlot], images: Sequence[str]
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the slots as places (S,) of first model, second model and image, -1 for an image that is not there.
+
+    RankingError for a model that is not known.
+
+    >>> from types import SimpleNamespace as Row
+    >>> pair_places(["vgg", "resnet"], [Row(model_a="resnet", model_b="vgg", image="y")], ["x"])
+    (array([1]), array([0]), array([-1]))
+    """
+    model, place = ({name: k for k, name in enumerate(names)} for names in (models, images))
+    for row in rows:
+        for name in (row.model_a, row.model_b):
+            if name not in model:
+                raise RankingError(f"a slot pairs {name!r}; the models are {', '.join(models)}.{closest(name, tuple(models))}")
+    columns = [(model[row.model_a], model[row.model_b], place.get(row.image, -1)) for row in rows]
+    first, second, image = np.array(columns, dtype=np.intp).reshape(-1, 3).T
+    return first, second, image
+
+
+def _games(first: np.ndarray, second: np.ndarray, image: np.ndarray, correct: np.ndarray) -> Any:
+    """Return the games of the slots that count, once for a pair and an image, as ``sandwich`` takes them."""
+    rows = np.stack([np.minimum(first, second), np.maximum(first, second), image])
+    first, second, image = np.unique(rows[:, image >= 0], axis=1)
+    points = (1 + correct[first, image] - correct[second, image]) / 2
+    known = ~np.isnan(points)
+    return first[known], second[known], image[known], points[known]
+
+
+def _said(models: tuple[str, ...], point: PairCounts, image: np.ndarray, correct: np.ndarray, ratios: np.ndarray) -> list[str]:
+    """Return what a reader should know: shares of the cases, who was compared, what no ratio or partial labels leave open."""
+    decided = point.total.sum() / 2
+    notes = []
+    if decided:
+        cases = (point.both_right.sum() / 2, point.wins.sum(), point.both_wrong.sum() / 2)
+        shares = ", ".join(f"{name} {100 * n / decided:.1f} %" for name, n in zip(("I", "II", "III"), cases, strict=True))
+        notes.append(f"cases of {decided:.0f} decided slots: {shares}")
+    if open_slots := int((image >= 0).sum() - decided):
+        notes.append(
+            f"{open_slots} slots have a label that does not decide both of their models, or repeat an image of their pair"
+        )
+    if not (point.total > 0)[~np.eye(len(models), dtype=bool)].all():
+        notes.append(connectivity(models, point.total))
+    if (ratios == 0).any():
+        notes.append(
+            "perron, hodge: a model is never right where another is, and no ratio says how far apart they are; give --laplace above 0"
+        )
+    if np.isnan(correct).any():
+        notes.append(
+            f"re-use: labels decide {100 * (~np.isnan(correct)).mean():.1f} % of all answers; a mean is over those of its own model, "
+            "and a label that only says what is not there decides against models alone"
+        )
+    return notes

@@ -1,0 +1,126 @@
+"""Which ranks a model may have, for all models at once: tests of every pair, corrected for their number.
+
+Conventions: ``p_values`` (J, J), entry [i, j] is one-sided, small where i is better than j; NaN = not tested, which never separates
+two models. Rank 1 is best. The ranks given are right for all models together with the probability ``level``, whatever the
+true scores are, where single intervals (``intervals.rank_interval``) are right for one model at a time. Holm's procedure runs
+over both directions of every pair, since that one model is *better*, not only different, is what a rank says.
+Source: Holm 1979; ranks from pairwise tests: Mogstad, Romano, Shaikh and Wilhelm 2024, Klein, Wright and Wieczorek 2020, Neuhof
+and Benjamini 2026 (the level of a single task). Exact test of two proportions: McNemar 1947.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import stdtr
+from scipy.stats import binom
+
+from faultscape.errors import RankingError
+from faultscape.ranking.bradley_terry import DECIMALS
+from faultscape.ranking.intervals import LEVEL
+
+
+def paired_p_values(accuracy: np.ndarray, weights: np.ndarray | None = None) -> np.ndarray:
+    """Return (J, J) one-sided p-values that i is better than j, from their scores on the same images.
+
+    ``accuracy`` (J, I), NaN where unknown; ``weights`` (I,) count the images. Scores that are all 0 or 1, without weights, are
+    tested exactly: of the images that one of two models has right, each is as likely the one's as the other's. All other
+    scores by Student's t of the mean difference. NaN for a model and itself, and where fewer than two images are known.
+
+    >>> paired_p_values(np.array([[1.0, 1, 1, 1, 0], [0, 0, 0, 1, 0]])).round(3)  # three to none: 1/8
+    array([[  nan, 0.125],
+           [1.   ,   nan]])
+    """
+    accuracy = np.round(np.asarray(accuracy, dtype=float), DECIMALS)
+    if accuracy.ndim != 2:
+        raise RankingError(f"scores must be models by images; got shape {accuracy.shape}")
+    j, i = accuracy.shape
+    known = ~np.isnan(accuracy)
+    exact = weights is None and bool(np.isin(accuracy[known], (0, 1)).all())
+    weights = np.ones(i) if weights is None else np.asarray(weights, dtype=float)
+    out = np.full((j, j), np.nan)
+    for k in range(j):
+        both = known[k] & known & (weights > 0)
+        gap = np.where(both, accuracy[k] - accuracy, 0.0)
+        if exact:
+            for_k, against = (gap > 0).sum(1), (gap < 0).sum(1)
+            p = binom.sf(for_k - 1, for_k + against, 0.5)
+        else:
+            share = np.where(both, weights, 0.0)
+            share /= np.maximum(share.sum(1, keepdims=True), np.finfo(float).tiny)
+            n = both.sum(1)
+            mean = (share * gap).sum(1)
+            error = np.sqrt((share**2 * np.where(both, gap - mean[:, None], 0.0) ** 2).sum(1) * n / np.maximum(n - 1, 1))
+            p = _one_sided(mean, error, np.maximum(n - 1, 1))
+        out[k] = np.where(both.sum(1) > 1, p, np.nan)
+    out[range(j), range(j)] = np.nan
+    return out
+
+
+def replicate_p_values(scores: np.ndarray, replicates: np.ndarray, images: int | None = None) -> np.ndarray:
+    """Return (J, J) one-sided p-values that i is better than j, from the spread of their difference over replicates.
+
+    ``scores`` (J,), ``replicates`` (B, J) as the rankings give them; t with ``images`` - 1 degrees of freedom, the normal
+    distribution by default. A p-value is never below 1 / (B + 1) where the replicates do not vary. NaN without score.
+
+    >>> draws = np.array([[0.9, 0.1], [0.7, 0.1], [0.8, 0.3], [0.8, 0.1]])
+    >>> replicate_p_values(np.array([0.8, 0.15]), draws)[0, 1] < 1e-4  # .65 against an error of .13
+    np.True_
+    """
+    scores, replicates = np.asarray(scores, dtype=float), np.asarray(replicates, dtype=float)
+    gap = scores[:, None] - scores[None, :]
+    error = np.full(gap.shape, np.nan)
+    for k in range(len(scores)):
+        draws = replicates[:, [k]] - replicates
+        n = (~np.isnan(draws)).sum(0)
+        mean = np.nansum(draws, 0) / np.maximum(n, 1)
+        error[k] = np.where(n > 1, np.sqrt(np.nansum((draws - mean) ** 2, 0) / np.maximum(n - 1, 1)), np.nan)
+    degrees = np.full(gap.shape, np.inf if images is None else max(images - 1, 1))
+    out = _one_sided(np.round(gap, DECIMALS), np.round(error, DECIMALS), degrees)
+    out = np.where(error < 10**-DECIMALS, np.maximum(out, 1 / (len(replicates) + 1)), out)
+    out[range(len(scores)), range(len(scores))] = np.nan
+    return out
+
+
+def better(p_values: np.ndarray, level: float = LEVEL) -> np.ndarray:
+    """Return (J, J) bool: i is better than j, with all these statements true at once with the probability ``level`` (Holm).
+
+    >>> better(np.array([[np.nan, 0.02, 0.001], [0.98, np.nan, 0.004], [0.999, 0.996, np.nan]])).astype(int)
+    array([[0, 0, 1],
+           [0, 0, 1],
+           [0, 0, 0]])
+    """
+    p_values = np.asarray(p_values, dtype=float)
+    if p_values.ndim != 2 or len(p_values) != p_values.shape[1]:
+        raise RankingError(f"p-values must be a square matrix, models by models; got shape {p_values.shape}")
+    tested = np.flatnonzero(~np.isnan(p_values).ravel())
+    order = tested[np.argsort(p_values.ravel()[tested], kind="stable")]
+    passed = p_values.ravel()[order] * np.arange(len(order), 0, -1) <= 1 - level
+    count = len(order) if passed.all() else int(passed.argmin())  # stops at the first that fails
+    out = np.zeros(p_values.size, bool)
+    out[order[:count]] = True
+    return out.reshape(p_values.shape)
+
+
+def rank_sets(p_values: np.ndarray, level: float = LEVEL) -> np.ndarray:
+    """Return (J, 2) best and worst rank of each model, all right at once: 1 + those better than it, J - those worse.
+
+    A model without any test has no rank (NaN) and is not counted. The models whose best rank is 1 hold the best one.
+
+    >>> rank_sets(np.array([[np.nan, 0.02, 0.001], [0.98, np.nan, 0.004], [0.999, 0.996, np.nan]]))
+    array([[1., 2.],
+           [1., 2.],
+           [3., 3.]])
+    """
+    beats = better(p_values, level)
+    ranked = ~np.isnan(np.asarray(p_values, dtype=float)).all(1)
+    sets = np.stack([1.0 + beats.sum(0), ranked.sum() - beats.sum(1)], 1)
+    sets[~ranked] = np.nan
+    return sets
+
+
+def _one_sided(mean: np.ndarray, error: np.ndarray, degrees: np.ndarray) -> np.ndarray:
+    """Return the chance of a mean this large or larger where there is no difference; without error, 0 above, 1 otherwise."""
+    sharp = np.where(mean > 0, 0.0, 1.0)
+    t = np.divide(mean, error, out=np.zeros(np.shape(mean)), where=error > 0)
+    p = stdtr(degrees, -t)
+    return np.where(np.isnan(mean) | np.isnan(error), np.nan, np.where(error > 0, p, sharp))

@@ -1,0 +1,157 @@
+"""What all tables of rankings share: draws of images, who is linked, the re-use rankings, a ranking with its intervals.
+
+Conventions: J models, I images with labels, B replicates. Row 0 of weights and of scores is the point estimate, whose weights are
+ones; the others are draws of images with replacement, the images of the selection and the others each as a stratum of their
+own, so that further labels leave the faithful intervals alone. Models that comparisons do not link have no score, nor has a
+replicate that fails to link those that the point estimate does.
+Source: Efron 1979; the re-use of labels is ours.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from faultscape.ranking import intervals
+from faultscape.ranking.agreement import plain
+from faultscape.ranking.bradley_terry import DECIMALS, bradley_terry, smoothed, wins
+from faultscape.ranking.likelihood import connected
+from faultscape.ranking.rank_sets import rank_sets, replicate_p_values
+from faultscape.ranking.sandwich import reuse_games, standard_errors
+
+PSEUDO_COUNT = 0.5
+FEW = 10  # fewer images than this cannot carry a bootstrap
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Matrices and rankings as standings hold them, and per ranking the scores (J,) and their replicates (B, J)."""
+
+    matrices: dict[str, list[list[float]]]
+    rankings: dict[str, dict[str, Any]]
+    scores: dict[str, np.ndarray]
+    replicates: dict[str, np.ndarray]
+    notes: tuple[str, ...]
+
+
+def image_weights(chosen: np.ndarray, resamples: int, seed: int) -> np.ndarray:
+    """Return (1 + B, I) ones, then how often each image is drawn; ``chosen`` (I,) and the others are strata.
+
+    >>> image_weights(np.array([True, True, False]), 2, 0)[:, 2]
+    array([1., 1., 1.])
+    """
+    rng = np.random.default_rng(seed)
+    weights = np.ones((resamples + 1, len(chosen)))
+    for stratum in (chosen, ~chosen):
+        weights[1:, stratum] = intervals.bootstrap_weights(int(stratum.sum()), resamples, rng)
+    return weights
+
+
+def one_footing(models: tuple[str, ...], joined: np.ndarray, scores: np.ndarray) -> tuple[np.ndarray, list[str]]:
+    """Return (1 + B, J) scores of the models that are ``joined`` (J,) in the point estimate, and what to say of the others.
+
+    >>> one_footing(("a", "b"), np.array([True, True]), np.array([[1.0, 2], [np.nan, 1]]))[0]
+    array([[ 1.,  2.],
+           [nan, nan]])
+    """
+    scores = np.where(joined, scores, np.nan)
+    # a replicate that ranks only some of them has scores on another footing
+    scores[(np.isnan(scores) & joined).any(1)] = np.nan
+    notes = []
+    if not joined.all():
+        lone = ", ".join(m for m, yes in zip(models, joined, strict=True) if not yes)
+        others = "the others" if joined.any() else "each other"
+        notes.append(f"no score for {lone}: comparisons do not link them to {others} both ways")
+    if np.isnan(scores[0, joined]).any():
+        notes.append("no score: the comparisons are too uneven for a maximum to be found in floating point")
+    elif joined.any() and (lost := int(np.isnan(scores[1:, joined]).any(1).sum())):
+        notes.append(f"{lost} of {len(scores) - 1} bootstrap replicates lack comparisons and are left out of the intervals")
+    return scores, notes
+
+
+def reuse(
+    models: tuple[str, ...], accuracy: np.ndarray, weights: np.ndarray
+) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray], dict[str, list[str]]]:
+    """Return the scores (1 + B, J) of ``reuse_mean`` and ``reuse_bradley_terry``, their sandwich errors (J,), and what to say.
+
+    ``accuracy`` (J, I), NaN where unknown: a mean is over what is known of the model, a game is where both models are known.
+
+    >>> scores, _, _ = reuse(("a", "b"), np.array([[0.9, 0.8, 0.1], [0.7, np.nan, 0.2]]), np.ones((1, 3)))
+    >>> scores["reuse_mean"].round(3), scores["reuse_bradley_terry"].round(3)
+    (array([[0.6 , 0.45]]), array([[0., 0.]]))
+    """
+    known = ~np.isnan(accuracy)
+    drawn = np.einsum("bi,ji->bj", weights, known.astype(float))
+    total = np.einsum("bi,ji->bj", weights, np.where(known, accuracy, 0.0))
+    mean = np.divide(total, drawn, out=np.full_like(total, np.nan), where=drawn > 0)
+    games = wins(accuracy, weights)
+    smooth = smoothed(games, PSEUDO_COUNT)
+    joined = connected(smooth[0])
+    fitted = bradley_terry(np.where(joined[:, None] & joined[None, :], smooth, np.nan), 0)
+    strengths, notes = one_footing(models, joined, fitted)
+    if lone := [m for m, before, now in zip(models, connected(games[0]), joined, strict=True) if now and not before]:
+        notes.append(f"{', '.join(lone)} always win or always lose; how far apart is up to the pseudo-count of {PSEUDO_COUNT}")
+    error = standard_errors(reuse_games(accuracy), strengths[0])
+    return {"reuse_mean": mean, "reuse_bradley_terry": strengths}, {"reuse_bradley_terry": error}, {"reuse_bradley_terry": notes}
+
+
+def table(
+    models: tuple[str, ...],
+    matrices: dict[str, np.ndarray],
+    scores: dict[str, np.ndarray],
+    errors: dict[str, np.ndarray],
+    said: dict[str, list[str]],
+    images: int,
+    notes: list[str],
+) -> Table:
+    """Return rankings with intervals from scores (1 + B, J); what is said of several rankings is said once.
+
+    ``errors`` are sandwich errors (J,) of some rankings, ``images`` the number that was drawn from, ``notes`` go first.
+    """
+    resamples = len(next(iter(scores.values()))) - 1
+    texts = dict.fromkeys(text for lines in said.values() for text in lines)
+    notes = [*notes, *(f"{', '.join(name for name, lines in said.items() if text in lines)}: {text}" for text in texts)]
+    if not resamples:
+        notes.append("no bootstrap: there are no intervals, and nobody is called tied for best")
+    elif images < FEW:
+        notes.append(f"the intervals rest on fewer than {FEW} images ({images}): they are too narrow to be trusted")
+    rankings = {name: ranking(models, s[0], s[1:], images, errors.get(name)) for name, s in scores.items()}
+    return Table(
+        {name: matrix.tolist() for name, matrix in matrices.items()},
+        rankings,
+        {name: s[0] for name, s in scores.items()},
+        {name: s[1:] for name, s in scores.items()},
+        tuple(notes),
+    )
+
+
+def ranking(
+    models: tuple[str, ...], scores: np.ndarray, replicates: np.ndarray, images: int, error: np.ndarray | None = None
+) -> dict[str, Any]:
+    """Return one ranking as standings hold it; ranks and the set of the best hold at once for all models where it says so.
+
+    >>> draws = np.random.default_rng(0).normal([0, 0, 9], 1, (200, 3))
+    >>> said = ranking(("a", "b", "c"), np.array([0.1, 0.0, 9.0]), draws, 50)
+    >>> said["order"], said["simultaneous_rank_interval"], said["best_set"]
+    (['c', 'a', 'b'], {'a': [2, 3], 'b': [2, 3], 'c': [1, 1]}, ['c'])
+    """
+    order = sorted(
+        range(len(models)),
+        key=lambda k: (np.isnan(scores[k]), -round(float(scores[k]), DECIMALS) if scores[k] == scores[k] else 0),
+    )
+    spread = intervals.percentile_interval(replicates)
+    places = intervals.rank_interval(replicates)
+    tied = intervals.tied_for_best(scores, replicates)
+    sets = rank_sets(replicate_p_values(scores, replicates, images))
+    said: dict[str, Any] = {
+        "scores": dict(zip(models, scores.tolist(), strict=True)),
+        "order": [models[k] for k in order],
+        "score_interval": dict(zip(models, spread.tolist(), strict=True)),
+        "rank_interval": {m: [plain(r) for r in row] for m, row in zip(models, places, strict=True)},
+        "simultaneous_rank_interval": {m: [plain(r) for r in row] for m, row in zip(models, sets, strict=True)},
+        "tied_for_best": [models[k] for k in order if tied[k]],
+        "best_set": [models[k] for k in order if sets[k, 0] == 1],
+    }
+    return said if error is None else said | {"sandwich_error": dict(zip(models, error.tolist(), strict=True))}

@@ -1,0 +1,104 @@
+"""How far a ranking hangs on single models, on how many images a pair has, and on who met whom.
+
+Conventions: ``score`` is a function from the slots that count, (S,) bool, to the scores (J,) that they give, large = good, NaN = no
+score: whatever the task and the ranking. Ranks are compared by Spearman's correlation of ranks with ties.
+Source: S2 Fig. 5; leaving out one model's images: Phang et al. 2021, who found rankings on images chosen against one model
+unstable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from faultscape.errors import RankingError
+from faultscape.ranking.agreement import spearman
+from faultscape.ranking.intervals import ranks
+
+Score = Callable[[np.ndarray], np.ndarray]
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """What the ranking of the others becomes without the slots of one model: ``moved`` changes its rank the most."""
+
+    model: str
+    slots: int
+    spearman: float
+    largest_change: float
+    moved: str
+
+
+def leave_one_out(score: Score, models: Sequence[str], takes_part: np.ndarray) -> list[LeftOut]:
+    """Return, for each model, how the others rank without the slots in which it takes part, beside how they ranked with them.
+
+    ``takes_part`` (J, S) says which slots go with which model: those that it attacked (S0), or both models of an unordered pair
+    (S2). The change is that of the rank among the others; NaN, and no name, where they cannot be ranked without it.
+    RankingError for a shape that does not fit the models.
+
+    >>> of_slot = np.array([[3.0, 2, 1], [1, 2, 3]])  # two slots, each with an opinion
+    >>> score = lambda keep: of_slot[keep].mean(0) if keep.any() else np.full(3, np.nan)
+    >>> leave_one_out(score, ["a", "b", "c"], np.array([[1, 0], [0, 0], [0, 0]], bool))[0].slots
+    1
+    """
+    takes_part = np.asarray(takes_part, dtype=bool)
+    if takes_part.ndim != 2 or len(takes_part) != len(models):
+        raise RankingError(f"who takes part must be {len(models)} models by slots; got shape {takes_part.shape}")
+    whole = np.asarray(score(np.ones(takes_part.shape[1], bool)), dtype=float)
+    found = []
+    for k, model in enumerate(models):
+        without = np.asarray(score(~takes_part[k]), dtype=float)
+        both = ~np.isnan(whole) & ~np.isnan(without) & (np.arange(len(models)) != k)
+        before, after = np.where(both, whole, np.nan), np.where(both, without, np.nan)
+        change = np.abs(ranks(after) - ranks(before))
+        most = int(np.nanargmax(change)) if both.any() else None
+        found.append(
+            LeftOut(
+                model,
+                int(takes_part[k].sum()),
+                float(spearman(before, after)),
+                float("nan") if most is None else float(change[most]),
+                "" if most is None else models[most],
+            )
+        )
+    return found
+
+
+def against_places(score: Score, place: np.ndarray) -> np.ndarray:
+    """Return (K,) Spearman's correlation of the ranking from places 1..k with that from all K places, k = 1, ..., K (S2 Fig. 5).
+
+    ``place`` (S,) is the place of a slot in its pair or cell, from 1. NaN where the first k places rank fewer than two models.
+
+    >>> of_slot = np.array([[1.0, 2, 3], [9.0, 4, 2]])
+    >>> against_places(lambda keep: of_slot[keep].sum(0), np.array([1, 2]))
+    array([-1.,  1.])
+    """
+    place = np.asarray(place, dtype=int)
+    if place.size and place.min() < 1:
+        raise RankingError(f"places are counted from 1; got {place.min()}")
+    whole = np.asarray(score(np.ones(len(place), bool)), dtype=float)
+    return np.array([spearman(score(place <= k), whole) for k in range(1, place.max(initial=0) + 1)])
+
+
+def connectivity(models: Sequence[str], met: np.ndarray) -> str:
+    """Return in words whether comparisons link all models: ``met`` (J, J) are counts of comparisons, of either direction.
+
+    >>> connectivity(["a", "b", "c"], np.array([[0, 4, 0], [0, 0, 2], [0, 0, 0]]))
+    'all 3 models are linked; 2 of 3 pairs were compared'
+    >>> connectivity(["a", "b", "c"], np.array([[0, 4, 0], [4, 0, 0], [0, 0, 0]]))
+    'comparisons fall apart into 2 groups: a, b | c; between groups nothing is known; 1 of 3 pairs were compared'
+    """
+    edges = np.nan_to_num(np.asarray(met, dtype=float)) > 0
+    edges = (edges | edges.T) & ~np.eye(len(models), dtype=bool)
+    pairs = f"{int(edges.sum()) // 2} of {len(models) * (len(models) - 1) // 2} pairs were compared"
+    reach = edges | np.eye(len(models), dtype=bool)
+    for _ in range(len(models).bit_length()):
+        reach = reach @ reach
+    groups = list(dict.fromkeys(tuple(np.flatnonzero(row).tolist()) for row in reach))
+    if len(groups) <= 1:
+        return f"all {len(models)} models are linked; {pairs}"
+    groups.sort(key=len, reverse=True)
+    named = " | ".join(", ".join(models[k] for k in group) for group in groups)
+    return f"comparisons fall apart into {len(groups)} groups: {named}; between groups nothing is known; {pairs}"
