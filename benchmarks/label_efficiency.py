@@ -1,0 +1,120 @@
+"""How many labels a ranking needs, by selector and ranking: ``python benchmarks/label_efficiency.py [SET ...] [--repeats N]``.
+
+Every repeat hides all labels, lets each selector ask for them, and ranks from the first 25, 50, ... of them. What it finds lies
+as JSON in a folder for temporary files, one a set; docs/benchmarks-labels.md is written from all that lie there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime as dt
+import json
+import os
+import platform
+from collections import defaultdict
+from importlib.metadata import version
+from pathlib import Path
+
+import label_methods as methods
+import numpy as np
+from label_sets import KEPT, SETS, Set
+
+from faultscape.ranking.agreement import spearman
+from faultscape.ranking.estimates import Estimates, difference_intervals, loss_intervals
+from faultscape.selection.draws import draw
+
+ROOT = Path(__file__).parents[1]
+BUDGETS = (25, 50, 100, 145, 200, 400)
+AS_MEASURED = {"emotion": (72, 104)}  # budgets of figures that were measured before
+REPEATS = {"emotion": 1000, "cue-conflict": 200, "16class-22nets": 100, "frames": 500, "crops": 1000}
+SLOW = {"model-picker": 100}  # repeats of a selector that answers one label at a time
+Found = dict[str, dict[str, dict[str, list[float]]]]
+
+
+def one(whole: Set, repeat: int, found: Found, slow: bool) -> None:
+    """Add what one repeat finds: rankings of every selector at every budget, and whether the intervals hold the truth."""
+    shuffled = np.random.default_rng([repeat, 7]).permutation(whole.losses.shape[1])
+    chosen = whole.part(shuffled[: whole.draws])  # the order of images decides ties
+    risk, everywhere = chosen.losses.mean(1), whole.losses.mean(1)
+    budgets = [b for b in sorted({*BUDGETS, *AS_MEASURED.get(whole.name, ())}) if b <= len(shuffled)]
+
+    def add(selector: str, ranking: str, budget: int, score: np.ndarray, extra: dict[str, float] | None = None) -> None:
+        cell = found[f"{selector} | {ranking}"][str(budget)]
+        cell["spearman"].append(float(np.nan_to_num(spearman(score, -risk))))  # all tied: no order, 0
+        cell["spearman_all"].append(float(np.nan_to_num(spearman(score, -everywhere))))
+        best = np.flatnonzero(np.round(score, 12) >= np.round(score, 12).max())
+        cell["regret"].append(float(100 * (risk[best] - risk.min()).mean()))  # ties: the mean of those who share the first place
+        for key, value in (extra or {}).items():
+            cell[key].append(value)
+
+    for place, (name, weight) in enumerate(methods.weights(chosen).items()):
+        draws = draw(weight, max(budgets), seed=1000 * repeat + place)
+        proxies = methods.proxies(chosen, weight)
+        pool = chosen.losses[:, proxies["images"]].mean(1)
+        for budget in (b for b in budgets if b <= len(draws.images)):
+            for ranking, score in methods.reused(chosen.losses[:, draws.images[:budget]]).items():
+                add(name, ranking, budget, score)
+            for ranking, estimate in methods.weighted(chosen, draws, budget, proxies).items():
+                held = {} if ranking.startswith("margins") else covered(estimate, pool)
+                add(name, ranking, budget, -estimate.loss, held)
+    asked = {"entropy, top": np.argsort(-np.round(chosen.entropy, 12), kind="stable")[: max(budgets)]}
+    if slow and chosen.labels is not None:
+        asked["model-picker"] = methods.picked(chosen, max(budgets))
+    asked["mad, top of each pair"], duels = methods.top_pairs(chosen, max(budgets))
+    for name, images in asked.items():
+        for budget in (b for b in budgets if b <= len(images)):
+            losses = chosen.losses[:, images[:budget]]
+            for ranking, score in methods.reused(losses).items():
+                add(name, ranking, budget, score)
+            if name.startswith("mad"):
+                own = duels[np.maximum.accumulate(duels[:, 1]) < budget]
+                add(name, "Perron" if chosen.labels is not None else "aggressiveness", budget, methods.faithful(chosen, losses, own))
+
+
+def covered(found: Estimates, pool: np.ndarray) -> dict[str, float]:
+    """Return the share of intervals that hold the truth, of losses and of differences, and how wide those of losses are."""
+    own, gap = loss_intervals(found), difference_intervals(found)
+    first, second = np.triu_indices(len(pool), 1)
+    low, high = gap[first, second].T
+    real = pool[first] - pool[second]
+    return {
+        "loss_covered": float(((own[:, 0] <= pool) & (pool <= own[:, 1])).mean()),
+        "difference_covered": float(((low - 1e-12 <= real) & (real <= high + 1e-12)).mean()),
+        "half_width": float(100 * (own[:, 1] - own[:, 0]).mean() / 2),
+    }
+
+
+def measure(name: str, repeats: int) -> None:
+    whole = SETS[name]()
+    found: Found = defaultdict(lambda: defaultdict(lambda: defaultdict(list)))
+    few = 10 if name == "16class-22nets" else SLOW["model-picker"]
+    for repeat in range(repeats):
+        one(whole, repeat, found, slow=repeat < few)
+        if repeat % 50 == 0:
+            print(name, repeat, flush=True)
+    summary = {
+        method: {
+            budget: {
+                "repeats": len(cell["spearman"]),
+                **{key: [float(np.mean(v)), float(np.std(v) / np.sqrt(len(v)))] for key, v in cell.items()},
+            }
+            for budget, cell in budgets.items()
+        }
+        for method, budgets in found.items()
+    }
+    KEPT.mkdir(parents=True, exist_ok=True)
+    about = {"models": len(whole.losses), "images": whole.losses.shape[1], "disputed": float((whole.discrepancy > 0).any(0).mean())}
+    (KEPT / f"{name}.json").write_text(json.dumps(about | {"draws": whole.draws, "methods": summary}))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("sets", nargs="*", default=list(SETS))
+    parser.add_argument("--repeats", type=int)
+    given = parser.parse_args()
+    for name in given.sets:
+        measure(name, given.repeats or REPEATS[name])
+
+
+if __name__ == "__main__":
+    main()

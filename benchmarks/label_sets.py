@@ -1,0 +1,137 @@
+"""The sets of the label-efficiency benchmark: losses of every model on every image, and what was known before any label.
+
+Conventions: as in ``selection.proposals``; ``draws`` is how many images are drawn anew for every repeat (all, unless named).
+Counts of label maps take half a minute and are kept in a folder for temporary files.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import os
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+import faultscape as fs
+from faultscape.corpus.map_files import read_map
+from faultscape.selection import proposals
+
+DATA = Path(os.environ.get("FAULTSCAPE_DATA") or Path(__file__).parents[2] / "shared" / "data")
+KEPT = Path(tempfile.gettempdir()) / "faultscape-label-efficiency"
+VOID, SHOWN = 11, 0.5  # a crop must be labelled for half of its pixels: 2,092 of 2,097 are
+
+
+@dataclass(frozen=True, eq=False)
+class Set:
+    """One set: (J, I) losses and expected losses, (P, I) discrepancies, (I,) ensemble entropy, (J, I) labels for classes."""
+
+    name: str
+    losses: np.ndarray
+    expected: np.ndarray
+    discrepancy: np.ndarray
+    entropy: np.ndarray
+    labels: np.ndarray | None = None
+    truth: np.ndarray | None = None
+    draws: int | None = None
+
+    def part(self, images: np.ndarray) -> Set:
+        """Return the set of some images only, in this order."""
+        labels = None if self.labels is None else self.labels[:, images]
+        truth = None if self.truth is None else self.truth[images]
+        columns = (self.losses[:, images], self.expected[:, images], self.discrepancy[:, images])
+        return Set(self.name, *columns, self.entropy[images], labels, truth)
+
+
+def classes(name: str, labels: np.ndarray, truth: np.ndarray) -> Set:
+    """Return a set of classifiers from labels (J, I) and truth (I,), numbered from 0."""
+    first, second = np.triu_indices(len(labels), 1)
+    return Set(
+        name,
+        (labels != truth).astype(float),
+        proposals.expected_of_labels(labels),
+        (labels[first] != labels[second]).astype(float),
+        proposals.entropy_of_labels(labels),
+        labels,
+        truth,
+    )
+
+
+def emotion() -> Set:
+    held = np.load(DATA / "classifiers" / "model-picker" / "emotion_detection.npz")
+    return classes("emotion", held["predictions"].astype(int).T, held["labels"].ravel().astype(int))
+
+
+def cue_conflict() -> Set:
+    with (DATA / "classifiers" / "cue-conflict" / "predictions.csv").open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    models = [c for c in rows[0] if c not in {"image", "shape_label", "texture_label"} and not c.startswith("human")]
+    return numbered("cue-conflict", rows, models, "shape_label")
+
+
+def sixteen_classes() -> Set:
+    with gzip.open(DATA / "classifiers" / "16class-22nets" / "predictions.csv.gz", "rt", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    return numbered("16class-22nets", rows, [c for c in rows[0] if c.startswith("net")], "true_class")
+
+
+def numbered(name: str, rows: list[dict[str, str]], models: list[str], truth: str) -> Set:
+    words = sorted({row[c] for row in rows for c in [*models, truth]})
+    place = {word: k for k, word in enumerate(words)}
+    labels = np.array([[place[row[m]] for row in rows] for m in models])
+    return classes(name, labels, np.array([place[row[truth]] for row in rows]))
+
+
+def frames() -> Set:
+    return zoo("camvid-zoo frames", 1)
+
+
+def crops() -> Set:
+    return zoo("camvid-zoo crops", 3, draws=1500)
+
+
+def zoo(name: str, cuts: int, draws: int | None = None) -> Set:
+    """Return ten networks' label maps on the CamVid test split, each frame cut into ``cuts`` x ``cuts``."""
+    kept = KEPT / f"zoo-{cuts}.npz"
+    if not kept.exists():
+        KEPT.mkdir(parents=True, exist_ok=True)
+        np.savez(kept, **counted(cuts))
+    held = np.load(kept)
+    seen = held["labelled"] >= SHOWN
+    concordance = held["concordance"][:, :, seen]
+    first, second = np.triu_indices(len(concordance), 1)
+    expected = proposals.expected_of_concordances(concordance)
+    return Set(
+        name, 1 - held["accuracy"][:, seen], expected, 1 - concordance[first, second], held["entropy"][seen], draws=draws
+    )
+
+
+def counted(cuts: int) -> dict[str, np.ndarray]:
+    models = sorted(p for p in (DATA / "camvid-zoo").iterdir() if p.is_dir())
+    ids = sorted(p.name for p in (DATA / "camvid" / "testannot").glob("*.png"))
+
+    def cut(folder: Path) -> list[np.ndarray]:
+        whole = (read_map(folder / name) for name in ids)
+        return [part for m in whole for row in np.split(m, cuts) for part in np.split(row, cuts, axis=1)]
+
+    maps = {folder.name: cut(folder / "labels") for folder in models}
+    truth = cut(DATA / "camvid" / "testannot")
+    pairs = fs.comparison.count(maps, classes=VOID, truth=truth, void=VOID)
+    votes = [np.mean([[m == c for c in range(VOID)] for m in image], 0) for image in zip(*maps.values(), strict=True)]
+    return {
+        "concordance": fs.comparison.concordances(pairs),
+        "accuracy": fs.comparison.accuracies(pairs),
+        "entropy": np.array([proposals.entropy(v.reshape(VOID, -1).T).mean() for v in votes]),
+        "labelled": np.array([(m != VOID).mean() for m in truth]),
+    }
+
+
+SETS = {
+    "emotion": emotion,
+    "cue-conflict": cue_conflict,
+    "16class-22nets": sixteen_classes,
+    "frames": frames,
+    "crops": crops,
+}

@@ -1,0 +1,196 @@
+"""Scores of all models on the whole corpus from a few drawn labels, unbiased whatever the draws preferred, with intervals.
+
+Conventions: ``losses`` (J, M) are of the drawn images in the order drawn, small = good (a score is 1 - loss); ``probability``
+(M,) is that of each step among the images left (``selection.draws``), N the number of images in the pool. All that is said is
+said of the pool. Where a selector draws only images on which models differ (``disputed`` for classes), losses are equal
+everywhere else: a difference between two models on the corpus is their difference on the pool times the pool's share, and an
+absolute score needs labels of the rest as well (``combined``). A loss of NaN is refused: a mean over what happens to be known is
+not of the pool.
+Source: Farquhar et al. 2021 (LURE); Kossen et al. 2021; Hajek 1964 (variance); Angelopoulos et al. 2023 (prediction-powered,
+PPI++); damped margins and one proxy for all models are ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import expit, logit
+from scipy.stats import t as student
+
+from faultscape.errors import RankingError
+
+LEVEL = 0.95
+TRUST = 10  # labels at which half of a coefficient is believed
+
+
+@dataclass(frozen=True, eq=False)
+class Estimates:
+    """Mean loss of each model on the pool (J,), its covariance (J, J), degrees of freedom, and the coefficient of the proxy."""
+
+    loss: np.ndarray
+    covariance: np.ndarray
+    freedom: int
+    coefficient: float = 0.0
+
+
+def lure_weights(probability: np.ndarray, pool: int) -> np.ndarray:
+    """Return (M,) v_m = 1 + (N - M) / (N - m) (1 / ((N - m + 1) q_m) - 1), Farquhar et al. eq. 6; ones for uniform draws.
+
+    RankingError for no draw, more draws than images, or a probability outside (0, 1].
+
+    >>> lure_weights(np.array([1 / 2, 1 / 3]), pool=4).round(6)
+    array([0.666667, 1.      ])
+    """
+    q = np.asarray(probability, dtype=float)
+    number = len(q)
+    if not 0 < number <= pool:
+        raise RankingError(f"an estimate needs between 1 and {pool} draws, the images of the pool; got {number}")
+    if not ((q > 0) & (q <= 1)).all():
+        raise RankingError(f"probabilities of draws must lie above 0, at most 1; got {q.min()} to {q.max()}")
+    m = np.arange(1, number + 1)
+    share = np.divide(pool - number, pool - m, out=np.ones(number), where=pool > m)
+    return 1 + share * (1 / ((pool - m + 1) * q) - 1)
+
+
+def lure(losses: np.ndarray, probability: np.ndarray, pool: int) -> Estimates:
+    """Return the unbiased mean losses sum_m v_m l_m / M (Farquhar et al. eq. 6) of losses (J, M), with Hajek's covariance.
+
+    The covariance is 1 / (M (M - 1)) sum_m (1 - pi_m)(x_m - b)(x_m - b)' for x_m = v_m l_m, pi_m = min(1, M / (N v_m)), b the mean
+    of x weighted by 1 - pi_m: for uniform draws (1 - M / N) s^2 / M. NaN for one draw. RankingError as ``lure_weights``, or
+    for losses that are not finite.
+
+    >>> found = lure(np.array([[1.0, 0.0], [1.0, 1.0]]), np.array([1 / 4, 1 / 3]), pool=4)
+    >>> found.loss, found.covariance.round(6).tolist()
+    (array([0.5, 1. ]), [[0.125, 0.0], [0.0, 0.0]])
+    """
+    weights = lure_weights(probability, pool)
+    values = _checked(losses, len(weights), "losses")
+    return Estimates((weights * values).mean(1), _covariance(values, weights, pool), len(weights) - 1)
+
+
+def prediction_powered(losses: np.ndarray, probability: np.ndarray, proxy: np.ndarray, drawn: np.ndarray) -> Estimates:
+    """Return mean losses with a control variate: lure(l - c h) + c mean of h over the pool, for a proxy h (J, N) of the losses.
+
+    ``drawn`` (M,) are the draws' places in the pool. The coefficient is PPI++'s, cov(v l, v h) / var(v h), over all models
+    together and believed by M / (M + 10): one a model makes intervals of differences too short where models seldom differ.
+    It comes from the same labels, so that the estimate is unbiased but for terms of 1 / M. RankingError as ``lure``, or for a
+    proxy of another shape.
+
+    >>> proxy = np.array([[0.0, 1.0, 1.0, 1.0]])
+    >>> found = prediction_powered(np.array([[0.0, 1.0]]), np.array([1 / 4, 1 / 3]), proxy, np.array([0, 1]))
+    >>> found.loss.round(6), round(found.coefficient, 6)  # right as the proxy is, two labels believe it by a sixth: 1/2 + 1/4 / 6
+    (array([0.541667]), 0.166667)
+    """
+    proxy, drawn = np.atleast_2d(np.asarray(proxy, dtype=float)), np.asarray(drawn, dtype=np.intp)
+    weights = lure_weights(probability, proxy.shape[1])
+    j, number = len(proxy), len(weights)
+    values = _checked(losses, number, "losses")
+    if len(values) != j or drawn.shape != (number,) or not np.isfinite(proxy).all():
+        raise RankingError(
+            f"the proxy needs a finite number for each of {len(values)} models on every image of the pool, and the place there of "
+            f"each of {number} draws; got shape {proxy.shape} and {len(drawn)} places"
+        )
+    seen = proxy[:, drawn]
+    joint = _covariance(np.concatenate([values, seen]), weights, proxy.shape[1])
+    alone = np.trace(joint[j:, j:])
+    coefficient = float(np.trace(joint[:j, j:]) / alone * number / (number + TRUST)) if alone > 0 else 0.0
+    left = values - coefficient * seen
+    freedom = max(number - 2, 0)  # the coefficient has taken one
+    spread = _covariance(left, weights, proxy.shape[1]) * ((number - 1) / freedom if freedom else np.nan)
+    return Estimates((weights * left).mean(1) + coefficient * proxy.mean(1), spread, freedom, coefficient)
+
+
+def margins(losses: np.ndarray, power: float = 0.5) -> np.ndarray:
+    """Return (J, I) how much worse each model is than the others, mean over k of sign(l_j - l_k) |l_j - l_k|^power.
+
+    Power 1 is the loss less the mean of all models', power 0 counts who wins; losses of 0 and 1 are the same under every power
+    above 0. Damping keeps few images with large differences from deciding a ranking, as ties and wins do, and keeps more of the size.
+    What all models share is gone, and with it the part of the variance of ``lure`` that no ranking needs.
+
+    >>> margins(np.array([[0.36, 1.0], [0.0, 1.0]]))
+    array([[ 0.3,  0. ],
+           [-0.3,  0. ]])
+    """
+    losses = np.asarray(losses, dtype=float)
+    out = np.empty_like(losses)
+    for j, own in enumerate(losses):
+        gap = own - losses
+        out[j] = (np.sign(gap) * np.abs(gap) ** power).mean(0)
+    return out
+
+
+def combined(parts: Sequence[Estimates], shares: Sequence[float]) -> Estimates:
+    """Return the estimates of a corpus cut into parts with their shares of it, such as disputed and agreed images, drawn apart.
+
+    RankingError for shares that do not sum to one.
+
+    >>> part = Estimates(np.array([0.5]), np.array([[0.04]]), 9)
+    >>> whole = combined([part, part], [0.25, 0.75])
+    >>> whole.loss, whole.covariance.round(6)
+    (array([0.5]), array([[0.025]]))
+    """
+    if len(parts) != len(shares) or abs(sum(shares) - 1) > 1e-9:
+        raise RankingError(f"the parts of a corpus need shares that sum to 1; got {list(shares)} for {len(parts)} parts")
+    loss = sum(share * part.loss for part, share in zip(parts, shares, strict=True))
+    covariance = sum(share**2 * part.covariance for part, share in zip(parts, shares, strict=True))
+    freedom = min(part.freedom for part, share in zip(parts, shares, strict=True) if share)
+    return Estimates(np.asarray(loss), np.asarray(covariance), freedom)
+
+
+def loss_intervals(found: Estimates, level: float = LEVEL) -> np.ndarray:
+    """Return (J, 2) intervals of losses between 0 and 1: Student's t on the scale of the logit, which keeps to 0..1.
+
+    A loss at or beyond 0 or 1 has no logit and gets the plain interval, cut to 0..1. NaN for one draw.
+
+    >>> found = lure(np.array([[1.0, 0.0, 0.0, 1.0]]), np.array([1 / 9, 1 / 8, 1 / 7, 1 / 6]), pool=9)
+    >>> loss_intervals(found).round(3)
+    array([[0.061, 0.939]])
+    """
+    half = student.ppf((1 + level) / 2, found.freedom) * np.sqrt(np.diagonal(found.covariance)) if found.freedom else np.nan
+    half = np.broadcast_to(half, found.loss.shape)
+    inside = (found.loss > 0) & (found.loss < 1)
+    centre = np.where(inside, found.loss, 0.5)
+    slope = centre * (1 - centre)
+    curved = expit(logit(centre)[:, None] + np.outer(half / slope, [-1, 1]))
+    plain = np.clip(found.loss[:, None] + np.outer(half, [-1, 1]), 0, 1)
+    return np.where(inside[:, None], curved, plain)
+
+
+def difference_intervals(found: Estimates, level: float = LEVEL) -> np.ndarray:
+    """Return (J, J, 2) Student's t intervals of the loss of the row model less that of the column model; NaN for one draw.
+
+    >>> found = Estimates(np.array([0.5, 0.3]), np.array([[0.04, 0.03], [0.03, 0.04]]), 60)
+    >>> difference_intervals(found)[0, 1].round(3)
+    array([-0.083,  0.483])
+    """
+    gap = found.loss[:, None] - found.loss
+    alone = np.diagonal(found.covariance)
+    variance = np.maximum(alone[:, None] + alone - found.covariance - found.covariance.T, 0)
+    factor = student.ppf((1 + level) / 2, found.freedom) if found.freedom else np.nan
+    return gap[..., None] + (factor * np.sqrt(variance))[..., None] * np.array([-1, 1])
+
+
+def _covariance(values: np.ndarray, weights: np.ndarray, pool: int) -> np.ndarray:
+    """Return Hajek's (J, J) covariance of the means of weights x values; 1 - pi is the finite-population correction of each draw."""
+    number = len(weights)
+    if number < 2:
+        return np.full((len(values), len(values)), np.nan)
+    left = np.maximum(1 - number / np.maximum(pool * weights, number), 0)  # 1 - pi_m; a weight below M / N is drawn for sure
+    x = weights * values
+    centre = (left * x).sum(1, keepdims=True) / left.sum() if left.any() else x.mean(1, keepdims=True)
+    return (left * (x - centre)) @ (x - centre).T / (number * (number - 1))
+
+
+def _checked(values: np.ndarray, number: int, what: str) -> np.ndarray:
+    """Return (J, M) finite numbers, or say what is wrong."""
+    values = np.atleast_2d(np.asarray(values, dtype=float))
+    if values.shape[1] != number:
+        raise RankingError(f"{what} need one column for each of {number} draws; got {values.shape[1]}")
+    if unknown := int((~np.isfinite(values)).any(0).sum()):
+        raise RankingError(
+            f"{unknown} of {number} drawn images lack the loss of a model: an unbiased estimate needs every one; label them, or "
+            "rank by re-use, which leaves unknown answers out"
+        )
+    return values

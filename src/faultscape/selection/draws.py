@@ -1,0 +1,116 @@
+"""Draws of images without replacement, step by step, each with the probability that an unbiased estimate needs.
+
+Conventions: ``weights`` (I,) are not negative; an image of weight zero is never drawn and is not of the pool. The probability of
+step m is that of the image among those left at that step, w_i / (sum of w over the pool without what was drawn before). Step m
+uses the m-th number of the seed's stream whatever came before: N draws and M more are the N + M draws, and weights may change
+between rounds, since the number of a step is independent of all that the weights could have learned. Of a family of
+near-duplicates only the first image with a weight can be drawn: the pool, and all that is estimated from the draws, is of one
+image a family.
+Source: Farquhar et al. 2021, section 3 (draws that depend on earlier ones).
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from faultscape.errors import OptionError, SelectionError
+
+
+@dataclass(frozen=True, eq=False)
+class Draws:
+    """Images (M,) in the order drawn, the probability (M,) of each step, and how many images the pool had before the first."""
+
+    images: np.ndarray
+    probability: np.ndarray
+    pool: int
+
+
+def draw(
+    weights: np.ndarray,
+    number: int,
+    *,
+    seed: int = 0,
+    taken: Sequence[int] | np.ndarray = (),
+    families: np.ndarray | None = None,
+) -> Draws:
+    """Return up to ``number`` draws in proportion to ``weights`` (I,), after those already ``taken``; fewer where the pool ends.
+
+    ``taken`` are the images of all earlier steps of this selection, in order; ``families`` (I,) are near-duplicate groups.
+    Errors: OptionError for weights that are negative or not finite, or a negative number; SelectionError when nothing is left.
+
+    >>> draws = draw(np.array([1.0, 0.0, 3.0]), 2)
+    >>> draws.images, draws.probability, draws.pool
+    (array([2, 0]), array([0.75, 1.  ]), 2)
+    """
+    weights = np.array(weights, dtype=float)
+    if weights.ndim != 1 or not (np.isfinite(weights) & (weights >= 0)).all():
+        raise OptionError("weights of a draw must be one finite number an image, none below 0")
+    if number < 0:
+        raise OptionError(f"the number of draws must not be below 0; got {number}")
+    if families is not None:
+        weights[~representatives(families, weights > 0)] = 0.0
+    before = np.asarray(taken, dtype=np.intp)
+    pool = np.flatnonzero(weights > 0)
+    number = min(number, len(pool) - int(np.isin(pool, before).sum()))
+    if number <= 0:
+        raise SelectionError(f"no image is left to draw: {len(pool)} of {len(weights)} have a weight, all of them drawn")
+    numbers = np.random.default_rng(seed).random(len(before) + number)[len(before) :]
+    images, probability = _steps(weights, pool, np.unique(before[weights[before] > 0]), numbers)
+    return Draws(images, probability, len(pool))
+
+
+def representatives(families: np.ndarray, among: np.ndarray | None = None) -> np.ndarray:
+    """Return (I,) which images stand for their family (I,): the first of each, of those ``among`` (I,) that can be drawn.
+
+    >>> representatives(np.array([7, 7, 5, 7]), np.array([False, True, True, True]))
+    array([False,  True,  True, False])
+    """
+    families = np.asarray(families)
+    places = np.arange(len(families)) if among is None else np.flatnonzero(among)
+    _, first = np.unique(families[places], return_index=True)
+    out = np.zeros(len(families), bool)
+    out[places[first]] = True
+    return out
+
+
+def _steps(weights: np.ndarray, pool: np.ndarray, gone: np.ndarray, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return images and probabilities of the steps, by inverting the cumulated weights of what is left at each.
+
+    ``cumulated`` is of the whole pool and never changes; what is gone is kept sorted with the weight left before each, so that
+    a step costs a search in either, not a pass over the pool.
+    """
+    own = weights[pool]
+    cumulated = np.cumsum(own)
+    places = np.searchsorted(pool, gone).tolist()
+    images, probability = np.empty(len(numbers), np.intp), np.empty(len(numbers))
+    for step, number in enumerate(numbers.tolist()):
+        lost = np.concatenate([[0.0], np.cumsum(own[places])])  # weight gone, up to each place that is gone
+        left = cumulated[-1] - lost[-1]
+        before = cumulated[places] - lost[1:]  # weight left before each place that is gone
+        passed = lost[np.searchsorted(before, number * left, side="right")]
+        place = _free(int(np.searchsorted(cumulated, number * left + passed, side="right")), places, len(pool))
+        images[step] = pool[place]
+        probability[step] = min(own[place] / left, 1.0) if len(places) + 1 < len(pool) else 1.0
+        insort(places, place)
+    return images, probability
+
+
+def _free(place: int, gone: list[int], number: int) -> int:
+    """Return the place, or the next one that is left, or the last: rounding of the sums may have led beside the one meant."""
+    later = place
+    while later < number and _holds(gone, later):
+        later += 1
+    if later < number:
+        return later
+    while _holds(gone, place) or place >= number:
+        place -= 1
+    return place
+
+
+def _holds(ordered: list[int], value: int) -> bool:
+    at = bisect_left(ordered, value)
+    return at < len(ordered) and ordered[at] == value

@@ -1,0 +1,79 @@
+"""Which image to ask next so as to learn which classifier is best: the model picker.
+
+Conventions: ``labels`` (J, I) are predicted classes 0..C-1; every model is right with probability 1 - epsilon if it is the best one,
+and agrees with the truth at even odds otherwise, so an agreement multiplies the belief in a model by (1 - epsilon) / epsilon.
+The choice is deterministic, ties go to the earlier image: there are no draw probabilities and no unbiased estimates. It is
+defined for losses of 0 and 1 only, and optimises who is first, not the order of the others.
+Source: Karimi et al. 2021; Okanovic et al. 2024, eq. 2-4 (uniform prior over classes, epsilon .46 where nothing is known).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from faultscape.errors import OptionError, SelectionError
+
+EPSILON = 0.46
+ONLY_CLASSES = (
+    "the model picker is defined for losses of 0 and 1 (right or wrong), which a segmentation does not have; "
+    "use --selector disputed, expected-loss or vma"
+)
+_DECIMALS = 12
+
+
+def belief(labels: np.ndarray, truth: np.ndarray, epsilon: float = EPSILON) -> np.ndarray:
+    """Return (J,) the posterior that each model is the best, from labels (J, M) and truth (M,) of what was asked; M may be 0.
+
+    OptionError for an epsilon outside (0, .5), or labels that are no classes, such as concordances of label maps.
+
+    >>> belief(np.array([[0, 1], [1, 1]]), np.array([0, 1]), epsilon=0.25)
+    array([0.75, 0.25])
+    """
+    agreed = (_classes(labels) == np.asarray(truth)).sum(1)
+    scale = (agreed - agreed.max()) * np.log(_odds(epsilon))
+    weight = np.exp(scale)
+    return weight / weight.sum()
+
+
+def query(
+    labels: np.ndarray, belief: np.ndarray, classes: int, *, asked: np.ndarray | tuple[int, ...] = (), epsilon: float = EPSILON
+) -> int:
+    """Return the image, not yet ``asked``, whose answer is expected to leave the least entropy of the belief (J,).
+
+    The expectation is over ``classes`` equally likely answers; those that no model predicts leave the belief as it is. Errors:
+    OptionError for an epsilon outside (0, .5), SelectionError when all are asked.
+
+    >>> query(np.array([[0, 0, 1], [0, 1, 1], [0, 0, 1], [0, 1, 0]]), np.full(4, 0.25), classes=2)
+    1
+    """
+    labels, belief = _classes(labels), np.asarray(belief, dtype=float)
+    odds = _odds(epsilon)
+    left = np.setdiff1d(np.arange(labels.shape[1]), np.asarray(asked, dtype=np.intp))
+    if not len(left):
+        raise SelectionError(f"all {labels.shape[1]} images have been asked")
+    votes = labels[:, left]
+    remaining = np.full(len(left), _entropy(belief[:, None])[0] * classes)
+    for j, own in enumerate(votes):  # each predicted class counts once, at the first model that predicts it
+        agree = votes == own
+        first = np.flatnonzero(~agree[:j].any(0))
+        after = belief[:, None] * np.where(agree[:, first], odds, 1.0)
+        remaining[first] += _entropy(after / after.sum(0)) - _entropy(belief[:, None])[0]
+    return int(left[np.argmin(np.round(remaining / classes, _DECIMALS))])
+
+
+def _classes(labels: np.ndarray) -> np.ndarray:
+    labels = np.asarray(labels)
+    if labels.dtype.kind not in "iu":
+        raise OptionError(f"{ONLY_CLASSES}; got numbers of type {labels.dtype}")
+    return labels
+
+
+def _odds(epsilon: float) -> float:
+    if not 0 < epsilon < 0.5:
+        raise OptionError(f"epsilon, the error rate of the best model, must lie between 0 and .5; got {epsilon}")
+    return (1 - epsilon) / epsilon
+
+
+def _entropy(belief: np.ndarray) -> np.ndarray:
+    """Return the entropy (I,) of beliefs (J, I)."""
+    return -(belief * np.log(np.where(belief > 0, belief, 1.0))).sum(0)

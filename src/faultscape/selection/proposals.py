@@ -1,0 +1,183 @@
+"""What each selector prefers: one weight an image, from the predictions alone, in proportion to which images are drawn.
+
+Conventions: ``labels`` (J, I) are predicted classes; ``expected`` (J, I) is the loss that each model must be expected to have if
+the ensemble of all models is believed; ``discrepancy`` (P, I) is how far each pair of models differs, 0 = alike, in the order of
+``numpy.triu_indices``. Weights (I,) are not negative; where a weight is zero an image is never drawn and stands outside the pool
+that the draws speak for. For segmentation a loss is 1 - concordance, and so is a discrepancy. Images where no two models
+differ have equal losses: they say nothing of a ranking, and ``where`` leaves them out.
+Source: Kossen et al. 2021, eq. 7 and 8 (expected loss); Matsuura and Hara 2023 (VMA); S2 eq. 2 and S0 eq. 1 (MAD), sampled with
+a temperature by us.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from faultscape.errors import OptionError, SelectionError
+
+FLOOR = 0.1
+
+
+def expected_of_labels(labels: np.ndarray) -> np.ndarray:
+    """Return (J, I) 1 - the share of all models, itself included, that predict what the model does: p(y | x) are the votes.
+
+    >>> expected_of_labels(np.array([[0, 1], [0, 2], [1, 1], [0, 1]]))
+    array([[0.25, 0.25],
+           [0.25, 0.75],
+           [0.75, 0.25],
+           [0.25, 0.25]])
+    """
+    labels = np.asarray(labels)
+    return np.stack([(own != labels).mean(0) for own in labels])
+
+
+def expected_of_probabilities(probabilities: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """Return (J, I) 1 - the ensemble's probability (I, C), the mean over models, of each model's label (J, I).
+
+    >>> expected_of_probabilities(np.array([[0.75, 0.25]]), np.array([[0], [1]]))
+    array([[0.25],
+           [0.75]])
+    """
+    probabilities, labels = np.asarray(probabilities, dtype=float), np.asarray(labels)
+    return 1 - probabilities[np.arange(labels.shape[1]), labels]
+
+
+def expected_of_concordances(concordance: np.ndarray) -> np.ndarray:
+    """Return (J, I) the mean over the other models k of 1 - concordance[k, j] (J, J, I): the others take the truth's place.
+
+    NaN on the diagonal and where a map is missing is left out; SelectionError where a model has no other to be compared with.
+
+    >>> both = np.full((2, 2, 1), np.nan)
+    >>> both[0, 1], both[1, 0] = 0.75, 0.5
+    >>> expected_of_concordances(both)
+    array([[0.5 ],
+           [0.25]])
+    """
+    concordance = np.asarray(concordance, dtype=float)
+    known = ~np.isnan(concordance)
+    known[range(len(known)), range(len(known))] = False
+    count = known.sum(0)
+    if not count.all():
+        raise SelectionError(f"{int((count == 0).any(0).sum())} images have a model that no other can be compared with")
+    return 1 - np.where(known, concordance, 0.0).sum(0) / count
+
+
+def uniform(images: int) -> np.ndarray:
+    """Return equal weights (I,), the selector ``random``: every image may be drawn, whatever the models say.
+
+    >>> uniform(3)
+    array([1., 1., 1.])
+    """
+    return np.ones(images)
+
+
+def disputed(discrepancy: np.ndarray, *, graded: bool = True) -> np.ndarray:
+    """Return the mean discrepancy over pairs (P, I), or without ``graded`` one where any two models differ and zero elsewhere.
+
+    For segmentation it is graded (the mean pairwise 1 - concordance), for classes it is not (random where models dispute).
+
+    >>> pairs = np.array([[0.0, 1.0, 0.5], [0.0, 0.0, 0.5]])
+    >>> disputed(pairs), disputed(pairs, graded=False)
+    (array([0. , 0.5, 0.5]), array([0., 1., 1.]))
+    """
+    pairs = _pairs(discrepancy)
+    return pairs.mean(0) if graded else (pairs > 0).any(0).astype(float)
+
+
+def expected_loss(expected: np.ndarray, *, floor: float = FLOOR, where: np.ndarray | None = None) -> np.ndarray:
+    """Return the expected loss (J, I), mean over models, not below ``floor`` times its mean over the pool.
+
+    With all models at once this is Kossen et al. eq. 8 for the mean of their losses; the floor is their guard against an
+    ensemble that is sure and wrong. OptionError for a floor outside [0, 1).
+
+    >>> expected_loss(np.array([[0.0, 0.5, 1.0], [0.0, 0.5, 0.4]])).round(3)
+    array([0.04, 0.5 , 0.7 ])
+    """
+    return _floored(np.asarray(expected, dtype=float).mean(0), floor, where)
+
+
+def vma(expected: np.ndarray, *, floor: float = FLOOR, where: np.ndarray | None = None) -> np.ndarray:
+    """Return sum over pairs of |expected loss of one - expected loss of the other| (Matsuura and Hara 2023), floored likewise.
+
+    Without the floor an image that splits the models evenly could not be drawn, though they differ on it, and no estimate
+    would be unbiased. OptionError for a floor outside [0, 1).
+
+    >>> vma(np.array([[0.5, 0.25, 0.0], [0.5, 0.25, 0.0], [0.5, 0.75, 0.0]])).round(6)
+    array([0.033333, 1.      , 0.033333])
+    """
+    expected = np.asarray(expected, dtype=float)
+    j = len(expected)
+    # sorted, the k-th largest of J stands above J - k others and below k - 1
+    return _floored(np.einsum("j,ji->i", 2.0 * np.arange(j) - j + 1, np.sort(expected, 0)), floor, where)
+
+
+def mad(discrepancy: np.ndarray, temperature: float = 1.0) -> np.ndarray:
+    """Return the mean over pairs (P, I) of each pair's own distribution d^(1 / temperature) / sum d^(1 / temperature).
+
+    A pair is drawn at even odds, then an image in proportion to its discrepancy, sharpened: towards temperature 0 the top images of
+    each pair, as MAD takes them, but with a probability. Pairs that never differ are left out. The sum is the number of
+    images. Errors: OptionError for a temperature not above 0, SelectionError when no pair differs.
+
+    >>> mad(np.array([[0.0, 0.5, 0.5], [0.0, 0.2, 0.0]])), mad(np.array([[0.2, 0.4]]), temperature=0.5)
+    (array([0.  , 2.25, 0.75]), array([0.4, 1.6]))
+    """
+    if not (np.isfinite(temperature) and temperature > 0):
+        raise OptionError(f"the temperature must be a number above 0; got {temperature}")
+    pairs = _pairs(discrepancy)
+    most = pairs.max(1, keepdims=True)
+    differing = most[:, 0] > 0
+    if not differing.any():
+        raise SelectionError("no two models differ on any image: there is nothing that a label could decide")
+    sharp = (pairs[differing] / most[differing]) ** (1 / temperature)
+    return pairs.shape[1] * (sharp / sharp.sum(1, keepdims=True)).mean(0)
+
+
+def entropy(probabilities: np.ndarray) -> np.ndarray:
+    """Return the entropy (I,) in nats of the ensemble's class distribution (I, C); its top images are taken, none is drawn.
+
+    >>> entropy(np.array([[1.0, 0.0], [0.5, 0.5]])).round(6)
+    array([0.      , 0.693147])
+    """
+    probabilities = np.asarray(probabilities, dtype=float)
+    return -(probabilities * np.log(np.where(probabilities > 0, probabilities, 1.0))).sum(1) + 0.0
+
+
+def entropy_of_labels(labels: np.ndarray) -> np.ndarray:
+    """Return the entropy (I,) of the votes of labels (J, I): -sum over classes of p log p is -mean over models of log p(its label).
+
+    >>> entropy_of_labels(np.array([[0, 0], [0, 1]])).round(6)
+    array([0.      , 0.693147])
+    """
+    return -np.log1p(-expected_of_labels(labels)).mean(0) + 0.0
+
+
+def top(scores: np.ndarray, number: int, *, taken: np.ndarray | tuple[int, ...] = ()) -> np.ndarray:
+    """Return the ``number`` images (N,) of largest score (I,) that are not ``taken``, ties in the order of images.
+
+    >>> top(np.array([0.1, 0.7, 0.7, 0.3]), 2, taken=(1,))
+    array([2, 3])
+    """
+    order = np.argsort(-np.round(np.asarray(scores, dtype=float), 12), kind="stable")
+    return order[~np.isin(order, taken)][:number]
+
+
+def _floored(weights: np.ndarray, floor: float, where: np.ndarray | None) -> np.ndarray:
+    """Return weights not below the floor times their mean, zero outside ``where`` (I,)."""
+    if not 0 <= floor < 1:
+        raise OptionError(f"the floor must lie in [0, 1), a share of uniform drawing; got {floor}")
+    inside = np.ones(len(weights), bool) if where is None else np.asarray(where, dtype=bool)
+    if not inside.any():
+        raise SelectionError("no two models differ on any image: there is nothing that a label could decide")
+    mean = weights[inside].mean()
+    return np.where(inside, np.maximum(weights, floor * mean) if mean > 0 else 1.0, 0.0)
+
+
+def _pairs(discrepancy: np.ndarray) -> np.ndarray:
+    """Return (P, I) finite discrepancies, or say what is wrong."""
+    pairs = np.asarray(discrepancy, dtype=float)
+    if pairs.ndim != 2 or not (np.isfinite(pairs) & (pairs >= 0)).all():
+        raise SelectionError(
+            "a selector needs one finite discrepancy, not below 0, for every pair of models and image (P, I); leave out images that "
+            "lack a prediction"
+        )
+    return pairs
