@@ -52,9 +52,10 @@ def image_weights(chosen: np.ndarray, resamples: int, seed: int) -> np.ndarray:
 def one_footing(models: tuple[str, ...], joined: np.ndarray, scores: np.ndarray) -> tuple[np.ndarray, list[str]]:
     """Return (1 + B, J) scores of the models that are ``joined`` (J,) in the point estimate, and what to say of the others.
 
-    >>> one_footing(("a", "b"), np.array([True, True]), np.array([[1.0, 2], [np.nan, 1]]))[0]
-    array([[ 1.,  2.],
-           [nan, nan]])
+    >>> one_footing(("a", "b", "c"), np.array([True, True, False]), np.array([[1.0, 2, np.nan], [np.nan, 1, 2], [2, 1, 3]]))[0]
+    array([[ 1.,  2., nan],
+           [nan, nan, nan],
+           [ 2.,  1., nan]])
     """
     scores = np.where(joined, scores, np.nan)
     # a replicate that ranks only some of them has scores on another footing
