@@ -104,21 +104,22 @@ def table(
     scores: dict[str, np.ndarray],
     errors: dict[str, np.ndarray],
     said: dict[str, list[str]],
-    images: int,
+    drawn: dict[str, int],
     notes: list[str],
 ) -> Table:
     """Return rankings with intervals from scores (1 + B, J); what is said of several rankings is said once.
 
-    ``errors`` are sandwich errors (J,) of some rankings, ``images`` the number that was drawn from, ``notes`` go first.
+    ``errors`` are sandwich errors (J,) of some rankings, ``drawn`` the number of images that a ranking's replicates draw from;
+    ``notes`` go first.
     """
     resamples = len(next(iter(scores.values()))) - 1
     texts = dict.fromkeys(text for lines in said.values() for text in lines)
     notes = [*notes, *(f"{', '.join(name for name, lines in said.items() if text in lines)}: {text}" for text in texts)]
     if not resamples:
         notes.append("no bootstrap: there are no intervals, and nobody is called tied for best")
-    elif images < FEW:
+    elif (images := max(drawn.values())) < FEW:
         notes.append(f"the intervals rest on fewer than {FEW} images ({images}): they are too narrow to be trusted")
-    rankings = {name: ranking(models, s[0], s[1:], images, errors.get(name)) for name, s in scores.items()}
+    rankings = {name: ranking(models, s[0], s[1:], drawn[name], errors.get(name)) for name, s in scores.items()}
     return Table(
         {name: matrix.tolist() for name, matrix in matrices.items()},
         rankings,
