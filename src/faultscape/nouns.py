@@ -224,6 +224,7 @@ class Standings:
     against: dict[str, Any] = field(default_factory=dict)
     benchmark: dict[str, Any] = field(default_factory=dict)
     parents: dict[str, Any] = field(default_factory=dict)
+    stability: dict[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     provenance: dict[str, Any] = field(default_factory=dict)
 

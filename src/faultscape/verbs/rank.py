@@ -111,6 +111,7 @@ def _standings(
     from importlib.metadata import version
 
     from faultscape.comparison.stored import corpus_key
+    from faultscape.ranking import standing_stability
     from faultscape.ranking.classifiers import classifier_rankings
     from faultscape.ranking.draw_rankings import draw_rankings
     from faultscape.ranking.standing import rank_accuracies
@@ -154,16 +155,15 @@ def _standings(
         standings = draw_rankings(*table, proxy=proxy, pool=pool, **options)
     elif toml.classifies:
         standings = classifier_rankings(*table, laplace=settings["laplace"], **options)
+        standings = replace(standings, stability=standing_stability.of_pairs(*table, laplace=settings["laplace"]))
     else:
         classes, whole = toml.class_list, now.definition["constraints"] == "none"
         groups = [classes.names[g] for g in classes.groups]
+        names = [""] if whole else groups
         standings = rank_accuracies(
-            *table,
-            class_names=[""] if whole else groups,
-            parents={} if whole else classes.parents,
-            epsilon=settings["epsilon"],
-            **options,
+            *table, class_names=names, parents={} if whole else classes.parents, epsilon=settings["epsilon"], **options
         )
+        standings = replace(standings, stability=standing_stability.of_duels(*table, names, epsilon=settings["epsilon"]))
     standings = replace(standings, notes=(*standings.notes, *said))
     present = corpus_key(root, toml, now.models)
     if present != drawn_from:
