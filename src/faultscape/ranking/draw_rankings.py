@@ -67,7 +67,7 @@ def draw_rankings(
     notes = [f"{int(chosen.sum())} of {len(rows)} drawn images are labelled"]
     if extra := len(used) - int(chosen.sum()):
         notes.append(f"{extra} labelled images outside the selection count in the re-use rankings")
-    whole = replicated.table(models, {}, scores, errors, fits, len(used), notes)
+    whole = replicated.table(models, {}, scores, errors, fits, dict.fromkeys(scores, len(used)), notes)
     found, said = _estimates(rows, at, accuracy, proxy, pool)
     rng = np.random.default_rng(seed)
     replicates = dict(whole.replicates)

@@ -159,7 +159,7 @@ def _labelled(root: Path, settings: Any, models: Sequence[str], truth: str, imag
 
     if settings.classifies:
         known, correct, _ = labelled.correctness(root, models, truth)
-        decided = {image for image, some in zip(known, (~np.isnan(correct)).any(0).tolist(), strict=True) if some}
+        decided = {image for image, some in zip(known, np.asarray((~np.isnan(correct)).any(0)), strict=True) if some}
         return len(decided & set(images))
     folder, shard_of = label_maps.truth(root, truth), shards_of(root, images)
     parts, wanted = read_manifest(folder), set(shard_of)
