@@ -26,7 +26,7 @@ from faultscape.selection.draws import draw
 ROOT = Path(__file__).parents[1]
 BUDGETS = (25, 50, 100, 145, 200, 400)
 AS_MEASURED = {"emotion": (72, 104)}  # budgets of figures that were measured before
-REPEATS = {"emotion": 1000, "cue-conflict": 200, "16class-22nets": 100, "frames": 500, "crops": 1000}
+REPEATS = {"emotion": 1000, "cue-conflict": 200, "16class-22nets": 100, "frames": 300, "crops": 600}
 SLOW = {"model-picker": 100}  # repeats of a selector that answers one label at a time
 Found = dict[str, dict[str, dict[str, list[float]]]]
 
@@ -41,7 +41,8 @@ def one(whole: Set, repeat: int, found: Found, slow: bool) -> None:
     def add(selector: str, ranking: str, budget: int, score: np.ndarray, extra: dict[str, float] | None = None) -> None:
         cell = found[f"{selector} | {ranking}"][str(budget)]
         cell["spearman"].append(float(np.nan_to_num(spearman(score, -risk))))  # all tied: no order, 0
-        cell["spearman_all"].append(float(np.nan_to_num(spearman(score, -everywhere))))
+        if whole.draws:
+            cell["spearman_all"].append(float(np.nan_to_num(spearman(score, -everywhere))))
         best = np.flatnonzero(np.round(score, 12) >= np.round(score, 12).max())
         cell["regret"].append(float(100 * (risk[best] - risk.min()).mean()))  # ties: the mean of those who share the first place
         for key, value in (extra or {}).items():
