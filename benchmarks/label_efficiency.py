@@ -7,15 +7,11 @@ as JSON in a folder for temporary files, one a set; docs/benchmarks-labels.md is
 from __future__ import annotations
 
 import argparse
-import datetime as dt
 import json
-import os
-import platform
 from collections import defaultdict
-from importlib.metadata import version
-from pathlib import Path
 
 import label_methods as methods
+import label_table
 import numpy as np
 from label_sets import KEPT, SETS, Set
 
@@ -23,11 +19,14 @@ from faultscape.ranking.agreement import spearman
 from faultscape.ranking.estimates import Estimates, difference_intervals, loss_intervals
 from faultscape.selection.draws import draw
 
-ROOT = Path(__file__).parents[1]
 BUDGETS = (25, 50, 100, 145, 200, 400)
 AS_MEASURED = {"emotion": (72, 104)}  # budgets of figures that were measured before
-REPEATS = {"emotion": 1000, "cue-conflict": 200, "16class-22nets": 100, "frames": 300, "crops": 600}
-SLOW = {"model-picker": 100}  # repeats of a selector that answers one label at a time
+REPEATS = {"emotion": 1000, "cue-conflict": 150, "16class-22nets": 100, "frames": 300, "crops": 600}
+SLOW = {
+    "emotion": 100,
+    "cue-conflict": 20,
+    "16class-22nets": 5,
+}  # repeats of the model picker, which asks for one label at a time
 Found = dict[str, dict[str, dict[str, list[float]]]]
 
 
@@ -69,7 +68,12 @@ def one(whole: Set, repeat: int, found: Found, slow: bool) -> None:
                 add(name, ranking, budget, score)
             if name.startswith("mad"):
                 own = duels[np.maximum.accumulate(duels[:, 1]) < budget]
-                add(name, "Perron" if chosen.labels is not None else "aggressiveness", budget, methods.faithful(chosen, losses, own))
+                add(
+                    name,
+                    "Perron" if chosen.labels is not None else "aggressiveness",
+                    budget,
+                    methods.faithful(chosen, losses, own),
+                )
 
 
 def covered(found: Estimates, pool: np.ndarray) -> dict[str, float]:
@@ -88,9 +92,8 @@ def covered(found: Estimates, pool: np.ndarray) -> dict[str, float]:
 def measure(name: str, repeats: int) -> None:
     whole = SETS[name]()
     found: Found = defaultdict(lambda: defaultdict(lambda: defaultdict(list)))
-    few = 10 if name == "16class-22nets" else SLOW["model-picker"]
     for repeat in range(repeats):
-        one(whole, repeat, found, slow=repeat < few)
+        one(whole, repeat, found, slow=repeat < SLOW.get(name, 0))
         if repeat % 50 == 0:
             print(name, repeat, flush=True)
     summary = {
@@ -104,7 +107,11 @@ def measure(name: str, repeats: int) -> None:
         for method, budgets in found.items()
     }
     KEPT.mkdir(parents=True, exist_ok=True)
-    about = {"models": len(whole.losses), "images": whole.losses.shape[1], "disputed": float((whole.discrepancy > 0).any(0).mean())}
+    about = {
+        "models": len(whole.losses),
+        "images": whole.losses.shape[1],
+        "disputed": float((whole.discrepancy > 0).any(0).mean()),
+    }
     (KEPT / f"{name}.json").write_text(json.dumps(about | {"draws": whole.draws, "methods": summary}))
 
 
@@ -115,6 +122,7 @@ def main() -> None:
     given = parser.parse_args()
     for name in given.sets:
         measure(name, given.repeats or REPEATS[name])
+    label_table.write()
 
 
 if __name__ == "__main__":

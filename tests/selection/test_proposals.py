@@ -26,6 +26,7 @@ def test_the_others_stand_for_the_truth_of_a_label_map() -> None:
     concordance[0, 1], concordance[2, 1] = 0.8, 0.6  # towards model 1, each of the others as the truth
     concordance[1, 0], concordance[1, 2] = 0.1, 0.2
     concordance[2, 0], concordance[0, 2] = np.nan, 0.4  # a map that one comparison lacks
+    concordance[1, 1] = 1.0  # nobody is a truth for itself
     assert proposals.expected_of_concordances(concordance)[:, 0] == pytest.approx([0.9, 0.3, 0.7])
     concordance[1, 0] = np.nan
     with pytest.raises(SelectionError, match="1 images have a model that no other"):

@@ -1,5 +1,11 @@
 from .agreement import kendall as kendall
 from .agreement import spearman as spearman
+from .estimates import combined as combined
+from .estimates import difference_intervals as difference_intervals
+from .estimates import loss_intervals as loss_intervals
+from .estimates import lure as lure
+from .estimates import margins as margins
+from .estimates import prediction_powered as prediction_powered
 from .likelihood import connected as connected
 from .matrices import aggressiveness as aggressiveness
 from .matrices import resistance as resistance
