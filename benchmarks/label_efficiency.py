@@ -21,7 +21,7 @@ from faultscape.selection.draws import draw
 
 BUDGETS = (25, 50, 100, 145, 200, 400)
 AS_MEASURED = {"emotion": (72, 104)}  # budgets of figures that were measured before
-REPEATS = {"emotion": 1000, "cue-conflict": 150, "16class-22nets": 100, "frames": 300, "crops": 600}
+REPEATS = {"emotion": 1000, "cue-conflict": 100, "16class-22nets": 100, "frames": 200, "crops": 600}
 SLOW = {
     "emotion": 100,
     "cue-conflict": 20,
@@ -54,6 +54,8 @@ def one(whole: Set, repeat: int, found: Found, slow: bool) -> None:
         for budget in (b for b in budgets if b <= len(draws.images)):
             for ranking, score in methods.reused(chosen.losses[:, draws.images[:budget]]).items():
                 add(name, ranking, budget, score)
+            own = methods.controlled(chosen.losses[:, draws.images[:budget]], draws.images[:budget], proxies)
+            add(name, "margins re-used + control", budget, own)
             for ranking, estimate in methods.weighted(chosen, draws, budget, proxies).items():
                 held = {} if ranking.startswith("margins") else covered(estimate, pool)
                 add(name, ranking, budget, -estimate.loss, held)
@@ -61,11 +63,13 @@ def one(whole: Set, repeat: int, found: Found, slow: bool) -> None:
     if slow and chosen.labels is not None:
         asked["model-picker"] = methods.picked(chosen, max(budgets))
     asked["mad, top of each pair"], duels = methods.top_pairs(chosen, max(budgets))
+    proxies = methods.proxies(chosen, (chosen.discrepancy > 0).any(0))
     for name, images in asked.items():
         for budget in (b for b in budgets if b <= len(images)):
             losses = chosen.losses[:, images[:budget]]
             for ranking, score in methods.reused(losses).items():
                 add(name, ranking, budget, score)
+            add(name, "margins re-used + control", budget, methods.controlled(losses, images[:budget], proxies))
             if name.startswith("mad"):
                 own = duels[np.maximum.accumulate(duels[:, 1]) < budget]
                 add(

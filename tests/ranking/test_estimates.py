@@ -18,6 +18,7 @@ from faultscape.ranking.estimates import (
     lure_weights,
     margins,
     prediction_powered,
+    uniform_steps,
 )
 from faultscape.selection import proposals
 from faultscape.selection.draws import draw
@@ -143,6 +144,16 @@ def test_a_good_proxy_narrows_and_hardly_biases() -> None:
     error = np.std(powered, 0)
     assert (error < 0.45 * np.std(plain, 0)).all()
     assert (np.abs(np.mean(powered, 0) - truth.mean(1)) < 3 * error / np.sqrt(300)).all()
+
+
+def test_labels_chosen_without_probabilities_are_righted_by_the_proxy() -> None:
+    rng = np.random.default_rng(5)
+    proxy = rng.random((2, 300))
+    truth = np.clip(proxy + rng.normal(0, 0.1, proxy.shape), 0, 1)
+    top = np.argsort(-proxy.sum(0))[:60]  # the images that must be expected to be worst
+    righted = prediction_powered(truth[:, top], uniform_steps(60, 300), proxy, top).loss
+    assert (truth[:, top].mean(1) - truth.mean(1) > 0.25).all()
+    assert (np.abs(righted - truth.mean(1)) < 0.1).all()
 
 
 def test_margins_by_hand() -> None:

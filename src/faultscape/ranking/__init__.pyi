@@ -6,6 +6,7 @@ from .estimates import loss_intervals as loss_intervals
 from .estimates import lure as lure
 from .estimates import margins as margins
 from .estimates import prediction_powered as prediction_powered
+from .estimates import uniform_steps as uniform_steps
 from .likelihood import connected as connected
 from .matrices import aggressiveness as aggressiveness
 from .matrices import resistance as resistance

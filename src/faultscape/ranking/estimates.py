@@ -54,6 +54,18 @@ def lure_weights(probability: np.ndarray, pool: int) -> np.ndarray:
     return 1 + share * (1 / ((pool - m + 1) * q) - 1)
 
 
+def uniform_steps(number: int, pool: int) -> np.ndarray:
+    """Return (M,) the probabilities 1 / (N - m + 1) of draws that prefer nothing, under which all weights are one.
+
+    With them ``prediction_powered`` re-uses labels of a selector that has no probabilities, or of several: no longer unbiased,
+    but what the choice of images tilts the control variate takes back as far as the proxy knows it.
+
+    >>> uniform_steps(2, 4).round(6)
+    array([0.25    , 0.333333])
+    """
+    return 1.0 / (pool - np.arange(number))
+
+
 def lure(losses: np.ndarray, probability: np.ndarray, pool: int) -> Estimates:
     """Return the unbiased mean losses sum_m v_m l_m / M (Farquhar et al. eq. 6) of losses (J, M), with their covariance.
 
@@ -146,7 +158,7 @@ def loss_intervals(found: Estimates, level: float = LEVEL) -> np.ndarray:
 
     A loss at or beyond 0 or 1 has no logit and gets the plain interval, cut to 0..1. NaN for one draw.
 
-    >>> found = lure(np.array([[1.0, 0.0, 0.0, 1.0]]), np.array([1 / 9, 1 / 8, 1 / 7, 1 / 6]), pool=9)
+    >>> found = lure(np.array([[1.0, 0.0, 0.0, 1.0]]), uniform_steps(4, 9), pool=9)
     >>> loss_intervals(found).round(3)
     array([[0.06, 0.94]])
     """
