@@ -20,7 +20,8 @@ from faultscape.ranking.estimates import Estimates, difference_intervals, loss_i
 from faultscape.selection.draws import draw
 
 BUDGETS = (25, 50, 100, 145, 200, 400)
-AS_MEASURED = {"emotion": (72, 104)}  # budgets of figures that were measured before
+AS_MEASURED = {"emotion": (72, 104)}  # budgets of figures that were measured before,
+MANY = 300  # which alone get more repeats than these
 REPEATS = {"emotion": 1000, "cue-conflict": 100, "16class-22nets": 100, "frames": 200, "crops": 600}
 SLOW = {
     "emotion": 100,
@@ -35,7 +36,8 @@ def one(whole: Set, repeat: int, found: Found, slow: bool) -> None:
     shuffled = np.random.default_rng([repeat, 7]).permutation(whole.losses.shape[1])
     chosen = whole.part(shuffled[: whole.draws])  # the order of images decides ties
     risk, everywhere = chosen.losses.mean(1), whole.losses.mean(1)
-    budgets = [b for b in sorted({*BUDGETS, *AS_MEASURED.get(whole.name, ())}) if b <= len(shuffled)]
+    measured = AS_MEASURED.get(whole.name, ())
+    budgets = [b for b in sorted({*measured, *(BUDGETS if repeat < MANY or not measured else ())}) if b <= len(shuffled)]
 
     def add(selector: str, ranking: str, budget: int, score: np.ndarray, extra: dict[str, float] | None = None) -> None:
         cell = found[f"{selector} | {ranking}"][str(budget)]

@@ -75,13 +75,18 @@ def write() -> None:
         notes[0].strip(),
     ]
     for name, held in found.items():
-        repeats = max(c["repeats"] for rows in held["methods"].values() for c in rows.values())
+        repeats = {b: c["repeats"] for b, c in held["methods"]["random | mean"].items()}
+        most = [b for b, n in repeats.items() if n > repeats["100"]]
+        more = f", {repeats[most[0]]:,} at {' and '.join(sorted(most, key=int))} labels" if most else ""
         drawn = f", {held['draws']:,} drawn anew for each repeat" if held["draws"] else ""
         picked = held["methods"].get("model-picker | mean", {}).get("100", {}).get("repeats")
         few = f" ({picked} of the model picker)" if picked else ""
         disputed = f", models differ on {100 * held['disputed']:.0f} %" if held["disputed"] < 1 else ""
         lines += ["", f"## {WHAT[name]}", ""]
-        lines += [f"{held['models']} models, {held['images']:,} images{drawn}{disputed}; {repeats:,} repeats{few}.", ""]
+        lines += [
+            f"{held['models']} models, {held['images']:,} images{drawn}{disputed}; {repeats['100']} repeats{more}{few}.",
+            "",
+        ]
         lines += agreements(held)
     lines += ["", "## Coverage of nominal 95 % intervals", "", notes[1].strip(), "", *coverages(found), "", notes[2].strip(), ""]
     (ROOT / "docs" / "benchmarks-labels.md").write_text("\n".join(lines), encoding="utf-8")

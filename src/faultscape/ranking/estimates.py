@@ -116,14 +116,14 @@ def prediction_powered(losses: np.ndarray, probability: np.ndarray, proxy: np.nd
     return Estimates(left.loss + coefficient * proxy.mean(1), left.covariance * scale, freedom, coefficient)
 
 
-def margins(losses: np.ndarray, power: float = 0.5) -> np.ndarray:
+def margins(losses: np.ndarray, power: float = 1 / 3) -> np.ndarray:
     """Return (J, I) how much worse each model is than the others, mean over k of sign(l_j - l_k) |l_j - l_k|^power.
 
     Power 1 is the loss less the mean of all models', power 0 counts who wins; losses of 0 and 1 are the same under every power
     above 0. Damping keeps few images with large differences from deciding a ranking, as ties and wins do, and keeps more of the size.
     What all models share is gone, and with it the part of the variance of ``lure`` that no ranking needs.
 
-    >>> margins(np.array([[0.36, 1.0], [0.0, 1.0]]))
+    >>> margins(np.array([[0.216, 1.0], [0.0, 1.0]])).round(12)
     array([[ 0.3,  0. ],
            [-0.3,  0. ]])
     """
