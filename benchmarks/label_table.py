@@ -32,9 +32,15 @@ def agreements(held: dict[str, Any]) -> list[str]:
     budgets = sorted({int(b) for rows in methods.values() for b in rows})
     lines = ["| selector | ranking | " + " | ".join(map(str, budgets)) + " |", "|---|---|" + "---|" * len(budgets)]
     for method, rows in methods.items():
-        cells = [f"{short(c['spearman'][0])} / {short(c['regret'][0], 2)}" if (c := rows.get(str(b))) else "" for b in budgets]
-        lines.append(f"| {method} | " + " | ".join(cells) + " |")
+        lines.append(f"| {method} | " + " | ".join(cell(rows.get(str(b))) for b in budgets) + " |")
     return lines
+
+
+def cell(found: dict[str, Any] | None) -> str:
+    if not found:
+        return ""
+    every = f" ({short(found['spearman_all'][0])})" if "spearman_all" in found else ""
+    return f"{short(found['spearman'][0])}{every} / {short(found['regret'][0], 2)}"
 
 
 def coverages(found: dict[str, dict[str, Any]]) -> list[str]:
