@@ -68,7 +68,12 @@ def one(whole: Set, repeat: int, found: Found, slow: bool) -> None:
                 add(name, ranking, budget, score)
             if name.startswith("mad"):
                 own = duels[np.maximum.accumulate(duels[:, 1]) < budget]
-                add(name, "Perron" if chosen.labels is not None else "aggressiveness", budget, methods.faithful(chosen, losses, own))
+                add(
+                    name,
+                    "Perron" if chosen.labels is not None else "aggressiveness",
+                    budget,
+                    methods.faithful(chosen, losses, own),
+                )
 
 
 def covered(found: Estimates, pool: np.ndarray) -> dict[str, float]:
@@ -103,7 +108,11 @@ def measure(name: str, repeats: int) -> None:
         for method, budgets in found.items()
     }
     KEPT.mkdir(parents=True, exist_ok=True)
-    about = {"models": len(whole.losses), "images": whole.losses.shape[1], "disputed": float((whole.discrepancy > 0).any(0).mean())}
+    about = {
+        "models": len(whole.losses),
+        "images": whole.losses.shape[1],
+        "disputed": float((whole.discrepancy > 0).any(0).mean()),
+    }
     (KEPT / f"{name}.json").write_text(json.dumps(about | {"draws": whole.draws, "methods": summary}))
 
 

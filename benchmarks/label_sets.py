@@ -103,9 +103,7 @@ def zoo(name: str, cuts: int, draws: int | None = None) -> Set:
     concordance = held["concordance"][:, :, seen]
     first, second = np.triu_indices(len(concordance), 1)
     expected = proposals.expected_of_concordances(concordance)
-    return Set(
-        name, 1 - held["accuracy"][:, seen], expected, 1 - concordance[first, second], held["entropy"][seen], draws=draws
-    )
+    return Set(name, 1 - held["accuracy"][:, seen], expected, 1 - concordance[first, second], held["entropy"][seen], draws=draws)
 
 
 def counted(cuts: int) -> dict[str, np.ndarray]:

@@ -15,11 +15,13 @@ from typing import TYPE_CHECKING
 from faultscape.study.corpus import Image, part_name
 from faultscape.study.folder import check_name
 from faultscape.study.part_folders import MANIFEST, files, made
-from faultscape.study.parts import Part, key_of, put_part, read_manifest, read_part, read_small
+from faultscape.study.parts import ROWS_IN_GROUP, Part, key_of, put_part, read_manifest, read_part, read_small
 from faultscape.study.settings import Settings
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+_SMALL = 2048  # bytes of a code: a classifier's answer is never longer, and a shard of such is read at once
 
 
 @dataclass(frozen=True)
@@ -88,7 +90,8 @@ def table_of(maps: list[StoredMap]) -> pa.Table:
 
 def put_maps(folder: Path, shard: int, maps: list[StoredMap]) -> str:
     """Write one shard's maps and return the checksum."""
-    return put_part(folder, part_name(shard), table_of(maps))
+    small = all(len(m.runs) <= _SMALL for m in maps)
+    return put_part(folder, part_name(shard), table_of(maps), group=max(1, len(maps)) if small else ROWS_IN_GROUP)
 
 
 def read_maps(folder: Path, shard: int, part: Part | None = None) -> dict[str, bytes]:

@@ -20,7 +20,7 @@ from faultscape.prediction import tables
 def store(root: Path, settings: Any, name: str, source: str, labels: str | None, mine: Any) -> Any:
     """Store the answers of a table, a part a shard, and return the model as study.toml keeps it; ModelError where not one can be used."""
     from faultscape.prediction import opening
-    from faultscape.prediction.label_names import by_name, of_words
+    from faultscape.prediction.label_names import by_name, checked, of_words
     from faultscape.study import label_maps
     from faultscape.study.corpus import each_shard, part_name
     from faultscape.study.parts import Part, key_of, read_manifest, write_manifest
@@ -32,18 +32,25 @@ def store(root: Path, settings: Any, name: str, source: str, labels: str | None,
     before, place = settings.models.get(name), opening.absolute("table", source)
     held = before.labels if before is not None and (before.kind, before.source) == ("table", place) else {}
     mapping = of_words(labels, settings) or held
+    if held and not labels:
+        checked(name, held, settings)
+    if said.columns and not mapping and said.columns != len(classes):
+        raise ModelError(
+            f"{name}: {source} has probabilities of {said.columns} classes, the study {len(classes)}; give --labels FILE that says which class each column is, or void"
+        )
     known = {str(id_): n for id_, n in zip(classes.ids, classes.names, strict=True)}
     known |= dict(zip(classes.wnids, classes.names, strict=False)) | {n: n for n in classes.names}
-    known |= {f"#{k}": n for k, n in enumerate(classes.names)}  # a column of probabilities
+    known = {str(place): n for place, n in enumerate(classes.names)} if said.columns else known
     ids = dict(zip(classes.names, classes.ids, strict=True))
     words, place_of_word = np.unique(said.words.astype(str), return_inverse=True)
     meaning = tables.meanings(words.tolist(), lambda word: known.get(word) or by_name(word, settings), ids, mapping)
-    if (meaning == tables.UNKNOWN).all():
+    if len(words) and (meaning == tables.UNKNOWN).all():
         some = ", ".join(map(repr, words[:6].tolist()))
         raise ModelError(
             f"{name}: not one label of {source} ({some}) is a class of the study; say what they mean with --labels FILE"
         )
     numbers = meaning[place_of_word].reshape(said.words.shape)
+    codes = _codes(numbers, said.probabilities)
     shards = list(each_shard(root))
     rows_of, others = tables.rows_of(said, [image.id for _, rows in shards for image in rows], source)
     if others:
@@ -54,7 +61,7 @@ def store(root: Path, settings: Any, name: str, source: str, labels: str | None,
     where, parts, strange = label_maps.predictions(root, name), {}, Counter()
     for number, images in shards:
         if mine.has(number):
-            maps, failures = _answers(said, numbers, rows_of, images, strange)
+            maps, failures = _answers(said.words, codes, rows_of, images, strange)
             sha = label_maps.put_maps(where, number, maps)
             parts[part_name(number)] = Part(sha, len(maps), key, tuple(failures))
     for word, times in strange.most_common(5):
@@ -65,11 +72,23 @@ def store(root: Path, settings: Any, name: str, source: str, labels: str | None,
     return ModelSettings(source=place, kind="table", labels=mapping)
 
 
+def _codes(numbers: np.ndarray, probabilities: np.ndarray | None) -> list[bytes]:
+    """Return the code of each row's answer, nothing where its first label is no class; other labels that are none are left out."""
+    from faultscape.maps import class_answers
+
+    known = numbers != tables.UNKNOWN
+    order = np.argsort(~known, axis=1, kind="stable")
+    rows = np.flatnonzero(known[:, 0])
+    sure = None if probabilities is None else np.take_along_axis(probabilities, order, 1)[rows]
+    made = class_answers.encode_all(np.take_along_axis(numbers, order, 1)[rows], sure, known.sum(1)[rows])
+    found = dict(zip(rows.tolist(), made, strict=True))
+    return [found.get(row, b"") for row in range(len(numbers))]
+
+
 def _answers(
-    said: tables.Said, numbers: np.ndarray, rows_of: dict[str, int], images: Sequence[Any], strange: Counter[str]
+    words: np.ndarray, codes: list[bytes], rows_of: dict[str, int], images: Sequence[Any], strange: Counter[str]
 ) -> tuple[list[Any], list[tuple[str, str]]]:
     """Return the answers of one shard's images, and (image, why) of those that have none; words that are no class are counted in ``strange``."""
-    from faultscape.maps import class_answers
     from faultscape.study.label_maps import StoredMap
 
     maps, failures = [], []
@@ -77,13 +96,10 @@ def _answers(
         row = rows_of.get(image.id)
         if row is None:
             failures.append((image.id, "the table has no line of this image"))
-        elif numbers[row, 0] == tables.UNKNOWN:
-            word = str(said.words[row, 0])
+        elif codes[row]:
+            maps.append(StoredMap(image.id, codes[row]))
+        else:
+            word = str(words[row, 0])
             strange.update([word] if word else [])
             failures.append((image.id, f"{word!r} is no class of the study" if word else "the table has no label of this image"))
-        else:
-            some = np.flatnonzero(numbers[row] != tables.UNKNOWN)
-            sure = None if said.probabilities is None else said.probabilities[row, some]
-            code = class_answers.encode(numbers[row, some], None if sure is None or np.isnan(sure).any() else sure)
-            maps.append(StoredMap(image.id, code))
     return maps, failures

@@ -71,7 +71,7 @@ def pairs(root: Path, name: str, given: dict[str, Any]) -> Slots:
                     f"images or predictions changed since selection {name!r} was drawn; draw a new one with --as NAME (labels carry over to it)"
                 )
         drawn = read_pool(root, keep_duplicates=keep)
-        said = class_stored.read_predictions(root, settings, models, drawn.ids)
+        said = class_stored.read_predictions(root, settings, models, drawn.ids, top=define["discrepancy"] == "expected")
         _tell_confidence(said, define)
         allowed = np.array([n not in define["without"] and (not define["only"] or n in define["only"]) for n in classes.names])
         options = {key: define[key] for key in ("top", "confidence", "cap", "cap_rule", "discrepancy", "spares")}
