@@ -143,7 +143,7 @@ class PairSlot:
 
 @dataclass(frozen=True)
 class Draw:
-    """One image that a selector drew for all models at once: its score, and the probability with which it was drawn among the ``pool`` left at this step.
+    """One image that a selector drew for all models at once: its score, the probability with which it was drawn among what was left at this step, and how large the ``pool`` was at first.
 
     A selector that draws nothing by chance has probability NaN.
     """
@@ -224,6 +224,7 @@ class Standings:
     against: dict[str, Any] = field(default_factory=dict)
     benchmark: dict[str, Any] = field(default_factory=dict)
     parents: dict[str, Any] = field(default_factory=dict)
+    stability: dict[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     provenance: dict[str, Any] = field(default_factory=dict)
 

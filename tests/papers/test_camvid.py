@@ -68,7 +68,7 @@ def test_slots_matrices_and_scores_equal_the_reference(study: str, expected: dic
 
 def test_the_known_figures_of_this_data_are_reached(study: str) -> None:
     from faultscape.study.selections import read_selection
-    from faultscape.verbs.rank import accuracies
+    from faultscape.verbs.labelled import accuracies
 
     slots, _ = read_selection(Path(study), "miou")
     assert len(slots.chosen) == 846

@@ -78,7 +78,8 @@ def test_the_scale_of_a_model_does_not_show_in_the_others_and_a_batch_is_a_loop(
 def test_a_missing_ratio_changes_nothing_that_the_others_say():
     v = np.array([0.1, 0.2, 0.3, 0.4])
     b = v[:, None] / v
-    b[0, 3] = b[3, 0] = b[1, 2] = np.nan  # one side missing is both missing
+    b[0, 3] = b[3, 0] = b[1, 2] = np.nan
+    b[2, 1] = 99  # one side alone is no ratio
     assert perron(b) == pytest.approx(v, rel=1e-12)
 
 

@@ -53,10 +53,10 @@ def test_replicates_say_what_the_test_of_the_means_says():
 
 def test_holm_by_hand_stops_at_the_first_that_fails():
     p = np.full((3, 3), np.nan)
-    p[0, 1], p[0, 2], p[1, 2], p[1, 0], p[2, 0], p[2, 1] = 0.008, 0.013, 0.0126, 0.9, 0.9, 0.9
+    p[0, 1], p[0, 2], p[1, 2], p[1, 0], p[2, 0], p[2, 1] = 0.008, 0.011, 0.0124, 0.9, 0.9, 0.9
     # .05 / 6 = .00833, .05 / 5 = .01, .05 / 4 = .0125
-    assert better(p).sum() == 1
-    p[1, 2] = 0.01
+    assert better(p).sum() == 1  # the third would pass, the second does not
+    p[1, 2], p[0, 2] = 0.01, 0.0126
     assert better(p).sum() == 2
     p[0, 2] = 0.0125
     assert better(p).sum() == 3

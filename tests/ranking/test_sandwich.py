@@ -25,6 +25,24 @@ def test_one_pair_has_the_variance_of_the_log_odds():
     assert covariance == pytest.approx(covariance[0, 0] * np.array([[1, -1], [-1, 1]]), rel=1e-9)
 
 
+def test_the_pseudo_count_holds_back_the_error_as_it_does_the_strength():
+    won = np.repeat([1.0, 0.0], [30, 20])
+    strengths = bradley_terry(np.array([[0, 30.0], [20, 0]]), 20)
+    p = 50 / 90
+    # the slopes of 50 images spread by 50 x .6 x .4, around the mean that the pseudo-count takes away; 90 games bend
+    expected = 50 * 0.6 * 0.4 * 50 / 49 / (90 * p * (1 - p)) ** 2
+    games = (np.zeros(50, int), np.ones(50, int), np.arange(50), won)
+    assert 4 * sandwich(games, strengths, pseudo_count=20)[0, 0] == pytest.approx(expected, rel=1e-12)
+
+
+def test_one_pair_with_ties_has_the_variance_of_the_log_ratio_of_wins():
+    points = np.repeat([1.0, 0.5, 0.0], [9, 12, 4])
+    games = (np.zeros(25, int), np.ones(25, int), np.arange(25), points)
+    strengths, nu = bradley_terry_ties(np.array([[0, 9.0], [4, 0]]), np.array([[0, 12.0], [12, 0]]), 0)
+    covariance = sandwich(games, strengths, float(nu), 0)
+    assert 4 * covariance[0, 0] == pytest.approx((1 / 9 + 1 / 4) * 25 / 24, rel=1e-9)  # of a multinomial, whatever the ties
+
+
 def test_the_same_image_in_many_games_is_one_observation():
     won = np.repeat([1.0, 0.0], [30, 20])
     once = (np.zeros(50, int), np.ones(50, int), np.arange(50), won)

@@ -3,7 +3,10 @@ import pytest
 from scipy import stats
 
 from faultscape.errors import RankingError
+from faultscape.ranking.matrices import resistance
+from faultscape.ranking.outcomes import outcomes
 from faultscape.ranking.stability import against_places, connectivity, leave_one_out
+from faultscape.ranking.thurstone import thurstone
 
 # four slots, each with an opinion on four models; a score is the sum of the opinions that count
 OPINIONS = np.array([[4, 3, 2, 1.0], [4, 2, 3, 1], [0, 3, 2, 9], [4, 3, 2, 1]])
@@ -45,6 +48,23 @@ def test_stability_against_k_compares_ranks_with_the_ranking_of_all_places():
     with pytest.raises(RankingError, match="counted from 1; got 0"):
         against_places(score, place - 1)
     assert against_places(score, np.array([], int)).shape == (0,)
+
+
+def test_leaving_out_an_attacker_takes_any_ranking_of_segmentation_too():
+    rng = np.random.default_rng(0)
+    pairs = np.array([(d, a) for d in range(4) for a in range(4) if d != a for _ in range(6)])
+    defender, attacker = pairs.T
+    image, accuracy = rng.integers(0, 40, len(pairs)), np.clip(rng.normal([[0.3], [0.5], [0.6], [0.7]], 0.2, (4, 40)), 0, 1)
+
+    def resist(keep):
+        found = outcomes(defender[keep], attacker[keep], np.zeros(keep.sum(), int), image[keep], accuracy)
+        ratios = resistance(found.performance[0])
+        return thurstone(np.where(np.isnan(ratios.T), np.nan, ratios))
+
+    found = leave_one_out(resist, "abcd", attacker == np.arange(4)[:, None])
+    assert [one.slots for one in found] == [18] * 4
+    kept = attacker != 2
+    assert found[2].spearman == pytest.approx(stats.spearmanr(resist(kept)[[0, 1, 3]], resist(kept | True)[[0, 1, 3]]).statistic)
 
 
 def test_connectivity_is_said_in_words():

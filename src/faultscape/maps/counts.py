@@ -93,6 +93,23 @@ def intersections(maps: Maps, n: int, pairs: np.ndarray | None = None) -> tuple[
     return both, totals
 
 
+def joint_tuples(maps: Maps, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the distinct tuples of labels (J, U) that pixels have, and how many pixels (U,) have each; LabelMapError for labels >= n.
+
+    >>> columns, pixels = joint_tuples(np.array([[[0, 1, 1]], [[0, 0, 0]]], np.uint8), 2)
+    >>> columns.tolist(), pixels.tolist()
+    ([[0, 1], [0, 0]], [1, 2])
+    """
+    stack = _stack(maps)
+    if _kernels() is None:
+        from faultscape.maps import plain
+
+        check(stack, n)
+        return plain.joint_tuples(stack, n)
+    columns, pixels, distinct = _tuples(stack, _space(stack), n)
+    return columns, pixels[:distinct].copy()
+
+
 def check(maps: Maps, n: int) -> None:
     """Raise LabelMapError when any label is not below n; return nothing.
 

@@ -132,7 +132,8 @@ def classifier_rankings(
     notes += _said(models, point, image, correct, ratios)
     again, errors, others = replicated.reuse(models, correct, weights)
     errors["bradley_terry"] = standard_errors(_games(first, second, image, correct), scores["bradley_terry"][0], nu, PSEUDO_COUNT)
-    whole = replicated.table(models, matrices, scores | again, errors, fits | others, len(used), notes)
+    drawn = dict.fromkeys(scores, int(chosen.sum())) | dict.fromkeys(again, len(used))
+    whole = replicated.table(models, matrices, scores | again, errors, fits | others, drawn, notes)
     own = {"laplace": laplace, "resamples": resamples, "seed": seed, "all_labels": all_labels, "level": LEVEL}
     own |= {"interval": "percentile bootstrap over images", "pseudo_count": PSEUDO_COUNT, "ties": "Davidson"}
     whole.rankings["perron"]["consistency_ratio"] = float(consistency_ratio(ratios))

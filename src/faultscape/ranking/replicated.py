@@ -52,9 +52,10 @@ def image_weights(chosen: np.ndarray, resamples: int, seed: int) -> np.ndarray:
 def one_footing(models: tuple[str, ...], joined: np.ndarray, scores: np.ndarray) -> tuple[np.ndarray, list[str]]:
     """Return (1 + B, J) scores of the models that are ``joined`` (J,) in the point estimate, and what to say of the others.
 
-    >>> one_footing(("a", "b"), np.array([True, True]), np.array([[1.0, 2], [np.nan, 1]]))[0]
-    array([[ 1.,  2.],
-           [nan, nan]])
+    >>> one_footing(("a", "b", "c"), np.array([True, True, False]), np.array([[1.0, 2, np.nan], [np.nan, 1, 2], [2, 1, 3]]))[0]
+    array([[ 1.,  2., nan],
+           [nan, nan, nan],
+           [ 2.,  1., nan]])
     """
     scores = np.where(joined, scores, np.nan)
     # a replicate that ranks only some of them has scores on another footing
@@ -103,21 +104,22 @@ def table(
     scores: dict[str, np.ndarray],
     errors: dict[str, np.ndarray],
     said: dict[str, list[str]],
-    images: int,
+    drawn: dict[str, int],
     notes: list[str],
 ) -> Table:
     """Return rankings with intervals from scores (1 + B, J); what is said of several rankings is said once.
 
-    ``errors`` are sandwich errors (J,) of some rankings, ``images`` the number that was drawn from, ``notes`` go first.
+    ``errors`` are sandwich errors (J,) of some rankings, ``drawn`` the number of images that a ranking's replicates draw from;
+    ``notes`` go first.
     """
     resamples = len(next(iter(scores.values()))) - 1
     texts = dict.fromkeys(text for lines in said.values() for text in lines)
     notes = [*notes, *(f"{', '.join(name for name, lines in said.items() if text in lines)}: {text}" for text in texts)]
     if not resamples:
         notes.append("no bootstrap: there are no intervals, and nobody is called tied for best")
-    elif images < FEW:
+    elif (images := max(drawn.values())) < FEW:
         notes.append(f"the intervals rest on fewer than {FEW} images ({images}): they are too narrow to be trusted")
-    rankings = {name: ranking(models, s[0], s[1:], images, errors.get(name)) for name, s in scores.items()}
+    rankings = {name: ranking(models, s[0], s[1:], drawn[name], errors.get(name)) for name, s in scores.items()}
     return Table(
         {name: matrix.tolist() for name, matrix in matrices.items()},
         rankings,

@@ -22,7 +22,7 @@ Score = Callable[[np.ndarray], np.ndarray]
 
 @dataclass(frozen=True)
 class LeftOut:
-    """What the ranking of the others becomes without the slots of one model: ``moved`` changes its rank the most."""
+    """What the ranking of the others becomes without the slots of one model: ``moved`` changes its rank the most, if any does."""
 
     model: str
     slots: int
@@ -60,7 +60,7 @@ def leave_one_out(score: Score, models: Sequence[str], takes_part: np.ndarray) -
                 int(takes_part[k].sum()),
                 float(spearman(before, after)),
                 float("nan") if most is None else float(change[most]),
-                "" if most is None else models[most],
+                models[most] if most is not None and change[most] > 0 else "",
             )
         )
     return found

@@ -101,7 +101,8 @@ def table(
 
     shared, whole, said = _shared(models, accuracy)
     again, errors, others = replicated.reuse(models, shared, weights[:, whole])
-    return replicated.table(models, matrices, scores | again, errors, fits | others, len(chosen), notes + said)
+    drawn = dict.fromkeys(scores, int(chosen.sum())) | dict.fromkeys(again, len(chosen))
+    return replicated.table(models, matrices, scores | again, errors, fits | others, drawn, notes + said)
 
 
 def _shared(models: tuple[str, ...], accuracy: np.ndarray) -> tuple[np.ndarray, np.ndarray, list[str]]:

@@ -15,9 +15,11 @@ import numpy as np
 from faultscape.errors import RankingError
 from faultscape.nouns import Standings
 
-_KEYS = ("models", "labels", "matrices", "rankings", "against", "benchmark", "parents", "definitions", "notes", "provenance")
-_WHEN_THERE = ("against", "benchmark", "parents")
-_NUMBERS = ("matrices", "rankings", "against", "benchmark", "parents")  # where null means an undefined number
+_KEYS = (
+    "models", "labels", "matrices", "rankings", "against", "benchmark", "parents", "stability", "definitions", "notes", "provenance",
+)  # fmt: skip
+_WHEN_THERE = ("against", "benchmark", "parents", "stability")
+_NUMBERS = ("matrices", "rankings", "against", "benchmark", "parents", "stability")  # where null means an undefined number
 
 
 def to_json(standings: Standings) -> dict[str, Any]:

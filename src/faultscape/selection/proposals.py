@@ -18,8 +18,10 @@ from faultscape.errors import OptionError, SelectionError
 FLOOR = 0.1
 
 
-def expected_of_labels(labels: np.ndarray) -> np.ndarray:
+def expected_of_labels(labels: np.ndarray, trust: np.ndarray | None = None) -> np.ndarray:
     """Return (J, I) 1 - the share of all models, itself included, that predict what the model does: p(y | x) are the votes.
+
+    ``trust`` (J,) weighs the votes, such as by the accuracy that labels so far give each model; equally by default.
 
     >>> expected_of_labels(np.array([[0, 1], [0, 2], [1, 1], [0, 1]]))
     array([[0.25, 0.25],
@@ -28,7 +30,8 @@ def expected_of_labels(labels: np.ndarray) -> np.ndarray:
            [0.25, 0.25]])
     """
     labels = np.asarray(labels)
-    return np.stack([(own != labels).mean(0) for own in labels])
+    share = np.full(len(labels), 1 / len(labels)) if trust is None else np.asarray(trust, dtype=float) / np.sum(trust)
+    return np.stack([share @ (own != labels) for own in labels])
 
 
 def expected_of_probabilities(probabilities: np.ndarray, labels: np.ndarray) -> np.ndarray:
@@ -42,8 +45,10 @@ def expected_of_probabilities(probabilities: np.ndarray, labels: np.ndarray) -> 
     return 1 - probabilities[np.arange(labels.shape[1]), labels]
 
 
-def expected_of_concordances(concordance: np.ndarray) -> np.ndarray:
+def expected_of_concordances(concordance: np.ndarray, trust: np.ndarray | None = None) -> np.ndarray:
     """Return (J, I) the mean over the other models k of 1 - concordance[k, j] (J, J, I): the others take the truth's place.
+
+    ``trust`` (J,) weighs the others, as in ``expected_of_labels``.
 
     NaN on the diagonal and where a map is missing is left out; SelectionError where a model has no other to be compared with.
 
@@ -56,10 +61,11 @@ def expected_of_concordances(concordance: np.ndarray) -> np.ndarray:
     concordance = np.asarray(concordance, dtype=float)
     known = ~np.isnan(concordance)
     known[range(len(known)), range(len(known))] = False
-    count = known.sum(0)
+    weight = np.ones(len(known)) if trust is None else np.asarray(trust, dtype=float)
+    count = np.einsum("k,kji->ji", weight, known)
     if not count.all():
         raise SelectionError(f"{int((count == 0).any(0).sum())} images have a model that no other can be compared with")
-    return 1 - np.where(known, concordance, 0.0).sum(0) / count
+    return 1 - np.einsum("k,kji->ji", weight, np.where(known, concordance, 0.0)) / count
 
 
 def uniform(images: int) -> np.ndarray:

@@ -21,8 +21,11 @@ class Compared:
     truths: tuple[str, ...]
     shards_counted: int
     parts_made: int
+    classifies: bool = False
 
     def __repr__(self) -> str:
+        if self.classifies:
+            return f"{self.study}: {self.models} classifiers; their answers are compared when images are selected, and nothing is to be counted before"
         truths = f", each against {', '.join(self.truths)}" if self.truths else ""
         made = (
             f"{self.parts_made} parts counted in {self.shards_counted} shard{'s' * (self.shards_counted != 1)}"
@@ -62,6 +65,9 @@ def compare(study: str, *, engine: str = "processes", workers: int | None = None
             raise ModelError(
                 f"comparing needs two models; the study has {have}; add more with `faultscape predict {study} NAME=SOURCE`"
             )
+        if settings.classifies:
+            j = len(settings.models)
+            return Compared(study, j, j * (j - 1) // 2, (), 0, 0, classifies=True)
         known = truths(root)
         done = count(root, known, engine=engine, workers=workers, mine=mine)
         with changing(root):

@@ -63,8 +63,9 @@ def demo(study: str = "demo-study", *, scenes: int = 300, engine: str = "process
     from faultscape.verbs.collect import collect
     from faultscape.verbs.compare import compare
     from faultscape.verbs.label import export, import_
+    from faultscape.verbs.labelled import accuracies
     from faultscape.verbs.predict import predict
-    from faultscape.verbs.rank import accuracies, rank
+    from faultscape.verbs.rank import rank
     from faultscape.verbs.report import report
     from faultscape.verbs.scale import scale
     from faultscape.verbs.select import select, told

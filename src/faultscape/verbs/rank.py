@@ -8,11 +8,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from faultscape import plug
 from faultscape.errors import OptionError, RankingError, closest
-from faultscape.nouns import Standings
+from faultscape.nouns import Draw, Standings
+from faultscape.verbs import labelled, select_draws
 
 
 def rank(
@@ -22,7 +21,8 @@ def rank(
     truth: str = "labels",
     against: list[str] | None = None,
     benchmark: str | None = None,
-    epsilon: float = 0.01,
+    epsilon: float | None = None,
+    laplace: float | None = None,
     resamples: int = 1000,
     seed: int = 0,
     all_labels: bool = False,
@@ -30,8 +30,8 @@ def rank(
 ) -> Standings:
     """Rank the models of a selection from the labels of its images, and write standings.json.
 
-    Four rankings: aggressiveness and resistance (S0 eq. 3-6), and two in which each labelled image scores every model (mean, Bradley-Terry); all
-    with bootstrap intervals over images. Missing labels are left out and counted.
+    Of duels: aggressiveness and resistance (S0 eq. 3-6), of classifiers Perron's rank and its kin (S2 eq. 5); of images drawn for all models unbiased scores; and always two
+    in which each labelled image scores every model (mean, Bradley-Terry). All have intervals. Missing labels are left out and counted.
 
     Parameters
     ----------
@@ -46,7 +46,9 @@ def rank(
     benchmark
         A CSV file (model, score) of a closed benchmark, larger being better, to set the ranks beside (S0 Table 3).
     epsilon
-        Added to both sides of the ratios of eq. 3 and 5.
+        Of label maps: added to both sides of the ratios of S0 eq. 3 and 5 (default 0.01).
+    laplace
+        Of classifiers: added to right and wrong answers of each pair, (c + x) / (n + 2 x) (default 1).
     resamples
         Bootstrap replicates.
     seed
@@ -58,16 +60,24 @@ def rank(
     """
     from faultscape.ranking.agreement import compare_selections
     from faultscape.ranking.standing import to_json
-    from faultscape.study import label_maps, selections
+    from faultscape.study import selections
     from faultscape.study.folder import existing, put
     from faultscape.study.lock import writing
+    from faultscape.study.settings import read_settings
     from faultscape.study.tables import log
     from faultscape.verbs.compare import count
 
     root = existing(study)
-    if epsilon < 0 or resamples < 0 or seed < 0:
-        raise OptionError(f"epsilon, resamples and seed cannot be negative; got {epsilon}, {resamples} and {seed}")
-    known = label_maps.truths(root)
+    classifies = read_settings(root).classifies
+    if (epsilon if classifies else laplace) is not None:
+        raise OptionError(
+            f"--{'epsilon' if classifies else 'laplace'} says nothing of {'classifiers' if classifies else 'label maps'}"
+        )
+    own = {"laplace": 1.0 if laplace is None else laplace} if classifies else {"epsilon": 0.01 if epsilon is None else epsilon}
+    for name, value in {**own, "resamples": resamples, "seed": seed}.items():
+        if value < 0:
+            raise OptionError(f"{name} cannot be negative; got {value}")
+    known = labelled.truths(root)
     if truth not in known:
         have = f"there are {', '.join(known)}.{closest(truth, known)}" if known else "there are no labels yet."
         raise RankingError(f"there is no truth {truth!r}; {have} Bring labels in with `faultscape label import {study} SOURCE`")
@@ -76,8 +86,9 @@ def rank(
         selections.read_selection(root, other)
     closed = _benchmark(benchmark) if benchmark else None
     with writing(root):
-        count(root, known, engine=engine)
-        settings = {"epsilon": epsilon, "resamples": resamples, "seed": seed, "all_labels": all_labels}
+        if not classifies:
+            count(root, known, engine=engine)
+        settings = {**own, "resamples": resamples, "seed": seed, "all_labels": all_labels}
         standings, images = _standings(root, selection, truth, closed, settings)
         compared = {}
         notes = list(standings.notes)
@@ -100,6 +111,9 @@ def _standings(
     from importlib.metadata import version
 
     from faultscape.comparison.stored import corpus_key
+    from faultscape.ranking import standing_stability
+    from faultscape.ranking.classifiers import classifier_rankings
+    from faultscape.ranking.draw_rankings import draw_rankings
     from faultscape.ranking.standing import rank_accuracies
     from faultscape.study import selections
     from faultscape.study.answers import Answers
@@ -113,34 +127,44 @@ def _standings(
     gone = [m for m in now.models if m not in toml.models]
     if gone:
         raise RankingError(f"selection {selection!r} was drawn with {gone[0]!r}, which the study has no more")
-    if now.definition.get("concordance_file", "") != plug.digest(now.definition["concordance"]):
+    measure = str(now.definition.get("concordance", ""))
+    if now.definition.get("concordance_file", "") != plug.digest(measure):
         raise RankingError(
-            f"selection {selection!r} was drawn with {now.definition['concordance']}, which is another file now; put it back, or draw a new selection with --as NAME"
+            f"selection {selection!r} was drawn with {measure}, which is another file now; put it back, or draw a new selection with --as NAME"
         )
-    images, accuracy = accuracies(root, now.models, truth, now.definition, discarded)
+    said: list[str] = []
+    if toml.classifies:
+        images, accuracy, said = labelled.correctness(root, now.models, truth, discarded)
+    else:
+        images, accuracy = labelled.accuracies(root, now.models, truth, now.definition, discarded)
     if closed is not None and (unknown := [m for m in now.models if m not in closed]):
         raise RankingError(f"the benchmark file says nothing of {unknown[0]!r}; it names {', '.join(closed)}")
     mine = set(now.images)
     inside = [k for k, image in enumerate(images) if image in mine or settings["all_labels"]]
     if not any(images[k] in mine for k in inside):
         raise RankingError(f"not one of the {len(mine)} images of selection {selection!r} has a label in truth {truth!r}")
-    classes = toml.class_list
-    groups = [classes.names[g] for g in classes.groups]
-    standings = rank_accuracies(
-        now.models,
-        now.chosen,
-        accuracy[:, inside],
-        [images[k] for k in inside],
-        class_names=groups if now.definition["constraints"] != "none" else [""],
-        parents=classes.parents if now.definition["constraints"] != "none" else {},
-        epsilon=settings["epsilon"],
-        resamples=settings["resamples"],
-        seed=settings["seed"],
-        all_labels=settings["all_labels"],
-        benchmark={m: closed[m] for m in now.models} if closed else None,
-        discarded=len({row.image for row in slots.rows} & set(discarded)),
-        definitions={k: v for k, v in now.definition.items() if k != "scale"} | {"selection": selection, "truth": truth},
-    )
+    options: dict[str, Any] = {
+        **{key: settings[key] for key in ("resamples", "seed", "all_labels")},
+        "benchmark": {m: closed[m] for m in now.models} if closed else None,
+        "discarded": len({row.image for row in slots.rows} & set(discarded)),
+        "definitions": {k: v for k, v in now.definition.items() if k != "scale"} | {"selection": selection, "truth": truth},
+    }
+    table = (now.models, now.chosen, accuracy[:, inside], [images[k] for k in inside])
+    if now.chosen and isinstance(now.chosen[0], Draw):
+        proxy, pool = select_draws.proxy(root, toml, now)
+        standings = draw_rankings(*table, proxy=proxy, pool=pool, **options)
+    elif toml.classifies:
+        standings = classifier_rankings(*table, laplace=settings["laplace"], **options)
+        standings = replace(standings, stability=standing_stability.of_pairs(*table, laplace=settings["laplace"]))
+    else:
+        classes, whole = toml.class_list, now.definition["constraints"] == "none"
+        groups = [classes.names[g] for g in classes.groups]
+        names = [""] if whole else groups
+        standings = rank_accuracies(
+            *table, class_names=names, parents={} if whole else classes.parents, epsilon=settings["epsilon"], **options
+        )
+        standings = replace(standings, stability=standing_stability.of_duels(*table, names, epsilon=settings["epsilon"]))
+    standings = replace(standings, notes=(*standings.notes, *said))
     present = corpus_key(root, toml, now.models)
     if present != drawn_from:
         note = f"selection {selection} was drawn from other images or predictions than the study has now; draw a new one with `select --as NAME`"
@@ -148,7 +172,7 @@ def _standings(
     inputs = {
         "drawn_from": drawn_from,
         "predictions": present,
-        "truth": truth_key(root, truth),
+        "truth": labelled.truth_key(root, truth),
         "discarded": sorted(set(discarded) & {r.image for r in slots.rows}),
     }
     provenance = {
@@ -160,37 +184,6 @@ def _standings(
         "benchmark": closed or {},
     }
     return replace(standings, provenance=provenance), now.images
-
-
-def accuracies(
-    root: Path, models: tuple[str, ...], truth: str, definition: dict[str, Any], discarded: Any = ()
-) -> tuple[list[str], np.ndarray]:
-    """Return the labelled images in corpus order and (J, I) each model's concordance with the truth on them."""
-    from faultscape.comparison import concordance
-    from faultscape.comparison.stored import read_block
-    from faultscape.study import label_maps
-    from faultscape.study.corpus import read_corpus, shards
-    from faultscape.study.settings import read_settings
-
-    settings = read_settings(root)
-    images: list[str] = []
-    blocks = []
-    for number, rows in shards(read_corpus(root)).items():
-        labelled = label_maps.read_maps(label_maps.truth(root, truth), number)
-        at = [k for k, image in enumerate(rows) if image.id in labelled and image.id not in discarded]
-        if at:
-            pairs = read_block(root, settings, rows, models, [truth])
-            blocks.append(concordance.accuracies(pairs, definition["concordance"], over=definition["over"], truth=truth)[:, at])
-            images += [rows[k].id for k in at]
-    return images, np.concatenate(blocks, axis=1) if blocks else np.zeros((len(models), 0))
-
-
-def truth_key(root: Path, truth: str) -> str:
-    """Return a key of all labels of a truth."""
-    from faultscape.study import label_maps
-    from faultscape.study.parts import key_of, read_manifest
-
-    return key_of([(name, part.sha256) for name, part in sorted(read_manifest(label_maps.truth(root, truth)).items())])
 
 
 def rank_key(root: Path, selection: str) -> str:
@@ -210,9 +203,9 @@ def rank_key(root: Path, selection: str) -> str:
         models = json.loads(path.read_text(encoding="utf-8"))["models"]
         settings = read_settings(root)
         known = all(model in settings.models for model in slots.models)
-        if not known or slots.definition.get("concordance_file", "") != plug.digest(slots.definition["concordance"]):
+        if not known or slots.definition.get("concordance_file", "") != plug.digest(slots.definition.get("concordance", "")):
             return "stale"
-        now = {"drawn_from": drawn_from, "truth": truth_key(root, said["truth"]), "discarded": discarded}
+        now = {"drawn_from": drawn_from, "truth": labelled.truth_key(root, said["truth"]), "discarded": discarded}
         now["predictions"] = corpus_key(root, settings, slots.models)
         return "done" if said["inputs"] == now and models == list(slots.models) else "stale"
     except (ValueError, KeyError, TypeError):

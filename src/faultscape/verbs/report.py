@@ -67,7 +67,8 @@ def report(
     from faultscape.study.tables import log, read_failures
     from faultscape.study.timings import frame_times
     from faultscape.verbs.label import current
-    from faultscape.verbs.rank import accuracies, rank_key
+    from faultscape.verbs.labelled import accuracies
+    from faultscape.verbs.rank import rank_key
 
     root = existing(study)
     edges = outcomes.check(outcomes.BANDS if bands is None else bands, better)

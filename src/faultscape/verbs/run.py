@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from faultscape.verbs import labelled
 from faultscape.verbs.status import Status
 
 
@@ -23,10 +24,13 @@ class Ran:
 def run(
     study: str,
     *arguments: Any,
+    task: str | None = None,
     classes: Any = None,
     size: str | None = None,
     scale: str | None = None,
     per_class: int | None = None,
+    top: int | None = None,
+    distance: str | None = None,
     concordance: str | None = None,
     truth: str = "labels",
     engine: str = "processes",
@@ -39,6 +43,8 @@ def run(
         The study folder.
     arguments
         Folders, globs or list files of images, and models as NAME=SOURCE (in Python also a dict); none is needed to go on with what the study has.
+    task
+        segmentation (default) or classification, for a new study.
     classes
         A class file or a built-in name, for a new study.
     size
@@ -47,15 +53,18 @@ def run(
         The file that `faultscape scale` wrote.
     per_class
         Images for each defender, attacker and class (default 1).
+    top
+        Of classifiers: images for each pair of models (default 30).
+    distance
+        Of classifiers: wordnet, path, hops, 01, or a file of distances between classes.
     concordance
-        miou (default), fwiou, mpa, pixel_accuracy, dice, or file.py:function.
+        Of label maps: miou (default), fwiou, mpa, pixel_accuracy, dice, or file.py:function.
     truth
         Which labels count.
     engine
         local (this process), processes (all cores), ray, or ray://HOST:PORT.
     """
     from faultscape.prediction.opening import there
-    from faultscape.study import label_maps
     from faultscape.study.settings import read_settings
     from faultscape.verbs.collect import collect
     from faultscape.verbs.compare import compare
@@ -69,7 +78,7 @@ def run(
     models = [a for a in arguments if a not in images]
     root, done = Path(study), []
     if images:
-        done.append(repr(collect(study, *images, classes=classes, size=size)))
+        done.append(repr(collect(study, *images, task=task, classes=classes, size=size)))
     if models:
         done.append(repr(predict(study, *models, engine=engine)))
     elif (root / "study.toml").exists() and (known := read_settings(root).models):
@@ -79,10 +88,11 @@ def run(
             done.append(f"{', '.join(gone)}: the source is no longer there; the stored maps are used")
         if todo:
             done.append(repr(predict(study, todo, engine=engine)))
-    done.append(repr(compare(study, engine=engine)))
-    slots = select(study, scale=scale, per_class=per_class, concordance=concordance, engine=engine)
+    if not read_settings(root).classifies:
+        done.append(repr(compare(study, engine=engine)))
+    slots = select(study, scale=scale, per_class=per_class, top=top, distance=distance, concordance=concordance, engine=engine)
     done.append(told(slots))
-    if truth in label_maps.truths(root):
+    if truth in labelled.truths(root):
         done.append(repr(rank(study, truth=truth, engine=engine)))
         done.append(repr(report(study)))
     return Ran(tuple(done), status(study))

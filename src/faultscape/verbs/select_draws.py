@@ -1,13 +1,268 @@
-"""The part of select that draws images for all models at once, with known probabilities."""
+"""The part of select that draws images for all models at once, most of it with known probabilities.
+
+Conventions: called by `select`, and by `rank` for the pool that was drawn from. What the models say of one image is summed up in few numbers: of label maps shard by shard, through
+the engines; of classifiers all at once. An image that some model has nothing to say of is in no pool. Order is that of the pool (study.pool).
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from faultscape.nouns import Slots
+import numpy as np
+
+from faultscape.errors import ModelError, OptionError, SelectionError
+from faultscape.nouns import Draw, Slots
+from faultscape.selection import draws, model_picker, proposals
+
+BUDGET, MOST = 100, 1_000_000
+CHANCE = ("random", "disputed", "expected-loss", "vma", "mad")  # selectors whose draws have probabilities
+ADAPTIVE = ("expected-loss", "vma", "model-picker")  # those that learn from labels between rounds
+_NEEDS = {
+    "random": (), "disputed": ("dispute",), "expected-loss": ("expected",), "vma": ("expected",), "mad": ("discrepancy",), "entropy": ("entropy",),
+    "model-picker": ("labels",),
+}  # fmt: skip
+Facts = dict[str, np.ndarray]  # see selection.stored_facts
 
 
 def draw(root: Path, name: str, selector: str, given: dict[str, Any], *, engine: str, workers: int | None) -> Slots:
-    """Draw or extend a selection of a study."""
-    raise NotImplementedError
+    """Draw a selection of a study, or more of one."""
+    from faultscape.comparison.stored import corpus_key
+    from faultscape.study import selections
+    from faultscape.study.lock import writing
+    from faultscape.study.pool import read_pool
+    from faultscape.study.settings import read_settings
+    from faultscape.study.tables import log
+
+    selections.path(root, name)
+    number = given.get("more", given.get("budget", BUDGET))
+    if not 1 <= number <= MOST:
+        raise OptionError(f"--{'more' if 'more' in given else 'budget'} is 1 to {MOST:,} images; got {number}")
+    with writing(root):
+        settings = read_settings(root)
+        models = tuple(settings.models)
+        if len(models) < 2:
+            raise ModelError(
+                f"a selection needs two models; the study has {', '.join(models) or 'none'}; add more with `faultscape predict`"
+            )
+        old = selections.read_selection(root, name) if name in selections.names(root) else None
+        if old is None and "more" in given:
+            raise SelectionError(f"there is no selection {name!r} to draw more of; make it with --budget {number}")
+        define = _definition(name, selector, settings, given, None if old is None else old[0].definition)
+        held = () if old is None else old[0].rows
+        if old is not None and (old[0].models != models or old[1] != corpus_key(root, settings, models)):
+            raise SelectionError(
+                f"images, predictions or models changed since selection {name!r} was drawn; draw a new one with --as NAME (labels carry over to it)"
+            )
+        number -= 0 if "more" in given else len(held)
+        if number <= 0 and old is not None:
+            print(f"selection {name!r} has {len(held)} images; --more N draws others")
+            return old[0]
+        pool = read_pool(root, keep_duplicates=define["keep_duplicates"])
+        known = _known(root, models, define, given, len(held))
+        facts = gather(root, settings, models, define, _NEEDS[define["selector"]], known, engine=engine, workers=workers)
+        if left_out := int((~facts["complete"]).sum()):
+            print(f"{left_out} of {len(pool.ids)} images are in no pool: some model has nothing to say of them (failures.csv)")
+        place = {id_: k for k, id_ in enumerate(pool.ids.to_pylist())} if held else {}
+        taken = np.array([place[row.image] for row in held], np.intp)
+        rows = _rows(
+            define, facts, number, taken, pool, known, len(settings.classes.names), max((r.round for r in held), default=0) + 1
+        )
+        result = Slots(models, define, (*held, *rows))
+        selections.write_selection(root, result, corpus_key(root, settings, models), name)
+        log(root, "select", name=name, number=len(rows), **define)
+    return result
+
+
+def gather(
+    root: Path,
+    settings: Any,
+    models: Sequence[str],
+    define: dict[str, Any],
+    needs: Sequence[str],
+    known: dict[str, Any] | None = None,
+    *,
+    engine: str = "local",
+    workers: int | None = None,
+) -> Facts:
+    """Return what a selector must know of every image of the pool, in its order; ``known`` may hold the ``trust`` (J,) that labels so far put in each model."""
+    from faultscape import engine as engines
+    from faultscape.selection import stored_facts
+    from faultscape.study.corpus import shard_sizes
+    from faultscape.study.pool import read_pool
+
+    trust = (known or {}).get("trust")
+    if settings.classifies:
+        return stored_facts.of_classes(root, settings, read_pool(root).ids, models, define.get("distance"), needs, trust)
+    about = {"models": list(models), "define": define, "needs": list(needs), "trust": None if trust is None else trust.tolist()}
+    sizes = shard_sizes(root)
+    calls = [{"study": str(root), "number": n, **about} for n in sorted(sizes)]
+    found: list[Facts] = [{}] * len(calls)
+    with engines.progress("select", sum(sizes.values())) as tick:
+        for k, file in engines.run("faultscape.verbs.select_draws:shard", calls, engine=engine, workers=workers, tick=tick):
+            with np.load(root / file) as held:
+                found[k] = {key: held[key] for key in held.files}
+            (root / file).unlink()
+    return {key: np.concatenate([part[key] for part in found], axis=-1) for key in found[0]}
+
+
+def shard(
+    study: str, number: int, models: list[str], define: dict[str, Any], needs: list[str], trust: list[float] | None, tick: Any
+) -> str:
+    """Sum up one shard's images of the pool, and return the name of a temporary file in the study that holds it."""
+    import io
+
+    from faultscape.selection import stored_facts
+    from faultscape.study.corpus import part_name, pool, read_corpus
+    from faultscape.study.folder import TEMPORARY, put
+    from faultscape.study.settings import read_settings
+
+    root = Path(study)
+    settings, rows = read_settings(root), pool(read_corpus(root, number))
+    facts = stored_facts.of_shard(root, settings, rows, models, define, needs, None if trust is None else np.array(trust))
+    tick(len(rows))
+    file, sink = f"{TEMPORARY}draws-{part_name(number)}", io.BytesIO()
+    np.savez(sink, **facts)  # type: ignore[arg-type]
+    put(root / file, sink.getvalue())
+    return file
+
+
+def proxy(root: Path, settings: Any, slots: Slots) -> tuple[np.ndarray | None, list[str] | None]:
+    """Return the loss (J, N) to expect of each model on each image of the pool that was drawn from, and its images; nothing where no draw has a probability."""
+    from faultscape.study.pool import read_pool
+
+    define = slots.definition
+    if define["selector"] not in CHANCE:
+        return None, None
+    pool = read_pool(root, keep_duplicates=define["keep_duplicates"])
+    facts = gather(root, settings, slots.models, define, [*dict.fromkeys([*_NEEDS[define["selector"]], "expected"])])
+    weights = _weights(define, facts)
+    inside = np.flatnonzero((weights > 0) & draws.representatives(pool.families, weights > 0))
+    names = pool.names(inside)
+    return facts["expected"][:, inside], [names[k] for k in inside.tolist()]
+
+
+def _weights(define: dict[str, Any], facts: Facts) -> np.ndarray:
+    """Return the weights (I,) in proportion to which images are drawn, zero outside the pool."""
+    selector, complete = define["selector"], facts["complete"]
+    if not complete.any():
+        raise SelectionError("there is no image of which every model has something to say")
+    if selector == "random":
+        weights = proposals.uniform(len(complete))
+    elif selector == "disputed":
+        weights = facts["dispute"]
+    elif selector == "mad":
+        weights = np.zeros(len(complete))
+        weights[complete] = proposals.mad(facts["discrepancy"][:, complete], define["temperature"])
+    else:
+        function = proposals.expected_loss if selector == "expected-loss" else proposals.vma
+        weights = function(facts["expected"], where=complete)
+    weights = np.where(complete, weights, 0.0)
+    if not weights.any():
+        raise SelectionError("no two models differ on any image: there is nothing that a label could decide")
+    return weights
+
+
+def _rows(
+    define: dict[str, Any],
+    facts: Facts,
+    number: int,
+    taken: np.ndarray,
+    pool: Any,
+    known: dict[str, Any],
+    classes: int,
+    round_: int,
+) -> list[Draw]:
+    """Return the next draws."""
+    selector = define["selector"]
+    if selector in CHANCE:
+        weights = _weights(define, facts)
+        found = draws.draw(weights, number, seed=define["seed"], taken=taken, families=pool.families)
+        images, chances, score, size = found.images, found.probability, weights, found.pool
+    else:
+        inside = facts["complete"] & draws.representatives(pool.families, facts["complete"])
+        if selector == "entropy":
+            score = np.where(inside, facts["entropy"], -np.inf)
+            images = proposals.top(score, number, taken=taken)
+        else:
+            held = facts["labels"][:, inside]
+            where, belief = np.flatnonzero(inside), known["belief"]
+            asked = [int(k) for k in np.searchsorted(where, taken)]
+            images, score = [], np.zeros(len(inside))
+            for _ in range(min(number, len(where) - len(asked))):
+                asked.append(model_picker.query(held, belief, classes, asked=tuple(asked), epsilon=define["epsilon"]))
+                images.append(int(where[asked[-1]]))
+                score[images[-1]] = float(belief.max())
+        images = np.asarray([k for k in images if inside[k]], np.intp)
+        chances, size = np.full(len(images), np.nan), int(inside.sum())
+    if not len(images):
+        raise SelectionError(f"no image is left to draw: all {size} are drawn")
+    names = pool.names(images)
+    return [
+        Draw(selector, round_, len(taken) + step, names[k], round(float(score[k]), 12), float(chance), size)
+        for step, (k, chance) in enumerate(zip(images.tolist(), chances.tolist(), strict=True), 1)
+    ]
+
+
+def _definition(name: str, selector: str, settings: Any, given: dict[str, Any], was: dict[str, Any] | None) -> dict[str, Any]:
+    """Return what fixes a selection; OptionError for what does not fit, SelectionError where it is another than the one that is there."""
+    from faultscape import plug
+    from faultscape.metrics.pixel import METRICS
+
+    if settings.classifies and (odd := next((key for key in ("concordance", "over") if key in given), "")):
+        raise OptionError(f"--{odd} is for label maps; classifiers are right or wrong")
+    if selector == "model-picker" and not settings.classifies:
+        raise OptionError(model_picker.ONLY_CLASSES)
+    if selector != "mad" and "temperature" in given:
+        raise OptionError("--temperature is for --selector mad; the others have weights of their own")
+    defaults: dict[str, Any] = {"seed": 0, "keep_duplicates": False} | (
+        {} if settings.classifies else {"concordance": "miou", "over": "union"}
+    )
+    if selector == "model-picker":
+        defaults["epsilon"] = model_picker.EPSILON
+    asked = {key: given[key] for key in (*defaults, "temperature") if key in given}
+    if not settings.classifies:
+        plug.find("concordance", asked.get("concordance", "miou"), METRICS)
+    if was is None:
+        define = {"selector": selector, **defaults, **asked}
+        if selector == "mad" and settings.classifies:
+            define["distance"] = None
+        if own := plug.digest(str(define.get("concordance", ""))):
+            define["concordance_file"] = own
+        return define
+    if was["selector"] != selector:
+        raise SelectionError(
+            f"selection {name!r} was drawn by {was['selector']}, not by {selector}; its definition is fixed: use --as NAME for a new one"
+        )
+    for key, value in asked.items():
+        if was.get(key) != value:
+            raise SelectionError(
+                f"selection {name!r} was drawn with {key} {was.get(key)}, not {value}; its definition is fixed: use --as NAME for a new one"
+            )
+    return was
+
+
+def _known(root: Path, models: tuple[str, ...], define: dict[str, Any], given: dict[str, Any], drawn: int) -> dict[str, Any]:
+    """Return what the labels so far teach an adaptive selector: how far each model is to be trusted, or the belief that it is the best."""
+    from faultscape.study.answers import Answers
+    from faultscape.verbs import labelled
+
+    if define["selector"] not in ADAPTIVE:
+        if "truth" in given:
+            raise OptionError(f"--truth is for selectors that learn from labels: {', '.join(ADAPTIVE)}")
+        return {}
+    truth = given.get("truth", labelled.LABELS)
+    there = drawn and truth in labelled.truths(root)
+    if drawn and not there:
+        raise SelectionError(
+            f"{define['selector']} draws more from the labels so far, and there are none in truth {truth!r}; import them first"
+        )
+    values = labelled.scores(root, models, truth, define, Answers(root).discarded())[1] if there else np.zeros((len(models), 0))
+    values = values[:, ~np.isnan(values).any(0)]
+    if define["selector"] == "model-picker":
+        right = np.zeros((len(models), values.shape[1]), np.int64)
+        right[values > 0] = 1
+        return {"belief": model_picker.belief(right, np.ones(values.shape[1], np.int64), define["epsilon"])}
+    n = values.shape[1]
+    return {"trust": (values.sum(1) + 1) / (n + 2)} if n else {}

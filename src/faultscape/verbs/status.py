@@ -6,6 +6,11 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from faultscape.verbs import labelled
 
 
 @dataclass(frozen=True)
@@ -81,8 +86,9 @@ def status(study: str) -> Status:
         empty = [m for m in models if not any(part.rows for part in stored[m].values())]
         words = f"; of {', '.join(empty)} not one map could be used (failures.csv)" if empty else ""
         stages.append(("predict", "done", f"{len(models)} models: {', '.join(models)}{words}"))
-    truths = label_maps.truths(root)
-    if len(models) >= 2:
+    truths = labelled.truths(root)
+    form = "csv" if settings.classifies else "png"
+    if len(models) >= 2 and not settings.classifies:
         parts = wanted(root, settings, sorted(sizes), [])
         undone = missing(root, parts)
         counted = {m: read_manifest(folder(root, m)) for m in models}
@@ -110,7 +116,7 @@ def status(study: str) -> Status:
         truth = "labels" if "labels" in truths else (truths[0] if truths else "labels")
         which = "" if name == selections.MAIN else f" --selection {name}"
         which += "" if truth == "labels" else f" --truth {truth}"
-        have = _labelled(root, truth, now.images) if truth in truths else 0
+        have = _labelled(root, settings, now.models, truth, now.images) if truth in truths and known else 0
         stages.append(
             (
                 "label",
@@ -119,9 +125,9 @@ def status(study: str) -> Status:
             )
         )
         if 0 < have < len(now.images):
-            rest = rest or f"faultscape label export {place} OUT --format png{which}"
+            rest = rest or f"faultscape label export {place} OUT --format {form}{which}"
         if have == 0:
-            todo = todo or f"faultscape label export {place} OUT --format png{which}"
+            todo = todo or f"faultscape label export {place} OUT --format {form}{which}"
         ranked = rank_key(root, name)
         stages.append(("rank", ranked, f"{name}: {selections.path(root, name, 'json', stem='standings').name}"))
         todo = todo or (f"faultscape rank {place}{which}" if ranked != "done" and have and known else "")
@@ -145,12 +151,16 @@ def status(study: str) -> Status:
     return Status(study, tuple(stages), todo)
 
 
-def _labelled(root: Path, truth: str, images: Sequence[str]) -> int:
-    """Return how many of some images have a label, reading the parts of their shards alone."""
+def _labelled(root: Path, settings: Any, models: Sequence[str], truth: str, images: Sequence[str]) -> int:
+    """Return how many of some images have a label (of classifiers, one that decides for some model), reading the parts of their shards alone."""
     from faultscape.study import label_maps
     from faultscape.study.corpus import part_name, shards_of
     from faultscape.study.parts import read_manifest
 
+    if settings.classifies:
+        known, correct, _ = labelled.correctness(root, models, truth)
+        decided = {image for image, some in zip(known, np.asarray((~np.isnan(correct)).any(0)), strict=True) if some}
+        return len(decided & set(images))
     folder, shard_of = label_maps.truth(root, truth), shards_of(root, images)
     parts, wanted = read_manifest(folder), set(shard_of)
     numbers = {s for s in shard_of.values() if part_name(s) in parts}

@@ -1,0 +1,79 @@
+"""How far standings hang on single models and on how many images a cell has: stability of the faithful ranking that stands first, for both tasks.
+
+Conventions: leaving a model out drops the slots that it chose: those it attacked (S0: aggressiveness), or those of its pairs (S2: Perron). ``top_k`` are Spearman's correlations of
+the ranking from places 1..k with that from all places. Numbers as ``stability`` gives them.
+Source: S2 Fig. 5; Phang et al. 2021.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from faultscape.nouns import Slot
+from faultscape.ranking.classifiers import FAITHFUL, PairSlot, pair_places
+from faultscape.ranking.matrices import aggressiveness
+from faultscape.ranking.outcomes import outcomes
+from faultscape.ranking.pair_counts import pair_counts
+from faultscape.ranking.stability import Score, against_places, connectivity, leave_one_out
+from faultscape.ranking.tables import duels
+from faultscape.ranking.thurstone import thurstone
+
+
+def of_pairs(
+    models: Sequence[str], rows: Sequence[PairSlot], correct: np.ndarray, images: Sequence[str], *, laplace: float = 1
+) -> dict[str, Any]:
+    """Return what becomes of Perron's ranking of classifiers, from (J, I) whether each is right; ``rows`` have a place each.
+
+    >>> from types import SimpleNamespace as Row
+    >>> rows = [Row(model_a="vgg", model_b="resnet", image=image, place=k) for k, image in enumerate("xyz", 1)]
+    >>> of_pairs(["vgg", "resnet"], rows, np.array([[1, 1, 0], [0, 1, 0]]), ["x", "y", "z"])["top_k"]
+    [1.0, 1.0, 1.0]
+    """
+    first, second, image = pair_places(models, rows, images)
+    correct = np.asarray(correct, dtype=float)
+
+    def score(keep: np.ndarray) -> np.ndarray:
+        return FAITHFUL["perron"](pair_counts(first[keep], second[keep], image[keep], correct), laplace)[0]
+
+    takes_part = np.stack([(first == k) | (second == k) for k in range(len(models))])
+    met = pair_counts(first, second, image, correct).total[0]
+    return _said("perron", score, models, takes_part, rows, met)
+
+
+def of_duels(
+    models: Sequence[str], rows: Sequence[Slot], accuracy: np.ndarray, images: Sequence[str], class_names: Sequence[str], *, epsilon: float = 0.01
+) -> dict[str, Any]:  # fmt: skip
+    """Return what becomes of the ranking by aggressiveness, from (J, I) concordances with the truth."""
+    found = duels(tuple(models), rows, list(images), list(class_names))
+    accuracy = np.asarray(accuracy, dtype=float)
+
+    def performance(keep: np.ndarray) -> np.ndarray:
+        columns = (found.defender[keep], found.attacker[keep], found.group[keep], found.image[keep])
+        return outcomes(*columns, accuracy, groups=len(class_names)).performance[0]
+
+    def score(keep: np.ndarray) -> np.ndarray:
+        ratios = aggressiveness(performance(keep), epsilon)
+        return thurstone(np.where(np.isnan(ratios.T), np.nan, ratios))  # a pair compared one way only has no part in eq. 6
+
+    takes_part = np.stack([found.attacker == k for k in range(len(models))])
+    met = np.zeros((len(models), len(models)))
+    np.add.at(met, (found.defender, found.attacker), found.image >= 0)
+    return _said("aggressiveness", score, models, takes_part, rows, met)
+
+
+def _said(
+    name: str, score: Score, models: Sequence[str], takes_part: np.ndarray, rows: Sequence[Any], met: np.ndarray
+) -> dict[str, Any]:
+    left = leave_one_out(score, models, takes_part)
+    return {
+        "ranking": name,
+        "leave_one_out": {
+            one.model: {"slots": one.slots, "spearman": one.spearman, "largest_change": one.largest_change, "moved": one.moved}
+            for one in left
+        },
+        "top_k": against_places(score, np.array([row.place for row in rows])).tolist(),
+        "connectivity": connectivity(models, met),
+    }

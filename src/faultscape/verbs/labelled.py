@@ -1,0 +1,112 @@
+"""What the labels of a study say of its models: concordances of label maps with a truth, or which classifier is right.
+
+Conventions: images are in corpus order, models in the order asked for; (J, I), large = good, NaN where a model has no answer or a label does not decide. Discarded
+images are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+LABELS = "labels"  # the truth beside which people's answers to questions count
+
+
+def scores(
+    root: Path, models: tuple[str, ...], truth: str, definition: dict[str, Any], discarded: Collection[str] = ()
+) -> tuple[list[str], np.ndarray]:
+    """Return the labelled images and (J, I) what each model is worth on them: concordance with the truth, or of classifiers 1 where right and 0 where wrong."""
+    from faultscape.study.settings import read_settings
+
+    if read_settings(root).classifies:
+        return correctness(root, models, truth, discarded)[:2]
+    return accuracies(root, models, truth, definition, discarded)
+
+
+def accuracies(
+    root: Path, models: tuple[str, ...], truth: str, definition: dict[str, Any], discarded: Collection[str] = ()
+) -> tuple[list[str], np.ndarray]:
+    """Return the labelled images in corpus order and (J, I) each model's concordance with the truth on them."""
+    from faultscape.comparison import concordance
+    from faultscape.comparison.stored import read_block
+    from faultscape.study import label_maps
+    from faultscape.study.corpus import read_corpus, shards
+    from faultscape.study.settings import read_settings
+
+    settings = read_settings(root)
+    images: list[str] = []
+    blocks = []
+    for number, rows in shards(read_corpus(root)).items():
+        labelled = label_maps.read_maps(label_maps.truth(root, truth), number)
+        at = [k for k, image in enumerate(rows) if image.id in labelled and image.id not in discarded]
+        if at:
+            pairs = read_block(root, settings, rows, models, [truth])
+            blocks.append(concordance.accuracies(pairs, definition["concordance"], over=definition["over"], truth=truth)[:, at])
+            images += [rows[k].id for k in at]
+    return images, np.concatenate(blocks, axis=1) if blocks else np.zeros((len(models), 0))
+
+
+def correctness(
+    root: Path, models: Sequence[str], truth: str, discarded: Collection[str] = ()
+) -> tuple[list[str], np.ndarray, list[str]]:
+    """Return the labelled images, (J, I) 1 where a classifier is right, 0 where it is wrong, NaN where nothing said decides, and what to say of the labels.
+
+    A set of labels decides for every model. Of answers to questions, "yes" decides for the models that said this class, "no" against them; a tie decides nothing.
+    """
+    from faultscape.comparison.class_stored import read_label_sets, read_predictions
+    from faultscape.labelling.answers import majority
+    from faultscape.study import label_maps
+    from faultscape.study.answers import Answers
+    from faultscape.study.corpus import read_corpus
+    from faultscape.study.settings import read_settings
+
+    settings = read_settings(root)
+    verdicts = majority(Answers(root).answers()) if truth == LABELS else {}
+    place = {name: k for k, name in enumerate(settings.classes.names)}
+    answered = {image for image, _ in verdicts}
+    everything = [image.id for image in read_corpus(root) if image.id not in discarded]
+    held = truth in label_maps.truths(root)
+    sets = read_label_sets(root, settings, truth, everything) if held else [None] * len(everything)
+    known = [k for k, (id_, labels) in enumerate(zip(everything, sets, strict=True)) if labels is not None or id_ in answered]
+    images = [everything[k] for k in known]
+    said = read_predictions(root, settings, models, images)
+    correct = np.full(said.labels.shape, np.nan)
+    for column, (id_, k) in enumerate(zip(images, known, strict=True)):
+        labels = said.labels[:, column]
+        if (full := sets[k]) is not None:
+            correct[:, column] = np.isin(labels, list(full))
+        else:
+            for label in set(labels.tolist()) - {-1}:
+                verdict = verdicts.get((id_, settings.classes.names[label]))
+                correct[labels == label, column] = np.nan if verdict is None else float(verdict)
+        correct[labels < 0, column] = np.nan
+    ties = sum(verdict is None for (_, class_), verdict in verdicts.items() if class_ in place)
+    notes = [f"{ties} questions stand at a tie, or everybody was unsure: they decide nothing"] if ties else []
+    return images, correct, notes
+
+
+def truth_key(root: Path, truth: str) -> str:
+    """Return a key of all labels of a truth, and of the answers that count beside it."""
+    from faultscape.study import label_maps
+    from faultscape.study.answers import Answers
+    from faultscape.study.parts import key_of, read_manifest
+    from faultscape.study.settings import read_settings
+
+    labels = [(name, part.sha256) for name, part in sorted(read_manifest(label_maps.truth(root, truth)).items())]
+    answers = Answers(root).answers() if truth == LABELS and read_settings(root).classifies else []
+    return key_of(labels, answers) if answers else key_of(labels)
+
+
+def truths(root: Path) -> list[str]:
+    """Return the names under which labels are kept; answers to questions count as labels."""
+    from faultscape.study import label_maps
+    from faultscape.study.answers import Answers
+    from faultscape.study.settings import read_settings
+
+    known = label_maps.truths(root)
+    if LABELS not in known and read_settings(root).classifies and Answers(root).answers():
+        return sorted([*known, LABELS])
+    return known
