@@ -13,7 +13,7 @@ import pytest
 import faultscape as fs
 import made
 
-ALWAYS = {"models", "labels", "matrices", "rankings", "definitions", "provenance"}
+ALWAYS = {"models", "labels", "matrices", "rankings", "stability", "definitions", "provenance"}
 ALLOWED = {"notes"}
 
 

@@ -60,7 +60,7 @@ def draw(root: Path, name: str, selector: str, given: dict[str, Any], *, engine:
             print(f"selection {name!r} has {len(held)} images; --more N draws others")
             return old[0]
         pool = read_pool(root, keep_duplicates=define["keep_duplicates"])
-        known = _known(root, models, define, given, len(held))
+        known = _known(root, models, define, given, len(held), engine)
         facts = gather(root, settings, models, define, _NEEDS[define["selector"]], known, engine=engine, workers=workers)
         if left_out := int((~facts["complete"]).sum()):
             print(f"{left_out} of {len(pool.ids)} images are in no pool: some model has nothing to say of them (failures.csv)")
@@ -200,7 +200,7 @@ def _rows(
         raise SelectionError(f"no image is left to draw: all {size} are drawn")
     names = pool.names(images)
     return [
-        Draw(selector, round_, len(taken) + step, names[k], round(float(score[k]), 12), float(chance), size)
+        Draw(selector, round_, len(taken) + step, names[k], round(float(score[k]), 12), float(f"{chance:.12g}"), size)
         for step, (k, chance) in enumerate(zip(images.tolist(), chances.tolist(), strict=True), 1)
     ]
 
@@ -243,10 +243,14 @@ def _definition(name: str, selector: str, settings: Any, given: dict[str, Any], 
     return was
 
 
-def _known(root: Path, models: tuple[str, ...], define: dict[str, Any], given: dict[str, Any], drawn: int) -> dict[str, Any]:
+def _known(
+    root: Path, models: tuple[str, ...], define: dict[str, Any], given: dict[str, Any], drawn: int, engine: str
+) -> dict[str, Any]:
     """Return what the labels so far teach an adaptive selector: how far each model is to be trusted, or the belief that it is the best."""
     from faultscape.study.answers import Answers
+    from faultscape.study.settings import read_settings
     from faultscape.verbs import labelled
+    from faultscape.verbs.compare import count
 
     if define["selector"] not in ADAPTIVE:
         if "truth" in given:
@@ -258,6 +262,8 @@ def _known(root: Path, models: tuple[str, ...], define: dict[str, Any], given: d
         raise SelectionError(
             f"{define['selector']} draws more from the labels so far, and there are none in truth {truth!r}; import them first"
         )
+    if there and not read_settings(root).classifies:
+        count(root, [truth], engine=engine)
     values = labelled.scores(root, models, truth, define, Answers(root).discarded())[1] if there else np.zeros((len(models), 0))
     values = values[:, ~np.isnan(values).any(0)]
     if define["selector"] == "model-picker":

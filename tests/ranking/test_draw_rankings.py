@@ -1,0 +1,130 @@
+"""Standings of images that were drawn for all models: what is unbiased, what is left out and what is said of it."""
+
+from __future__ import annotations
+
+from itertools import permutations
+
+import numpy as np
+import pytest
+
+from faultscape.errors import OptionError, RankingError
+from faultscape.nouns import Draw
+from faultscape.ranking.draw_rankings import draw_rankings, remaining
+
+
+def drawn(images: str, weights: dict[str, float], selector: str = "disputed", rounds: list[int] | None = None) -> list[Draw]:
+    """Draws in this order, each with its probability among what is left."""
+    left, rows = dict(weights), []
+    for step, image in enumerate(images, 1):
+        q = left.pop(image) / (sum(left.values()) + weights[image])
+        rows.append(Draw(selector, rounds[step - 1] if rounds else 1, step, image, weights[image], q, len(weights)))
+    return rows
+
+
+WEIGHTS = {"a": 1.0, "b": 2.0, "c": 3.0, "d": 4.0}
+RIGHT = np.array([[1, 0, 1, 1], [0, 0, 1, 0]], float)  # on a, b, c, d
+
+
+def scores(rows: list[Draw], correct: np.ndarray = RIGHT, **options: object) -> dict[str, float]:
+    return draw_rankings(["x", "y"], rows, correct, list(WEIGHTS), resamples=0, **options).rankings["lure"]["scores"]
+
+
+def test_lure_is_the_accuracy_on_the_pool_on_average_over_all_draws() -> None:
+    total, chance = np.zeros(2), 0.0
+    for order in permutations("abcd", 3):
+        rows = drawn("".join(order), WEIGHTS)
+        p = float(np.prod([row.probability for row in rows]))
+        seen = [k for k, image in enumerate("abcd") if image in order]
+        correct = np.full((2, 4), np.nan)
+        correct[:, seen] = RIGHT[:, seen]
+        total += p * np.array(list(scores(rows, correct).values()))
+        chance += p
+    assert chance == pytest.approx(1)
+    assert total == pytest.approx(RIGHT.mean(1))
+
+
+def test_a_draw_without_label_is_as_if_it_had_never_been_in_the_pool() -> None:
+    rows = drawn("dbc", WEIGHTS)
+    correct = RIGHT.copy()
+    correct[:, 1] = np.nan
+    others = {image: weight for image, weight in WEIGHTS.items() if image != "b"}
+    without = [Draw(r.selector, 1, r.step, r.image, r.score, r.probability, 3) for r in drawn("dc", others)]
+    assert scores(rows, correct) == pytest.approx(scores(without))
+    said = draw_rankings(["x", "y"], rows, correct, list(WEIGHTS), resamples=0).notes
+    assert "1 draws have no label that decides for every model; they are taken out of the pool" in said
+
+
+def test_probabilities_of_what_is_left_are_those_of_a_pool_without_the_rest() -> None:
+    rows = drawn("cadb", WEIGHTS)
+    kept = np.array([True, False, True, True])
+    others = {image: weight for image, weight in WEIGHTS.items() if image != "a"}
+    q = np.array([row.probability for row in rows])
+    assert remaining(q, np.ones(4, int), kept) == pytest.approx([row.probability for row in drawn("cdb", others)])
+    assert remaining(q, np.ones(4, int), np.ones(4, bool)) == pytest.approx(q)
+
+
+def test_what_a_later_round_drew_leaves_the_probabilities_of_earlier_rounds_alone() -> None:
+    q, rounds = np.array([0.5, 0.25, 0.2]), np.array([1, 1, 2])
+    assert remaining(q, rounds, np.array([True, True, False])) == pytest.approx([0.5, 0.25])
+
+
+def test_a_selector_that_draws_nothing_by_chance_gets_no_unbiased_score() -> None:
+    rows = [Draw("entropy", 1, step, image, 1.0, float("nan"), 4) for step, image in enumerate("abcd", 1)]
+    found = draw_rankings(["x", "y"], rows, RIGHT, list("abcd"), resamples=0)
+    assert set(found.rankings) == {"reuse_mean", "reuse_bradley_terry"}
+    assert any("entropy draws nothing by chance" in note for note in found.notes)
+
+
+def test_the_control_variate_uses_what_the_models_say_of_the_whole_pool() -> None:
+    rng = np.random.default_rng(0)
+    images = [f"{k:03d}" for k in range(200)]
+    correct = (rng.random((2, 200)) < [[0.8], [0.6]]).astype(float)
+    rows = [Draw("random", 1, k + 1, images[k], 1.0, 1 / (200 - k), 200) for k in range(100)]
+    exact = draw_rankings(["x", "y"], rows, correct, images, proxy=1 - correct, pool=images, resamples=0).rankings
+    truth = dict(zip("xy", correct.mean(1), strict=True))
+    off = {name: max(abs(exact[name]["scores"][m] - truth[m]) for m in "xy") for name in ("lure", "prediction_powered")}
+    assert off["prediction_powered"] < off["lure"] / 3
+    wide = {name: float(np.diff(exact[name]["score_interval"]["x"])[0]) for name in off}
+    assert wide["prediction_powered"] < wide["lure"] / 2
+
+
+def test_a_pool_that_is_another_now_leaves_the_control_variate_out_and_says_so() -> None:
+    rows = drawn("dbc", WEIGHTS)
+    proxy = np.full((2, 3), 0.5)
+    found = draw_rankings(["x", "y"], rows, RIGHT, list(WEIGHTS), proxy=proxy, pool=["a", "b", "c"], resamples=0)
+    assert "prediction_powered" not in found.rankings
+    assert any("no longer the one that was drawn from" in note for note in found.notes)
+
+
+def test_intervals_hold_the_score_and_ranks_follow_them() -> None:
+    rng = np.random.default_rng(1)
+    images = [f"{k:03d}" for k in range(300)]
+    correct = (rng.random((3, 300)) < [[0.9], [0.5], [0.5]]).astype(float)
+    rows = [Draw("random", 1, k + 1, images[k], 1.0, 1 / (300 - k), 300) for k in range(120)]
+    found = draw_rankings(["x", "y", "z"], rows, correct, images).rankings["lure"]
+    for model, (low, high) in found["score_interval"].items():
+        assert low <= found["scores"][model] <= high
+    assert found["rank_interval"]["x"] == [1, 1]
+    assert found["simultaneous_rank_interval"]["y"] == [2, 3]
+    assert found["best_set"] == ["x"]
+
+
+def test_labels_outside_the_draws_count_in_reuse_alone_and_only_when_asked() -> None:
+    rows = drawn("ab", WEIGHTS)
+    few = draw_rankings(["x", "y"], rows, RIGHT, list("abcd"), resamples=0)
+    all_ = draw_rankings(["x", "y"], rows, RIGHT, list("abcd"), resamples=0, all_labels=True)
+    assert few.rankings["reuse_mean"]["scores"] == {"x": 0.5, "y": 0.0}
+    assert all_.rankings["reuse_mean"]["scores"] == {"x": 0.75, "y": 0.25}
+    assert few.rankings["lure"]["scores"] == all_.rankings["lure"]["scores"]
+
+
+def test_what_does_not_fit_is_said() -> None:
+    rows = drawn("ab", WEIGHTS)
+    with pytest.raises(RankingError, match="expected 2 models by 4 images"):
+        draw_rankings(["x", "y"], rows, RIGHT[:, :3], list("abcd"))
+    with pytest.raises(RankingError, match="not one of the 2 drawn images has a label"):
+        draw_rankings(["x", "y"], rows, np.full((2, 4), np.nan), list("abcd"))
+    with pytest.raises(RankingError, match="needs two models"):
+        draw_rankings(["x"], rows, RIGHT[:1], list("abcd"))
+    with pytest.raises(OptionError, match="resamples"):
+        draw_rankings(["x", "y"], rows, RIGHT, list("abcd"), resamples=-1)
