@@ -113,7 +113,11 @@ def test_only_classes_are_kept_in_the_order_of_the_class_list(tmp_path: Path) ->
 def test_imagenets_classes_are_picked_by_wnid_and_say_what_they_are(tmp_path: Path) -> None:
     only = written(tmp_path / "only.csv", "n02018207\nfountain\n0\n")
     fs.collect(
-        str(tmp_path / "study"), written(tmp_path / "ids.csv", "a\n"), task="classification", classes="imagenet1k", only_classes=only
+        str(tmp_path / "study"),
+        written(tmp_path / "ids.csv", "a\n"),
+        task="classification",
+        classes="imagenet1k",
+        only_classes=only,
     )
     settings = read_settings(tmp_path / "study")
     assert [settings.classes.wnids[settings.classes.names.index(name)] for name in settings.only] == [

@@ -37,12 +37,16 @@ def test_answers_of_any_length_come_back_padded_with_none(answers: list[tuple[li
 def test_many_codes_at_once_are_the_codes_one_by_one(answers: list[list[tuple[int, float]]], seed: int) -> None:
     silent = np.random.default_rng(seed).random(len(answers)) < 0.4
     most = max(map(len, answers))
-    labels, shares = np.full((len(answers), most), -2), np.full((len(answers), most), 7.0)  # what stands behind is never looked at
+    labels, shares = (
+        np.full((len(answers), most), -2),
+        np.full((len(answers), most), 7.0),
+    )  # what stands behind is never looked at
     for k, row in enumerate(answers):
         labels[k, : len(row)], shares[k, : len(row)] = [n for n, _ in row], [p for _, p in row]
         shares[k, 0] = np.nan if silent[k] else shares[k, 0]
     wanted = [
-        codes.encode([n for n, _ in row], None if quiet else [p for _, p in row]) for row, quiet in zip(answers, silent, strict=True)
+        codes.encode([n for n, _ in row], None if quiet else [p for _, p in row])
+        for row, quiet in zip(answers, silent, strict=True)
     ]
     counts = np.array([len(row) for row in answers])
     assert codes.encode_all(labels, shares, counts) == wanted

@@ -17,7 +17,7 @@ from faultscape.comparison.distance_files import read_distances
 from faultscape.corpus import hierarchy as hierarchies
 from faultscape.corpus.classes import table
 from faultscape.corpus.imagenet1k import imagenet
-from faultscape.errors import ClassesError, OptionError
+from faultscape.errors import ClassesError, OptionError, StudyError
 from faultscape.maps import class_answers
 from faultscape.maps.class_answers import MOST
 from faultscape.nouns import Classes, Predictions
@@ -34,8 +34,14 @@ def read_predictions(root: Path, settings: Any, models: Sequence[str], images: A
     wanted = images if isinstance(images, pa.Array) else pa.array(list(images), pa.string())
     classes, found = settings.class_list, []
     for name in models:
-        places = table(classes, settings.models[name].labels)
-        found.append(_answers(label_maps.predictions(root, name), places, len(classes), wanted, MOST if top else 1))
+        folder, model = label_maps.predictions(root, name), settings.models[name]
+        if model.kind == "table" and any(
+            not part.key.startswith(label_maps.classes_key(settings)) for part in read_manifest(folder).values()
+        ):
+            raise StudyError(
+                f"{name}: the class list changed since its table was read; run `faultscape predict {root} {name}={model.source}` again"
+            )
+        found.append(_answers(folder, table(classes, model.labels), len(classes), wanted, MOST if top else 1))
     most = max((labels.shape[1] for labels, _ in found), default=1)
     shape = (len(models), len(wanted), most)
     labels, sure = np.full(shape, -1, np.int32), np.full(shape, np.nan, np.float32)

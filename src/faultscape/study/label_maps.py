@@ -53,6 +53,11 @@ def photos_key(size: str, images: Sequence[Image]) -> str:
     return key_of(size, [(image.id, image.digest) for image in images])
 
 
+def classes_key(settings: Settings) -> str:
+    """Return the beginning of the key of a part whose words became ids of these classes."""
+    return key_of(settings.classes.names, settings.classes.ids)[:16]
+
+
 def stamps_of(where: Path) -> dict[str, str]:
     """Return what each shard of a model was made from (prediction.origin): outside the laws, since it holds times of files."""
     try:
@@ -62,12 +67,15 @@ def stamps_of(where: Path) -> dict[str, str]:
 
 
 def outdated(root: Path, settings: Settings, shards: Iterable[tuple[int, Sequence[Image]]]) -> list[str]:
-    """Return the networks of whose maps some were made at another working size, from photos that changed since, or by another network than the rest."""
-    given = ("folder", "table")
-    networks = {
-        name: read_manifest(predictions(root, name)) for name, model in settings.models.items() if model.kind not in given
-    }
-    old = []
+    """Return the networks of whose maps some were made at another working size, from photos that changed since, or by another network than the rest.
+
+    Of tables, those whose words became ids of other classes than today's.
+    """
+    parts_of = {name: read_manifest(predictions(root, name)) for name in settings.models}
+    networks = {name: parts for name, parts in parts_of.items() if settings.models[name].kind not in ("folder", "table")}
+    today = classes_key(settings)
+    tables = [name for name, model in settings.models.items() if model.kind == "table"]
+    old = [name for name in tables if any(not part.key.startswith(today) for part in parts_of[name].values())]
     for name, parts in networks.items():  # jobs of an array see the file each for itself
         stamps = stamps_of(predictions(root, name))
         if len({stamps[part].split(":")[0] for part in parts if stamps.get(part, "").count(":") == 2}) > 1:
@@ -75,7 +83,7 @@ def outdated(root: Path, settings: Settings, shards: Iterable[tuple[int, Sequenc
     for shard, images in shards if networks else ():
         key, part = photos_key(settings.size, images), part_name(shard)
         old += [name for name, made in networks.items() if part in made and made[part].key != key]
-    return [name for name in networks if name in old]
+    return [name for name in settings.models if name in old]
 
 
 def table_of(maps: list[StoredMap]) -> pa.Table:

@@ -13,14 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from faultscape.errors import ModelError
+from faultscape.errors import ClassesError, ModelError
 from faultscape.prediction import tables
 
 
 def store(root: Path, settings: Any, name: str, source: str, labels: str | None, mine: Any) -> Any:
     """Store the answers of a table, a part a shard, and return the model as study.toml keeps it; ModelError where not one can be used."""
     from faultscape.prediction import opening
-    from faultscape.prediction.label_names import by_name, checked, of_words
+    from faultscape.prediction.label_names import by_name, of_words
     from faultscape.study import label_maps
     from faultscape.study.corpus import each_shard, part_name
     from faultscape.study.parts import Part, key_of, read_manifest, write_manifest
@@ -30,10 +30,12 @@ def store(root: Path, settings: Any, name: str, source: str, labels: str | None,
         raise ModelError(f"{name!r} is the name of a truth of this study; give the model another")
     classes, said = settings.class_list, tables.read(source)
     before, place = settings.models.get(name), opening.absolute("table", source)
-    held = before.labels if before is not None and (before.kind, before.source) == ("table", place) else {}
+    held = before.options.get("labels", {}) if before is not None and (before.kind, before.source) == ("table", place) else {}
     mapping = of_words(labels, settings) or held
-    if held and not labels:
-        checked(name, held, settings)
+    if lost := next((word for word, n in mapping.items() if n not in (*classes.names, "void")), None):
+        raise ClassesError(
+            f"{name}: {lost!r} was said to be {mapping[lost]!r}, which is no class of the study any more; give --labels FILE with today's classes"
+        )
     if said.columns and not mapping and said.columns != len(classes):
         raise ModelError(
             f"{name}: {source} has probabilities of {said.columns} classes, the study {len(classes)}; give --labels FILE that says which class each column is, or void"
@@ -57,7 +59,7 @@ def store(root: Path, settings: Any, name: str, source: str, labels: str | None,
         print(f"{name}: {others} lines of {source} are of no image of the study, and left out")
     path, _ = tables.split(source) or (source, ())
     digest = hashlib.sha256(Path(path).read_bytes()).hexdigest()
-    key = key_of(digest, source.removeprefix(path), settings.classes.names, settings.classes.ids, mapping)
+    key = f"{label_maps.classes_key(settings)}:{key_of(digest, source.removeprefix(path), mapping)}"
     where, parts, strange = label_maps.predictions(root, name), {}, Counter()
     for number, images in shards:
         if mine.has(number):
@@ -69,7 +71,7 @@ def store(root: Path, settings: Any, name: str, source: str, labels: str | None,
             f"{name}: {times} images say {word!r}, which is no class of the study (failures.csv); --labels FILE says what labels mean"
         )
     write_manifest(where, read_manifest(where) | parts)
-    return ModelSettings(source=place, kind="table", labels=mapping)
+    return ModelSettings(source=place, kind="table", options={"labels": mapping} if mapping else {})
 
 
 def _codes(numbers: np.ndarray, probabilities: np.ndarray | None) -> list[bytes]:

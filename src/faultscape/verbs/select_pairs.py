@@ -96,7 +96,9 @@ def _tell_confidence(said: Any, define: dict[str, Any]) -> None:
             f"confidence: {who} {'any ' if who == 'no model says' else ''}probabilities, so that the constraint is left out there"
         )
     if silent and define["discrepancy"] == "expected":
-        print(f"expected discrepancy: {', '.join(silent)} say{'s' * (len(silent) == 1)} no probabilities, and no pair with them has images")
+        print(
+            f"expected discrepancy: {', '.join(silent)} say{'s' * (len(silent) == 1)} no probabilities, and no pair with them has images"
+        )
 
 
 def _tell_bias(classes: Any, kind: str, define: dict[str, Any], slots: Slots) -> None:
