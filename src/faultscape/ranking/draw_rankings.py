@@ -64,7 +64,9 @@ def draw_rankings(
     used = np.flatnonzero(chosen | (all_labels & labelled[:-1]))
     weights = replicated.image_weights(chosen[used], resamples, seed)
     scores, errors, fits = replicated.reuse(models, accuracy[:, used], weights)
-    notes = [f"{int(chosen.sum())} of {len(rows)} drawn images are labelled"]
+    notes = [
+        f"{int(chosen.sum())} of {len(rows)} drawn images are labelled" + (f", {discarded} are discarded" if discarded else "")
+    ]
     if extra := len(used) - int(chosen.sum()):
         notes.append(f"{extra} labelled images outside the selection count in the re-use rankings")
     whole = replicated.table(models, {}, scores, errors, fits, dict.fromkeys(scores, len(used)), notes)
@@ -88,7 +90,12 @@ def draw_rankings(
     points = whole.scores | {name: 1 - estimate.loss for name, estimate in found.items()}
     return Standings(
         models=models,
-        labels={"used": len(used), "slots": len(rows), "discarded": discarded, "missing": len(rows) - int(chosen.sum())},
+        labels={
+            "used": len(used),
+            "slots": len(rows),
+            "discarded": discarded,
+            "missing": len(rows) - int(chosen.sum()) - discarded,
+        },
         matrices={},
         rankings=whole.rankings,
         definitions={**(definitions or {}), **own},

@@ -120,11 +120,17 @@ def _queries(root: Path, *, wordnet: str | None, hyponyms: bool) -> Queries:
     from faultscape.study.tables import log
     from faultscape.study.web import FOLDER, read_terms, write_terms
 
-    classes = read_settings(root).class_list
-    nouns = [terms.spoken(n) for n, id_ in zip(classes.names, classes.ids, strict=True) if id_ != classes.background]
+    settings = read_settings(root)
+    classes, only = settings.class_list, settings.only
+    named = [
+        n for n, id_ in zip(classes.names, classes.ids, strict=True) if id_ != classes.background and (not only or n in only)
+    ]
+    nouns = [terms.spoken(name) for name in named]
     known = senses(Path(wordnet), nouns) if wordnet else {}
     held, offered = read_terms(root / "queries.csv"), read_terms(root / FOLDER / "queries-offered.csv")
-    lines, offered = terms.merge(held, offered, terms.terms(classes, known, hyponyms=hyponyms), classes.names)
+    lines, offered = terms.merge(
+        held, offered, terms.terms(classes, known, hyponyms=hyponyms, only=only, pairs=not settings.classifies), classes.names
+    )
     write_terms(root / FOLDER / "queries-offered.csv", offered)
     write_terms(root / "queries.csv", lines)
     log(root, "collect", queries=len(lines), wordnet=wordnet, hyponyms=hyponyms)

@@ -152,7 +152,8 @@ def _standings(
     table = (now.models, now.chosen, accuracy[:, inside], [images[k] for k in inside])
     if now.chosen and isinstance(now.chosen[0], Draw):
         proxy, pool = select_draws.proxy(root, toml, now)
-        standings = draw_rankings(*table, proxy=proxy, pool=pool, **options)
+        drawn = (now.models, slots.rows, *table[2:])  # those that were discarded too: they were of the pool
+        standings = draw_rankings(*drawn, proxy=proxy, pool=pool, **options)
     elif toml.classifies:
         standings = classifier_rankings(*table, laplace=settings["laplace"], **options)
         standings = replace(standings, stability=standing_stability.of_pairs(*table, laplace=settings["laplace"]))

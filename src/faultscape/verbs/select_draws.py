@@ -20,7 +20,7 @@ BUDGET, MOST = 100, 1_000_000
 CHANCE = ("random", "disputed", "expected-loss", "vma", "mad")  # selectors whose draws have probabilities
 ADAPTIVE = ("expected-loss", "vma", "model-picker")  # those that learn from labels between rounds
 _NEEDS = {
-    "random": (), "disputed": ("dispute",), "expected-loss": ("expected",), "vma": ("expected",), "mad": ("discrepancy",), "entropy": ("entropy",),
+    "random": (), "disputed": ("dispute",), "expected-loss": ("expected", "dispute"), "vma": ("expected", "dispute"), "mad": ("discrepancy",), "entropy": ("entropy",),
     "model-picker": ("labels",),
 }  # fmt: skip
 Facts = dict[str, np.ndarray]  # see selection.stored_facts
@@ -157,7 +157,8 @@ def _weights(define: dict[str, Any], facts: Facts) -> np.ndarray:
         weights[complete] = proposals.mad(facts["discrepancy"][:, complete], define["temperature"])
     else:
         function = proposals.expected_loss if selector == "expected-loss" else proposals.vma
-        weights = function(facts["expected"], where=complete)
+        # where all agree losses are equal: labels there tell no model from another, and the ensemble, sure and wrong, would mislead the estimate
+        weights = function(facts["expected"], where=complete & (facts["dispute"] > 0))
     weights = np.where(complete, weights, 0.0)
     if not weights.any():
         raise SelectionError("no two models differ on any image: there is nothing that a label could decide")

@@ -7,21 +7,34 @@ once, with all the classes it is for. A term is what queries.csv holds: query, k
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from faultscape.corpus.web.wordnet import Sense
 from faultscape.nouns import Classes
 from faultscape.study.web import Term
 
 
-def terms(classes: Classes, senses: Mapping[str, Sense] | None = None, *, hyponyms: bool = False) -> list[Term]:
-    """Return the search terms of a class list; ``senses`` maps queries to what WordNet says of them.
+def terms(
+    classes: Classes,
+    senses: Mapping[str, Sense] | None = None,
+    *,
+    hyponyms: bool = False,
+    only: Collection[str] = (),
+    pairs: bool = True,
+) -> list[Term]:
+    """Return the search terms of a class list, or of ``only`` some of its classes; ``senses`` maps queries to what WordNet says of them.
+
+    ``pairs`` of classes find crowded scenes; a picture of one class, for classifiers, does without (S2 2.1: single objects).
 
     >>> pets = Classes(("cat", "dog"), (0, 1), ((0, 0, 0), (1, 1, 1)), synonyms={"dog": ("hound",)})
     >>> [term.query for term in terms(pets)]
     ['cat', 'dog', 'hound', 'cat dog']
     """
-    searched = [name for name, id_ in zip(classes.names, classes.ids, strict=True) if id_ != classes.background]
+    searched = [
+        name
+        for name, id_ in zip(classes.names, classes.ids, strict=True)
+        if id_ != classes.background and (not only or name in only)
+    ]
     made: list[tuple[str, str, str]] = []
     for name in searched:
         made.append((spoken(name), "class", name))
@@ -29,7 +42,8 @@ def terms(classes: Classes, senses: Mapping[str, Sense] | None = None, *, hypony
         if sense := (senses or {}).get(spoken(name)):
             made += [(word, "synonym", name) for word in sense.lemmas]
             made += [(word, "hyponym", name) for word in sense.hyponyms] if hyponyms else []
-    made += [(f"{spoken(one)} {spoken(other)}", "pair", f"{one};{other}") for one, other in itertools.combinations(searched, 2)]
+    both = itertools.combinations(searched, 2) if pairs else ()
+    made += [(f"{spoken(one)} {spoken(other)}", "pair", f"{one};{other}") for one, other in both]
     merged: dict[str, Term] = {}
     for query, kind, names in made:
         held = merged.get(query.lower())

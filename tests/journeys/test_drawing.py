@@ -1,0 +1,236 @@
+"""Images drawn for all models at once: through a study, from the first draw to unbiased scores."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import faultscape as fs
+import made
+import made_answers
+from faultscape.cli import main
+from faultscape.errors import OptionError, SelectionError
+from faultscape.maps.votes import vote_entropy
+from faultscape.nouns import Draw
+from faultscape.study.selections import read_selection
+
+
+@pytest.fixture(scope="module")
+def maps(tmp_path_factory: pytest.TempPathFactory) -> tuple[made.Corpus, str]:
+    """A study of label maps up to the counts of its pairs."""
+    root = tmp_path_factory.mktemp("maps")
+    corpus = made.corpus(root / "corpus", images=18, models=3)
+    study = str(made.collected(corpus, root / "study", shard_size=5))
+    fs.predict(study, corpus.models, engine="local")
+    fs.compare(study, engine="local")
+    return corpus, study
+
+
+@pytest.fixture(scope="module")
+def answers(tmp_path_factory: pytest.TempPathFactory) -> made_answers.Answers:
+    return made_answers.study(tmp_path_factory.mktemp("answers"))
+
+
+def drawn(study: str, name: str) -> list[Draw]:
+    return list(read_selection(Path(study), name)[0].rows)
+
+
+def facts(rows: list[Draw]) -> list[tuple]:
+    return [(row.step, row.image, row.probability, row.pool) for row in rows]
+
+
+@pytest.mark.parametrize("selector", ["random", "disputed", "expected-loss", "vma"])
+def test_the_command_line_is_the_python_verb_and_draws_by_chance_have_probabilities(
+    maps: tuple[made.Corpus, str], selector: str
+) -> None:
+    _, study = maps
+    assert main(["select", study, "--selector", selector, "--budget", "5", "--as", f"typed-{selector}"]) == 0
+    fs.select(study, selector=selector, budget=5, as_=f"called-{selector}")
+    typed, called = drawn(study, f"typed-{selector}"), drawn(study, f"called-{selector}")
+    assert typed == called
+    assert len({row.image for row in typed}) == 5
+    assert all(0 < row.probability <= 1 for row in typed)
+
+
+def test_some_and_more_are_all_of_them_at_once(maps: tuple[made.Corpus, str]) -> None:
+    _, study = maps
+    for selector, temperature in (("random", None), ("disputed", None), ("mad", 0.5)):
+        options = {"selector": selector, **({"temperature": temperature} if temperature else {})}
+        fs.select(study, **options, budget=7, as_=f"whole-{selector}")
+        fs.select(study, **options, budget=3, as_=f"cut-{selector}")
+        fs.select(study, as_=f"cut-{selector}", more=4)
+        cut = drawn(study, f"cut-{selector}")
+        assert facts(cut) == facts(drawn(study, f"whole-{selector}"))
+        assert [row.round for row in cut] == [1, 1, 1, 2, 2, 2, 2]
+
+
+def test_the_same_line_again_draws_nothing(maps: tuple[made.Corpus, str], capsys: pytest.CaptureFixture[str]) -> None:
+    _, study = maps
+    first = fs.select(study, selector="random", budget=4, as_="again")
+    assert fs.select(study, selector="random", budget=4, as_="again").rows == first.rows
+    assert "has 4 images; --more N draws others" in capsys.readouterr().out
+    assert len(fs.select(study, selector="random", budget=6, as_="again").rows) == 6
+
+
+def test_every_engine_draws_the_same(maps: tuple[made.Corpus, str]) -> None:
+    _, study = maps
+    for selector in ("disputed", "expected-loss", "entropy"):
+        fs.select(study, selector=selector, budget=6, as_="one", engine="local")
+        fs.select(study, selector=selector, budget=6, as_="many", engine="processes", workers=2)
+        texts = [(Path(study) / f"selection-{name}.csv").read_bytes() for name in ("one", "many")]
+        assert texts[0] == texts[1]
+        for name in ("one", "many"):
+            for ending in ("csv", "json"):
+                (Path(study) / f"selection-{name}.{ending}").unlink()
+    assert not list(Path(study).glob(".writing-*"))
+
+
+def test_the_most_divided_maps_are_taken_by_entropy(maps: tuple[made.Corpus, str]) -> None:
+    corpus, study = maps
+    rows = fs.select(study, selector="entropy", budget=18).rows
+    assert all(np.isnan(row.probability) for row in rows)
+    stacks = np.stack(list(corpus.maps.values()), 1)
+    wanted = {image: vote_entropy(stack, 6) for image, stack in zip(corpus.ids, stacks, strict=True)}
+    assert [row.image for row in rows] == sorted(wanted, key=lambda image: (-round(wanted[image], 12), image))
+    assert all(row.score == pytest.approx(wanted[row.image], abs=1e-11) for row in rows)
+
+
+def test_disputed_maps_are_drawn_in_proportion_to_what_models_differ(maps: tuple[made.Corpus, str]) -> None:
+    _, study = maps
+    row = fs.select(study, selector="disputed", budget=1, as_="first").rows[0]
+    from faultscape.comparison.concordance import concordances
+    from faultscape.comparison.stored import read_block
+    from faultscape.study.corpus import read_corpus, shards
+    from faultscape.study.settings import read_settings
+
+    root = Path(study)
+    dispute = {}
+    for images in shards(read_corpus(root)).values():
+        pairs = read_block(root, read_settings(root), images, ["model-0", "model-1", "model-2"])
+        both = concordances(pairs)
+        apart = [1 - both[a, b] for a, b in ((0, 1), (0, 2), (1, 2))]
+        dispute |= dict(zip((image.id for image in images), np.mean(apart, 0), strict=True))
+    assert row.score == pytest.approx(dispute[row.image])
+    assert row.probability == pytest.approx(dispute[row.image] / sum(dispute.values()))
+    assert row.pool == len(dispute)
+
+
+def test_classifiers_that_agree_are_never_drawn_where_they_are_disputed(answers: made_answers.Answers) -> None:
+    labels = np.stack(list(answers.labels.values()))
+    differ = {image for image, k in zip(answers.images, (labels != labels[0]).any(0), strict=True) if k}
+    rows = fs.select(answers.study, selector="disputed", budget=1000).rows
+    assert {row.image for row in rows} == differ
+    assert {row.pool for row in rows} == {len(differ)}
+
+
+def test_unbiased_scores_come_with_the_labels_of_draws(answers: made_answers.Answers) -> None:
+    fs.select(answers.study, selector="random", budget=60, as_="whole")
+    made_answers.import_labels(answers)
+    found = fs.rank(answers.study, selection="whole", resamples=50)
+    exact = {name: float((said == answers.truth).mean()) for name, said in answers.labels.items()}
+    for ranking in ("lure", "prediction_powered", "reuse_mean"):
+        assert found.rankings[ranking]["scores"] == pytest.approx(exact)
+    assert "lure: scores are of the 60 images of the pool that were drawn from" in found.notes
+
+
+def test_labels_are_shared_by_all_selections(answers: made_answers.Answers) -> None:
+    made_answers.import_labels(answers)
+    for name in ("shared-1", "shared-2"):
+        fs.select(answers.study, selector="random", budget=10, as_=name, seed=int(name[-1]))
+        assert fs.rank(answers.study, selection=name, resamples=0).labels["used"] == 10
+
+
+def test_selectors_that_learn_draw_more_only_from_labels(tmp_path: Path) -> None:
+    answers = made_answers.study(tmp_path, images=40)
+    rows = fs.select(answers.study, selector="expected-loss", budget=5).rows
+    with pytest.raises(SelectionError, match="draws more from the labels so far, and there are none in truth 'labels'"):
+        fs.select(answers.study, selector="expected-loss", more=5)
+    made_answers.import_labels(answers, [row.image for row in rows])
+    more = fs.select(answers.study, selector="expected-loss", more=5).rows
+    assert more[:5] == rows
+    assert [row.round for row in more] == [1] * 5 + [2] * 5
+    labels = np.stack(list(answers.labels.values()))
+    at = [answers.images.index(row.image) for row in rows]
+    trust = ((labels[:, at] == answers.truth[at]).sum(1) + 1) / 7
+    expected = np.stack([(trust / trust.sum()) @ (own != labels) for own in labels])
+    differ, mean = (labels != labels[0]).any(0), expected.mean(0)
+    weight = np.where(differ, np.maximum(mean, 0.1 * mean[differ].mean()), 0)  # where all agree no label tells one from another
+    left = weight.sum() - weight[at].sum()
+    assert more[5].probability == pytest.approx(weight[answers.images.index(more[5].image)] / left)
+
+
+def test_the_model_picker_asks_where_the_answer_tells_most(tmp_path: Path, maps: tuple[made.Corpus, str]) -> None:
+    answers = made_answers.study(tmp_path, images=40)
+    rows = fs.select(answers.study, selector="model-picker", budget=3).rows
+    made_answers.import_labels(answers, [row.image for row in rows])
+    more = fs.select(answers.study, selector="model-picker", more=2).rows
+    assert len({row.image for row in more}) == 5
+    assert all(np.isnan(row.probability) for row in more)
+    labels = np.stack(list(answers.labels.values()))
+    differ = {image for image, k in zip(answers.images, (labels != labels[0]).any(0), strict=True) if k}
+    assert {row.image for row in more} <= differ  # where all agree no answer can tell
+    with pytest.raises(OptionError, match="defined for losses of 0 and 1"):
+        fs.select(maps[1], selector="model-picker")
+
+
+def test_of_near_duplicates_one_is_drawn(tmp_path: Path) -> None:
+    corpus = made.corpus(tmp_path / "corpus", images=6, models=2)
+    from PIL import Image
+
+    for first, second in zip(corpus.ids[::2], corpus.ids[1::2], strict=True):
+        photo = np.array(Image.open(corpus.photos / f"{first}.png"))
+        photo[0, 0, 0] ^= 1
+        made.write(corpus.photos / f"{second}.png", photo)
+    study = str(made.collected(corpus, tmp_path / "study", shard_size=2))
+    fs.predict(study, corpus.models, engine="local")
+    fs.compare(study, engine="local")
+    assert len(fs.select(study, selector="random", budget=6).rows) == 3
+    assert len(fs.select(study, selector="random", budget=6, as_="all", keep_duplicates=True).rows) == 6
+
+
+def test_a_discarded_draw_leaves_the_pool(tmp_path: Path) -> None:
+    answers = made_answers.study(tmp_path, images=30)
+    rows = fs.select(answers.study, selector="random", budget=20).rows
+    made_answers.import_labels(answers)
+    (tmp_path / "discard.csv").write_text(f"image,reason\n{rows[3].image},no such thing\n")
+    fs.label.import_(answers.study, str(tmp_path / "discard.csv"))
+    found = fs.rank(answers.study, selection="random", resamples=0)
+    assert found.labels["used"] == 19
+    assert found.labels["discarded"] == 1
+    at = [answers.images.index(row.image) for row in rows if row.image != rows[3].image]
+    exact = {name: float((said == answers.truth)[at].mean()) for name, said in answers.labels.items()}
+    assert found.rankings["lure"]["scores"] == pytest.approx(exact)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"selector": "random", "top": 3}, "--top says nothing to --selector random; it takes --budget"),
+        ({"budget": 3}, "--budget says nothing to duels of segmentation models; it takes --concordance"),
+        ({"distance": "01"}, "--distance says nothing to duels of segmentation models"),
+        ({"selector": "entrpy"}, "selector 'entrpy' is not known; .* Did you mean 'entropy'"),
+        ({"selector": "random", "temperature": 1.0}, "--temperature is for --selector mad"),
+        ({"temperature": 0.0, "as_": "cold"}, "the temperature must be a number above 0"),
+        ({"selector": "random", "budget": 0}, "--budget is 1 to 1,000,000 images; got 0"),
+        ({"selector": "random", "truth": "labels"}, "--truth is for selectors that learn from labels"),
+        ({"selector": "disputed", "concordance": "iou", "as_": "x"}, "concordance 'iou' is not known"),
+    ],
+)
+def test_options_that_do_not_fit_are_refused(maps: tuple[made.Corpus, str], options: dict, said: str) -> None:
+    with pytest.raises(OptionError, match=said):
+        fs.select(maps[1], **options)
+
+
+def test_what_a_selection_is_stays_fixed(maps: tuple[made.Corpus, str]) -> None:
+    _, study = maps
+    with pytest.raises(SelectionError, match="there is no selection 'none-yet' to draw more of"):
+        fs.select(study, selector="random", more=3, as_="none-yet")
+    fs.select(study, selector="random", budget=2, as_="fixed")
+    with pytest.raises(SelectionError, match="was drawn with seed 0, not 7"):
+        fs.select(study, as_="fixed", seed=7, more=1)
+    with pytest.raises(SelectionError, match="was drawn by random, not by disputed"):
+        fs.select(study, as_="fixed", selector="disputed", more=1)
+    with pytest.raises(SelectionError, match="no image is left to draw"):
+        fs.select(study, as_="fixed", more=100).rows and fs.select(study, as_="fixed", more=1)
