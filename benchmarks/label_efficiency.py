@@ -7,12 +7,8 @@ as JSON in a folder for temporary files, one a set; docs/benchmarks-labels.md is
 from __future__ import annotations
 
 import argparse
-import datetime as dt
 import json
-import os
-import platform
 from collections import defaultdict
-from importlib.metadata import version
 from pathlib import Path
 
 import label_methods as methods

@@ -72,9 +72,7 @@ def study(tmp_path: Path, *more: str, text: str = "image\nb\na\n", **options: ob
     return str(tmp_path / "study")
 
 
-def test_a_corpus_of_ids_alone_has_no_pictures_and_pictures_may_come_later(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_corpus_of_ids_alone_has_no_pictures_and_pictures_may_come_later(tmp_path: Path) -> None:
     corpus = made.corpus(tmp_path / "corpus", images=2, models=1)
     at = study(tmp_path, text=f"image\nzebra\n{corpus.ids[0]}\n")
     assert [(i.id, i.source, i.digest) for i in read_corpus(Path(at))] == [(corpus.ids[0], "", ""), ("zebra", "", "")]
@@ -151,9 +149,8 @@ def test_a_study_stays_what_it_is_about(tmp_path: Path) -> None:
         fs.collect(str(tmp_path / "other"), str(tmp_path / "ids.csv"), task="sorting", classes="voc")
     with pytest.raises(OptionError, match="--only-classes is for classifiers"):
         fs.collect(str(tmp_path / "other"), str(tmp_path), classes="voc", only_classes=str(tmp_path / "classes.txt"))
+    made.corpus(tmp_path / "corpus", images=1, models=1)
     with pytest.raises(CorpusError, match="have no colours"):
-        made.corpus(tmp_path / "corpus", images=1, models=1)
-        (tmp_path / "other").mkdir()
         fs.collect(str(tmp_path / "other"), str(tmp_path / "corpus" / "photos"), classes="imagenet1k")
 
 

@@ -208,12 +208,13 @@ def class_duels_or_none(said: Predictions, distances: np.ndarray, **options: int
 def test_a_discarded_image_is_replaced_by_the_next_one_behind_in_its_pair_alone() -> None:
     said = predictions([[0, 1, 2, 3], [5, 5, 5, 5], [4, 4, 5, 4]])
     slots = class_duels(said, apart(), top=2, cap=9)
-    chosen = lambda slots: (
-        {(r.model_a, r.model_b): [] for r in slots.chosen}
-        | {  # noqa: E731
-            cell: [r.image for r in slots.chosen if r.cell == cell] for cell in {r.cell for r in slots.chosen}
-        }
-    )
+
+    def chosen(slots: Slots) -> dict[tuple[str, ...], list[str]]:
+        cells: dict[tuple[str, ...], list[str]] = {}
+        for row in slots.chosen:
+            cells.setdefault(row.cell, []).append(row.image)
+        return {cell: cells[cell] for cell in sorted(cells)}
+
     assert chosen(slots) == {("a", "b"): ["z", "y"], ("a", "c"): ["z", "x"], ("b", "c"): ["w", "y"]}
     assert chosen(effective(slots, {"z"})) == {("a", "b"): ["y", "x"], ("a", "c"): ["x", "y"], ("b", "c"): ["w", "y"]}
 

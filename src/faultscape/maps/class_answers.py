@@ -46,7 +46,7 @@ def encode_all(labels: np.ndarray, probabilities: np.ndarray | None, counts: np.
     True
     """
     counts, out = np.asarray(counts, np.int64), [b""] * len(labels)
-    if len(counts) and not (1 <= counts.min() and counts.max() <= MOST):
+    if len(counts) and not (counts.min() >= 1 and counts.max() <= MOST):
         raise LabelMapError(f"an answer has 1 to {MOST} labels; got {counts.min()} to {counts.max()}")
     wanted = np.asarray(labels, "<i4")
     shares = np.full(wanted.shape, np.nan, "<f4") if probabilities is None else np.asarray(probabilities, "<f4")
