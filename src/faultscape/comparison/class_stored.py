@@ -17,8 +17,9 @@ from faultscape.comparison.distance_files import read_distances
 from faultscape.corpus import hierarchy as hierarchies
 from faultscape.corpus.classes import table
 from faultscape.corpus.imagenet1k import imagenet
-from faultscape.errors import ClassesError, OptionError
+from faultscape.errors import ClassesError, OptionError, StudyError
 from faultscape.maps import class_answers
+from faultscape.maps.class_answers import MOST
 from faultscape.nouns import Classes, Predictions
 from faultscape.study import label_maps
 from faultscape.study.parts import read_manifest, read_part
@@ -26,42 +27,54 @@ from faultscape.study.parts import read_manifest, read_part
 KINDS = ("wordnet", "path", "hops", "01")
 
 
-def read_predictions(root: Path, settings: Any, models: Sequence[str], images: Any) -> Predictions:
-    """Return what these models say of these images (a list or an Arrow array of ids), -1 where one has no answer."""
+def read_predictions(root: Path, settings: Any, models: Sequence[str], images: Any, *, top: bool = True) -> Predictions:
+    """Return what these models say of these images (a list or an Arrow array of ids), -1 where one has no answer; without ``top`` their likeliest class alone."""
     import pyarrow as pa
 
     wanted = images if isinstance(images, pa.Array) else pa.array(list(images), pa.string())
     classes, found = settings.class_list, []
     for name in models:
-        places = table(classes, settings.models[name].labels)
-        found.append(_answers(label_maps.predictions(root, name), places, len(classes), wanted))
+        folder, model = label_maps.predictions(root, name), settings.models[name]
+        if model.kind == "table" and any(
+            not part.key.startswith(label_maps.classes_key(settings)) for part in read_manifest(folder).values()
+        ):
+            raise StudyError(
+                f"{name}: the class list changed since its table was read; run `faultscape predict {root} {name}={model.source}` again"
+            )
+        found.append(_answers(folder, table(classes, model.labels), len(classes), wanted, MOST if top else 1))
     most = max((labels.shape[1] for labels, _ in found), default=1)
     shape = (len(models), len(wanted), most)
     labels, sure = np.full(shape, -1, np.int32), np.full(shape, np.nan, np.float32)
     for j, (said, how) in enumerate(found):
         labels[j, :, : said.shape[1]], sure[j, :, : how.shape[1]] = said, how
-    top = (labels, sure) if most > 1 else None
-    return Predictions(classes, tuple(models), tuple(wanted.to_pylist()), labels[..., 0], sure[..., 0], top)
+    return Predictions(
+        classes,
+        tuple(models),
+        tuple(wanted.to_pylist()),
+        labels[..., 0],
+        sure[..., 0],
+        (labels, sure) if most > 1 else None,
+    )
 
 
-def _answers(folder: Path, places: np.ndarray, classes: int, wanted: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Return (I, K) places and probabilities of one model, or one truth, -1 and NaN where there is none."""
+def _answers(folder: Path, places: np.ndarray, classes: int, wanted: Any, most: int = MOST) -> tuple[np.ndarray, np.ndarray]:
+    """Return (I, K) places and probabilities of one model, or one truth, -1 and NaN where there is none; K at most ``most``."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     parts = [read_part(folder, name, part, ["id", "runs"]) for name, part in sorted(read_manifest(folder).items())]
-    if not parts or not len(wanted):
+    whole = pa.concat_tables(parts) if parts else pa.table({"id": pa.array([], pa.string()), "runs": pa.array([], pa.binary())})
+    if not len(whole) or not len(wanted):
         return np.full((len(wanted), 1), -1, np.int32), np.full((len(wanted), 1), np.nan, np.float32)
-    whole = pa.concat_tables(parts).combine_chunks()
-    at = pc.call_function("index_in", [wanted], pc.SetLookupOptions(value_set=whole["id"])).to_numpy(
-        zero_copy_only=False
-    )  # NaN where there is none
-    codes = whole["runs"].combine_chunks()
-    labels, sure = class_answers.decode(codes.chunk(0) if isinstance(codes, pa.ChunkedArray) else codes)
+    ids, codes = (pa.concat_arrays(whole[name].chunks) for name in ("id", "runs"))
+    labels, sure = class_answers.decode(codes, most)
     known = np.r_[places, np.uint16(classes)][np.where((labels < 0) | (labels > 65535), 65536, labels)].astype(np.int32)
     known[known >= classes] = -1
-    here = ~np.isnan(at.astype(float))
-    row = at[here].astype(np.int64)
+    if ids.equals(wanted):
+        return known, sure
+    at = pc.call_function("index_in", [wanted], pc.SetLookupOptions(value_set=ids))
+    here = at.is_valid().to_numpy(zero_copy_only=False)
+    row = at.drop_null().to_numpy()
     out, how = np.full((len(wanted), labels.shape[1]), -1, np.int32), np.full((len(wanted), labels.shape[1]), np.nan, np.float32)
     out[here], how[here] = known[row], sure[row]
     return out, how

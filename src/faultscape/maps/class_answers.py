@@ -36,8 +36,37 @@ def encode(labels: Sequence[int] | np.ndarray, probabilities: Sequence[float] | 
     return bytes((len(wanted), sure is not None)) + wanted.tobytes() + (b"" if sure is None else sure.tobytes())
 
 
-def decode(codes: Sequence[bytes] | pa.BinaryArray) -> tuple[np.ndarray, np.ndarray]:
-    """Return (I, K) int32 labels and float32 probabilities of I codes, K the most labels that one has; -1 and NaN where one has fewer.
+def encode_all(labels: np.ndarray, probabilities: np.ndarray | None, counts: np.ndarray) -> list[bytes]:
+    """Return the codes of I answers at once: of each row of (I, K) labels, and probabilities where all of its are known, the first ``counts`` (I,).
+
+    LabelMapError for what is no such answer.
+
+    >>> codes = encode_all(np.array([[7, 2], [3, -1]]), np.array([[0.75, 0.25], [np.nan, np.nan]]), np.array([2, 1]))
+    >>> codes == [encode([7, 2], [0.75, 0.25]), encode([3])]
+    True
+    """
+    counts, out = np.asarray(counts, np.int64), [b""] * len(labels)
+    if len(counts) and not (counts.min() >= 1 and counts.max() <= MOST):
+        raise LabelMapError(f"an answer has 1 to {MOST} labels; got {counts.min()} to {counts.max()}")
+    wanted = np.asarray(labels, "<i4")
+    shares = np.full(wanted.shape, np.nan, "<f4") if probabilities is None else np.asarray(probabilities, "<f4")
+    behind = np.arange(wanted.shape[1]) >= counts[:, None]
+    sure = (~np.isnan(shares) | behind).all(1)
+    if not ((shares >= 0) & (shares <= 1) | behind | ~sure[:, None]).all():
+        raise LabelMapError("probabilities lie between 0 and 1")
+    for k, f in sorted(set(zip(counts.tolist(), sure.tolist(), strict=True))):
+        rows = np.flatnonzero((counts == k) & (sure == f))
+        head = np.broadcast_to(np.array([k, f], np.uint8), (len(rows), 2))
+        body = [np.ascontiguousarray(part[rows, :k]).view(np.uint8) for part in ((wanted, shares) if f else (wanted,))]
+        whole = np.concatenate([head, *body], axis=1)
+        width, data = whole.shape[1], whole.tobytes()
+        for place, row in enumerate(rows.tolist()):
+            out[row] = data[place * width : (place + 1) * width]
+    return out
+
+
+def decode(codes: Sequence[bytes] | pa.BinaryArray, most: int = MOST) -> tuple[np.ndarray, np.ndarray]:
+    """Return (I, K) int32 labels and float32 probabilities of I codes, K the most labels that one has, or ``most``; -1 and NaN where one has fewer.
 
     LabelMapError when a code is damaged.
     """
@@ -48,15 +77,15 @@ def decode(codes: Sequence[bytes] | pa.BinaryArray) -> tuple[np.ndarray, np.ndar
     count, flag = data[ends[:-1]].astype(np.int64), data[ends[:-1] + 1]
     if (count < 1).any() or (flag > 1).any() or (sizes != 2 + 4 * count * (1 + flag)).any():
         raise LabelMapError("the code of a classifier's answer is damaged")
-    most = int(count.max(initial=1))
+    most = min(most, int(count.max(initial=1)))
     labels = np.full((len(sizes), most), NONE, np.int32)
     sure = np.full((len(sizes), most), np.nan, np.float32)
-    for k, f in sorted(set(zip(count.tolist(), flag.tolist(), strict=True))):  # few kinds of codes, each read at once
-        rows = np.flatnonzero((count == k) & (flag == f))
-        body = data[ends[rows][:, None] + 2 + np.arange(4 * k * (1 + f))]
-        labels[rows, :k] = np.ascontiguousarray(body[:, : 4 * k]).view("<i4")
+    for kind in np.unique(2 * count + flag).tolist():  # few kinds of codes, each read at once
+        k, f = divmod(kind, 2)
+        rows, few = np.flatnonzero(2 * count + flag == kind), min(k, most)
+        labels[rows, :few] = _field(data, ends[rows] + 2, few).view("<i4")
         if f:
-            sure[rows, :k] = np.ascontiguousarray(body[:, 4 * k :]).view("<f4")
+            sure[rows, :few] = _field(data, ends[rows] + 2 + 4 * k, few).view("<f4")
     return labels, sure
 
 
@@ -67,6 +96,11 @@ def first(code: bytes) -> int:
     7
     """
     return int(decode([code])[0][0, 0])
+
+
+def _field(data: np.ndarray, starts: np.ndarray, few: int) -> np.ndarray:
+    """Return the bytes of ``few`` numbers that begin at each of these places."""
+    return data[starts[:, None] + np.arange(4 * few)]
 
 
 def _joined(codes: Sequence[bytes] | pa.BinaryArray) -> tuple[np.ndarray, np.ndarray]:

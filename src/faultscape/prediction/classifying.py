@@ -45,11 +45,10 @@ class Classifier(Inference):
             return Output(
                 None, problem=f"{self.network.name}: gave a map of {wide} x {tall}; a classifier gives a picture one class"
             )
-        kept = {
-            kind: arrays
-            for kind, arrays in super().finish(answer, (1, 1)).kept.items()
-            if kind not in ("confidence", "probabilities")
-        }
+        beside = super().finish(answer, (1, 1)).kept
+        kept = {kind: arrays for kind, arrays in beside.items() if kind not in ("confidence", "probabilities")}
+        if answer.scores is None and self.keep.probabilities is not None:
+            return Output(None, problem=f"{self.network.name}: gives labels and no logits, so that probabilities cannot be kept")
         if answer.scores is None:
             return Output(said, kept, answer=class_answers.encode([int(said[0, 0])]))
         logits = answer.scores[:, 0, 0].astype(np.float64)
@@ -57,7 +56,8 @@ class Classifier(Inference):
             return Output(None, problem=NAN)
         shares = np.exp(logits - logits.max())
         shares /= shares.sum()
-        few = min(self.keep.probabilities or TOP, len(shares), class_answers.MOST)
+        asked = TOP if self.keep.probabilities is None else self.keep.probabilities or len(shares)
+        few = min(asked, len(shares), class_answers.MOST)
         order = np.argsort(-shares, kind="stable")[:few]
         return Output(order[:1, None], kept, answer=class_answers.encode(order, shares[order]))
 

@@ -23,12 +23,13 @@ Arrays = tuple[np.ndarray, ...]
 
 @dataclass(frozen=True)
 class Keep:
-    """What is kept; ``probabilities`` is None for none, 0 for all classes, else how many of the largest."""
+    """What is kept; ``probabilities`` is None for none, 0 for all classes, else how many of the largest. Of a classifier they are part of its ``answers``."""
 
     confidence: bool = False
     probabilities: int | None = None
     logits: bool = False
     embeddings: tuple[str, ...] = ()
+    answers: bool = False
 
     @property
     def words(self) -> list[str]:
@@ -44,7 +45,9 @@ class Keep:
     @property
     def folders(self) -> list[str]:
         """The names of the folders that this fills below predictions/NAME."""
-        asked = [("confidence", self.confidence), ("probabilities", self.probabilities is not None), ("logits", self.logits)]
+        maps = not self.answers
+        asked = [("confidence", self.confidence and maps), ("probabilities", self.probabilities is not None and maps)]
+        asked += [("logits", self.logits)]
         return [word for word, wanted in asked if wanted] + [folder_of(layer) for layer in self.embeddings]
 
 

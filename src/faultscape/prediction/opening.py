@@ -11,6 +11,7 @@ import json
 import os
 import shlex
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -195,7 +196,7 @@ def held_model(kind: str, source: str, options: dict[str, Any], expected: str, c
     release()
     network = open_network(kind, source, options, classes)
     if options.get("task") == CLASSIFICATION:
-        model = Classifier(network, way_of(options), keep_of(options), float(options.get("crop", 1)))
+        model = Classifier(network, way_of(options), keep_of(options, CLASSIFICATION), float(options.get("crop", 1)))
     else:
         model = Inference(network, way_of(options), keep_of(options))
     now = digest(kind, source, options)
@@ -230,9 +231,9 @@ def way_of(options: dict[str, Any]) -> Way:
     return Way(size if window or scales != (1.0,) else None, window, stride, bool(options.get("flip")), scales)
 
 
-def keep_of(options: dict[str, Any]) -> Keep:
+def keep_of(options: dict[str, Any], task: str = "segmentation") -> Keep:
     """Return what is kept of a model, of its options."""
-    return parse(options.get("keep", []))
+    return replace(parse(options.get("keep", [])), answers=task == CLASSIFICATION)
 
 
 def _folder(kind: str, source: str, options: dict[str, Any]) -> tuple[str, dict[str, Any]]:

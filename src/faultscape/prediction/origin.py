@@ -91,6 +91,8 @@ def of_photos(
     """Return the origin of a network or program, whose maps follow from photos; ``digest`` is that of its files."""
     rules = key_of(mapping, settings.classes.ids, settings.classes.void)
     used = {key: value for key, value in options.items() if key not in BESIDE}  # a mapping is applied when maps are read
+    if settings.classifies:  # whose answers hold so many probabilities
+        used["probabilities"] = [word for word in options.get("keep", []) if word.startswith("probabilities")]
     keys = {s: photos_key(settings.size, rows) for s, rows in shards()}
     stamps = {s: f"{key_of(digest, used)[:16]}:{key_of(digest, used, key)}:{rules}" for s, key in keys.items()}
     return Origin(options, mapping, stamps, keys=keys, words=words)

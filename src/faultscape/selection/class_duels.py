@@ -86,10 +86,7 @@ def _pair(
 ) -> list[PairSlot]:  # fmt: skip
     """Return the rows of one pair."""
     first, second = said.labels[a], said.labels[b]
-    sure = np.minimum(said.probabilities[a], said.probabilities[b])  # NaN where either is unknown
-    sure = np.where(
-        np.isnan(sure), np.fmin(said.probabilities[a], said.probabilities[b]), sure
-    )  # S2 3.1, of whoever says how sure
+    sure = np.fmin(said.probabilities[a], said.probabilities[b])  # S2 3.1, of whoever says how sure; NaN where neither does
     open_ = (first != second) & (first >= 0) & (second >= 0) & ~(sure < define["confidence"])
     if allowed is not None:
         open_ &= np.asarray(allowed)[first] & np.asarray(allowed)[second]

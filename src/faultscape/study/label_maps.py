@@ -15,11 +15,13 @@ from typing import TYPE_CHECKING
 from faultscape.study.corpus import Image, part_name
 from faultscape.study.folder import check_name
 from faultscape.study.part_folders import MANIFEST, files, made
-from faultscape.study.parts import Part, key_of, put_part, read_manifest, read_part, read_small
+from faultscape.study.parts import ROWS_IN_GROUP, Part, key_of, put_part, read_manifest, read_part, read_small
 from faultscape.study.settings import Settings
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+_SMALL = 2048  # bytes of a code: a classifier's answer is never longer, and a shard of such is read at once
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,11 @@ def photos_key(size: str, images: Sequence[Image]) -> str:
     return key_of(size, [(image.id, image.digest) for image in images])
 
 
+def classes_key(settings: Settings) -> str:
+    """Return the beginning of the key of a part whose words became ids of these classes."""
+    return key_of(settings.classes.names, settings.classes.ids)[:16]
+
+
 def stamps_of(where: Path) -> dict[str, str]:
     """Return what each shard of a model was made from (prediction.origin): outside the laws, since it holds times of files."""
     try:
@@ -60,12 +67,15 @@ def stamps_of(where: Path) -> dict[str, str]:
 
 
 def outdated(root: Path, settings: Settings, shards: Iterable[tuple[int, Sequence[Image]]]) -> list[str]:
-    """Return the networks of whose maps some were made at another working size, from photos that changed since, or by another network than the rest."""
-    given = ("folder", "table")
-    networks = {
-        name: read_manifest(predictions(root, name)) for name, model in settings.models.items() if model.kind not in given
-    }
-    old = []
+    """Return the networks of whose maps some were made at another working size, from photos that changed since, or by another network than the rest.
+
+    Of tables, those whose words became ids of other classes than today's.
+    """
+    parts_of = {name: read_manifest(predictions(root, name)) for name in settings.models}
+    networks = {name: parts for name, parts in parts_of.items() if settings.models[name].kind not in ("folder", "table")}
+    today = classes_key(settings)
+    tables = [name for name, model in settings.models.items() if model.kind == "table"]
+    old = [name for name in tables if any(not part.key.startswith(today) for part in parts_of[name].values())]
     for name, parts in networks.items():  # jobs of an array see the file each for itself
         stamps = stamps_of(predictions(root, name))
         if len({stamps[part].split(":")[0] for part in parts if stamps.get(part, "").count(":") == 2}) > 1:
@@ -73,7 +83,7 @@ def outdated(root: Path, settings: Settings, shards: Iterable[tuple[int, Sequenc
     for shard, images in shards if networks else ():
         key, part = photos_key(settings.size, images), part_name(shard)
         old += [name for name, made in networks.items() if part in made and made[part].key != key]
-    return [name for name in networks if name in old]
+    return [name for name in settings.models if name in old]
 
 
 def table_of(maps: list[StoredMap]) -> pa.Table:
@@ -88,7 +98,8 @@ def table_of(maps: list[StoredMap]) -> pa.Table:
 
 def put_maps(folder: Path, shard: int, maps: list[StoredMap]) -> str:
     """Write one shard's maps and return the checksum."""
-    return put_part(folder, part_name(shard), table_of(maps))
+    small = all(len(m.runs) <= _SMALL for m in maps)
+    return put_part(folder, part_name(shard), table_of(maps), group=max(1, len(maps)) if small else ROWS_IN_GROUP)
 
 
 def read_maps(folder: Path, shard: int, part: Part | None = None) -> dict[str, bytes]:

@@ -136,7 +136,8 @@ def read_part(folder: Path, name: str, part: Part, columns: list[str] | None = N
         data = b""
     if hashlib.sha256(data).hexdigest() != part.sha256:
         raise StudyError(f"{held.where(file)} is missing or damaged; {_remedy(folder, 'it, if it is there,')}")
-    return pq.read_table(pa.BufferReader(data), columns=columns)
+    with pq.ParquetFile(pa.BufferReader(data)) as opened:  # read_table takes eight times as long over a small part
+        return opened.read(columns=columns, use_threads=len(data) > 1 << 20)
 
 
 def read_schema(folder: Path, name: str, part: Part) -> pa.Schema:

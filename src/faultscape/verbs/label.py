@@ -178,7 +178,7 @@ def import_(study: str, source: str, *, truth: str = "labels", pattern: str | No
     root, path = existing(study), Path(source)
     if not path.exists():
         more = "; labels are read from folders of this machine; copy them here first" if is_address(source) else ""
-        raise LabellingError(f"{source}: there is no such folder{more}")
+        raise LabellingError(f"{source}: there is no such {'file' if path.suffix else 'folder'}{more}")
     if read_settings(root).classifies:
         from faultscape.verbs.label_answers import import_ as take
 

@@ -75,8 +75,19 @@ def export(root: Path, out: str, selection: str, truth: str) -> Asked:
     todo = [question for question in wanted if question not in done and sets[question[0]] is None]
     path = local(out, "what is written for people")
     path = path if path.suffix.lower() == ".csv" else path / "questions.csv"
+    _keep_answers(path, held.answers())
     put(path, said.question_table(todo, _glosses(settings)).encode())
     return Asked(str(path), len(todo), len({image for image, _ in todo}), len(wanted) - len(todo))
+
+
+def _keep_answers(path: Path, known: list[said.Answer]) -> None:
+    """LabellingError where a file that is to be written holds answers that were not taken in."""
+    if path.is_file() and set(said.ANSWERS) <= set(said.columns(path)):
+        here, latest = {answer for _, answer in said.read(path)}, {row[:3] for row in known}
+        if new := sum(answer[:3] not in latest for answer in here):
+            raise LabellingError(
+                f"{path}: holds {new} answers that were not taken in; `label import` it first, or write elsewhere"
+            )
 
 
 def import_(root: Path, source: str, truth: str) -> Answered:
@@ -110,15 +121,21 @@ def import_(root: Path, source: str, truth: str) -> Answered:
                     failures += [Failure("label", truth, answer[0], f"{file.name}, line {line}: {problem}")] if problem else []
                     answers += [] if problem else [(answer[0], class_, answer[2], answer[3])]
             elif "label" in head:
+                mine: dict[str, list[int]] = {}
                 for line, (image, words) in said.rows(file, ("image", "label")):
                     problem, ids = _labels(image, words, images, settings)
+                    if not problem and mine.get(image, ids) != ids:
+                        raise LabellingError(
+                            f"{file}, line {line}: {image!r} has another label above; join several by |, or give each image one line"
+                        )
                     failures += [Failure("label", truth, image, f"{file.name}, line {line}: {problem}")] if problem else []
-                    labels |= {} if problem else {image: ids}
+                    mine |= {} if problem else {image: ids}
+                labels |= mine
             elif "reason" in head:
                 thrown += [row for _, row in said.rows(file, ("image", "reason"))]  # type: ignore[misc]
             else:
                 raise LabellingError(
-                    f"{file}: expected the columns image, label, or image, class, annotator, answer, or image, reason; got {', '.join(head) or 'nothing'}"
+                    f"{file}: expected the columns image, label, or image, class, annotator, answer, or image, reason; got {', '.join(head[:8]) or 'nothing'}{' ...' if len(head) > 8 else ''}"
                 )
         if unknown := next((image for image, _ in thrown if image not in images), None):
             raise LabellingError(f"{source}: {unknown!r} is discarded and no image of the study")
@@ -194,7 +211,7 @@ def _known(image: str, word: str, images: Iterable[str], settings: Any) -> tuple
         return "", classes.names[class_place(word, classes, "the answer")]
     except FaultscapeError as error:
         name = by_name(word, settings)
-        return ("", name) if name and name != "void" else (str(error), "")
+        return ("", name) if name and name != "void" else (str(error).removeprefix("the answer: "), "")
 
 
 def _glosses(settings: Any) -> dict[str, str]:

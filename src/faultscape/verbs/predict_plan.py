@@ -64,7 +64,7 @@ def plan(
     model, found, digest = _origin(name, kind, source, settings, shards, said, labels, held, device)
     settings.models[name] = ModelSettings(source=place, kind=kind, labels=model.labels, options=model.options)
     sizes = shard_sizes(root)
-    where, keep = label_maps.predictions(root, name), opening.keep_of(model.options)
+    where, keep = label_maps.predictions(root, name), opening.keep_of(model.options, settings.task)
     stamps, done = label_maps.stamps_of(where), there(where)
     stale = [
         s
@@ -99,7 +99,7 @@ def plan(
             Work(settings, about, {}).try_one(first)
     if stale:
         print(
-            f"{name}: its source, its options or photos changed; {len(stale)} of {len(sizes)} shards are done anew, and pairs made from them are stale"
+            f"{name}: its source, its options or photos changed; {len(stale)} of {len(sizes)} shards are done anew, and {'selections drawn' if settings.classifies else 'pairs made'} from them are stale"
         )
     made = [
         {

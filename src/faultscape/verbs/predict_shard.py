@@ -33,9 +33,9 @@ def shard(
     root = Path(study)
     rows = read_corpus(root, number)
     assert len(rows) == images
-    where, keep = label_maps.predictions(root, name), opening.keep_of(model["options"])
-    spool = Spool(_spool(where, number), f"{stamp} {' '.join(keep.words)}")
     settings = read_settings(root)
+    where, keep = label_maps.predictions(root, name), opening.keep_of(model["options"], settings.task)
+    spool = Spool(_spool(where, number), f"{stamp} {' '.join(keep.words)}")
     try:
         work = Work(settings, model, files, lanes)
         work.fill(spool, rows, tick, attempt)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from faultscape.errors import ModelError
+from faultscape.errors import ClassesError, ModelError
 from faultscape.prediction import tables
 
 
@@ -30,31 +30,40 @@ def store(root: Path, settings: Any, name: str, source: str, labels: str | None,
         raise ModelError(f"{name!r} is the name of a truth of this study; give the model another")
     classes, said = settings.class_list, tables.read(source)
     before, place = settings.models.get(name), opening.absolute("table", source)
-    held = before.labels if before is not None and (before.kind, before.source) == ("table", place) else {}
+    held = before.options.get("labels", {}) if before is not None and (before.kind, before.source) == ("table", place) else {}
     mapping = of_words(labels, settings) or held
+    if lost := next((word for word, n in mapping.items() if n not in (*classes.names, "void")), None):
+        raise ClassesError(
+            f"{name}: {lost!r} was said to be {mapping[lost]!r}, which is no class of the study any more; give --labels FILE with today's classes"
+        )
+    if said.columns and not mapping and said.columns != len(classes):
+        raise ModelError(
+            f"{name}: {source} has probabilities of {said.columns} classes, the study {len(classes)}; give --labels FILE that says which class each column is, or void"
+        )
     known = {str(id_): n for id_, n in zip(classes.ids, classes.names, strict=True)}
     known |= dict(zip(classes.wnids, classes.names, strict=False)) | {n: n for n in classes.names}
-    known |= {f"#{k}": n for k, n in enumerate(classes.names)}  # a column of probabilities
+    known = {str(place): n for place, n in enumerate(classes.names)} if said.columns else known
     ids = dict(zip(classes.names, classes.ids, strict=True))
     words, place_of_word = np.unique(said.words.astype(str), return_inverse=True)
     meaning = tables.meanings(words.tolist(), lambda word: known.get(word) or by_name(word, settings), ids, mapping)
-    if (meaning == tables.UNKNOWN).all():
+    if len(words) and (meaning == tables.UNKNOWN).all():
         some = ", ".join(map(repr, words[:6].tolist()))
         raise ModelError(
             f"{name}: not one label of {source} ({some}) is a class of the study; say what they mean with --labels FILE"
         )
     numbers = meaning[place_of_word].reshape(said.words.shape)
+    codes = _codes(numbers, said.probabilities)
     shards = list(each_shard(root))
     rows_of, others = tables.rows_of(said, [image.id for _, rows in shards for image in rows], source)
     if others:
         print(f"{name}: {others} lines of {source} are of no image of the study, and left out")
     path, _ = tables.split(source) or (source, ())
     digest = hashlib.sha256(Path(path).read_bytes()).hexdigest()
-    key = key_of(digest, source.removeprefix(path), settings.classes.names, settings.classes.ids, mapping)
+    key = f"{label_maps.classes_key(settings)}:{key_of(digest, source.removeprefix(path), mapping)}"
     where, parts, strange = label_maps.predictions(root, name), {}, Counter()
     for number, images in shards:
         if mine.has(number):
-            maps, failures = _answers(said, numbers, rows_of, images, strange)
+            maps, failures = _answers(said.words, codes, rows_of, images, strange)
             sha = label_maps.put_maps(where, number, maps)
             parts[part_name(number)] = Part(sha, len(maps), key, tuple(failures))
     for word, times in strange.most_common(5):
@@ -62,14 +71,26 @@ def store(root: Path, settings: Any, name: str, source: str, labels: str | None,
             f"{name}: {times} images say {word!r}, which is no class of the study (failures.csv); --labels FILE says what labels mean"
         )
     write_manifest(where, read_manifest(where) | parts)
-    return ModelSettings(source=place, kind="table", labels=mapping)
+    return ModelSettings(source=place, kind="table", options={"labels": mapping} if mapping else {})
+
+
+def _codes(numbers: np.ndarray, probabilities: np.ndarray | None) -> list[bytes]:
+    """Return the code of each row's answer, nothing where its first label is no class; other labels that are none are left out."""
+    from faultscape.maps import class_answers
+
+    known = numbers != tables.UNKNOWN
+    order = np.argsort(~known, axis=1, kind="stable")
+    rows = np.flatnonzero(known[:, 0])
+    sure = None if probabilities is None else np.take_along_axis(probabilities, order, 1)[rows]
+    made = class_answers.encode_all(np.take_along_axis(numbers, order, 1)[rows], sure, known.sum(1)[rows])
+    found = dict(zip(rows.tolist(), made, strict=True))
+    return [found.get(row, b"") for row in range(len(numbers))]
 
 
 def _answers(
-    said: tables.Said, numbers: np.ndarray, rows_of: dict[str, int], images: Sequence[Any], strange: Counter[str]
+    words: np.ndarray, codes: list[bytes], rows_of: dict[str, int], images: Sequence[Any], strange: Counter[str]
 ) -> tuple[list[Any], list[tuple[str, str]]]:
     """Return the answers of one shard's images, and (image, why) of those that have none; words that are no class are counted in ``strange``."""
-    from faultscape.maps import class_answers
     from faultscape.study.label_maps import StoredMap
 
     maps, failures = [], []
@@ -77,13 +98,10 @@ def _answers(
         row = rows_of.get(image.id)
         if row is None:
             failures.append((image.id, "the table has no line of this image"))
-        elif numbers[row, 0] == tables.UNKNOWN:
-            word = str(said.words[row, 0])
+        elif codes[row]:
+            maps.append(StoredMap(image.id, codes[row]))
+        else:
+            word = str(words[row, 0])
             strange.update([word] if word else [])
             failures.append((image.id, f"{word!r} is no class of the study" if word else "the table has no label of this image"))
-        else:
-            some = np.flatnonzero(numbers[row] != tables.UNKNOWN)
-            sure = None if said.probabilities is None else said.probabilities[row, some]
-            code = class_answers.encode(numbers[row, some], None if sure is None or np.isnan(sure).any() else sure)
-            maps.append(StoredMap(image.id, code))
     return maps, failures

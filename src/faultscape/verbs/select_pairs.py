@@ -71,7 +71,7 @@ def pairs(root: Path, name: str, given: dict[str, Any]) -> Slots:
                     f"images or predictions changed since selection {name!r} was drawn; draw a new one with --as NAME (labels carry over to it)"
                 )
         drawn = read_pool(root, keep_duplicates=keep)
-        said = class_stored.read_predictions(root, settings, models, drawn.ids)
+        said = class_stored.read_predictions(root, settings, models, drawn.ids, top=define["discrepancy"] == "expected")
         _tell_confidence(said, define)
         allowed = np.array([n not in define["without"] and (not define["only"] or n in define["only"]) for n in classes.names])
         options = {key: define[key] for key in ("top", "confidence", "cap", "cap_rule", "discrepancy", "spares")}
@@ -94,6 +94,10 @@ def _tell_confidence(said: Any, define: dict[str, Any]) -> None:
         who = "no model says" if len(silent) == len(said.models) else f"{', '.join(silent)} say{'s' * (len(silent) == 1)} no"
         print(
             f"confidence: {who} {'any ' if who == 'no model says' else ''}probabilities, so that the constraint is left out there"
+        )
+    if silent and define["discrepancy"] == "expected":
+        print(
+            f"expected discrepancy: {', '.join(silent)} say{'s' * (len(silent) == 1)} no probabilities, and no pair with them has images"
         )
 
 

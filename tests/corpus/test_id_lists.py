@@ -1,0 +1,161 @@
+"""Lists of names: images that are known by their ids alone, and classes picked from a class list."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import faultscape as fs
+import made
+from faultscape.corpus import id_lists
+from faultscape.errors import ClassesError, CorpusError, FaultscapeError, OptionError, StudyError
+from faultscape.study.corpus import read_corpus
+from faultscape.study.settings import read_settings
+
+
+def written(path: Path, text: str, encoding: str = "utf-8") -> str:
+    path.write_bytes(text.encode(encoding))
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "ids"),
+    [
+        ("image\nb\na\n", ["b", "a"]),
+        ("taken,ID\n2020,b\n2021,a/1\n", ["b", "a/1"]),
+        ("b,2020\na,2021\n", ["b", "a"]),  # no first line of names: the first column
+        ("\ufeffimage\r\nb\r\n\r\na\r\n", ["b", "a"]),  # as spreadsheets write it
+        ('image,words\n"a, or b","x ""y"""\nc,\n', ["a, or b", "c"]),
+        ("image\n b \n", ["b"]),
+    ],
+)
+def test_ids_are_read_in_their_order(tmp_path: Path, text: str, ids: list[str]) -> None:
+    assert id_lists.is_id_list(written(tmp_path / "ids.csv", text))
+    assert id_lists.read_ids(str(tmp_path / "ids.csv")) == ids
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("", "names no image"),
+        ("image\n", "names no image"),
+        ("image\na\nb\na\n", "names 'a' 2 times"),
+        ("taken,image\n2020\n", "has no column 2"),
+        ('image\n"a\tb"\n', "control character"),
+        ('image,x\n"",1\n', "is empty"),
+    ],
+)
+def test_a_list_that_names_no_images_is_refused_with_its_reason(tmp_path: Path, text: str, why: str) -> None:
+    with pytest.raises(CorpusError, match=why):
+        id_lists.read_ids(written(tmp_path / "ids.csv", text))
+    (tmp_path / "ids.csv").write_bytes(b"image\n\xff\xfe\n")
+    with pytest.raises(CorpusError, match="cannot be read"):
+        id_lists.read_ids(str(tmp_path / "ids.csv"))
+
+
+def test_a_csv_file_of_pictures_beside_it_is_no_list_of_ids(tmp_path: Path) -> None:
+    (tmp_path / "a.png").write_bytes(b"")
+    assert not id_lists.is_id_list(written(tmp_path / "list.csv", "a.png\nb.png\n"))
+    assert not id_lists.is_id_list(str(tmp_path / "gone.csv"))
+    assert not id_lists.is_id_list(written(tmp_path / "list.txt", "image\na\n"))
+
+
+WORDS = ("cat", "dog", "bird", "fish")
+
+
+def study(tmp_path: Path, *more: str, text: str = "image\nb\na\n", **options: object) -> str:
+    classes = written(tmp_path / "classes.txt", "\n".join(WORDS))
+    fs.collect(
+        str(tmp_path / "study"), written(tmp_path / "ids.csv", text), *more, task="classification", classes=classes, **options
+    )
+    return str(tmp_path / "study")
+
+
+def test_a_corpus_of_ids_alone_has_no_pictures_and_pictures_may_come_later(tmp_path: Path) -> None:
+    corpus = made.corpus(tmp_path / "corpus", images=2, models=1)
+    at = study(tmp_path, text=f"image\nzebra\n{corpus.ids[0]}\n")
+    assert [(i.id, i.source, i.digest) for i in read_corpus(Path(at))] == [(corpus.ids[0], "", ""), ("zebra", "", "")]
+    again = fs.collect(at, str(corpus.photos))
+    assert (again.images, again.new) == (3, 1)
+    assert "1 images without pictures" in repr(again)
+    held = {image.id: image for image in read_corpus(Path(at))}
+    assert held[corpus.ids[0]].source.endswith(".png")
+    assert held[corpus.ids[0]].shard == 0
+    assert not held["zebra"].source
+    before = (Path(at) / "corpus.parquet").read_bytes()
+    assert fs.collect(at, str(tmp_path / "ids.csv")).new == 0
+    assert (Path(at) / "corpus.parquet").read_bytes() == before
+
+
+def test_ids_of_a_set_begin_with_its_name(tmp_path: Path) -> None:
+    at = study(tmp_path, set_="night", role="test")
+    assert [(i.id, i.set, i.role) for i in read_corpus(Path(at))] == [("night/a", "night", "test"), ("night/b", "night", "test")]
+
+
+def test_ids_alone_are_for_classifiers(tmp_path: Path) -> None:
+    corpus = made.corpus(tmp_path / "corpus", images=1, models=1)
+    with pytest.raises(FaultscapeError):
+        fs.collect(str(tmp_path / "maps"), written(tmp_path / "ids.csv", "image\na\n"), classes=str(corpus.classes))
+
+
+def test_only_classes_are_kept_in_the_order_of_the_class_list(tmp_path: Path) -> None:
+    at = study(tmp_path, only_classes=written(tmp_path / "only.txt", "fish\n\ncat\nfish\n"))
+    assert read_settings(Path(at)).only == ["cat", "fish"]
+    fs.collect(at, str(tmp_path / "ids.csv"), only_classes=written(tmp_path / "only.json", '[1, "bird"]'))
+    assert read_settings(Path(at)).only == ["dog", "bird"]
+    fs.collect(at, str(tmp_path / "ids.csv"), classes=written(tmp_path / "classes.txt", "dog\ncat"))
+    assert read_settings(Path(at)).only == ["dog"]
+
+
+def test_imagenets_classes_are_picked_by_wnid_and_say_what_they_are(tmp_path: Path) -> None:
+    only = written(tmp_path / "only.csv", "n02018207\nfountain\n0\n")
+    fs.collect(
+        str(tmp_path / "study"),
+        written(tmp_path / "ids.csv", "a\n"),
+        task="classification",
+        classes="imagenet1k",
+        only_classes=only,
+    )
+    settings = read_settings(tmp_path / "study")
+    assert [settings.classes.wnids[settings.classes.names.index(name)] for name in settings.only] == [
+        "n01440764",
+        "n02018207",
+        "n03388043",
+    ]
+    assert not settings.glosses  # they come with the wnids
+    assert not settings.classes.colours
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [("cat\nbirb\n", "'birb' is no class of the study. Did you mean 'bird'?"), ("\n", "names no class")],
+)
+def test_classes_that_are_not_there_are_refused(tmp_path: Path, text: str, why: str) -> None:
+    with pytest.raises(ClassesError) as error:
+        study(tmp_path, only_classes=written(tmp_path / "only.txt", text))
+    assert why in str(error.value)
+    assert not (tmp_path / "study" / "study.toml").exists()
+
+
+def test_a_study_stays_what_it_is_about(tmp_path: Path) -> None:
+    at = study(tmp_path)
+    assert read_settings(Path(at)).classifies
+    with pytest.raises(StudyError, match="is a study of classification, and stays one"):
+        fs.collect(at, str(tmp_path / "ids.csv"), task="segmentation")
+    with pytest.raises(OptionError, match="--size is for label maps"):
+        fs.collect(at, str(tmp_path / "ids.csv"), size="64x64")
+    with pytest.raises(OptionError, match="task 'sorting' is not known"):
+        fs.collect(str(tmp_path / "other"), str(tmp_path / "ids.csv"), task="sorting", classes="voc")
+    with pytest.raises(OptionError, match="--only-classes is for classifiers"):
+        fs.collect(str(tmp_path / "other"), str(tmp_path), classes="voc", only_classes=str(tmp_path / "classes.txt"))
+    made.corpus(tmp_path / "corpus", images=1, models=1)
+    with pytest.raises(CorpusError, match="have no colours"):
+        fs.collect(str(tmp_path / "other"), str(tmp_path / "corpus" / "photos"), classes="imagenet1k")
+
+
+def test_a_network_has_nothing_to_look_at_where_there_are_no_pictures(tmp_path: Path) -> None:
+    at = study(tmp_path)
+    (tmp_path / "net.py").write_text("def load():\n    return lambda pixels: 0\n")
+    with pytest.raises(FaultscapeError, match="picture"):
+        fs.predict(at, f"net={tmp_path / 'net.py'}:load", engine="local")

@@ -1,0 +1,153 @@
+"""What people answer about classes: majorities, ties, images too difficult, the latest answer, and files that hold something else."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from faultscape.errors import LabellingError, StudyError
+from faultscape.labelling import answers as said
+from faultscape.study.answers import Answers
+
+
+def of(image: str, class_: str, words: str) -> list[said.Answer]:
+    """Answers of annotators a, b, c ...: y, n or u."""
+    meaning = {"y": "yes", "n": "no", "u": "unsure"}
+    return [(image, class_, who, meaning[word]) for who, word in zip("abcdefghijkl", words, strict=False)]
+
+
+@pytest.mark.parametrize(
+    ("words", "verdict"),
+    [
+        ("y", True),
+        ("n", False),
+        ("yyn", True),
+        ("ynn", False),
+        ("yn", None),
+        ("yynn", None),
+        ("u", None),
+        ("yu", True),
+        ("nuuu", False),
+        ("yynnu", None),
+    ],
+)
+def test_more_yes_than_no_is_yes_and_as_many_is_a_tie(words: str, verdict: bool | None) -> None:
+    assert said.majority(of("x", "cat", words)) == {("x", "cat"): verdict}
+
+
+@given(st.lists(st.tuples(*[st.sampled_from(w) for w in ("xy", "cd", "ab", ("yes", "no", "unsure"))]), max_size=30))
+def test_of_one_person_and_question_the_latest_answer_counts(rows: list[said.Answer]) -> None:
+    last: dict[tuple[str, str, str], str] = {}
+    for image, class_, who, word in rows:
+        last[image, class_, who] = word
+    for question, verdict in said.majority(rows).items():
+        words = [word for key, word in last.items() if key[:2] == question]
+        yes, no = words.count("yes"), words.count("no")
+        assert verdict == (None if yes == no else yes > no)
+    assert {row[:2] for row in rows} == said.majority(rows).keys()
+
+
+@pytest.mark.parametrize(
+    ("words", "thrown"),
+    [
+        ("uuu", False),
+        ("uuuu", True),
+        ("uuuy", False),
+        ("uuuuy", True),
+        ("uuuuyy", True),
+        ("uuuuyyy", False),
+        ("uuuunnnn", False),
+        ("yyyyy", False),
+    ],
+)
+def test_more_than_three_and_more_than_three_of_five_unsure_annotators_discard_an_image(words: str, thrown: bool) -> None:
+    assert bool(said.difficult(of("x", "cat", words))) == thrown
+
+
+def test_an_annotator_who_is_unsure_of_either_class_is_unsure_of_the_image_once() -> None:
+    rows = of("x", "cat", "uuyyy") + of("x", "dog", "uuuun")
+    assert said.difficult(rows) == {"x": "4 of 5 annotators were unsure"}
+    assert said.difficult([*rows, ("x", "dog", "d", "no")]) == {}
+
+
+def test_questions_go_out_as_csv_and_come_back_answered(tmp_path: Path) -> None:
+    asked = [('a, "b"', "cat"), ("é\n", "dog")]
+    table = said.question_table(asked, {"cat": "a feline, small"})
+    path = tmp_path / "q.csv"
+    path.write_text(table, encoding="utf-8")
+    assert said.columns(path) == said.QUESTIONS
+    assert said.read(path) == []  # nobody answered yet
+    filled = table.replace('"a feline, small",,', '"a feline, small",ann,YES').replace("dog,,,", "dog,,bob,unsure")
+    path.write_text(
+        "\ufeff" + filled.replace("image,class,gloss,annotator,answer", "Image,Class,Gloss,Annotator,Answer"), encoding="utf-8"
+    )
+    rows = said.read(path)
+    assert [row for _, row in rows] == [('a, "b"', "cat", "ann", "yes"), ("é", "dog", "bob", "unsure")]
+    assert rows[0][0] == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("image,class,annotator\n", "'answer' is missing"),
+        ("image,class,annotator,answer\nx,cat,ann,perhaps\n", "line 2: the answer 'perhaps' is not known; use yes, no, unsure"),
+        ("image,class,annotator,answer\nx,cat,,yes\n", "line 2: an answer needs its image, its class and who gave it"),
+        ("image,class,annotator,answer\nx,cat,ann,yes\nx,cat\n", "line 3: has 2 columns, the first line 4"),
+        (
+            "image,class,annotator,answer\nx,cat, or dog,ann,yes\n",
+            "line 2: has 5 columns, the first line 4; quote what holds a comma",
+        ),
+    ],
+)
+def test_a_line_that_is_no_answer_is_named(tmp_path: Path, text: str, why: str) -> None:
+    (tmp_path / "a.csv").write_text(text)
+    with pytest.raises(LabellingError) as error:
+        said.read(tmp_path / "a.csv")
+    assert why in str(error.value)
+
+
+def test_bytes_that_are_no_text_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_bytes(b"image,class,annotator,answer\nx,\xff,ann,yes\n")
+    with pytest.raises(LabellingError, match="cannot be read"):
+        said.read(tmp_path / "a.csv")
+    with pytest.raises(LabellingError, match="cannot be read"):
+        said.columns(tmp_path / "gone.csv")
+
+
+def test_answers_are_kept_as_they_came_and_only_what_is_new_counts(tmp_path: Path) -> None:
+    held = Answers(tmp_path)
+    assert held.answers() == []
+    assert not (tmp_path / "answers.sqlite").exists()
+    first = of("x", "cat", "yn")
+    assert held.answer(first, "one") == 2
+    assert held.answer(first, "again") == 0
+    assert held.answer([("x", "cat", "b", "yes"), ("x", "dog", "b", "yes")], "two") == 2
+    assert said.majority(held.answers()) == {("x", "cat"): True, ("x", "dog"): True}
+    assert len(held.answers()) == 4
+    assert held.discard([("x", "blurred")], "two") == 1
+    assert held.discarded() == {"x": "blurred"}
+
+
+def test_a_file_of_an_earlier_version_with_discards_alone_still_opens(tmp_path: Path) -> None:
+    with sqlite3.connect(tmp_path / "answers.sqlite") as file:
+        file.execute(
+            "CREATE TABLE discards (number INTEGER PRIMARY KEY, image TEXT NOT NULL, reason TEXT NOT NULL, source TEXT NOT NULL, time FLOAT NOT NULL)"
+        )
+        file.execute("CREATE INDEX ix_discards_image ON discards (image)")
+        file.execute("INSERT INTO discards (image, reason, source, time) VALUES ('x', 'blurred', 'file', 1.0)")
+    file.close()
+    held = Answers(tmp_path)
+    assert (held.answers(), held.discarded()) == ([], {"x": "blurred"})
+    assert held.answer(of("y", "cat", "y"), "new") == 1
+    assert held.discard([("z", "dark")], "new") == 1
+    assert (held.answers(), held.discarded()) == (of("y", "cat", "y"), {"x": "blurred", "z": "dark"})
+
+
+def test_a_damaged_file_is_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "answers.sqlite").write_bytes(b"no database at all" * 100)
+    with pytest.raises(StudyError, match=r"cannot read .*answers.sqlite"):
+        Answers(tmp_path).answers()

@@ -1,0 +1,232 @@
+"""Duels of classifiers (S2 2.1, 3.1): against a plain twin, by hand, and what discards, more places and more models change."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import faultscape as fs
+from faultscape.errors import OptionError, SelectionError
+from faultscape.nouns import Predictions, Slots
+from faultscape.selection.class_duels import class_duels
+from faultscape.selection.spares import effective, extended
+
+NAN = float("nan")
+
+
+def predictions(labels: list[list[int]], shares: list[list[float]] | None = None, images: tuple[str, ...] = ()) -> Predictions:
+    said = np.array(labels)
+    sure = np.full(said.shape, NAN) if shares is None else np.array(shares, np.float32)
+    names = images or tuple("zyxwvutsrqponmlkjihgfedcba"[k] for k in range(said.shape[1]))
+    return Predictions(fs.corpus.resolve(6), tuple("abcdef"[: len(said)]), names, said, sure)
+
+
+def apart(classes: int = 6) -> np.ndarray:
+    """Class y is |y - z| from class z."""
+    return np.abs(np.subtract.outer(np.arange(classes), np.arange(classes))).astype(float)
+
+
+def plain(said: Predictions, distances: np.ndarray, allowed: list[bool], families: list[int], **define: object) -> list[tuple]:
+    """Every pair of models, image by image: S2 Algorithm 1 lines 5-10 in words."""
+    rows = []
+    for a in range(len(said.models)):
+        for b in range(a + 1, len(said.models)):
+            candidates = []
+            for k, image in enumerate(said.images):
+                x, y = int(said.labels[a, k]), int(said.labels[b, k])
+                known = [float(p) for p in (said.probabilities[a, k], said.probabilities[b, k]) if not np.isnan(p)]
+                if (
+                    x != y
+                    and x >= 0
+                    and y >= 0
+                    and allowed[x]
+                    and allowed[y]
+                    and all(p >= np.float32(define["confidence"]) for p in known)
+                ):
+                    candidates.append((-distances[x, y], -min(known, default=0.0), image, x, y, families[k]))
+            seen: set[int] = set()
+            taken, pool = [], 0
+            first: dict[int, int] = {}
+            second: dict[int, int] = {}
+            either: dict[int, int] = {}
+            pairs: set[frozenset[int]] = set()
+            for far, _, image, x, y, family in sorted(candidates):
+                if family in seen:
+                    continue
+                seen.add(family)
+                pool += 1
+                if define["cap_rule"] == "accepted":
+                    good = first.get(x, 0) < define["cap"] and second.get(y, 0) < define["cap"]
+                    if good:
+                        first[x], second[y] = first.get(x, 0) + 1, second.get(y, 0) + 1
+                else:
+                    either[x], either[y] = either.get(x, 0) + 1, either.get(y, 0) + 1
+                    good = either[x] <= define["cap"] and either[y] <= define["cap"] and frozenset((x, y)) not in pairs
+                    pairs |= {frozenset((x, y))} if good else set()
+                if good:
+                    taken.append((image, -far, x, y))
+            taken = taken[: define["top"] + define["spares"]]
+            rows += [(said.models[a], said.models[b], place, *row, pool) for place, row in enumerate(taken, 1)]
+    return rows
+
+
+@st.composite
+def competitions(draw: st.DrawFn) -> tuple[Predictions, np.ndarray, list[bool], list[int]]:
+    rng = np.random.default_rng(draw(st.integers(0, 10_000)))
+    models, images = draw(st.integers(2, 4)), draw(st.integers(1, 25))
+    labels = rng.integers(-1, 6, (models, images))
+    shares = rng.choice([0.5, 0.8, 0.9, 1.0, NAN], (models, images), p=[0.2, 0.3, 0.2, 0.2, 0.1])
+    said = predictions(labels.tolist(), shares.tolist(), tuple(f"i{k}" for k in rng.permutation(images)))
+    distances = rng.choice([0.5, 1.0, 2.0], (6, 6))
+    return said, np.maximum(distances, distances.T), (rng.random(6) < 0.85).tolist(), rng.integers(0, images, images).tolist()
+
+
+@given(competitions(), st.integers(1, 5), st.integers(0, 3), st.integers(1, 3), st.sampled_from([0.0, 0.8, 0.85]), st.booleans())
+def test_the_slots_are_those_of_the_plain_algorithm(
+    made: tuple[Predictions, np.ndarray, list[bool], list[int]], top: int, spares: int, cap: int, confidence: float, scanned: bool
+) -> None:
+    said, distances, allowed, families = made
+    define = {
+        "top": top,
+        "spares": spares,
+        "cap": cap,
+        "confidence": confidence,
+        "cap_rule": "scanned" if scanned else "accepted",
+    }
+    wanted = plain(said, distances, allowed, families, **define)
+    try:
+        slots = class_duels(said, distances, allowed=np.array(allowed), families=np.array(families), **define)
+    except SelectionError:
+        assert not wanted
+        return
+    names = said.classes.names
+    got = [
+        (r.model_a, r.model_b, r.place, r.image, r.distance, names.index(r.label_a), names.index(r.label_b), r.pool)
+        for r in slots.rows
+    ]
+    assert got == wanted
+    assert [row.step for row in slots.rows] == list(range(1, len(slots.rows) + 1))
+
+
+def images_of(slots: Slots) -> list[str]:
+    return [row.image for row in slots.rows]
+
+
+def test_ties_go_to_the_larger_of_the_lesser_confidences_and_then_to_the_smaller_id() -> None:
+    said = predictions([[0, 0, 0, 0], [1, 1, 1, 1]], [[0.95, 0.85, 0.9, 0.9], [0.85, 0.99, 0.9, 0.9]])
+    slots = class_duels(said, apart(), cap=9)  # z 0.85, y 0.85, x 0.9, w 0.9
+    assert images_of(slots) == ["w", "x", "y", "z"]
+    assert [row.confidence for row in slots.rows] == pytest.approx([0.9, 0.9, 0.85, 0.85])
+
+
+def test_the_farthest_classes_come_first_and_classes_that_agree_not_at_all() -> None:
+    said = predictions([[0, 1, 2, 3], [0, 3, 5, 4]])
+    assert [(row.image, row.distance) for row in class_duels(said, apart()).rows] == [("x", 3.0), ("y", 2.0), ("w", 1.0)]
+
+
+def test_both_must_be_as_sure_as_asked_and_exactly_so_is_enough() -> None:
+    said = predictions([[0, 0, 0], [1, 1, 1]], [[0.8, 0.7999, 1], [0.8, 1, 0.7999]])
+    assert images_of(class_duels(said, apart())) == ["z"]
+    assert len(class_duels(said, apart(), confidence=0).rows) == 3
+
+
+def test_a_model_that_says_no_probabilities_is_taken_at_its_word_and_the_other_is_not() -> None:
+    said = predictions([[0, 0], [1, 1]], [[0.9, 0.5], [NAN, NAN]])
+    (row,) = class_duels(said, apart()).rows
+    assert (row.image, row.confidence) == ("z", pytest.approx(0.9))
+    (row, _) = class_duels(predictions([[0, 0], [1, 1]]), apart()).rows
+    assert np.isnan(row.confidence)
+
+
+def test_at_most_three_images_have_one_label_of_a_model_and_what_was_passed_over_does_not_count() -> None:
+    # five times (0, 5), then (0, 4) and (1, 5): the first model has said 0 three times, the second 5 three times
+    said = predictions([[0, 0, 0, 0, 0, 0, 1, 1], [5, 5, 5, 5, 5, 4, 5, 4]])
+    slots = class_duels(said, apart())
+    assert [(r.label_a, r.label_b) for r in slots.rows] == [("class-0", "class-5")] * 3 + [("class-1", "class-4")]
+    # the authors' code: of one pair of labels one image, and (1, 4) is not looked at too late
+    code = class_duels(said, apart(), cap_rule="scanned")
+    assert [(r.label_a, r.label_b) for r in code.rows] == [("class-0", "class-5"), ("class-1", "class-4")]
+    swapped = predictions([[0, 5, 0, 5], [5, 0, 4, 1]])  # the cap counts for each model apart
+    assert len(class_duels(swapped, apart(), cap=1).rows) == 2
+    assert [r.label_a for r in class_duels(swapped, apart(), cap=1, cap_rule="scanned").rows] == ["class-5"]
+
+
+def test_of_near_duplicates_a_pair_takes_one() -> None:
+    said = predictions([[0, 0, 0], [1, 5, 2]])
+    assert images_of(class_duels(said, apart(), families=[7, 7, 8])) == ["y", "x"]
+
+
+def test_classes_that_are_not_asked_about_are_no_candidates_of_either_model() -> None:
+    said = predictions([[0, 1, 2], [1, 0, 3]])
+    assert images_of(class_duels(said, apart(), allowed=np.array([False, True, True, True, True, True]))) == ["x"]
+
+
+def test_the_expected_discrepancy_is_over_all_classes_that_both_name() -> None:
+    labels, shares = (
+        np.array([[[0, 1], [0, 5]], [[1, 0], [1, 0]]]),
+        np.array([[[0.5, 0.5], [0.9, 0.1]], [[0.5, 0.5], [0.8, 0.2]]]),
+    )
+    said = Predictions(fs.corpus.resolve(6), ("a", "b"), ("x", "y"), labels[..., 0], shares[..., 0], (labels, shares))
+    slots = class_duels(said, apart(), confidence=0, discrepancy="expected")
+    # x: (0 or 1) against (1 or 0): .5 * 1; y: .9 * .8 * 1 + .1 * .8 * 4 + .1 * .2 * 5
+    assert [(r.image, round(r.distance, 6)) for r in slots.rows] == [("y", 1.14), ("x", 0.5)]
+    with pytest.raises(OptionError, match="needs probabilities of more than one class"):
+        class_duels(replace(said, top=None), apart(), confidence=0, discrepancy="expected")
+
+
+@given(competitions(), st.integers(1, 3), st.integers(0, 3))
+def test_more_places_and_more_models_leave_the_old_rows_as_they_were(
+    made: tuple[Predictions, np.ndarray, list[bool], list[int]], top: int, more: int
+) -> None:
+    said, distances, _, _ = made
+    fewer = replace(said, models=said.models[:-1], labels=said.labels[:-1], probabilities=said.probabilities[:-1])
+    whole = class_duels_or_none(said, distances, top=top + more)
+    small = class_duels_or_none(said, distances, top=top)
+    if whole is None or small is None:
+        return
+    held = {(*row.cell, row.place): row.image for row in whole.rows}
+    assert all(held[(*row.cell, row.place)] == row.image for row in small.rows)
+    if len(said.models) > 2 and (old := class_duels_or_none(fewer, distances, top=top)):
+        fresh = extended(old, small)
+        assert {said.models[-1] in row.cell for row in fresh} <= {True}  # S2 Algorithm 2: the new model's pairs alone
+        assert [replace(row, round=1, step=0) for row in old.rows] == [
+            replace(row, round=1, step=0) for row in small.rows if said.models[-1] not in row.cell
+        ]
+
+
+def class_duels_or_none(said: Predictions, distances: np.ndarray, **options: int) -> Slots | None:
+    try:
+        return class_duels(said, distances, confidence=0, spares=2, **options)
+    except SelectionError:
+        return None
+
+
+def test_a_discarded_image_is_replaced_by_the_next_one_behind_in_its_pair_alone() -> None:
+    said = predictions([[0, 1, 2, 3], [5, 5, 5, 5], [4, 4, 5, 4]])
+    slots = class_duels(said, apart(), top=2, cap=9)
+
+    def chosen(slots: Slots) -> dict[tuple[str, ...], list[str]]:
+        cells: dict[tuple[str, ...], list[str]] = {}
+        for row in slots.chosen:
+            cells.setdefault(row.cell, []).append(row.image)
+        return {cell: cells[cell] for cell in sorted(cells)}
+
+    assert chosen(slots) == {("a", "b"): ["z", "y"], ("a", "c"): ["z", "x"], ("b", "c"): ["w", "y"]}
+    assert chosen(effective(slots, {"z"})) == {("a", "b"): ["y", "x"], ("a", "c"): ["x", "y"], ("b", "c"): ["w", "y"]}
+
+
+def test_what_cannot_be_chosen_from_is_refused_with_what_to_do() -> None:
+    with pytest.raises(SelectionError, match="try a lower --confidence"):
+        class_duels(predictions([[0], [0]]), apart())
+    with pytest.raises(SelectionError, match="a duel needs two models; there is a"):
+        class_duels(predictions([[0]]), apart())
+    for options in ({"top": 0}, {"cap": 0}, {"spares": -1}, {"confidence": 1.1}, {"confidence": -0.1}):
+        with pytest.raises(OptionError):
+            class_duels(predictions([[0], [1]]), apart(), **options)
+    for options in ({"cap_rule": "counted"}, {"discrepancy": "mean"}):
+        with pytest.raises(OptionError, match="is not known; use"):
+            class_duels(predictions([[0], [1]]), apart(), **options)
