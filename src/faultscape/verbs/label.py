@@ -98,10 +98,12 @@ def export(
     form = format or ("csv" if settings.classifies else "png")
     if form not in FORMATS:
         raise OptionError(f"format {form!r} is not known; use {', '.join(FORMATS)}")
-    if settings.classifies != (form == "csv") or (settings.classifies and prefill is not None):
-        raise OptionError(
-            "--format csv and no --prefill is for studies of classifiers, whose images are asked about; png and labelme are for those of label maps"
-        )
+    if settings.classifies != (form == "csv"):
+        fitting = "csv: people answer yes/no questions" if settings.classifies else "png or labelme: people draw masks"
+        what = "classifiers" if settings.classifies else "label maps"
+        raise OptionError(f"--format {form} does not fit a study of {what}; use {fitting}")
+    if settings.classifies and prefill is not None:
+        raise OptionError("--prefill fills maps in; questions about classes are asked without an answer")
     if settings.classifies:
         from faultscape.verbs.label_answers import export as ask
 
