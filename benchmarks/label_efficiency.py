@@ -9,9 +9,9 @@ from __future__ import annotations
 import argparse
 import json
 from collections import defaultdict
-from pathlib import Path
 
 import label_methods as methods
+import label_table
 import numpy as np
 from label_sets import KEPT, SETS, Set
 
@@ -19,11 +19,15 @@ from faultscape.ranking.agreement import spearman
 from faultscape.ranking.estimates import Estimates, difference_intervals, loss_intervals
 from faultscape.selection.draws import draw
 
-ROOT = Path(__file__).parents[1]
 BUDGETS = (25, 50, 100, 145, 200, 400)
-AS_MEASURED = {"emotion": (72, 104)}  # budgets of figures that were measured before
-REPEATS = {"emotion": 1000, "cue-conflict": 200, "16class-22nets": 100, "frames": 500, "crops": 1000}
-SLOW = {"model-picker": 100}  # repeats of a selector that answers one label at a time
+AS_MEASURED = {"emotion": (72, 104)}  # budgets of figures that were measured before,
+MANY = 300  # which alone get more repeats than these
+REPEATS = {"emotion": 1000, "cue-conflict": 100, "16class-22nets": 100, "frames": 200, "crops": 600}
+SLOW = {
+    "emotion": 100,
+    "cue-conflict": 20,
+    "16class-22nets": 5,
+}  # repeats of the model picker, which asks for one label at a time
 Found = dict[str, dict[str, dict[str, list[float]]]]
 
 
@@ -32,12 +36,14 @@ def one(whole: Set, repeat: int, found: Found, slow: bool) -> None:
     shuffled = np.random.default_rng([repeat, 7]).permutation(whole.losses.shape[1])
     chosen = whole.part(shuffled[: whole.draws])  # the order of images decides ties
     risk, everywhere = chosen.losses.mean(1), whole.losses.mean(1)
-    budgets = [b for b in sorted({*BUDGETS, *AS_MEASURED.get(whole.name, ())}) if b <= len(shuffled)]
+    measured = AS_MEASURED.get(whole.name, ())
+    budgets = [b for b in sorted({*measured, *(BUDGETS if repeat < MANY or not measured else ())}) if b <= len(shuffled)]
 
     def add(selector: str, ranking: str, budget: int, score: np.ndarray, extra: dict[str, float] | None = None) -> None:
         cell = found[f"{selector} | {ranking}"][str(budget)]
         cell["spearman"].append(float(np.nan_to_num(spearman(score, -risk))))  # all tied: no order, 0
-        cell["spearman_all"].append(float(np.nan_to_num(spearman(score, -everywhere))))
+        if whole.draws:
+            cell["spearman_all"].append(float(np.nan_to_num(spearman(score, -everywhere))))
         best = np.flatnonzero(np.round(score, 12) >= np.round(score, 12).max())
         cell["regret"].append(float(100 * (risk[best] - risk.min()).mean()))  # ties: the mean of those who share the first place
         for key, value in (extra or {}).items():
@@ -50,6 +56,8 @@ def one(whole: Set, repeat: int, found: Found, slow: bool) -> None:
         for budget in (b for b in budgets if b <= len(draws.images)):
             for ranking, score in methods.reused(chosen.losses[:, draws.images[:budget]]).items():
                 add(name, ranking, budget, score)
+            own = methods.controlled(chosen.losses[:, draws.images[:budget]], draws.images[:budget], proxies)
+            add(name, "margins re-used + control", budget, own)
             for ranking, estimate in methods.weighted(chosen, draws, budget, proxies).items():
                 held = {} if ranking.startswith("margins") else covered(estimate, pool)
                 add(name, ranking, budget, -estimate.loss, held)
@@ -57,11 +65,13 @@ def one(whole: Set, repeat: int, found: Found, slow: bool) -> None:
     if slow and chosen.labels is not None:
         asked["model-picker"] = methods.picked(chosen, max(budgets))
     asked["mad, top of each pair"], duels = methods.top_pairs(chosen, max(budgets))
+    proxies = methods.proxies(chosen, (chosen.discrepancy > 0).any(0))
     for name, images in asked.items():
         for budget in (b for b in budgets if b <= len(images)):
             losses = chosen.losses[:, images[:budget]]
             for ranking, score in methods.reused(losses).items():
                 add(name, ranking, budget, score)
+            add(name, "margins re-used + control", budget, methods.controlled(losses, images[:budget], proxies))
             if name.startswith("mad"):
                 own = duels[np.maximum.accumulate(duels[:, 1]) < budget]
                 add(
@@ -88,9 +98,8 @@ def covered(found: Estimates, pool: np.ndarray) -> dict[str, float]:
 def measure(name: str, repeats: int) -> None:
     whole = SETS[name]()
     found: Found = defaultdict(lambda: defaultdict(lambda: defaultdict(list)))
-    few = 10 if name == "16class-22nets" else SLOW["model-picker"]
     for repeat in range(repeats):
-        one(whole, repeat, found, slow=repeat < few)
+        one(whole, repeat, found, slow=repeat < SLOW.get(name, 0))
         if repeat % 50 == 0:
             print(name, repeat, flush=True)
     summary = {
@@ -119,6 +128,7 @@ def main() -> None:
     given = parser.parse_args()
     for name in given.sets:
         measure(name, given.repeats or REPEATS[name])
+    label_table.write()
 
 
 if __name__ == "__main__":

@@ -77,6 +77,14 @@ def weighted(chosen: Set, draws: Draws, budget: int, proxies: dict[str, np.ndarr
     }
 
 
+def controlled(losses: np.ndarray, images: np.ndarray, proxies: dict[str, np.ndarray]) -> np.ndarray:
+    """Return margins re-used as they come, as if drawn evenly: what the choice of images tilts, the control variate takes back."""
+    size = len(proxies["images"])
+    places = np.searchsorted(proxies["images"], images)
+    even = estimates.uniform_steps(len(images), size)
+    return -estimates.prediction_powered(estimates.margins(losses), even, proxies["margin"], places).loss
+
+
 def proxies(chosen: Set, weight: np.ndarray) -> dict[str, np.ndarray]:
     """Return the pool of these weights and the expected losses and margins on it."""
     pool = np.flatnonzero(weight > 0)

@@ -88,6 +88,32 @@ def test_the_control_variate_uses_what_the_models_say_of_the_whole_pool() -> Non
     assert wide["prediction_powered"] < wide["lure"] / 2
 
 
+def test_margins_stand_first_and_are_how_far_a_model_lies_above_the_others() -> None:
+    rows = drawn("dabc", WEIGHTS)
+    found = draw_rankings(["x", "y"], rows, RIGHT, list(WEIGHTS), proxy=1 - RIGHT, pool=list(WEIGHTS), resamples=0).rankings
+    assert list(found)[:3] == ["margins", "prediction_powered", "lure"]
+    assert found["margins"]["scores"] == pytest.approx(
+        {"x": 0.25, "y": -0.25}
+    )  # right twice where the other is wrong, of four, half each
+    graded = RIGHT * 0.512
+    damped = draw_rankings(["x", "y"], rows, graded, list(WEIGHTS), proxy=1 - graded, pool=list(WEIGHTS), resamples=0).rankings
+    assert damped["margins"]["scores"] == pytest.approx({"x": 0.2, "y": -0.2})  # the cube root of .512 is .8
+    assert damped["margins"]["score_interval"]["x"] == pytest.approx([0.2, 0.2])  # every image of the pool is labelled
+    some = draw_rankings(["x", "y"], rows[:3], graded, list(WEIGHTS), proxy=1 - graded, pool=list(WEIGHTS), resamples=0).rankings
+    low, high = some["margins"]["score_interval"]["x"]
+    assert low < some["margins"]["scores"]["x"] < high
+
+
+def test_margins_of_right_and_wrong_are_weighed_by_their_chances_and_graded_ones_are_not() -> None:
+    rows = drawn("dc", WEIGHTS)
+    flat = np.zeros((2, 4))
+    right = draw_rankings(["x", "y"], rows, RIGHT, list(WEIGHTS), proxy=flat, pool=list(WEIGHTS), resamples=0).rankings
+    assert right["margins"]["scores"]["x"] != pytest.approx(RIGHT[:, [3, 2]].mean(1)[0] - RIGHT[:, [3, 2]].mean())
+    graded = RIGHT * 0.9
+    found = draw_rankings(["x", "y"], rows, graded, list(WEIGHTS), proxy=flat, pool=list(WEIGHTS), resamples=0).rankings
+    assert found["margins"]["scores"]["x"] == pytest.approx(0.9 ** (1 / 3) / 4)  # x alone is right on d, both on c
+
+
 def test_a_pool_that_is_another_now_leaves_the_control_variate_out_and_says_so() -> None:
     rows = drawn("dbc", WEIGHTS)
     proxy = np.full((2, 3), 0.5)

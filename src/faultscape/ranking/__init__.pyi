@@ -4,6 +4,13 @@ from .borda import borda as borda
 from .bradley_terry import bradley_terry as bradley_terry
 from .classifiers import classifier_rankings as classifier_rankings
 from .davidson import bradley_terry_ties as bradley_terry_ties
+from .estimates import combined as combined
+from .estimates import difference_intervals as difference_intervals
+from .estimates import loss_intervals as loss_intervals
+from .estimates import lure as lure
+from .estimates import margins as margins
+from .estimates import prediction_powered as prediction_powered
+from .estimates import uniform_steps as uniform_steps
 from .hodge import hodge_rank as hodge_rank
 from .hodge import hodge_split as hodge_split
 from .likelihood import connected as connected

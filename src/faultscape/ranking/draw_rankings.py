@@ -2,7 +2,8 @@
 
 Conventions: ``accuracy`` (J, I) is each model's concordance with the truth, or 1 and 0 of classifiers, NaN where unknown. ``lure`` weighs every label by how (un)likely
 it was to be drawn, ``prediction_powered`` adds what the models themselves say of the images that nobody labelled. Both are scores on the pool that was drawn
-from. A draw without label, or one that does not decide for every model, is taken as if it had never been in the pool: what was lost is lost by chance.
+from. ``margins``, which stands first, is how far a model lies above the others, damped and with the same control variate: nearest to the ranking by all labels at equal numbers of
+labels (docs/benchmarks-labels.md). Scores of 0 and 1 are weighed for it as by ``lure``, graded ones taken as they come. A draw without label, or one that does not decide for every model, is taken as if it had never been in the pool: what was lost is lost by chance.
 Source: Farquhar et al. 2021; Angelopoulos et al. 2023 (prediction-powered inference).
 """
 
@@ -12,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from scipy.stats import t as student
 
 from faultscape.errors import OptionError, RankingError
 from faultscape.nouns import Draw, Standings
@@ -19,6 +21,7 @@ from faultscape.ranking import estimates, replicated
 from faultscape.ranking.agreement import compare_benchmark
 from faultscape.ranking.intervals import LEVEL
 
+MARGINS = "margins"
 Estimate = estimates.Estimates
 
 
@@ -72,13 +75,14 @@ def draw_rankings(
     whole = replicated.table(models, {}, scores, errors, fits, dict.fromkeys(scores, len(used)), notes)
     found, said = _estimates(rows, at, accuracy, proxy, pool)
     rng = np.random.default_rng(seed)
-    replicates = dict(whole.replicates)
+    replicates, rankings, points = dict(whole.replicates), {}, dict(whole.scores)
     for name, estimate in found.items():
-        replicates[name] = 1 - _drawn(estimate, resamples, rng)
-        ranking = replicated.ranking(models, 1 - estimate.loss, replicates[name], int(chosen.sum()))
-        bounds = 1 - estimates.loss_intervals(estimate)[:, ::-1]
-        ranking["score_interval"] = dict(zip(models, bounds.tolist(), strict=True))
-        whole.rankings[name] = ranking
+        best = 0.0 if name == MARGINS else 1.0  # a score is 1 - loss; a margin has no largest value
+        points[name], replicates[name] = best - estimate.loss, best - _drawn(estimate, resamples, rng)
+        rankings[name] = replicated.ranking(models, points[name], replicates[name], int(chosen.sum()))
+        bounds = best - (_plain(estimate) if name == MARGINS else estimates.loss_intervals(estimate))[:, ::-1]
+        rankings[name]["score_interval"] = dict(zip(models, bounds.tolist(), strict=True))
+    rankings |= whole.rankings
     own = {
         "resamples": resamples,
         "seed": seed,
@@ -86,8 +90,7 @@ def draw_rankings(
         "level": LEVEL,
         "pseudo_count": replicated.PSEUDO_COUNT,
     }
-    own |= {"interval": "percentile bootstrap over images; of lure and prediction_powered Student's t"}
-    points = whole.scores | {name: 1 - estimate.loss for name, estimate in found.items()}
+    own |= {"interval": "percentile bootstrap over images; of margins, lure and prediction_powered Student's t"}
     return Standings(
         models=models,
         labels={
@@ -97,7 +100,7 @@ def draw_rankings(
             "missing": len(rows) - int(chosen.sum()) - discarded,
         },
         matrices={},
-        rankings=whole.rankings,
+        rankings=rankings,
         definitions={**(definitions or {}), **own},
         benchmark={} if benchmark is None else compare_benchmark(models, benchmark, points, replicates),
         notes=(*whole.notes, *said),
@@ -117,7 +120,7 @@ def _estimates(
     probability = remaining(np.array([row.probability for row in rows]), np.array([row.round for row in rows]), decided)
     size = rows[0].pool - (len(rows) - len(kept))
     losses = 1 - accuracy[:, at[kept]]
-    found = {"lure": estimates.lure(losses, probability, size)}
+    found: dict[str, Estimate] = {}
     notes = (
         [f"{len(rows) - len(kept)} draws have no label that decides for every model; they are taken out of the pool"]
         if len(kept) < len(rows)
@@ -129,11 +132,19 @@ def _estimates(
         stay = np.array([image not in gone for image in pool], bool)
         place = {image: k for k, image in enumerate(image for image in pool if image not in gone)}
         if stay.sum() == size and all(rows[k].image in place for k in kept):
-            drawn = np.array([place[rows[k].image] for k in kept], np.intp)
-            found["prediction_powered"] = estimates.prediction_powered(losses, probability, np.asarray(proxy)[:, stay], drawn)
+            drawn, expected = np.array([place[rows[k].image] for k in kept], np.intp), np.asarray(proxy)[:, stay]
+            even = probability if np.isin(losses, (0, 1)).all() else estimates.uniform_steps(len(kept), size)
+            found[MARGINS] = estimates.prediction_powered(estimates.margins(losses), even, estimates.margins(expected), drawn)
+            found["prediction_powered"] = estimates.prediction_powered(losses, probability, expected, drawn)
         else:
-            notes.append("prediction_powered is left out: the pool is no longer the one that was drawn from")
-    return found, notes
+            notes.append("margins and prediction_powered are left out: the pool is no longer the one that was drawn from")
+    return found | {"lure": estimates.lure(losses, probability, size)}, notes
+
+
+def _plain(found: Estimate) -> np.ndarray:
+    """Return (J, 2) Student's t intervals of losses of any size."""
+    half = student.ppf((1 + LEVEL) / 2, max(found.freedom, 1)) * np.sqrt(np.diagonal(found.covariance))
+    return found.loss[:, None] + np.outer(half, [-1, 1])
 
 
 def remaining(probability: np.ndarray, rounds: np.ndarray, kept: np.ndarray) -> np.ndarray:

@@ -6,8 +6,8 @@ said of the pool. Where a selector draws only images on which models differ (``d
 everywhere else: a difference between two models on the corpus is their difference on the pool times the pool's share, and an
 absolute score needs labels of the rest as well (``combined``). A loss of NaN is refused: a mean over what happens to be known is
 not of the pool.
-Source: Farquhar et al. 2021 (LURE); Kossen et al. 2021; Hajek 1964 (variance); Angelopoulos et al. 2023 (prediction-powered,
-PPI++); damped margins and one proxy for all models are ours.
+Source: Farquhar et al. 2021 (LURE); Kossen et al. 2021; Angelopoulos et al. 2023 (prediction-powered inference, PPI++); the
+scale of the variance, damped margins and one coefficient for all models are ours.
 """
 
 from __future__ import annotations
@@ -54,12 +54,25 @@ def lure_weights(probability: np.ndarray, pool: int) -> np.ndarray:
     return 1 + share * (1 / ((pool - m + 1) * q) - 1)
 
 
-def lure(losses: np.ndarray, probability: np.ndarray, pool: int) -> Estimates:
-    """Return the unbiased mean losses sum_m v_m l_m / M (Farquhar et al. eq. 6) of losses (J, M), with Hajek's covariance.
+def uniform_steps(number: int, pool: int) -> np.ndarray:
+    """Return (M,) the probabilities 1 / (N - m + 1) of draws that prefer nothing, under which all weights are one.
 
-    The covariance is 1 / (M (M - 1)) sum_m (1 - pi_m)(x_m - b)(x_m - b)' for x_m = v_m l_m, pi_m = min(1, M / (N v_m)), b the mean
-    of x weighted by 1 - pi_m: for uniform draws (1 - M / N) s^2 / M. NaN for one draw. RankingError as ``lure_weights``, or
-    for losses that are not finite.
+    With them ``prediction_powered`` re-uses labels of a selector that has no probabilities, or of several: no longer unbiased,
+    but what the choice of images tilts the control variate takes back as far as the proxy knows it.
+
+    >>> uniform_steps(2, 4).round(6)
+    array([0.25    , 0.333333])
+    """
+    return 1.0 / (pool - np.arange(number))
+
+
+def lure(losses: np.ndarray, probability: np.ndarray, pool: int) -> Estimates:
+    """Return the unbiased mean losses sum_m v_m l_m / M (Farquhar et al. eq. 6) of losses (J, M), with their covariance.
+
+    The estimate is sum_m c_m a_m, c_m = N (N - M) / (M (N - m) (N - m + 1)), of a_m = (l_m / q_m + the losses before) / N, each
+    unbiased and uncorrelated with the others; the covariance is sum_m c_m^2 (a_m - mean)(a_m - mean)', scaled so that over the
+    orders of uniform draws it is (1 - M / N) s^2 / M. NaN for one draw, 0 when all are drawn. RankingError as ``lure_weights``,
+    or for losses that are not finite.
 
     >>> found = lure(np.array([[1.0, 0.0], [1.0, 1.0]]), np.array([1 / 4, 1 / 3]), pool=4)
     >>> found.loss, found.covariance.round(6).tolist()
@@ -67,7 +80,8 @@ def lure(losses: np.ndarray, probability: np.ndarray, pool: int) -> Estimates:
     """
     weights = lure_weights(probability, pool)
     values = _checked(losses, len(weights), "losses")
-    return Estimates((weights * values).mean(1), _covariance(values, weights, pool), len(weights) - 1)
+    mean = (weights * values).mean(1)
+    return Estimates(mean, _covariance(values, mean, probability, pool), len(weights) - 1)
 
 
 def prediction_powered(losses: np.ndarray, probability: np.ndarray, proxy: np.ndarray, drawn: np.ndarray) -> Estimates:
@@ -84,8 +98,7 @@ def prediction_powered(losses: np.ndarray, probability: np.ndarray, proxy: np.nd
     (array([0.541667]), 0.166667)
     """
     proxy, drawn = np.atleast_2d(np.asarray(proxy, dtype=float)), np.asarray(drawn, dtype=np.intp)
-    weights = lure_weights(probability, proxy.shape[1])
-    j, number = len(proxy), len(weights)
+    j, number = len(proxy), len(probability)
     values = _checked(losses, number, "losses")
     if len(values) != j or drawn.shape != (number,) or not np.isfinite(proxy).all():
         raise RankingError(
@@ -93,23 +106,24 @@ def prediction_powered(losses: np.ndarray, probability: np.ndarray, proxy: np.nd
             f"each of {number} draws; got shape {proxy.shape} and {len(drawn)} places"
         )
     seen = proxy[:, drawn]
-    joint = _covariance(np.concatenate([values, seen]), weights, proxy.shape[1])
-    alone = np.trace(joint[j:, j:])
-    coefficient = float(np.trace(joint[:j, j:]) / alone * number / (number + TRUST)) if alone > 0 else 0.0
-    left = values - coefficient * seen
+    joint = lure(np.concatenate([values, seen]), probability, proxy.shape[1])
+    both, alone = np.trace(joint.covariance[:j, j:]), np.trace(joint.covariance[j:, j:])
+    tiny = 1e-24 * (seen * seen).sum()  # what rounding leaves of a variance of zero
+    coefficient = float(both / alone * number / (number + TRUST)) if alone > tiny else 0.0
+    left = lure(values - coefficient * seen, probability, proxy.shape[1])
     freedom = max(number - 2, 0)  # the coefficient has taken one
-    spread = _covariance(left, weights, proxy.shape[1]) * ((number - 1) / freedom if freedom else np.nan)
-    return Estimates((weights * left).mean(1) + coefficient * proxy.mean(1), spread, freedom, coefficient)
+    scale = (number - 1) / freedom if freedom else np.nan
+    return Estimates(left.loss + coefficient * proxy.mean(1), left.covariance * scale, freedom, coefficient)
 
 
-def margins(losses: np.ndarray, power: float = 0.5) -> np.ndarray:
+def margins(losses: np.ndarray, power: float = 1 / 3) -> np.ndarray:
     """Return (J, I) how much worse each model is than the others, mean over k of sign(l_j - l_k) |l_j - l_k|^power.
 
     Power 1 is the loss less the mean of all models', power 0 counts who wins; losses of 0 and 1 are the same under every power
     above 0. Damping keeps few images with large differences from deciding a ranking, as ties and wins do, and keeps more of the size.
     What all models share is gone, and with it the part of the variance of ``lure`` that no ranking needs.
 
-    >>> margins(np.array([[0.36, 1.0], [0.0, 1.0]]))
+    >>> margins(np.array([[0.216, 1.0], [0.0, 1.0]])).round(12)
     array([[ 0.3,  0. ],
            [-0.3,  0. ]])
     """
@@ -144,9 +158,9 @@ def loss_intervals(found: Estimates, level: float = LEVEL) -> np.ndarray:
 
     A loss at or beyond 0 or 1 has no logit and gets the plain interval, cut to 0..1. NaN for one draw.
 
-    >>> found = lure(np.array([[1.0, 0.0, 0.0, 1.0]]), np.array([1 / 9, 1 / 8, 1 / 7, 1 / 6]), pool=9)
+    >>> found = lure(np.array([[1.0, 0.0, 0.0, 1.0]]), uniform_steps(4, 9), pool=9)
     >>> loss_intervals(found).round(3)
-    array([[0.061, 0.939]])
+    array([[0.06, 0.94]])
     """
     half = student.ppf((1 + level) / 2, found.freedom) * np.sqrt(np.diagonal(found.covariance)) if found.freedom else np.nan
     half = np.broadcast_to(half, found.loss.shape)
@@ -172,15 +186,22 @@ def difference_intervals(found: Estimates, level: float = LEVEL) -> np.ndarray:
     return gap[..., None] + (factor * np.sqrt(variance))[..., None] * np.array([-1, 1])
 
 
-def _covariance(values: np.ndarray, weights: np.ndarray, pool: int) -> np.ndarray:
-    """Return Hajek's (J, J) covariance of the means of weights x values; 1 - pi is the finite-population correction of each draw."""
-    number = len(weights)
+def _covariance(values: np.ndarray, mean: np.ndarray, probability: np.ndarray, pool: int) -> np.ndarray:
+    """Return the (J, J) covariance of the means of values (J, M), from the steps' own estimates of them."""
+    j, number = values.shape
+    if number == pool:
+        return np.zeros((j, j))
     if number < 2:
-        return np.full((len(values), len(values)), np.nan)
-    left = np.maximum(1 - number / np.maximum(pool * weights, number), 0)  # 1 - pi_m; a weight below M / N is drawn for sure
-    x = weights * values
-    centre = (left * x).sum(1, keepdims=True) / left.sum() if left.any() else x.mean(1, keepdims=True)
-    return (left * (x - centre)) @ (x - centre).T / (number * (number - 1))
+        return np.full((j, j), np.nan)
+    m = np.arange(1, number + 1)
+    share = pool * (pool - number) / (number * (pool - m) * (pool - m + 1.0))
+    step = (values / probability + np.cumsum(values, 1) - values) / pool
+    # the expected square of a step's deviation, in units of s^2, when M given values come in random order
+    left = pool - m + 1.0
+    square = (left**2 * (number - 1) + (m - 1) * (number - m + 1) - 2 * left * (m - 1)) / (number * pool**2)
+    scale = (1 - number / pool) / number / (share**2 * square).sum()
+    off = share * (step - mean[:, None])
+    return scale * off @ off.T
 
 
 def _checked(values: np.ndarray, number: int, what: str) -> np.ndarray:

@@ -111,7 +111,7 @@ def _standings(
     from importlib.metadata import version
 
     from faultscape.comparison.stored import corpus_key
-    from faultscape.ranking import standing_stability
+    from faultscape.ranking import recommended, standing_stability
     from faultscape.ranking.classifiers import classifier_rankings
     from faultscape.ranking.draw_rankings import draw_rankings
     from faultscape.ranking.standing import rank_accuracies
@@ -165,7 +165,7 @@ def _standings(
             *table, class_names=names, parents={} if whole else classes.parents, epsilon=settings["epsilon"], **options
         )
         standings = replace(standings, stability=standing_stability.of_duels(*table, names, epsilon=settings["epsilon"]))
-    standings = replace(standings, notes=(*standings.notes, *said))
+    standings = replace(standings, notes=(*standings.notes, *said), rankings=recommended.ordered(standings.rankings))
     present = corpus_key(root, toml, now.models)
     if present != drawn_from:
         note = f"selection {selection} was drawn from other images or predictions than the study has now; draw a new one with `select --as NAME`"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -64,7 +65,9 @@ def run(
     engine
         local (this process), processes (all cores), ray, or ray://HOST:PORT.
     """
+    from faultscape.nouns import PairSlot, Slot
     from faultscape.prediction.opening import there
+    from faultscape.ranking.recommended import SELECTION
     from faultscape.study.settings import read_settings
     from faultscape.verbs.collect import collect
     from faultscape.verbs.compare import compare
@@ -92,6 +95,11 @@ def run(
         done.append(repr(compare(study, engine=engine)))
     slots = select(study, scale=scale, per_class=per_class, top=top, distance=distance, concordance=concordance, engine=engine)
     done.append(told(slots))
+    if isinstance(slots.chosen[0], Slot | PairSlot):
+        done.append(
+            f"these show where models fail; if it is their order that you want, as many images drawn for all of them tell it better: "
+            f"faultscape select {shlex.quote(study)} {SELECTION} --budget {len(slots.images)}"
+        )
     if truth in labelled.truths(root):
         done.append(repr(rank(study, truth=truth, engine=engine)))
         done.append(repr(report(study)))

@@ -54,7 +54,7 @@ def select(
     study
         The study folder.
     as_
-        Name of the selection (default main, of other selectors than mad the selector's name); a study keeps any number of them, and labels are shared.
+        Name of the selection (default main, of images drawn for all models the selector's name); a study keeps any number of them, and labels are shared.
     selector
         mad (default), random, disputed, entropy, expected-loss, vma or model-picker.
     concordance
@@ -126,7 +126,7 @@ def select(
         raise OptionError(
             f"--{odd.replace('_', '-')} says nothing to {_words(selector, draws=draws, classifies=classifies)}; it takes {_listed(kind)}"
         )
-    name = as_ or ("main" if selector == "mad" else selector)
+    name = as_ or ("main" if selector == "mad" and not draws else selector)
     if draws:
         return select_draws.draw(root, name, selector, given, engine=engine, workers=workers)
     if classifies:

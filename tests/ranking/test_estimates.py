@@ -1,0 +1,241 @@
+"""Estimates from drawn labels: unbiased over every order of drawing, the sample mean where draws are uniform, intervals that cover."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import permutations
+
+import numpy as np
+import pytest
+
+from faultscape.errors import RankingError
+from faultscape.ranking.estimates import (
+    Estimates,
+    combined,
+    difference_intervals,
+    loss_intervals,
+    lure,
+    lure_weights,
+    margins,
+    prediction_powered,
+    uniform_steps,
+)
+from faultscape.selection import proposals
+from faultscape.selection.draws import draw
+
+LOSSES = np.array([[0.0, 1.0, 0.5, 0.2, 0.9], [1.0, 1.0, 0.0, 0.0, 0.3]])  # two models, a pool of five images
+WEIGHTS = np.array([4.0, 1.0, 2.0, 0.5, 0.1])
+
+Rule = Callable[[list[int]], np.ndarray]
+
+
+def orders(rule: Rule, number: int) -> Iterator[tuple[list[int], np.ndarray, float]]:
+    """Yield every order of drawing, the probabilities of its steps, and how likely it is; the rule gives weights from the past."""
+    for order in permutations(range(5), number):
+        steps = []
+        for step, image in enumerate(order):
+            left = rule(list(order[:step])).copy()
+            left[list(order[:step])] = 0
+            steps.append(left[image] / left.sum())
+        yield list(order), np.array(steps), float(np.prod(steps))
+
+
+def unmoved(_: list[int]) -> np.ndarray:
+    return WEIGHTS
+
+
+def adaptive(past: list[int]) -> np.ndarray:
+    """Prefer what lies near the last image if the first model was wrong there: weights that depend on the labels."""
+    return WEIGHTS + 3 * (np.arange(5) > past[-1]) * LOSSES[0, past[-1]] if past else WEIGHTS
+
+
+@pytest.mark.parametrize("rule", [unmoved, adaptive])
+@pytest.mark.parametrize("number", [1, 2, 3, 4, 5])
+def test_lure_is_unbiased_over_all_orders_of_drawing(rule: Rule, number: int) -> None:
+    mean, total = np.zeros(2), 0.0
+    for order, steps, chance in orders(rule, number):
+        mean += chance * lure(LOSSES[:, order], steps, 5).loss
+        total += chance
+    assert total == pytest.approx(1, abs=1e-12)
+    assert mean == pytest.approx(LOSSES.mean(1), abs=1e-12)
+
+
+def test_the_plain_mean_of_such_draws_is_biased() -> None:
+    mean = sum(chance * LOSSES[:, order].mean(1) for order, _, chance in orders(unmoved, 3))
+    assert np.abs(mean - LOSSES.mean(1)).max() > 0.05
+
+
+def test_weights_by_hand() -> None:
+    # v_1 = 1 + (5 - 2)/(5 - 1) (1/(5 x .8) - 1), v_2 = 1 + (5 - 2)/(5 - 2) (1/(4 x .1) - 1)
+    assert lure_weights(np.array([0.8, 0.1]), 5) == pytest.approx([1 - 0.75 * 0.75, 2.5])
+
+
+def test_all_images_drawn_is_the_truth_without_doubt() -> None:
+    for order, steps, _ in list(orders(adaptive, 5))[::17]:
+        found = lure(LOSSES[:, order], steps, 5)
+        assert found.loss == pytest.approx(LOSSES.mean(1), abs=1e-12)
+        assert np.abs(found.covariance).max() < 1e-12
+
+
+def test_uniform_draws_give_the_sample_mean_and_its_variance_in_a_finite_population() -> None:
+    losses = np.random.default_rng(1).random((3, 20))
+    steps = 1 / (50 - np.arange(20))
+    assert lure_weights(steps, 50) == pytest.approx(np.ones(20), abs=1e-13)
+    assert lure(losses, steps, 50).loss == pytest.approx(losses.mean(1), abs=1e-13)
+    sample, steps = LOSSES[:, [0, 3, 1, 4]], 1 / (9 - np.arange(4))  # four of nine, in each of their orders
+    found = [lure(sample[:, order], steps, 9).covariance for order in permutations(range(4))]
+    assert np.mean(found, 0) == pytest.approx((1 - 4 / 9) * np.cov(sample) / 4, abs=1e-13)
+
+
+def test_losses_in_proportion_to_the_weights_are_known_from_any_draw() -> None:
+    for order, steps, _ in list(orders(unmoved, 3))[::7]:
+        assert lure(WEIGHTS[order][None], steps, 5).loss[0] == pytest.approx(WEIGHTS.mean(), rel=0.35)
+    every = [lure(WEIGHTS[order][None], steps, 5).loss[0] for order, steps, _ in orders(unmoved, 3)]
+    plain = [WEIGHTS[order].mean() for order, _, _ in orders(unmoved, 3)]
+    assert np.std(every) < 0.3 * np.std(plain)
+
+
+def test_the_variance_is_that_of_many_draws() -> None:
+    rng = np.random.default_rng(0)
+    losses, weights = rng.random((2, 80)), rng.gamma(2, size=80) + 0.2
+    runs = []
+    for seed in range(1500):
+        drawn = draw(weights, 25, seed=seed)
+        runs.append(lure(losses[:, drawn.images], drawn.probability, 80))
+    real = np.cov(np.array([r.loss for r in runs]).T)
+    said = np.mean([r.covariance for r in runs], 0)
+    assert np.diagonal(said) == pytest.approx(np.diagonal(real), rel=0.1)
+    assert said[0, 1] == pytest.approx(real[0, 1], abs=0.1 * real[0, 0])
+
+
+def test_a_control_variate_by_hand() -> None:
+    losses, proxy = np.array([[1.0, 0.0, 1.0]]), np.array([[0.8, 0.2, 0.5, 0.1, 0.4]])
+    steps = np.array([1 / 5, 1 / 4, 1 / 3])
+    found = prediction_powered(losses, steps, proxy, np.array([0, 1, 2]))
+    # the steps' own estimates: a_1 = l_1, a_2 = (4 l_2 + l_1) / 5, a_3 = (3 l_3 + l_2 + l_1) / 5
+    slope = found.coefficient
+    assert found.loss[0] == pytest.approx(2 / 3 - slope * (0.5 - 0.4))
+    share = np.array([1 / 20, 1 / 12, 1 / 6]) * 10 / 3  # c_m = 5 (5 - 3) / (3 (5 - m) (5 - m + 1)), in all 1
+    assert share.sum() == pytest.approx(1)
+    own = np.array([1.0, (0 + 1) / 5, (3 + 0 + 1) / 5]) - 2 / 3
+    others = np.array([0.8, (0.8 + 0.8) / 5, (1.5 + 0.2 + 0.8) / 5]) - 0.5
+    assert slope == pytest.approx((share**2 * own * others).sum() / (share**2 * others**2).sum() * 3 / 13)
+    assert found.freedom == 1
+
+
+def test_a_proxy_that_says_nothing_changes_nothing() -> None:
+    steps = 1 / (5 - np.arange(3))
+    found = prediction_powered(LOSSES[:, :3], steps, np.full((2, 5), 0.3), np.arange(3))
+    assert found.coefficient == 0
+    assert found.loss == pytest.approx(lure(LOSSES[:, :3], steps, 5).loss)
+
+
+def test_a_good_proxy_narrows_and_hardly_biases() -> None:
+    rng = np.random.default_rng(3)
+    truth = rng.random((3, 400))
+    proxy = truth + rng.normal(0, 0.1, truth.shape)
+    weights = rng.random(400) + 0.3
+    plain, powered = [], []
+    for seed in range(300):
+        drawn = draw(weights, 60, seed=seed)
+        losses = truth[:, drawn.images]
+        plain.append(lure(losses, drawn.probability, 400).loss)
+        powered.append(prediction_powered(losses, drawn.probability, proxy, drawn.images).loss)
+    error = np.std(powered, 0)
+    assert (error < 0.45 * np.std(plain, 0)).all()
+    assert (np.abs(np.mean(powered, 0) - truth.mean(1)) < 3 * error / np.sqrt(300)).all()
+
+
+def test_labels_chosen_without_probabilities_are_righted_by_the_proxy() -> None:
+    rng = np.random.default_rng(5)
+    proxy = rng.random((2, 300))
+    truth = np.clip(proxy + rng.normal(0, 0.1, proxy.shape), 0, 1)
+    top = np.argsort(-proxy.sum(0))[:60]  # the images that must be expected to be worst
+    righted = prediction_powered(truth[:, top], uniform_steps(60, 300), proxy, top).loss
+    assert (truth[:, top].mean(1) - truth.mean(1) > 0.25).all()
+    assert (np.abs(righted - truth.mean(1)) < 0.1).all()
+
+
+def test_margins_by_hand() -> None:
+    losses = np.array([[0.5, 1.0], [0.41, 0.0], [0.25, 0.0]])
+    assert margins(losses, 0.5)[:, 0] == pytest.approx([(0.3 + 0.5) / 3, (-0.3 + 0.4) / 3, -(0.5 + 0.4) / 3])
+    assert margins(losses, 1.0) == pytest.approx(losses - losses.mean(0))
+    assert margins(losses)[:, 1] == pytest.approx(margins(losses, 1.0)[:, 1])  # 0 and 1: the power is no matter
+    assert margins(losses, 0.0)[:, 0] == pytest.approx([2 / 3, 0, -2 / 3])
+    assert margins(np.array([[0.027], [0.0]]))[:, 0] == pytest.approx([0.3 / 2, -0.3 / 2])  # a cube root, unless told
+    assert margins(losses).sum(0) == pytest.approx([0, 0])
+
+
+def test_parts_drawn_apart_are_one_corpus() -> None:
+    disputed = Estimates(np.array([0.5, 0.4]), np.array([[0.04, 0.01], [0.01, 0.04]]), 30)
+    agreed = Estimates(np.array([0.1, 0.1]), np.full((2, 2), 0.01), 12)
+    whole = combined([disputed, agreed], [0.2, 0.8])
+    assert whole.loss == pytest.approx([0.18, 0.16])
+    assert whole.covariance == pytest.approx(np.array([[0.008, 0.0068], [0.0068, 0.008]]))
+    assert whole.freedom == 12
+    gap = difference_intervals(whole)[0, 1]
+    assert gap.mean() == pytest.approx(0.2 * 0.1)  # where all agree they do not differ
+    with pytest.raises(RankingError, match="shares that sum to 1"):
+        combined([disputed, agreed], [0.2, 0.7])
+
+
+def test_intervals_of_losses_stay_between_0_and_1() -> None:
+    found = Estimates(np.array([0.02, 0.5, 1.0, 0.0]), np.diag([0.01, 0.01, 0.04, 0.0]) ** 1.0, 40)
+    low, high = loss_intervals(found).T
+    assert ((low >= 0) & (high <= 1) & (low <= found.loss) & (found.loss <= high)).all()
+    assert 0.5 - low[1] == pytest.approx(high[1] - 0.5)
+    assert np.isnan(loss_intervals(lure(LOSSES[:, :1], np.array([0.2]), 5))).all()  # one label has no spread
+
+
+def test_what_cannot_be_estimated_is_refused() -> None:
+    steps = np.array([0.2, 0.25])
+    with pytest.raises(RankingError, match="1 of 2 drawn images lack the loss of a model: an unbiased estimate needs every one"):
+        lure(np.array([[0.1, np.nan]]), steps, 5)
+    with pytest.raises(RankingError, match="between 1 and 1 draws, the images of the pool; got 2"):
+        lure(LOSSES[:, :2], steps, 1)
+    with pytest.raises(RankingError, match="must lie above 0, at most 1"):
+        lure(LOSSES[:, :2], np.array([0.2, 0.0]), 5)
+    with pytest.raises(RankingError, match="one column for each of 2 draws; got 3"):
+        lure(LOSSES[:, :3], steps, 5)
+    with pytest.raises(RankingError, match="proxy needs a finite number for each of 2 models"):
+        prediction_powered(LOSSES[:, :2], steps, LOSSES[:1], np.array([0, 1]))
+
+
+def classifiers() -> tuple[np.ndarray, np.ndarray]:
+    """Return labels (5, 1500) of five made classifiers that find the same images hard, and the truth."""
+    rng = np.random.default_rng(11)
+    truth, hard = rng.integers(0, 4, 1500), rng.beta(0.7, 1.6, 1500)
+    right = rng.random((5, 1500)) > hard * np.array([[0.7], [0.8], [0.9], [1.0], [1.1]])
+    return np.where(right, truth, (truth + rng.integers(1, 4, (5, 1500))) % 4), truth
+
+
+@pytest.mark.parametrize("selector", ["random", "disputed", "expected-loss", "vma", "mad"])
+def test_nominal_95_percent_of_intervals_hold_the_truth_at_100_labels(selector: str) -> None:
+    labels, truth = classifiers()
+    first, second = np.triu_indices(5, 1)
+    differs = (labels[first] != labels[second]).astype(float)
+    expected, losses = proposals.expected_of_labels(labels), (labels != truth).astype(float)
+    weights = {
+        "random": proposals.uniform(1500),
+        "disputed": proposals.disputed(differs, graded=False),
+        "expected-loss": proposals.expected_loss(expected, where=differs.any(0)),
+        "vma": proposals.vma(expected, where=differs.any(0)),
+        "mad": proposals.mad(differs, temperature=2.0),
+    }[selector]
+    pool = np.flatnonzero(weights)
+    real = losses[:, pool].mean(1)
+    gaps = real[first] - real[second]
+    held = {"lure": [], "control": []}
+    for seed in range(300):
+        drawn = draw(weights, 100, seed=seed)
+        seen, places = losses[:, drawn.images], np.searchsorted(pool, drawn.images)
+        for name, found in (
+            ("lure", lure(seen, drawn.probability, drawn.pool)),
+            ("control", prediction_powered(seen, drawn.probability, expected[:, pool], places)),
+        ):
+            low, high = loss_intervals(found).T
+            below, above = difference_intervals(found)[first, second].T
+            held[name].append((((low <= real) & (real <= high)).mean(), ((below <= gaps) & (gaps <= above)).mean()))
+    for name, shares in held.items():
+        assert (np.mean(shares, 0) > 0.92).all(), (name, np.mean(shares, 0))
+        assert (np.mean(shares, 0) < 0.98).all(), (name, np.mean(shares, 0))
