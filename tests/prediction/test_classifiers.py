@@ -210,6 +210,7 @@ def test_what_does_not_fit_the_study_is_one_line(study: str, tmp_path: Path, cap
     assert "a model is a folder of label maps" in line(capsys, "predict", maps, f"net={tmp_path / 't.npz'}")
     for crop in ("0", "1.1", "-1"):
         assert "crop is a share of the shorter side" in line(capsys, "predict", study, f"net={whole}", "--crop", crop)
+    assert "measure is for label maps" in line(capsys, "measure", study)
     (tmp_path / "two.txt").write_text("sky\nroad\n")
     fs.collect(study, str(tmp_path / "photos"), classes=str(tmp_path / "two.txt"))
     assert "the network has 5 classes, the study 2; give --labels FILE" in line(capsys, "predict", study, f"net={whole}")
