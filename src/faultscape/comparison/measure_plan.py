@@ -129,8 +129,6 @@ def of_study(root: Path, truth: str) -> DataSet:
     from faultscape.study.settings import read_settings
 
     settings = read_settings(root)
-    if settings.classifies:
-        raise OptionError(f"measure is for label maps; how good classifiers are is what `faultscape rank {root}` says")
     truths = read_manifest(label_maps.truth(root, truth))
     ids: list[str] = []
     spans: dict[int, tuple[int, int]] = {}
