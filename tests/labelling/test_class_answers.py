@@ -61,6 +61,7 @@ def test_of_one_person_and_question_the_latest_answer_counts(rows: list[said.Ans
         ("uuuuyy", True),
         ("uuuuyyy", False),
         ("uuuunnnn", False),
+        ("uuuuuuyyyy", False),  # exactly three of five
         ("yyyyy", False),
     ],
 )

@@ -119,9 +119,10 @@ def test_views_are_averaged_before_the_softmax_and_crop_shows_the_middle(study: 
     net = nets.as_onnx(tmp_path / "net.onnx")
     labels, shares = answers(study, net, crop=0.5, flip=True, scales=[1.0, 0.5], input_size="48x48")
     for k, picture in enumerate(PHOTOS.values()):
-        seen = middle(picture, 0.5)
-        side = round(0.5 * min(picture.shape[:2]))
-        assert seen.shape == (side, side, 3)
+        (height, width), side = picture.shape[:2], round(0.5 * min(picture.shape[:2]))
+        top, left = (height - side) // 2, (width - side) // 2
+        seen = picture[top : top + side, left : left + side]
+        np.testing.assert_array_equal(middle(picture, 0.5), seen)
         logits = [by_hand(np.ascontiguousarray(view), size) for size in ((48, 48), (24, 24)) for view in (seen,)]
         mirrored = [
             torch_networks.logits(
@@ -209,6 +210,7 @@ def test_what_does_not_fit_the_study_is_one_line(study: str, tmp_path: Path, cap
     assert "a model is a folder of label maps" in line(capsys, "predict", maps, f"net={tmp_path / 't.npz'}")
     for crop in ("0", "1.1", "-1"):
         assert "crop is a share of the shorter side" in line(capsys, "predict", study, f"net={whole}", "--crop", crop)
+    assert "measure is for label maps" in line(capsys, "measure", study)
     (tmp_path / "two.txt").write_text("sky\nroad\n")
     fs.collect(study, str(tmp_path / "photos"), classes=str(tmp_path / "two.txt"))
     assert "the network has 5 classes, the study 2; give --labels FILE" in line(capsys, "predict", study, f"net={whole}")

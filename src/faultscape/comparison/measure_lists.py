@@ -92,6 +92,10 @@ def words(given: Any, what: str) -> dict[str, str]:
 
 def study_truth(root: Path, asked: str | None) -> str:
     """Return the truth of a study to measure against: the one asked for, the only one, or labels."""
+    from faultscape.study.settings import read_settings
+
+    if read_settings(root).classifies:
+        raise OptionError(f"measure is for label maps; how good classifiers are is what `faultscape rank {root}` says")
     from faultscape.study.label_maps import truths
 
     known = truths(root)

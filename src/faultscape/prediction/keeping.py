@@ -11,7 +11,7 @@ import hashlib
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -29,7 +29,7 @@ class Keep:
     probabilities: int | None = None
     logits: bool = False
     embeddings: tuple[str, ...] = ()
-    answers: bool = False
+    answers: bool = field(default=False, repr=False)
 
     @property
     def words(self) -> list[str]:
