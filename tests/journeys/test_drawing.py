@@ -11,7 +11,7 @@ import faultscape as fs
 import made
 import made_answers
 from faultscape.cli import main
-from faultscape.errors import OptionError, SelectionError, StudyError
+from faultscape.errors import OptionError, SelectionError
 from faultscape.maps.votes import vote_entropy
 from faultscape.nouns import Draw
 from faultscape.study.selections import read_selection
@@ -238,7 +238,7 @@ def test_what_a_selection_is_stays_fixed(maps: tuple[made.Corpus, str]) -> None:
 
 def test_what_is_for_label_maps_says_so_of_classifiers(answers: made_answers.Answers) -> None:
     made_answers.import_labels(answers)
-    with pytest.raises(StudyError, match="is a study of classifiers, and these are metrics of label maps; `faultscape rank"):
+    with pytest.raises(OptionError, match="measure is for label maps; how good classifiers are is what `faultscape rank"):
         fs.measure(answers.study, output=str(Path(answers.study).parent / "out"))
     with pytest.raises(OptionError, match="--format png does not fit a study of classifiers; use csv"):
         fs.label.export(answers.study, str(Path(answers.study).parent / "out"), format="png")
