@@ -23,8 +23,8 @@ from faultscape.ranking import label_needs as needs
 from faultscape.ranking import label_variances as variances
 
 ROOT = Path(__file__).parents[1]
-HALVES, WITHIN = 40, 0.01
-SELECTORS = ("random", "disputed", "expected-loss", "vma")
+HALVES, WITHIN, GROUPS = 40, 0.01, (2, 3, 5)
+SELECTORS = ("random", "disputed", "expected-loss", "expected-loss, whole pool")
 NAMED = {"best": "which is best", "order": "order of all", "scores": "scores within 1 point"}
 
 
@@ -70,6 +70,15 @@ def _first(grid: np.ndarray, share: np.ndarray) -> float:
     return float(grid[min(wrong[-1] + 1, len(grid) - 1)] if len(wrong) else grid[0])
 
 
+def task(chosen: Set) -> str:
+    return "segmentation" if chosen.labels is None else "classification"
+
+
+def imagined(chosen: Set, both: np.ndarray) -> np.ndarray:
+    """Return the worlds before any label."""
+    return needs.worlds(both.mean(2), needs.BELIEVED[task(chosen)])
+
+
 def named(curve: variances.Curve, worlds: np.ndarray) -> dict[str, list[float]]:
     """Return the median and the range of the plan's numbers."""
     out = {q: np.nanquantile(needs.needed(q, worlds, curve), (0.5, *needs.RANGE)).tolist() for q in ("best", "order")}
@@ -99,8 +108,8 @@ def without_copies(chosen: Set) -> tuple[Set, np.ndarray]:
 
 def back_test(whole: Set, repeats: int) -> dict:
     chosen, both = without_copies(whole)
-    expected = variances.moments(both)
-    before = needs.worlds(both.mean(2))
+    expected = variances.moments(both, variances.OUTSIDE[task(chosen)])
+    before = imagined(chosen, both)
     out = {}
     for selector, weights in methods.weights(chosen).items():
         if selector not in SELECTORS:
@@ -115,7 +124,62 @@ def back_test(whole: Set, repeats: int) -> dict:
                                        "spread": np.quantile(np.array(later)[:, 0], needs.RANGE).tolist()}
             print(whole.name, selector, question, {k: np.round(v, 0) for k, v in out[selector][question].items()}, flush=True)
     return {"models": len(chosen.losses), "copies": len(whole.losses) - len(chosen.losses), "images": chosen.losses.shape[1],
-            "repeats": repeats, "found": out}
+            "repeats": repeats, "found": out, "few": of_few(chosen, both)}
+
+
+def of_few(chosen: Set, both: np.ndarray, number: int = 30) -> list[dict[str, float]]:
+    """Return, for random groups of 2, 3 and 5 models under uniform draws, what finding the best really needs, what is named (median, range) before any label and from half of that."""
+    out = []
+    images = chosen.losses.shape[1]
+    for size, k in ((size, k) for size in GROUPS for k in range(number)):
+        some = np.sort(np.random.default_rng([k, 8, size]).choice(len(both), size, replace=False))
+        losses, part = chosen.losses[some], both[np.ix_(some, some)]
+        risk = np.round(losses.mean(1), 12)
+        right = np.zeros((images, 1))
+        for repeat in range(100):
+            order = np.random.default_rng([repeat, k, 9]).permutation(images)
+            found = np.round(losses[:, order].cumsum(1), 9)
+            top = found == found.min(0)
+            right[:, 0] += (top * (risk == risk.min())[:, None]).sum(0) / top.sum(0)
+        real = _first(np.arange(1, images + 1), right / 100)
+        curve, before = variances.curve(np.ones(images), variances.moments(part, variances.OUTSIDE[task(chosen)])), imagined(chosen, part)
+        half = max(int(real / 2), 3)
+        later = [named(*learnt(losses, np.ones(images), half, curve, before, r))["best"] for r in range(5)]
+        out.append({"real": real, "start": named(curve, before)["best"], "half": later})
+    return out
+
+
+def told(row: dict, key: str) -> str:
+    """Return what is named beside its range, and the factor by which it misses."""
+    middle, low, high = row[key]
+    factor = middle / row["real"]
+    return f"{middle:,.0f} ({low:,.0f} to {high:,.0f}) | {factor:.2f}"
+
+
+def page(found: dict[str, dict]) -> str:
+    """Return docs/benchmarks-plan.md."""
+    lines = ["| set | selector | question | really needed | named at the start (80 % of worlds) | times | named half way | times |", "|---|---|---|---|---|---|---|---|"]
+    for name, one in found.items():
+        for selector, rows in one["found"].items():
+            for question, row in rows.items():
+                if row["real"] == row["real"]:
+                    lines.append(f"| {name} | {selector} | {NAMED[question]} | {row['real']:,.0f} of {one['images']:,} | {told(row, 'start')} | {told(row, 'half')} |")
+    few = ["| set | needed: a tenth below, median, a tenth above | start: median of times | within 2 | within 4 | in the range | half way: median of times | within 2 | within 4 | in the range |", "|---|---|---|---|---|---|---|---|---|---|"]
+    everything = []
+    for name, one in [*found.items(), ("all", None)]:
+        rows = everything if one is None else one["few"]
+        everything = everything + (one["few"] if one else [])
+        cells = ["{:,.0f}, {:,.0f}, {:,.0f}".format(*np.quantile([r["real"] for r in rows], (0.1, 0.5, 0.9)))]
+        for key in ("start", "half"):
+            pairs = [(n, r["real"]) for r in rows for n in ([r["start"]] if key == "start" else r["half"])]
+            times = np.array([n[0] / real for n, real in pairs])
+            held = np.mean([n[1] <= real <= n[2] for n, real in pairs])
+            cells += [f"{np.median(times):.2f}", *(f"{100 * ((times >= 1 / f) & (times <= f)).mean():.0f} %" for f in (2, 4)), f"{100 * held:.0f} %"]
+        few.append(f"| {name} | " + " | ".join(cells) + " |")
+    versions = ", ".join([f"Python {platform.python_version()}", *(f"{n} {version(n)}" for n in ("numpy", "scipy"))])
+    return (ROOT / "benchmarks" / "plan-notes.md").read_text().format(
+        date=dt.date(2026, 11, 22), versions=versions, repeats=min(one["repeats"] for one in found.values()), table="\n".join(lines), few="\n".join(few)
+    )
 
 
 def main() -> None:
@@ -126,6 +190,8 @@ def main() -> None:
     for name in asked.sets:
         KEPT.mkdir(parents=True, exist_ok=True)
         (KEPT / f"plan-{name}.json").write_text(json.dumps(back_test(SETS[name](), asked.repeats)))
+    found = {name: json.loads(path.read_text()) for name in SETS if (path := KEPT / f"plan-{name}.json").exists()}
+    (ROOT / "docs" / "benchmarks-plan.md").write_text(page(found))
 
 
 if __name__ == "__main__":

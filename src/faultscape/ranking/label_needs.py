@@ -4,7 +4,7 @@ Conventions: ``worlds`` (W, J) are mean losses as they may turn out to be, small
 what is told is the median and the range that holds 80 % of the worlds. A best model or an order is *right* when the chances that any of the comparisons it rests on comes out the
 wrong way sum to at most 5 %; it is *proved* when each of them passes a test at the level .05 / (J (J - 1)), Bonferroni's for all pairs and the first step of Holm's, with a chance
 of 80 %. All labels of a pool decide every question about it.
-Source: Evensen 2003 (the update by perturbed observations); the rest is arithmetic of the normal distribution, and ours.
+Source: Rubin 1981 (weights of worlds); Evensen 2003 (the update by perturbed observations); the rest is arithmetic of the normal distribution, and ours.
 """
 
 from __future__ import annotations
@@ -12,8 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from scipy.special import ndtr
-from scipy.stats import norm
+from scipy.special import ndtr, ndtri
 
 from faultscape.errors import RankingError
 from faultscape.ranking.estimates import Estimates
@@ -21,16 +20,17 @@ from faultscape.ranking.intervals import LEVEL
 from faultscape.ranking.label_variances import Curve, variance
 
 WORLDS, POWER, RANGE = 400, 0.8, (0.1, 0.9)
-CONCENTRATION = 0.3  # of Dirichlet's weights; with 1 worlds were half as far apart as five real sets
+BELIEVED = {"classification": 0.5, "segmentation": 0.25}  # these two and ALONE fit groups of models of five real sets, docs/benchmarks-plan.md
+ALONE = 3.0  # how far a model may be off on its own, in units of how far worlds are apart
 TRUST = 10  # labels at which half of a measured variance is believed
 QUESTIONS = ("best", "order", "best_proved", "order_proved")
 
 
-def worlds(agreement: np.ndarray, number: int = WORLDS, seed: int = 0) -> np.ndarray:
+def worlds(agreement: np.ndarray, believed: float = BELIEVED["classification"], number: int = WORLDS, seed: int = 0) -> np.ndarray:
     """Return (W, J) mean losses less the mean of all models, if the models' mean ``agreement`` (J, J) with the truth were a mixture of that with each other.
 
-    The weights of a mixture are drawn from Dirichlet's distribution: few models stand for the truth in each world. None is judged by itself: it agrees with itself as with its nearest
-    rival; of two models alone, half as much better than that as can be. RankingError for fewer than two models.
+    The weights of the mixture are uniform over all mixtures (Rubin 1981). In its own place a model is better than its nearest rival by the share ``believed`` of what is left.
+    RankingError for fewer than two models, or a share outside (0, 1].
 
     >>> found = worlds(np.array([[1.0, 0.8], [0.8, 1.0]]))
     >>> bool(np.abs(found[:, 0] - found[:, 1]).max() <= 0.1)
@@ -39,19 +39,22 @@ def worlds(agreement: np.ndarray, number: int = WORLDS, seed: int = 0) -> np.nda
     agreement = np.array(agreement, dtype=float)
     if agreement.ndim != 2 or agreement.shape[0] != agreement.shape[1] or len(agreement) < 2:
         raise RankingError(f"mean agreement must be models by models, of two or more; got shape {agreement.shape}")
+    if not 0 < believed <= 1:
+        raise RankingError(f"a model is believed by a share above 0, at most 1; got {believed}")
     places = range(len(agreement))
     agreement[places, places] = -np.inf
     nearest = agreement.max(0)
-    agreement[places, places] = (1 + nearest) / 2 if len(agreement) == 2 else nearest
-    weights = np.random.default_rng(seed).dirichlet(np.full(len(agreement), CONCENTRATION), number)
+    agreement[places, places] = nearest + believed * (1 - nearest)
+    weights = np.random.default_rng(seed).dirichlet(np.ones(len(agreement)), number)
     return _centred(1 - weights @ agreement)
 
 
 def updated(before: np.ndarray, loss: np.ndarray, pair_variance: np.ndarray, seed: int = 0) -> np.ndarray:
     """Return the worlds after labels measured the mean ``loss`` (J,), whose differences have the variances ``pair_variance`` (P,).
 
-    Each world moves by K (measured + noise - world), K = S (S + C)^-1, S the covariance of the worlds and C that of the measurement (Evensen 2003). Without error all
-    worlds are what was measured. RankingError for shapes that do not fit.
+    Each world moves by K (measured + noise - world), K = S (S + C)^-1, S the covariance of the worlds and C that of the measurement (Evensen 2003). Before that each model is
+    moved on its own, by three times as much as worlds are apart: rivals alike in what others say of them may differ all the same. Without error all worlds are what was measured.
+    RankingError for shapes that do not fit.
 
     >>> before = np.array([[-0.1, 0.1], [0.1, -0.1], [0.0, 0.0]])
     >>> updated(before, np.array([0.3, 0.5]), np.zeros(1)).round(6).tolist()
@@ -66,9 +69,11 @@ def updated(before: np.ndarray, loss: np.ndarray, pair_variance: np.ndarray, see
     middle = np.eye(j) - 1 / j
     values, vectors = np.linalg.eigh(-0.5 * middle @ (apart + apart.T) @ middle)  # variances of differences hold the covariance
     root = vectors * np.sqrt(np.maximum(values, 0))
+    rng = np.random.default_rng(seed)
+    before = before + ALONE * _centred(rng.standard_normal(before.shape)) * np.sqrt(before.var(0).mean())
     spread = np.cov(before.T)
     gain = spread @ np.linalg.pinv(spread + root @ root.T, rcond=1e-10, hermitian=True)
-    noise = np.random.default_rng(seed).standard_normal(before.shape) @ root.T
+    noise = rng.standard_normal(before.shape) @ root.T
     return before + (_centred(loss) + noise - before) @ gain.T
 
 
@@ -126,7 +131,7 @@ def needed(question: str, losses: np.ndarray, found: Curve) -> np.ndarray:
     place[np.triu_indices(j, 1)] = np.arange(j * (j - 1) // 2)
     pairs = (place + place.T)[better, worse]
     alike = (gap <= 1e-15) & (found.pairs[0, pairs] <= 0)
-    limit = norm.isf((1 - LEVEL) / (j * (j - 1))) + norm.ppf(POWER)
+    limit = ndtri(1 - (1 - LEVEL) / (j * (j - 1))) + ndtri(POWER)
 
     def answered(numbers: np.ndarray) -> np.ndarray:
         error = np.sqrt(variance(found, numbers, pairs))
@@ -150,7 +155,7 @@ def scores_needed(found: Curve, within: float = 0.01) -> float:
     if np.isnan(found.models).any():
         return float("nan")
     models = np.arange(found.models.shape[1])[None]
-    limit = (within / norm.ppf((1 + LEVEL) / 2)) ** 2
+    limit = (within / ndtri((1 + LEVEL) / 2)) ** 2
     return float(_smallest(lambda n: variance(found, n, models, of="models").max(1) <= limit, 1, found.pool)[0])
 
 

@@ -16,6 +16,7 @@ import numpy as np
 from faultscape.errors import RankingError
 
 KNOTS = 12
+OUTSIDE = {"classification": 0.5, "segmentation": 0.0}  # half a vote for what nobody says; maps are right in degrees
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,11 +39,11 @@ class Curve:
     models: np.ndarray
 
 
-def moments(agreement: np.ndarray) -> Moments:
+def moments(agreement: np.ndarray, outside: float = 0.0) -> Moments:
     """Return what is to be expected of every pair and model if the others, each in its turn, have said the truth.
 
-    A pair is judged by the models outside it. Of two models alone each is believed in turn, and is then half as much better than the other as their agreement leaves room for.
-    RankingError for fewer than two models, or another shape.
+    A pair is judged by the models outside it. ``outside`` is the weight, in models, of a truth that no model says, and that costs each of them 1. Of two models alone each is believed in turn, and is then half as much better than the other as their agreement leaves room for.
+    RankingError for fewer than two models, another shape, or a weight below 0.
 
     >>> votes = np.array([[0, 0], [0, 1], [1, 1]])  # the third says the second is right where both differ from the first
     >>> found = moments((votes[:, None] == votes).astype(float))
@@ -52,23 +53,25 @@ def moments(agreement: np.ndarray) -> Moments:
     agreement = np.asarray(agreement, dtype=float)
     if agreement.ndim != 3 or agreement.shape[0] != agreement.shape[1] or len(agreement) < 2:
         raise RankingError(f"agreement must be models by models by images, of two models or more; got shape {agreement.shape}")
+    if not outside >= 0:
+        raise RankingError(f"the weight of a truth that no model says is a number of models, not below 0; got {outside}")
     j = len(agreement)
     first, second = np.triu_indices(j, 1)
     loss = 1 - agreement
     own, square = np.zeros((2, j, agreement.shape[2]))
     apart, apart_square = np.zeros((2, len(first), agreement.shape[2]))
     for k in range(j):
-        others = np.arange(j) != k
-        own[others] += loss[k, others]
-        square[others] += loss[k, others] ** 2
-        outside = (first != k) & (second != k)
-        gap = loss[k, first[outside]] - loss[k, second[outside]]
-        apart[outside] += gap
-        apart_square[outside] += gap**2
+        judged = np.arange(j) != k
+        own[judged] += loss[k, judged]
+        square[judged] += loss[k, judged] ** 2
+        judging = (first != k) & (second != k)
+        gap = loss[k, first[judging]] - loss[k, second[judging]]
+        apart[judging] += gap
+        apart_square[judging] += gap**2
     if j == 2:
         apart_square[0] = ((loss[0, 1] ** 2 + loss[1, 0] ** 2) / 2) / 4
-    count = max(j - 2, 1)
-    return Moments(apart / count, apart_square / count, own / (j - 1), square / (j - 1))
+    judges, others = max(j - 2, 1) + outside, j - 1 + outside
+    return Moments(apart / judges, apart_square / judges, (own + outside) / others, (square + outside) / others)
 
 
 def inclusion(weights: np.ndarray, number: float) -> np.ndarray:
