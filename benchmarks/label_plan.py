@@ -61,7 +61,10 @@ def really(losses: np.ndarray, weights: np.ndarray, repeats: int) -> dict[str, f
             right["best"][row] += np.isclose(real[top], real.min(), atol=1e-12).mean()
             right["order"][row] += (np.sign(np.round(found[first] - found[second], 12)) == sign)[sign != 0].all()
             right["scores"][row] += np.abs(found - real) <= WITHIN
-    return {name: float("nan") if name == "scores" and pool < images else _first(grid, share / repeats) for name, share in right.items()}
+    return {
+        name: float("nan") if name == "scores" and pool < images else _first(grid, share / repeats)
+        for name, share in right.items()
+    }
 
 
 def _first(grid: np.ndarray, share: np.ndarray) -> float:
@@ -102,7 +105,9 @@ def without_copies(chosen: Set) -> tuple[Set, np.ndarray]:
     first, second = np.triu_indices(len(both), 1)
     pairs = np.isin(first, kept) & np.isin(second, kept)
     labels = None if chosen.labels is None else chosen.labels[kept]
-    part = Set(chosen.name, chosen.losses[kept], chosen.expected[kept], chosen.discrepancy[pairs], chosen.entropy, labels, chosen.truth)
+    part = Set(
+        chosen.name, chosen.losses[kept], chosen.expected[kept], chosen.discrepancy[pairs], chosen.entropy, labels, chosen.truth
+    )
     return part, both[np.ix_(kept, kept)]
 
 
@@ -118,13 +123,23 @@ def back_test(whole: Set, repeats: int) -> dict:
         real, start = really(chosen.losses, weights, repeats), named(curve, before)
         out[selector] = {}
         for question, number in real.items():
-            half = max(int(number / 2), 3) if number == number else 3
+            half = max(int(number / 2), 3) if np.isfinite(number) else 3
             later = [named(*learnt(chosen.losses, weights, half, curve, before, k))[question] for k in range(HALVES)]
-            out[selector][question] = {"real": number, "start": start[question], "half": np.median(later, 0).tolist(),
-                                       "spread": np.quantile(np.array(later)[:, 0], needs.RANGE).tolist()}
+            out[selector][question] = {
+                "real": number,
+                "start": start[question],
+                "half": np.median(later, 0).tolist(),
+                "spread": np.quantile(np.array(later)[:, 0], needs.RANGE).tolist(),
+            }
             print(whole.name, selector, question, {k: np.round(v, 0) for k, v in out[selector][question].items()}, flush=True)
-    return {"models": len(chosen.losses), "copies": len(whole.losses) - len(chosen.losses), "images": chosen.losses.shape[1],
-            "repeats": repeats, "found": out, "few": of_few(chosen, both)}
+    return {
+        "models": len(chosen.losses),
+        "copies": len(whole.losses) - len(chosen.losses),
+        "images": chosen.losses.shape[1],
+        "repeats": repeats,
+        "found": out,
+        "few": of_few(chosen, both),
+    }
 
 
 def of_few(chosen: Set, both: np.ndarray, number: int = 30) -> list[dict[str, float]]:
@@ -142,7 +157,10 @@ def of_few(chosen: Set, both: np.ndarray, number: int = 30) -> list[dict[str, fl
             top = found == found.min(0)
             right[:, 0] += (top * (risk == risk.min())[:, None]).sum(0) / top.sum(0)
         real = _first(np.arange(1, images + 1), right / 100)
-        curve, before = variances.curve(np.ones(images), variances.moments(part, variances.OUTSIDE[task(chosen)])), imagined(chosen, part)
+        curve, before = (
+            variances.curve(np.ones(images), variances.moments(part, variances.OUTSIDE[task(chosen)])),
+            imagined(chosen, part),
+        )
         half = max(int(real / 2), 3)
         later = [named(*learnt(losses, np.ones(images), half, curve, before, r))["best"] for r in range(5)]
         out.append({"real": real, "start": named(curve, before)["best"], "half": later})
@@ -158,13 +176,21 @@ def told(row: dict, key: str) -> str:
 
 def page(found: dict[str, dict]) -> str:
     """Return docs/benchmarks-plan.md."""
-    lines = ["| set | selector | question | really needed | named at the start (80 % of worlds) | times | named half way | times |", "|---|---|---|---|---|---|---|---|"]
+    lines = [
+        "| set | selector | question | really needed | named at the start (80 % of worlds) | times | named half way | times |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
     for name, one in found.items():
         for selector, rows in one["found"].items():
             for question, row in rows.items():
-                if row["real"] == row["real"]:
-                    lines.append(f"| {name} | {selector} | {NAMED[question]} | {row['real']:,.0f} of {one['images']:,} | {told(row, 'start')} | {told(row, 'half')} |")
-    few = ["| set | needed: a tenth below, median, a tenth above | start: median of times | within 2 | within 4 | in the range | half way: median of times | within 2 | within 4 | in the range |", "|---|---|---|---|---|---|---|---|---|---|"]
+                if np.isfinite(row["real"]):
+                    lines.append(
+                        f"| {name} | {selector} | {NAMED[question]} | {row['real']:,.0f} of {one['images']:,} | {told(row, 'start')} | {told(row, 'half')} |"
+                    )
+    few = [
+        "| set | needed: a tenth below, median, a tenth above | start: median of times | within 2 | within 4 | in the range | half way: median of times | within 2 | within 4 | in the range |",
+        "|---|---|---|---|---|---|---|---|---|---|",
+    ]
     everything = []
     for name, one in [*found.items(), ("all", None)]:
         rows = everything if one is None else one["few"]
@@ -174,11 +200,23 @@ def page(found: dict[str, dict]) -> str:
             pairs = [(n, r["real"]) for r in rows for n in ([r["start"]] if key == "start" else r["half"])]
             times = np.array([n[0] / real for n, real in pairs])
             held = np.mean([n[1] <= real <= n[2] for n, real in pairs])
-            cells += [f"{np.median(times):.2f}", *(f"{100 * ((times >= 1 / f) & (times <= f)).mean():.0f} %" for f in (2, 4)), f"{100 * held:.0f} %"]
+            cells += [
+                f"{np.median(times):.2f}",
+                *(f"{100 * ((times >= 1 / f) & (times <= f)).mean():.0f} %" for f in (2, 4)),
+                f"{100 * held:.0f} %",
+            ]
         few.append(f"| {name} | " + " | ".join(cells) + " |")
     versions = ", ".join([f"Python {platform.python_version()}", *(f"{n} {version(n)}" for n in ("numpy", "scipy"))])
-    return (ROOT / "benchmarks" / "plan-notes.md").read_text().format(
-        date=dt.date(2026, 11, 22), versions=versions, repeats=min(one["repeats"] for one in found.values()), table="\n".join(lines), few="\n".join(few)
+    return (
+        (ROOT / "benchmarks" / "plan-notes.md")
+        .read_text()
+        .format(
+            date=dt.date(2026, 11, 22),
+            versions=versions,
+            repeats=min(one["repeats"] for one in found.values()),
+            table="\n".join(lines),
+            few="\n".join(few),
+        )
     )
 
 

@@ -54,7 +54,7 @@ def test_uniform_draws_have_the_variance_of_the_text_book(made: np.ndarray) -> N
     found = curve(np.ones(300), expected)
     for n in (2, 17, 150, 299):
         mine = variance(found, np.array(n), np.arange(10))
-        book = ((expected.difference_square.mean(1) - expected.difference.mean(1) ** 2)) * (1 / n - 1 / 300)
+        book = (expected.difference_square.mean(1) - expected.difference.mean(1) ** 2) * (1 / n - 1 / 300)
         assert mine == pytest.approx(book, rel=1e-9)
 
 
@@ -183,4 +183,6 @@ def test_shapes_and_questions_that_do_not_fit_are_refused() -> None:
     with pytest.raises(RankingError, match="need 2 losses and 1 variances"):
         label_needs.updated(np.zeros((3, 2)), np.zeros(3), np.zeros(1))
     with pytest.raises(RankingError, match="estimates of as many"):
-        label_needs.learnt(np.zeros((3, 2)), flat(9, [0.1], 2), estimates.Estimates(np.zeros(3), np.eye(3), 3), 4, 1.0, flat(9, [0.1], 2))
+        label_needs.learnt(
+            np.zeros((3, 2)), flat(9, [0.1], 2), estimates.Estimates(np.zeros(3), np.eye(3), 3), 4, 1.0, flat(9, [0.1], 2)
+        )

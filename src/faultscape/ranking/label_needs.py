@@ -20,13 +20,18 @@ from faultscape.ranking.intervals import LEVEL
 from faultscape.ranking.label_variances import Curve, variance
 
 WORLDS, POWER, RANGE = 400, 0.8, (0.1, 0.9)
-BELIEVED = {"classification": 0.5, "segmentation": 0.25}  # these two and ALONE fit groups of models of five real sets, docs/benchmarks-plan.md
+BELIEVED = {
+    "classification": 0.5,
+    "segmentation": 0.25,
+}  # these two and ALONE fit groups of models of five real sets, docs/benchmarks-plan.md
 ALONE = 3.0  # how far a model may be off on its own, in units of how far worlds are apart
 TRUST = 10  # labels at which half of a measured variance is believed
 QUESTIONS = ("best", "order", "best_proved", "order_proved")
 
 
-def worlds(agreement: np.ndarray, believed: float = BELIEVED["classification"], number: int = WORLDS, seed: int = 0) -> np.ndarray:
+def worlds(
+    agreement: np.ndarray, believed: float = BELIEVED["classification"], number: int = WORLDS, seed: int = 0
+) -> np.ndarray:
     """Return (W, J) mean losses less the mean of all models, if the models' mean ``agreement`` (J, J) with the truth were a mixture of that with each other.
 
     The weights of the mixture are uniform over all mixtures (Rubin 1981). In its own place a model is better than its nearest rival by the share ``believed`` of what is left.
@@ -63,7 +68,9 @@ def updated(before: np.ndarray, loss: np.ndarray, pair_variance: np.ndarray, see
     before, loss = np.asarray(before, dtype=float), np.asarray(loss, dtype=float)
     j = before.shape[1]
     if loss.shape != (j,) or np.shape(pair_variance) != (j * (j - 1) // 2,):
-        raise RankingError(f"worlds of {j} models need {j} losses and {j * (j - 1) // 2} variances; got {loss.shape} and {np.shape(pair_variance)}")
+        raise RankingError(
+            f"worlds of {j} models need {j} losses and {j * (j - 1) // 2} variances; got {loss.shape} and {np.shape(pair_variance)}"
+        )
     apart = np.zeros((j, j))
     apart[np.triu_indices(j, 1)] = pair_variance
     middle = np.eye(j) - 1 / j

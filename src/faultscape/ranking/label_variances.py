@@ -3,8 +3,8 @@
 Conventions: ``agreement`` (J, J, I): what model j is worth on an image if model k has said the truth: their concordance, or 1 where classifiers say the same, else 0. Pairs
 (P,) are in the order of ``numpy.triu_indices``, their differences loss of the first less loss of the second. The images given may be every s-th of a corpus of ``images``: each
 stands for as many. Variances are of LURE's means over that corpus, pairs that differ nowhere have none.
-Source: Kossen et al. 2021 (an ensemble in the truth's place); Hajek 1964 (variance of draws without replacement); Rosen 1972 (probability of
-being among the first n of them).
+Source: Kossen et al. 2021 (an ensemble in the truth's place); Farquhar et al. 2021, theorem 3 (variance of LURE); Rosen 1972 (probability of being among the first n drawn without
+replacement).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 
 from faultscape.errors import RankingError
 
-KNOTS = 12
+KNOTS = 20
 OUTSIDE = {"classification": 0.5, "segmentation": 0.0}  # half a vote for what nobody says; maps are right in degrees
 
 
@@ -99,8 +99,9 @@ def inclusion(weights: np.ndarray, number: float) -> np.ndarray:
 def curve(weights: np.ndarray, expected: Moments, images: int | None = None) -> Curve:
     """Return how the variances fall when images are drawn in proportion to ``weights`` (I,), of a corpus of ``images`` (those given, by default).
 
-    With pi the inclusion: 1 / N^2 (sum (1 - pi) / pi E x^2 - (sum (1 - pi) E x)^2 / sum pi (1 - pi)). Of equal weights that is (1 / n - 1 / N) times the variance of x.
-    Models have no variance (NaN) where some image has no weight: no draws say what it costs them. RankingError where no image has a weight.
+    LURE's variance is the sum over its steps of what each adds, Farquhar et al. theorem 3, with the images left at step m replaced by the chance of each to be left:
+    with u = 1 / (N - m) it is (1 / M - 1 / N) times the mean over u, up to u of M, of G = (N / (N - m))^2 (sum w sum x^2 / w - (sum x)^2) / N^2, the sums over what is left. Of equal
+    weights G is the variance of x. Models have no variance (NaN) where some image has no weight: no draws say what it costs them. RankingError where no image has a weight.
 
     >>> votes = np.array([[0, 0], [0, 1], [1, 1]])
     >>> curve(np.ones(2), moments((votes[:, None] == votes).astype(float))).pairs[0]  # of 0 and 1, of -1 and 1, of -1 and 0
@@ -112,19 +113,29 @@ def curve(weights: np.ndarray, expected: Moments, images: int | None = None) -> 
         raise RankingError("no image has a weight: there is nothing to draw")
     times = (images or len(weights)) / len(weights)
     pool, total = max(round(times * inside.sum()), 1), times * len(weights)
-    knots = np.unique(np.clip(np.geomspace(1, 0.98 * pool, KNOTS), 1, max(0.98 * pool, 0.5 * (pool + 1))))
-    values = []
+    own = weights[inside]
     columns = [part[:, inside] for part in (expected.difference, expected.difference_square, expected.loss, expected.loss_square)]
+    knots = np.unique(
+        np.r_[0, np.geomspace(1, pool / 2, KNOTS), pool - np.geomspace(pool / 50, pool / 2, KNOTS)].clip(0, 0.98 * pool)
+    )
+    added: tuple[list[np.ndarray], list[np.ndarray]] = ([], [])
     for number in knots.tolist():
-        pi = inclusion(weights[inside], number / times)
-        left = np.maximum(1 - pi, 1e-12)
-        each = [(times / total**2) * ((left / pi * two).sum(1) - (left * one).sum(1) ** 2 / (left * pi).sum())
-                for one, two in (columns[:2], columns[2:])]  # fmt: skip
-        values.append([np.maximum(np.round(part, 15), 0) / (1 / number - 1 / pool) if number < pool else part * 0 for part in each])
-    models = np.array([each[1] for each in values])
+        left = 1 - inclusion(own, number / times)
+        scale = (times * pool / ((pool - number) * total)) ** 2
+        for steps, one, two in zip(added, columns[::2], columns[1::2], strict=True):
+            each = (left * own).sum() * (two @ (left / own)) - (one @ left) ** 2
+            steps.append(scale * np.maximum(each, 0))
+    u = 1 / (pool - knots)
+    pairs, models = (_running_mean(np.array(steps), u) for steps in added)
     if not inside.all():
         models[:] = np.nan
-    return Curve(pool, knots, np.array([each[0] for each in values]), models)
+    return Curve(pool, knots, np.round(pairs, 15), models)
+
+
+def _running_mean(values: np.ndarray, u: np.ndarray) -> np.ndarray:
+    """Return (K, R) the mean of values (K, R) from the first of u (K,) up to each, by trapezia."""
+    parts = np.diff(u)[:, None] * (values[1:] + values[:-1]) / 2
+    return np.concatenate([values[:1], parts.cumsum(0) / (u[1:] - u[0])[:, None]])
 
 
 def variance(found: Curve, numbers: np.ndarray, columns: np.ndarray, *, of: str = "pairs") -> np.ndarray:

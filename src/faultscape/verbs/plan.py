@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from faultscape.errors import ModelError, OptionError, closest
+from faultscape.errors import ModelError, OptionError, SelectionError, closest
 
 COSTS = {"mask": 5400.0, "choice": 10.0, "question": 3.0}  # seconds for a whole map, a choice of two, a yes or no
 QUESTIONS = {
@@ -41,8 +41,14 @@ class LabelPlan:
     provenance: dict[str, Any] = field(default_factory=dict)
 
     def __repr__(self) -> str:
-        known = f"{self.labels['used']:,} labels of selection {self.labels['selection']}" if self.labels["used"] else "the predictions alone"
-        lines = [f"Labels that {len(self.models)} models on {self.images:,} images need, from {known} (in brackets: 80 % of what may be true)"]
+        known = (
+            f"{self.labels['used']:,} labels of selection {self.labels['selection']}"
+            if self.labels["used"]
+            else "the predictions alone"
+        )
+        lines = [
+            f"Labels that {len(self.models)} models on {self.images:,} images need, from {known} (in brackets: 80 % of what may be true)"
+        ]
         for name, words in QUESTIONS.items():
             lines.append(f"  {words.format(self.provenance['within'])}")
             proved = self.questions.get(f"{name}_proved", {})
@@ -50,7 +56,9 @@ class LabelPlan:
                 tested = f"   proved with {proved[selector]['labels']:,}" if proved and proved[selector]["labels"] else ""
                 lines.append(f"    {_SELECTORS.get(selector, selector):<20}{_number(row)}{tested}")
         if self.duels:
-            lines.append(f"  mad, by duels: {'J(J-1)/2 k' if 'questions' in self.duels[0] else 'J(J-1)|Y|K'} slots at most, and the distinct images there are")
+            lines.append(
+                f"  mad, by duels: {'J(J-1)/2 k' if 'questions' in self.duels[0] else 'J(J-1)|Y|K'} slots at most, and the distinct images there are"
+            )
             lines += [f"    {_duel(row)}" for row in self.duels]
         return "\n".join([*lines, *(f"  note: {note}" for note in self.notes)])
 
@@ -96,7 +104,7 @@ def plan(
     from importlib.metadata import version
 
     from faultscape.comparison.stored import corpus_key
-    from faultscape.ranking.written import _written
+    from faultscape.ranking.written import written
     from faultscape.study.folder import existing, put
     from faultscape.study.lock import writing
     from faultscape.study.settings import read_settings
@@ -112,24 +120,32 @@ def plan(
         raise OptionError(f"--within is a number of points above 0, at most 100; got {within}")
     if seed < 0:
         raise OptionError(f"seed cannot be negative; got {seed}")
+    within, wage = float(within), None if wage is None else float(wage)
     with writing(root):
         settings = read_settings(root)
         models = tuple(settings.models)
         if len(models) < 2:
-            raise ModelError(f"a plan needs two models; the study has {', '.join(models) or 'none'}; add more with `faultscape predict`")
+            raise ModelError(
+                f"a plan needs two models; the study has {', '.join(models) or 'none'}; add more with `faultscape predict`"
+            )
         known = labelled.truths(root)
         if selection is not None and truth not in known:
-            raise OptionError(f"there is no truth {truth!r} for the labels of selection {selection!r}; there are {', '.join(known) or 'none'}.{closest(truth, known)}")
+            raise OptionError(
+                f"there is no truth {truth!r} for the labels of selection {selection!r}; there are {', '.join(known) or 'none'}.{closest(truth, known)}"
+            )
         if known and not settings.classifies:
             count(root, known, engine=engine)
         used, notes = plan_facts.measured(root, settings, models, selection, truth)
         looked = plan_facts.look(root, settings, models, used, engine=engine, workers=workers)
-        slots = plan_facts.duels(root, settings, models, engine=engine, workers=workers)
+        try:
+            duels = plan_facts.deep(plan_facts.duels(root, settings, models, engine=engine, workers=workers))
+        except SelectionError as error:
+            duels, notes = [], [*notes, f"duels: {error}"]
         questions, said = answers(models, looked, used, settings.task, within / 100, seed)
         unit = "question" if settings.classifies else "mask"
         for row in (row for rows in questions.values() for row in rows.values()):
             _price(row, row.pop("units"), costs[unit], wage)
-        deep = [_priced_duel(row, settings.classifies, costs, wage) for row in plan_facts.deep(slots)]
+        priced = [_priced_duel(row, settings.classifies, costs, wage) for row in duels]
         provenance = {
             "faultscape": version("faultscape"), "truth": truth, "within": within, "seed": seed,
             "inputs": {"predictions": corpus_key(root, settings, models), "truth": labelled.truth_key(root, truth) if used else None},
@@ -137,14 +153,18 @@ def plan(
         found = LabelPlan(
             models,
             looked.images,
-            {"used": used.labels if used else 0, "selection": used.selection if used else None, "selector": used.selector if used else None},
+            {
+                "used": used.labels if used else 0,
+                "selection": used.selection if used else None,
+                "selector": used.selector if used else None,
+            },
             questions,
-            tuple(deep),
+            tuple(priced),
             {**costs, "wage": wage},
             (*said, *notes),
             provenance,
         )
-        document = {name: _written(getattr(found, name)) for name in found.__dataclass_fields__}
+        document = {name: written(getattr(found, name)) for name in found.__dataclass_fields__}
         put(Path(root) / "plan.json", (json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode())
         log(root, "plan", cost=costs, wage=wage, within=within, selection=selection, truth=truth, seed=seed)
     return found
@@ -157,10 +177,14 @@ def read_costs(cost: Any) -> dict[str, float]:
     {'mask': 3600.0, 'choice': 10.0, 'question': 2.0}
     """
     out = dict(COSTS)
-    given = cost.items() if isinstance(cost, Mapping) else [word.partition("=")[::2] for word in str(cost).split(",")] if cost else []
+    given = (
+        cost.items() if isinstance(cost, Mapping) else [word.partition("=")[::2] for word in str(cost).split(",")] if cost else []
+    )
     for name, value in given:
         if name not in COSTS:
-            raise OptionError(f"--cost knows {', '.join(COSTS)}, in seconds, such as mask=5400,choice=10; got {name!r}.{closest(name, list(COSTS))}")
+            raise OptionError(
+                f"--cost knows {', '.join(COSTS)}, in seconds, such as mask=5400,choice=10; got {name!r}.{closest(name, list(COSTS))}"
+            )
         try:
             out[name] = float(value)
         except (TypeError, ValueError):
@@ -187,21 +211,20 @@ def answers(
     curves = {
         name: label_variances.curve(weights, expected, looked.images) for name, weights in looked.weights.items() if weights.any()
     }
-    planned = dict(curves)
+    planned, later = dict(curves), None
     worlds = label_needs.worlds(looked.mean[some], label_needs.BELIEVED[task], seed=seed)
     if used is not None and used.selector in curves:
         found = Estimates(used.estimates.loss[kept], used.estimates.covariance[some], used.estimates.freedom)
         share = used.pool / looked.images
         for name, own in curves.items():
             planned[name], later = label_needs.learnt(worlds, curves[used.selector], found, used.labels, share, own, seed)
-        worlds = later
     out: dict[str, dict[str, dict[str, Any]]] = {name: {} for name in _ASKED}
     for selector, curve in planned.items():
         for name in _ASKED:
             if name == "scores":
                 numbers = np.full(1, label_needs.scores_needed(curve, within))
             else:
-                numbers = label_needs.needed(name, worlds, curve)
+                numbers = label_needs.needed(name, worlds if later is None else later, curve)
             row: dict[str, Any] = dict(none)
             if not np.isnan(numbers).all():
                 middle, low, high = (math.ceil(x) for x in np.nanquantile(numbers, (0.5, *label_needs.RANGE)))
@@ -226,8 +249,12 @@ def _near(models: tuple[str, ...], looked: Any, kept: list[int], most: int = 5) 
     for k in range(len(models)):
         if k not in kept:
             twin = next(j for j in kept if looked.differ[k, j] == 0)
-            notes.append(f"{models[twin]} and {models[k]} give the same answer on all images: no number of labels tells them apart; they count as one")
-    pairs = sorted((int(looked.differ[a, b]), a, b) for a in kept for b in kept if a < b and looked.differ[a, b] <= looked.images / 100)
+            notes.append(
+                f"{models[twin]} and {models[k]} give the same answer on all images: no number of labels tells them apart; they count as one"
+            )
+    pairs = sorted(
+        (int(looked.differ[a, b]), a, b) for a in kept for b in kept if a < b and looked.differ[a, b] <= looked.images / 100
+    )
     notes += [
         f"{models[a]} and {models[b]} give the same answer on all but {number} image{'s' * (number > 1)}: only labels of {'these tell' if number > 1 else 'this one tells'} them apart"
         for number, a, b in pairs[:most]
@@ -236,8 +263,8 @@ def _near(models: tuple[str, ...], looked: Any, kept: list[int], most: int = 5) 
 
 
 def _price(row: dict[str, Any], units: float | None, seconds: float, wage: float | None) -> None:
-    row["hours"] = None if units is None else units * seconds / 3600
-    row["money"] = None if units is None or wage is None else row["hours"] * wage
+    hours = None if units is None else units * seconds / 3600
+    row |= {"hours": hours, "money": None if hours is None or wage is None else hours * wage}
 
 
 def _priced_duel(row: dict[str, int], classifies: bool, costs: dict[str, float], wage: float | None) -> dict[str, Any]:

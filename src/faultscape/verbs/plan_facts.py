@@ -48,7 +48,9 @@ class Measured:
     definition: dict[str, Any]
 
 
-def look(root: Path, settings: Any, models: tuple[str, ...], used: Measured | None, *, engine: str, workers: int | None) -> Looked:
+def look(
+    root: Path, settings: Any, models: tuple[str, ...], used: Measured | None, *, engine: str, workers: int | None
+) -> Looked:
     """Return how far the models agree, and what would be drawn, as in the selection ``used``; SelectionError where no image has something of every model."""
     from faultscape.selection import draws
     from faultscape.study.pool import read_pool
@@ -65,7 +67,7 @@ def look(root: Path, settings: Any, models: tuple[str, ...], used: Measured | No
     weights = {}
     for selector in select_draws.CHANCE:
         try:
-            weights[selector] = select_draws._weights({**like, "selector": selector}, facts)
+            weights[selector] = select_draws._weights({**like, "selector": selector}, facts)  # noqa: SLF001 - one verb's parts
         except SelectionError:  # no two models differ
             weights[selector] = np.zeros(len(facts["complete"]))
     some = inside[:: -(-len(inside) * len(models) ** 2 // LOOKED_AT)]
@@ -78,11 +80,18 @@ def look(root: Path, settings: Any, models: tuple[str, ...], used: Measured | No
         questions = np.sort(seen, axis=0)
         questions = 1 + (questions[1:] != questions[:-1]).sum(0)
     else:
-        mean, differ, agreement, questions = said.mean(-1, dtype=float), ((said < 1) | (said.swapaxes(0, 1) < 1)).sum(-1), facts[whole][..., some], None
+        mean, differ, agreement, questions = (
+            said.mean(-1, dtype=float),
+            ((said < 1) | (said.swapaxes(0, 1) < 1)).sum(-1),
+            facts[whole][..., some],
+            None,
+        )
     return Looked(len(inside), agreement, mean, differ, {name: own[some] for name, own in weights.items()}, questions)
 
 
-def measured(root: Path, settings: Any, models: tuple[str, ...], selection: str | None, truth: str) -> tuple[Measured | None, list[str]]:
+def measured(
+    root: Path, settings: Any, models: tuple[str, ...], selection: str | None, truth: str
+) -> tuple[Measured | None, list[str]]:
     """Return what was measured by the selection asked for, or the one with most labels of those drawn by chance from what the study has now; and what to say."""
     from faultscape.comparison.stored import corpus_key
     from faultscape.study import selections
@@ -99,7 +108,9 @@ def measured(root: Path, settings: Any, models: tuple[str, ...], selection: str 
         if not chance or slots.models != models or drawn_from != key:
             if selection:
                 why = "the study has other models or images now" if chance else "its images were not drawn by chance"
-                raise SelectionError(f"selection {name!r} cannot say how models differ on the corpus: {why}; draw one with `faultscape select {root} --selector random`")
+                raise SelectionError(
+                    f"selection {name!r} cannot say how models differ on the corpus: {why}; draw one with `faultscape select {root} --selector random`"
+                )
             others.append(name)
             continue
         images, accuracy = labelled.scores(root, models, truth, slots.definition, discarded)
@@ -125,9 +136,13 @@ def _estimated(name: str, slots: Slots, images: list[str], accuracy: np.ndarray)
     decided = np.append(~np.isnan(accuracy).any(0), False)[at]
     if (labels := int(decided.sum())) < 2:
         return None
-    probability = remaining(np.array([row.probability for row in slots.rows]), np.array([row.round for row in slots.rows]), decided)
+    probability = remaining(
+        np.array([row.probability for row in slots.rows]), np.array([row.round for row in slots.rows]), decided
+    )
     pool = slots.rows[0].pool - (len(slots.rows) - labels)
-    return Measured(name, slots.definition["selector"], lure(1 - accuracy[:, at[decided]], probability, pool), labels, pool, slots.definition)
+    return Measured(
+        name, slots.definition["selector"], lure(1 - accuracy[:, at[decided]], probability, pool), labels, pool, slots.definition
+    )
 
 
 def duels(root: Path, settings: Any, models: tuple[str, ...], *, engine: str, workers: int | None) -> Slots:
@@ -138,10 +153,10 @@ def duels(root: Path, settings: Any, models: tuple[str, ...], *, engine: str, wo
         slots = selections.read_selection(root)[0]
         if slots.rows and not isinstance(slots.rows[0], Draw):
             return slots
-    return (_of_classes if settings.classifies else _of_maps)(root, settings, models, engine, workers)
+    return _of_classes(root, settings, models) if settings.classifies else _of_maps(root, settings, models, engine, workers)
 
 
-def _of_classes(root: Path, settings: Any, models: tuple[str, ...], engine: str, workers: int | None) -> Slots:
+def _of_classes(root: Path, settings: Any, models: tuple[str, ...]) -> Slots:
     from faultscape.comparison import class_stored
     from faultscape.selection import class_duels
     from faultscape.study.pool import read_pool
@@ -186,5 +201,13 @@ def deep(slots: Slots) -> list[dict[str, int]]:
     for k in [k for k in (1, 2, 3, 5, 10, 20, 30) if k < most] + [most]:
         rows = [row for row in slots.rows if row.place <= k]
         asked = {(row.image, label) for row in rows for label in (row.label_a, row.label_b)} if pairs else set()
-        out.append({"per_cell": k, "bound": cells * k, "slots": len(rows), "images": len({row.image for row in rows}), "questions": len(asked)})
+        out.append(
+            {
+                "per_cell": k,
+                "bound": cells * k,
+                "slots": len(rows),
+                "images": len({row.image for row in rows}),
+                "questions": len(asked),
+            }
+        )
     return out
