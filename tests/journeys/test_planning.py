@@ -12,7 +12,11 @@ import faultscape as fs
 import made
 from faultscape.cli import main
 from faultscape.errors import FaultscapeError
+from faultscape.ranking import label_needs, label_variances
 from faultscape.study.selections import read_selection
+from faultscape.study.settings import read_settings
+from faultscape.verbs import plan_facts
+from faultscape.verbs.labelled import scores
 
 CLASSES = ["ant", "bee", "cat", "dog"]
 
@@ -113,17 +117,25 @@ def test_labels_of_draws_are_used_and_those_of_duels_are_not(maps: tuple[str, ma
     found = fs.plan(study, engine="local")
     assert found.labels == {"used": 16, "selection": "random", "selector": "random"}
     assert "16 labels of selection random" in repr(found)
-    _, scores = labelled(study)
-    low, high = found.questions["best"]["random"]["low"], found.questions["best"]["random"]["high"]
-    assert low == high  # all is labelled: how far the models are apart is known
-    assert scores.mean(1).argmax() == 0
+    # all is labelled: how far the models are apart is known, and the variances are those of the predictions
+    row, real = found.questions["best"]["random"], 1 - labelled(study).mean(1)
+    looked = plan_facts.look(Path(study), read_settings(Path(study)), found.models, None, engine="local", workers=None)
+    curve = label_variances.curve(np.ones(16), label_variances.moments(looked.agreement))
+    assert row["low"] == row["high"] == row["labels"] == label_needs.needed("best", real[None], curve)[0]
+    fs.select(study, selector="disputed", budget=3, engine="local")
+    assert fs.plan(study, engine="local").labels["selection"] == "random"  # has more labels
+    assert fs.plan(study, selection="disputed", engine="local").labels["used"] == 3
 
 
-def labelled(study: str) -> tuple[list[str], np.ndarray]:
-    from faultscape.verbs.labelled import scores
-
+def labelled(study: str) -> np.ndarray:
+    """The score of each model on each labelled image."""
     slots = read_selection(Path(study), "random")[0]
-    return scores(Path(study), slots.models, "labels", slots.definition)
+    return scores(Path(study), slots.models, "labels", slots.definition)[1]
+
+
+def test_less_exact_scores_need_fewer_labels(maps: tuple[str, made.Corpus]) -> None:
+    numbers = [fs.plan(maps[0], within=w, engine="local").questions["scores"]["random"]["labels"] for w in (0.5, 3, 9)]
+    assert numbers[0] > numbers[1] > numbers[2]
 
 
 def test_of_classifiers_the_number_comes_closer_to_the_real_one_with_labels(tmp_path: Path) -> None:

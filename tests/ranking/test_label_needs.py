@@ -49,6 +49,15 @@ def test_two_models_alone_are_half_believed() -> None:
     assert found.difference_square.tolist() == [[0, 0.25]]
 
 
+def test_nobody_judges_itself() -> None:
+    agreement = votes([[0, 0, 0], [0, 1, 1], [0, 1, 2]])
+    unknown = agreement.copy()
+    unknown[range(3), range(3)] = np.nan  # as concordances of label maps have it
+    for mine, theirs in zip(vars(moments(unknown)).values(), vars(moments(agreement)).values(), strict=True):
+        assert (mine == theirs).all()
+    assert (label_needs.worlds(unknown.mean(2)) == label_needs.worlds(agreement.mean(2))).all()
+
+
 def test_uniform_draws_have_the_variance_of_the_text_book(made: np.ndarray) -> None:
     expected = moments(made)
     found = curve(np.ones(300), expected)
@@ -95,6 +104,27 @@ def test_the_order_needs_its_closest_neighbours() -> None:
     order = label_needs.needed("order", np.array([[0.1, 0.12, 0.9]]), found)
     assert order == pytest.approx(one)  # the third is far off: it adds nothing
     assert label_needs.needed("order", np.array([[0.1, 0.12, 0.14]]), found) > order
+
+
+def test_the_best_needs_not_know_who_is_second() -> None:
+    found = flat(4000, [0.2] * 3, 3)
+    close = np.array([[0.1, 0.2, 0.2001]])
+    assert label_needs.needed("best", close, found) < 100
+    assert label_needs.needed("order", close, found) > 3900
+
+
+def test_a_proof_among_three_is_one_of_six_tests() -> None:
+    n = 1 / (1 / 5000 + (0.03 / (norm.isf(0.05 / 6) + norm.ppf(0.8))) ** 2 / 0.25)
+    found = label_needs.needed("best_proved", np.array([[0.2, 0.23, 0.9]]), flat(5000, [0.25] * 3, 3))
+    assert found == np.ceil(n)
+
+
+def test_a_model_in_its_own_place_is_believed_by_a_share_of_what_is_left() -> None:
+    both = np.array([[1, 0.8], [0.8, 1]])
+    for believed in (0.25, 1.0):
+        gap = np.abs(np.diff(label_needs.worlds(both, believed, number=2000), axis=1))
+        assert gap.max() == pytest.approx(0.2 * believed, rel=0.01)
+        assert gap.mean() == pytest.approx(0.1 * believed, rel=0.05)  # of two weights that are uniform
 
 
 def test_a_score_needs_what_its_variance_says() -> None:
