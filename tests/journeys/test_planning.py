@@ -148,6 +148,7 @@ def test_of_classifiers_the_number_comes_closer_to_the_real_one_with_labels(tmp_
     fs.label.import_(study, str(tmp_path / "truth.csv"))
     later = fs.plan(study)
     assert later.labels["used"] == 200
+    assert later.questions["best"]["random"]["labels"] > 50  # the two best are close; the two worst are not
     width = [one.questions["order"]["random"]["high"] - one.questions["order"]["random"]["low"] for one in (start, later)]
     assert width[1] != width[0]
     losses = (said != truth).astype(float)
