@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from scipy.stats import norm
@@ -67,18 +69,33 @@ def test_uniform_draws_have_the_variance_of_the_text_book(made: np.ndarray) -> N
         assert mine == pytest.approx(book, rel=1e-9)
 
 
-def test_unequal_draws_vary_as_simulated() -> None:
+@pytest.mark.parametrize(("low", "number"), [(0.2, 40), (0.02, 40), (0.02, 90)])
+def test_unequal_draws_vary_as_simulated(low: float, number: int) -> None:
     rng = np.random.default_rng(11)
     losses = (rng.random((2, 120)) < 0.3).astype(float)
-    gap, weights = losses[0] - losses[1], rng.uniform(0.2, 2, 120)
+    gap = losses[0] - losses[1]
+    weights = np.where(gap == 0, low, rng.uniform(1, 2, 120))  # most images on which they differ come first
     known = label_variances.Moments(gap[None], gap[None] ** 2, losses, losses)
     means = []
     for _ in range(4000):
         order = np.argsort(rng.exponential(size=120) / weights)
-        q = weights[order] / weights[order][::-1].cumsum()[::-1]
-        means.append((estimates.lure_weights(q[:40], 120) * gap[order[:40]]).mean())
-    mine = variance(curve(weights, known), np.array(40), np.array([0]))[0]
-    assert mine == pytest.approx(np.var(means), rel=0.12)
+        q = np.minimum(weights[order] / weights[order][::-1].cumsum()[::-1], 1)
+        means.append((estimates.lure_weights(q[:number], 120) * gap[order[:number]]).mean())
+    mine = variance(curve(weights, known), np.array(number), np.array([0]))[0]
+    assert mine == pytest.approx(np.var(means), rel=0.15)
+
+
+def test_of_real_classifiers_the_labels_that_scores_need_are_foretold(data: Path) -> None:
+    path = data / "classifiers" / "model-picker" / "emotion_detection.npz"
+    if not path.is_file():
+        pytest.skip("no real data: classifiers/model-picker")
+    with np.load(path) as held:
+        labels, truth = held["predictions"].astype(int).T, held["labels"].ravel().astype(int)
+    expected = moments((labels[:, None] == labels).astype(float), label_variances.OUTSIDE["classification"])
+    named = label_needs.scores_needed(curve(np.ones(len(truth)), expected))
+    share = (labels != truth).mean(1)
+    really = 1 / (1 / len(truth) + (0.01 / norm.ppf(0.975)) ** 2 / (share * (1 - share)).max())
+    assert 0.8 < named / really < 1.25
 
 
 def test_inclusion_sums_to_the_number_and_is_larger_where_weights_are() -> None:
