@@ -16,6 +16,7 @@ from .verbs.collect import collect as collect
 from .verbs.compare import compare as compare
 from .verbs.demo import demo as demo
 from .verbs.measure import measure as measure
+from .verbs.plan import plan as plan
 from .verbs.predict import predict as predict
 from .verbs.rank import rank as rank
 from .verbs.report import report as report

@@ -24,6 +24,7 @@ VERBS = (
     "select",
     "label",
     "rank",
+    "plan",
     "measure",
     "report",
     "run",

@@ -29,7 +29,7 @@ def to_json(standings: Standings) -> dict[str, Any]:
     >>> raw["matrices"], raw["definitions"]
     ({'resistance': [[None]]}, {'epsilon': 0.3})
     """
-    return {key: _written(value) for key in _KEYS if (value := getattr(standings, key)) or key not in _WHEN_THERE}
+    return {key: written(value) for key in _KEYS if (value := getattr(standings, key)) or key not in _WHEN_THERE}
 
 
 def from_json(raw: dict[str, Any]) -> Standings:
@@ -41,11 +41,16 @@ def from_json(raw: dict[str, Any]) -> Standings:
     return Standings(**values)
 
 
-def _written(value: Any) -> Any:
+def written(value: Any) -> Any:
+    """Return a value as JSON can hold it: numbers with 12 digits, None for what is undefined.
+
+    >>> written({"a": (np.float64(1 / 3), np.nan), 2: -0.0})
+    {'a': [0.333333333333, None], '2': 0.0}
+    """
     if isinstance(value, dict):
-        return {str(key): _written(item) for key, item in value.items()}
+        return {str(key): written(item) for key, item in value.items()}
     if isinstance(value, list | tuple | np.ndarray):
-        return [_written(item) for item in value]
+        return [written(item) for item in value]
     if isinstance(value, bool | np.bool_):
         return bool(value)
     if isinstance(value, int | np.integer):

@@ -1,7 +1,7 @@
 """What selectors must know of a study's images to draw them for all models at once: few numbers an image, from what the models say alone.
 
 Conventions: ``complete`` (I,) are the images of which every model has something to say, of the others nothing is known; ``dispute`` (I,) how far models differ, ``expected`` (J, I)
-the loss to expect of each, ``discrepancy`` (P, I) of each pair, ``entropy`` (I,) of their votes, ``labels`` (J, I) of classifiers. Of label maps a discrepancy is 1 - concordance,
+the loss to expect of each, ``discrepancy`` (P, I) of each pair, ``entropy`` (I,) of their votes, ``labels`` (J, I) of classifiers, ``agreement`` (J, J, I) of label maps: their concordances. Of label maps a discrepancy is 1 - concordance,
 the mean of both directions where it has two. Order is that of the images given.
 """
 
@@ -66,7 +66,7 @@ def of_shard(
     """Return ``complete`` and what is needed of label maps, for one shard's images; StudyError where pairs are missing."""
     j, i = len(models), len(images)
     first, second = np.triu_indices(j, 1)
-    shapes = {"dispute": (i,), "expected": (j, i), "discrepancy": (len(first), i), "entropy": (i,)}
+    shapes = {"dispute": (i,), "expected": (j, i), "discrepancy": (len(first), i), "entropy": (i,), "agreement": (j, j, i)}
     if not i:
         return {"complete": np.zeros(0, bool), **{name: np.zeros(shapes[name]) for name in needs}}
     both = concordances(read_block(root, settings, images, models), define["concordance"], over=define["over"])
@@ -79,6 +79,8 @@ def of_shard(
         out["discrepancy"][:, complete] = np.maximum(apart[:, complete], 0)
     if "expected" in out and complete.any():
         out["expected"][:, complete] = proposals.expected_of_concordances(both[..., complete], trust)
+    if "agreement" in out:
+        out["agreement"] = both.astype(np.float32)
     if "entropy" in out:
         out["entropy"] = _entropies(root, settings, images, models, complete)
     return out

@@ -1,0 +1,295 @@
+"""plan: how many labels each question needs, before there is any, and what they cost."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from faultscape.errors import ModelError, OptionError, SelectionError, closest
+
+COSTS = {"mask": 5400.0, "choice": 10.0, "question": 3.0}  # seconds for a whole map, a choice of two, a yes or no
+QUESTIONS = {
+    "best": "which model is best: right with 95 %; proved by tests of all pairs",
+    "order": "the order of all models: right with 95 %; proved by tests of all pairs",
+    "scores": "the score of each model: within {:g} of 100 points with 95 %",
+}
+_ASKED = ("best", "best_proved", "order", "order_proved", "scores")
+_SELECTORS = {"mad": "mad, temperature 1"}
+
+
+@dataclass(frozen=True, eq=False)
+class LabelPlan:
+    """How many labels each question needs, by the selector that draws them, and what duels would come to (the content of plan.json).
+
+    ``questions``: {question: {selector: {labels, low, high, hours, money}}}, low to high holding 80 % of what may turn out to be true, None where no number of labels answers.
+    ``duels``: a row a number of images of a cell, {per_cell, bound, slots, images, hours, ...}. ``labels`` says which labels were used so far.
+    """
+
+    models: tuple[str, ...]
+    images: int
+    labels: dict[str, Any]
+    questions: dict[str, dict[str, dict[str, Any]]]
+    duels: tuple[dict[str, Any], ...]
+    costs: dict[str, Any]
+    notes: tuple[str, ...] = ()
+    provenance: dict[str, Any] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        known = (
+            f"{self.labels['used']:,} labels of selection {self.labels['selection']}"
+            if self.labels["used"]
+            else "the predictions alone"
+        )
+        lines = [
+            f"Labels that {len(self.models)} models on {self.images:,} images need, from {known} (in brackets: 80 % of what may be true)"
+        ]
+        for name, words in QUESTIONS.items():
+            lines.append(f"  {words.format(self.provenance['within'])}")
+            proved = self.questions.get(f"{name}_proved", {})
+            for selector, row in self.questions[name].items():
+                tested = f"   proved with {proved[selector]['labels']:,}" if proved and proved[selector]["labels"] else ""
+                lines.append(f"    {_SELECTORS.get(selector, selector):<20}{_number(row)}{tested}")
+        if self.duels:
+            lines.append(
+                f"  mad, by duels: {'J(J-1)/2 k' if 'questions' in self.duels[0] else 'J(J-1)|Y|K'} slots at most, and the distinct images there are"
+            )
+            lines += [f"    {_duel(row)}" for row in self.duels]
+        return "\n".join([*lines, *(f"  note: {note}" for note in self.notes)])
+
+
+def plan(
+    study: str,
+    *,
+    cost: Any = None,
+    wage: float | None = None,
+    within: float = 1.0,
+    selection: str | None = None,
+    truth: str = "labels",
+    seed: int = 0,
+    engine: str = "processes",
+    workers: int | None = None,
+) -> LabelPlan:
+    """Say how many labels it takes to find the best model, the order of all and the score of each, with hours and money, and write plan.json.
+
+    Before any label the models themselves stand for the truth, each in its turn: that gives how much estimates will vary, and roughly how far apart models may be.
+    Labels of images drawn by chance replace both by what they measure. Run it again as labels come in.
+
+    Parameters
+    ----------
+    study
+        The study folder.
+    cost
+        Seconds of work: mask=5400,choice=10,question=3 are the defaults; in Python also a dict.
+    wage
+        Money for an hour.
+    within
+        How exactly scores are asked for, in points of 100.
+    selection
+        The selection whose labels are used; default: of those drawn by chance the one with most labels.
+    truth
+        Which labels count.
+    seed
+        Seed of what may turn out to be true.
+    engine
+        local, processes, ray or ray://HOST:PORT.
+    workers
+        Number of processes; default: all cores.
+    """
+    from importlib.metadata import version
+
+    from faultscape.comparison.stored import corpus_key
+    from faultscape.ranking.written import written
+    from faultscape.study.folder import existing, put
+    from faultscape.study.lock import writing
+    from faultscape.study.settings import read_settings
+    from faultscape.study.tables import log
+    from faultscape.verbs import labelled, plan_facts
+    from faultscape.verbs.compare import count
+
+    root = existing(study)
+    costs = read_costs(cost)
+    if wage is not None and not (math.isfinite(wage) and wage >= 0):
+        raise OptionError(f"a wage is money for an hour, not below 0; got {wage}")
+    if not 0 < within <= 100:
+        raise OptionError(f"--within is a number of points above 0, at most 100; got {within}")
+    if seed < 0:
+        raise OptionError(f"seed cannot be negative; got {seed}")
+    within, wage = float(within), None if wage is None else float(wage)
+    with writing(root):
+        settings = read_settings(root)
+        models = tuple(settings.models)
+        if len(models) < 2:
+            raise ModelError(
+                f"a plan needs two models; the study has {', '.join(models) or 'none'}; add more with `faultscape predict`"
+            )
+        known = labelled.truths(root)
+        if selection is not None and truth not in known:
+            raise OptionError(
+                f"there is no truth {truth!r} for the labels of selection {selection!r}; there are {', '.join(known) or 'none'}.{closest(truth, known)}"
+            )
+        if known and not settings.classifies:
+            count(root, known, engine=engine)
+        used, notes = plan_facts.measured(root, settings, models, selection, truth)
+        looked = plan_facts.look(root, settings, models, used, engine=engine, workers=workers)
+        try:
+            duels = plan_facts.deep(plan_facts.duels(root, settings, models, engine=engine, workers=workers))
+        except SelectionError as error:
+            duels, notes = [], [*notes, f"duels: {error}"]
+        questions, said = answers(models, looked, used, settings.task, within / 100, seed)
+        unit = "question" if settings.classifies else "mask"
+        for row in (row for rows in questions.values() for row in rows.values()):
+            _price(row, row.pop("units"), costs[unit], wage)
+        priced = [_priced_duel(row, settings.classifies, costs, wage) for row in duels]
+        provenance = {
+            "faultscape": version("faultscape"), "truth": truth, "within": within, "seed": seed,
+            "inputs": {"predictions": corpus_key(root, settings, models), "truth": labelled.truth_key(root, truth) if used else None},
+        }  # fmt: skip
+        found = LabelPlan(
+            models,
+            looked.images,
+            {
+                "used": used.labels if used else 0,
+                "selection": used.selection if used else None,
+                "selector": used.selector if used else None,
+            },
+            questions,
+            tuple(priced),
+            {**costs, "wage": wage},
+            (*said, *notes),
+            provenance,
+        )
+        document = {name: written(getattr(found, name)) for name in found.__dataclass_fields__}
+        put(Path(root) / "plan.json", (json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode())
+        log(root, "plan", cost=costs, wage=wage, within=within, selection=selection, truth=truth, seed=seed)
+    return found
+
+
+def read_costs(cost: Any) -> dict[str, float]:
+    """Return the seconds of each kind of work; OptionError for a kind that is not known or no time.
+
+    >>> read_costs("mask=3600,question=2")
+    {'mask': 3600.0, 'choice': 10.0, 'question': 2.0}
+    """
+    out = dict(COSTS)
+    given = (
+        cost.items() if isinstance(cost, Mapping) else [word.partition("=")[::2] for word in str(cost).split(",")] if cost else []
+    )
+    for name, value in given:
+        if name not in COSTS:
+            raise OptionError(
+                f"--cost knows {', '.join(COSTS)}, in seconds, such as mask=5400,choice=10; got {name!r}.{closest(name, list(COSTS))}"
+            )
+        try:
+            out[name] = float(value)
+        except (TypeError, ValueError):
+            out[name] = math.nan
+        if not (math.isfinite(out[name]) and out[name] >= 0):
+            raise OptionError(f"--cost {name} is a number of seconds, not below 0; got {value!r}")
+    return out
+
+
+def answers(
+    models: tuple[str, ...], looked: Any, used: Any, task: str, within: float, seed: int
+) -> tuple[dict[str, dict[str, dict[str, Any]]], list[str]]:
+    """Return {question: {selector: {labels, low, high, units}}} and what to say of models that are nearly alike."""
+    from faultscape.ranking import label_needs, label_variances
+    from faultscape.ranking.estimates import Estimates
+
+    kept = [k for k in range(len(models)) if (looked.differ[k, :k] > 0).all()]
+    notes = _near(models, looked, kept)
+    none = {"labels": None, "low": None, "high": None, "units": None}
+    if len(kept) < 2:
+        return {name: {selector: dict(none) for selector in looked.weights} for name in _ASKED}, notes
+    some = np.ix_(kept, kept)
+    expected = label_variances.moments(looked.agreement[some], label_variances.OUTSIDE[task])
+    curves = {
+        name: label_variances.curve(weights, expected, looked.images) for name, weights in looked.weights.items() if weights.any()
+    }
+    planned, later = dict(curves), None
+    worlds = label_needs.worlds(looked.mean[some], label_needs.BELIEVED[task], seed=seed)
+    if used is not None and used.selector in curves:
+        found = Estimates(used.estimates.loss[kept], used.estimates.covariance[some], used.estimates.freedom)
+        share = used.pool / looked.images
+        for name, own in curves.items():
+            planned[name], later = label_needs.learnt(worlds, curves[used.selector], found, used.labels, share, own, seed)
+    out: dict[str, dict[str, dict[str, Any]]] = {name: {} for name in _ASKED}
+    for selector, curve in planned.items():
+        for name in _ASKED:
+            if name == "scores":
+                numbers = np.full(1, label_needs.scores_needed(curve, within))
+            else:
+                numbers = label_needs.needed(name, worlds if later is None else later, curve)
+            row: dict[str, Any] = dict(none)
+            if not np.isnan(numbers).all():
+                middle, low, high = (math.ceil(x) for x in np.nanquantile(numbers, (0.5, *label_needs.RANGE)))
+                row = {"labels": middle, "low": low, "high": high, "units": middle * _each(looked, selector, middle)}
+            out[name][selector] = row
+    return out, notes
+
+
+def _each(looked: Any, selector: str, labels: int) -> float:
+    """Return how many questions an image takes that is drawn: one for each class that a model names, or one map."""
+    from faultscape.ranking.label_variances import inclusion
+
+    if looked.questions is None:
+        return 1.0
+    among = inclusion(looked.weights[selector], labels * len(looked.questions) / looked.images)
+    return float((among * looked.questions).sum() / among.sum())
+
+
+def _near(models: tuple[str, ...], looked: Any, kept: list[int], most: int = 5) -> list[str]:
+    """Return a sentence for each model that another equals, and for pairs that differ on no more than one image of a hundred."""
+    notes = []
+    for k in range(len(models)):
+        if k not in kept:
+            twin = next(j for j in kept if looked.differ[k, j] == 0)
+            notes.append(
+                f"{models[twin]} and {models[k]} give the same answer on all images: no number of labels tells them apart; they count as one"
+            )
+    pairs = sorted(
+        (int(looked.differ[a, b]), a, b) for a in kept for b in kept if a < b and looked.differ[a, b] <= looked.images / 100
+    )
+    notes += [
+        f"{models[a]} and {models[b]} give the same answer on all but {number} image{'s' * (number > 1)}: only labels of {'these tell' if number > 1 else 'this one tells'} them apart"
+        for number, a, b in pairs[:most]
+    ]
+    return notes + ([f"{len(pairs) - most} more pairs differ on at most one image of a hundred"] if len(pairs) > most else [])
+
+
+def _price(row: dict[str, Any], units: float | None, seconds: float, wage: float | None) -> None:
+    hours = None if units is None else units * seconds / 3600
+    row |= {"hours": hours, "money": None if hours is None or wage is None else hours * wage}
+
+
+def _priced_duel(row: dict[str, int], classifies: bool, costs: dict[str, float], wage: float | None) -> dict[str, Any]:
+    """Return a row of duels with hours: of classifiers two questions a slot, shared ones once; of label maps a map an image, or a choice a slot."""
+    out: dict[str, Any] = dict(row)
+    if classifies:
+        _price(out, row["questions"], costs["question"], wage)
+    else:
+        del out["questions"]
+        _price(out, row["images"], costs["mask"], wage)
+        out["choice_hours"] = row["slots"] * costs["choice"] / 3600
+    return out
+
+
+def _number(row: dict[str, Any]) -> str:
+    if row["labels"] is None:
+        return "no number of labels"
+    spread = f"({row['low']:,} to {row['high']:,})" if row["low"] < row["high"] else ""
+    return f"{row['labels']:>10,}  {spread:<20}{_hours(row)}"
+
+
+def _duel(row: dict[str, Any]) -> str:
+    choices = f" of maps, or {row['choice_hours']:,.1f} h of choices" if "choice_hours" in row else ""
+    return f"{row['per_cell']:>3} a cell: at most {row['bound']:,} slots; {row['slots']:,} slots, {row['images']:,} distinct images  {_hours(row)}{choices}"
+
+
+def _hours(row: dict[str, Any]) -> str:
+    return f"{row['hours']:,.1f} h" + ("" if row["money"] is None else f"  {row['money']:,.0f}")

@@ -1,0 +1,213 @@
+"""The part of plan that reads a study: how far models agree, what each selector would draw, what the labels so far measured, and what duels would choose.
+
+Conventions: called by `plan` alone. Of a large pool every s-th image is looked at, some 80,000 of ten models; of near-duplicates the first. Nothing of a selection is written.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from faultscape.errors import SelectionError
+from faultscape.nouns import Draw, PairSlot, Slots
+from faultscape.ranking.estimates import Estimates, lure
+from faultscape.verbs import labelled, select_draws
+
+LOOKED_AT = 8_000_000  # numbers of agreement, J x J an image
+DEEPEST = {"top": 30, "per_class": 3}  # how many images of a cell are looked at, where no selection says
+
+
+@dataclass(frozen=True, eq=False)
+class Looked:
+    """What J models say of the S images looked at, of ``images`` in all.
+
+    ``agreement`` (J, J, S), its ``mean`` (J, J) over all, ``differ`` (J, J) on how many of all images two models differ, ``weights`` of each selector that draws by
+    chance (S,), ``questions`` (S,) how many classes are named, of classifiers.
+    """
+
+    images: int
+    agreement: np.ndarray
+    mean: np.ndarray
+    differ: np.ndarray
+    weights: dict[str, np.ndarray]
+    questions: np.ndarray | None
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """What the labels of a selection drawn by chance measured: LURE's means on its pool of ``pool`` images, from ``labels`` of them."""
+
+    selection: str
+    selector: str
+    estimates: Estimates
+    labels: int
+    pool: int
+    definition: dict[str, Any]
+
+
+def look(
+    root: Path, settings: Any, models: tuple[str, ...], used: Measured | None, *, engine: str, workers: int | None
+) -> Looked:
+    """Return how far the models agree, and what would be drawn, as in the selection ``used``; SelectionError where no image has something of every model."""
+    from faultscape.selection import draws
+    from faultscape.study.pool import read_pool
+
+    like: dict[str, Any] = {"seed": 0, "keep_duplicates": False, "temperature": 1.0, "distance": None}
+    like |= {} if settings.classifies else {"concordance": "miou", "over": "union"}
+    like |= {} if used is None else {key: used.definition[key] for key in like if key in used.definition}
+    whole = "labels" if settings.classifies else "agreement"
+    needs = ("dispute", "expected", "discrepancy", whole)
+    facts = select_draws.gather(root, settings, models, {**like, "selector": "mad"}, needs, engine=engine, workers=workers)
+    inside = np.flatnonzero(facts["complete"] & draws.representatives(read_pool(root).families, facts["complete"]))
+    if not len(inside):
+        raise SelectionError("there is no image of which every model has something to say")
+    weights = {}
+    for selector in select_draws.CHANCE:
+        try:
+            weights[selector] = select_draws._weights({**like, "selector": selector}, facts)  # noqa: SLF001 - one verb's parts
+        except SelectionError:  # no two models differ
+            weights[selector] = np.zeros(len(facts["complete"]))
+    some = inside[:: -(-len(inside) * len(models) ** 2 // LOOKED_AT)]
+    said = facts[whole][..., inside]
+    if settings.classifies:
+        mean = np.array([(said == own).mean(1) for own in said])
+        differ = np.array([(said != own).sum(1) for own in said])
+        seen = facts[whole][:, some]
+        agreement = (seen[:, None] == seen).astype(float)
+        questions = np.sort(seen, axis=0)
+        questions = 1 + (questions[1:] != questions[:-1]).sum(0)
+    else:
+        mean, differ, agreement, questions = (
+            said.mean(-1, dtype=float),
+            ((said < 1) | (said.swapaxes(0, 1) < 1)).sum(-1),
+            facts[whole][..., some],
+            None,
+        )
+    return Looked(len(inside), agreement, mean, differ, {name: own[some] for name, own in weights.items()}, questions)
+
+
+def measured(
+    root: Path, settings: Any, models: tuple[str, ...], selection: str | None, truth: str
+) -> tuple[Measured | None, list[str]]:
+    """Return what was measured by the selection asked for, or the one with most labels of those drawn by chance from what the study has now; and what to say."""
+    from faultscape.comparison.stored import corpus_key
+    from faultscape.study import selections
+    from faultscape.study.answers import Answers
+
+    if truth not in labelled.truths(root):
+        return None, []
+    key, discarded = corpus_key(root, settings, models), Answers(root).discarded()
+    found: list[Measured] = []
+    others = []
+    for name in [selection] if selection else selections.names(root):
+        slots, drawn_from = selections.read_selection(root, name)
+        chance = bool(slots.rows) and isinstance(slots.rows[0], Draw) and not np.isnan(slots.rows[0].probability)
+        if not chance or slots.models != models or drawn_from != key:
+            if selection:
+                why = "the study has other models or images now" if chance else "its images were not drawn by chance"
+                raise SelectionError(
+                    f"selection {name!r} cannot say how models differ on the corpus: {why}; draw one with `faultscape select {root} --selector random`"
+                )
+            others.append(name)
+            continue
+        images, accuracy = labelled.scores(root, models, truth, slots.definition, discarded)
+        if (one := _estimated(name, slots, images, accuracy)) is not None:
+            found.append(one)
+    if found:
+        return max(found, key=lambda one: one.labels), []
+    notes = []
+    if others:
+        notes.append(
+            f"labels of {', '.join(others)} are not used: its images were not drawn by chance from what the study has now, and on images chosen for differences models differ more; "
+            "labels of `select --selector random` (or disputed, expected-loss) make the plan better"
+        )
+    return None, notes
+
+
+def _estimated(name: str, slots: Slots, images: list[str], accuracy: np.ndarray) -> Measured | None:
+    """Return what the decided draws of a selection measured, or nothing where there are fewer than two."""
+    from faultscape.ranking.draw_rankings import remaining
+
+    place = {image: k for k, image in enumerate(images)}
+    at = np.array([place.get(row.image, -1) for row in slots.rows], np.intp)
+    decided = np.append(~np.isnan(accuracy).any(0), False)[at]
+    if (labels := int(decided.sum())) < 2:
+        return None
+    probability = remaining(
+        np.array([row.probability for row in slots.rows]), np.array([row.round for row in slots.rows]), decided
+    )
+    pool = slots.rows[0].pool - (len(slots.rows) - labels)
+    return Measured(
+        name, slots.definition["selector"], lure(1 - accuracy[:, at[decided]], probability, pool), labels, pool, slots.definition
+    )
+
+
+def duels(root: Path, settings: Any, models: tuple[str, ...], *, engine: str, workers: int | None) -> Slots:
+    """Return the slots of selection main where it is one of duels, else those that it would have by default, as deep as is looked at."""
+    from faultscape.study import selections
+
+    if selections.MAIN in selections.names(root):
+        slots = selections.read_selection(root)[0]
+        if slots.rows and not isinstance(slots.rows[0], Draw):
+            return slots
+    return _of_classes(root, settings, models) if settings.classifies else _of_maps(root, settings, models, engine, workers)
+
+
+def _of_classes(root: Path, settings: Any, models: tuple[str, ...]) -> Slots:
+    from faultscape.comparison import class_stored
+    from faultscape.selection import class_duels
+    from faultscape.study.pool import read_pool
+
+    pool = read_pool(root)
+    said = class_stored.read_predictions(root, settings, models, pool.ids)
+    _, distances = class_stored.distances_of(settings.class_list, None)
+    only = np.array([not settings.only or name in settings.only for name in settings.classes.names])
+    return class_duels.class_duels(
+        said, distances, top=DEEPEST["top"], spares=0, allowed=None if only.all() else only, families=pool.families
+    )
+
+
+def _of_maps(root: Path, settings: Any, models: tuple[str, ...], engine: str, workers: int | None) -> Slots:
+    from faultscape import engine as engines
+    from faultscape.corpus.classes import resolve
+    from faultscape.selection import duel
+    from faultscape.selection.best import Best
+    from faultscape.study.corpus import shard_sizes
+    from faultscape.study.pool import read_pool
+    from faultscape.verbs.select_duels import DEFAULTS
+
+    options: dict[str, Any] = {**DEFAULTS, "per_class": DEEPEST["per_class"], "spares": 0}
+    held = duel.definition(resolve(settings.class_list), constraints=None, scale=None, **options)
+    best, pool = duel.empty(models, held), read_pool(root)
+    calls = [{"study": str(root), "number": n, "models": list(models), "define": held} for n in sorted(shard_sizes(root))]
+    with engines.progress("duels", len(pool.ids)) as tick:
+        for number, file in engines.run("faultscape.verbs.select_duels:shard", calls, engine=engine, workers=workers, tick=tick):
+            found = Best.of_bytes((root / file).read_bytes())
+            (root / file).unlink()
+            found.renumber(int(np.searchsorted(pool.shards, calls[number]["number"])), pool.ranks, pool.families)
+            best.merge(found)
+    return duel.slots(best, models, held, pool.names(np.unique(best.images[best.images >= 0])))
+
+
+def deep(slots: Slots) -> list[dict[str, int]]:
+    """Return, for each number of images of a cell, the upper bound J (J - 1) |Y| K (S0) or J (J - 1) / 2 k (S2), and the slots, distinct images and questions that it comes to."""
+    j, pairs = len(slots.models), isinstance(slots.rows[0], PairSlot)
+    cells = j * (j - 1) // 2 if pairs else j * (j - 1) * len(slots.definition["groups"])
+    most = max(row.place for row in slots.rows)
+    out = []
+    for k in [k for k in (1, 2, 3, 5, 10, 20, 30) if k < most] + [most]:
+        rows = [row for row in slots.rows if row.place <= k]
+        asked = {(row.image, label) for row in rows for label in (row.label_a, row.label_b)} if pairs else set()
+        out.append(
+            {
+                "per_cell": k,
+                "bound": cells * k,
+                "slots": len(rows),
+                "images": len({row.image for row in rows}),
+                "questions": len(asked),
+            }
+        )
+    return out
