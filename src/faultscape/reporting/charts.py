@@ -39,7 +39,7 @@ def curve(values: Sequence[float | None], *, title: str, line: float | None = No
 
 
 def cloud(points: Sequence[tuple[float, float, str]], *, title: str) -> Markup:
-    """Return points (x, y, what each is) on axes from 0 to 1."""
+    """Return points (x, y, what each is) on axes from 0 to 1, with the dashed line on which both are equal."""
     from markupsafe import escape
 
     across = up = Axis(0.0, 1.0, (0.0, 0.25, 0.5, 0.75, 1.0))
@@ -47,7 +47,8 @@ def cloud(points: Sequence[tuple[float, float, str]], *, title: str) -> Markup:
         f'<circle class="dot" cx="{_x(across, x)}" cy="{_y(up, y)}" r="5"><title>{escape(says)}</title></circle>'
         for x, y, says in points
     )
-    return _drawn(_frame(across, up) + "".join(dots), title)
+    ends = f'x1="{_x(across, 0)}" y1="{_y(up, 0)}" x2="{_x(across, 1)}" y2="{_y(up, 1)}"'
+    return _drawn(f'{_frame(across, up)}<line class="limit" {ends}/>{"".join(dots)}', title)
 
 
 def _few(most: int) -> list[int]:

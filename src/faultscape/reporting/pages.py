@@ -168,6 +168,7 @@ def _context(facts: Facts) -> dict[str, Any]:
         "more_rankings": [table for table in tables if table["name"] not in first],
         "kinds": standing_tables.KINDS,
         "titles": standing_tables.TITLES,
+        "shorts": standing_tables.SHORTS,
         "stability": standings.stability if standings and standings.stability else None,
         "settled": other_questions.SETTLED,
         "tail": other_questions.last_quarter(standings.stability["top_k"]) if standings and standings.stability else [],
@@ -233,8 +234,11 @@ def _of_draws(facts: DrawFacts) -> dict[str, Any]:
         _class_rows(facts.class_cards) if facts.classifies else _bands(facts, facts.bands) | {"colours": _colours(facts.classes)}
     )
     chance = [row for row in facts.slots.chosen if math.isfinite(row.probability)]
-    pool = facts.slots.rows[0].pool if facts.slots.rows else facts.pool
+    # as draw_rankings does: a draw without deciding label is as if it had never been in the pool
+    lost = len(facts.slots.chosen) - int((~np.isnan(facts.values).any(0)).sum())
+    pool = (facts.slots.rows[0].pool if facts.slots.rows else facts.pool) - lost
     more = {"by_chance": bool(chance), "drawn_from": pool, "class_cards": facts.class_cards, "pairs": False}
+    more["reference_words"] = "a model that calls it so"
     return own | more | {"metric": METRICS.get(metric, metric)}
 
 

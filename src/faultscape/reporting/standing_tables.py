@@ -53,7 +53,8 @@ KINDS = {
     REUSE: "a label counts for every model",
     UNBIASED: "labels speak for every image that could have been drawn",
 }
-TITLES = {name: words[0] for name, words in RANKINGS.items()}
+TITLES, SHORTS = ({name: words[k] for name, words in RANKINGS.items()} for k in (0, 4))
+_NAMED = 4  # more models than that are counted, not named
 _DARK, _BRIGHT = np.array([18, 38, 66]), np.array([250, 226, 150])  # ends of the scale of Fig. 3
 
 
@@ -90,13 +91,15 @@ def verdict(standings: Standings) -> tuple[str, str]:
     if len(leaders) == 1:
         n = len(with_intervals)
         many = "all four rankings" if n == 4 else f"the {n} rankings with intervals" if n > 1 else "the ranking with intervals"
+        sure = all(standings.rankings[name].get("best_set", leaders) == leaders for name in firsts(standings).values())
         return (
-            f"{leaders[0]} leads",
-            f"It is first in {many}, and the {how_sure} interval of its lead over every other model excludes zero.",
+            f"{leaders[0]} {'leads' if sure else 'is ahead, but not beyond doubt'}",
+            f"It is first in {many}, and the {how_sure} interval of its lead over every other model, one at a time, excludes zero.",
         )
     always = [m for m in leaders if all(m in tied for tied in with_intervals)]
-    tail = f" {listed(always)} {'is' if len(always) == 1 else 'are'} among the best in every ranking." if always else ""
-    head = f"{listed(leaders)} are tied for best" if len(leaders) <= 4 else f"{len(leaders)} models are tied for best"
+    who = listed(always) if 0 < len(always) <= _NAMED else f"{len(always)} of them"
+    tail = f" {who} {'is' if len(always) == 1 else 'are'} among the best in every ranking." if always else ""
+    head = f"{listed(leaders) if len(leaders) <= _NAMED else f'{len(leaders)} models'} are tied for best"
     return head, f"These labels do not tell them apart in every ranking (at {how_sure}).{tail}"
 
 
@@ -112,7 +115,8 @@ def best_at_once(standings: Standings) -> str:
         best = standings.rankings[name].get("best_set") or []
         if best:
             whole = len(best) == len(standings.models)
-            who = best[0] if len(best) == 1 else f"any of all {len(best)}" if whole else f"one of {listed(best)}"
+            some = listed(best) if len(best) <= _NAMED else f"{len(best)} models"
+            who = best[0] if len(best) == 1 else f"any of all {len(best)}" if whole else f"one of {some}"
             said.append(f"{who} by {TITLES.get(name, name)}")
     return f"Looked at for all models at once ({level(standings)}), the best is {'; '.join(said)}." if said else ""
 

@@ -73,12 +73,16 @@ def report(
     target = Path(output) if output else root / name
     if target.is_dir():
         raise OptionError(f"--output {output}: is a folder; name the file to write")
+    classifies, kind = read_settings(root).classifies, type(drawn.rows[0]) if drawn.rows else None
+    if reference_images and kind is Draw and not classifies:
+        raise OptionError(
+            f"--reference-images stand beside images chosen for a class; selection {selection!r} was drawn for all classes at once"
+        )
     common = _common(root, selection, drawn)
-    rows = drawn.rows[:1]
-    if read_settings(root).classifies:
-        facts: Any = report_classes.facts(root, rows and isinstance(rows[0], PairSlot), common, reference_images, thumbnail)
-    elif rows and isinstance(rows[0], Draw):
-        facts = report_maps.draws(root, common, edges, reference_images, thumbnail)
+    if classifies:
+        facts: Any = report_classes.facts(root, kind is PairSlot, common, reference_images, thumbnail)
+    elif kind is Draw:
+        facts = report_maps.draws(root, common, edges, thumbnail)
     else:
         facts = report_maps.duels(root, drawn, common, edges, better, reference_images, thumbnail)
     data = pages.page(facts).encode("utf-8", "xmlcharrefreplace")

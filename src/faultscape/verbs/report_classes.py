@@ -13,13 +13,15 @@ from typing import Any
 from faultscape.errors import FaultscapeError, ImageError
 from faultscape.nouns import Classes, PairSlot
 
+_CHARACTERS, _AN_ANSWER = 700, 150  # that a pair, or an answer, takes on the page
+
 
 def facts(root: Path, pairs: bool, common: dict[str, Any], beside: str | None, longest: int) -> Any:
     """Return the facts of a page of classifiers: of pairs, or of draws."""
     from faultscape.comparison.class_stored import read_predictions
     from faultscape.nouns import Predictions
     from faultscape.reporting import class_cards, pages, references
-    from faultscape.reporting.gallery import Room
+    from faultscape.reporting.gallery import ROOM, Room
     from faultscape.study.corpus import read_corpus
     from faultscape.study.settings import read_settings
     from faultscape.verbs.report_maps import pictured
@@ -34,7 +36,8 @@ def facts(root: Path, pairs: bool, common: dict[str, Any], beside: str | None, l
     way = _ways(classes, slots.definition) if pairs else lambda _a, _b: ()
     cards, left_out = class_cards.class_cards(slots.chosen, said, correct, truths, way)
     by_id = {image.id: image for image in read_corpus(root)} if cards else {}
-    room = Room()
+    text = sum(_CHARACTERS * (1 + len(card.met)) + _AN_ANSWER * len(card.answers) for card in cards)
+    room = Room(max(ROOM - text, 0))  # words come first
     found = references.find(beside, classes) if beside else {}
     shown = pictured(found, _chosen_for(slots, said), by_id, room)
     _photos(cards, by_id, longest, room)

@@ -55,9 +55,9 @@ def duels(
     )
 
 
-def draws(root: Path, common: dict[str, Any], bands: tuple[float, ...], beside: str | None, longest: int) -> Any:
+def draws(root: Path, common: dict[str, Any], bands: tuple[float, ...], longest: int) -> Any:
     """Return the facts of a page of images drawn for all models at once."""
-    from faultscape.reporting import gallery, pages, references
+    from faultscape.reporting import gallery, pages
     from faultscape.study.corpus import read_corpus
     from faultscape.study.settings import read_settings
 
@@ -68,16 +68,12 @@ def draws(root: Path, common: dict[str, Any], bands: tuple[float, ...], beside: 
         width, height = (by_id[id_].width, by_id[id_].height) if id_ in by_id else (4, 3)
         cards.append(gallery.Card(id_, width, height, [], by_model.get(id_, {}), id_ in by_model))
     room = gallery.Room()
-    shown = pictured(
-        references.find(beside, settings.class_list) if beside else {}, lambda _: [(i, "") for i in slots.images], by_id, room
-    )
     _pictures(root, settings, slots.models, cards, by_id, common["truth"], longest, room)
     return pages.DrawFacts(
         **common,
         classifies=False,
         bands=bands,
         cards=cards,
-        references=shown,
         pictures_left_out=room.left_out,
         images_left_out=max(len(slots.images) - _DRAWN, 0),
     )
