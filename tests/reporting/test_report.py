@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
@@ -21,44 +20,9 @@ from faultscape.verbs.rank import rank
 from faultscape.verbs.report import report
 from faultscape.verbs.scale import scale
 from faultscape.verbs.select import select
+from made_page import Page
 
 HOSTILE = "<script>alert('x')</script>\"&amp;"
-VOID_TAGS = {"meta", "img", "br", "circle", "line", "rect", "path", "input", "link"}
-
-
-class Page(HTMLParser):
-    """The tags, texts and attributes of a page; an end tag that fits no open one is an error."""
-
-    def __init__(self, html: str) -> None:
-        super().__init__()
-        self.tags: list[tuple[str, dict[str, str | None]]] = []
-        self.cells: list[str] = []
-        self.text: list[str] = []
-        self._open: list[str] = []
-        self.feed(html)
-        self.close()
-        assert self._open == [], self._open
-
-    def handle_starttag(self, tag, attrs):
-        self.tags.append((tag, dict(attrs)))
-        if tag not in VOID_TAGS:
-            self._open.append(tag)
-        if tag in ("td", "th"):
-            self.cells.append("")
-
-    def handle_startendtag(self, tag, attrs):
-        self.tags.append((tag, dict(attrs)))
-
-    def handle_endtag(self, tag):
-        assert self._open, tag
-        assert self._open.pop() == tag, (tag, self._open, self.getpos())
-
-    def handle_data(self, data):
-        if "script" in self._open or "style" in self._open:
-            return
-        self.text.append(data)
-        if self._open and self.cells and {"td", "th"} & set(self._open) and "title" not in self._open[1:]:
-            self.cells[-1] += data
 
 
 @pytest.fixture(scope="module")
