@@ -200,5 +200,5 @@ def test_photos_a_benchmark_by_name_or_wordnet_id_and_the_way_that_gave_the_dist
     assert sum(alt.startswith("photo ") for alt in pictures) == 3
     assert "a: church; b: fountain" in words
     assert "distance 0.086: church → place of worship → building → structure → fountain" in words
-    with pytest.raises(CorpusError, match="or a WordNet id"):
+    with pytest.raises(CorpusError, match=r"or its WordNet id\)$"):
         report(study, reference_images=str(tmp_path / "photos"))

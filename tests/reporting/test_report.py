@@ -178,6 +178,49 @@ def test_benchmark_images_by_class_and_by_masks(studies: dict[str, Path], tmp_pa
         report(str(studies["ranked"]), reference_images=str(tmp_path))
 
 
+def test_every_page_says_how_firm_its_ranking_is(html: str) -> None:
+    words = " ".join("".join(Page(html).text).split())
+    assert "Of Aggressiveness: all 4 models are linked" in words
+    assert "Looked at for all models at once (95 %), the best is" in words
+    assert words.count("all at once") > 4
+    assert "questions" not in {attrs.get("id") for _, attrs in Page(html).tags}  # there is no other selection
+
+
+def test_draws_of_label_maps_have_a_page_and_stand_beside_the_duels(studies: dict[str, Path], tmp_path: Path) -> None:
+    study = shutil.copytree(studies["ranked"], tmp_path / "drawn")
+    select(str(study), selector="random", budget=8, engine="local")
+    rank(str(study), selection="random", resamples=50, engine="local")
+    made_report = report(str(study), selection="random")
+    assert made_report.path.endswith("report-random.html")
+    page = Page(Path(made_report.path).read_text())
+    words = " ".join("".join(page.text).split())
+    assert "speak of the 12 images of the pool that were drawn from: they estimate each model's mIoU there" in words
+    pictures = [attrs["alt"] or "" for tag, attrs in page.tags if tag == "img"]
+    assert sum(alt.startswith("map of") for alt in pictures) == 8 * 4
+    assert sum(alt.startswith("truth of") for alt in pictures) == 8
+    assert HOSTILE in "".join(page.text)
+    duels = Page(Path(report(str(study)).path).read_text())
+    row = duels.cells.index("selector")
+    assert [cell.strip() for cell in duels.cells[row + 1 : row + 4]] == ["mad", "mad", "random"]
+    with pytest.raises(OptionError, match="was drawn for all classes at once"):
+        report(str(study), selection="random", reference_images=str(tmp_path))
+
+
+def test_other_standings_that_are_older_than_their_labels_are_marked(studies: dict[str, Path], tmp_path: Path) -> None:
+    study = shutil.copytree(studies["ranked"], tmp_path / "stale")
+    select(str(study), selector="random", budget=8, engine="local")
+    rank(str(study), selection="random", resamples=0, engine="local")
+    assert "out of date" not in Path(report(str(study)).path).read_text()
+    path = study / "standings-random.json"
+    standings = json.loads(path.read_text())
+    standings["provenance"]["inputs"]["truth"] = "other labels"
+    path.write_text(json.dumps(standings))
+    assert Path(report(str(study)).path).read_text().count("out of date") == 1
+    path.write_text("{")
+    with pytest.raises(StudyError, match=r"rank .* --selection random"):
+        report(str(study))
+
+
 def test_mistakes_are_one_line(studies: dict[str, Path], tmp_path: Path) -> None:
     study = str(studies["ranked"])
     with pytest.raises(SelectionError, match="there is no selection 'mian'"):

@@ -90,14 +90,14 @@ class DrawFacts(Facts):
     images_left_out: int = 0
 
 
-def page(facts: Facts) -> str:
+def page(facts: DuelFacts | PairFacts | DrawFacts) -> str:
     """Return the page as HTML."""
     file, more = _kind_of(facts)
     filters = {"number": number, "rank": rank_range, "percent": percent, "plain": plain}
     return template(file, **filters).render(f=facts, **_context(facts), **more)
 
 
-def _kind_of(facts: Facts) -> tuple[str, dict[str, Any]]:
+def _kind_of(facts: DuelFacts | PairFacts | DrawFacts) -> tuple[str, dict[str, Any]]:
     """Return the template of a page and what it alone shows."""
     if isinstance(facts, DuelFacts):
         return "report.html.jinja", _of_duels(facts)
@@ -235,7 +235,7 @@ def _of_draws(facts: DrawFacts) -> dict[str, Any]:
     )
     chance = [row for row in facts.slots.chosen if math.isfinite(row.probability)]
     # as draw_rankings does: a draw without deciding label is as if it had never been in the pool
-    lost = len(facts.slots.chosen) - int((~np.isnan(facts.values).any(0)).sum())
+    lost = len(facts.slots.chosen) - int((~np.isnan(facts.values).any(0)).sum()) if facts.labelled else 0
     pool = (facts.slots.rows[0].pool if facts.slots.rows else facts.pool) - lost
     more = {"by_chance": bool(chance), "drawn_from": pool, "class_cards": facts.class_cards, "pairs": False}
     more["reference_words"] = "a model that calls it so"

@@ -35,9 +35,9 @@ def find(folder: str, classes: Classes, each: int = EACH) -> dict[str, list[Path
     if not found and classes.colours and (root / "images").is_dir() and (root / "labels").is_dir():
         found = _by_masks(root, classes, each)
     if not found:
-        raise CorpusError(
-            f"{folder}: expected one sub-folder of pictures a class ({', '.join(classes.names[:3])}, ...){', or a WordNet id' if classes.wnids else ''}, or images/ with masks of the same names in labels/"
-        )
+        named = f"one sub-folder of pictures a class ({', '.join(classes.names[:3])}, ...{', or its WordNet id' if classes.wnids else ''})"
+        masks = ", or images/ with masks of the same names in labels/" if classes.colours else ""
+        raise CorpusError(f"{folder}: expected {named}{masks}")
     return found
 
 

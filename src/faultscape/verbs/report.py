@@ -162,10 +162,11 @@ def _standings(root: Path, selection: str) -> Any:
     path = selections.path(root, selection, "json", stem="standings")
     if not path.exists():
         return None
+    of = "" if selection == selections.MAIN else f" --selection {selection}"
     try:
         return from_json(json.loads(path.read_text(encoding="utf-8")))
     except (OSError, ValueError) as error:
-        raise StudyError(f"{path} is damaged ({error}); make it anew with `faultscape rank {root}`") from None
+        raise StudyError(f"{path} is damaged ({error}); make it anew with `faultscape rank {root}{of}`") from None
 
 
 def _truth(known: list[str], standings: Any) -> str:
