@@ -202,3 +202,30 @@ def test_photos_a_benchmark_by_name_or_wordnet_id_and_the_way_that_gave_the_dist
     assert "distance 0.086: church → place of worship → building → structure → fountain" in words
     with pytest.raises(CorpusError, match=r"or its WordNet id\)$"):
         report(study, reference_images=str(tmp_path / "photos"))
+
+
+def test_the_filters_show_only_what_fits_and_nothing_is_wider_than_a_phone(
+    browser: Any, studies: dict[str, Path], pairs: tuple[Page, str]
+) -> None:
+    rows = [(attrs["data-of"] or "").split() for _, attrs in pairs[0].tags if "data-of" in attrs]
+    context = browser.new_context(viewport={"width": 390, "height": 800})
+    page = context.new_page()
+    complaints: list[str] = []
+    page.on("console", lambda message: complaints.append(message.text))
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.goto(Path(report(str(studies["ranked"])).path).as_uri())
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    page.select_option("select[name=model]", "m3")
+    page.select_option("select[name=other]", "m1")
+    page.select_option("select[name=case]", "cIII")
+    fit = sum({"m1", "m3", "cIII"} <= set(row) for row in rows)
+    assert 0 < fit < len(rows)
+    assert page.locator(".met.hit").count() == fit
+    cards = page.locator("article.card")
+    shown = page.locator("article.card:not([hidden])").count()
+    assert page.locator("#shown").inner_text() == f"{shown} of {cards.count()} images"
+    assert 0 < shown < cards.count()
+    page.get_by_role("button", name="show all").click()
+    page.wait_for_function("document.querySelectorAll('article.card[hidden]').length === 0")
+    assert complaints == []
+    context.close()
