@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
@@ -21,44 +20,9 @@ from faultscape.verbs.rank import rank
 from faultscape.verbs.report import report
 from faultscape.verbs.scale import scale
 from faultscape.verbs.select import select
+from made_page import Page
 
 HOSTILE = "<script>alert('x')</script>\"&amp;"
-VOID_TAGS = {"meta", "img", "br", "circle", "line", "rect", "path", "input", "link"}
-
-
-class Page(HTMLParser):
-    """The tags, texts and attributes of a page; an end tag that fits no open one is an error."""
-
-    def __init__(self, html: str) -> None:
-        super().__init__()
-        self.tags: list[tuple[str, dict[str, str | None]]] = []
-        self.cells: list[str] = []
-        self.text: list[str] = []
-        self._open: list[str] = []
-        self.feed(html)
-        self.close()
-        assert self._open == [], self._open
-
-    def handle_starttag(self, tag, attrs):
-        self.tags.append((tag, dict(attrs)))
-        if tag not in VOID_TAGS:
-            self._open.append(tag)
-        if tag in ("td", "th"):
-            self.cells.append("")
-
-    def handle_startendtag(self, tag, attrs):
-        self.tags.append((tag, dict(attrs)))
-
-    def handle_endtag(self, tag):
-        assert self._open, tag
-        assert self._open.pop() == tag, (tag, self._open, self.getpos())
-
-    def handle_data(self, data):
-        if "script" in self._open or "style" in self._open:
-            return
-        self.text.append(data)
-        if self._open and self.cells and {"td", "th"} & set(self._open) and "title" not in self._open[1:]:
-            self.cells[-1] += data
 
 
 @pytest.fixture(scope="module")
@@ -212,6 +176,49 @@ def test_benchmark_images_by_class_and_by_masks(studies: dict[str, Path], tmp_pa
     assert text.count('alt="benchmark image') > 12
     with pytest.raises(CorpusError, match="expected one sub-folder of pictures a class"):
         report(str(studies["ranked"]), reference_images=str(tmp_path))
+
+
+def test_every_page_says_how_firm_its_ranking_is(html: str) -> None:
+    words = " ".join("".join(Page(html).text).split())
+    assert "Of Aggressiveness: all 4 models are linked" in words
+    assert "Looked at for all models at once (95 %), the best is" in words
+    assert words.count("all at once") > 4
+    assert "questions" not in {attrs.get("id") for _, attrs in Page(html).tags}  # there is no other selection
+
+
+def test_draws_of_label_maps_have_a_page_and_stand_beside_the_duels(studies: dict[str, Path], tmp_path: Path) -> None:
+    study = shutil.copytree(studies["ranked"], tmp_path / "drawn")
+    select(str(study), selector="random", budget=8, engine="local")
+    rank(str(study), selection="random", resamples=50, engine="local")
+    made_report = report(str(study), selection="random")
+    assert made_report.path.endswith("report-random.html")
+    page = Page(Path(made_report.path).read_text())
+    words = " ".join("".join(page.text).split())
+    assert "speak of the 12 images of the pool that were drawn from: they estimate each model's mIoU there" in words
+    pictures = [attrs["alt"] or "" for tag, attrs in page.tags if tag == "img"]
+    assert sum(alt.startswith("map of") for alt in pictures) == 8 * 4
+    assert sum(alt.startswith("truth of") for alt in pictures) == 8
+    assert HOSTILE in "".join(page.text)
+    duels = Page(Path(report(str(study)).path).read_text())
+    row = duels.cells.index("selector")
+    assert [cell.strip() for cell in duels.cells[row + 1 : row + 4]] == ["mad", "mad", "random"]
+    with pytest.raises(OptionError, match="was drawn for all classes at once"):
+        report(str(study), selection="random", reference_images=str(tmp_path))
+
+
+def test_other_standings_that_are_older_than_their_labels_are_marked(studies: dict[str, Path], tmp_path: Path) -> None:
+    study = shutil.copytree(studies["ranked"], tmp_path / "stale")
+    select(str(study), selector="random", budget=8, engine="local")
+    rank(str(study), selection="random", resamples=0, engine="local")
+    assert "out of date" not in Path(report(str(study)).path).read_text()
+    path = study / "standings-random.json"
+    standings = json.loads(path.read_text())
+    standings["provenance"]["inputs"]["truth"] = "other labels"
+    path.write_text(json.dumps(standings))
+    assert Path(report(str(study)).path).read_text().count("out of date") == 1
+    path.write_text("{")
+    with pytest.raises(StudyError, match=r"rank .* --selection random"):
+        report(str(study))
 
 
 def test_mistakes_are_one_line(studies: dict[str, Path], tmp_path: Path) -> None:

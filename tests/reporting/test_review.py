@@ -57,20 +57,6 @@ def test_nothing_to_review_is_said() -> None:
     assert "There is nothing to review" in review_pages("study", [])["review.html"]
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    playwright = pytest.importorskip("playwright.sync_api", reason="no playwright: the page is not opened in a browser")
-    with playwright.sync_playwright() as p:
-        try:
-            made = p.chromium.launch(
-                executable_path="/usr/bin/chromium" if Path("/usr/bin/chromium").exists() else None, args=["--no-sandbox"]
-            )
-        except playwright.Error:
-            pytest.skip("no Chromium: the page is not opened in a browser")
-        yield made
-        made.close()
-
-
 @pytest.fixture
 def opened(browser: Any, tmp_path: Path) -> Iterator[Any]:
     (tmp_path / "pictures").mkdir()

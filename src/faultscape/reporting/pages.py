@@ -8,42 +8,20 @@ from __future__ import annotations
 
 import itertools
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from faultscape.nouns import Classes, Slots, Standings
-from faultscape.reporting import figures, outcomes
+from faultscape.reporting import charts, figures, other_questions, outcomes, pair_outcomes, standing_tables
+from faultscape.reporting.class_cards import ClassCard
 from faultscape.reporting.constraints import Drawn, size_labels
 from faultscape.reporting.gallery import Card
 from faultscape.reporting.templates import template
 from faultscape.study.timings import FrameTimes
 
-RANKINGS = {  # title, what it says, source, kind, short title
-    "resistance": (
-        "Resistance",
-        "how well a model stands on the images it was attacked with",
-        "S0 eq. 5, 6",
-        "faithful",
-        "Resist.",
-    ),
-    "aggressiveness": ("Aggressiveness", "how well a model exposes the failures of others", "S0 eq. 3, 6", "faithful", "Aggr."),
-    "reuse_mean": (
-        "Mean over all labels",
-        "each labelled image scores every model",
-        "mean concordance with the truth",
-        "re-use",
-        "Mean",
-    ),
-    "reuse_bradley_terry": (
-        "Bradley–Terry",
-        "each labelled image is won or lost between every pair of models",
-        "strengths on a log scale",
-        "re-use",
-        "B–T",
-    ),
-}
 METRICS = {
     "miou": "mIoU",
     "fwiou": "frequency-weighted IoU",
@@ -52,11 +30,13 @@ METRICS = {
     "dice": "Dice",
 }
 CONSTRAINTS = {"none": "no constraint", "class": "class", "class+scale": "class and scale"}
+_PAIRS_SHOWN = 15  # of the table of cases; the rest opens on a click
+_CROWD = 12  # models from which a matrix is set smaller
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Facts:
-    """All that a page shows; ``values`` (J, I) are concordances with the truth on the ``labelled`` chosen images."""
+    """What every page shows; ``values`` (J, I) are what models are worth on the ``labelled`` chosen images, ``others`` the standings of all selections by name."""
 
     study: str
     selection: str
@@ -68,13 +48,10 @@ class Facts:
     truth: str
     labelled: list[str]
     values: np.ndarray
-    bands: tuple[float, ...]
-    better: float
-    cards: list[Card]
-    slot_values: np.ndarray
-    compared: list[Drawn]
-    why_not_compared: str
-    references: list[Any]
+    others: Mapping[str, Standings] = field(default_factory=dict)
+    selectors: Mapping[str, str] = field(default_factory=dict)
+    stale: tuple[str, ...] = ()
+    references: list[Any] = field(default_factory=list)
     discarded: int = 0
     failures: int = 0
     pictures_left_out: int = 0
@@ -82,9 +59,51 @@ class Facts:
     times: tuple[FrameTimes, ...] = ()
 
 
-def page(facts: Facts) -> str:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class DuelFacts(Facts):
+    """The page of duels between label maps."""
+
+    bands: tuple[float, ...]
+    better: float
+    cards: list[Card]
+    slot_values: np.ndarray
+    compared: list[Drawn]
+    why_not_compared: str
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PairFacts(Facts):
+    """The page of pairs of classifiers; ``values`` are 1, 0, NaN."""
+
+    cards: list[ClassCard]
+    images_left_out: int = 0
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class DrawFacts(Facts):
+    """The page of images drawn for all models at once, of classifiers (``class_cards``) or of label maps (``cards``, ``bands``)."""
+
+    classifies: bool
+    bands: tuple[float, ...] = ()
+    class_cards: list[ClassCard] = field(default_factory=list)
+    cards: list[Card] = field(default_factory=list)
+    images_left_out: int = 0
+
+
+def page(facts: DuelFacts | PairFacts | DrawFacts) -> str:
     """Return the page as HTML."""
-    return template("report.html.jinja", number=number, rank=rank_range, percent=percent).render(f=facts, **_context(facts))
+    file, more = _kind_of(facts)
+    filters = {"number": number, "rank": rank_range, "percent": percent, "plain": plain}
+    return template(file, **filters).render(f=facts, **_context(facts), **more)
+
+
+def _kind_of(facts: DuelFacts | PairFacts | DrawFacts) -> tuple[str, dict[str, Any]]:
+    """Return the template of a page and what it alone shows."""
+    if isinstance(facts, DuelFacts):
+        return "report.html.jinja", _of_duels(facts)
+    if isinstance(facts, PairFacts):
+        return "pairs.html.jinja", _of_pairs(facts)
+    return "draws.html.jinja", _of_draws(facts)
 
 
 def number(value: Any, digits: int = 3) -> str:
@@ -119,127 +138,133 @@ def percent(part: float, whole: float) -> str:
     return f"{100 * part / whole:.0f} %" if whole else "–"
 
 
-def verdict(standings: Standings) -> tuple[str, str]:
-    """Return a headline and a sentence that claim no more than the intervals allow."""
-    best = {name: ranking["tied_for_best"] for name, ranking in standings.rankings.items()}
-    if not any(best.values()):
-        return (
-            "No intervals yet",
-            "Scores stand without intervals, so nothing can be said of who is best. Run rank with --resamples 1000.",
-        )
-    leaders = [m for m in standings.models if any(m in tied for tied in best.values())]
-    known = [tied for tied in best.values() if tied]
-    level = f"{100 * standings.definitions.get('level', 0.95):g} %"
-    if len(leaders) == 1:
-        many = "all four rankings" if len(known) == 4 else f"the {len(known)} rankings with intervals"
-        return (
-            f"{leaders[0]} leads",
-            f"It is first in {many}, and the {level} interval of its lead over every other model excludes zero.",
-        )
-    always = [m for m in leaders if all(m in tied for tied in known)]
-    names = f"{', '.join(leaders[:-1])} and {leaders[-1]}"
-    tail = f" {_listed(always)} {'is' if len(always) == 1 else 'are'} among the best in every ranking." if always else ""
-    return f"{names} are tied for best", f"These labels do not tell them apart in every ranking (at {level}).{tail}"
+def plain(value: Any) -> str:
+    """Return a whole number, or one with a half, as it is.
 
-
-def _listed(names: list[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+    >>> plain(3.0), plain(2.5), plain(-1), plain(None)
+    ('3', '2.5', '−1', '–')
+    """
+    return "–" if value is None or not math.isfinite(value) else f"{value:g}".replace("-", "−")
 
 
 def _context(facts: Facts) -> dict[str, Any]:
+    """Return what every page shows: standings, their stability, and the same models asked otherwise."""
     from importlib.metadata import version
 
-    standings = facts.standings
-    fail = facts.bands[0]
-    groups = [""] if facts.slots.definition["constraints"] == "none" else [facts.classes.names[g] for g in facts.classes.groups]
-    models = facts.slots.models
-    counts = outcomes.band_counts(facts.values, facts.bands)
-    boxes = outcomes.chosen_boxes(models, facts.slots.chosen, facts.labelled, facts.values)
-    ends = [e for pair in boxes for b in pair if b for e in (b.low, b.high)]
-    steps = len(facts.bands)
+    standings, models = facts.standings, facts.slots.models
+    tables = [standing_tables.ranking_rows(n, r, models) for n, r in standings.rankings.items()] if standings else []
+    first = set(standing_tables.firsts(standings).values()) if standings else set()
+    found = other_questions.questions(facts.others, facts.selectors, facts.stale)
+    warned = other_questions.warnings(facts.others, found)
     return {
         "fig": figures,
+        "charts": charts,
         "version": version("faultscape"),
-        "level": f"{100 * standings.definitions.get('level', 0.95):g} %" if standings else "95 %",
-        "verdict": verdict(standings) if standings else None,
-        "rankings": [ranking_rows(name, r, models) for name, r in standings.rankings.items()] if standings else [],
-        "matrices": [_matrix(name, m) for name, m in standings.matrices.items()] if standings else [],
-        "correlation": _correlation(standings) if standings else None,
-        "titles": {name: words[0] for name, words in RANKINGS.items()},
-        "fail": fail,
-        "metric": METRICS.get(facts.slots.definition["concordance"], facts.slots.definition["concordance"]),
-        "band_names": _band_names(facts.bands),
-        "band_inks": [f"b{round(4 * k / steps)}" for k in range(steps + 1)],
-        "band_rows": [(m, row.tolist(), int(row.sum())) for m, row in zip(models, counts, strict=True)],
-        "band_total": counts.sum(0).tolist(),
+        "level": standing_tables.level(standings),
+        "verdict": standing_tables.verdict(standings) if standings else None,
+        "at_once": standing_tables.best_at_once(standings) if standings else "",
+        "rankings": tables,
+        "first_rankings": [table for table in tables if table["name"] in first],
+        "more_rankings": [table for table in tables if table["name"] not in first],
+        "kinds": standing_tables.KINDS,
+        "titles": standing_tables.TITLES,
+        "shorts": standing_tables.SHORTS,
+        "stability": standings.stability if standings and standings.stability else None,
+        "settled": other_questions.SETTLED,
+        "tail": other_questions.last_quarter(standings.stability["top_k"]) if standings and standings.stability else [],
+        "questions": found if len({one.selection for one in found}) > 1 else [],
+        "question_models": list(dict.fromkeys(m for one in found for m in (*one.order, *one.scores))),
+        "correlations": other_questions.correlations(found),
+        "warned": warned,
+        "parents": standing_tables.parents(standings) if standings else [],
+        "model_place": {m: k for k, m in enumerate(models)},
+        "crowd": len(models) >= _CROWD,
+    }
+
+
+def _of_duels(facts: DuelFacts) -> dict[str, Any]:
+    standings, models, fail = facts.standings, facts.slots.models, facts.bands[0]
+    groups = [""] if facts.slots.definition["constraints"] == "none" else [facts.classes.names[g] for g in facts.classes.groups]
+    boxes = outcomes.chosen_boxes(models, facts.slots.chosen, facts.labelled, facts.values)
+    ends = [e for pair in boxes for b in pair if b for e in (b.low, b.high)]
+    metric = facts.slots.definition["concordance"]
+    return _bands(facts, facts.bands) | {
+        "matrices": [standing_tables.ratio_matrix(n, m) for n, m in standings.matrices.items()] if standings else [],
+        "correlation": standing_tables.correlation(standings) if standings else None,
+        "metric": METRICS.get(metric, metric),
         "boxes": list(zip(models, boxes, strict=True)),
         "box_axis": figures.axis([*ends, 0.0] if ends else [0.0, 1.0]),
         "cases": outcomes.cases(models, facts.slots.chosen, facts.slot_values, fail, facts.better),
         "transfer": outcomes.transfer(models, facts.slots.chosen, facts.labelled, facts.values, fail),
         "sizes": size_labels(),
         "constraint_names": CONSTRAINTS,
-        "model_place": {m: k for k, m in enumerate(models)},
         "group_place": {g: k for k, g in enumerate(groups)},
         "groups": groups,
-        "colours": [
-            (n, "#{:02x}{:02x}{:02x}".format(*c)) for n, c in zip(facts.classes.names, facts.classes.colours, strict=True)
-        ],
-        "parents": _parents(standings) if standings else [],
+        "colours": _colours(facts.classes),
     }
 
 
-def ranking_rows(name: str, ranking: dict[str, Any], models: Any) -> dict[str, Any]:
-    """Return one ranking as a table: rows in its order, models without a score at the end, and a common axis."""
-    title, what, source, kind, short = RANKINGS.get(name, (name, "", "", "", name))
-    order = [*ranking["order"], *(m for m in models if m not in ranking["order"] and m in ranking["scores"])]
-    rows, span = [], []
-    for place, model in enumerate(order, 1):
-        score = _known(ranking["scores"].get(model))
-        low, high = (_known(x) for x in (ranking["score_interval"].get(model) or (None, None)))
-        span += [score, low, high]
-        tied = model in ranking["tied_for_best"]
-        ranks = ranking["rank_interval"].get(model)
-        rows.append(
-            {
-                "place": place if score is not None else None,
-                "model": model,
-                "score": score,
-                "low": low,
-                "high": high,
-                "ranks": ranks,
-                "tied": tied,
-            }
-        )
-    words = {"name": name, "title": title, "short": short, "what": what, "source": source, "kind": kind}
-    return words | {"rows": rows, "axis": figures.axis(span), "tied": ranking["tied_for_best"]}
+def _of_pairs(facts: PairFacts) -> dict[str, Any]:
+    standings, models = facts.standings, facts.slots.models
+    ends = pair_outcomes.pair_cases(models, facts.slots.chosen, facts.labelled, facts.values) if facts.labelled else []
+    decided = [pair for pair in ends if pair.total]
+    matrices = standings.matrices if standings else {}
+    points = [
+        (p.gap, p.better, f"{p.model_a}, {p.model_b}: better one {number(p.better, 2)}, gap {number(p.gap, 2)}, {p.total} images")
+        for p in decided
+    ]
+    sums = [sum(getattr(p, name) for p in decided) for name in ("both_right", "first", "second", "both_wrong")]
+    return _class_rows(facts.cards) | {
+        "accuracy": standing_tables.accuracy_matrix(matrices["accuracy"]) if "accuracy" in matrices else [],
+        "dominance": standing_tables.ratio_matrix("dominance", matrices["dominance"]) if "dominance" in matrices else None,
+        "ends": ends,
+        "ends_shown": _PAIRS_SHOWN,
+        "sums": (sums[0], sums[1] + sums[2], sums[3], sum(sums)),
+        "points": points,
+        "observed": pair_outcomes.observed(ends),
+        "class_cards": facts.cards,
+        "pairs": True,
+        "reference_words": "what the two models said that disagree most",
+    }
 
 
-def _known(value: Any) -> float | None:
-    return None if value is None or not math.isfinite(value) else float(value)
+def _of_draws(facts: DrawFacts) -> dict[str, Any]:
+    metric = "accuracy" if facts.classifies else facts.slots.definition.get("concordance", "miou")
+    own = (
+        _class_rows(facts.class_cards) if facts.classifies else _bands(facts, facts.bands) | {"colours": _colours(facts.classes)}
+    )
+    chance = [row for row in facts.slots.chosen if math.isfinite(row.probability)]
+    # as draw_rankings does: a draw without deciding label is as if it had never been in the pool
+    lost = len(facts.slots.chosen) - int((~np.isnan(facts.values).any(0)).sum()) if facts.labelled else 0
+    pool = (facts.slots.rows[0].pool if facts.slots.rows else facts.pool) - lost
+    more = {"by_chance": bool(chance), "drawn_from": pool, "class_cards": facts.class_cards, "pairs": False}
+    more["reference_words"] = "a model that calls it so"
+    return own | more | {"metric": METRICS.get(metric, metric)}
 
 
-def _matrix(name: str, matrix: Any) -> dict[str, Any]:
-    known = [abs(math.log(x)) for row in matrix for x in row if _known(x) and x > 0]
-    rows = [[(_known(x), *figures.heat(_known(x), max(known, default=0.0))) for x in row] for row in matrix]
-    return {"name": name, "rows": rows}
+def _class_rows(cards: list[ClassCard]) -> dict[str, Any]:
+    """Return the classes that models say on the cards, with the numbers that the filters know them by."""
+    said = sorted({answer.label for card in cards for answer in card.answers if answer.label})
+    said = sorted({*said, *(label for card in cards for met in card.met for label in (met.slot.label_a, met.slot.label_b))})
+    return {"labels": said, "label_place": {name: k for k, name in enumerate(said)}}
 
 
-def _correlation(standings: Standings) -> float | None:
-    from faultscape.ranking.agreement import spearman
+def _bands(facts: Facts, bands: tuple[float, ...]) -> dict[str, Any]:
+    """Return how many values of each model lie in each band."""
+    counts = outcomes.band_counts(facts.values, bands)
+    return {
+        "fail": bands[0],
+        "band_names": _band_names(bands),
+        "band_inks": [f"b{round(4 * k / len(bands))}" for k in range(len(bands) + 1)],
+        "band_rows": [(m, row.tolist(), int(row.sum())) for m, row in zip(facts.slots.models, counts, strict=True)],
+        "band_total": counts.sum(0).tolist(),
+    }
 
-    if not {"aggressiveness", "resistance"} <= set(standings.rankings):
-        return None
-    first, second = ([standings.rankings[n]["scores"].get(m) for m in standings.models] for n in ("aggressiveness", "resistance"))
-    return _known(spearman(*([math.nan if x is None else x for x in scores] for scores in (first, second))))
+
+def _colours(classes: Classes) -> list[tuple[str, str]]:
+    return [(n, "#{:02x}{:02x}{:02x}".format(*c)) for n, c in zip(classes.names, classes.colours, strict=True)]
 
 
 def _band_names(bands: tuple[float, ...]) -> list[str]:
     middle = [f"{a:g}–{b:g}" for a, b in itertools.pairwise(bands)]
     return [f"below {bands[0]:g}", *middle, f"{bands[-1]:g} and above"]
-
-
-def _parents(standings: Standings) -> list[tuple[str, int, list[dict[str, Any]]]]:
-    return [
-        (name, part.get("labels", {}).get("used", 0), [ranking_rows(n, r, standings.models) for n, r in part["rankings"].items()])
-        for name, part in standings.parents.items()
-    ]

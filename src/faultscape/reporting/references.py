@@ -1,11 +1,12 @@
-"""Benchmark pictures by class, to stand beside the chosen ones (S0 Figs. 4 and 5).
+"""Benchmark pictures by class, to stand beside the chosen ones (S0 Figs. 4 and 5; S2 Figs. 4 and 6).
 
-Conventions: a folder either has one sub-folder a class, named as the class (``car/``, ``person/``), or ``images/`` with masks of the same names in ``labels/``.
+Conventions: a folder either has one sub-folder a class, named as the class (``car/``, ``person/``) or its WordNet id (``n02123045/``), or ``images/`` with masks of the same names in ``labels/``.
 Of masks, a class's pictures are those in which its share is nearest to its median share: typical ones, not the largest.
 """
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 
 import numpy as np
@@ -23,19 +24,20 @@ def find(folder: str, classes: Classes, each: int = EACH) -> dict[str, list[Path
     root = Path(folder)
     if not root.is_dir():
         raise CorpusError(f"{folder}: there is no such folder of benchmark images")
-    found = {}
-    for name in classes.names:
-        inside = root / name
-        if inside.is_dir():
+    found: dict[str, list[Path]] = {}
+    folders = {inside.name: inside for inside in root.iterdir() if inside.is_dir()}
+    for name, wnid in itertools.zip_longest(classes.names, classes.wnids, fillvalue=""):
+        inside = folders.get(name) or folders.get(wnid)
+        if inside is not None:
             files = sorted(p for p in inside.iterdir() if p.suffix.lower() in IMAGE_ENDINGS)
             if files:
                 found[name] = files[:each]
-    if not found and (root / "images").is_dir() and (root / "labels").is_dir():
+    if not found and classes.colours and (root / "images").is_dir() and (root / "labels").is_dir():
         found = _by_masks(root, classes, each)
     if not found:
-        raise CorpusError(
-            f"{folder}: expected one sub-folder of pictures a class ({', '.join(classes.names[:3])}, ...), or images/ with masks of the same names in labels/"
-        )
+        named = f"one sub-folder of pictures a class ({', '.join(classes.names[:3])}, ...{', or its WordNet id' if classes.wnids else ''})"
+        masks = ", or images/ with masks of the same names in labels/" if classes.colours else ""
+        raise CorpusError(f"{folder}: expected {named}{masks}")
     return found
 
 

@@ -1,0 +1,82 @@
+"""Two small charts as inline SVG: a curve over whole numbers, and a cloud of points.
+
+Conventions: as figures: widths in per cent, heights in pixels, colours as CSS classes, a title on each mark that says its numbers. The numbers of the axes stand inside the drawing.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from faultscape.reporting.figures import Axis, axis
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
+
+_TOP, _BOTTOM, _FOOT = 8, 188, 214  # pixels: of the largest and the smallest value, and the whole height
+_LEFT, _WIDE = 9, 88  # per cent
+
+
+def curve(values: Sequence[float | None], *, title: str, line: float | None = None, low: float = 0.0) -> Markup:
+    """Return values at k = 1, 2, ..., joined where neighbours are known, with a dashed line at ``line``."""
+    most = len(values)
+    up = axis([*values, 1.0, low])
+    across = Axis(1, max(most, 2), tuple(float(k) for k in _few(most)))
+    parts = [_frame(across, up)]
+    if line is not None:
+        y = _y(up, line)
+        parts.append(f'<line class="limit" x1="{_LEFT}%" x2="{_LEFT + _WIDE}%" y1="{y}" y2="{y}"/>')
+    at = [None if v is None else (_x(across, k), _y(up, v)) for k, v in enumerate(values, 1)]
+    for one, other in itertools.pairwise(at):
+        if one and other:
+            parts.append(f'<line class="curve" x1="{one[0]}" y1="{one[1]}" x2="{other[0]}" y2="{other[1]}"/>')
+    for k, (place, value) in enumerate(zip(at, values, strict=True), 1):
+        if place:
+            says = f"<title>k = {k}: {value:.3f}</title>".replace("-", "−")
+            parts.append(f'<circle class="mark strong" cx="{place[0]}" cy="{place[1]}" r="3.5">{says}</circle>')
+    return _drawn("".join(parts), title)
+
+
+def cloud(points: Sequence[tuple[float, float, str]], *, title: str) -> Markup:
+    """Return points (x, y, what each is) on axes from 0 to 1, with the dashed line on which both are equal."""
+    from markupsafe import escape
+
+    across = up = Axis(0.0, 1.0, (0.0, 0.25, 0.5, 0.75, 1.0))
+    dots = (
+        f'<circle class="dot" cx="{_x(across, x)}" cy="{_y(up, y)}" r="5"><title>{escape(says)}</title></circle>'
+        for x, y, says in points
+    )
+    ends = f'x1="{_x(across, 0)}" y1="{_y(up, 0)}" x2="{_x(across, 1)}" y2="{_y(up, 1)}"'
+    return _drawn(f'{_frame(across, up)}<line class="limit" {ends}/>{"".join(dots)}', title)
+
+
+def _few(most: int) -> list[int]:
+    """Return about six whole numbers from 1 to ``most``."""
+    step = next(m for m in (1, 2, 5, 10, 20, 50, 100, 1000, 10000, 100000) if most / m <= 7)
+    return [k for k in range(1, most + 1) if k == 1 or k % step == 0]
+
+
+def _x(on: Axis, value: float) -> str:
+    return f"{_LEFT + _WIDE * (value - on.low) / (on.high - on.low):.2f}%"
+
+
+def _y(on: Axis, value: float) -> str:
+    return f"{_BOTTOM - (_BOTTOM - _TOP) * (value - on.low) / (on.high - on.low):.1f}"
+
+
+def _frame(across: Axis, up: Axis) -> str:
+    rows = [
+        f'<line class="grid" x1="{_LEFT}%" x2="{_LEFT + _WIDE}%" y1="{_y(up, t)}" y2="{_y(up, t)}"/>'
+        f'<text x="{_LEFT - 1.5}%" y="{float(_y(up, t)) + 4:.1f}" text-anchor="end">{up.text(t)}</text>'
+        for t in up.ticks
+    ]
+    under = [f'<text x="{_x(across, t)}" y="{_BOTTOM + 18}" text-anchor="middle">{across.text(t)}</text>' for t in across.ticks]
+    return "".join([*rows, *under])
+
+
+def _drawn(inside: str, title: str) -> Markup:
+    from markupsafe import Markup, escape
+
+    head = Markup(f'<svg class="plot" width="100%" height="{_FOOT}" role="img" aria-label="') + escape(title) + Markup('">')  # noqa: S704
+    return head + Markup(inside) + Markup("</svg>")  # noqa: S704 - numbers, fixed words and what was escaped

@@ -1,0 +1,157 @@
+"""The same models, asked through other images: first rankings of every selection next to each other, and where a competition's choice of images can mislead.
+
+Conventions: a *competition* is a selection that pits models against each other (duels, pairs); its stability is known, and its faithful ranking stands beside
+one of re-used labels. Draws for all models show LURE where they have it, else re-use. Correlations are Spearman's, over the models that both rank.
+Warned of are, ours where the literature has only words: a leave-one-out change of ``MOVES`` ranks or more, a top-k curve below ``SETTLED`` in its last quarter, and a pair
+of models that a competition and random draws or LURE order differently although the simultaneous rank intervals of either leave no doubt.
+Source: S2 Fig. 5; Phang et al. 2021 (adversarially chosen sets rank unstably).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from faultscape.nouns import Standings
+from faultscape.ranking.agreement import spearman
+from faultscape.reporting.standing_tables import TITLES, firsts, known, listed
+
+MOVES, SETTLED, MANY = 2, 0.9, 3
+_FOR_POOL = ("lure", "reuse_mean", "reuse_bradley_terry")
+
+
+@dataclass(frozen=True)
+class Question:
+    """One ranking of one selection: its labels, scores and ranks (simultaneous ranges where known), best first."""
+
+    selection: str
+    selector: str
+    ranking: str
+    labels: int
+    stale: bool
+    order: tuple[str, ...]
+    scores: dict[str, float | None]
+    at_once: dict[str, Any]
+
+    @property
+    def title(self) -> str:
+        """What the ranking is called."""
+        return TITLES.get(self.ranking, self.ranking)
+
+
+def questions(standings: Mapping[str, Standings], selectors: Mapping[str, str], stale: Sequence[str] = ()) -> list[Question]:
+    """Return the first rankings of every selection, {name: standings}, in the order given.
+
+    >>> of = {"order": ["a", "b"], "scores": {"a": 1.0, "b": 0.0}}
+    >>> found = questions({"main": Standings(("a", "b"), {"used": 9}, {}, {"perron": of, "reuse_mean": of}, {})}, {"main": "mad"})
+    >>> [(one.title, one.labels) for one in found]
+    [('Perron rank', 9), ('Mean over all labels', 9)]
+    """
+    out = []
+    for name, table in standings.items():
+        for ranking in _shown(table):
+            said = table.rankings[ranking]
+            scores = {m: known(x) for m, x in said["scores"].items()}
+            at_once = said.get("simultaneous_rank_interval") or {}
+            order = tuple(m for m in said["order"] if scores.get(m) is not None)
+            out.append(
+                Question(
+                    name,
+                    selectors.get(name, ""),
+                    ranking,
+                    int(table.labels.get("used", 0)),
+                    name in stale,
+                    order,
+                    scores,
+                    at_once,
+                )
+            )
+    return out
+
+
+def correlations(found: Sequence[Question]) -> list[list[float | None]]:
+    """Return the matrix of Spearman's correlations; None where two share fewer than two models."""
+    models = list(dict.fromkeys(m for one in found for m in one.scores))
+    rows = [[math.nan if (x := one.scores.get(m)) is None else x for m in models] for one in found]
+    return [[known(float(spearman(a, b))) for b in rows] for a in rows]
+
+
+def warnings(standings: Mapping[str, Standings], found: Sequence[Question]) -> dict[str, list[str]]:
+    """Return {competition: sentences} of where its choice of images can mislead; nothing where its ranking stands firm.
+
+    >>> said = {"ranking": "perron", "leave_one_out": {"a": {"largest_change": 3, "moved": "b"}}, "top_k": [0.1, 0.5, 0.7, 0.8, 1.0]}
+    >>> warnings({"main": Standings(("a", "b"), {}, {}, {}, {}, stability=said)}, [])["main"][0]
+    'without the images of a, b moves 3 ranks'
+    """
+    out = {}
+    for name, table in standings.items():
+        if table.stability:
+            said = [*_left_out(table.stability), *_not_settled(table.stability), *_contradicted(name, found)]
+            if said:
+                out[name] = said
+    return out
+
+
+def last_quarter(top_k: Sequence[float | None]) -> list[float]:
+    """Return the correlations of the last quarter of the places, all places apart, which agree with themselves.
+
+    >>> last_quarter([0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 1.0]), last_quarter([0.3, 1.0])
+    ([0.6, 0.7], [0.3])
+    """
+    most = len(top_k)
+    first = max(min(math.ceil(0.75 * most), most - 1), 1)
+    return [x for x in map(known, top_k[first - 1 : most - 1]) if x is not None]
+
+
+def _shown(table: Standings) -> list[str]:
+    """Return the rankings to show: the faithful one whose stability is known, or the first, and one of re-use; of draws the one that speaks of the pool."""
+    first = firsts(table)
+    if "faithful" not in first:
+        return [name for name in _FOR_POOL if name in table.rankings][:1] or list(table.rankings)[:1]
+    faithful = table.stability.get("ranking", first["faithful"])
+    return [faithful, *([first["re-use"]] if "re-use" in first else [])]
+
+
+def _left_out(stability: Mapping[str, Any]) -> list[str]:
+    moved = [
+        (change, model, said["moved"])
+        for model, said in stability["leave_one_out"].items()
+        if (change := known(said["largest_change"])) is not None and change >= MOVES
+    ]
+    moved.sort(key=lambda row: -row[0])
+    said = [f"without the images of {model}, {other} moves {change:g} ranks" for change, model, other in moved[:MANY]]
+    rest = len(moved) - MANY
+    return said + ([f"{rest} more models move another by {MOVES} ranks or more"] if rest > 0 else [])
+
+
+def _not_settled(stability: Mapping[str, Any]) -> list[str]:
+    tail = last_quarter(stability["top_k"])
+    if not tail or min(tail) >= SETTLED:
+        return []
+    return [f"its ranking has not settled: in the last quarter of the top-k curve the correlation falls to {min(tail):.2f}"]
+
+
+def _contradicted(name: str, found: Sequence[Question]) -> list[str]:
+    """Say which models draws from the whole pool put the other way round, beyond doubt on either side."""
+    mine = next((one for one in found if one.selection == name), None)
+    said = []
+    for other in found:
+        if mine is None or (other.selector != "random" and other.ranking != "lure") or other.selection == name:
+            continue
+        pairs = [(a, b) for a in mine.order for b in mine.order if _surely_above(mine, a, b) and _surely_above(other, b, a)]
+        if pairs:
+            told = [f"{a} above {b}" for a, b in pairs[:MANY]]
+            more = f" ({len(pairs) - MANY} more)" if len(pairs) > MANY else ""
+            said.append(
+                f"it puts {listed(told)}{more}, where {other.title} of selection {other.selection} says the opposite, both beyond their simultaneous rank intervals"
+            )
+    return said
+
+
+def _surely_above(one: Question, first: str, second: str) -> bool:
+    bounds = [[known(x) for x in one.at_once.get(m) or ()] for m in (first, second)]
+    if any(len(b) != 2 or None in b for b in bounds):
+        return False
+    return bounds[0][1] < bounds[1][0]  # type: ignore[operator]

@@ -1,0 +1,211 @@
+"""Standings as tables and sentences: rankings with their intervals, matrices as heat maps, and a headline that claims no more than the intervals allow.
+
+Conventions: standings as ``ranking`` makes them; what older standings do not hold is shown as a dash, or not at all. ``tied_for_best`` and ``rank_interval`` are
+right for one comparison at a time, ``best_set`` and ``simultaneous_rank_interval`` for all models at once.
+Source: S0 Tables 1 and 3; S2 Table 1 and Fig. 3.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from faultscape.nouns import Standings
+from faultscape.reporting import figures
+
+FAITHFUL, REUSE, UNBIASED = "faithful", "re-use", "whole pool"
+RANKINGS = {  # title, what it says, source, kind, short title
+    "resistance": (
+        "Resistance",
+        "how well a model stands on the images it was attacked with",
+        "S0 eq. 5, 6",
+        FAITHFUL,
+        "Resist.",
+    ),
+    "aggressiveness": ("Aggressiveness", "how well a model exposes the failures of others", "S0 eq. 3, 6", FAITHFUL, "Aggr."),
+    "perron": ("Perron rank", "a model's share of dominance over the others", "S2 eq. 5", FAITHFUL, "Perron"),
+    "hodge": ("HodgeRank", "the potential that explains most of all log ratios", "Jiang et al. 2011", FAITHFUL, "Hodge"),
+    "bradley_terry": ("Bradley–Terry, own pairs", "strengths from wins and ties of each pair", "Davidson 1970", FAITHFUL, "B–T own"),
+    "rank_centrality": ("Rank Centrality", "where a walk from loser to winner ends up", "Negahban et al. 2017", FAITHFUL, "Centr."),
+    "borda": ("Borda", "the mean share of points won against others", "win shares", FAITHFUL, "Borda"),
+    "lure": ("LURE", "what a model is worth on the whole pool, labels weighted by how likely they were drawn", "Farquhar et al. 2021", UNBIASED, "LURE"),
+    "prediction_powered": (
+        "Prediction-powered",
+        "LURE, with what the models themselves say of the images without label",
+        "Angelopoulos et al. 2023",
+        UNBIASED,
+        "Pred.-p.",
+    ),
+    "reuse_mean": ("Mean over all labels", "each labelled image scores every model", "mean score", REUSE, "Mean"),
+    "reuse_bradley_terry": (
+        "Bradley–Terry",
+        "each labelled image is won or lost between every pair of models",
+        "strengths on a log scale",
+        REUSE,
+        "B–T",
+    ),
+}  # fmt: skip
+KINDS = {
+    FAITHFUL: "a label counts only for the pairs that chose its image",
+    REUSE: "a label counts for every model",
+    UNBIASED: "labels speak for every image that could have been drawn",
+}
+TITLES, SHORTS = ({name: words[k] for name, words in RANKINGS.items()} for k in (0, 4))
+_NAMED = 4  # more models than that are counted, not named
+_DARK, _BRIGHT = np.array([18, 38, 66]), np.array([250, 226, 150])  # ends of the scale of Fig. 3
+
+
+def known(value: Any) -> float | None:
+    """Return a number that is one, or None."""
+    return None if value is None or not math.isfinite(value) else float(value)
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return names as a sentence holds them.
+
+    >>> listed(["a"]), listed(["a", "b", "c"])
+    ('a', 'a, b and c')
+    """
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def level(standings: Standings | None) -> str:
+    """Return the level of the intervals in per cent."""
+    return f"{100 * standings.definitions.get('level', 0.95):g} %" if standings else "95 %"
+
+
+def verdict(standings: Standings) -> tuple[str, str]:
+    """Return a headline and a sentence that claim no more than the intervals allow."""
+    best = {name: ranking["tied_for_best"] for name, ranking in standings.rankings.items()}
+    if not any(best.values()):
+        return (
+            "No intervals yet",
+            "Scores stand without intervals, so nothing can be said of who is best. Run rank with --resamples 1000.",
+        )
+    leaders = [m for m in standings.models if any(m in tied for tied in best.values())]
+    with_intervals = [tied for tied in best.values() if tied]
+    how_sure = level(standings)
+    if len(leaders) == 1:
+        n = len(with_intervals)
+        many = "all four rankings" if n == 4 else f"the {n} rankings with intervals" if n > 1 else "the ranking with intervals"
+        sure = all(standings.rankings[name].get("best_set", leaders) == leaders for name in firsts(standings).values())
+        return (
+            f"{leaders[0]} {'leads' if sure else 'is ahead, but not beyond doubt'}",
+            f"It is first in {many}, and the {how_sure} interval of its lead over every other model, one at a time, excludes zero.",
+        )
+    always = [m for m in leaders if all(m in tied for tied in with_intervals)]
+    who = listed(always) if 0 < len(always) <= _NAMED else f"{len(always)} of them"
+    tail = f" {who} {'is' if len(always) == 1 else 'are'} among the best in every ranking." if always else ""
+    head = f"{listed(leaders) if len(leaders) <= _NAMED else f'{len(leaders)} models'} are tied for best"
+    return head, f"These labels do not tell them apart in every ranking (at {how_sure}).{tail}"
+
+
+def best_at_once(standings: Standings) -> str:
+    """Return in words which models may be the best, looked at for all models at once, by the first ranking of each kind; '' where nothing says so.
+
+    >>> of = lambda best: {"best_set": best}
+    >>> best_at_once(Standings(("a", "b", "c"), {}, {}, {"perron": of(["a", "b"]), "borda": of(["a"]), "reuse_mean": of(["a"])}, {}))
+    'Looked at for all models at once (95 %), the best is one of a and b by Perron rank; a by Mean over all labels.'
+    """
+    said = []
+    for name in firsts(standings).values():
+        best = standings.rankings[name].get("best_set") or []
+        if best:
+            whole = len(best) == len(standings.models)
+            some = listed(best) if len(best) <= _NAMED else f"{len(best)} models"
+            who = best[0] if len(best) == 1 else f"any of all {len(best)}" if whole else f"one of {some}"
+            said.append(f"{who} by {TITLES.get(name, name)}")
+    return f"Looked at for all models at once ({level(standings)}), the best is {'; '.join(said)}." if said else ""
+
+
+def firsts(standings: Standings) -> dict[str, str]:
+    """Return {kind: the ranking of that kind that stands first}.
+
+    >>> firsts(Standings(("a",), {}, {}, {"resistance": {}, "aggressiveness": {}, "reuse_mean": {}}, {}))
+    {'faithful': 'resistance', 're-use': 'reuse_mean'}
+    """
+    out: dict[str, str] = {}
+    for name in standings.rankings:
+        out.setdefault(RANKINGS[name][3] if name in RANKINGS else name, name)
+    return out
+
+
+def ranking_rows(name: str, ranking: dict[str, Any], models: Any) -> dict[str, Any]:
+    """Return one ranking as a table: rows in its order, models without a score at the end, and a common axis."""
+    title, what, source, kind, short = RANKINGS.get(name, (name, "", "", "", name))
+    order = [*ranking["order"], *(m for m in models if m not in ranking["order"] and m in ranking["scores"])]
+    at_once = ranking.get("simultaneous_rank_interval") or {}
+    rows, span = [], []
+    for place, model in enumerate(order, 1):
+        score = known(ranking["scores"].get(model))
+        low, high = (known(x) for x in (ranking["score_interval"].get(model) or (None, None)))
+        span += [score, low, high]
+        rows.append(
+            {
+                "place": place if score is not None else None,
+                "model": model,
+                "score": score,
+                "low": low,
+                "high": high,
+                "ranks": ranking["rank_interval"].get(model),
+                "at_once": at_once.get(model),
+                "tied": model in ranking["tied_for_best"],
+                "best": model in (ranking.get("best_set") or ()),
+            }
+        )
+    words = {"name": name, "title": title, "short": short, "what": what, "source": source, "kind": kind}
+    return words | {
+        "rows": rows,
+        "axis": figures.axis(span),
+        "tied": ranking["tied_for_best"],
+        "at_once": any(known(bound) is not None for bounds in at_once.values() for bound in bounds or ()),
+    }
+
+
+def ratio_matrix(name: str, matrix: Any) -> dict[str, Any]:
+    """Return a matrix of ratios as cells (value, side, strength), 1 the middle of a diverging scale."""
+    logs = [abs(math.log(x)) for row in matrix for x in row if known(x) and x > 0]
+    rows = [[(known(x), *figures.heat(known(x), max(logs, default=0.0))) for x in row] for row in matrix]
+    return {"name": name, "rows": rows}
+
+
+def accuracy_matrix(matrix: Any) -> list[list[tuple[float | None, str]]]:
+    """Return a matrix of accuracies as cells (value, style), from dark where lowest to bright where highest (S2 Fig. 3).
+
+    >>> accuracy_matrix([[None, 0.9], [0.1, None]])[0][1]
+    (0.9, 'background:#fae296;color:#101418')
+    """
+    values = [x for row in matrix for x in row if known(x) is not None]
+    low, high = (min(values), max(values)) if values else (0.0, 1.0)
+    span = high - low or 1.0
+    return [[(known(x), "" if known(x) is None else _shade((x - low) / span)) for x in row] for row in matrix]
+
+
+def _shade(share: float) -> str:
+    background = np.rint(_DARK + share * (_BRIGHT - _DARK)).astype(int)
+    linear = (background / 255) ** 2.2
+    light = float(linear @ [0.2126, 0.7152, 0.0722])  # luminance: the ink with more contrast is the one on the other side of .18
+    return (
+        f"background:#{background[0]:02x}{background[1]:02x}{background[2]:02x};color:{'#101418' if light > 0.18 else '#ffffff'}"
+    )
+
+
+def correlation(standings: Standings) -> float | None:
+    """Return Spearman's correlation of aggressiveness and resistance, where there are both."""
+    from faultscape.ranking.agreement import spearman
+
+    if not {"aggressiveness", "resistance"} <= set(standings.rankings):
+        return None
+    first, second = ([standings.rankings[n]["scores"].get(m) for m in standings.models] for n in ("aggressiveness", "resistance"))
+    return known(spearman(*([math.nan if x is None else x for x in scores] for scores in (first, second))))
+
+
+def parents(standings: Standings) -> list[tuple[str, int, list[dict[str, Any]]]]:
+    """Return (parent group, labelled images, tables of its rankings)."""
+    return [
+        (name, part.get("labels", {}).get("used", 0), [ranking_rows(n, r, standings.models) for n, r in part["rankings"].items()])
+        for name, part in standings.parents.items()
+    ]
