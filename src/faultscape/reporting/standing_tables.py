@@ -31,6 +31,13 @@ RANKINGS = {  # title, what it says, source, kind, short title
     "bradley_terry": ("Bradley–Terry, own pairs", "strengths from wins and ties of each pair", "Davidson 1970", FAITHFUL, "B–T own"),
     "rank_centrality": ("Rank Centrality", "where a walk from loser to winner ends up", "Negahban et al. 2017", FAITHFUL, "Centr."),
     "borda": ("Borda", "the mean share of points won against others", "win shares", FAITHFUL, "Borda"),
+    "margins": (
+        "Margins",
+        "how far a model lies above the others, damped, with what the models themselves say of the rest",
+        "nearest to the ranking by all labels",
+        UNBIASED,
+        "Margins",
+    ),
     "lure": ("LURE", "what a model is worth on the whole pool, labels weighted by how likely they were drawn", "Farquhar et al. 2021", UNBIASED, "LURE"),
     "prediction_powered": (
         "Prediction-powered",
