@@ -67,7 +67,7 @@ def look(
     weights = {}
     for selector in select_draws.CHANCE:
         try:
-            weights[selector] = select_draws._weights({**like, "selector": selector}, facts)  # noqa: SLF001 - one verb's parts
+            weights[selector] = select_draws.weights({**like, "selector": selector}, facts)
         except SelectionError:  # no two models differ
             weights[selector] = np.zeros(len(facts["complete"]))
     some = inside[:: -(-len(inside) * len(models) ** 2 // LOOKED_AT)]

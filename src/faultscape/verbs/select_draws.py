@@ -137,32 +137,32 @@ def proxy(root: Path, settings: Any, slots: Slots) -> tuple[np.ndarray | None, l
         return None, None
     pool = read_pool(root, keep_duplicates=define["keep_duplicates"])
     facts = gather(root, settings, slots.models, define, [*dict.fromkeys([*_NEEDS[define["selector"]], "expected"])])
-    weights = _weights(define, facts)
-    inside = np.flatnonzero((weights > 0) & draws.representatives(pool.families, weights > 0))
+    weight = weights(define, facts)
+    inside = np.flatnonzero((weight > 0) & draws.representatives(pool.families, weight > 0))
     names = pool.names(inside)
     return facts["expected"][:, inside], [names[k] for k in inside.tolist()]
 
 
-def _weights(define: dict[str, Any], facts: Facts) -> np.ndarray:
+def weights(define: dict[str, Any], facts: Facts) -> np.ndarray:
     """Return the weights (I,) in proportion to which images are drawn, zero outside the pool."""
     selector, complete = define["selector"], facts["complete"]
     if not complete.any():
         raise SelectionError("there is no image of which every model has something to say")
     if selector == "random":
-        weights = proposals.uniform(len(complete))
+        weight = proposals.uniform(len(complete))
     elif selector == "disputed":
-        weights = facts["dispute"]
+        weight = facts["dispute"]
     elif selector == "mad":
-        weights = np.zeros(len(complete))
-        weights[complete] = proposals.mad(facts["discrepancy"][:, complete], define["temperature"])
+        weight = np.zeros(len(complete))
+        weight[complete] = proposals.mad(facts["discrepancy"][:, complete], define["temperature"])
     else:
         function = proposals.expected_loss if selector == "expected-loss" else proposals.vma
         # where all agree losses are equal: labels there tell no model from another, and the ensemble, sure and wrong, would mislead the estimate
-        weights = function(facts["expected"], where=complete & (facts["dispute"] > 0))
-    weights = np.where(complete, weights, 0.0)
-    if not weights.any():
+        weight = function(facts["expected"], where=complete & (facts["dispute"] > 0))
+    weight = np.where(complete, weight, 0.0)
+    if not weight.any():
         raise SelectionError("no two models differ on any image: there is nothing that a label could decide")
-    return weights
+    return weight
 
 
 def _rows(
@@ -178,9 +178,9 @@ def _rows(
     """Return the next draws."""
     selector = define["selector"]
     if selector in CHANCE:
-        weights = _weights(define, facts)
-        found = draws.draw(weights, number, seed=define["seed"], taken=taken, families=pool.families)
-        images, chances, score, size = found.images, found.probability, weights, found.pool
+        weight = weights(define, facts)
+        found = draws.draw(weight, number, seed=define["seed"], taken=taken, families=pool.families)
+        images, chances, score, size = found.images, found.probability, weight, found.pool
     else:
         inside = facts["complete"] & draws.representatives(pool.families, facts["complete"])
         if selector == "entropy":
