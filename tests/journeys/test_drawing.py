@@ -243,3 +243,18 @@ def test_what_is_for_label_maps_says_so_of_classifiers(answers: made_answers.Ans
     with pytest.raises(OptionError, match="--format png does not fit a study of classifiers; use csv"):
         fs.label.export(answers.study, str(Path(answers.study).parent / "out"), format="png")
     assert "nothing is to be counted before" in repr(fs.compare(answers.study))
+
+
+def test_run_plan_and_report_recommend_what_was_measured(tmp_path: Path) -> None:
+    from faultscape.ranking.recommended import SELECTION
+
+    answers = made_answers.study(tmp_path, images=40)
+    made_answers.import_labels(answers)
+    ran = fs.run(answers.study, top=5)
+    images = fs.select(answers.study).images
+    assert any(f"faultscape select {answers.study} {SELECTION} --budget {len(images)}" in line for line in ran.done)
+    assert f"faultscape select STUDY {SELECTION} --budget {len(images)}" in (Path(answers.study) / "report.html").read_text()
+    assert f"recommended: select {SELECTION}" in repr(fs.plan(answers.study))
+    assert main(["select", answers.study, *SELECTION.split(), "--budget", "10"]) == 0
+    found = fs.rank(answers.study, selection="mad", resamples=10)
+    assert next(iter(found.rankings)) == "margins"

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from faultscape.nouns import Classes, Slots, Standings
+from faultscape.ranking import recommended
 from faultscape.reporting import charts, figures, other_questions, outcomes, pair_outcomes, standing_tables
 from faultscape.reporting.class_cards import ClassCard
 from faultscape.reporting.constraints import Drawn, size_labels
@@ -169,6 +170,7 @@ def _context(facts: Facts) -> dict[str, Any]:
         "kinds": standing_tables.KINDS,
         "titles": standing_tables.TITLES,
         "shorts": standing_tables.SHORTS,
+        "recommended": recommended.SELECTION,
         "stability": standings.stability if standings and standings.stability else None,
         "settled": other_questions.SETTLED,
         "tail": other_questions.last_quarter(standings.stability["top_k"]) if standings and standings.stability else [],

@@ -55,11 +55,16 @@ class LabelPlan:
             for selector, row in self.questions[name].items():
                 tested = f"   proved with {proved[selector]['labels']:,}" if proved and proved[selector]["labels"] else ""
                 lines.append(f"    {_SELECTORS.get(selector, selector):<20}{_number(row)}{tested}")
+        from faultscape.ranking.recommended import SELECTION
+
         if self.duels:
             lines.append(
                 f"  mad, by duels: {'J(J-1)/2 k' if 'questions' in self.duels[0] else 'J(J-1)|Y|K'} slots at most, and the distinct images there are"
             )
             lines += [f"    {_duel(row)}" for row in self.duels]
+        lines.append(
+            f"  recommended: select {SELECTION}, whose labels told most on real models; rank then puts first what used them best"
+        )
         return "\n".join([*lines, *(f"  note: {note}" for note in self.notes)])
 
 
