@@ -28,14 +28,18 @@ class Reads:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.tables: list[tuple[int, set[str]]] = []
-        read = pyarrow.parquet.read_table
+        for owner, name in ((pyarrow.parquet, "read_table"), (pyarrow.parquet.ParquetFile, "read")):
+            monkeypatch.setattr(owner, name, self.counted(getattr(owner, name)))
 
-        def counted(*given: Any, **options: Any) -> Any:
+    def counted(self, read: Any) -> Any:
+        """The same way of reading, noted."""
+
+        def reading(*given: Any, **options: Any) -> Any:
             table = read(*given, **options)
             self.tables.append((table.num_rows, set(table.column_names)))
             return table
 
-        monkeypatch.setattr(pyarrow.parquet, "read_table", counted)
+        return reading
 
     def wide(self, *columns: str) -> list[int]:
         """The numbers of rows of tables with all these columns, but for those of a few numbers an image and for times."""

@@ -22,7 +22,7 @@ from faultscape.prediction import label_names
 
 def settings(*names: str) -> Any:
     colours = tuple((k, k, k) for k in range(len(names)))
-    return SimpleNamespace(class_list=Classes(names, tuple(range(len(names))), colours, (255,)))
+    return SimpleNamespace(class_list=Classes(names, tuple(range(len(names))), colours, (255,)), classifies=False)
 
 
 STREET = settings("road", "traffic_light", "car;auto;motorcar", "person, individual", "wall")
