@@ -23,6 +23,7 @@ HEAVY = (
     "transformers",
     "pyarrow",
     "scipy",
+    "scipy.stats",
     "numpy",
 )
 
@@ -38,6 +39,12 @@ def test_importing_faultscape_loads_nothing_heavy() -> None:
 
 def test_the_check_above_can_fail() -> None:
     assert "numpy" in loaded_by("import faultscape; faultscape.metrics.miou")
+
+
+def test_ranking_loads_no_library_that_takes_longer_than_ranking() -> None:
+    assert "scipy.stats" not in loaded_by(
+        "import faultscape.verbs.rank, faultscape.ranking.classifiers, faultscape.ranking.standing, faultscape.ranking.draw_rankings"
+    )
 
 
 def test_public_functions_and_modules_have_docstrings() -> None:

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from scipy.stats import t as student
+from scipy.special import stdtrit
 
 from faultscape.errors import OptionError, RankingError
 from faultscape.nouns import Draw, Standings
@@ -143,7 +143,7 @@ def _estimates(
 
 def _plain(found: Estimate) -> np.ndarray:
     """Return (J, 2) Student's t intervals of losses of any size."""
-    half = student.ppf((1 + LEVEL) / 2, max(found.freedom, 1)) * np.sqrt(np.diagonal(found.covariance))
+    half = stdtrit(max(found.freedom, 1), (1 + LEVEL) / 2) * np.sqrt(np.diagonal(found.covariance))
     return found.loss[:, None] + np.outer(half, [-1, 1])
 
 

@@ -16,8 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import expit, logit
-from scipy.stats import t as student
+from scipy.special import expit, logit, stdtrit
 
 from faultscape.errors import RankingError
 
@@ -162,7 +161,7 @@ def loss_intervals(found: Estimates, level: float = LEVEL) -> np.ndarray:
     >>> loss_intervals(found).round(3)
     array([[0.06, 0.94]])
     """
-    half = student.ppf((1 + level) / 2, found.freedom) * np.sqrt(np.diagonal(found.covariance)) if found.freedom else np.nan
+    half = stdtrit(found.freedom, (1 + level) / 2) * np.sqrt(np.diagonal(found.covariance)) if found.freedom else np.nan
     half = np.broadcast_to(half, found.loss.shape)
     inside = (found.loss > 0) & (found.loss < 1)
     centre = np.where(inside, found.loss, 0.5)
@@ -182,7 +181,7 @@ def difference_intervals(found: Estimates, level: float = LEVEL) -> np.ndarray:
     gap = found.loss[:, None] - found.loss
     alone = np.diagonal(found.covariance)
     variance = np.maximum(alone[:, None] + alone - found.covariance - found.covariance.T, 0)
-    factor = student.ppf((1 + level) / 2, found.freedom) if found.freedom else np.nan
+    factor = stdtrit(found.freedom, (1 + level) / 2) if found.freedom else np.nan
     return gap[..., None] + (factor * np.sqrt(variance))[..., None] * np.array([-1, 1])
 
 

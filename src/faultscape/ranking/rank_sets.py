@@ -11,8 +11,7 @@ and Benjamini 2026 (the level of a single task). Exact test of two proportions: 
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import stdtr
-from scipy.stats import binom
+from scipy.special import betainc, stdtr
 
 from faultscape.errors import RankingError
 from faultscape.ranking.bradley_terry import DECIMALS
@@ -43,7 +42,7 @@ def paired_p_values(accuracy: np.ndarray, weights: np.ndarray | None = None) -> 
         gap = np.where(both, accuracy[k] - accuracy, 0.0)
         if exact:
             for_k, against = (gap > 0).sum(1), (gap < 0).sum(1)
-            p = binom.sf(for_k - 1, for_k + against, 0.5)
+            p = _at_least(for_k, for_k + against)
         else:
             share = np.where(both, weights, 0.0)
             share /= np.maximum(share.sum(1, keepdims=True), np.finfo(float).tiny)
@@ -124,3 +123,12 @@ def _one_sided(mean: np.ndarray, error: np.ndarray, degrees: np.ndarray) -> np.n
     t = np.divide(mean, error, out=np.zeros(np.shape(mean)), where=error > 0)
     p = stdtr(degrees, -t)
     return np.where(np.isnan(mean) | np.isnan(error), np.nan, np.where(error > 0, p, sharp))
+
+
+def _at_least(wins: np.ndarray, games: np.ndarray) -> np.ndarray:
+    """Return the chance of so many wins or more in games at even odds: P(X >= k) is the incomplete beta function I(k, n - k + 1) at 1/2.
+
+    >>> _at_least(np.array([0, 2, 3]), np.array([3, 3, 3]))
+    array([1.   , 0.5  , 0.125])
+    """
+    return np.where(wins > 0, betainc(np.maximum(wins, 1), games - wins + 1, 0.5), 1.0)
