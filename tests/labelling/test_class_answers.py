@@ -152,3 +152,14 @@ def test_a_damaged_file_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "answers.sqlite").write_bytes(b"no database at all" * 100)
     with pytest.raises(StudyError, match=r"cannot read .*answers.sqlite"):
         Answers(tmp_path).answers()
+
+
+def test_of_answers_that_come_together_the_last_one_counts_whatever_was_there(tmp_path: Path) -> None:
+    held = Answers(tmp_path)
+    yes, no = (("x", "cat", "ann", word) for word in ("yes", "no"))
+    held.answer([yes, no, yes], "first")
+    assert said.majority(held.answers()) == {("x", "cat"): True}
+    held.answer([no, yes], "second")
+    assert said.majority(held.answers()) == {("x", "cat"): True}
+    assert held.answer([yes, no], "third") == 1
+    assert said.majority(held.answers()) == {("x", "cat"): False}

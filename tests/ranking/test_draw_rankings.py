@@ -54,6 +54,23 @@ def test_a_draw_without_label_is_as_if_it_had_never_been_in_the_pool() -> None:
     assert "1 draws have no label that decides for every model; they are taken out of the pool" in said
 
 
+def test_draws_behind_the_last_label_are_steps_not_made_yet() -> None:
+    rows = drawn("dbca", WEIGHTS)
+    correct = RIGHT.copy()
+    correct[:, [0, 2]] = np.nan  # c and a, the last two draws
+    assert scores(rows, correct) == pytest.approx(scores(rows[:2]))
+    said = draw_rankings(["x", "y"], rows, correct, list(WEIGHTS), resamples=0).notes
+    assert "2 draws behind the last label wait: they change nothing yet" in said
+    assert any("of the 4 images of the pool" in note for note in said)
+
+
+def test_two_labels_claim_no_rank() -> None:
+    rows = drawn("db", WEIGHTS)
+    found = draw_rankings(["x", "y"], rows, RIGHT, list(WEIGHTS), proxy=1 - RIGHT, pool=list(WEIGHTS), resamples=50).rankings
+    assert np.isnan(found["margins"]["simultaneous_rank_interval"]["x"]).all()
+    assert found["margins"]["best_set"] == []
+
+
 def test_probabilities_of_what_is_left_are_those_of_a_pool_without_the_rest() -> None:
     rows = drawn("cadb", WEIGHTS)
     kept = np.array([True, False, True, True])

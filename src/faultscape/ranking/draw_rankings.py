@@ -3,7 +3,8 @@
 Conventions: ``accuracy`` (J, I) is each model's concordance with the truth, or 1 and 0 of classifiers, NaN where unknown. ``lure`` weighs every label by how (un)likely
 it was to be drawn, ``prediction_powered`` adds what the models themselves say of the images that nobody labelled. Both are scores on the pool that was drawn
 from. ``margins``, which stands first, is how far a model lies above the others, damped and with the same control variate: nearest to the ranking by all labels at equal numbers of
-labels (docs/benchmarks-labels.md). Scores of 0 and 1 are weighed for it as by ``lure``, graded ones taken as they come. A draw without label, or one that does not decide for every model, is taken as if it had never been in the pool: what was lost is lost by chance.
+labels (docs/benchmarks-labels.md). Scores of 0 and 1 are weighed for it as by ``lure``, graded ones taken as they come. A draw without label, or one that does not decide for every model, is taken as if it had never been in the pool: what was lost is lost by chance. Draws behind the last label are
+steps not made yet.
 Source: Farquhar et al. 2021; Angelopoulos et al. 2023 (prediction-powered inference).
 """
 
@@ -114,6 +115,13 @@ def _estimates(
     if any(np.isnan(row.probability) for row in rows):
         return {}, [f"{rows[0].selector} draws nothing by chance: no unbiased score can be estimated from its images"]
     decided = np.append(~np.isnan(accuracy).any(0), False)[at]
+    last = int(np.flatnonzero(decided).max(initial=-1)) + 1
+    waiting, rows, at, decided = (
+        len(rows) - last,
+        rows[:last],
+        at[:last],
+        decided[:last],
+    )  # steps that nobody has come to are not made yet
     kept = np.flatnonzero(decided).tolist()
     if len(kept) < 2:
         return {}, ["fewer than two drawn images are decided for every model: no score can be estimated"]
@@ -126,6 +134,7 @@ def _estimates(
         if len(kept) < len(rows)
         else []
     )
+    notes += [f"{waiting} draws behind the last label wait: they change nothing yet"] if waiting else []
     notes.append(f"lure: scores are of the {size} images of the pool that were drawn from")
     if proxy is not None and pool is not None:
         gone = {rows[k].image for k in np.flatnonzero(~decided).tolist()}
@@ -170,8 +179,8 @@ def remaining(probability: np.ndarray, rounds: np.ndarray, kept: np.ndarray) -> 
 
 
 def _drawn(found: Estimate, resamples: int, rng: np.random.Generator) -> np.ndarray:
-    """Return (B, J) losses as they might have come out: multivariate t around the estimate."""
-    values, vectors = np.linalg.eigh(np.nan_to_num(found.covariance))
-    root = vectors * np.sqrt(np.maximum(values, 0))
-    spread = np.sqrt(max(found.freedom, 1) / np.maximum(rng.chisquare(max(found.freedom, 1), resamples), 1e-12))
-    return found.loss + (rng.standard_normal((resamples, len(found.loss))) @ root.T) * spread[:, None]
+    """Return (B, J) losses as they might have come out, normal around the estimate (ranks are tested by Student's t on top); NaN where nothing says how far they vary."""
+    if not np.isfinite(found.covariance).all():
+        return np.full((resamples, len(found.loss)), np.nan)
+    values, vectors = np.linalg.eigh(found.covariance)
+    return found.loss + rng.standard_normal((resamples, len(found.loss))) @ (vectors * np.sqrt(np.maximum(values, 0))).T

@@ -64,7 +64,8 @@ class Answers:
     def answer(self, answers: Iterable[tuple[str, str, str, str]], source: str) -> int:
         """Take answers (image, class, annotator, answer); of one person and question the latest counts. Returns how many say something new."""
         held = {row[:3]: row[3] for row in self.answers()}
-        new = [row for row in dict.fromkeys(answers) if held.get(row[:3]) != row[3]]
+        last = {row[:3]: row[3] for row in answers}
+        new = [(*key, said) for key, said in last.items() if held.get(key) != said]
         names = ("image", "class", "annotator", "answer")
         self._add(_ANSWERS, [{**dict(zip(names, row, strict=True)), "source": source, "time": time.time()} for row in new])
         return len(new)

@@ -5,6 +5,7 @@ Conventions: called by `select` alone. Answers of all images of the pool are rea
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 from typing import Any
 
@@ -119,9 +120,7 @@ def _tell_bias(classes: Any, kind: str, define: dict[str, Any], slots: Slots) ->
 
 
 def _digest(distances: np.ndarray) -> str:
-    from faultscape.study.parts import key_of
-
-    return key_of([format(x, ".9g") for x in np.unique(distances)], np.round(distances, 9).sum(1).round(6).tolist())[:16]
+    return hashlib.sha256(np.round(distances, 9).tobytes()).hexdigest()[:16]
 
 
 def _extended(name: str, was: dict[str, Any], now: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
