@@ -9,6 +9,7 @@ import pytest
 
 from faultscape.errors import OptionError, RankingError
 from faultscape.nouns import Draw
+from faultscape.ranking import estimates
 from faultscape.ranking.draw_rankings import draw_rankings, remaining
 
 
@@ -129,6 +130,21 @@ def test_margins_of_right_and_wrong_are_weighed_by_their_chances_and_graded_ones
     graded = RIGHT * 0.9
     found = draw_rankings(["x", "y"], rows, graded, list(WEIGHTS), proxy=flat, pool=list(WEIGHTS), resamples=0).rankings
     assert found["margins"]["scores"]["x"] == pytest.approx(0.9 ** (1 / 3) / 4)  # x alone is right on d, both on c
+
+
+def test_intervals_of_graded_margins_are_of_the_weighted_estimate_and_gaps_are_warned_of() -> None:
+    rows = drawn("dbc", WEIGHTS)
+    graded = np.array([[0.9, 0.2, 0.8, 0.7], [0.4, 0.3, 0.1, 0.6]])
+    said = draw_rankings(["x", "y"], rows, graded, list(WEIGHTS), proxy=1 - graded, pool=list(WEIGHTS), resamples=0)
+    q, places = np.array([row.probability for row in rows]), np.array([3, 1, 2])
+    whole = estimates.margins(1 - graded)
+    weighted = estimates.prediction_powered(whole[:, places], q, whole, places)
+    assert np.mean(said.rankings["margins"]["score_interval"]["x"]) == pytest.approx(-weighted.loss[0])
+    assert said.rankings["margins"]["scores"]["x"] != pytest.approx(-weighted.loss[0])
+    graded[:, 1] = np.nan
+    gaps = draw_rankings(["x", "y"], rows, graded, list(WEIGHTS), resamples=0).notes
+    assert any("scores are biased: label draws in their order" in note for note in gaps)
+    assert not any("scores are biased" in note for note in said.notes)
 
 
 def test_a_pool_that_is_another_now_leaves_the_control_variate_out_and_says_so() -> None:

@@ -3,7 +3,7 @@
 Conventions: ``accuracy`` (J, I) is each model's concordance with the truth, or 1 and 0 of classifiers, NaN where unknown. ``lure`` weighs every label by how (un)likely
 it was to be drawn, ``prediction_powered`` adds what the models themselves say of the images that nobody labelled. Both are scores on the pool that was drawn
 from. ``margins``, which stands first, is how far a model lies above the others, damped and with the same control variate: nearest to the ranking by all labels at equal numbers of
-labels (docs/benchmarks-labels.md). Scores of 0 and 1 are weighed for it as by ``lure``, graded ones taken as they come. A draw without label, or one that does not decide for every model, is taken as if it had never been in the pool: what was lost is lost by chance. Draws behind the last label are
+labels (docs/benchmarks-labels.md). Scores of 0 and 1 are weighed for it as by ``lure``, graded ones taken as they come; their intervals and ranks are of the weighted estimate. A draw without label, or one that does not decide for every model, is taken as if it had never been in the pool: what was lost is lost by chance. Draws behind the last label are
 steps not made yet.
 Source: Farquhar et al. 2021; Angelopoulos et al. 2023 (prediction-powered inference).
 """
@@ -11,6 +11,7 @@ Source: Farquhar et al. 2021; Angelopoulos et al. 2023 (prediction-powered infer
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -81,6 +82,13 @@ def draw_rankings(
         best = 0.0 if name == MARGINS else 1.0  # a score is 1 - loss; a margin has no largest value
         points[name], replicates[name] = best - estimate.loss, best - _drawn(estimate, resamples, rng)
         rankings[name] = replicated.ranking(models, points[name], replicates[name], int(chosen.sum()))
+        if estimate.order is not None:
+            points[name] = best - estimate.order
+            first = np.argsort(estimate.order, kind="stable").tolist()
+            rankings[name] |= {
+                "scores": dict(zip(models, points[name].tolist(), strict=True)),
+                "order": [models[k] for k in first],
+            }
         bounds = best - (_plain(estimate) if name == MARGINS else estimates.loss_intervals(estimate))[:, ::-1]
         rankings[name]["score_interval"] = dict(zip(models, bounds.tolist(), strict=True))
     rankings |= whole.rankings
@@ -134,6 +142,10 @@ def _estimates(
         if len(kept) < len(rows)
         else []
     )
+    if len(rows) - len(kept):
+        notes.append(
+            "if what was labelled was not chosen by these draws, such as labels of duels, scores are biased: label draws in their order"
+        )
     notes += [f"{waiting} draws behind the last label wait: they change nothing yet"] if waiting else []
     notes.append(f"lure: scores are of the {size} images of the pool that were drawn from")
     if proxy is not None and pool is not None:
@@ -142,8 +154,11 @@ def _estimates(
         place = {image: k for k, image in enumerate(image for image in pool if image not in gone)}
         if stay.sum() == size and all(rows[k].image in place for k in kept):
             drawn, expected = np.array([place[rows[k].image] for k in kept], np.intp), np.asarray(proxy)[:, stay]
-            even = probability if np.isin(losses, (0, 1)).all() else estimates.uniform_steps(len(kept), size)
-            found[MARGINS] = estimates.prediction_powered(estimates.margins(losses), even, estimates.margins(expected), drawn)
+            own, said = estimates.margins(losses), estimates.margins(expected)
+            found[MARGINS] = estimates.prediction_powered(own, probability, said, drawn)
+            if not np.isin(losses, (0, 1)).all():  # what stands first, without weights; how far it may move, with them
+                even = estimates.prediction_powered(own, estimates.uniform_steps(len(kept), size), said, drawn)
+                found[MARGINS] = replace(found[MARGINS], order=even.loss)
             found["prediction_powered"] = estimates.prediction_powered(losses, probability, expected, drawn)
         else:
             notes.append("margins and prediction_powered are left out: the pool is no longer the one that was drawn from")

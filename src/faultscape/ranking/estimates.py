@@ -32,6 +32,7 @@ class Estimates:
     covariance: np.ndarray
     freedom: int
     coefficient: float = 0.0
+    order: np.ndarray | None = None  # (J,) losses that order models better, where these are not the estimate
 
 
 def lure_weights(probability: np.ndarray, pool: int) -> np.ndarray:
