@@ -9,8 +9,10 @@ import pytest
 
 from faultscape.errors import OptionError, RankingError
 from faultscape.nouns import Draw
-from faultscape.ranking import estimates
-from faultscape.ranking.draw_rankings import draw_rankings, remaining
+from faultscape.ranking import drawn_estimates, estimates
+from faultscape.ranking.draw_rankings import draw_rankings
+from faultscape.ranking.drawn_steps import remaining
+from faultscape.ranking.estimates import loss_intervals
 
 
 def drawn(images: str, weights: dict[str, float], selector: str = "disputed", rounds: list[int] | None = None) -> list[Draw]:
@@ -52,7 +54,7 @@ def test_a_draw_without_label_is_as_if_it_had_never_been_in_the_pool() -> None:
     without = [Draw(r.selector, 1, r.step, r.image, r.score, r.probability, 3) for r in drawn("dc", others)]
     assert scores(rows, correct) == pytest.approx(scores(without))
     said = draw_rankings(["x", "y"], rows, correct, list(WEIGHTS), resamples=0).notes
-    assert "1 draws have no label that decides for every model; they are taken out of the pool" in said
+    assert "1 draw without a label that decides for every model: taken out of the pool, as if lost by chance" in said
 
 
 def test_draws_behind_the_last_label_are_steps_not_made_yet() -> None:
@@ -62,7 +64,7 @@ def test_draws_behind_the_last_label_are_steps_not_made_yet() -> None:
     assert scores(rows, correct) == pytest.approx(scores(rows[:2]))
     said = draw_rankings(["x", "y"], rows, correct, list(WEIGHTS), resamples=0).notes
     assert "2 draws behind the last label wait: they change nothing yet" in said
-    assert any("of the 4 images of the pool" in note for note in said)
+    assert any("of all 4 images that could be drawn" in note for note in said)
 
 
 def test_two_labels_claim_no_rank() -> None:
@@ -81,6 +83,15 @@ def test_probabilities_of_what_is_left_are_those_of_a_pool_without_the_rest() ->
     assert remaining(q, np.ones(4, int), np.ones(4, bool)) == pytest.approx(q)
 
 
+def test_probabilities_keep_their_digits_where_few_images_weigh_nearly_all() -> None:
+    weights = {image: 100.0**-k for k, image in enumerate("abcdefgh")}
+    rows = drawn("abcdefgh", weights)
+    kept = np.array([k != 2 for k in range(8)])
+    others = {image: weight for image, weight in weights.items() if image != "c"}
+    q = np.array([row.probability for row in rows])
+    assert remaining(q, np.ones(8, int), kept) == pytest.approx([r.probability for r in drawn("abdefgh", others)], rel=1e-9)
+
+
 def test_what_a_later_round_drew_leaves_the_probabilities_of_earlier_rounds_alone() -> None:
     q, rounds = np.array([0.5, 0.25, 0.2]), np.array([1, 1, 2])
     assert remaining(q, rounds, np.array([True, True, False])) == pytest.approx([0.5, 0.25])
@@ -91,6 +102,43 @@ def test_a_selector_that_draws_nothing_by_chance_gets_no_unbiased_score() -> Non
     found = draw_rankings(["x", "y"], rows, RIGHT, list("abcd"), resamples=0)
     assert set(found.rankings) == {"reuse_mean", "reuse_bradley_terry"}
     assert any("entropy draws nothing by chance" in note for note in found.notes)
+
+
+def test_margins_without_chances_are_taken_as_they_come_with_what_the_models_say_of_the_rest() -> None:
+    rows = [Draw("entropy", 1, step, image, 1.0, float("nan"), 4) for step, image in enumerate("abc", 1)]
+    proxy = np.array([[0.2, 0.4, 0.0, 0.6], [0.8, 0.6, 1.0, 0.4]])
+    found = draw_rankings(["x", "y"], rows, RIGHT[:, :3], list("abc"), proxy=proxy, pool=list("abcd"), resamples=40)
+    own, said = estimates.margins(1 - RIGHT[:, :3]), estimates.margins(proxy)
+    even = estimates.prediction_powered(own, estimates.uniform_steps(3, 4), said, np.arange(3))
+    assert list(found.rankings) == ["margins", "reuse_mean", "reuse_bradley_terry"]
+    assert list(found.rankings["margins"]["scores"].values()) == pytest.approx(-even.loss)
+    low, high = found.rankings["margins"]["score_interval"]["x"]
+    assert low < -even.loss[0] < high
+
+
+def test_scores_on_the_corpus_need_labels_where_no_two_models_differ() -> None:
+    rows = drawn("dabc", WEIGHTS)
+    options = {"resamples": 0, "seed": 0}
+    alone = draw_rankings(["x", "y"], rows, RIGHT, list(WEIGHTS), rest=(np.zeros((2, 0)), 12), **options)
+    assert "corpus" not in alone.rankings
+    assert any("4 images on which models differ; on 12 others" in note and "--selector random" in note for note in alone.notes)
+    rest = np.tile([1.0, 1, 1, 0], (2, 1))
+    both = draw_rankings(["x", "y"], rows, RIGHT, list(WEIGHTS), rest=(rest, 12), **options)
+    assert both.rankings["corpus"]["scores"] == pytest.approx({"x": (3 + 9) / 16, "y": (1 + 9) / 16})
+    assert list(both.rankings)[:2] == ["lure", "corpus"]
+    low, high = both.rankings["corpus"]["score_interval"]["x"]
+    assert low < 12 / 16 < high
+
+
+def test_few_labels_without_an_error_do_not_claim_that_models_which_agree_are_never_wrong() -> None:
+    rng, held = np.random.default_rng(0), []
+    for _ in range(400):
+        right = (rng.random(2000) < 0.98).astype(float)
+        found = drawn_estimates.alike(1 - np.tile(right[:40], (3, 1)), 2000)
+        low, high = loss_intervals(found)[0]
+        held.append(low <= 1 - right.mean() <= high)
+    assert np.mean(held) > 0.92
+    assert (drawn_estimates.alike(np.zeros((3, 40)), 40).covariance == 0).all()  # all are labelled
 
 
 def test_the_control_variate_uses_what_the_models_say_of_the_whole_pool() -> None:
@@ -132,7 +180,7 @@ def test_margins_of_right_and_wrong_are_weighed_by_their_chances_and_graded_ones
     assert found["margins"]["scores"]["x"] == pytest.approx(0.9 ** (1 / 3) / 4)  # x alone is right on d, both on c
 
 
-def test_intervals_of_graded_margins_are_of_the_weighted_estimate_and_gaps_are_warned_of() -> None:
+def test_intervals_of_graded_margins_are_of_the_weighted_estimate() -> None:
     rows = drawn("dbc", WEIGHTS)
     graded = np.array([[0.9, 0.2, 0.8, 0.7], [0.4, 0.3, 0.1, 0.6]])
     said = draw_rankings(["x", "y"], rows, graded, list(WEIGHTS), proxy=1 - graded, pool=list(WEIGHTS), resamples=0)
@@ -141,10 +189,44 @@ def test_intervals_of_graded_margins_are_of_the_weighted_estimate_and_gaps_are_w
     weighted = estimates.prediction_powered(whole[:, places], q, whole, places)
     assert np.mean(said.rankings["margins"]["score_interval"]["x"]) == pytest.approx(-weighted.loss[0])
     assert said.rankings["margins"]["scores"]["x"] != pytest.approx(-weighted.loss[0])
-    graded[:, 1] = np.nan
-    gaps = draw_rankings(["x", "y"], rows, graded, list(WEIGHTS), resamples=0).notes
-    assert any("scores are biased: label draws in their order" in note for note in gaps)
-    assert not any("scores are biased" in note for note in said.notes)
+
+
+def test_labels_from_elsewhere_behind_a_draw_that_waits_do_not_count() -> None:
+    rows = drawn("dbca", WEIGHTS)
+    correct = RIGHT.copy()
+    correct[:, 2] = np.nan  # c waits, and a behind it is labelled
+    assert scores(rows, correct, elsewhere={"a", "d"}) == pytest.approx(scores(rows[:2]))
+    assert scores(rows, correct, elsewhere={"d"}) == pytest.approx(
+        scores(rows, correct)
+    )  # d is before it: a was drawn, and c lost by chance
+    assert scores(rows, correct, elsewhere={"a"}, lost={"c"}) == pytest.approx(
+        scores(rows, correct)
+    )  # c is discarded: nothing waits
+    said = draw_rankings(["x", "y"], rows, correct, list(WEIGHTS), resamples=0, elsewhere={"a"})
+    assert "draw 3 (c) waits for labels" in " ".join(said.notes)
+    assert said.labels["counted"] == 2
+    assert said.labels["pool"] == 4
+
+
+def test_counting_labels_that_a_duel_chose_would_lie_and_stopping_before_does_not() -> None:
+    # 60 draws of 400; duels labelled those of them that x has wrong and y right; of the others the first 20 have labels
+    rng = np.random.default_rng(1)
+    off, straight = [], []
+    for seed in range(60):
+        correct = (rng.random((2, 400)) < 0.7).astype(float)
+        order = np.random.default_rng(seed).permutation(400)
+        names = [str(k) for k in range(400)]
+        rows = [Draw("random", 1, k + 1, names[i], 1.0, 1 / (400 - k), 400) for k, i in enumerate(order[:60])]
+        duels = {names[i] for i in range(400) if correct[0, i] < correct[1, i]}
+        seen = [i for i in order[:60] if names[i] in duels or i in order[:20]]
+        known = [names[i] for i in seen]
+        for elsewhere, errors in ((set(), off), (duels, straight)):
+            found = draw_rankings(["x", "y"], rows, correct[:, seen], known, resamples=0, elsewhere=elsewhere).rankings["lure"][
+                "scores"
+            ]
+            errors.append(found["x"] - found["y"] - np.subtract(*correct.mean(1)))
+    assert np.mean(off) < -0.15
+    assert abs(np.mean(straight)) < 3 * np.std(straight) / np.sqrt(60)
 
 
 def test_a_pool_that_is_another_now_leaves_the_control_variate_out_and_says_so() -> None:

@@ -236,9 +236,8 @@ def _of_draws(facts: DrawFacts) -> dict[str, Any]:
         _class_rows(facts.class_cards) if facts.classifies else _bands(facts, facts.bands) | {"colours": _colours(facts.classes)}
     )
     chance = [row for row in facts.slots.chosen if math.isfinite(row.probability)]
-    # as draw_rankings does: a draw without deciding label is as if it had never been in the pool
-    lost = len(facts.slots.chosen) - int((~np.isnan(facts.values).any(0)).sum()) if facts.labelled else 0
-    pool = (facts.slots.rows[0].pool if facts.slots.rows else facts.pool) - lost
+    whole = facts.slots.rows[0].pool if facts.slots.rows else facts.pool
+    pool = facts.standings.labels.get("pool", whole) if facts.standings else whole
     more = {"by_chance": bool(chance), "drawn_from": pool, "class_cards": facts.class_cards, "pairs": False}
     more["reference_words"] = "a model that calls it so"
     return own | more | {"metric": METRICS.get(metric, metric)}

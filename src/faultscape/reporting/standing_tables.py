@@ -39,6 +39,13 @@ RANKINGS = {  # title, what it says, source, kind, short title
         "Margins",
     ),
     "lure": ("LURE", "what a model is worth on the whole pool, labels weighted by how likely they were drawn", "Farquhar et al. 2021", UNBIASED, "LURE"),
+    "corpus": (
+        "Whole corpus",
+        "the score on all images, from labels of those on which models differ and of those on which they agree",
+        "Farquhar et al. 2021, two strata",
+        UNBIASED,
+        "Corpus",
+    ),
     "prediction_powered": (
         "Prediction-powered",
         "LURE, with what the models themselves say of the images without label",

@@ -110,3 +110,36 @@ def truths(root: Path) -> list[str]:
     if LABELS not in known and read_settings(root).classifies and Answers(root).answers():
         return sorted([*known, LABELS])
     return known
+
+
+def undecidable(root: Path, models: Sequence[str], truth: str) -> set[str]:
+    """Return the images of which every class that a model names was asked about, and an answer stands at a tie: nothing more is to come, unless it is asked again."""
+    from faultscape.comparison.class_stored import read_predictions
+    from faultscape.labelling.answers import majority
+    from faultscape.study.answers import Answers
+    from faultscape.study.settings import read_settings
+
+    settings = read_settings(root)
+    if not settings.classifies or truth != LABELS:
+        return set()
+    verdicts = majority(Answers(root).answers())
+    images = list(dict.fromkeys(image for (image, _), verdict in verdicts.items() if verdict is None))
+    said = read_predictions(root, settings, models, images).labels
+    names = settings.classes.names
+    return {
+        image
+        for image, labels in zip(images, said.T.tolist(), strict=True)
+        if all((image, names[label]) in verdicts for label in labels if label >= 0)
+    }
+
+
+def chosen_elsewhere(root: Path, selection: str) -> set[str]:
+    """Return the images that other selections of the study chose for what models say of them: all but random draws."""
+    from faultscape.study import selections
+
+    out: set[str] = set()
+    for name in selections.names(root):
+        if name != selection:
+            slots = selections.read_selection(root, name)[0]
+            out |= set() if slots.definition.get("selector") == "random" else {row.image for row in slots.rows}
+    return out

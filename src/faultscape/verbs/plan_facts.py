@@ -5,6 +5,7 @@ Conventions: called by `plan` alone. Of a large pool every s-th image is looked 
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -114,7 +115,8 @@ def measured(
             others.append(name)
             continue
         images, accuracy = labelled.scores(root, models, truth, slots.definition, discarded)
-        if (one := _estimated(name, slots, images, accuracy)) is not None:
+        lost = labelled.undecidable(root, models, truth) | set(discarded)
+        if (one := _estimated(name, slots, images, accuracy, lost, labelled.chosen_elsewhere(root, name))) is not None:
             found.append(one)
     if found:
         return max(found, key=lambda one: one.labels), []
@@ -127,22 +129,17 @@ def measured(
     return None, notes
 
 
-def _estimated(name: str, slots: Slots, images: list[str], accuracy: np.ndarray) -> Measured | None:
-    """Return what the decided draws of a selection measured, or nothing where there are fewer than two."""
-    from faultscape.ranking.draw_rankings import remaining
+def _estimated(
+    name: str, slots: Slots, images: list[str], accuracy: np.ndarray, lost: Collection[str], elsewhere: Collection[str]
+) -> Measured | None:
+    """Return what the draws of a selection measured that count, or nothing where they are fewer than two."""
+    from faultscape.ranking.drawn_steps import steps
 
-    place = {image: k for k, image in enumerate(images)}
-    at = np.array([place.get(row.image, -1) for row in slots.rows], np.intp)
-    decided = np.append(~np.isnan(accuracy).any(0), False)[at]
-    if (labels := int(decided.sum())) < 2:
+    found = steps(slots.rows, images, accuracy, lost=lost, elsewhere=elsewhere)
+    if (labels := len(found.columns)) < 2:
         return None
-    probability = remaining(
-        np.array([row.probability for row in slots.rows]), np.array([row.round for row in slots.rows]), decided
-    )
-    pool = slots.rows[0].pool - (len(slots.rows) - labels)
-    return Measured(
-        name, slots.definition["selector"], lure(1 - accuracy[:, at[decided]], probability, pool), labels, pool, slots.definition
-    )
+    measured = lure(1 - accuracy[:, found.columns], found.probability, found.pool)
+    return Measured(name, slots.definition["selector"], measured, labels, found.pool, slots.definition)
 
 
 def duels(root: Path, settings: Any, models: tuple[str, ...], *, engine: str, workers: int | None) -> Slots:

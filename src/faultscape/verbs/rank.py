@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import csv
 import json
+from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from faultscape import plug
 from faultscape.errors import OptionError, RankingError, closest
-from faultscape.nouns import Draw, Standings
+from faultscape.nouns import Draw, Slots, Standings
 from faultscape.verbs import labelled, select_draws
 
 
@@ -151,9 +154,9 @@ def _standings(
     }
     table = (now.models, now.chosen, accuracy[:, inside], [images[k] for k in inside])
     if now.chosen and isinstance(now.chosen[0], Draw):
-        proxy, pool = select_draws.proxy(root, toml, now)
         drawn = (now.models, slots.rows, *table[2:])  # those that were discarded too: they were of the pool
-        standings = draw_rankings(*drawn, proxy=proxy, pool=pool, **options)
+        more = _about_draws(root, toml, selection, slots, truth, discarded)
+        standings = draw_rankings(*drawn, **more, **options)
     elif toml.classifies:
         standings = classifier_rankings(*table, laplace=settings["laplace"], **options)
         standings = replace(standings, stability=standing_stability.of_pairs(*table, laplace=settings["laplace"]))
@@ -185,6 +188,31 @@ def _standings(
         "benchmark": closed or {},
     }
     return replace(standings, provenance=provenance), now.images
+
+
+def _about_draws(
+    root: Path, settings: Any, selection: str, slots: Slots, truth: str, discarded: Collection[str]
+) -> dict[str, Any]:
+    """Return what the rankings of drawn images must know beside the scores: the pool, what the models say of it, and labels where no two of them differ."""
+    from faultscape.comparison.stored import corpus_key
+    from faultscape.ranking.drawn_steps import steps
+    from faultscape.study import selections
+
+    models, pool = slots.models, select_draws.drawn_from(root, settings, slots)
+    lost = labelled.undecidable(root, models, truth) | set(discarded)
+    out: dict[str, Any] = {"lost": lost, "elsewhere": labelled.chosen_elsewhere(root, selection)}
+    out |= {"proxy": pool.expected, "pool": pool.images}
+    if slots.definition["selector"] not in select_draws.CHANCE or not pool.agreed:
+        return out
+    agreed, best = set(pool.agreed), np.zeros((len(models), 0))
+    for name in selections.names(root):  # images of random draws that fall there are even draws of them
+        other, key = selections.read_selection(root, name)
+        if other.definition.get("selector") == "random" and other.models == models and key == corpus_key(root, settings, models):
+            images, scores = labelled.scores(root, models, truth, slots.definition, discarded)
+            counted = steps(other.rows, images, scores, lost=lost, elsewhere=labelled.chosen_elsewhere(root, name))
+            columns = [k for k in counted.columns.tolist() if images[k] in agreed]
+            best = max(best, scores[:, columns], key=lambda held: held.shape[1])
+    return out | {"rest": (best, len(agreed))}
 
 
 def rank_key(root: Path, selection: str) -> str:

@@ -7,6 +7,7 @@ the engines; of classifiers all at once. An image that some model has nothing to
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -128,19 +129,30 @@ def shard(
     return file
 
 
-def proxy(root: Path, settings: Any, slots: Slots) -> tuple[np.ndarray | None, list[str] | None]:
-    """Return the loss (J, N) to expect of each model on each image of the pool that was drawn from, and its images; nothing where no draw has a probability."""
+@dataclass(frozen=True, eq=False)
+class Pool:
+    """The images that a selection draws from, the loss (J, N) to expect of each model on them, and those on which no two models differ, which it leaves out."""
+
+    images: list[str]
+    expected: np.ndarray
+    agreed: list[str]
+
+
+def drawn_from(root: Path, settings: Any, slots: Slots) -> Pool:
+    """Return the pool of a selection that draws for all models; of one that draws nothing by chance, the images on which models differ."""
     from faultscape.study.pool import read_pool
 
     define = slots.definition
-    if define["selector"] not in CHANCE:
-        return None, None
+    selector = define["selector"]
     pool = read_pool(root, keep_duplicates=define["keep_duplicates"])
-    facts = gather(root, settings, slots.models, define, [*dict.fromkeys([*_NEEDS[define["selector"]], "expected"])])
-    weight = weights(define, facts)
+    needs = dict.fromkeys([*(_NEEDS[selector] if selector in CHANCE else ("dispute",)), "expected"])
+    facts = gather(root, settings, slots.models, define, [*needs])
+    weight = weights(define if selector in CHANCE else {**define, "selector": "disputed"}, facts)
     inside = np.flatnonzero((weight > 0) & draws.representatives(pool.families, weight > 0))
-    names = pool.names(inside)
-    return facts["expected"][:, inside], [names[k] for k in inside.tolist()]
+    rest = facts["complete"] & (weight == 0) & ~np.isin(pool.families, pool.families[inside])
+    agreed = np.flatnonzero(rest & draws.representatives(pool.families, rest))
+    names = pool.names(np.concatenate([inside, agreed]))
+    return Pool([names[k] for k in inside.tolist()], facts["expected"][:, inside], [names[k] for k in agreed.tolist()])
 
 
 def weights(define: dict[str, Any], facts: Facts) -> np.ndarray:

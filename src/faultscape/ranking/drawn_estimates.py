@@ -1,0 +1,133 @@
+"""What the labels of drawn images say of all models: unbiased scores where draws have probabilities, and margins either way.
+
+Conventions: scores are (J, ...), large = good, losses 1 - score; a pool is the images that could be drawn, and ``proxy`` (J, N) the loss of each model to expect on each of them.
+Source: Farquhar et al. 2021; Angelopoulos et al. 2023; margins and their re-use are ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from scipy.special import stdtrit
+
+from faultscape.ranking import estimates
+from faultscape.ranking.drawn_steps import Steps
+from faultscape.ranking.estimates import Estimates
+from faultscape.ranking.intervals import LEVEL
+
+MARGINS, CORPUS = "margins", "corpus"
+
+
+def unbiased(
+    counted: Steps,
+    images: Sequence[str],
+    accuracy: np.ndarray,
+    proxy: Any,
+    pool: Sequence[str] | None,
+    rest: tuple[Any, int] | None,
+) -> tuple[dict[str, Estimates], list[str]]:
+    """Return the estimates that the draws allow, the one that stands first before the others, and what to say; ``rest`` as in ``draw_rankings``."""
+    notes, number, size = list(counted.notes), len(counted.columns), counted.pool
+    if number < 2:
+        return {}, [*notes, "fewer than two drawn images are decided for every model: no score can be estimated"]
+    losses = 1 - accuracy[:, counted.columns]
+    found: dict[str, Estimates] = {}
+    if proxy is not None and pool is not None:
+        stay = np.array([image not in counted.out for image in pool], bool)
+        place = {image: k for k, image in enumerate(image for image in pool if image not in counted.out)}
+        names = [images[int(k)] for k in counted.columns]
+        if stay.sum() == size and all(name in place for name in names):
+            drawn, expected = np.array([place[name] for name in names], np.intp), np.asarray(proxy)[:, stay]
+            own, said = estimates.margins(losses), estimates.margins(expected)
+            found[MARGINS] = estimates.prediction_powered(own, counted.probability, said, drawn)
+            if not np.isin(losses, (0, 1)).all():  # what stands first, without weights; how far it may move, with them
+                even = estimates.prediction_powered(own, estimates.uniform_steps(number, size), said, drawn)
+                found[MARGINS] = replace(found[MARGINS], order=even.loss)
+            found["prediction_powered"] = estimates.prediction_powered(losses, counted.probability, expected, drawn)
+        else:
+            notes.append("margins and prediction_powered are left out: the pool is no longer the one that was drawn from")
+    found["lure"] = estimates.lure(losses, counted.probability, size)
+    if rest is None or not rest[1]:
+        return found, [*notes, f"lure: scores are of all {size:,} images that could be drawn"]
+    scores, agreed = rest
+    whole = size + agreed
+    told = f"lure: scores are of the {size:,} images on which models differ; on {agreed:,} others they do not"
+    if not (labels := np.shape(scores)[1]):
+        return found, [
+            *notes,
+            f"{told}. Labels of `select --selector random` tell how good they are there: then `{CORPUS}` holds the scores on all",
+        ]
+    parts = [found.get("prediction_powered", found["lure"]), alike(1 - np.asarray(scores, dtype=float), agreed)]
+    found[CORPUS] = estimates.combined(parts, [size / whole, agreed / whole])
+    return found, [
+        *notes,
+        f"{told}, and {labels} labels drawn there by chance tell how good they are: {CORPUS} holds the scores on all {whole:,}",
+    ]
+
+
+def alike(losses: np.ndarray, pool: int) -> Estimates:
+    """Return the mean losses from even draws (J, n) of images on which all models say the same; n may be one.
+
+    Models that all agree are seldom wrong, and a few labels without an error would claim that they never are: a variance is never below that of
+    (errors + 1) / (n + 2), but where all of the pool is labelled.
+
+    >>> found = alike(np.zeros((2, 18)), pool=1000)
+    >>> found.loss, (found.covariance.round(6)).tolist()
+    (array([0., 0.]), [[0.002591, 0.002591], [0.002591, 0.002591]])
+    """
+    j, number = losses.shape
+    mean, share = losses.mean(1), (losses.sum(1).max() + 1) / (number + 2)
+    floor = share * (1 - share) / number * (1 - number / pool)
+    spread = losses.var(1, ddof=1).max() / number * (1 - number / pool) if number > 1 else 0.0
+    return Estimates(mean, np.full((j, j), max(floor, spread)), max(number - 1, 1))
+
+
+def reused_margins(
+    accuracy: np.ndarray, images: Sequence[str], weights: np.ndarray, proxy: Any, pool: Sequence[str]
+) -> dict[str, np.ndarray]:
+    """Return {margins: (1 + B, J)} from scores (J, I) taken as if drawn evenly, under ``weights`` (1 + B, I) of the images; nothing where fewer than two are decided.
+
+    What the choice of images tilts, the control variate takes back as far as the proxy knows it. Its coefficient is that of all labels.
+
+    >>> weights = np.ones((1, 2))
+    >>> reused_margins(np.array([[1.0, 1.0], [1.0, 0.0]]), ["a", "b"], weights, np.zeros((2, 4)), list("abcd"))
+    {'margins': array([[ 0.25, -0.25]])}
+    """
+    place = {image: k for k, image in enumerate(pool)}
+    at = np.array([place.get(image, -1) for image in images], np.intp)
+    kept = np.flatnonzero((at >= 0) & ~np.isnan(accuracy).any(0))
+    if len(kept) < 2:
+        return {}
+    own, said = estimates.margins(1 - accuracy[:, kept]), estimates.margins(np.asarray(proxy))
+    even = estimates.uniform_steps(len(kept), len(pool))
+    c = estimates.prediction_powered(own, even, said, at[kept]).coefficient
+    drawn = weights[:, kept].sum(1, keepdims=True)
+    mean = np.divide(
+        weights[:, kept] @ (own - c * said[:, at[kept]]).T, drawn, out=np.full((len(weights), len(own)), np.nan), where=drawn > 0
+    )
+    return {MARGINS: -(mean + c * said.mean(1))}
+
+
+def margin_intervals(found: Estimates) -> np.ndarray:
+    """Return (J, 2) Student's t intervals of losses of any size.
+
+    >>> margin_intervals(Estimates(np.array([0.5]), np.array([[0.01]]), 60)).round(3)
+    array([[0.3, 0.7]])
+    """
+    half = stdtrit(max(found.freedom, 1), (1 + LEVEL) / 2) * np.sqrt(np.diagonal(found.covariance))
+    return found.loss[:, None] + np.outer(half, [-1, 1])
+
+
+def as_drawn(found: Estimates, resamples: int, rng: np.random.Generator) -> np.ndarray:
+    """Return (B, J) losses as they might have come out, normal around the estimate (ranks are tested by Student's t on top); NaN where nothing says how far they vary.
+
+    >>> as_drawn(Estimates(np.array([0.5]), np.array([[0.01]]), 60), 2000, np.random.default_rng(0)).std().round(2)
+    np.float64(0.1)
+    """
+    if not np.isfinite(found.covariance).all():
+        return np.full((resamples, len(found.loss)), np.nan)
+    values, vectors = np.linalg.eigh(found.covariance)
+    return found.loss + rng.standard_normal((resamples, len(found.loss))) @ (vectors * np.sqrt(np.maximum(values, 0))).T

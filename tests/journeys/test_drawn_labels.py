@@ -1,0 +1,110 @@
+"""Labels of a study and the draws of a selection: which of them an unbiased score may count, and of which images it speaks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import faultscape as fs
+import made_answers
+from faultscape.verbs import labelled
+
+
+@pytest.fixture
+def answers(tmp_path: Path) -> made_answers.Answers:
+    return made_answers.study(tmp_path)
+
+
+def exact(answers: made_answers.Answers) -> dict[str, float]:
+    return {name: float((said == answers.truth).mean()) for name, said in answers.labels.items()}
+
+
+def differ(answers: made_answers.Answers) -> np.ndarray:
+    labels = np.stack(list(answers.labels.values()))
+    return (labels != labels[0]).any(0)
+
+
+def test_disputed_draws_and_random_labels_of_the_rest_give_scores_on_the_whole_corpus(answers: made_answers.Answers) -> None:
+    disputed = fs.select(answers.study, selector="disputed", budget=60)
+    made_answers.import_labels(answers, list(disputed.images))
+    alone = fs.rank(answers.study, selection="disputed", resamples=50)
+    assert "corpus" not in alone.rankings
+    told = f"{differ(answers).sum()} images on which models differ; on {(~differ(answers)).sum()} others they do not"
+    assert any(told in note and "select --selector random" in note for note in alone.notes)
+    fs.select(answers.study, selector="random", budget=60)
+    made_answers.import_labels(answers)
+    found = fs.rank(answers.study, selection="disputed", resamples=50)
+    assert found.rankings["corpus"]["scores"] == pytest.approx(exact(answers))
+    assert found.rankings["lure"]["scores"] != pytest.approx(exact(answers))
+    assert next(iter(found.rankings)) == "margins"
+
+
+def test_random_labels_of_agreed_images_count_however_few_they_are(answers: made_answers.Answers) -> None:
+    disputed = fs.select(answers.study, selector="disputed", budget=20)
+    random = fs.select(answers.study, selector="random", budget=12, seed=3)
+    made_answers.import_labels(answers, [*disputed.images, *random.images])
+    found = fs.rank(answers.study, selection="disputed", resamples=0)
+    truth, agreed = exact(answers), ~differ(answers)
+    inside = [answers.images.index(image) for image in random.images if agreed[answers.images.index(image)]]
+    right = np.mean([answers.labels["model-0"][k] == answers.truth[k] for k in inside])
+    share = agreed.mean()
+    mine = found.rankings["prediction_powered"]["scores"]
+    for model, score in found.rankings["corpus"]["scores"].items():
+        assert score == pytest.approx(mine[model] * (1 - share) + right * share)
+        low, high = found.rankings["corpus"]["score_interval"][model]
+        assert low < truth[model] < high
+
+
+def test_labels_of_duels_count_only_as_far_as_draws_were_labelled_in_order(answers: made_answers.Answers) -> None:
+    duels = fs.select(answers.study, top=8)
+    drawn = fs.select(answers.study, selector="random", budget=40)
+    first = list(drawn.images[:5])
+    made_answers.import_labels(answers, [*duels.images, *first])
+    found = fs.rank(answers.study, selection="random", resamples=0)
+    waits = next(k for k, image in enumerate(drawn.images) if image not in {*duels.images, *first})
+    assert found.labels["counted"] == waits
+    assert found.labels["used"] > waits  # re-use takes all
+    assert any(note.startswith(f"draw {waits + 1} ({drawn.images[waits]}) waits for labels") for note in found.notes)
+    plan = fs.plan(answers.study)
+    assert plan.labels == {"used": waits, "selection": "random", "selector": "random"}
+    others = [k for k in range(waits, 40) if drawn.images[k] not in {*duels.images, *first}]
+    discard = Path(answers.study).parent / "discard.csv"
+    discard.write_text(f"image,reason\n{drawn.images[waits]},too dark\n")
+    fs.label.import_(answers.study, str(discard))  # what is discarded waits no more
+    assert fs.rank(answers.study, selection="random", resamples=0).labels["counted"] == others[1] - 1
+
+
+def test_an_image_whose_answers_stand_at_a_tie_is_lost_and_waits_for_nothing(
+    answers: made_answers.Answers, tmp_path: Path
+) -> None:
+    duels = fs.select(answers.study, top=8)
+    drawn = fs.select(answers.study, selector="disputed", budget=15)
+    labels = list(answers.labels.values())
+    at = {image: k for k, image in enumerate(answers.images)}
+    lines = ["image,class,annotator,answer"]
+    for place, image in enumerate(drawn.images):
+        for said in sorted({int(own[at[image]]) for own in labels}):
+            right = "yes" if said == answers.truth[at[image]] else "no"
+            lines.append(f"{image},{made_answers.NAMES[said]},ann,{right}")
+            if place == 2:
+                lines.append(f"{image},{made_answers.NAMES[said]},ben,{'no' if right == 'yes' else 'yes'}")
+    (tmp_path / "answers.csv").write_text("\n".join(lines) + "\n")
+    fs.label.import_(answers.study, str(tmp_path / "answers.csv"))
+    assert set(duels.images) & set(drawn.images[3:])  # else nothing came from elsewhere
+    models = tuple(answers.labels)
+    assert labelled.undecidable(Path(answers.study), models, "labels") == {drawn.images[2]}
+    found = fs.rank(answers.study, selection="disputed", resamples=0)
+    assert found.labels["counted"] == 14
+    assert found.labels["pool"] == int(differ(answers).sum()) - 1
+
+
+def test_draws_without_chances_are_ranked_by_margins_as_they_come(answers: made_answers.Answers) -> None:
+    made_answers.import_labels(answers)
+    for selector in ("entropy", "model-picker"):
+        fs.select(answers.study, selector=selector, budget=12)
+        found = fs.rank(answers.study, selection=selector, resamples=200)
+        assert list(found.rankings) == ["margins", "reuse_mean", "reuse_bradley_terry"]
+        assert found.rankings["margins"]["order"][0] == "model-0"
+        assert any("draws nothing by chance" in note for note in found.notes)
