@@ -132,13 +132,12 @@ def _line(error: BaseException) -> str:
 
 
 def _words(result: Any) -> str:
-    from faultscape.nouns import Slots
+    from faultscape.nouns import Slots, Standings
+    from faultscape.verbs import rank, select
 
     if isinstance(result, Slots):
-        from faultscape.verbs.select import told
-
-        return told(result)
-    return repr(result)
+        return select.told(result)
+    return rank.told(result) if isinstance(result, Standings) else repr(result)
 
 
 if __name__ == "__main__":

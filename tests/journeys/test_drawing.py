@@ -208,13 +208,19 @@ def test_a_discarded_draw_leaves_the_pool(tmp_path: Path) -> None:
     ("options", "said"),
     [
         ({"selector": "random", "top": 3}, "--top says nothing to --selector random; it takes --budget"),
-        ({"budget": 3}, "--budget says nothing to duels of segmentation models; it takes --concordance"),
+        (
+            {"budget": 3},
+            "--budget is for images drawn for all models at once; --selector mad takes the top of each pair, --per-class of them. Give --temperature 1",
+        ),
         ({"distance": "01"}, "--distance says nothing to duels of segmentation models"),
         ({"selector": "entrpy"}, "selector 'entrpy' is not known; .* Did you mean 'entropy'"),
-        ({"selector": "random", "temperature": 1.0}, "--temperature is for --selector mad"),
+        (
+            {"selector": "random", "temperature": 1.0},
+            "--temperature says nothing to --selector random; it takes --budget, --more, --seed, --keep-duplicates, --concordance, --over$",
+        ),
         ({"temperature": 0.0, "as_": "cold"}, "the temperature must be a number above 0"),
         ({"selector": "random", "budget": 0}, "--budget is 1 to 1,000,000 images; got 0"),
-        ({"selector": "random", "truth": "labels"}, "--truth is for selectors that learn from labels"),
+        ({"selector": "random", "truth": "labels"}, "--truth says nothing to --selector random; it takes --budget"),
         ({"selector": "disputed", "concordance": "iou", "as_": "x"}, "concordance 'iou' is not known"),
     ],
 )

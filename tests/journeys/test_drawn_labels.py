@@ -9,7 +9,9 @@ import pytest
 
 import faultscape as fs
 import made_answers
+from faultscape.cli import main
 from faultscape.verbs import labelled
+from faultscape.verbs.select import told
 
 
 @pytest.fixture
@@ -108,3 +110,18 @@ def test_draws_without_chances_are_ranked_by_margins_as_they_come(answers: made_
         assert list(found.rankings) == ["margins", "reuse_mean", "reuse_bradley_terry"]
         assert found.rankings["margins"]["order"][0] == "model-0"
         assert any("draws nothing by chance" in note for note in found.notes)
+
+
+def test_the_first_line_says_who_leads_or_that_nobody_does(
+    answers: made_answers.Answers, capsys: pytest.CaptureFixture[str]
+) -> None:
+    drawn = fs.select(answers.study, selector="random", budget=60)
+    assert "these are all 60 that could be drawn" in told(drawn)
+    made_answers.import_labels(answers, list(drawn.images[:3]))
+    assert main(["rank", answers.study, "--selection", "random"]) == 0
+    assert capsys.readouterr().out.startswith("Too few labels to say who leads. 3 labelled images cannot carry an interval")
+    made_answers.import_labels(answers)
+    assert main(["rank", answers.study, "--selection", "random"]) == 0
+    said = capsys.readouterr().out
+    assert said.startswith("model-0 leads. It is first in")
+    assert "Standings of 3 models from 60 labelled images\n  margins\n" in said

@@ -155,7 +155,7 @@ def test_other_selections_stand_beside_with_their_labels(studies: dict[str, Path
 
 def test_a_page_of_draws_says_of_which_pool_its_scores_speak(studies: dict[str, Path], tmp_path: Path) -> None:
     page, words = page_of(studies["ranked"], tmp_path, selection="random")
-    assert "speak of the 24 images of the pool that were drawn from: they estimate each model's accuracy there" in words
+    assert "speak of the 24 images that could be drawn: they estimate each model's accuracy there" in words
     assert "matrices" not in {attrs.get("id") for _, attrs in page.tags}
     assert sum(tag == "article" for tag, _ in page.tags) == 12
 

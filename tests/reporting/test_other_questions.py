@@ -24,7 +24,7 @@ def ranking(order: str, at_once: dict[str, list[float | None]] | None = None, be
     }
 
 
-def standings(rankings: dict, *, top_k=(), moved=(), labels: int = 9) -> Standings:
+def standings(rankings: dict, *, top_k=(), moved=(), labels: int = 90) -> Standings:
     left = {
         m: {"slots": 3, "spearman": 0.5, "largest_change": change, "moved": "c"} for m, change in zip(MODELS, moved, strict=False)
     }
@@ -95,10 +95,10 @@ def test_each_selection_stands_with_its_first_rankings():
     }
     found = other_questions.questions(tables, {}, stale=["r"])
     assert [(q.selection, q.ranking, q.labels, q.stale) for q in found] == [
-        ("main", "perron", 9, False),
-        ("main", "reuse_mean", 9, False),
+        ("main", "perron", 90, False),
+        ("main", "reuse_mean", 90, False),
         ("r", "lure", 4, True),
-        ("e", "reuse_mean", 9, False),
+        ("e", "reuse_mean", 90, False),
     ]
     assert other_questions.correlations(found)[0] == pytest.approx([1, 1, -1, 1])
 
@@ -118,6 +118,14 @@ def test_a_leader_of_single_comparisons_alone_is_ahead_but_not_beyond_doubt():
     assert verdict(unsure)[0] == "a is ahead, but not beyond doubt"
     assert best_at_once(unsure).endswith("the best is one of a and b by Perron rank; a by Mean over all labels.")
     assert best_at_once(standings({"perron": ranking("abc")})) == ""
+
+
+def test_a_handful_of_labels_names_no_leader():
+    found = {"perron": ranking("abc", best=["a"])}
+    assert verdict(standings(found, labels=10))[0] == "a leads"
+    head, words = verdict(standings(found, labels=1))
+    assert head == "Too few labels to say who leads"
+    assert words.startswith("1 labelled image cannot carry an interval")
 
 
 def test_standings_from_before_simultaneous_ranks_have_no_column_for_them():

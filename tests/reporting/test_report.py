@@ -194,7 +194,7 @@ def test_draws_of_label_maps_have_a_page_and_stand_beside_the_duels(studies: dic
     assert made_report.path.endswith("report-random.html")
     page = Page(Path(made_report.path).read_text())
     words = " ".join("".join(page.text).split())
-    assert "speak of the 12 images of the pool that were drawn from: they estimate each model's mIoU there" in words
+    assert "speak of the 12 images that could be drawn: they estimate each model's mIoU there" in words
     pictures = [attrs["alt"] or "" for tag, attrs in page.tags if tag == "img"]
     assert sum(alt.startswith("map of") for alt in pictures) == 8 * 4
     assert sum(alt.startswith("truth of") for alt in pictures) == 8

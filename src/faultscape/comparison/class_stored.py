@@ -6,7 +6,8 @@ more, or void, is -1.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from faultscape.comparison.distance_files import read_distances
 from faultscape.corpus import hierarchy as hierarchies
 from faultscape.corpus.classes import table
 from faultscape.corpus.imagenet1k import imagenet
-from faultscape.errors import ClassesError, OptionError, StudyError
+from faultscape.errors import ClassesError, OptionError, StudyError, closest
 from faultscape.maps import class_answers
 from faultscape.maps.class_answers import MOST
 from faultscape.nouns import Classes, Predictions
@@ -117,7 +118,12 @@ def distances_of(classes: Classes, kind: str | None, hierarchy: str | None = Non
     """Return the kind of distance and the (C, C) distances: wordnet where all classes have a place in a hierarchy, else 01, or as said (a kind, or a file)."""
     if kind is not None and kind not in KINDS:
         if not Path(kind).is_file():
-            raise OptionError(f"distance {kind!r} is not known; use {', '.join(KINDS)}, or a file of distances between classes")
+            missing = (
+                f"there is no file {kind}" if Path(kind).name != kind or Path(kind).suffix else f"distance {kind!r} is not known"
+            )
+            raise OptionError(
+                f"{missing}; give {', '.join(KINDS)}, or a file of distances between classes.{closest(kind, KINDS)}"
+            )
         return kind, read_distances(kind, classes.names)
     found = None if kind == "01" else class_hierarchy(classes, hierarchy)
     if found is None and kind not in (None, "01"):
@@ -128,3 +134,20 @@ def distances_of(classes: Classes, kind: str | None, hierarchy: str | None = Non
     if found is None:
         return kind, semantic_distances.class_distances("01", None, np.arange(len(classes)))
     return kind, semantic_distances.class_distances(kind, *found)
+
+
+def define_distances(
+    classes: Classes, given: Mapping[str, Any], was: Mapping[str, Any] | None, otherwise: str | None = None
+) -> tuple[dict[str, Any], np.ndarray]:
+    """Return what a selection's definition says of distances, {distance, hierarchy, distances}, and the (C, C) distances.
+
+    What is not ``given`` is as it ``was``, or at first ``otherwise`` (None: wordnet or 01, as classes allow). Files stand there with their whole path, and a digest of the distances says
+    whether they are still the same ones.
+    """
+    held = {key: given.get(key, (was or {}).get(key)) for key in ("distance", "hierarchy")}
+    for key, value in held.items():
+        if value and value not in KINDS and Path(value).exists():
+            held[key] = str(Path(value).absolute())
+    kind, distances = distances_of(classes, held["distance"] or (otherwise if was is None else None), held["hierarchy"])
+    digest = hashlib.sha256(np.round(distances, 9).tobytes()).hexdigest()[:16]
+    return {"distance": kind, "hierarchy": held["hierarchy"], "distances": digest}, distances

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from faultscape.nouns import Standings
+from faultscape.ranking.replicated import FEW
 from faultscape.reporting import figures
 
 FAITHFUL, REUSE, UNBIASED = "faithful", "re-use", "whole pool"
@@ -94,6 +95,11 @@ def level(standings: Standings | None) -> str:
 def verdict(standings: Standings) -> tuple[str, str]:
     """Return a headline and a sentence that claim no more than the intervals allow."""
     best = {name: ranking["tied_for_best"] for name, ranking in standings.rankings.items()}
+    if (used := standings.labels.get("used", FEW)) < FEW:
+        return (
+            "Too few labels to say who leads",
+            f"{used} labelled image{'s' * (used != 1)} cannot carry an interval that is to be trusted; scores and ranks mean little before some {FEW}.",
+        )
     if not any(best.values()):
         return (
             "No intervals yet",

@@ -31,11 +31,11 @@ def of_classes(
     settings: Any,
     images: Any,
     models: Sequence[str],
-    distance: str | None,
+    define: dict[str, Any],
     needs: Sequence[str],
     trust: np.ndarray | None,
 ) -> Facts:
-    """Return ``complete`` and what is needed of classifiers' answers to all images at once; ``trust`` (J,) weighs their votes."""
+    """Return ``complete`` and what is needed of classifiers' answers to all images at once, with the distances that ``define`` names; ``trust`` (J,) weighs their votes."""
     labels = class_stored.read_predictions(root, settings, models, images).labels
     complete = np.asarray((labels >= 0).all(0))
     out: Facts = {"complete": complete}
@@ -49,7 +49,7 @@ def of_classes(
     if "labels" in needs:
         out["labels"] = labels
     if "discrepancy" in needs:
-        _, distances = class_stored.distances_of(settings.class_list, distance)
+        _, distances = class_stored.distances_of(settings.class_list, define.get("distance"), define.get("hierarchy"))
         out["discrepancy"] = np.nan_to_num(pair_distances(distances, labels[first], labels[second]))
     return out
 

@@ -215,6 +215,14 @@ def _about_draws(
     return out | {"rest": (best, len(agreed))}
 
 
+def told(standings: Standings) -> str:
+    """Return what a person reads after `rank`: who leads, or that nobody does, then all rankings."""
+    from faultscape.reporting.standing_tables import best_at_once, verdict
+
+    head, words = verdict(standings)
+    return "\n".join([f"{head}. {words}", *filter(None, [best_at_once(standings)]), "", repr(standings)])
+
+
 def rank_key(root: Path, selection: str) -> str:
     """Return whether the standings of a selection are done, stale or missing."""
     from faultscape.comparison.stored import corpus_key

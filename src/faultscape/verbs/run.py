@@ -69,12 +69,11 @@ def run(
     from faultscape.prediction.opening import there
     from faultscape.ranking.recommended import SELECTION
     from faultscape.study.settings import read_settings
+    from faultscape.verbs import rank, select
     from faultscape.verbs.collect import collect
     from faultscape.verbs.compare import compare
     from faultscape.verbs.predict import predict
-    from faultscape.verbs.rank import rank
     from faultscape.verbs.report import report
-    from faultscape.verbs.select import select, told
     from faultscape.verbs.status import status
 
     images = [a for a in arguments if isinstance(a, str) and (("=" not in a) or Path(a).exists())]
@@ -93,14 +92,16 @@ def run(
             done.append(repr(predict(study, todo, engine=engine)))
     if not read_settings(root).classifies:
         done.append(repr(compare(study, engine=engine)))
-    slots = select(study, scale=scale, per_class=per_class, top=top, distance=distance, concordance=concordance, engine=engine)
-    done.append(told(slots))
+    slots = select.select(
+        study, scale=scale, per_class=per_class, top=top, distance=distance, concordance=concordance, engine=engine
+    )
+    done.append(select.told(slots))
     if isinstance(slots.chosen[0], Slot | PairSlot):
         done.append(
             f"these show where models fail; if it is their order that you want, as many images drawn for all of them tell it better: "
             f"faultscape select {shlex.quote(study)} {SELECTION} --budget {len(slots.images)}"
         )
     if truth in labelled.truths(root):
-        done.append(repr(rank(study, truth=truth, engine=engine)))
+        done.append(rank.told(rank.rank(study, truth=truth, engine=engine)))
         done.append(repr(report(study)))
     return Ran(tuple(done), status(study))

@@ -12,7 +12,8 @@ _DUELS = ("concordance", "over", "per_class", "constraints", "scale", "spares", 
 _PAIRS = (
     "distance", "hierarchy", "discrepancy", "top", "confidence", "cap", "cap_rule", "without", "spares", "keep_duplicates",
 )  # fmt: skip
-_DRAWS = ("budget", "more", "temperature", "seed", "truth", "concordance", "over", "keep_duplicates")
+_DRAWN = ("budget", "more", "seed", "keep_duplicates")  # what every selector takes that draws for all models at once
+_OF = {"mad": ("temperature",), "expected-loss": ("truth",), "vma": ("truth",), "model-picker": ("truth",)}
 
 
 def select(
@@ -46,8 +47,8 @@ def select(
     """Choose the images on which models disagree most, with spares behind; or draw images for all models at once, with known probabilities.
 
     mad lets models duel: segmentation models per ordered pair and class (S0), classifiers per pair (S2). The other selectors draw --budget images one after the other.
-    A selection's definition is fixed when it is made. The same name with more places, spares or draws, or after models were added, extends it; what is not given is
-    then as it was.
+    A selection's definition is fixed when it is made. The same name with more places, spares or draws extends it, duels also after models were added; what is not given is
+    then as it was. Draws are of the models that there were: for others draw anew under another name, labels carry over.
 
     Parameters
     ----------
@@ -68,7 +69,7 @@ def select(
     scale
         The file that `faultscape scale` wrote; in Python also a Scale.
     distance
-        Of classifiers: how far apart two classes are: wordnet (S2 eq. 3; default where classes have WordNet ids), path, hops, 01 (default elsewhere), or a file.
+        Of classifiers: how far apart two classes are: wordnet (S2 eq. 3; default where classes have WordNet ids), path, hops, 01 (default elsewhere, and with --temperature), or a file.
     hierarchy
         What stands above the classes: a table of parents (CSV or JSON), or a folder of WordNet; default: WordNet above ImageNet's classes, which comes along.
     discrepancy
@@ -121,7 +122,16 @@ def select(
         raise OptionError(f"selector {selector!r} is not known; use {', '.join(SELECTORS)}.{closest(selector, SELECTORS)}")
     classifies = read_settings(root).classifies
     draws = selector != "mad" or temperature is not None or _held(root, as_, draws=True) != ""
-    kind = _DRAWS if draws else _PAIRS if classifies else _DUELS
+    if not draws and (odd := next((key for key in ("budget", "more", "seed") if key in given), "")):
+        raise OptionError(
+            f"--{odd} is for images drawn for all models at once; --selector mad takes the top of each pair, --{'top' if classifies else 'per-class'} of them. "
+            f"Give --temperature 1 to draw by MAD, or another --selector"
+        )
+    if draws:
+        task = ("distance", "hierarchy") if classifies and selector == "mad" else () if classifies else ("concordance", "over")
+        kind: tuple[str, ...] = (*_DRAWN, *_OF.get(selector, ()), *task)
+    else:
+        kind = _PAIRS if classifies else _DUELS
     if odd := next((key for key in given if key not in kind), None):
         raise OptionError(
             f"--{odd.replace('_', '-')} says nothing to {_words(selector, draws=draws, classifies=classifies)}; it takes {_listed(kind)}"
@@ -142,7 +152,10 @@ def told(slots: Slots) -> str:
     if chosen and isinstance(chosen[0], Draw):
         last = max(row.round for row in chosen)
         rounds = f" in {last} rounds, {sum(row.round == last for row in chosen)} in the last" if last > 1 else ""
-        return f"{len(chosen)} images drawn by {slots.definition['selector']}{rounds}, to be labelled for all {j} models"
+        pool = max(row.pool for row in chosen)
+        all_ = f"; these are all {pool:,} that could be drawn" if len(chosen) >= pool else ""
+        plural = "s" * (len(chosen) != 1)
+        return f"{len(chosen):,} image{plural} drawn by {slots.definition['selector']}{rounds}, to be labelled for all {j} models{all_}"
     if chosen and isinstance(chosen[0], PairSlot):
         k = slots.depth
         held = {cell: sum(row.cell == cell for row in chosen) for cell in dict.fromkeys(row.cell for row in chosen)}

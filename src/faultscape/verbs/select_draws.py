@@ -53,8 +53,9 @@ def draw(root: Path, name: str, selector: str, given: dict[str, Any], *, engine:
         define = _definition(name, selector, settings, given, None if old is None else old[0].definition)
         held = () if old is None else old[0].rows
         if old is not None and (old[0].models != models or old[1] != corpus_key(root, settings, models)):
+            what = "models" if old[0].models != models else "images or predictions"
             raise SelectionError(
-                f"images, predictions or models changed since selection {name!r} was drawn; draw a new one with --as NAME (labels carry over to it)"
+                f"{what} changed since selection {name!r} was drawn, and its draws are of what there was; draw a new one with --selector {selector} --as NAME (labels carry over to it)"
             )
         number -= 0 if "more" in given else len(held)
         if number <= 0 and old is not None:
@@ -95,7 +96,7 @@ def gather(
 
     trust = (known or {}).get("trust")
     if settings.classifies:
-        return stored_facts.of_classes(root, settings, read_pool(root).ids, models, define.get("distance"), needs, trust)
+        return stored_facts.of_classes(root, settings, read_pool(root).ids, models, define, needs, trust)
     about = {"models": list(models), "define": define, "needs": list(needs), "trust": None if trust is None else trust.tolist()}
     sizes = shard_sizes(root)
     calls = [{"study": str(root), "number": n, **about} for n in sorted(sizes)]
@@ -221,14 +222,11 @@ def _rows(
 def _definition(name: str, selector: str, settings: Any, given: dict[str, Any], was: dict[str, Any] | None) -> dict[str, Any]:
     """Return what fixes a selection; OptionError for what does not fit, SelectionError where it is another than the one that is there."""
     from faultscape import plug
+    from faultscape.comparison import class_stored
     from faultscape.metrics.pixel import METRICS
 
-    if settings.classifies and (odd := next((key for key in ("concordance", "over") if key in given), "")):
-        raise OptionError(f"--{odd} is for label maps; classifiers are right or wrong")
     if selector == "model-picker" and not settings.classifies:
         raise OptionError(model_picker.ONLY_CLASSES)
-    if selector != "mad" and "temperature" in given:
-        raise OptionError("--temperature is for --selector mad; the others have weights of their own")
     defaults: dict[str, Any] = {"seed": 0, "keep_duplicates": False} | (
         {} if settings.classifies else {"concordance": "miou", "over": "union"}
     )
@@ -237,23 +235,25 @@ def _definition(name: str, selector: str, settings: Any, given: dict[str, Any], 
     asked = {key: given[key] for key in (*defaults, "temperature") if key in given}
     if not settings.classifies:
         plug.find("concordance", asked.get("concordance", "miou"), METRICS)
+    about: dict[str, Any] = {}
+    if (
+        selector == "mad" and settings.classifies
+    ):  # a label is right or wrong, so that 0-1 is the distance here (docs/benchmarks-labels.md)
+        about = class_stored.define_distances(settings.class_list, given, was, "01")[0]
     if was is None:
-        define = {"selector": selector, **defaults, **asked}
-        if selector == "mad" and settings.classifies:
-            define["distance"] = None
+        define = {"selector": selector, **defaults, **asked, **about}
         if own := plug.digest(str(define.get("concordance", ""))):
             define["concordance_file"] = own
         return define
+    fixed = "its definition is fixed: use --as NAME for a new one"
     if was["selector"] != selector:
-        raise SelectionError(
-            f"selection {name!r} was drawn by {was['selector']}, not by {selector}; its definition is fixed: use --as NAME for a new one"
-        )
+        raise SelectionError(f"selection {name!r} was drawn by {was['selector']}, not by {selector}; {fixed}")
     for key, value in asked.items():
         if was.get(key) != value:
-            raise SelectionError(
-                f"selection {name!r} was drawn with {key} {was.get(key)}, not {value}; its definition is fixed: use --as NAME for a new one"
-            )
-    return was
+            raise SelectionError(f"selection {name!r} was drawn with {key} {was.get(key)}, not {value}; {fixed}")
+    if was.get("distances", about.get("distances")) != about.get("distances"):
+        raise SelectionError(f"selection {name!r} was drawn with other distances between classes; {fixed}")
+    return {**was, **about}
 
 
 def _known(
@@ -266,8 +266,6 @@ def _known(
     from faultscape.verbs.compare import count
 
     if define["selector"] not in ADAPTIVE:
-        if "truth" in given:
-            raise OptionError(f"--truth is for selectors that learn from labels: {', '.join(ADAPTIVE)}")
         return {}
     truth = given.get("truth", labelled.LABELS)
     there = drawn and truth in labelled.truths(root)

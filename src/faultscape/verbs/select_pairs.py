@@ -5,7 +5,6 @@ Conventions: called by `select` alone. Answers of all images of the pool are rea
 
 from __future__ import annotations
 
-import hashlib
 from pathlib import Path
 from typing import Any
 
@@ -52,18 +51,12 @@ def pairs(root: Path, name: str, given: dict[str, Any]) -> Slots:
             raise SelectionError(
                 f"selection {name!r} was drawn with {gone[0]!r}, which the study has no more; draw a new one with --as NAME (labels carry over to it)"
             )
-        kind, distances = class_stored.distances_of(
-            classes, *(given.get(key, old[0].definition[key] if old else None) for key in ("distance", "hierarchy"))
-        )
+        about, distances = class_stored.define_distances(classes, given, old[0].definition if old else None)
+        kind = about["distance"]
         values = {**DEFAULTS, **asked} if old is None else {**{k: old[0].definition[k] for k in DEFAULTS}, **asked}
         keep = bool(values.pop("keep_duplicates"))
         define = class_duels.definition(**values)
-        define |= {
-            "keep_duplicates": keep,
-            "distance": kind,
-            "hierarchy": given.get("hierarchy", old[0].definition["hierarchy"] if old else None),
-        }
-        define |= {"distances": _digest(distances), "only": settings.only if old is None else old[0].definition["only"]}
+        define |= {"keep_duplicates": keep, **about, "only": settings.only if old is None else old[0].definition["only"]}
         define["without"] = banned if old is None or "without" in given else old[0].definition["without"]
         if old is not None:
             define = _extended(name, old[0].definition, define, given)
@@ -119,15 +112,11 @@ def _tell_bias(classes: Any, kind: str, define: dict[str, Any], slots: Slots) ->
         )
 
 
-def _digest(distances: np.ndarray) -> str:
-    return hashlib.sha256(np.round(distances, 9).tobytes()).hexdigest()[:16]
-
-
 def _extended(name: str, was: dict[str, Any], now: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
     """Return the definition of an existing selection with what may grow; SelectionError when anything else was asked for."""
-    for key in (key for key in now if key not in GROWS and was.get(key) != now[key]):
+    for key in (key for key in now if key not in (*GROWS, "distance", "hierarchy") and was.get(key) != now[key]):
         words = "other distances between classes" if key == "distances" else f"{key} {was.get(key)}, not {now[key]}"
         raise SelectionError(f"selection {name!r} was made with {words}; its definition is fixed: use --as NAME for a new one")
     for key in (key for key in GROWS if key in given and given[key] < was[key]):
         print(f"selection {name!r} never shrinks: {key} stays {was[key]}")
-    return {**was, **{key: max(was[key], now[key]) for key in GROWS}}
+    return {**was, **{key: now[key] for key in ("distance", "hierarchy")}, **{key: max(was[key], now[key]) for key in GROWS}}

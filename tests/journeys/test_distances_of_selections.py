@@ -1,0 +1,70 @@
+"""How far apart classes are is part of what a selection is: named once, kept with its file and its numbers, for duels and for draws."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import faultscape as fs
+import made_answers
+from faultscape.cli import main
+from faultscape.errors import OptionError, SelectionError
+from faultscape.selection import proposals
+
+FAR = np.abs(np.subtract.outer(np.arange(5), np.arange(5))).astype(float)
+
+
+@pytest.fixture
+def answers(tmp_path: Path) -> made_answers.Answers:
+    return made_answers.study(tmp_path)
+
+
+def written(path: Path, distances: np.ndarray = FAR) -> Path:
+    rows = [",".join(["", *made_answers.NAMES])]
+    rows += [",".join([name, *map(str, row)]) for name, row in zip(made_answers.NAMES, distances.tolist(), strict=True)]
+    path.write_text("\n".join(rows) + "\n")
+    return path
+
+
+def weights(answers: made_answers.Answers, distances: np.ndarray) -> np.ndarray:
+    labels = np.stack(list(answers.labels.values()))
+    return proposals.mad(np.stack([distances[labels[a], labels[b]] for a, b in ((0, 1), (0, 2), (1, 2))]))
+
+
+def test_mad_draws_by_right_and_wrong_unless_distances_are_given(answers: made_answers.Answers, tmp_path: Path) -> None:
+    plain = fs.select(answers.study, temperature=1.0, budget=10)
+    assert plain.definition["distance"] == "01"
+    file = written(tmp_path / "far.csv")
+    assert main(["select", answers.study, "--temperature", "1", "--distance", str(file), "--as", "far", "--budget", "10"]) == 0
+    far = fs.select(answers.study, as_="far", budget=10)
+    assert far.definition["distance"] == str(file)
+    for found, distances in ((plain, 1.0 - np.eye(5)), (far, FAR)):
+        weight = weights(answers, distances)
+        first = found.rows[0]
+        assert first.probability == pytest.approx(weight[answers.images.index(first.image)] / weight.sum())
+    assert plain.images != far.images
+    made_answers.import_labels(answers)
+    assert fs.rank(answers.study, selection="far", resamples=0).rankings["lure"]["scores"]
+    written(file, FAR**2)
+    with pytest.raises(SelectionError, match="'far' was drawn with other distances between classes"):
+        fs.select(answers.study, as_="far", more=2)
+
+
+def test_a_file_of_distances_is_found_from_anywhere_and_known_by_its_numbers(
+    answers: made_answers.Answers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written(tmp_path / "far.csv")
+    monkeypatch.chdir(tmp_path)
+    fs.select(answers.study, top=2, distance="far.csv")
+    (tmp_path / "else").mkdir()
+    monkeypatch.chdir(tmp_path / "else")
+    assert len(fs.select(answers.study, top=3).images) > 0
+    (tmp_path / "far.csv").rename(tmp_path / "moved.csv")
+    with pytest.raises(OptionError, match=r"there is no file .*far\.csv; give wordnet, path, hops, 01, or a file of distances"):
+        fs.select(answers.study, top=4)
+    fs.select(answers.study, top=4, distance=str(tmp_path / "moved.csv"))
+    written(tmp_path / "moved.csv", FAR**2)
+    with pytest.raises(SelectionError, match="was made with other distances between classes"):
+        fs.select(answers.study, top=5, distance=str(tmp_path / "moved.csv"))
