@@ -63,7 +63,7 @@ def test_draws_behind_the_last_label_are_steps_not_made_yet() -> None:
     correct[:, [0, 2]] = np.nan  # c and a, the last two draws
     assert scores(rows, correct) == pytest.approx(scores(rows[:2]))
     said = draw_rankings(["x", "y"], rows, correct, list(WEIGHTS), resamples=0).notes
-    assert "2 draws behind the last label wait: they change nothing yet" in said
+    assert "2 draws behind the last label: they change nothing yet" in said
     assert any("of all 4 images that could be drawn" in note for note in said)
 
 

@@ -49,14 +49,15 @@ def steps(
     at = np.array([place.get(row.image, -1) for row in rows], np.intp)
     decided = np.append(~np.isnan(accuracy).any(0), False)[at]
     end = int(np.flatnonzero(decided).max(initial=-1)) + 1
-    notes = [f"{_draws(len(rows) - end)} behind the last label wait: they change nothing yet"] if end < len(rows) else []
+    notes = [f"{_draws(len(rows) - end)} behind the last label: they change nothing yet"] if 0 < end < len(rows) else []
     first = next((k for k in range(end) if not decided[k] and rows[k].image not in lost), end)
     if any(decided[k] and rows[k].image in elsewhere for k in range(first, end)):
         left = int(decided[first:end].sum())
-        notes.append(
+        before = f"count the {_draws(first)} before it" if first else "count none"
+        notes = [
             f"draw {first + 1} ({rows[first].image}) waits for labels, and images behind it have labels because other selections chose them: unbiased scores "
-            f"count the {_draws(first)} before it; label it, and what follows in order, and {left} more will count"
-        )
+            f"{before}; label it, and what follows in order, and {left} more will count"
+        ]
         end = first
     kept = np.flatnonzero(decided[:end])
     out = frozenset(rows[k].image for k in range(end) if not decided[k])

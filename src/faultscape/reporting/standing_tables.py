@@ -124,14 +124,14 @@ def verdict(standings: Standings) -> tuple[str, str]:
 
 
 def best_at_once(standings: Standings) -> str:
-    """Return in words which models may be the best, looked at for all models at once, by the first ranking of each kind; '' where nothing says so.
+    """Return in words which models may be the best, looked at for all models at once, by the first ranking of each kind; '' where nothing says so, or labels are too few.
 
     >>> of = lambda best: {"best_set": best}
     >>> best_at_once(Standings(("a", "b", "c"), {}, {}, {"perron": of(["a", "b"]), "borda": of(["a"]), "reuse_mean": of(["a"])}, {}))
     'Looked at for all models at once (95 %), the best is one of a and b by Perron rank; a by Mean over all labels.'
     """
     said = []
-    for name in firsts(standings).values():
+    for name in firsts(standings).values() if standings.labels.get("used", FEW) >= FEW else ():
         best = standings.rankings[name].get("best_set") or []
         if best:
             whole = len(best) == len(standings.models)

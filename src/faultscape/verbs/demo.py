@@ -28,8 +28,10 @@ class Demonstrated:
     stages: dict[str, float] = field(default_factory=dict)
 
     def __repr__(self) -> str:
+        from faultscape.verbs.rank import told
+
         lines = [
-            repr(self.standings),
+            told(self.standings),
             "",
             f"{self.labels} of {self.images} images were labelled. Rank correlation with the ranking from all {self.images}:",
         ]
