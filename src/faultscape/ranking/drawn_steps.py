@@ -54,10 +54,8 @@ def steps(
     if any(decided[k] and rows[k].image in elsewhere for k in range(first, end)):
         left = int(decided[first:end].sum())
         before = f"count the {_draws(first)} before it" if first else "count none"
-        notes = [
-            f"draw {first + 1} ({rows[first].image}) waits for labels, and images behind it have labels because other selections chose them: unbiased scores "
-            f"{before}; label it, and what follows in order, and {left} more will count"
-        ]
+        waits = f"draw {first + 1} ({rows[first].image}) waits for labels, and images behind it have labels because other selections chose them: "
+        notes = [f"{waits}unbiased scores {before}; label it, and what follows in order, and {left} more will count"]
         end = first
     kept = np.flatnonzero(decided[:end])
     out = frozenset(rows[k].image for k in range(end) if not decided[k])
