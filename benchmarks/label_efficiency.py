@@ -16,7 +16,8 @@ import numpy as np
 from label_sets import KEPT, SETS, Set
 
 from faultscape.ranking.agreement import spearman
-from faultscape.ranking.estimates import Estimates, difference_intervals, loss_intervals
+from faultscape.ranking.estimate_intervals import difference_intervals, loss_intervals, margin_intervals
+from faultscape.ranking.estimates import Estimates
 from faultscape.selection.draws import draw
 
 BUDGETS = (25, 50, 100, 145, 200, 400)

@@ -15,11 +15,10 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from scipy.special import stdtrit
 
 from faultscape.errors import OptionError, RankingError
 from faultscape.nouns import Draw, Standings
-from faultscape.ranking import estimates, replicated
+from faultscape.ranking import estimate_intervals, estimates, replicated
 from faultscape.ranking.agreement import compare_benchmark
 from faultscape.ranking.intervals import LEVEL
 
@@ -74,14 +73,16 @@ def draw_rankings(
     ]
     if extra := len(used) - int(chosen.sum()):
         notes.append(f"{extra} labelled images outside the selection count in the re-use rankings")
-    whole = replicated.table(models, {}, scores, errors, fits, dict.fromkeys(scores, len(used)), notes)
+    decided = (~np.isnan(accuracy[:, used])).sum(1)
+    whole = replicated.table(models, {}, scores, errors, fits, dict.fromkeys(scores, len(used)), notes, decided)
     found, said = _estimates(rows, at, accuracy, proxy, pool)
     rng = np.random.default_rng(seed)
     replicates, rankings, points = dict(whole.replicates), {}, dict(whole.scores)
     for name, estimate in found.items():
         best = 0.0 if name == MARGINS else 1.0  # a score is 1 - loss; a margin has no largest value
         points[name], replicates[name] = best - estimate.loss, best - _drawn(estimate, resamples, rng)
-        rankings[name] = replicated.ranking(models, points[name], replicates[name], int(chosen.sum()))
+        whole_pool = estimate.unit == 0
+        rankings[name] = replicated.ranking(models, points[name], replicates[name], int(chosen.sum()), exact=whole_pool)
         if estimate.order is not None:
             points[name] = best - estimate.order
             first = np.argsort(estimate.order, kind="stable").tolist()
@@ -89,7 +90,8 @@ def draw_rankings(
                 "scores": dict(zip(models, points[name].tolist(), strict=True)),
                 "order": [models[k] for k in first],
             }
-        bounds = best - (_plain(estimate) if name == MARGINS else estimates.loss_intervals(estimate))[:, ::-1]
+        around = estimate_intervals.margin_intervals if name == MARGINS else estimate_intervals.loss_intervals
+        bounds = best - around(estimate)[:, ::-1]
         rankings[name]["score_interval"] = dict(zip(models, bounds.tolist(), strict=True))
     rankings |= whole.rankings
     own = {
@@ -99,7 +101,9 @@ def draw_rankings(
         "level": LEVEL,
         "pseudo_count": replicated.PSEUDO_COUNT,
     }
-    own |= {"interval": "percentile bootstrap over images; of margins, lure and prediction_powered Student's t"}
+    own |= {
+        "interval": "percentile bootstrap over images; of margins Student's t, of lure, prediction_powered and reuse_mean Wilson's"
+    }
     return Standings(
         models=models,
         labels={
@@ -165,12 +169,6 @@ def _estimates(
     return found | {"lure": estimates.lure(losses, probability, size)}, notes
 
 
-def _plain(found: Estimate) -> np.ndarray:
-    """Return (J, 2) Student's t intervals of losses of any size."""
-    half = stdtrit(max(found.freedom, 1), (1 + LEVEL) / 2) * np.sqrt(np.diagonal(found.covariance))
-    return found.loss[:, None] + np.outer(half, [-1, 1])
-
-
 def remaining(probability: np.ndarray, rounds: np.ndarray, kept: np.ndarray) -> np.ndarray:
     """Return the probabilities (K,) of the draws that are ``kept`` (M,), had the others never been in the pool.
 
@@ -197,5 +195,5 @@ def _drawn(found: Estimate, resamples: int, rng: np.random.Generator) -> np.ndar
     """Return (B, J) losses as they might have come out, normal around the estimate (ranks are tested by Student's t on top); NaN where nothing says how far they vary."""
     if not np.isfinite(found.covariance).all():
         return np.full((resamples, len(found.loss)), np.nan)
-    values, vectors = np.linalg.eigh(found.covariance)
+    values, vectors = np.linalg.eigh(found.covariance + found.unseen)
     return found.loss + rng.standard_normal((resamples, len(found.loss))) @ (vectors * np.sqrt(np.maximum(values, 0))).T
