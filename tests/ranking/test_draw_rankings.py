@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import permutations
 
 import numpy as np
@@ -70,6 +71,28 @@ def test_two_labels_claim_no_rank() -> None:
     found = draw_rankings(["x", "y"], rows, RIGHT, list(WEIGHTS), proxy=1 - RIGHT, pool=list(WEIGHTS), resamples=50).rankings
     assert np.isnan(found["margins"]["simultaneous_rank_interval"]["x"]).all()
     assert found["margins"]["best_set"] == []
+
+
+def test_labels_of_the_whole_pool_leave_no_rank_open() -> None:
+    images = [f"{k:02d}" for k in range(12)]
+    rows = drawn("abcdefghijkl", dict.fromkeys("abcdefghijkl", 1.0), "random")
+    rows = [replace(row, image=images[k]) for k, row in enumerate(rows)]
+    correct = (np.arange(12) < np.arange(3, 12, 2)[:, None]).astype(float)  # each is right on two images more than the last
+    found = draw_rankings(list("vwxyz"), rows, correct, images, proxy=1 - correct, pool=images, resamples=100).rankings
+    for name in ("margins", "prediction_powered", "lure"):
+        assert list(found[name]["simultaneous_rank_interval"].values()) == [[k, k] for k in (5, 4, 3, 2, 1)], name
+        assert found[name]["score_interval"]["z"] == pytest.approx([found[name]["scores"]["z"]] * 2)
+    some = draw_rankings(list("vwxyz"), rows[:6], correct, images, resamples=100).rankings["lure"]
+    assert some["simultaneous_rank_interval"]["z"] == [1, 5]
+
+
+def test_models_that_no_label_tells_apart_may_stand_in_either_order() -> None:
+    rows, right = drawn("dcba", WEIGHTS, "random")[:3], np.ones((2, 4))
+    said = draw_rankings(["x", "y"], rows, right, list(WEIGHTS), benchmark={"x": 0.9, "y": 0.8}, resamples=200)
+    assert said.benchmark["spearman"]["lure"][1:] == [-1, 1]
+    assert said.rankings["lure"]["tied_for_best"] == ["x", "y"]
+    low, high = said.rankings["lure"]["score_interval"]["x"]
+    assert (low, high) == pytest.approx((0.75, 1))  # the image without label may be wrong
 
 
 def test_probabilities_of_what_is_left_are_those_of_a_pool_without_the_rest() -> None:
