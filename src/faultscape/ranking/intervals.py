@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 LEVEL = 0.95
-SURE = 4  # cases at which half of a variance is believed
+SURE = 6  # cases at which three quarters of a variance are believed
 DECIMALS = 12
 _CHUNK = 2_000_000
 
@@ -68,8 +68,8 @@ def share_intervals(
     """Return (J, 2) Wilson's intervals of shares (J,) between 0 and 1, of as many images as their ``variance`` says they are worth.
 
     ``unit`` is the variance of a share p in units of p (1 - p) as the number of images alone lets expect, ``factor`` the quantile of
-    Student's t. A variance v counts as that of q^2 / v cases, q = p (1 - p), and is believed by them / (them + 4), the ``unit`` for
-    the rest: where no case was seen there is no variance, and yet some may be. ``shift`` (J,) is of the variance, and the same whatever p is.
+    Student's t. A variance v counts as that of n = q^2 / v cases, q = p (1 - p), and the ``unit`` in its place is believed by
+    (6 / (n + 6))^2: where no case was seen there is no variance, and yet some may be. ``shift`` (J,) is of the variance, and the same whatever p is.
 
     >>> share_intervals(np.array([0.0, 0.5]), np.array([0.0, 0.0025]), 0.01, 1.96).round(3)  # a hundred images
     array([[0.   , 0.037],
@@ -82,7 +82,8 @@ def share_intervals(
     shift = np.minimum(shift, variance)
     rest = own * (1 - np.divide(shift, variance, out=np.zeros(len(own)), where=variance > 0))
     seen = np.isfinite(cases)
-    unit = np.where(seen, (rest + SURE * unit) / (np.where(seen, cases, 0.0) + SURE), 0.0)
+    more = np.where(seen, cases, 0.0) + SURE
+    unit = np.where(seen, rest * (more + SURE) / more**2 + unit * (SURE / more) ** 2, 0.0)
     square = factor**2
     middle = (share + square * unit / 2) / (1 + square * unit)
     half = np.sqrt(np.maximum(middle**2 - (share**2 - square * shift) / (1 + square * unit), 0))
