@@ -186,7 +186,7 @@ def combined(parts: Sequence[Estimates], shares: Sequence[float]) -> Estimates:
         unit=max(share * part.unit for part, share in found),  # as if all errors lay where a label says least
         shift=sum(share**2 * part.shift for part, share in found),
         unseen=sum(share**2 * part.unseen for part, share in found if np.ptp(part.loss) > 0),
-        possible=sum(share * limit for (_, share), limit in zip(found, limits, strict=True)),
+        possible=np.asarray(sum(share * limit for (_, share), limit in zip(found, limits, strict=True))),
     )
 
 

@@ -83,10 +83,10 @@ def share_intervals(
     rest = own * (1 - np.divide(shift, variance, out=np.zeros(len(own)), where=variance > 0))
     seen = np.isfinite(cases)
     more = np.where(seen, cases, 0.0) + SURE
-    unit = np.where(seen, rest * (more + SURE) / more**2 + unit * (SURE / more) ** 2, 0.0)
+    each = np.where(seen, rest * (more + SURE) / more**2 + unit * (SURE / more) ** 2, 0.0)
     square = factor**2
-    middle = (share + square * unit / 2) / (1 + square * unit)
-    half = np.sqrt(np.maximum(middle**2 - (share**2 - square * shift) / (1 + square * unit), 0))
+    middle = (share + square * each / 2) / (1 + square * each)
+    half = np.sqrt(np.maximum(middle**2 - (share**2 - square * shift) / (1 + square * each), 0))
     return np.clip(np.stack([middle - half, middle + half], 1), 0, 1)
 
 
