@@ -1,7 +1,8 @@
-"""How many labels a ranking needs, by selector and ranking: ``python benchmarks/label_efficiency.py [SET ...] [--repeats N]``.
+"""How many labels a ranking needs, by selector and ranking: ``python benchmarks/label_efficiency.py [SET ...] [--repeats N] [--coverage]``.
 
 Every repeat hides all labels, lets each selector ask for them, and ranks from the first 25, 50, ... of them. What it finds lies
-as JSON in a folder for temporary files, one a set; docs/benchmarks-labels.md is written from all that lie there.
+as JSON in a folder for temporary files, one a set; docs/benchmarks-labels.md is written from all that lie there. ``--coverage``
+measures anew how often intervals hold the truth, in the same draws, and nothing else.
 """
 
 from __future__ import annotations
@@ -14,9 +15,11 @@ import label_methods as methods
 import label_table
 import numpy as np
 from label_sets import KEPT, SETS, Set
+from label_table import SHOWN
 
 from faultscape.ranking.agreement import spearman
-from faultscape.ranking.estimates import Estimates, difference_intervals, loss_intervals
+from faultscape.ranking.estimate_intervals import difference_intervals, loss_intervals, margin_intervals
+from faultscape.ranking.estimates import Estimates
 from faultscape.selection.draws import draw
 
 BUDGETS = (25, 50, 100, 145, 200, 400)
@@ -52,15 +55,14 @@ def one(whole: Set, repeat: int, found: Found, slow: bool) -> None:
     for place, (name, weight) in enumerate(methods.weights(chosen).items()):
         draws = draw(weight, max(budgets), seed=1000 * repeat + place)
         proxies = methods.proxies(chosen, weight)
-        pool = chosen.losses[:, proxies["images"]].mean(1)
+        pool = methods.truth(chosen, proxies["images"])
         for budget in (b for b in budgets if b <= len(draws.images)):
             for ranking, score in methods.reused(chosen.losses[:, draws.images[:budget]]).items():
                 add(name, ranking, budget, score)
             own = methods.controlled(chosen.losses[:, draws.images[:budget]], draws.images[:budget], proxies)
             add(name, "margins re-used + control", budget, own)
             for ranking, estimate in methods.weighted(chosen, draws, budget, proxies).items():
-                held = {} if ranking.startswith("margins") else covered(estimate, pool)
-                add(name, ranking, budget, -estimate.loss, held)
+                add(name, ranking, budget, -estimate.loss, covered(ranking, estimate, pool))
     asked = {"entropy, top": np.argsort(-np.round(chosen.entropy, 12), kind="stable")[: max(budgets)]}
     if slow and chosen.labels is not None:
         asked["model-picker"] = methods.picked(chosen, max(budgets))
@@ -82,34 +84,43 @@ def one(whole: Set, repeat: int, found: Found, slow: bool) -> None:
                 )
 
 
-def covered(found: Estimates, pool: np.ndarray) -> dict[str, float]:
-    """Return the share of intervals that hold the truth, of losses and of differences, and how wide those of losses are."""
-    own, gap = loss_intervals(found), difference_intervals(found)
-    first, second = np.triu_indices(len(pool), 1)
+def again(whole: Set, repeat: int, found: Found) -> None:
+    """Add whether the intervals of one repeat hold the truth, in the draws of ``one``."""
+    chosen = whole.part(np.random.default_rng([repeat, 7]).permutation(whole.losses.shape[1])[: whole.draws])
+    for place, (name, weight) in enumerate(methods.weights(chosen).items()):
+        draws = draw(weight, max(BUDGETS), seed=1000 * repeat + place)
+        proxies = methods.proxies(chosen, weight)
+        pool = methods.truth(chosen, proxies["images"])
+        for budget in (b for b in SHOWN if b <= len(draws.images)):
+            for ranking, estimate in methods.weighted(chosen, draws, budget, proxies).items():
+                for key, value in covered(ranking, estimate, pool).items():
+                    found[f"{name} | {ranking}"][str(budget)][key].append(value)
+
+
+def covered(ranking: str, found: Estimates, pool: dict[str, np.ndarray]) -> dict[str, float]:
+    """Return the share of intervals that hold the truth, of losses (or margins) and of differences, and how wide those of losses are."""
+    margins = ranking.startswith("margins")
+    real = pool["margin" if margins else "loss"]
+    own, gap = (margin_intervals if margins else loss_intervals)(found), difference_intervals(found)
+    first, second = np.triu_indices(len(real), 1)
     low, high = gap[first, second].T
-    real = pool[first] - pool[second]
+    pool, real = real, real[first] - real[second]
     return {
-        "loss_covered": float(((own[:, 0] <= pool) & (pool <= own[:, 1])).mean()),
+        "loss_covered": float(((own[:, 0] - 1e-12 <= pool) & (pool <= own[:, 1] + 1e-12)).mean()),
         "difference_covered": float(((low - 1e-12 <= real) & (real <= high + 1e-12)).mean()),
         "half_width": float(100 * (own[:, 1] - own[:, 0]).mean() / 2),
     }
 
 
 def measure(name: str, repeats: int) -> None:
-    whole = SETS[name]()
-    found: Found = defaultdict(lambda: defaultdict(lambda: defaultdict(list)))
+    """Measure all of a set, and keep it."""
+    whole, found = SETS[name](), nothing()
     for repeat in range(repeats):
         one(whole, repeat, found, slow=repeat < SLOW.get(name, 0))
         if repeat % 50 == 0:
             print(name, repeat, flush=True)
     summary = {
-        method: {
-            budget: {
-                "repeats": len(cell["spearman"]),
-                **{key: [float(np.mean(v)), float(np.std(v) / np.sqrt(len(v)))] for key, v in cell.items()},
-            }
-            for budget, cell in budgets.items()
-        }
+        method: {budget: {"repeats": len(cell["spearman"]), **means(cell)} for budget, cell in budgets.items()}
         for method, budgets in found.items()
     }
     KEPT.mkdir(parents=True, exist_ok=True)
@@ -117,17 +128,45 @@ def measure(name: str, repeats: int) -> None:
         "models": len(whole.losses),
         "images": whole.losses.shape[1],
         "disputed": float((whole.discrepancy > 0).any(0).mean()),
+        "coverage_repeats": min(repeats, MANY) if name in AS_MEASURED else repeats,
     }
     (KEPT / f"{name}.json").write_text(json.dumps(about | {"draws": whole.draws, "methods": summary}))
+
+
+def measure_coverage(name: str, repeats: int) -> None:
+    """Measure the coverage of a set anew, and keep it beside what was measured before."""
+    kept = KEPT / f"{name}.json"
+    if not kept.exists():
+        raise SystemExit(f"there is no {kept}: measure {name} without --coverage first")
+    held, whole, found = json.loads(kept.read_text()), SETS[name](), nothing()
+    for repeat in range(repeats):
+        again(whole, repeat, found)
+    for method, budgets in found.items():
+        for budget, cell in budgets.items():
+            held["methods"][method][budget] |= means(cell)
+    kept.write_text(json.dumps(held | {"coverage_repeats": repeats}))
+
+
+def nothing() -> Found:
+    return defaultdict(lambda: defaultdict(lambda: defaultdict(list)))
+
+
+def means(cell: dict[str, list[float]]) -> dict[str, list[float]]:
+    """Return the mean of each number and its standard error."""
+    return {key: [float(np.mean(v)), float(np.std(v) / np.sqrt(len(v)))] for key, v in cell.items()}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("sets", nargs="*", default=list(SETS))
     parser.add_argument("--repeats", type=int)
+    parser.add_argument("--coverage", action="store_true")
     given = parser.parse_args()
     for name in given.sets:
-        measure(name, given.repeats or REPEATS[name])
+        if given.coverage:
+            measure_coverage(name, given.repeats or min(REPEATS[name], MANY))
+        else:
+            measure(name, given.repeats or REPEATS[name])
     label_table.write()
 
 

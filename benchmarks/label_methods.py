@@ -92,6 +92,12 @@ def proxies(chosen: Set, weight: np.ndarray) -> dict[str, np.ndarray]:
     return {"images": pool, "loss": expected, "margin": estimates.margins(expected)}
 
 
+def truth(chosen: Set, pool: np.ndarray) -> dict[str, np.ndarray]:
+    """Return each model's mean loss and mean margin on the pool, by all labels."""
+    losses = chosen.losses[:, pool]
+    return {"loss": losses.mean(1), "margin": estimates.margins(losses).mean(1)}
+
+
 def faithful(chosen: Set, losses: np.ndarray, duels: np.ndarray) -> np.ndarray:
     """Return the papers' own rankings, from each pair's own labels: Perron (S2 eq. 5) of classes, aggressiveness of maps (S0)."""
     j = len(losses)

@@ -1,12 +1,10 @@
-import itertools
-
 import numpy as np
 import pytest
 from scipy import stats
 
 from faultscape.errors import RankingError
 from faultscape.ranking.agreement import compare_benchmark, kendall, overlap, spearman
-from faultscape.ranking.intervals import bootstrap_weights, percentile_interval, rank_interval, ranks, tied_for_best
+from faultscape.ranking.intervals import bootstrap_weights, percentile_interval, ranks
 
 # S0 Table 3: mIoU on PASCAL VOC, A rank and its change, R rank and its change
 TABLE_3 = {
@@ -97,23 +95,6 @@ def test_intervals_are_percentiles_of_what_is_known():
     assert got[1] == pytest.approx(np.percentile(draws[50:, 1], [2.5, 97.5]))
     assert np.isnan(got[2]).all()
     assert np.isnan(percentile_interval(np.empty((0, 2)))).all()
-    assert np.isnan(rank_interval(np.empty((0, 2)))).all()
-
-
-def test_rank_intervals_hold_ranks_that_occurred():
-    draws = np.array(list(itertools.permutations([3.0, 2, 1])))
-    assert rank_interval(draws).tolist() == [[1, 3]] * 3
-    assert rank_interval(np.array([[3.0, 2, 1]] * 100)).tolist() == [[1, 1], [2, 2], [3, 3]]
-
-
-def test_tied_for_best_is_paired():
-    noise = np.random.default_rng(3).normal(size=(500, 1))
-    draws = noise + np.array([0.1, 0.0, 0.1]) + np.random.default_rng(4).normal(0, 0.01, (500, 3))
-    assert tied_for_best(np.array([0.1, 0.0, 0.099]), draws).tolist() == [True, False, True]
-    overlapping = percentile_interval(draws)
-    assert overlapping[1, 1] > overlapping[0, 0]  # intervals of single scores would not have told them apart
-    assert not tied_for_best(np.array([1.0, 2]), np.empty((0, 2))).any()
-    assert tied_for_best(np.array([np.nan, 2]), np.array([[np.nan, 2]])).tolist() == [False, True]
 
 
 def test_the_bootstrap_draws_images_with_replacement():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import permutations
 
 import numpy as np
@@ -9,10 +10,9 @@ import pytest
 
 from faultscape.errors import OptionError, RankingError
 from faultscape.nouns import Draw
-from faultscape.ranking import drawn_estimates, estimates
+from faultscape.ranking import estimates
 from faultscape.ranking.draw_rankings import draw_rankings
 from faultscape.ranking.drawn_steps import remaining
-from faultscape.ranking.estimates import loss_intervals
 
 
 def drawn(images: str, weights: dict[str, float], selector: str = "disputed", rounds: list[int] | None = None) -> list[Draw]:
@@ -74,6 +74,28 @@ def test_two_labels_claim_no_rank() -> None:
     assert found["margins"]["best_set"] == []
 
 
+def test_labels_of_the_whole_pool_leave_no_rank_open() -> None:
+    images = [f"{k:02d}" for k in range(12)]
+    rows = drawn("abcdefghijkl", dict.fromkeys("abcdefghijkl", 1.0), "random")
+    rows = [replace(row, image=images[k]) for k, row in enumerate(rows)]
+    correct = (np.arange(12) < np.arange(3, 12, 2)[:, None]).astype(float)  # each is right on two images more than the last
+    found = draw_rankings(list("vwxyz"), rows, correct, images, proxy=1 - correct, pool=images, resamples=100).rankings
+    for name in ("margins", "prediction_powered", "lure"):
+        assert list(found[name]["simultaneous_rank_interval"].values()) == [[k, k] for k in (5, 4, 3, 2, 1)], name
+        assert found[name]["score_interval"]["z"] == pytest.approx([found[name]["scores"]["z"]] * 2)
+    some = draw_rankings(list("vwxyz"), rows[:6], correct, images, resamples=100).rankings["lure"]
+    assert some["simultaneous_rank_interval"]["z"] == [1, 5]
+
+
+def test_models_that_no_label_tells_apart_may_stand_in_either_order() -> None:
+    rows, right = drawn("dcba", WEIGHTS, "random")[:3], np.ones((2, 4))
+    said = draw_rankings(["x", "y"], rows, right, list(WEIGHTS), benchmark={"x": 0.9, "y": 0.8}, resamples=200)
+    assert said.benchmark["spearman"]["lure"][1:] == [-1, 1]
+    assert said.rankings["lure"]["tied_for_best"] == ["x", "y"]
+    low, high = said.rankings["lure"]["score_interval"]["x"]
+    assert (low, high) == pytest.approx((0.75, 1))  # the image without label may be wrong
+
+
 def test_probabilities_of_what_is_left_are_those_of_a_pool_without_the_rest() -> None:
     rows = drawn("cadb", WEIGHTS)
     kept = np.array([True, False, True, True])
@@ -105,11 +127,12 @@ def test_a_selector_that_draws_nothing_by_chance_gets_no_unbiased_score() -> Non
 
 
 def test_margins_without_chances_are_taken_as_they_come_with_what_the_models_say_of_the_rest() -> None:
-    rows = [Draw("entropy", 1, step, image, 1.0, float("nan"), 4) for step, image in enumerate("abc", 1)]
-    proxy = np.array([[0.2, 0.4, 0.0, 0.6], [0.8, 0.6, 1.0, 0.4]])
-    found = draw_rankings(["x", "y"], rows, RIGHT[:, :3], list("abc"), proxy=proxy, pool=list("abcd"), resamples=40)
-    own, said = estimates.margins(1 - RIGHT[:, :3]), estimates.margins(proxy)
-    even = estimates.prediction_powered(own, estimates.uniform_steps(3, 4), said, np.arange(3))
+    rng = np.random.default_rng(2)
+    names, proxy, right = list("abcdefghijklmnop"), rng.random((2, 16)), (rng.random((2, 12)) < 0.6).astype(float)
+    rows = [Draw("entropy", 1, step, image, 1.0, float("nan"), 16) for step, image in enumerate(names[:12], 1)]
+    found = draw_rankings(["x", "y"], rows, right, names[:12], proxy=proxy, pool=names, resamples=40)
+    own, said = estimates.margins(1 - right), estimates.margins(proxy)
+    even = estimates.prediction_powered(own, estimates.uniform_steps(12, 16), said, np.arange(12))
     assert list(found.rankings) == ["margins", "reuse_mean", "reuse_bradley_terry"]
     assert list(found.rankings["margins"]["scores"].values()) == pytest.approx(-even.loss)
     low, high = found.rankings["margins"]["score_interval"]["x"]
@@ -130,15 +153,19 @@ def test_scores_on_the_corpus_need_labels_where_no_two_models_differ() -> None:
     assert low < 12 / 16 < high
 
 
-def test_few_labels_without_an_error_do_not_claim_that_models_which_agree_are_never_wrong() -> None:
+def test_intervals_of_scores_on_the_corpus_hold_where_agreed_images_are_seldom_wrong() -> None:
     rng, held = np.random.default_rng(0), []
-    for _ in range(400):
-        right = (rng.random(2000) < 0.98).astype(float)
-        found = drawn_estimates.alike(1 - np.tile(right[:40], (3, 1)), 2000)
-        low, high = loss_intervals(found)[0]
-        held.append(low <= 1 - right.mean() <= high)
-    assert np.mean(held) > 0.92
-    assert (drawn_estimates.alike(np.zeros((3, 40)), 40).covariance == 0).all()  # all are labelled
+    truth = np.concatenate([rng.random((2, 300)) < [[0.7], [0.5]], np.tile(rng.random(1700) < 0.985, (2, 1))], 1).astype(float)
+    names = [str(k) for k in range(300)]
+    for _ in range(300):
+        order, rest = rng.permutation(300)[:60], truth[:, 300 + rng.permutation(1700)[:40]]
+        rows = [Draw("disputed", 1, k + 1, names[i], 1.0, 1 / (300 - k), 300) for k, i in enumerate(order)]
+        known = [names[i] for i in order]
+        found = draw_rankings(["x", "y"], rows, truth[:, order], known, rest=(rest, 1700), resamples=0).rankings["corpus"][
+            "score_interval"
+        ]
+        held += [low <= score <= high for (low, high), score in zip(found.values(), truth.mean(1), strict=True)]
+    assert 0.93 < np.mean(held) < 0.985
 
 
 def test_the_control_variate_uses_what_the_models_say_of_the_whole_pool() -> None:

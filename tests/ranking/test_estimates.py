@@ -7,13 +7,13 @@ from itertools import permutations
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from faultscape.errors import RankingError
+from faultscape.ranking.estimate_intervals import difference_intervals, loss_intervals, margin_intervals
 from faultscape.ranking.estimates import (
     Estimates,
     combined,
-    difference_intervals,
-    loss_intervals,
     lure,
     lure_weights,
     margins,
@@ -239,3 +239,91 @@ def test_nominal_95_percent_of_intervals_hold_the_truth_at_100_labels(selector: 
     for name, shares in held.items():
         assert (np.mean(shares, 0) > 0.92).all(), (name, np.mean(shares, 0))
         assert (np.mean(shares, 0) < 0.98).all(), (name, np.mean(shares, 0))
+
+
+ACCURACIES = (0.98, 0.98, 0.99, 0.99)
+
+
+def good_classifiers(images: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return losses (4, I) of models that are seldom wrong, on the same hard images, what to expect of them, and how hard images are."""
+    rng = np.random.default_rng(5)
+    hard = rng.normal(size=images)
+    losses = np.zeros((4, images))
+    for own, accuracy in zip(losses, ACCURACIES, strict=True):
+        own[np.argsort(-0.6 * hard - 0.8 * rng.normal(size=images))[: round((1 - accuracy) * images)]] = 1
+    likely = 1 / (1 + np.exp(2 - 1.2 * hard))
+    return losses, np.clip(likely * (2.02 - 2 * np.array(ACCURACIES)[:, None]), 0, 1), likely
+
+
+@pytest.mark.parametrize("labels", [30, 100, 400])
+@pytest.mark.parametrize("draws", ["uniform", "unequal"])
+def test_intervals_hold_the_truth_of_models_that_are_seldom_wrong(draws: str, labels: int) -> None:
+    losses, expected, likely = good_classifiers(1000)
+    weights = np.ones(1000) if draws == "uniform" else likely + 0.1 * likely.mean()
+    real = losses.mean(1)
+    gaps = real[:, None] - real
+    held: dict[str, list[tuple[float, float]]] = {"lure": [], "control": []}
+    for seed in range(200):
+        drawn = draw(weights, labels, seed=seed)
+        seen = losses[:, drawn.images]
+        for name, found in (
+            ("lure", lure(seen, drawn.probability, 1000)),
+            ("control", prediction_powered(seen, drawn.probability, expected, drawn.images)),
+        ):
+            low, high = loss_intervals(found).T
+            below, above = np.moveaxis(difference_intervals(found), -1, 0)
+            apart = ((below <= gaps + 1e-12) & (gaps <= above + 1e-12))[~np.eye(4, dtype=bool)]
+            held[name].append((((low <= real) & (real <= high)).mean(), apart.mean()))
+    for name, shares in held.items():
+        assert (np.mean(shares, 0) > 0.92).all(), (name, np.mean(shares, 0))
+
+
+@pytest.mark.parametrize(("labels", "pool"), [(30, 10_000), (100, 10_000), (100, 250), (200, 250)])
+def test_no_observed_error_bounds_the_errors_that_remain_as_the_hypergeometric_distribution_does(labels: int, pool: int) -> None:
+    found = lure(np.zeros((2, labels)), uniform_steps(labels, pool), pool)
+    low, high = loss_intervals(found)[0]
+    errors = np.arange(pool - labels + 1)
+    bound = errors[stats.hypergeom.pmf(0, pool, errors, labels) >= 0.025].max() / pool
+    assert low == 0
+    assert bound <= high <= 1.3 * bound + 1 / pool
+    assert loss_intervals(lure(np.ones((1, labels)), uniform_steps(labels, pool), pool))[0] == pytest.approx([1 - high, 1])
+
+
+def test_models_that_no_label_tells_apart_may_differ() -> None:
+    found = lure(np.zeros((2, 100)), uniform_steps(100, 10_000), 10_000)
+    low, high = difference_intervals(found)[0, 1]
+    assert high == -low == pytest.approx(0.034, abs=0.002)
+    many = np.tile(np.repeat([1.0, 0.0], 50), (3, 1))
+    many[1] = many[1, ::-1]
+    found = lure(many, uniform_steps(100, 10_000), 10_000)  # the first and the last never differ, the second from both everywhere
+    wide = np.diff(difference_intervals(found))[..., 0] / 2
+    assert wide[0, 2] == pytest.approx(high, rel=1e-6)
+    assert wide[0, 1] == pytest.approx(stats.t.ppf(0.975, 99) * np.sqrt(0.99 / 99), rel=0.01)
+
+
+def test_a_census_is_exact_and_has_no_width() -> None:
+    losses = np.array([[0.0, 0.0, 0.0, 0.0, 0.0], [0.0, 1.0, 0.0, 0.0, 1.0], [1.0, 1.0, 1.0, 1.0, 1.0]])
+    weights = np.array([4.0, 1.0, 2.0, 0.5, 0.1])
+    drawn = draw(weights, 5)
+    for found in (
+        lure(losses[:, drawn.images], drawn.probability, 5),
+        prediction_powered(losses[:, drawn.images], drawn.probability, losses * 0.5 + 0.1, drawn.images),
+    ):
+        assert loss_intervals(found) == pytest.approx(np.array([[0, 0], [0.4, 0.4], [1, 1]]), abs=1e-12)
+        assert difference_intervals(found)[1, 0] == pytest.approx([0.4, 0.4], abs=1e-12)
+        assert margin_intervals(found)[2] == pytest.approx([1, 1], abs=1e-12)
+
+
+def test_no_interval_leaves_what_the_labels_have_shown() -> None:
+    losses = np.array([[1.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]])
+    low, high = loss_intervals(lure(losses, uniform_steps(8, 10), 10))[0]
+    assert low == pytest.approx(0.2)  # two of ten are wrong, two are not known
+    assert 0.38 < high <= 0.4
+
+
+def test_a_part_on_which_all_agree_adds_nothing_to_differences() -> None:
+    disputed = lure(np.array([[1.0, 0, 1, 0, 1, 0], [0, 1, 1, 0, 0, 0]]), uniform_steps(6, 100), 100)
+    agreed = lure(np.zeros((2, 6)), uniform_steps(6, 100), 100)
+    whole = combined([disputed, agreed], [0.2, 0.8])
+    assert np.diff(difference_intervals(whole)[0, 1]) == pytest.approx(0.2 * np.diff(difference_intervals(disputed)[0, 1]))
+    assert loss_intervals(whole)[0, 1] > 0.2 * loss_intervals(disputed)[0, 1] + 0.2  # and yet all may be wrong there

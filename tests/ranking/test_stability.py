@@ -5,7 +5,7 @@ from scipy import stats
 from faultscape.errors import RankingError
 from faultscape.ranking.matrices import resistance
 from faultscape.ranking.outcomes import outcomes
-from faultscape.ranking.stability import against_places, connectivity, leave_one_out
+from faultscape.ranking.stability import against_places, connectivity, leave_one_out, places_shown
 from faultscape.ranking.thurstone import thurstone
 
 # four slots, each with an opinion on four models; a score is the sum of the opinions that count
@@ -48,6 +48,26 @@ def test_stability_against_k_compares_ranks_with_the_ranking_of_all_places():
     with pytest.raises(RankingError, match="counted from 1; got 0"):
         against_places(score, place - 1)
     assert against_places(score, np.array([], int)).shape == (0,)
+
+
+def test_many_places_cost_no_more_rankings_than_sixty():
+    place, asked = np.repeat(np.arange(1, 5001), 2), []
+    opinions = np.random.default_rng(0).normal([3, 2, 1, 0], 4, (len(place), 4))
+
+    def counted(keep):
+        asked.append(int(keep.sum()) // 2)
+        return opinions[keep].sum(0)
+
+    said = against_places(counted, place)
+    shown = places_shown(5000)
+    assert len(said) == 60
+    assert asked == [5000, *shown]  # all places once, then each k
+    assert shown[[0, -1]].tolist() == [1, 5000]
+    assert set(np.diff(shown)) == {84, 85}
+    assert said[30] == pytest.approx(stats.spearmanr(opinions[place <= shown[30]].sum(0), opinions.sum(0)).statistic)
+    assert places_shown(60).tolist() == list(range(1, 61))
+    assert places_shown(61)[[0, -1]].tolist() == [1, 61]
+    assert places_shown(0).tolist() == []
 
 
 def test_leaving_out_an_attacker_takes_any_ranking_of_segmentation_too():

@@ -214,7 +214,7 @@ def test_equal_models_keep_their_order_and_are_tied():
     for ranking in table.rankings.values():
         assert ranking["order"] == list(models)
         assert ranking["tied_for_best"] == list(models)
-        assert set(map(tuple, ranking["rank_interval"].values())) == {(2.5, 2.5)}
+        assert set(map(tuple, ranking["rank_interval"].values())) == {(1, 4)}
 
 
 def test_parent_groups_are_the_same_on_their_own_slots():

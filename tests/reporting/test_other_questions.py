@@ -198,3 +198,4 @@ def test_charts_escape_their_words_and_leave_gaps_where_nothing_is_known():
     assert "<b>" not in drawn
     assert "<script>" not in charts.cloud([(0.1, 0.5, "<script>")], title="")
     assert charts.curve([], title="").count("<circle") == 0
+    assert "k = 1000: 0.900" in charts.curve([0.5, 0.9], title="", places=[1, 1000])

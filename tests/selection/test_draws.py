@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from itertools import permutations
+from math import fsum
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from faultscape.errors import OptionError, SelectionError
 from faultscape.selection.draws import draw, representatives
@@ -99,3 +102,36 @@ def test_very_unequal_weights_never_draw_what_is_gone_or_has_none() -> None:
     for seed in range(40):
         images = draw(weights, 17, seed=seed).images
         assert sorted(images.tolist()) == list(range(3, 20))
+
+
+def plainly(weights: np.ndarray, number: int, seed: int) -> tuple[list[int], list[float]]:
+    """The same draws, step by step: what is left is summed exactly, anew at each step."""
+    left, images, probability = weights.tolist(), [], []
+    for chance in np.random.default_rng(seed).random(number).tolist():
+        whole = fsum(left)
+        ahead = [fsum(left[: k + 1]) for k in range(len(left))]
+        place = next(k for k in range(len(left)) if left[k] > 0 and (ahead[k] > chance * whole or not any(left[k + 1 :])))
+        images.append(place)
+        probability.append(left[place] / whole)
+        left[place] = 0.0
+    return images, probability
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 10**6), st.integers(1, 70), st.floats(0, 12))
+def test_light_images_keep_their_digits_when_the_heavy_ones_are_gone(seed: int, images: int, decades: float) -> None:
+    weights = 10.0 ** -np.random.default_rng(seed).uniform(0, decades, images)
+    drawn = draw(weights, images, seed=seed)
+    expected, probability = plainly(weights, images, seed)
+    assert drawn.images.tolist() == expected
+    np.testing.assert_allclose(drawn.probability, probability, rtol=1e-9)
+
+
+def test_few_draws_of_very_many_images_have_exact_probabilities() -> None:
+    weights = np.concatenate([[1e12, 3e11], np.random.default_rng(2).uniform(1e-3, 1e-2, 200_000)])
+    drawn = draw(weights, 12, seed=5)
+    assert sorted(drawn.images[:2].tolist()) == [0, 1]
+    left = fsum(weights[2:].tolist())
+    for image, probability in zip(drawn.images[2:].tolist(), drawn.probability[2:].tolist(), strict=True):
+        assert probability == pytest.approx(weights[image] / left, rel=1e-9)
+        left -= weights[image]

@@ -11,6 +11,7 @@ from faultscape.ranking.agreement import spearman
 from faultscape.ranking.estimates import lure, prediction_powered
 from faultscape.selection import model_picker, proposals
 from faultscape.selection.draws import Draws, draw
+from faultscape.verbs import select_draws
 
 # (selector, labels): the Spearman correlation measured before, and over how many repeats
 BEFORE = {
@@ -34,12 +35,10 @@ class Emotion:
         first, second = np.triu_indices(len(self.labels), 1)
         self.differs = (self.labels[first] != self.labels[second]).astype(float)
         self.expected = proposals.expected_of_labels(self.labels)
-        self.weights = {
-            "random": proposals.uniform(len(truth)),
-            "disputed": proposals.disputed(self.differs, graded=False),
-            "expected-loss": proposals.expected_loss(self.expected),
-            "vma": proposals.vma(self.expected),
-            "mad": proposals.mad(self.differs),
+        facts = {"complete": np.ones(len(truth), bool), "dispute": proposals.disputed(self.differs, graded=False)}
+        facts |= {"expected": self.expected, "discrepancy": self.differs}
+        self.weights = {  # as `select` makes them
+            name: select_draws.weights({"selector": name, "temperature": 1.0}, facts) for name in select_draws.CHANCE
         }
 
 
@@ -104,6 +103,12 @@ def test_a_control_variate_reaches_87_hundredths_with_104_labels(emotion: Emotio
     found = [agreement(emotion, powered(emotion, draw(weights, 104, seed=s), weights)) for s in range(300)]
     assert np.mean(found) - 2 * np.std(found) / np.sqrt(len(found)) > 0.86
     assert np.mean(found) > 0.87
+
+
+@pytest.mark.parametrize("selector", ["disputed", "expected-loss", "vma", "mad"])
+def test_no_selector_but_random_draws_what_all_models_agree_on(emotion: Emotion, selector: str) -> None:
+    assert ((emotion.weights[selector] > 0) == emotion.differs.any(0)).all()
+    assert (emotion.weights["random"] > 0).all()
 
 
 def test_differences_on_disputed_images_are_those_of_the_corpus(emotion: Emotion) -> None:

@@ -4,9 +4,10 @@ from .borda import borda as borda
 from .bradley_terry import bradley_terry as bradley_terry
 from .classifiers import classifier_rankings as classifier_rankings
 from .davidson import bradley_terry_ties as bradley_terry_ties
+from .estimate_intervals import difference_intervals as difference_intervals
+from .estimate_intervals import loss_intervals as loss_intervals
+from .estimate_intervals import margin_intervals as margin_intervals
 from .estimates import combined as combined
-from .estimates import difference_intervals as difference_intervals
-from .estimates import loss_intervals as loss_intervals
 from .estimates import lure as lure
 from .estimates import margins as margins
 from .estimates import prediction_powered as prediction_powered

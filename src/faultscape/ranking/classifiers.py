@@ -133,9 +133,10 @@ def classifier_rankings(
     again, errors, others = replicated.reuse(models, correct, weights)
     errors["bradley_terry"] = standard_errors(_games(first, second, image, correct), scores["bradley_terry"][0], nu, PSEUDO_COUNT)
     drawn = dict.fromkeys(scores, int(chosen.sum())) | dict.fromkeys(again, len(used))
-    whole = replicated.table(models, matrices, scores | again, errors, fits | others, drawn, notes)
+    decided = (~np.isnan(correct)).sum(1)
+    whole = replicated.table(models, matrices, scores | again, errors, fits | others, drawn, notes, decided)
     own = {"laplace": laplace, "resamples": resamples, "seed": seed, "all_labels": all_labels, "level": LEVEL}
-    own |= {"interval": "percentile bootstrap over images", "pseudo_count": PSEUDO_COUNT, "ties": "Davidson"}
+    own |= {"interval": replicated.INTERVAL, "pseudo_count": PSEUDO_COUNT, "ties": "Davidson"}
     whole.rankings["perron"]["consistency_ratio"] = float(consistency_ratio(ratios))
     whole.rankings["hodge"]["shares"] = hodge_split(_flow(point, laplace), total)
     whole.rankings["bradley_terry"]["tie_parameter"] = nu

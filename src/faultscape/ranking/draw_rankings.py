@@ -19,11 +19,10 @@ import numpy as np
 
 from faultscape.errors import OptionError, RankingError
 from faultscape.nouns import Draw, Standings
-from faultscape.ranking import drawn_estimates, replicated
+from faultscape.ranking import drawn_estimates, estimate_intervals, replicated
 from faultscape.ranking.agreement import compare_benchmark
 from faultscape.ranking.drawn_estimates import MARGINS
 from faultscape.ranking.drawn_steps import steps
-from faultscape.ranking.estimates import loss_intervals
 from faultscape.ranking.intervals import LEVEL
 
 
@@ -83,13 +82,15 @@ def draw_rankings(
         if proxy is not None and pool is not None:
             known = [images[k] for k in used.tolist()]
             scores = drawn_estimates.reused_margins(accuracy[:, used], known, weights, proxy, pool) | scores
-    whole = replicated.table(models, {}, scores, errors, fits, dict.fromkeys(scores, len(used)), notes)
+    decided = (~np.isnan(accuracy[:, used])).sum(1)
+    whole = replicated.table(models, {}, scores, errors, fits, dict.fromkeys(scores, len(used)), notes, decided)
     rng = np.random.default_rng(seed)
     replicates, rankings, points = dict(whole.replicates), {}, dict(whole.scores)
     for name, estimate in found.items():
         best = 0.0 if name == MARGINS else 1.0  # a score is 1 - loss; a margin has no largest value
         points[name], replicates[name] = best - estimate.loss, best - drawn_estimates.as_drawn(estimate, resamples, rng)
-        rankings[name] = replicated.ranking(models, points[name], replicates[name], estimate.freedom + 1)
+        whole_pool = estimate.unit == 0
+        rankings[name] = replicated.ranking(models, points[name], replicates[name], estimate.freedom + 1, exact=whole_pool)
         if estimate.order is not None:
             points[name] = best - estimate.order
             first = np.argsort(estimate.order, kind="stable").tolist()
@@ -97,7 +98,8 @@ def draw_rankings(
                 "scores": dict(zip(models, points[name].tolist(), strict=True)),
                 "order": [models[k] for k in first],
             }
-        bounds = best - (drawn_estimates.margin_intervals(estimate) if name == MARGINS else loss_intervals(estimate))[:, ::-1]
+        around = estimate_intervals.margin_intervals if name == MARGINS else estimate_intervals.loss_intervals
+        bounds = best - around(estimate)[:, ::-1]
         rankings[name]["score_interval"] = dict(zip(models, bounds.tolist(), strict=True))
     own = {
         "resamples": resamples,
@@ -105,7 +107,7 @@ def draw_rankings(
         "all_labels": all_labels,
         "level": LEVEL,
         "pseudo_count": replicated.PSEUDO_COUNT,
-        "interval": "percentile bootstrap over images" + (f"; of {', '.join(found)} Student's t" if found else ""),
+        "interval": _intervals_are(list(found)),
     }
     labels = {"used": len(used), "slots": len(rows), "discarded": discarded, "missing": len(rows) - number - discarded}
     if counted is not None:
@@ -118,4 +120,13 @@ def draw_rankings(
         definitions={**(definitions or {}), **own},
         benchmark={} if benchmark is None else compare_benchmark(models, benchmark, points, replicates),
         notes=(*whole.notes, *said),
+    )
+
+
+def _intervals_are(unbiased: list[str]) -> str:
+    wilson = ", ".join([*(name for name in unbiased if name != MARGINS), "reuse_mean"])
+    return (
+        "percentile bootstrap over images; of "
+        + ("margins Student's t, of " if MARGINS in unbiased else "")
+        + f"{wilson} Wilson's"
     )

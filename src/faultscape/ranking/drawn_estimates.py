@@ -11,12 +11,10 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from scipy.special import stdtrit
 
 from faultscape.ranking import estimates
 from faultscape.ranking.drawn_steps import Steps
 from faultscape.ranking.estimates import Estimates
-from faultscape.ranking.intervals import LEVEL
 
 MARGINS, CORPUS = "margins", "corpus"
 
@@ -60,29 +58,15 @@ def unbiased(
             *notes,
             f"{told}. Labels of `select --selector random` tell how good they are there: then `{CORPUS}` holds the scores on all",
         ]
-    parts = [found.get("prediction_powered", found["lure"]), alike(1 - np.asarray(scores, dtype=float), agreed)]
+    parts = [
+        found.get("prediction_powered", found["lure"]),
+        estimates.lure(1 - np.asarray(scores, dtype=float), estimates.uniform_steps(labels, agreed), agreed),
+    ]
     found[CORPUS] = estimates.combined(parts, [size / whole, agreed / whole])
     return found, [
         *notes,
         f"{told}, and {labels} labels drawn there by chance tell how good they are: {CORPUS} holds the scores on all {whole:,}",
     ]
-
-
-def alike(losses: np.ndarray, pool: int) -> Estimates:
-    """Return the mean losses from even draws (J, n) of images on which all models say the same; n may be one.
-
-    Models that all agree are seldom wrong, and a few labels without an error would claim that they never are: a variance is never below that of
-    (errors + 1) / (n + 2), but where all of the pool is labelled.
-
-    >>> found = alike(np.zeros((2, 18)), pool=1000)
-    >>> found.loss, (found.covariance.round(6)).tolist()
-    (array([0., 0.]), [[0.002591, 0.002591], [0.002591, 0.002591]])
-    """
-    j, number = losses.shape
-    mean, share = losses.mean(1), (losses.sum(1).max() + 1) / (number + 2)
-    floor = share * (1 - share) / number * (1 - number / pool)
-    spread = losses.var(1, ddof=1).max() / number * (1 - number / pool) if number > 1 else 0.0
-    return Estimates(mean, np.full((j, j), max(floor, spread)), max(number - 1, 1))
 
 
 def reused_margins(
@@ -111,16 +95,6 @@ def reused_margins(
     return {MARGINS: -(mean + c * said.mean(1))}
 
 
-def margin_intervals(found: Estimates) -> np.ndarray:
-    """Return (J, 2) Student's t intervals of losses of any size.
-
-    >>> margin_intervals(Estimates(np.array([0.5]), np.array([[0.01]]), 60)).round(3)
-    array([[0.3, 0.7]])
-    """
-    half = stdtrit(max(found.freedom, 1), (1 + LEVEL) / 2) * np.sqrt(np.diagonal(found.covariance))
-    return found.loss[:, None] + np.outer(half, [-1, 1])
-
-
 def as_drawn(found: Estimates, resamples: int, rng: np.random.Generator) -> np.ndarray:
     """Return (B, J) losses as they might have come out, normal around the estimate (ranks are tested by Student's t on top); NaN where nothing says how far they vary.
 
@@ -129,5 +103,5 @@ def as_drawn(found: Estimates, resamples: int, rng: np.random.Generator) -> np.n
     """
     if not np.isfinite(found.covariance).all():
         return np.full((resamples, len(found.loss)), np.nan)
-    values, vectors = np.linalg.eigh(found.covariance)
+    values, vectors = np.linalg.eigh(found.covariance + found.unseen)
     return found.loss + rng.standard_normal((resamples, len(found.loss))) @ (vectors * np.sqrt(np.maximum(values, 0))).T

@@ -16,23 +16,32 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import expit, logit, stdtrit
 
 from faultscape.errors import RankingError
 
-LEVEL = 0.95
 TRUST = 10  # labels at which half of a coefficient is believed
+UNSEEN = 3  # differences on one label each that none may have shown
 
 
 @dataclass(frozen=True, eq=False)
 class Estimates:
-    """Mean loss of each model on the pool (J,), its covariance (J, J), degrees of freedom, and the coefficient of the proxy."""
+    """Mean loss of each model on the pool (J,), its covariance (J, J), degrees of freedom, and the coefficient of the proxy.
+
+    The others say what few errors cannot: the variance of a share p of errors is ``unit`` p (1 - p) as far as the draws alone
+    tell, and ``shift`` (J,) is what the control variate brings to it by itself; ``unseen`` (J, J) is a covariance of differences
+    that no label shows; what was drawn leaves losses between 0 and 1 no other means than the ``possible`` (J, 2).
+    """
 
     loss: np.ndarray
     covariance: np.ndarray
     freedom: int
     coefficient: float = 0.0
     order: np.ndarray | None = None  # (J,) losses that order models better, where these are not the estimate
+    unit: float = 0.0
+    shift: np.ndarray | float = 0.0
+    unseen: np.ndarray | float = 0.0
+    possible: np.ndarray | None = None
+    parts: tuple[tuple[Estimates, float], ...] = ()  # and their shares, of what was ``combined``
 
 
 def lure_weights(probability: np.ndarray, pool: int) -> np.ndarray:
@@ -81,7 +90,16 @@ def lure(losses: np.ndarray, probability: np.ndarray, pool: int) -> Estimates:
     weights = lure_weights(probability, pool)
     values = _checked(losses, len(weights), "losses")
     mean = (weights * values).mean(1)
-    return Estimates(mean, _covariance(values, mean, probability, pool), len(weights) - 1)
+    unit = _unit(weights, pool)
+    seen = values.sum(1) / pool
+    return Estimates(
+        mean,
+        _covariance(values, mean, probability, pool),
+        len(weights) - 1,
+        unit=unit,
+        unseen=_unseen(weights * values, unit),
+        possible=np.stack([seen, seen + 1 - len(weights) / pool], 1),
+    )
 
 
 def prediction_powered(losses: np.ndarray, probability: np.ndarray, proxy: np.ndarray, drawn: np.ndarray) -> Estimates:
@@ -106,14 +124,24 @@ def prediction_powered(losses: np.ndarray, probability: np.ndarray, proxy: np.nd
             f"each of {number} draws; got shape {proxy.shape} and {len(drawn)} places"
         )
     seen = proxy[:, drawn]
-    joint = lure(np.concatenate([values, seen]), probability, proxy.shape[1])
-    both, alone = np.trace(joint.covariance[:j, j:]), np.trace(joint.covariance[j:, j:])
+    joint = lure(np.concatenate([values, seen]), probability, proxy.shape[1]).covariance
+    alone = lure(values, probability, proxy.shape[1])
+    both, spread = np.trace(joint[:j, j:]), np.trace(joint[j:, j:])
     tiny = 1e-24 * (seen * seen).sum()  # what rounding leaves of a variance of zero
-    coefficient = float(both / alone * number / (number + TRUST)) if alone > tiny else 0.0
+    coefficient = float(both / spread * number / (number + TRUST)) if spread > tiny else 0.0
     left = lure(values - coefficient * seen, probability, proxy.shape[1])
     freedom = max(number - 2, 0)  # the coefficient has taken one
     scale = (number - 1) / freedom if freedom else np.nan
-    return Estimates(left.loss + coefficient * proxy.mean(1), left.covariance * scale, freedom, coefficient)
+    return Estimates(
+        left.loss + coefficient * proxy.mean(1),
+        left.covariance * scale,
+        freedom,
+        coefficient,
+        unit=left.unit,
+        shift=coefficient**2 * np.diagonal(joint)[j:],
+        unseen=alone.unseen,
+        possible=alone.possible,
+    )
 
 
 def margins(losses: np.ndarray, power: float = 1 / 3) -> np.ndarray:
@@ -138,7 +166,8 @@ def margins(losses: np.ndarray, power: float = 1 / 3) -> np.ndarray:
 def combined(parts: Sequence[Estimates], shares: Sequence[float]) -> Estimates:
     """Return the estimates of a corpus cut into parts with their shares of it, such as disputed and agreed images, drawn apart.
 
-    RankingError for shares that do not sum to one.
+    A part none of whose labels tells two models apart is taken to be one on which all agree. RankingError for shares that do
+    not sum to one.
 
     >>> part = Estimates(np.array([0.5]), np.array([[0.04]]), 9)
     >>> whole = combined([part, part], [0.25, 0.75])
@@ -149,41 +178,44 @@ def combined(parts: Sequence[Estimates], shares: Sequence[float]) -> Estimates:
         raise RankingError(f"the parts of a corpus need shares that sum to 1; got {list(shares)} for {len(parts)} parts")
     loss = sum(share * part.loss for part, share in zip(parts, shares, strict=True))
     covariance = sum(share**2 * part.covariance for part, share in zip(parts, shares, strict=True))
-    freedom = min(part.freedom for part, share in zip(parts, shares, strict=True) if share)
-    return Estimates(np.asarray(loss), np.asarray(covariance), freedom)
+    found = tuple((part, share) for part, share in zip(parts, shares, strict=True) if share)
+    return Estimates(
+        np.asarray(loss),
+        np.asarray(covariance),
+        min(part.freedom for part, _ in found),
+        unit=max(part.unit for part, _ in found),
+        unseen=sum(share**2 * part.unseen for part, share in found if np.ptp(part.loss) > 0),
+        parts=found,
+    )
 
 
-def loss_intervals(found: Estimates, level: float = LEVEL) -> np.ndarray:
-    """Return (J, 2) intervals of losses between 0 and 1: Student's t on the scale of the logit, which keeps to 0..1.
+def _unit(weights: np.ndarray, pool: int) -> float:
+    """Return the variance of a share p of errors in units of p (1 - p), from the weights (M,) of the labels: Kish's number of labels.
 
-    A loss at or beyond 0 or 1 has no logit and gets the plain interval, cut to 0..1. NaN for one draw.
-
-    >>> found = lure(np.array([[1.0, 0.0, 0.0, 1.0]]), uniform_steps(4, 9), pool=9)
-    >>> loss_intervals(found).round(3)
-    array([[0.06, 0.94]])
+    For few errors it is the logarithm that leaves out those of the pool: none among M of N images is as likely as (1 - M / N)
+    to the power of how many there are.
     """
-    half = stdtrit(found.freedom, (1 + level) / 2) * np.sqrt(np.diagonal(found.covariance)) if found.freedom else np.nan
-    half = np.broadcast_to(half, found.loss.shape)
-    inside = (found.loss > 0) & (found.loss < 1)
-    centre = np.where(inside, found.loss, 0.5)
-    slope = centre * (1 - centre)
-    curved = expit(logit(centre)[:, None] + np.outer(half / slope, [-1, 1]))
-    plain = np.clip(found.loss[:, None] + np.outer(half, [-1, 1]), 0, 1)
-    return np.where(inside[:, None], curved, plain)
+    number = len(weights)
+    return float(np.mean(weights**2) / (-pool * np.log1p(-number / pool))) if number < pool else 0.0
 
 
-def difference_intervals(found: Estimates, level: float = LEVEL) -> np.ndarray:
-    """Return (J, J, 2) Student's t intervals of the loss of the row model less that of the column model; NaN for one draw.
+def _unseen(values: np.ndarray, unit: float) -> np.ndarray:
+    """Return the (J, J) covariance that gives the difference of two rows of values (J, M) a variance of 3 unit^2 / (1 + n) more.
 
-    >>> found = Estimates(np.array([0.5, 0.3]), np.array([[0.04, 0.03], [0.03, 0.04]]), 60)
-    >>> difference_intervals(found)[0, 1].round(3)
-    array([-0.083,  0.483])
+    n is on how many columns they differ, in effect: few large differences are few. Where all are small, (1 + their squares) /
+    (1 + n) takes the place of the square of a difference of 1. What is no covariance (a and b never differ, c differs from both)
+    is the nearest above.
     """
-    gap = found.loss[:, None] - found.loss
-    alone = np.diagonal(found.covariance)
-    variance = np.maximum(alone[:, None] + alone - found.covariance - found.covariance.T, 0)
-    factor = stdtrit(found.freedom, (1 + level) / 2) if found.freedom else np.nan
-    return gap[..., None] + (factor * np.sqrt(variance))[..., None] * np.array([-1, 1])
+    j = len(values)
+    apart, square = np.zeros((2, j, j))
+    for k, own in enumerate(values):
+        gap = np.abs(own - values)
+        square[k] = (gap**2).sum(1)
+        apart[k] = np.divide(gap.sum(1) ** 2, square[k], out=np.zeros(j), where=square[k] > 0)
+    middle = np.eye(j) - 1 / j
+    more = UNSEEN * unit**2 * (1 + square) / (1 + apart) ** 2 * (1 - np.eye(j))
+    sizes, vectors = np.linalg.eigh(-0.5 * middle @ more @ middle)
+    return (vectors * np.maximum(sizes, 0)) @ vectors.T
 
 
 def _covariance(values: np.ndarray, mean: np.ndarray, probability: np.ndarray, pool: int) -> np.ndarray:

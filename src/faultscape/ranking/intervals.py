@@ -1,9 +1,9 @@
-"""How far scores and ranks may move: the bootstrap over images, ranks with ties, and who may still be the best.
+"""How far scores may move: the bootstrap over images, ranks with ties, intervals of shares.
 
 Conventions: ``scores`` (J,), ``replicates`` (B, J), large = good, NaN = no score; a replicate is one draw of images with
 replacement, so that an image that serves many duels is drawn with all of them. Intervals are percentile intervals over the
 replicates with a score; NaN without any. Rank 1 is best, equal scores (to 12 decimals) share the mean of their ranks.
-Source: Efron 1979.
+Source: Efron 1979; Wilson 1927; the number of images that a variance is worth: Kish 1965, Korn and Graubard 1998.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 LEVEL = 0.95
+SURE = 6  # cases at which three quarters of a variance are believed
 DECIMALS = 12
 _CHUNK = 2_000_000
 
@@ -61,34 +62,32 @@ def percentile_interval(replicates: np.ndarray, level: float = LEVEL) -> np.ndar
     return ordered[low, columns] + share * (ordered[high, columns] - ordered[low, columns])
 
 
-def rank_interval(replicates: np.ndarray, level: float = LEVEL) -> np.ndarray:
-    """Return (J, 2) best and worst rank of each model over replicates of scores, rounded outwards to ranks that occurred.
+def share_intervals(
+    share: np.ndarray, variance: np.ndarray, unit: float, factor: float, shift: np.ndarray | float = 0.0
+) -> np.ndarray:
+    """Return (J, 2) Wilson's intervals of shares (J,) between 0 and 1, of as many images as their ``variance`` says they are worth.
 
-    >>> rank_interval(np.array([[0.9, 0.1], [0.8, 0.3], [0.1, 0.2]]))
-    array([[1., 2.],
-           [1., 2.]])
+    ``unit`` is the variance of a share p in units of p (1 - p) as the number of images alone lets expect, ``factor`` the quantile of
+    Student's t. A variance v counts as that of n = q^2 / v cases, q = p (1 - p), and the ``unit`` in its place is believed by
+    (6 / (n + 6))^2: where no case was seen there is no variance, and yet some may be. ``shift`` (J,) is of the variance, and the same whatever p is.
+
+    >>> share_intervals(np.array([0.0, 0.5]), np.array([0.0, 0.0025]), 0.01, 1.96).round(3)  # a hundred images
+    array([[0.   , 0.037],
+           [0.404, 0.596]])
     """
-    ordered, count, position = _positions(ranks(replicates), level)
-    place = np.stack([np.floor(position[:, 0]), np.ceil(position[:, 1])], 1).astype(int)
-    return ordered[place, np.arange(len(count))[:, None]]
-
-
-def tied_for_best(scores: np.ndarray, replicates: np.ndarray, level: float = LEVEL) -> np.ndarray:
-    """Return (J,) whether the interval of (the first's score - the model's score), paired by replicate, holds 0.
-
-    The first is the model with the largest score, the earlier of equals, and is tied with itself. Without replicates nobody is.
-
-    >>> tied_for_best(np.array([0.9, 0.8, 0.1]), np.array([[0.9, 0.8, 0.1], [0.7, 0.8, 0.1], [0.9, 0.7, 0.2]]))
-    array([ True,  True, False])
-    """
-    scores = np.asarray(scores, dtype=float)
-    if np.isnan(scores).all() or not len(replicates):
-        return np.zeros(len(scores), bool)
-    first = np.nanargmax(np.round(scores, DECIMALS))
-    gap = percentile_interval(np.round(replicates[:, [first]] - replicates, DECIMALS), level)
-    tied = (gap[:, 0] <= 0) & (gap[:, 1] >= 0) & ~np.isnan(scores)
-    tied[first] = True
-    return tied
+    share = np.round(share, DECIMALS)  # sums of weights make a share of all or none all but so
+    own = share * (1 - share)
+    variance = np.where(np.asarray(variance) < 10.0 ** (-2 * DECIMALS), 0.0, variance)  # NaN stays NaN
+    cases = np.divide(own**2, variance, out=np.where(own > 0, np.inf, 0.0), where=variance > 0)
+    shift = np.minimum(shift, variance)
+    rest = own * (1 - np.divide(shift, variance, out=np.zeros(len(own)), where=variance > 0))
+    seen = np.isfinite(cases)
+    more = np.where(seen, cases, 0.0) + SURE
+    each = np.where(seen, rest * (more + SURE) / more**2 + unit * (SURE / more) ** 2, 0.0)
+    square = factor**2
+    middle = (share + square * each / 2) / (1 + square * each)
+    half = np.sqrt(np.maximum(middle**2 - (share**2 - square * shift) / (1 + square * each), 0))
+    return np.clip(np.stack([middle - half, middle + half], 1), 0, 1)
 
 
 def _positions(replicates: np.ndarray, level: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

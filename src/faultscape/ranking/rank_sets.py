@@ -1,8 +1,8 @@
-"""Which ranks a model may have, for all models at once: tests of every pair, corrected for their number.
+"""Which ranks a model may have, by itself and for all models at once: tests of every pair, for the latter corrected for their number.
 
 Conventions: ``p_values`` (J, J), entry [i, j] is one-sided, small where i is better than j; NaN = not tested, which never separates
 two models. Rank 1 is best. The ranks given are right for all models together with the probability ``level``, whatever the
-true scores are, where single intervals (``intervals.rank_interval``) are right for one model at a time. Holm's procedure runs
+true scores are, where ``single_rank_sets`` are of tests that are right one at a time, and never wider. Holm's procedure runs
 over both directions of every pair, since that one model is *better*, not only different, is what a rank says.
 Source: Holm 1979; ranks from pairwise tests: Mogstad, Romano, Shaikh and Wilhelm 2024, Klein, Wright and Wieczorek 2020, Neuhof
 and Benjamini 2026 (the level of a single task). Exact test of two proportions: McNemar 1947.
@@ -55,11 +55,14 @@ def paired_p_values(accuracy: np.ndarray, weights: np.ndarray | None = None) -> 
     return out
 
 
-def replicate_p_values(scores: np.ndarray, replicates: np.ndarray, images: int | None = None) -> np.ndarray:
+def replicate_p_values(
+    scores: np.ndarray, replicates: np.ndarray, images: int | None = None, *, exact: bool = False
+) -> np.ndarray:
     """Return (J, J) one-sided p-values that i is better than j, from the spread of their difference over replicates.
 
     ``scores`` (J,), ``replicates`` (B, J) as the rankings give them; t with ``images`` - 1 degrees of freedom, the normal
-    distribution by default. A p-value is never below 1 / (B + 1) where the replicates do not vary. NaN without score.
+    distribution by default. A p-value is never below 2^-images, which is how often all of them favour one model by chance, nor
+    below 1 / (B + 1) where the replicates do not vary. ``exact`` scores are 0 or 1: all is known. NaN without score.
 
     >>> draws = np.array([[0.9, 0.1], [0.7, 0.1], [0.8, 0.3], [0.8, 0.1]])
     >>> replicate_p_values(np.array([0.8, 0.15]), draws)[0, 1] < 1e-4  # .65 against an error of .13
@@ -75,7 +78,11 @@ def replicate_p_values(scores: np.ndarray, replicates: np.ndarray, images: int |
         error[k] = np.where(n > 1, np.sqrt(np.nansum((draws - mean) ** 2, 0) / np.maximum(n - 1, 1)), np.nan)
     degrees = np.full(gap.shape, np.inf if images is None else max(images - 1, 1))
     out = _one_sided(np.round(gap, DECIMALS), np.round(error, DECIMALS), degrees)
-    out = np.where(error < 10**-DECIMALS, np.maximum(out, 1 / (len(replicates) + 1)), out)
+    if exact:
+        out = np.where(np.isnan(out), np.nan, np.where(np.round(gap, DECIMALS) > 0, 0.0, 1.0))
+    else:
+        out = np.where(error < 10**-DECIMALS, np.maximum(out, 1 / (len(replicates) + 1)), out)
+        out = out if images is None else np.maximum(out, 0.5**images)
     out[range(len(scores)), range(len(scores))] = np.nan
     return out
 
@@ -110,7 +117,25 @@ def rank_sets(p_values: np.ndarray, level: float = LEVEL) -> np.ndarray:
            [1., 2.],
            [3., 3.]])
     """
-    beats = better(p_values, level)
+    return _ranks(better(p_values, level), p_values)
+
+
+def single_rank_sets(p_values: np.ndarray, level: float = LEVEL) -> np.ndarray:
+    """Return (J, 2) best and worst rank of each model from the same tests, each with two sides and the ``level`` of its own.
+
+    They lie within ``rank_sets``: what holds for all models at once holds for one pair. The models whose best rank is 1 are tied
+    for best: of no other do these tests say that it is better.
+
+    >>> single_rank_sets(np.array([[np.nan, 0.02, 0.001], [0.98, np.nan, 0.004], [0.999, 0.996, np.nan]]))
+    array([[1., 1.],
+           [2., 2.],
+           [3., 3.]])
+    """
+    p_values = np.asarray(p_values, dtype=float)
+    return _ranks(p_values <= (1 - level) / 2, p_values)
+
+
+def _ranks(beats: np.ndarray, p_values: np.ndarray) -> np.ndarray:
     ranked = ~np.isnan(np.asarray(p_values, dtype=float)).all(1)
     sets = np.stack([1.0 + beats.sum(0), ranked.sum() - beats.sum(1)], 1)
     sets[~ranked] = np.nan

@@ -3,8 +3,9 @@
 Conventions: J models, I images with labels, B replicates. Row 0 of weights and of scores is the point estimate, whose weights are
 ones; the others are draws of images with replacement, the images of the selection and the others each as a stratum of their
 own, so that further labels leave the faithful intervals alone. Models that comparisons do not link have no score, nor has a
-replicate that fails to link those that the point estimate does.
-Source: Efron 1979; the re-use of labels is ours.
+replicate that fails to link those that the point estimate does. Ranks, who is tied for best, and both for all models at once
+come from one set of tests, so that they cannot contradict each other.
+Source: Efron 1979; Wilson 1927; the re-use of labels is ours.
 """
 
 from __future__ import annotations
@@ -13,16 +14,19 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.special import stdtrit
 
 from faultscape.ranking import intervals
 from faultscape.ranking.agreement import plain
 from faultscape.ranking.bradley_terry import DECIMALS, bradley_terry, smoothed, wins
 from faultscape.ranking.likelihood import connected
-from faultscape.ranking.rank_sets import rank_sets, replicate_p_values
+from faultscape.ranking.rank_sets import rank_sets, replicate_p_values, single_rank_sets
 from faultscape.ranking.sandwich import reuse_games, standard_errors
 
 PSEUDO_COUNT = 0.5
-FEW = 10  # fewer images than this cannot carry a bootstrap
+FEW = 10  # fewer images than this carry a bootstrap badly,
+ENOUGH = 6  # and fewer than these not at all: five alike come by chance once in 32 times
+INTERVAL = "percentile bootstrap over images; of reuse_mean Wilson's"
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,20 +110,26 @@ def table(
     said: dict[str, list[str]],
     drawn: dict[str, int],
     notes: list[str],
+    decided: np.ndarray,
 ) -> Table:
     """Return rankings with intervals from scores (1 + B, J); what is said of several rankings is said once.
 
-    ``errors`` are sandwich errors (J,) of some rankings, ``drawn`` the number of images that a ranking's replicates draw from;
-    ``notes`` go first.
+    ``errors`` are sandwich errors (J,) of some rankings, ``drawn`` the number of images that a ranking's replicates draw from,
+    ``decided`` (J,) the number of labels that a model's mean is over; ``notes`` go first.
     """
     resamples = len(next(iter(scores.values()))) - 1
     texts = dict.fromkeys(text for lines in said.values() for text in lines)
     notes = [*notes, *(f"{', '.join(name for name, lines in said.items() if text in lines)}: {text}" for text in texts)]
     if not resamples:
         notes.append("no bootstrap: there are no intervals, and nobody is called tied for best")
-    elif (images := max(drawn.values())) < FEW:
+    elif (images := max(drawn.values())) < ENOUGH:
+        notes.append(f"no interval of a score: fewer than {ENOUGH} images ({images}) cannot carry one, nor tell models apart")
+    elif images < FEW:
         notes.append(f"the intervals rest on fewer than {FEW} images ({images}): they are too narrow to be trusted")
     rankings = {name: ranking(models, s[0], s[1:], drawn[name], errors.get(name)) for name, s in scores.items()}
+    if "reuse_mean" in scores:
+        bounds = _mean_intervals(scores["reuse_mean"], decided)
+        rankings["reuse_mean"]["score_interval"] = dict(zip(models, bounds.tolist(), strict=True))
     return Table(
         {name: matrix.tolist() for name, matrix in matrices.items()},
         rankings,
@@ -130,9 +140,18 @@ def table(
 
 
 def ranking(
-    models: tuple[str, ...], scores: np.ndarray, replicates: np.ndarray, images: int, error: np.ndarray | None = None
+    models: tuple[str, ...],
+    scores: np.ndarray,
+    replicates: np.ndarray,
+    images: int,
+    error: np.ndarray | None = None,
+    *,
+    exact: bool = False,
 ) -> dict[str, Any]:
     """Return one ranking as standings hold it; ranks and the set of the best hold at once for all models where it says so.
+
+    A model is tied for best where no test says that another is better. Scores are ``exact`` when all labels there can be are in
+    them. Intervals are NaN for too few images, and where replicates do not vary: what has not been seen to vary is not known.
 
     >>> draws = np.random.default_rng(0).normal([0, 0, 9], 1, (200, 3))
     >>> said = ranking(("a", "b", "c"), np.array([0.1, 0.0, 9.0]), draws, 50)
@@ -144,16 +163,29 @@ def ranking(
         key=lambda k: (np.isnan(scores[k]), -round(float(scores[k]), DECIMALS) if scores[k] == scores[k] else 0),
     )
     spread = intervals.percentile_interval(replicates)
-    places = intervals.rank_interval(replicates)
-    tied = intervals.tied_for_best(scores, replicates)
-    sets = rank_sets(replicate_p_values(scores, replicates, images))
+    if not exact:
+        spread[(images < ENOUGH) | (spread[:, 1] - spread[:, 0] < 10**-DECIMALS)] = np.nan
+    p_values = replicate_p_values(scores, replicates, images, exact=exact)
+    places, sets = single_rank_sets(p_values), rank_sets(p_values)
     said: dict[str, Any] = {
         "scores": dict(zip(models, scores.tolist(), strict=True)),
         "order": [models[k] for k in order],
         "score_interval": dict(zip(models, spread.tolist(), strict=True)),
         "rank_interval": {m: [plain(r) for r in row] for m, row in zip(models, places, strict=True)},
         "simultaneous_rank_interval": {m: [plain(r) for r in row] for m, row in zip(models, sets, strict=True)},
-        "tied_for_best": [models[k] for k in order if tied[k]],
+        "tied_for_best": [models[k] for k in order if places[k, 0] == 1],
         "best_set": [models[k] for k in order if sets[k, 0] == 1],
     }
     return said if error is None else said | {"sandwich_error": dict(zip(models, error.tolist(), strict=True))}
+
+
+def _mean_intervals(scores: np.ndarray, decided: np.ndarray) -> np.ndarray:
+    """Return (J, 2) intervals of means of numbers between 0 and 1 from (1 + B, J) of them and their replicates."""
+    known = (decided >= ENOUGH) & (len(scores) > 2) & ~np.isnan(scores[0])
+    out = np.full((len(decided), 2), np.nan)
+    for k in np.flatnonzero(known).tolist():
+        n = int(decided[k])
+        variance = np.nanvar(scores[1:, k]) * n / (n - 1)  # a bootstrap's is that of n, not n - 1
+        factor = float(stdtrit(n - 1, (1 + intervals.LEVEL) / 2))
+        out[k] = intervals.share_intervals(scores[:1, k], np.array([variance]), 1 / n, factor)[0]
+    return out

@@ -18,6 +18,7 @@ from faultscape.ranking.agreement import spearman
 from faultscape.ranking.intervals import ranks
 
 Score = Callable[[np.ndarray], np.ndarray]
+MOST = 60  # values of k that a curve of stability has at most: each is a ranking anew
 
 
 @dataclass(frozen=True)
@@ -66,10 +67,20 @@ def leave_one_out(score: Score, models: Sequence[str], takes_part: np.ndarray) -
     return found
 
 
-def against_places(score: Score, place: np.ndarray) -> np.ndarray:
-    """Return (K,) Spearman's correlation of the ranking from places 1..k with that from all K places, k = 1, ..., K (S2 Fig. 5).
+def places_shown(places: int, most: int = MOST) -> np.ndarray:
+    """Return the values of k at which a curve over 1, ..., ``places`` is looked at: all, or ``most`` of them evenly spread, both ends among them.
 
-    ``place`` (S,) is the place of a slot in its pair or cell, from 1. NaN where the first k places rank fewer than two models.
+    >>> places_shown(4), places_shown(1000, most=4)
+    (array([1, 2, 3, 4]), array([   1,  334,  667, 1000]))
+    """
+    return np.unique(np.linspace(1, places, min(places, most)).round().astype(int))
+
+
+def against_places(score: Score, place: np.ndarray, values: Sequence[int] | np.ndarray | None = None) -> np.ndarray:
+    """Return (K,) Spearman's correlation of the ranking from places 1..k with that from all places, for k of ``values`` (S2 Fig. 5).
+
+    ``place`` (S,) is the place of a slot in its pair or cell, from 1; ``values`` are ``places_shown`` of the last place unless
+    given. NaN where the first k places rank fewer than two models. RankingError for places below 1.
 
     >>> of_slot = np.array([[1.0, 2, 3], [9.0, 4, 2]])
     >>> against_places(lambda keep: of_slot[keep].sum(0), np.array([1, 2]))
@@ -79,7 +90,8 @@ def against_places(score: Score, place: np.ndarray) -> np.ndarray:
     if place.size and place.min() < 1:
         raise RankingError(f"places are counted from 1; got {place.min()}")
     whole = np.asarray(score(np.ones(len(place), bool)), dtype=float)
-    return np.array([spearman(score(place <= k), whole) for k in range(1, place.max(initial=0) + 1)])
+    values = places_shown(place.max(initial=0)) if values is None else values
+    return np.array([spearman(score(place <= k), whole) for k in values])
 
 
 def connectivity(models: Sequence[str], met: np.ndarray) -> str:

@@ -19,7 +19,7 @@ from faultscape.errors import OptionError, RankingError, closest
 from faultscape.nouns import Pairs, Slot, Slots, Standings
 from faultscape.ranking.agreement import compare_benchmark
 from faultscape.ranking.intervals import LEVEL
-from faultscape.ranking.replicated import PSEUDO_COUNT
+from faultscape.ranking.replicated import INTERVAL, PSEUDO_COUNT
 from faultscape.ranking.tables import duels, table
 from faultscape.ranking.written import from_json, to_json
 
@@ -134,7 +134,7 @@ def rank_accuracies(
             by_parent[name] = {"labels": labels, "matrices": part.matrices, "rankings": part.rankings, "notes": part.notes}
         elif len(inside.image):
             notes.append(f"parent group {name}: none of its {len(inside.image)} slots is labelled; it is not ranked")
-    own = options | {"all_labels": all_labels, "level": LEVEL, "interval": "percentile bootstrap over images"}
+    own = options | {"all_labels": all_labels, "level": LEVEL, "interval": INTERVAL}
     own |= {"pseudo_count": PSEUDO_COUNT, "reuse_images": "those that every ranked model has", "image_overlap": "Jaccard index"}
     return Standings(
         models=models,

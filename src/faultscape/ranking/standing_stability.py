@@ -1,7 +1,7 @@
 """How far standings hang on single models and on how many images a cell has: stability of the faithful ranking that stands first, for both tasks.
 
 Conventions: leaving a model out drops the slots that it chose: those it attacked (S0: aggressiveness), or those of its pairs (S2: Perron). ``top_k`` are Spearman's correlations of
-the ranking from places 1..k with that from all places. Numbers as ``stability`` gives them.
+the ranking from places 1..k with that from all places, k of ``top_k_places``: all places, or sixty of them where there are more. Numbers as ``stability`` gives them.
 Source: S2 Fig. 5; Phang et al. 2021.
 """
 
@@ -17,7 +17,7 @@ from faultscape.ranking.classifiers import FAITHFUL, PairSlot, pair_places
 from faultscape.ranking.matrices import aggressiveness
 from faultscape.ranking.outcomes import outcomes
 from faultscape.ranking.pair_counts import pair_counts
-from faultscape.ranking.stability import Score, against_places, connectivity, leave_one_out
+from faultscape.ranking.stability import Score, against_places, connectivity, leave_one_out, places_shown
 from faultscape.ranking.tables import duels
 from faultscape.ranking.thurstone import thurstone
 
@@ -68,12 +68,15 @@ def _said(
     name: str, score: Score, models: Sequence[str], takes_part: np.ndarray, rows: Sequence[Any], met: np.ndarray
 ) -> dict[str, Any]:
     left = leave_one_out(score, models, takes_part)
+    place = np.array([row.place for row in rows], dtype=int)
+    shown = places_shown(place.max(initial=0))
     return {
         "ranking": name,
         "leave_one_out": {
             one.model: {"slots": one.slots, "spearman": one.spearman, "largest_change": one.largest_change, "moved": one.moved}
             for one in left
         },
-        "top_k": against_places(score, np.array([row.place for row in rows])).tolist(),
+        "top_k": against_places(score, place, shown).tolist(),
+        "top_k_places": shown.tolist(),
         "connectivity": connectivity(models, met),
     }

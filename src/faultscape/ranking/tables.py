@@ -102,7 +102,8 @@ def table(
     shared, whole, said = _shared(models, accuracy)
     again, errors, others = replicated.reuse(models, shared, weights[:, whole])
     drawn = dict.fromkeys(scores, int(chosen.sum())) | dict.fromkeys(again, len(chosen))
-    return replicated.table(models, matrices, scores | again, errors, fits | others, drawn, notes + said)
+    decided = np.full(len(models), shared.shape[1])
+    return replicated.table(models, matrices, scores | again, errors, fits | others, drawn, notes + said, decided)
 
 
 def _shared(models: tuple[str, ...], accuracy: np.ndarray) -> tuple[np.ndarray, np.ndarray, list[str]]:

@@ -18,20 +18,28 @@ _TOP, _BOTTOM, _FOOT = 8, 188, 214  # pixels: of the largest and the smallest va
 _LEFT, _WIDE = 9, 88  # per cent
 
 
-def curve(values: Sequence[float | None], *, title: str, line: float | None = None, low: float = 0.0) -> Markup:
-    """Return values at k = 1, 2, ..., joined where neighbours are known, with a dashed line at ``line``."""
-    most = len(values)
+def curve(
+    values: Sequence[float | None],
+    *,
+    title: str,
+    line: float | None = None,
+    low: float = 0.0,
+    places: Sequence[int] | None = None,
+) -> Markup:
+    """Return values at k = 1, 2, ..., or at ``places``, joined where neighbours are known, with a dashed line at ``line``."""
+    places = places or range(1, len(values) + 1)
+    most = places[-1] if places else 0
     up = axis([*values, 1.0, low])
     across = Axis(1, max(most, 2), tuple(float(k) for k in _few(most)))
     parts = [_frame(across, up)]
     if line is not None:
         y = _y(up, line)
         parts.append(f'<line class="limit" x1="{_LEFT}%" x2="{_LEFT + _WIDE}%" y1="{y}" y2="{y}"/>')
-    at = [None if v is None else (_x(across, k), _y(up, v)) for k, v in enumerate(values, 1)]
+    at = [None if v is None else (_x(across, k), _y(up, v)) for k, v in zip(places, values, strict=True)]
     for one, other in itertools.pairwise(at):
         if one and other:
             parts.append(f'<line class="curve" x1="{one[0]}" y1="{one[1]}" x2="{other[0]}" y2="{other[1]}"/>')
-    for k, (place, value) in enumerate(zip(at, values, strict=True), 1):
+    for k, place, value in zip(places, at, values, strict=True):
         if place:
             says = f"<title>k = {k}: {value:.3f}</title>".replace("-", "−")
             parts.append(f'<circle class="mark strong" cx="{place[0]}" cy="{place[1]}" r="3.5">{says}</circle>')

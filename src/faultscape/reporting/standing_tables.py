@@ -114,7 +114,7 @@ def verdict(standings: Standings) -> tuple[str, str]:
         sure = all(standings.rankings[name].get("best_set", leaders) == leaders for name in firsts(standings).values())
         return (
             f"{leaders[0]} {'leads' if sure else 'is ahead, but not beyond doubt'}",
-            f"It is first in {many}, and the {how_sure} interval of its lead over every other model, one at a time, excludes zero.",
+            f"It is first in {many}, and of every other model the labels show that one is better (at {how_sure}, one pair at a time).",
         )
     always = [m for m in leaders if all(m in tied for tied in with_intervals)]
     who = listed(always) if 0 < len(always) <= _NAMED else f"{len(always)} of them"

@@ -11,7 +11,6 @@ Source: Farquhar et al. 2021, section 3 (draws that depend on earlier ones).
 
 from __future__ import annotations
 
-from bisect import bisect_left, insort
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -80,37 +79,32 @@ def representatives(families: np.ndarray, among: np.ndarray | None = None) -> np
 def _steps(weights: np.ndarray, pool: np.ndarray, gone: np.ndarray, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return images and probabilities of the steps, by inverting the cumulated weights of what is left at each.
 
-    ``cumulated`` is of the whole pool and never changes; what is gone is kept sorted with the weight left before each, so that
-    a step costs a search in either, not a pass over the pool.
+    A tree holds the sums: place k of n lies at n + k, node k is the sum of nodes 2k and 2k + 1, node 1 is all that is left. What
+    is drawn becomes 0 and the sums above it are added anew, never subtracted: what light images weigh keeps its digits when the
+    heavy ones are gone. A step costs a walk down and up, not a pass over the pool.
     """
-    own = weights[pool]
-    cumulated = np.cumsum(own)
-    places = np.searchsorted(pool, gone).tolist()
+    size = 1 << max(len(pool) - 1, 0).bit_length()
+    sums = np.zeros(2 * size)
+    sums[size : size + len(pool)] = weights[pool]
+    sums[size + np.searchsorted(pool, gone)] = 0.0
+    level = size
+    while level > 1:
+        sums[level // 2 : level] = sums[level : 2 * level : 2] + sums[level + 1 : 2 * level : 2]
+        level //= 2
+    tree = sums.tolist()  # single steps read a list faster
     images, probability = np.empty(len(numbers), np.intp), np.empty(len(numbers))
     for step, number in enumerate(numbers.tolist()):
-        lost = np.concatenate([[0.0], np.cumsum(own[places])])  # weight gone, up to each place that is gone
-        left = cumulated[-1] - lost[-1]
-        before = cumulated[places] - lost[1:]  # weight left before each place that is gone
-        passed = lost[np.searchsorted(before, number * left, side="right")]
-        place = _free(int(np.searchsorted(cumulated, number * left + passed, side="right")), places, len(pool))
-        images[step] = pool[place]
-        probability[step] = min(own[place] / left, 1.0) if len(places) + 1 < len(pool) else 1.0
-        insort(places, place)
+        left, node = number * tree[1], 1
+        while node < size:
+            node *= 2
+            # rounding may leave more than lies to the right: never go where nothing is left
+            if left >= tree[node] and tree[node + 1] > 0:
+                left -= tree[node]
+                node += 1
+        images[step] = pool[node - size]
+        probability[step] = tree[node] / tree[1]
+        tree[node] = 0.0
+        while node > 1:
+            node //= 2
+            tree[node] = tree[2 * node] + tree[2 * node + 1]
     return images, probability
-
-
-def _free(place: int, gone: list[int], number: int) -> int:
-    """Return the place, or the next one that is left, or the last: rounding of the sums may have led beside the one meant."""
-    later = place
-    while later < number and _holds(gone, later):
-        later += 1
-    if later < number:
-        return later
-    while _holds(gone, place) or place >= number:
-        place -= 1
-    return place
-
-
-def _holds(ordered: list[int], value: int) -> bool:
-    at = bisect_left(ordered, value)
-    return at < len(ordered) and ordered[at] == value

@@ -1,0 +1,114 @@
+"""What rankings claim: no interval that is not known, and ranks, ties and the set of the best from one set of tests."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace as Row
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from faultscape.ranking.classifiers import classifier_rankings
+from faultscape.ranking.intervals import bootstrap_weights, percentile_interval, share_intervals
+from faultscape.ranking.replicated import ranking
+
+
+def ranked(correct: np.ndarray, **options: object):
+    """Return the standings of classifiers on images that were chosen for every pair."""
+    models, images = [f"net-{k}" for k in range(len(correct))], [f"{k:03d}" for k in range(correct.shape[1])]
+    pairs = [(a, b) for k, a in enumerate(models) for b in models[k + 1 :]]
+    rows = [Row(model_a=a, model_b=b, image=image) for a, b in pairs for image in images]
+    return classifier_rankings(models, rows, correct, images, resamples=200, **options)
+
+
+def test_a_model_that_is_never_right_may_be_right_on_other_images() -> None:
+    correct = np.stack([np.zeros(40), np.ones(40), np.arange(40) % 2])
+    said = ranked(correct).rankings["reuse_mean"]["score_interval"]
+    bound = stats.beta.ppf(0.975, 1, 40)  # Clopper and Pearson: 40 without one
+    assert said["net-0"] == pytest.approx([0, bound], abs=0.02)
+    assert said["net-1"] == pytest.approx([1 - bound, 1], abs=0.02)
+    assert said["net-2"] == pytest.approx([0.35, 0.65], abs=0.02)
+
+
+def test_intervals_of_shares_hold_at_all_shares() -> None:
+    rng = np.random.default_rng(0)
+    for share in (0.5, 0.9, 0.98, 0.99):
+        seen = rng.binomial(100, share, 1000) / 100
+        low, high = share_intervals(seen, seen * (1 - seen) / 99, 1 / 100, stats.t.ppf(0.975, 99)).T
+        assert 0.92 <= ((low <= share) & (share <= high)).mean() <= 0.98, share
+
+
+@pytest.mark.parametrize("images", [1, 2, 3, 5])
+def test_labels_too_few_to_carry_an_interval_have_none_and_leave_all_ranks_open(images: int) -> None:
+    found = ranked(np.stack([np.ones(images), np.zeros(images), np.zeros(images)]))
+    for name, said in found.rankings.items():
+        assert np.isnan(list(said["score_interval"].values())).all(), name
+        assert said["tied_for_best"] == said["order"], name
+        assert set(map(tuple, said["rank_interval"].values())) == {(1, 3)}, name
+        assert len(said["best_set"]) == 3, name
+    assert f"no interval of a score: fewer than 6 images ({images}) cannot carry one, nor tell models apart" in found.notes
+
+
+def test_six_labels_and_more_have_intervals_and_no_more_certainty_than_a_sign_test() -> None:
+    def best(images: int) -> list[str]:
+        return ranked(np.stack([np.ones(images), np.zeros(images)])).rankings["reuse_mean"]["tied_for_best"]
+
+    assert best(5) == ["net-0", "net-1"]  # 1/32 on either side
+    assert best(6) == ["net-0"]  # 1/64
+    assert not np.isnan(list(ranked(np.eye(2)[:, [0] * 6]).rankings["reuse_mean"]["score_interval"].values())).any()
+
+
+def test_what_never_varied_has_no_interval() -> None:
+    said = ranking(("a", "b"), np.array([0.5, 0.5]), np.full((50, 2), 0.5), 30)
+    assert np.isnan(list(said["score_interval"].values())).all()
+    assert said["tied_for_best"] == ["a", "b"]
+
+
+def test_scores_of_all_there_is_are_ranked_without_doubt() -> None:
+    models, scores = tuple("abcdefghij"), np.arange(10.0)
+    said = ranking(models, scores, np.tile(scores, (100, 1)), 4, exact=True)
+    assert said["simultaneous_rank_interval"]["j"] == said["rank_interval"]["j"] == [1, 1]
+    assert said["score_interval"]["a"] == [0, 0]
+    open_ = ranking(models, scores, np.tile(scores, (100, 1)), 4)
+    assert open_["simultaneous_rank_interval"]["j"] == [1, 10]
+
+
+def test_tied_for_best_is_paired() -> None:
+    noise = np.random.default_rng(3).normal(size=(500, 1))
+    draws = noise + np.array([0.1, 0.0, 0.1]) + np.random.default_rng(4).normal(0, 0.01, (500, 3))
+    assert ranking(tuple("abc"), np.array([0.1, 0.0, 0.099]), draws, 100)["tied_for_best"] == ["a", "c"]
+    overlapping = percentile_interval(draws)
+    assert overlapping[1, 1] > overlapping[0, 0]  # intervals of single scores would not have told them apart
+    assert ranking(tuple("ab"), np.array([1.0, 2]), np.empty((0, 2)), 100)["tied_for_best"] == []
+
+
+def test_who_is_shown_to_be_behind_another_is_not_tied_for_best() -> None:
+    rng = np.random.default_rng(0)
+    shared = rng.normal(0, 0.01, (400, 1))
+    draws = np.array([1.0, 0.99, 0.97]) + np.concatenate([rng.normal(0, 0.05, (400, 1)), shared, shared], 1)
+    draws[:, 1:] += rng.normal(0, 0.002, (400, 2))
+    said = ranking(tuple("abc"), np.array([1.0, 0.99, 0.97]), draws, 100)
+    assert said["rank_interval"] == {"a": [1, 3], "b": [1, 2], "c": [2, 3]}  # c may be above a, and is below b
+    assert said["tied_for_best"] == ["a", "b"]
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.integers(2, 7), st.integers(1, 60), st.floats(0.02, 2))
+def test_ranks_ties_and_the_best_never_contradict_each_other(seed: int, j: int, images: int, spread: float) -> None:
+    rng = np.random.default_rng(seed)
+    values = np.round(spread * rng.normal(size=(j, 1)) + rng.normal(size=images) + rng.normal(0, rng.random(), (j, images)), 1)
+    values[rng.integers(j)] = values[0]  # equal models
+    models = tuple("abcdefg"[:j])
+    said = ranking(models, values.mean(1), bootstrap_weights(images, 60, rng) @ values.T / images, images)
+    for m in models:
+        low, high = said["rank_interval"][m]
+        first, last = said["simultaneous_rank_interval"][m]
+        assert first <= low <= high <= last
+        assert (m in said["tied_for_best"]) == (low == 1)
+        assert (m in said["best_set"]) == (first == 1)
+        place = said["order"].index(m) + 1
+        assert low <= place <= high
+    assert said["order"][0] in said["tied_for_best"]
+    assert set(said["tied_for_best"]) <= set(said["best_set"])
