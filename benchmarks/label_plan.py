@@ -24,6 +24,7 @@ from faultscape.ranking import label_variances as variances
 
 ROOT = Path(__file__).parents[1]
 HALVES, WITHIN, GROUPS, FEW = 40, 0.01, (2, 3, 5), 25
+WEIGHTED = ("expected-loss", "vma", "mad, temperature 1")
 SELECTORS = ("random", "disputed", "expected-loss", "vma", "mad, temperature 1")
 NAMED = {"best": "which is best", "order": "order of all", "scores": "scores within 1 point"}
 
@@ -140,7 +141,32 @@ def back_test(whole: Set, repeats: int) -> dict:
         "repeats": repeats,
         "found": out,
         "few": of_few(chosen, both),
+        "variances": [] if chosen.labels is None else simulated(chosen),
     }
+
+
+def simulated(chosen: Set, repeats: int = 300) -> list[dict[str, float]]:
+    """Return, for unequal draws with the true losses known, the variances of the plan and of Hajek's formula over simulated ones, each summed over all pairs."""
+    losses, out = chosen.losses, []
+    first, second = np.triu_indices(len(losses), 1)
+    gap = losses[first] - losses[second]
+    known = variances.Moments(gap, gap**2, losses, losses**2)
+    for selector in WEIGHTED:
+        weights = methods.weights(chosen)[selector]
+        curve = variances.curve(weights, known)
+        share = curve.pool / losses.shape[1]
+        for number in (int(part * curve.pool) for part in (0.2, 0.5, 0.8, 0.95)):
+            means, formula = [], 0.0
+            for repeat in range(repeats):
+                order, q = drawn(weights, np.random.default_rng([repeat, 77]))
+                found = estimates.lure(losses[:, order[:number]], q[:number], curve.pool)
+                means.append(share * (found.loss[first] - found.loss[second]))
+                own = np.diagonal(found.covariance)
+                formula += share**2 * (own[first] + own[second] - 2 * found.covariance[first, second]).sum() / repeats
+            real = np.var(means, axis=0).sum()
+            plan = variances.variance(curve, np.array(number), np.arange(len(first))).sum()
+            out.append({"plan": float(plan / real), "hajek": float(formula / real)})
+    return out
 
 
 def of_few(chosen: Set, both: np.ndarray, number: int = 30) -> list[dict[str, float]]:
@@ -210,6 +236,10 @@ def page(found: dict[str, dict]) -> str:
             f"| {name} | {needed} | {words} | {missed(rows, key)} |"
             for key, words in (("start", "at the start"), ("few", f"from {FEW} labels"), ("half", "half way"))
         ]
+    ratios = {
+        key: "{:.2f} to {:.2f}".format(*np.quantile([row[key] for one in found.values() for row in one["variances"]], (0, 1)))
+        for key in ("plan", "hajek")
+    }
     versions = ", ".join([f"Python {platform.python_version()}", *(f"{n} {version(n)}" for n in ("numpy", "scipy"))])
     return (
         (ROOT / "benchmarks" / "plan-notes.md")
@@ -220,6 +250,7 @@ def page(found: dict[str, dict]) -> str:
             repeats=min(one["repeats"] for one in found.values()),
             table="\n".join(lines),
             few="\n".join(few),
+            **ratios,
         )
     )
 

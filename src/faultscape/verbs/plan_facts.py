@@ -129,7 +129,7 @@ def measured(
             others[TOO_FEW].append(name)
     used = max(found, key=lambda one: one.labels) if found else None
     if used is not None:
-        few = f"{used.labels} labels are few: on real models the numbers named from 25 were hardly better than those from none, and rather too small; the upper end of a range is the safer plan"
+        few = f"{used.labels} labels are few: on real models the numbers named from 25 were little better than those from none, and rather too small; the upper end of a range is the safer plan"
         return used, [few] if used.labels < FEW else []
     return None, [f"labels of {' and '.join(names)} are not used: {why}" for why, names in others.items() if names]
 
