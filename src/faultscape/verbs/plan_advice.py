@@ -67,7 +67,7 @@ def _why(verb: str, number: int, drawn: Drawn) -> str:
     if drawn.labels:
         return f"{drawn.labels:,} of about {number:,} labels are there; this draws on. Run plan again on the way: each label makes the number surer."
     return (
-        "Why: at equal labels its draws told the order of real models best (docs/benchmarks-labels.md); the numbers above are only a rough forecast. "
+        "Why: at equal labels its draws told the order of real models best, or nearly so (docs/benchmarks-labels.md); the numbers above are only a rough forecast. "
         "Label these, then run plan again: it knows more with each label."
     )
 
