@@ -23,8 +23,9 @@ from faultscape.ranking import label_needs as needs
 from faultscape.ranking import label_variances as variances
 
 ROOT = Path(__file__).parents[1]
-HALVES, WITHIN, GROUPS = 40, 0.01, (2, 3, 5)
-SELECTORS = ("random", "disputed", "expected-loss", "expected-loss, whole pool")
+HALVES, WITHIN, GROUPS, FEW = 40, 0.01, (2, 3, 5), 25
+WEIGHTED = ("expected-loss", "vma", "mad, temperature 1")
+SELECTORS = ("random", "disputed", "expected-loss", "vma", "mad, temperature 1")
 NAMED = {"best": "which is best", "order": "order of all", "scores": "scores within 1 point"}
 
 
@@ -129,6 +130,7 @@ def back_test(whole: Set, repeats: int) -> dict:
                 "real": number,
                 "start": start[question],
                 "half": np.median(later, 0).tolist(),
+                "held": float(np.mean([row[1] <= number <= row[2] for row in later])),
                 "spread": np.quantile(np.array(later)[:, 0], needs.RANGE).tolist(),
             }
             print(whole.name, selector, question, {k: np.round(v, 0) for k, v in out[selector][question].items()}, flush=True)
@@ -139,11 +141,36 @@ def back_test(whole: Set, repeats: int) -> dict:
         "repeats": repeats,
         "found": out,
         "few": of_few(chosen, both),
+        "variances": [] if chosen.labels is None else simulated(chosen),
     }
 
 
+def simulated(chosen: Set, repeats: int = 300) -> list[dict[str, float]]:
+    """Return, for unequal draws with the true losses known, the variances of the plan and of Hajek's formula over simulated ones, each summed over all pairs."""
+    losses, out = chosen.losses, []
+    first, second = np.triu_indices(len(losses), 1)
+    gap = losses[first] - losses[second]
+    known = variances.Moments(gap, gap**2, losses, losses**2)
+    for selector in WEIGHTED:
+        weights = methods.weights(chosen)[selector]
+        curve = variances.curve(weights, known)
+        share = curve.pool / losses.shape[1]
+        for number in (int(part * curve.pool) for part in (0.2, 0.5, 0.8, 0.95)):
+            means, formula = [], 0.0
+            for repeat in range(repeats):
+                order, q = drawn(weights, np.random.default_rng([repeat, 77]))
+                found = estimates.lure(losses[:, order[:number]], q[:number], curve.pool)
+                means.append(share * (found.loss[first] - found.loss[second]))
+                own = np.diagonal(found.covariance)
+                formula += share**2 * (own[first] + own[second] - 2 * found.covariance[first, second]).sum() / repeats
+            real = np.var(means, axis=0).sum()
+            plan = variances.variance(curve, np.array(number), np.arange(len(first))).sum()
+            out.append({"plan": float(plan / real), "hajek": float(formula / real)})
+    return out
+
+
 def of_few(chosen: Set, both: np.ndarray, number: int = 30) -> list[dict[str, float]]:
-    """Return, for random groups of 2, 3 and 5 models under uniform draws, what finding the best really needs, what is named (median, range) before any label and from half of that."""
+    """Return, for random groups of 2, 3 and 5 models under uniform draws, what finding the best really needs, what is named (median, range) before any label, from 25 and from half of what is needed."""
     out = []
     images = chosen.losses.shape[1]
     for size, k in ((size, k) for size in GROUPS for k in range(number)):
@@ -161,9 +188,10 @@ def of_few(chosen: Set, both: np.ndarray, number: int = 30) -> list[dict[str, fl
             variances.curve(np.ones(images), variances.moments(part, variances.OUTSIDE[task(chosen)])),
             imagined(chosen, part),
         )
-        half = max(int(real / 2), 3)
-        later = [named(*learnt(losses, np.ones(images), half, curve, before, r))["best"] for r in range(5)]
-        out.append({"real": real, "start": named(curve, before)["best"], "half": later})
+        row = {"real": real, "start": named(curve, before)["best"]}
+        for key, labels in (("few", FEW), ("half", max(int(real / 2), 3))):
+            row[key] = [named(*learnt(losses, np.ones(images), labels, curve, before, r))["best"] for r in range(5)]
+        out.append(row)
     return out
 
 
@@ -174,38 +202,44 @@ def told(row: dict, key: str) -> str:
     return f"{middle:,.0f} ({low:,.0f} to {high:,.0f}) | {factor:.2f}"
 
 
+def missed(rows: list[dict], key: str) -> str:
+    """Return the median of named over needed, how often that is within 2 and 4, and how often the range holds what is needed."""
+    pairs = [(n, r["real"]) for r in rows for n in ([r["start"]] if key == "start" else r[key])]
+    times = np.array([n[0] / real for n, real in pairs])
+    held = np.mean([n[1] <= real <= n[2] for n, real in pairs])
+    near = [f"{100 * ((times >= 1 / f) & (times <= f)).mean():.0f} %" for f in (2, 4)]
+    return " | ".join([f"{np.median(times):.2f}", *near, f"{100 * held:.0f} %"])
+
+
 def page(found: dict[str, dict]) -> str:
     """Return docs/benchmarks-plan.md."""
     lines = [
-        "| set | selector | question | really needed | named at the start (80 % of worlds) | times | named half way | times |",
-        "|---|---|---|---|---|---|---|---|",
+        "| set | selector | question | really needed | named at the start (90 % of worlds) | times | named half way | times | ranges that hold it |",
+        "|---|---|---|---|---|---|---|---|---|",
     ]
     for name, one in found.items():
         for selector, rows in one["found"].items():
             for question, row in rows.items():
                 if np.isfinite(row["real"]):
+                    held = "" if question == "scores" else f"{100 * row['held']:.0f} %"  # one number, no range
                     lines.append(
-                        f"| {name} | {selector} | {NAMED[question]} | {row['real']:,.0f} of {one['images']:,} | {told(row, 'start')} | {told(row, 'half')} |"
+                        f"| {name} | {selector} | {NAMED[question]} | {row['real']:,.0f} of {one['images']:,} | {told(row, 'start')} | {told(row, 'half')} | {held} |"
                     )
     few = [
-        "| set | needed: a tenth below, median, a tenth above | start: median of times | within 2 | within 4 | in the range | half way: median of times | within 2 | within 4 | in the range |",
-        "|---|---|---|---|---|---|---|---|---|---|",
+        "| set | needed: a tenth below, median, a tenth above | named | median of times | within 2 | within 4 | in the range |",
+        "|---|---|---|---|---|---|---|",
     ]
-    everything = []
-    for name, one in [*found.items(), ("all", None)]:
-        rows = everything if one is None else one["few"]
-        everything = everything + (one["few"] if one else [])
-        cells = ["{:,.0f}, {:,.0f}, {:,.0f}".format(*np.quantile([r["real"] for r in rows], (0.1, 0.5, 0.9)))]
-        for key in ("start", "half"):
-            pairs = [(n, r["real"]) for r in rows for n in ([r["start"]] if key == "start" else r["half"])]
-            times = np.array([n[0] / real for n, real in pairs])
-            held = np.mean([n[1] <= real <= n[2] for n, real in pairs])
-            cells += [
-                f"{np.median(times):.2f}",
-                *(f"{100 * ((times >= 1 / f) & (times <= f)).mean():.0f} %" for f in (2, 4)),
-                f"{100 * held:.0f} %",
-            ]
-        few.append(f"| {name} | " + " | ".join(cells) + " |")
+    everything = [row for one in found.values() for row in one["few"]]
+    for name, rows in [*((name, one["few"]) for name, one in found.items()), ("all", everything)]:
+        needed = "{:,.0f}, {:,.0f}, {:,.0f}".format(*np.quantile([r["real"] for r in rows], (0.1, 0.5, 0.9)))
+        few += [
+            f"| {name} | {needed} | {words} | {missed(rows, key)} |"
+            for key, words in (("start", "at the start"), ("few", f"from {FEW} labels"), ("half", "half way"))
+        ]
+    ratios = {
+        key: "{:.2f} to {:.2f}".format(*np.quantile([row[key] for one in found.values() for row in one["variances"]], (0, 1)))
+        for key in ("plan", "hajek")
+    }
     versions = ", ".join([f"Python {platform.python_version()}", *(f"{n} {version(n)}" for n in ("numpy", "scipy"))])
     return (
         (ROOT / "benchmarks" / "plan-notes.md")
@@ -216,6 +250,7 @@ def page(found: dict[str, dict]) -> str:
             repeats=min(one["repeats"] for one in found.values()),
             table="\n".join(lines),
             few="\n".join(few),
+            **ratios,
         )
     )
 

@@ -14,58 +14,36 @@ import numpy as np
 from faultscape.errors import ModelError, OptionError, SelectionError, closest
 
 COSTS = {"mask": 5400.0, "choice": 10.0, "question": 3.0}  # seconds for a whole map, a choice of two, a yes or no
-QUESTIONS = {
-    "best": "which model is best: right with 95 %; proved by tests of all pairs",
-    "order": "the order of all models: right with 95 %; proved by tests of all pairs",
-    "scores": "the score of each model: within {:g} of 100 points with 95 %",
-}
 _ASKED = ("best", "best_proved", "order", "order_proved", "scores")
-_SELECTORS = {"mad": "mad, temperature 1"}
+_AGREED = "no image is drawn on which all models agree, and scores hang on these too"
+_SAME = "models that never differ cannot be told apart, and say nothing of how often they are right"
+_UNSEEN = "models differ on none of the images looked at"
 
 
 @dataclass(frozen=True, eq=False)
 class LabelPlan:
     """How many labels each question needs, by the selector that draws them, and what duels would come to (the content of plan.json).
 
-    ``questions``: {question: {selector: {labels, low, high, hours, money}}}, low to high holding 80 % of what may turn out to be true, None where no number of labels answers.
-    ``duels``: a row a number of images of a cell, {per_cell, bound, slots, images, hours, ...}. ``labels`` says which labels were used so far.
+    ``questions``: {question: {selector: {labels, low, high, hours, money, why}}}, low to high holding 90 % of what may turn out to be true; where no number of labels answers all are None but ``why``.
+    ``duels``: a row a number of images of a cell, {per_cell, bound, slots, images, hours, ...}. ``labels`` says which labels were used so far, ``recommended`` what to do next.
     """
 
     models: tuple[str, ...]
+    task: str
     images: int
     labels: dict[str, Any]
     questions: dict[str, dict[str, dict[str, Any]]]
     duels: tuple[dict[str, Any], ...]
     costs: dict[str, Any]
+    recommended: dict[str, Any] | None = None
     notes: tuple[str, ...] = ()
     provenance: dict[str, Any] = field(default_factory=dict)
+    study: str = "STUDY"  # not written: a folder may be moved
 
     def __repr__(self) -> str:
-        known = (
-            f"{self.labels['used']:,} labels of selection {self.labels['selection']}"
-            if self.labels["used"]
-            else "the predictions alone"
-        )
-        lines = [
-            f"Labels that {len(self.models)} models on {self.images:,} images need, from {known} (in brackets: 80 % of what may be true)"
-        ]
-        for name, words in QUESTIONS.items():
-            lines.append(f"  {words.format(self.provenance['within'])}")
-            proved = self.questions.get(f"{name}_proved", {})
-            for selector, row in self.questions[name].items():
-                tested = f"   proved with {proved[selector]['labels']:,}" if proved and proved[selector]["labels"] else ""
-                lines.append(f"    {_SELECTORS.get(selector, selector):<20}{_number(row)}{tested}")
-        from faultscape.ranking.recommended import SELECTION
+        from faultscape.verbs import plan_words
 
-        if self.duels:
-            lines.append(
-                f"  mad, by duels: {'J(J-1)/2 k' if 'questions' in self.duels[0] else 'J(J-1)|Y|K'} slots at most, and the distinct images there are"
-            )
-            lines += [f"    {_duel(row)}" for row in self.duels]
-        lines.append(
-            f"  recommended: select {SELECTION}, whose labels told most on real models; rank then puts first what used them best"
-        )
-        return "\n".join([*lines, *(f"  note: {note}" for note in self.notes)])
+        return plan_words.text(self)
 
 
 def plan(
@@ -114,7 +92,7 @@ def plan(
     from faultscape.study.lock import writing
     from faultscape.study.settings import read_settings
     from faultscape.study.tables import log
-    from faultscape.verbs import labelled, plan_facts
+    from faultscape.verbs import labelled, plan_advice, plan_facts
     from faultscape.verbs.compare import count
 
     root = existing(study)
@@ -145,7 +123,8 @@ def plan(
         try:
             duels = plan_facts.deep(plan_facts.duels(root, settings, models, engine=engine, workers=workers))
         except SelectionError as error:
-            duels, notes = [], [*notes, f"duels: {error}"]
+            duels, notes = [], [*notes, f"there are no duels: {error}"] if (looked.differ > 0).any() else notes
+        drawn = plan_facts.drawn(root, settings, models, used)
         questions, said = answers(models, looked, used, settings.task, within / 100, seed)
         unit = "question" if settings.classifies else "mask"
         for row in (row for rows in questions.values() for row in rows.values()):
@@ -157,19 +136,23 @@ def plan(
         }  # fmt: skip
         found = LabelPlan(
             models,
+            settings.task,
             looked.images,
             {
                 "used": used.labels if used else 0,
                 "selection": used.selection if used else None,
                 "selector": used.selector if used else None,
+                "temperature": drawn.temperature if used else None,
             },
             questions,
             tuple(priced),
             {**costs, "wage": wage},
+            plan_advice.advice(questions["best"], looked.pools, drawn),
             (*said, *notes),
             provenance,
+            str(study),
         )
-        document = {name: written(getattr(found, name)) for name in found.__dataclass_fields__}
+        document = {name: written(getattr(found, name)) for name in found.__dataclass_fields__ if name != "study"}
         put(Path(root) / "plan.json", (json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode())
         log(root, "plan", cost=costs, wage=wage, within=within, selection=selection, truth=truth, seed=seed)
     return found
@@ -210,7 +193,7 @@ def answers(
     notes = _near(models, looked, kept)
     none = {"labels": None, "low": None, "high": None, "units": None}
     if len(kept) < 2:
-        return {name: {selector: dict(none) for selector in looked.weights} for name in _ASKED}, notes
+        return {name: {selector: {**none, "why": _SAME} for selector in looked.weights} for name in _ASKED}, notes
     some = np.ix_(kept, kept)
     expected = label_variances.moments(looked.agreement[some], label_variances.OUTSIDE[task])
     curves = {
@@ -224,18 +207,33 @@ def answers(
         for name, own in curves.items():
             planned[name], later = label_needs.learnt(worlds, curves[used.selector], found, used.labels, share, own, seed)
     out: dict[str, dict[str, dict[str, Any]]] = {name: {} for name in _ASKED}
-    for selector, curve in planned.items():
+    for selector in looked.weights:
+        pool = looked.pools[selector]
         for name in _ASKED:
-            if name == "scores":
-                numbers = np.full(1, label_needs.scores_needed(curve, within))
-            else:
-                numbers = label_needs.needed(name, worlds if later is None else later, curve)
-            row: dict[str, Any] = dict(none)
-            if not np.isnan(numbers).all():
-                middle, low, high = (math.ceil(x) for x in np.nanquantile(numbers, (0.5, *label_needs.RANGE)))
-                row = {"labels": middle, "low": low, "high": high, "units": middle * _each(looked, selector, middle)}
+            row: dict[str, Any] = {**none, "why": _UNSEEN}
+            if (curve := planned.get(selector)) is not None:
+                numbers = _numbers(name, worlds if later is None else later, curve, within)
+                row["why"] = _AGREED if name == "scores" else _SAME
+                if not np.isnan(numbers).all():
+                    middle, low, high = (min(math.ceil(x), pool) for x in np.nanquantile(numbers, (0.5, *label_needs.RANGE)))
+                    row = {
+                        "labels": middle,
+                        "low": low,
+                        "high": high,
+                        "units": middle * _each(looked, selector, middle),
+                        "why": None,
+                    }
             out[name][selector] = row
     return out, notes
+
+
+def _numbers(question: str, worlds: np.ndarray, curve: Any, within: float) -> np.ndarray:
+    """Return the number of labels that a question needs in each world; scores need one number in all of them."""
+    from faultscape.ranking import label_needs
+
+    if question == "scores":
+        return np.full(1, label_needs.scores_needed(curve, within))
+    return label_needs.needed(question, worlds, curve)
 
 
 def _each(looked: Any, selector: str, labels: int) -> float:
@@ -282,19 +280,3 @@ def _priced_duel(row: dict[str, int], classifies: bool, costs: dict[str, float],
         _price(out, row["images"], costs["mask"], wage)
         out["choice_hours"] = row["slots"] * costs["choice"] / 3600
     return out
-
-
-def _number(row: dict[str, Any]) -> str:
-    if row["labels"] is None:
-        return "no number of labels"
-    spread = f"({row['low']:,} to {row['high']:,})" if row["low"] < row["high"] else ""
-    return f"{row['labels']:>10,}  {spread:<20}{_hours(row)}"
-
-
-def _duel(row: dict[str, Any]) -> str:
-    choices = f" of maps, or {row['choice_hours']:,.1f} h of choices" if "choice_hours" in row else ""
-    return f"{row['per_cell']:>3} a cell: at most {row['bound']:,} slots; {row['slots']:,} slots, {row['images']:,} distinct images  {_hours(row)}{choices}"
-
-
-def _hours(row: dict[str, Any]) -> str:
-    return f"{row['hours']:,.1f} h" + ("" if row["money"] is None else f"  {row['money']:,.0f}")

@@ -6,7 +6,7 @@ Conventions: called by `plan` alone. Of a large pool every s-th image is looked 
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +16,15 @@ from faultscape.errors import SelectionError
 from faultscape.nouns import Draw, PairSlot, Slots
 from faultscape.ranking.estimates import Estimates, lure
 from faultscape.verbs import labelled, select_draws
+from faultscape.verbs.plan_advice import Drawn
 
 LOOKED_AT = 8_000_000  # numbers of agreement, J x J an image
+FEW = 50  # labels below which numbers are said to be rough
+NOT_BY_CHANCE = (
+    "the images were not drawn by chance; where images are chosen because models differ, they differ more than elsewhere"
+)
+CHANGED = "the study has other models or images now"
+TOO_FEW = "fewer than two images have a label that says of every model how good it is"
 DEEPEST = {"top": 30, "per_class": 3}  # how many images of a cell are looked at, where no selection says
 
 
@@ -26,7 +33,7 @@ class Looked:
     """What J models say of the S images looked at, of ``images`` in all.
 
     ``agreement`` (J, J, S), its ``mean`` (J, J) over all, ``differ`` (J, J) on how many of all images two models differ, ``weights`` of each selector that draws by
-    chance (S,), ``questions`` (S,) how many classes are named, of classifiers.
+    chance (S,), ``questions`` (S,) how many classes are named, of classifiers, ``pools`` how many of all images each selector may draw.
     """
 
     images: int
@@ -35,6 +42,7 @@ class Looked:
     differ: np.ndarray
     weights: dict[str, np.ndarray]
     questions: np.ndarray | None
+    pools: dict[str, int]
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +95,8 @@ def look(
             facts[whole][..., some],
             None,
         )
-    return Looked(len(inside), agreement, mean, differ, {name: own[some] for name, own in weights.items()}, questions)
+    pools = {name: int((own[inside] > 0).sum()) for name, own in weights.items()}
+    return Looked(len(inside), agreement, mean, differ, {name: own[some] for name, own in weights.items()}, questions, pools)
 
 
 def measured(
@@ -102,31 +111,49 @@ def measured(
         return None, []
     key, discarded = corpus_key(root, settings, models), Answers(root).discarded()
     found: list[Measured] = []
-    others = []
+    others: dict[str, list[str]] = {NOT_BY_CHANCE: [], CHANGED: [], TOO_FEW: []}
     for name in [selection] if selection else selections.names(root):
         slots, drawn_from = selections.read_selection(root, name)
         chance = bool(slots.rows) and isinstance(slots.rows[0], Draw) and not np.isnan(slots.rows[0].probability)
         if not chance or slots.models != models or drawn_from != key:
+            why = CHANGED if chance else NOT_BY_CHANCE
             if selection:
-                why = "the study has other models or images now" if chance else "its images were not drawn by chance"
                 raise SelectionError(
                     f"selection {name!r} cannot say how models differ on the corpus: {why}; draw one with `faultscape select {root} --selector random`"
                 )
-            others.append(name)
+            others[why].append(name)
             continue
         images, accuracy = labelled.scores(root, models, truth, slots.definition, discarded)
         lost = labelled.undecidable(root, models, truth) | set(discarded)
         if (one := _estimated(name, slots, images, accuracy, lost, labelled.chosen_elsewhere(root, name))) is not None:
             found.append(one)
-    if found:
-        return max(found, key=lambda one: one.labels), []
-    notes = []
-    if others:
-        notes.append(
-            f"labels of {', '.join(others)} are not used: its images were not drawn by chance from what the study has now, and on images chosen for differences models differ more; "
-            "labels of `select --selector random` (or disputed, expected-loss) make the plan better"
-        )
-    return None, notes
+        else:
+            others[TOO_FEW].append(name)
+    used = max(found, key=lambda one: one.labels) if found else None
+    if used is not None:
+        few = f"{used.labels} labels are few: on real models the numbers named from 25 were little better than those from none, and rather too small; the upper end of a range is the safer plan"
+        return used, [few] if used.labels < FEW else []
+    return None, [f"labels of {' and '.join(names)} are not used: {why}" for why, names in others.items() if names]
+
+
+def drawn(root: Path, settings: Any, models: tuple[str, ...], used: Measured | None) -> Drawn:
+    """Return the selection to go on with: the one ``used``, else the recommended one, under the first name that is free or holds such draws."""
+    from faultscape.comparison.stored import corpus_key
+    from faultscape.study import selections
+    from faultscape.study.answers import Answers
+
+    key, discarded, names = corpus_key(root, settings, models), Answers(root).discarded(), selections.names(root)
+    wanted = Drawn()
+    for name in [used.selection] if used else [wanted.name, *(f"{wanted.name}-{k}" for k in range(2, len(names) + 3))]:
+        if name not in names:
+            return replace(wanted, name=name)
+        slots, drawn_from = selections.read_selection(root, name)
+        define = slots.definition
+        like = (define["selector"], define.get("temperature")) == (wanted.selector, wanted.temperature)
+        if used or (like and slots.models == models and drawn_from == key):
+            lost = sum(row.image in discarded for row in slots.rows)
+            return Drawn(name, define["selector"], define.get("temperature"), len(slots.rows), lost, used.labels if used else 0)
+    raise AssertionError("more names than selections")  # pragma: no cover
 
 
 def _estimated(
@@ -143,12 +170,14 @@ def _estimated(
 
 
 def duels(root: Path, settings: Any, models: tuple[str, ...], *, engine: str, workers: int | None) -> Slots:
-    """Return the slots of selection main where it is one of duels, else those that it would have by default, as deep as is looked at."""
+    """Return the slots of selection main as it counts now, where it is one of duels of these models, else those that it would have by default, as deep as is looked at."""
     from faultscape.study import selections
+    from faultscape.study.answers import Answers
+    from faultscape.verbs.label import current
 
     if selections.MAIN in selections.names(root):
-        slots = selections.read_selection(root)[0]
-        if slots.rows and not isinstance(slots.rows[0], Draw):
+        slots = current(root, selections.MAIN, Answers(root).discarded())
+        if slots.models == models and slots.chosen and not isinstance(slots.chosen[0], Draw):
             return slots
     return _of_classes(root, settings, models) if settings.classifies else _of_maps(root, settings, models, engine, workers)
 
@@ -190,13 +219,13 @@ def _of_maps(root: Path, settings: Any, models: tuple[str, ...], engine: str, wo
 
 
 def deep(slots: Slots) -> list[dict[str, int]]:
-    """Return, for each number of images of a cell, the upper bound J (J - 1) |Y| K (S0) or J (J - 1) / 2 k (S2), and the slots, distinct images and questions that it comes to."""
-    j, pairs = len(slots.models), isinstance(slots.rows[0], PairSlot)
+    """Return, for each number of images of a cell, the upper bound J (J - 1) |Y| K (S0) or J (J - 1) / 2 k (S2), and the slots, distinct images and questions that it comes to; spares do not count."""
+    j, pairs = len(slots.models), isinstance(slots.chosen[0], PairSlot)
     cells = j * (j - 1) // 2 if pairs else j * (j - 1) * len(slots.definition["groups"])
-    most = max(row.place for row in slots.rows)
+    most = max(row.place for row in slots.chosen)
     out = []
     for k in [k for k in (1, 2, 3, 5, 10, 20, 30) if k < most] + [most]:
-        rows = [row for row in slots.rows if row.place <= k]
+        rows = [row for row in slots.chosen if row.place <= k]
         asked = {(row.image, label) for row in rows for label in (row.label_a, row.label_b)} if pairs else set()
         out.append(
             {

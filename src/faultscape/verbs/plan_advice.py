@@ -1,0 +1,85 @@
+"""What a plan recommends to do next: draw so many images, label those that are drawn, or rank.
+
+Conventions: called by `plan` alone. Before any label the selector is the one that measurements on real models recommend; labels that are there are drawn on. How many is the
+number of the question which model is best.
+Source: ours; docs/benchmarks-labels.md decides the selector.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+SELECTOR, TEMPERATURE = "mad", 1.0  # what ranking.recommended.SELECTION says
+WIDE = 2.0  # another selector is named when it needs fewer labels by this factor
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """The selection to go on with: its name, its selector with the temperature, how many images it has, how many of these are discarded, and how many labelled."""
+
+    name: str = SELECTOR
+    selector: str = SELECTOR
+    temperature: float | None = TEMPERATURE
+    images: int = 0
+    lost: int = 0
+    labels: int = 0
+
+
+def rounded(labels: int, pool: int) -> int:
+    """Return a number of labels as a budget: up to the next ten, fifty or five hundred and so on, at most the pool.
+
+    >>> [rounded(n, 5509) for n in (2, 14, 100, 134, 613, 4149, 5300)]
+    [10, 20, 100, 150, 650, 4500, 5500]
+    """
+    step = 10 if labels <= 100 else 5 * 10 ** (int(math.log10(labels)) - 1)
+    return min(step * math.ceil(labels / step), pool)
+
+
+def advice(best: dict[str, dict[str, Any]], pools: dict[str, int], drawn: Drawn) -> dict[str, Any] | None:
+    """Return what to do next, from the numbers of labels that each selector needs for the best model; nothing where no number answers."""
+    row = best.get(drawn.selector)
+    if row is None or row["labels"] is None:
+        return None
+    number = row["labels"]
+    budget = rounded(number + drawn.lost, pools[drawn.selector])
+    full = drawn.images >= budget
+    verb = (
+        "rank"
+        if drawn.labels >= number or (full and drawn.labels >= drawn.images - drawn.lost)
+        else "label"
+        if full
+        else "select"
+    )
+    return {
+        "verb": verb, "selection": drawn.name, "selector": drawn.selector, "temperature": drawn.temperature, "budget": budget if verb == "select" else None,
+        "why": _why(verb, number, drawn), "instead": None if verb == "rank" else _instead(best, pools, drawn),
+    }  # fmt: skip
+
+
+def _why(verb: str, number: int, drawn: Drawn) -> str:
+    """Return one sentence that says why."""
+    if verb == "rank":
+        return f"The {drawn.labels:,} labels of {drawn.name} are as many as the best model is expected to need; the intervals of rank say whether they were enough."
+    if verb == "label":
+        return f"{drawn.images:,} images are drawn and {drawn.labels:,} of them labelled: label the others, then run plan again."
+    if drawn.labels:
+        return f"{drawn.labels:,} of about {number:,} labels are there; this draws on. Run plan again on the way: each label makes the number surer."
+    return (
+        "Why: at equal labels its draws told the order of real models best, or nearly so (docs/benchmarks-labels.md); the numbers above are only a rough forecast. "
+        "Label these, then run plan again: it knows more with each label."
+    )
+
+
+def _instead(best: dict[str, dict[str, Any]], pools: dict[str, int], drawn: Drawn) -> str | None:
+    """Return a sentence where the numbers prefer another selector by far."""
+    others = {name: row["labels"] for name, row in best.items() if row["labels"] is not None}
+    still = others[drawn.selector] - drawn.labels
+    name = min(others, key=lambda other: others[other])
+    if name == drawn.selector or others[name] * WIDE > still:
+        return None
+    return (
+        f"The table prefers {name} by far, with {others[name]:,} labels instead of {still:,}{' more' if drawn.labels else ''}: if you trust the forecast more than what was measured, "
+        f"draw with --selector {name}{f' --temperature {TEMPERATURE:g}' if name == SELECTOR else ''} --budget {rounded(others[name], pools[name])}."
+    )

@@ -1,0 +1,212 @@
+"""What a plan prints and recommends: tables that fit, and one line that can be pasted, at every stage of the labels."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import faultscape as fs
+import made
+import made_answers
+from faultscape.cli import main
+from faultscape.errors import FaultscapeError
+from faultscape.ranking.recommended import SELECTION
+from faultscape.verbs import plan_words
+from faultscape.verbs.plan import LabelPlan
+from faultscape.verbs.plan_advice import Drawn, advice, rounded
+
+
+@pytest.fixture
+def answers(tmp_path: Path) -> made_answers.Answers:
+    return made_answers.study(tmp_path / "a b", images=200, errors=(0.1, 0.2, 0.5))
+
+
+def line(found: LabelPlan) -> str:
+    """The line that is recommended, as a person would paste it."""
+    (own,) = [text.strip() for text in repr(found).splitlines() if text.startswith("  faultscape ")]
+    return own
+
+
+def numbers(**labels: int) -> dict[str, dict[str, int]]:
+    return {name.replace("_", "-"): {"labels": number} for name, number in labels.items()}
+
+
+POOLS = {"random": 200, "disputed": 90, "vma": 90, "mad": 90}
+
+
+def test_the_recommended_line_can_be_pasted_from_the_start_to_the_ranking(answers: made_answers.Answers) -> None:
+    study, quoted = answers.study, shlex.quote(answers.study)
+    start = fs.plan(study)
+    need = start.questions["best"]["mad"]["labels"]
+    assert line(start) == f"faultscape select {quoted} {SELECTION} --budget {rounded(need, 200)}"
+    assert main(shlex.split(line(start))[1:]) == 0
+    drawn = fs.plan(study)
+    assert line(drawn) == f"faultscape label export {quoted} OUT --format csv --selection mad"
+    assert f"{rounded(need, 200)} images are drawn and 0 of them labelled" in " ".join(repr(drawn).split())
+    made_answers.import_labels(answers)
+    for _ in range(9):  # every time the line is done, the next one comes, until there is nothing to draw
+        known = fs.plan(study)
+        assert known.labels["selection"] == "mad"
+        if known.recommended["verb"] == "rank":
+            break
+        assert line(known).startswith(f"faultscape select {quoted} {SELECTION} --budget ")
+        assert main(shlex.split(line(known))[1:]) == 0
+    assert line(known) == f"faultscape rank {quoted} --selection mad"
+    assert main(shlex.split(line(known))[1:]) == 0
+    assert known.labels["used"] >= known.questions["best"]["mad"]["labels"]
+
+
+def test_what_python_returns_names_the_study_and_the_file_does_not(answers: made_answers.Answers) -> None:
+    found = fs.plan(answers.study)
+    assert answers.study in repr(found)
+    written = (Path(answers.study) / "plan.json").read_text()
+    assert answers.study not in written
+    advised = json.loads(written)["recommended"]
+    assert {key: advised[key] for key in ("verb", "selection", "selector", "temperature")} == {
+        "verb": "select",
+        "selection": "mad",
+        "selector": "mad",
+        "temperature": 1,
+    }
+
+
+def test_a_selection_that_was_drawn_in_another_way_keeps_its_name_and_its_temperature(answers: made_answers.Answers) -> None:
+    fs.select(answers.study, selector="mad", temperature=0.5, budget=5)
+    assert f" --as mad-2 {SELECTION} --budget " in line(fs.plan(answers.study))  # mad is another thing
+    fs.select(answers.study, as_="cold", selector="mad", temperature=0.5, budget=5)
+    made_answers.import_labels(answers)
+    cold = fs.plan(answers.study, selection="cold")
+    assert "mad, temperature 0.5" in repr(cold)
+    assert "mad, temperature 1" not in repr(cold)
+    assert line(cold).startswith(
+        f"faultscape select {shlex.quote(answers.study)} --as cold --selector mad --temperature 0.5 --budget "
+    )
+    assert main(shlex.split(line(cold))[1:]) == 0
+
+
+def test_few_labels_are_said_to_be_few(answers: made_answers.Answers) -> None:
+    slots = fs.select(answers.study, selector="random", budget=60)
+    made_answers.import_labels(answers, list(slots.images[:1]))
+    one = fs.plan(answers.study)
+    assert one.labels["used"] == 0
+    assert one.notes == (
+        "labels of random are not used: fewer than two images have a label that says of every model how good it is",
+    )
+    made_answers.import_labels(answers, list(slots.images[:10]))
+    few = fs.plan(answers.study)
+    assert few.labels["used"] == 10
+    assert any(note.startswith("10 labels are few") for note in few.notes)
+    made_answers.import_labels(answers, list(slots.images))
+    assert fs.plan(answers.study).notes == ()
+
+
+def test_two_labels_change_little_of_what_is_named(answers: made_answers.Answers) -> None:
+    slots = fs.select(answers.study, selector="random", budget=60)
+    start = fs.plan(answers.study).questions["best_proved"]["random"]["labels"]
+    made_answers.import_labels(answers, list(slots.images[:2]))
+    assert fs.plan(answers.study).questions["best_proved"]["random"]["labels"] == pytest.approx(start, rel=0.25)
+
+
+@pytest.mark.parametrize("labels", [None, 30, 200])
+def test_everything_fits_100_columns_and_nothing_exceeds_what_can_be_drawn(
+    answers: made_answers.Answers, labels: int | None
+) -> None:
+    if labels is not None:
+        fs.select(answers.study, selector="disputed", budget=labels)  # more than there are: all are drawn
+        made_answers.import_labels(answers)
+    found = fs.plan(answers.study, wage=25, within=0.01)
+    disputed = int((np.ptp(np.stack(list(answers.labels.values())), axis=0) > 0).sum())
+    for rows in found.questions.values():
+        for selector, row in rows.items():
+            if row["labels"] is not None:
+                assert row["low"] <= row["labels"] <= row["high"] <= (200 if selector == "random" else disputed)
+    assert (found.recommended["budget"] or 0) <= disputed
+    wide = [text for text in repr(found).splitlines() if len(text) > plan_words.WIDTH and not text.startswith("  faultscape ")]
+    assert wide == []
+
+
+def test_numbers_stand_under_their_headings(answers: made_answers.Answers) -> None:
+    lines = repr(fs.plan(answers.study, wage=25)).splitlines()
+    at = lines.index("Which model is best, right with 95 %") + 1
+    assert lines[at].split() == ["drawn", "by", "labels", "range", "work", "money", "proved", "by", "tests", "with"]
+    ends = {lines[at].index(word) + len(word) for word in ("labels", "range", "money", "with")}
+    for text in lines[at + 1 : at + 6]:
+        assert len(text) == len(lines[at])
+        assert all(text[end - 1] != " " and text[end : end + 1] in {" ", ""} for end in ends)
+    assert any(text.split()[:3] == ["images", "a", "pair"] for text in lines)
+    assert "a cell" not in "\n".join(lines)
+
+
+def test_of_two_models_the_order_is_not_told_twice(tmp_path: Path) -> None:
+    found = fs.plan(made_answers.study(tmp_path, errors=(0.1, 0.4)).study)
+    assert "The order of all models, right with 95 %\n  the same numbers\n" in repr(found)
+
+
+def test_spares_are_no_places_of_duels(tmp_path: Path) -> None:
+    corpus = made.corpus(tmp_path, images=16, models=3)
+    study = str(tmp_path / "study")
+    fs.collect(study, str(corpus.photos), classes=str(corpus.classes))
+    fs.predict(study, corpus.models, engine="local")
+    fs.compare(study, engine="local")
+    slots = fs.select(study, per_class=2, spares=3, engine="local")
+    assert max(row.place for row in slots.rows) > 2
+    rows = fs.plan(study, engine="local").duels
+    assert [row["per_cell"] for row in rows] == [1, 2]
+    assert rows[-1]["images"] == len(slots.images)
+    assert "images a cell" in repr(fs.plan(study, engine="local"))
+
+
+def test_a_truth_of_another_name_stands_in_the_line(answers: made_answers.Answers) -> None:
+    fs.select(answers.study, selector="expected-loss", budget=5)
+    made_answers.import_labels(answers)
+    fs.label.import_(answers.study, str(Path(answers.study).parent / "labels.csv"), truth="mine")
+    assert " --selector expected-loss --truth mine --budget " in line(fs.plan(answers.study, truth="mine"))
+
+
+def test_a_selection_that_is_stale_is_named_with_the_reason(answers: made_answers.Answers) -> None:
+    fs.select(answers.study, selector="random", budget=30)
+    made_answers.import_labels(answers)
+    fs.predict(answers.study, {"late": answers.tables["model-0"]})
+    assert any(
+        note == "labels of random are not used: the study has other models or images now" for note in fs.plan(answers.study).notes
+    )
+    with pytest.raises(FaultscapeError, match="the study has other models or images now; draw one with"):
+        fs.plan(answers.study, selection="random")
+
+
+def test_budgets_are_round_and_never_above_the_pool() -> None:
+    for labels in range(2, 3000):
+        budget = rounded(labels, 10_000)
+        assert labels <= budget <= max(1.5 * labels, labels + 9)
+        assert budget % 10 == 0
+        assert rounded(labels, labels) == labels
+
+
+def test_another_selector_is_named_only_where_it_needs_half() -> None:
+    found = advice(numbers(random=60, disputed=50, vma=31, mad=62), POOLS, Drawn())
+    assert "The table prefers vma by far, with 31 labels instead of 62" in found["instead"]
+    assert "--selector vma --budget 40" in found["instead"]
+    assert (found["selector"], found["budget"]) == ("mad", 70)
+    assert advice(numbers(random=60, disputed=50, vma=32, mad=62), POOLS, Drawn())["instead"] is None
+
+
+def test_labels_that_are_there_count_before_another_selector_is_named() -> None:
+    drawn = Drawn("random", "random", None, images=40, labels=40)
+    assert advice(numbers(random=100, mad=31), POOLS, drawn)["instead"] is None  # 60 more, or 31
+    found = advice(numbers(random=100, mad=30), POOLS, drawn)
+    assert "with 30 labels instead of 60 more" in found["instead"]
+    assert "--selector mad --temperature 1 --budget 30" in found["instead"]
+
+
+def test_discarded_images_are_drawn_again_and_nothing_is_asked_that_cannot_be_answered() -> None:
+    best = numbers(mad=62)
+    assert advice(best, POOLS, Drawn(images=60, lost=5, labels=55))["budget"] == 70
+    assert advice(best, POOLS, Drawn(images=70, lost=9, labels=61))["budget"] == 80
+    assert advice(best, POOLS, Drawn(images=90, lost=40, labels=50))["verb"] == "rank"  # the pool is used up
+    assert advice(best, POOLS, Drawn(images=90, lost=40, labels=49))["verb"] == "label"
+    assert advice({"mad": {"labels": None}}, POOLS, Drawn()) is None
+    assert advice(numbers(random=3), POOLS, Drawn()) is None
