@@ -92,8 +92,6 @@ def export(root: Path, out: str, selection: str, truth: str, *, again: bool = Fa
 
     With ``again`` also those whose answers decide nothing.
     """
-    from faultscape.comparison.class_stored import read_label_sets, read_predictions
-    from faultscape.nouns import PairSlot
     from faultscape.study.answers import Answers
     from faultscape.study.folder import local, put
     from faultscape.study.settings import read_settings
@@ -101,6 +99,22 @@ def export(root: Path, out: str, selection: str, truth: str, *, again: bool = Fa
 
     settings, held = read_settings(root), Answers(root)
     slots = current(root, selection, held.discarded())
+    wanted, verdicts = questions(root, settings, slots, truth), said.majority(held.answers())
+    asked = [question for question, settled in wanted.items() if not settled]
+    undecided = [question for question in asked if verdicts.get(question, True) is None]
+    todo = [question for question in asked if question not in verdicts or (again and question in undecided)]
+    path = local(out, "what is written for people")
+    path = path if path.suffix.lower() == ".csv" else path / "questions.csv"
+    _keep_answers(path, held.answers())
+    put(path, said.question_table(todo, _glosses(settings)).encode())
+    return Asked(str(path), len(todo), len({image for image, _ in todo}), len(wanted) - len(todo), len(undecided), again)
+
+
+def questions(root: Path, settings: Any, slots: Any, truth: str) -> dict[tuple[str, str], bool]:
+    """Return {(image, class): whether the image has a label} of all that a selection asks, in its order."""
+    from faultscape.comparison.class_stored import read_label_sets, read_predictions
+    from faultscape.nouns import PairSlot
+
     wanted: dict[tuple[str, str], None] = {}
     pairs = [row for row in slots.chosen if isinstance(row, PairSlot)]
     for row in pairs:
@@ -110,16 +124,8 @@ def export(root: Path, out: str, selection: str, truth: str, *, again: bool = Fa
         for k, image in enumerate(found.images):
             labels = dict.fromkeys(place for place in found.labels[:, k].tolist() if place >= 0)
             wanted |= dict.fromkeys((image, found.classes.names[place]) for place in labels)
-    verdicts = said.majority(held.answers())
     sets = dict(zip(slots.images, read_label_sets(root, settings, truth, slots.images), strict=True))
-    asked = [question for question in wanted if sets[question[0]] is None]
-    undecided = [question for question in asked if verdicts.get(question, True) is None]
-    todo = [question for question in asked if question not in verdicts or (again and question in undecided)]
-    path = local(out, "what is written for people")
-    path = path if path.suffix.lower() == ".csv" else path / "questions.csv"
-    _keep_answers(path, held.answers())
-    put(path, said.question_table(todo, _glosses(settings)).encode())
-    return Asked(str(path), len(todo), len({image for image, _ in todo}), len(wanted) - len(todo), len(undecided), again)
+    return {question: sets[question[0]] is not None for question in wanted}
 
 
 def _keep_answers(path: Path, known: list[said.Answer]) -> None:
