@@ -112,7 +112,9 @@ def _of_columns(path: str, table: pa.Table, picked: str) -> Said:
     if not image or label not in names or label == image:
         wanted = f"column of labels {picked!r}" if picked else f"column `label`; name one as {path}:COLUMN"
         near = closest(picked, [name for name in names if name != image]) if picked else ""
-        raise ModelError(f"{path}: has no {wanted}; it has {', '.join(names[:8])}{' ...' if len(names) > 8 else ''}.{near}")
+        raise ModelError(
+            f"{path}: has no {wanted}; it has {', '.join(names[:8])}{f' and {len(names) - 8} more' if len(names) > 8 else ''}.{near}"
+        )
     labels, sure = [label], [_sure(names, label, "", picked)]
     while (more := f"{label}_{len(labels) + 1}") in names and len(labels) < MOST:
         likely = _sure(names, label, f"_{len(labels) + 1}", picked)

@@ -223,7 +223,7 @@ def _read(file: Path, column: str, images: dict[str, Any], settings: Any, out: _
 
 def _columns_wanted(file: Path, label: str, column: str, head: tuple[str, ...]) -> str:
     """Return which columns a file has, and which it should have."""
-    known = f"{', '.join(head[:8])}{', and others' if len(head) > 8 else ''}" or "none"
+    known = f"{', '.join(head[:8])}{f' and {len(head) - 8} more' if len(head) > 8 else ''}" or "none"
     near = closest(label, head)
     if column and {"image", "id"} & set(head):
         return f"has no column {column!r}; it has {known}{near and '.'}{near}"

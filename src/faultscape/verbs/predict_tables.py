@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from faultscape.errors import ClassesError, ModelError
+from faultscape.errors import ClassesError, ModelError, counted
 from faultscape.prediction import tables
 
 
@@ -26,8 +26,6 @@ def store(root: Path, settings: Any, name: str, source: str, labels: str | None,
     from faultscape.study.parts import Part, key_of, read_manifest, write_manifest
     from faultscape.study.settings import ModelSettings
 
-    if name in label_maps.truths(root):
-        raise ModelError(f"{name!r} is the name of a truth of this study; give the model another")
     classes, said = settings.class_list, tables.read(source)
     before, place = settings.models.get(name), opening.absolute("table", source)
     held = before.options.get("labels", {}) if before is not None and (before.kind, before.source) == ("table", place) else {}
@@ -56,7 +54,7 @@ def store(root: Path, settings: Any, name: str, source: str, labels: str | None,
     shards = list(each_shard(root))
     rows_of, others = tables.rows_of(said, [image.id for _, rows in shards for image in rows], source)
     if others:
-        print(f"{name}: {others} lines of {source} are of no image of the study, and left out")
+        print(f"{name}: {counted(others, 'line')} of {source} left out, of no image of the study")
     path, _ = tables.split(source) or (source, ())
     digest = hashlib.sha256(Path(path).read_bytes()).hexdigest()
     key = f"{label_maps.classes_key(settings)}:{key_of(digest, source.removeprefix(path), mapping)}"
@@ -68,7 +66,7 @@ def store(root: Path, settings: Any, name: str, source: str, labels: str | None,
             parts[part_name(number)] = Part(sha, len(maps), key, tuple(failures))
     for word, times in strange.most_common(5):
         print(
-            f"{name}: {times} images say {word!r}, which is no class of the study (failures.csv); --labels FILE says what labels mean"
+            f"{name}: {counted(times, 'image says', 'images say')} {word!r}, which is no class of the study (failures.csv); --labels FILE says what labels mean"
         )
     write_manifest(where, read_manifest(where) | parts)
     return ModelSettings(source=place, kind="table", options={"labels": mapping} if mapping else {})
