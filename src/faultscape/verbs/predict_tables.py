@@ -16,6 +16,8 @@ import numpy as np
 from faultscape.errors import ClassesError, ModelError, counted
 from faultscape.prediction import tables
 
+_SHOWN = 60  # characters of a word that is no class, wherever it is named
+
 
 def store(root: Path, settings: Any, name: str, source: str, labels: str | None, mine: Any) -> Any:
     """Store the answers of a table, a part a shard, and return the model as study.toml keeps it; ModelError where not one can be used."""
@@ -42,10 +44,12 @@ def store(root: Path, settings: Any, name: str, source: str, labels: str | None,
     known |= dict(zip(classes.wnids, classes.names, strict=False)) | {n: n for n in classes.names}
     known = {str(place): n for place, n in enumerate(classes.names)} if said.columns else known
     ids = dict(zip(classes.names, classes.ids, strict=True))
-    words, place_of_word = np.unique(said.words.astype(str), return_inverse=True)
-    meaning = tables.meanings(words.tolist(), lambda word: known.get(word) or by_name(word, settings), ids, mapping)
-    if len(words) and (meaning == tables.UNKNOWN).all():
-        some = ", ".join(map(repr, words[:6].tolist()))
+    everything = said.words.ravel().tolist()
+    words = sorted(set(everything))
+    place_of_word = np.array([*map(dict(zip(words, range(len(words)), strict=True)).__getitem__, everything)], np.intp)
+    meaning = tables.meanings(words, lambda word: known.get(word) or by_name(word, settings), ids, mapping)
+    if words and (meaning == tables.UNKNOWN).all():
+        some = ", ".join(repr(word[:_SHOWN]) for word in words[:6])
         raise ModelError(
             f"{name}: not one label of {source} ({some}) is a class of the study; say what they mean with --labels FILE"
         )
@@ -99,7 +103,7 @@ def _answers(
         elif codes[row]:
             maps.append(StoredMap(image.id, codes[row]))
         else:
-            word = str(words[row, 0])
+            word = str(words[row, 0])[:_SHOWN]
             strange.update([word] if word else [])
             failures.append((image.id, f"{word!r} is no class of the study" if word else "the table has no label of this image"))
     return maps, failures
