@@ -156,8 +156,8 @@ def predict(
         )
     if truth is not None and not measure:
         raise OptionError("--truth says what --measure measures against; add --measure, or leave it out")
-    task = toml.read_settings(root).task
-    given, mine = named(models, task) if models or not (renamed or removed) else {}, share(shard)
+    mine, task = share(shard), toml.read_settings(root).task
+    given = named(models, task) if models or not (renamed or removed) else {}
     options = {
         "size": input_size, "mean": mean, "std": std, "layout": layout, "multiple": multiple, "window": window, "stride": stride, "flip": flip, "crop": crop, "scales": scales,
         "batch": batch, "threads": threads, "precision": precision, "unmapped": unmapped, "keep": keep, "resize_maps": resize_maps, "pattern": pattern,
