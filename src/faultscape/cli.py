@@ -140,8 +140,10 @@ def _unknown(words: list[str]) -> str:
 
     >>> _unknown(["selct", "study"])
     "there is no verb 'selct'. Did you mean 'select'? There are collect, predict, compare, scale, select, label, rank, plan, measure, report, run, status, show, demo"
-    >>> _unknown(["import"])[:58], _unknown(["label", "exprot"])
-    ("there is no verb 'import'. Did you mean 'label import'? The", "there is no 'label exprot'. Did you mean 'export'? There are export, import")
+    >>> _unknown(["import"])[:54]
+    "there is no verb 'import'. Did you mean 'label import'"
+    >>> _unknown(["label", "exprot"])
+    "there is no 'label exprot'. Did you mean 'export'? There are export, import"
     """
     first, *rest = words
     if first == "label" and rest:
