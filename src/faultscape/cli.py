@@ -14,7 +14,7 @@ from typing import Any
 
 import cyclopts
 
-from faultscape.errors import FaultscapeError
+from faultscape.errors import FaultscapeError, closest
 
 VERBS = (
     "collect",
@@ -32,6 +32,7 @@ VERBS = (
     "show",
     "demo",
 )
+_LABEL = ("export", "import")  # the two of label
 _NAMED = ("--anomaly", "--confidence", "--doubt", "--probabilities")  # options that take NAME=FOLDER words
 _SHORT = {"-o": "--output"}  # the one short form, the same in every verb
 
@@ -52,8 +53,8 @@ def build() -> cyclopts.App:
             _add(app, getattr(module, verb))
             continue
         group = cyclopts.App(name=verb, help=(inspect.getdoc(module) or "").partition(": ")[2].capitalize())
-        for name in ("export", "import_"):
-            _add(group, getattr(module, name))
+        for name in _LABEL:
+            _add(group, getattr(module, name if name == "export" else f"{name}_"))
         app.command(group)
     return app
 
@@ -97,6 +98,9 @@ def main(words: list[str] | None = None) -> int:
     except FaultscapeError as error:
         print(f"faultscape: {_line(error)}", file=sys.stderr)
         return 2
+    except cyclopts.UnknownCommandError:
+        print(f"faultscape: {_unknown(words)}", file=sys.stderr)
+        return 2
     except cyclopts.CycloptsError as error:
         again = "; for more than one value repeat the option" if isinstance(error, cyclopts.UnusedCliTokensError) else ""
         print(f"faultscape: {' '.join(str(error).split()).rstrip('.')}{again}", file=sys.stderr)
@@ -129,6 +133,25 @@ def _line(error: BaseException) -> str:
     'a\\nb'
     """
     return "".join(c if c >= " " and c != "\x7f" else repr(c)[1:-1] for c in str(error))
+
+
+def _unknown(words: list[str]) -> str:
+    """Return what to say of a line whose verb there is not, with the verb that was meant and all there are.
+
+    >>> _unknown(["selct", "study"])
+    "there is no verb 'selct'. Did you mean 'select'? There are collect, predict, compare, scale, select, label, rank, plan, measure, report, run, status, show, demo"
+    >>> _unknown(["import"])[:54]
+    "there is no verb 'import'. Did you mean 'label import'"
+    >>> _unknown(["label", "exprot"])
+    "there is no 'label exprot'. Did you mean 'export'? There are export, import"
+    """
+    first, *rest = words
+    if first == "label" and rest:
+        return f"there is no 'label {rest[0]}'.{closest(rest[0], _LABEL)} There are {', '.join(_LABEL)}"
+    known = f" There are {', '.join(VERBS)}"
+    if near := closest(first, _LABEL).replace("mean '", "mean 'label "):
+        return f"there is no verb {first!r}.{near}{known}"
+    return f"there is no verb {first!r}.{closest(first, VERBS)}{known}"
 
 
 def _words(result: Any) -> str:

@@ -69,3 +69,12 @@ def closest(word: str, known: list[str] | tuple[str, ...]) -> str:
 
     near = difflib.get_close_matches(word, known, n=1)
     return f" Did you mean {near[0]!r}?" if near else ""
+
+
+def counted(number: int, one: str, many: str = "") -> str:
+    """Return a number and what it counts, in the singular where it is one.
+
+    >>> counted(1, "image"), counted(2, "image"), counted(0, "answer that was taken", "answers that were taken")
+    ('1 image', '2 images', '0 answers that were taken')
+    """
+    return f"{number} {one if number == 1 else many or f'{one}s'}"

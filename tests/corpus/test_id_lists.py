@@ -78,7 +78,7 @@ def test_a_corpus_of_ids_alone_has_no_pictures_and_pictures_may_come_later(tmp_p
     assert [(i.id, i.source, i.digest) for i in read_corpus(Path(at))] == [(corpus.ids[0], "", ""), ("zebra", "", "")]
     again = fs.collect(at, str(corpus.photos))
     assert (again.images, again.new) == (3, 1)
-    assert "1 images without pictures" in repr(again)
+    assert "1 image without a picture here" in repr(again)
     held = {image.id: image for image in read_corpus(Path(at))}
     assert held[corpus.ids[0]].source.endswith(".png")
     assert held[corpus.ids[0]].shard == 0
@@ -95,8 +95,13 @@ def test_ids_of_a_set_begin_with_its_name(tmp_path: Path) -> None:
 
 def test_ids_alone_are_for_classifiers(tmp_path: Path) -> None:
     corpus = made.corpus(tmp_path / "corpus", images=1, models=1)
-    with pytest.raises(FaultscapeError):
-        fs.collect(str(tmp_path / "maps"), written(tmp_path / "ids.csv", "image\na\n"), classes=str(corpus.classes))
+    ids = written(tmp_path / "ids.csv", "image\na\n")
+    with pytest.raises(FaultscapeError, match=r"lists of ids without pictures are for classifiers: add --task classification"):
+        fs.collect(str(tmp_path / "maps"), ids, classes=str(corpus.classes))
+    assert not (tmp_path / "maps").exists()
+    fs.collect(str(tmp_path / "maps"), str(corpus.photos), classes=str(corpus.classes))
+    with pytest.raises(FaultscapeError, match="for classifiers: begin a new study with --task classification"):
+        fs.collect(str(tmp_path / "maps"), ids)
 
 
 def test_only_classes_are_kept_in_the_order_of_the_class_list(tmp_path: Path) -> None:

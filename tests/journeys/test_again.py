@@ -225,4 +225,4 @@ def test_a_file_that_the_study_has_keeps_its_id_when_a_list_grows(
     fs.collect(study, str(listed), classes=str(corpus.classes))
     listed.write_text(f"{first}\n{second}\n{third}\n")
     assert fs.collect(study, str(listed)).images == 3
-    assert "keep their ids" in capsys.readouterr().out
+    assert "keep their ids: " in capsys.readouterr().out

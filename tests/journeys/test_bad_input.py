@@ -131,7 +131,7 @@ def test_every_mistake_is_one_line_and_status_2(corpus: made.Corpus, tmp_path: P
     assert "there are no labels yet" in told(capsys, "rank", study)
     assert "there is no such folder" in told(capsys, "label", "import", study, tmp_path / "none")
     assert "format 'bmp'" in told(capsys, "label", "export", study, tmp_path / "out", "--format", "bmp")
-    assert "unknown" in told(capsys, "selekt", study).lower()
+    assert "there is no verb 'selekt'. Did you mean 'select'? There are collect, predict" in told(capsys, "selekt", study)
     assert "selections" not in told(capsys, "select", study, "--nonsense", "1")
 
 

@@ -180,7 +180,7 @@ def test_questions_go_out_until_somebody_answered_them_or_their_image_has_a_labe
         (tmp_path / "answers" / f"{who}.csv").write_text("image,class,annotator,answer\n" + "\n".join(lines))
     took = fs.label.import_(study, str(tmp_path / "answers"))
     assert (took.answers, took.ties, took.failures) == (4, 1, 0)
-    assert "4 new answers, 1 questions at a tie" in repr(took)
+    assert "4 new answers, 1 question undecided" in repr(took)
     again = fs.label.import_(study, str(tmp_path / "answers"))
     assert again.answers == 0
     (tmp_path / "labels.csv").write_text(f"image,label\n{rows[-1]['image']},{WORDS[0]}|{WORDS[3]}\n")
@@ -193,7 +193,7 @@ def test_questions_go_out_until_somebody_answered_them_or_their_image_has_a_labe
     ]
     filled = (out / "questions.csv").read_text().replace(",,\n", ",ann,yes\n", 1)
     (out / "questions.csv").write_text(filled)
-    with pytest.raises(LabellingError, match="holds 1 answers that were not taken in"):
+    with pytest.raises(LabellingError, match="holds 1 answer that was not taken in"):
         fs.label.export(study, str(out))
     assert (out / "questions.csv").read_text() == filled
     fs.label.import_(study, str(out))

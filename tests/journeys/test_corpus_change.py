@@ -159,7 +159,7 @@ def test_a_photo_that_changed_is_a_failure_of_models_added_then_until_it_is_coll
     said = capsys.readouterr().out
     assert f"1 picture changed since collected, {photo} the first" in said
     assert "1 of them have labels of the earlier picture" in said
-    assert f"1 images of the study are no longer there, {corpus.photos / f'{other}.png'} the first" in said
+    assert f"1 image of the study is no longer there, {corpus.photos / f'{other}.png'} the first" in said
     assert made.states(study)["predict"] == "stale"
     with pytest.raises(StudyError, match="photos that changed since"):
         fs.compare(study, engine="local")

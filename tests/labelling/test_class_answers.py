@@ -81,34 +81,38 @@ def test_questions_go_out_as_csv_and_come_back_answered(tmp_path: Path) -> None:
     path = tmp_path / "q.csv"
     path.write_text(table, encoding="utf-8")
     assert said.columns(path) == said.QUESTIONS
-    assert said.read(path) == []  # nobody answered yet
+    assert said.read(path) == ([], [])  # nobody answered yet
     filled = table.replace('"a feline, small",,', '"a feline, small",ann,YES').replace("dog,,,", "dog,,bob,unsure")
     path.write_text(
         "\ufeff" + filled.replace("image,class,gloss,annotator,answer", "Image,Class,Gloss,Annotator,Answer"), encoding="utf-8"
     )
-    rows = said.read(path)
+    rows, wrong = said.read(path)
+    assert wrong == []
     assert [row for _, row in rows] == [('a, "b"', "cat", "ann", "yes"), ("é", "dog", "bob", "unsure")]
     assert rows[0][0] == 2
 
 
 @pytest.mark.parametrize(
-    ("text", "why"),
+    ("line", "image", "why"),
     [
-        ("image,class,annotator\n", "'answer' is missing"),
-        ("image,class,annotator,answer\nx,cat,ann,perhaps\n", "line 2: the answer 'perhaps' is not known; use yes, no, unsure"),
-        ("image,class,annotator,answer\nx,cat,,yes\n", "line 2: an answer needs its image, its class and who gave it"),
-        ("image,class,annotator,answer\nx,cat,ann,yes\nx,cat\n", "line 3: has 2 columns, the first line 4"),
-        (
-            "image,class,annotator,answer\nx,cat, or dog,ann,yes\n",
-            "line 2: has 5 columns, the first line 4; quote what holds a comma",
-        ),
+        ("x,cat,ann,perhaps", "x", "the answer 'perhaps' is not known; use yes, no, unsure"),
+        ("x,cat,ann,y", "x", "the answer 'y' is not known; use yes, no, unsure"),
+        ("x,cat,,yes", "x", "an answer needs its image, its class and who gave it (annotator)"),
+        ("x,cat", "x", "has 2 columns, the first line 4; quote what holds a comma"),
+        ("x,cat, or dog,ann,yes", "x", "has 5 columns, the first line 4; quote what holds a comma"),
     ],
 )
-def test_a_line_that_is_no_answer_is_named(tmp_path: Path, text: str, why: str) -> None:
-    (tmp_path / "a.csv").write_text(text)
-    with pytest.raises(LabellingError) as error:
+def test_a_line_that_is_no_answer_is_named_and_the_others_are_taken(tmp_path: Path, line: str, image: str, why: str) -> None:
+    (tmp_path / "a.csv").write_text(f"image,class,annotator,answer\nw,cat,ann, Yes \n{line}\nz,cat,ann,UNSURE\n")
+    good, wrong = said.read(tmp_path / "a.csv")
+    assert good == [(2, ("w", "cat", "ann", "yes")), (4, ("z", "cat", "ann", "unsure"))]
+    assert wrong == [(3, image, why)]
+
+
+def test_a_file_without_a_column_of_answers_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("image,class,annotator\n")
+    with pytest.raises(LabellingError, match="'answer' is missing"):
         said.read(tmp_path / "a.csv")
-    assert why in str(error.value)
 
 
 def test_bytes_that_are_no_text_are_refused(tmp_path: Path) -> None:

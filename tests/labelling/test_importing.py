@@ -13,7 +13,7 @@ from PIL import Image
 import faultscape as fs
 import made
 from faultscape.cli import main
-from faultscape.errors import LabellingError
+from faultscape.errors import LabellingError, OptionError
 from faultscape.maps import runs
 from faultscape.study import label_maps
 from faultscape.study.selections import read_selection
@@ -114,7 +114,7 @@ def test_a_label_that_fits_no_image_is_said(
     folder = masks(corpus, tmp_path / "some", 0)
     made.write(folder / "part0" / "foto 002.png", corpus.truths[2])
     fs.label.import_(study, str(folder))
-    assert "1 files fit no image of the study" in capsys.readouterr().out
+    assert "1 file fits no image of the study" in capsys.readouterr().out
 
 
 def test_an_image_called_classes_is_labelled_as_any_other(tmp_path: Path) -> None:
@@ -217,3 +217,20 @@ def test_images_that_left_the_corpus_are_as_discarded(corpus: made.Corpus, study
     exported = fs.label.export(study, str(tmp_path / "out"))
     assert f"{exported.labelled} of {exported.labelled} images labelled" in words
     assert not (tmp_path / "out" / "images" / f"{chosen[0]}.png").exists()
+
+
+def test_what_is_no_place_for_masks_is_said_before_anything_is_written(corpus: made.Corpus, study: str, tmp_path: Path) -> None:
+    with pytest.raises(
+        OptionError, match=r"photos and masks \(--format png or labelme\) go to a folder, for example .*/masks; a table"
+    ):
+        fs.label.export(study, str(tmp_path / "masks.csv"))
+    assert not (tmp_path / "masks.csv").exists()
+    with pytest.raises(OptionError, match="--again is for questions about classes"):
+        fs.label.export(study, str(tmp_path / "out"), again=True)
+    with pytest.raises(LabellingError, match="is a study, and no labels; name a folder of masks or of LabelMe files"):
+        fs.label.import_(study, study)
+    (tmp_path / "labels.csv").write_text(f"image,label\n{corpus.ids[0]},tree\n")
+    with pytest.raises(
+        LabellingError, match=r"labels.csv: is a table, and the labels of this study are label maps; name a folder"
+    ):
+        fs.label.import_(study, str(tmp_path / "labels.csv"))

@@ -132,7 +132,7 @@ def test_unknown_words_are_failures_until_a_file_says_what_they_mean(
     with pytest.raises(ModelError, match="no answer could be used"):
         fs.predict(study, f"net={path}")
     assert fs.predict(study, f"net={path}", f"fine={text(tmp_path / 'f.csv', PLAIN)}").models == {"net": (0, 3), "fine": (3, 0)}
-    assert "net: 1 images say 'kitty', which is no class of the study" in capsys.readouterr().out
+    assert "net: 1 image says 'kitty', which is no class of the study" in capsys.readouterr().out
     why = {f.image: f.reason for f in read_failures(Path(study)) if f.name == "net"}
     assert why == {
         "p1": "'kitty' is no class of the study",
@@ -143,7 +143,7 @@ def test_unknown_words_are_failures_until_a_file_says_what_they_mean(
     assert said(study, path, labels=meaning)[0] == ["cat", "", ""]
     assert {f.image for f in read_failures(Path(study)) if f.name == "net"} == {"p10"}  # void is an answer: none of the classes
     assert said(study, path)[0] == ["cat", "", ""]  # what was said of a table holds
-    assert "1 lines" in capsys.readouterr().out  # of p3, which is no image of the study
+    assert "1 line of" in capsys.readouterr().out  # of p3, which is no image of the study
     with pytest.raises(ClassesError, match="maps 'kitty' to 'kat', which is no class of the study"):
         fs.predict(study, f"net={path}", labels=text(tmp_path / "labels.json", '{"kitty": "kat"}'))
 

@@ -42,6 +42,8 @@ def of_words(
         )
     if not Path(source).exists() and not _is_glob(source):
         raise OptionError(f"{source}: there is no such folder; give the folder of true maps, of anomaly masks, or a study")
+    if (Path(source) / "study.toml").is_file():
+        refuse_classifiers(Path(source))
     named = {kind: words(given, f"--{kind}") for kind, given in scores.items()}
     maps = words(list(models), "a model")
     if (Path(source) / "study.toml").is_file():
@@ -90,13 +92,19 @@ def words(given: Any, what: str) -> dict[str, str]:
     return out
 
 
-def study_truth(root: Path, asked: str | None) -> str:
-    """Return the truth of a study to measure against: the one asked for, the only one, or labels."""
+def refuse_classifiers(root: Path) -> None:
+    """OptionError for a study of classifiers, which has nothing that is measured by the pixel."""
     from faultscape.study.settings import read_settings
 
     if read_settings(root).classifies:
         raise OptionError(f"measure is for label maps; how good classifiers are is what `faultscape rank {root}` says")
+
+
+def study_truth(root: Path, asked: str | None) -> str:
+    """Return the truth of a study to measure against: the one asked for, the only one, or labels."""
     from faultscape.study.label_maps import truths
+
+    refuse_classifiers(root)
 
     known = truths(root)
     if asked is not None and asked not in known:

@@ -10,7 +10,7 @@ import csv
 import os
 from collections.abc import Iterable, Mapping, Sequence
 
-from faultscape.errors import LabellingError
+from faultscape.errors import LabellingError, counted
 from faultscape.study.tables import csv_text
 
 QUESTIONS = ("image", "class", "gloss", "annotator", "answer")
@@ -19,6 +19,7 @@ WORDS = ("yes", "no", "unsure")
 DIFFICULT = 3  # more annotators than this, and more than three of five, were unsure: the image is discarded (S2 3.1)
 
 Answer = tuple[str, str, str, str]  # image, class, annotator, answer
+Unusable = tuple[int, str, str]  # the number of a line, its image, and what is wrong with it
 
 
 def columns(path: str | os.PathLike[str]) -> tuple[str, ...]:
@@ -30,41 +31,42 @@ def columns(path: str | os.PathLike[str]) -> tuple[str, ...]:
         raise LabellingError(f"{path}: cannot be read: {error}") from None
 
 
-def rows(path: str | os.PathLike[str], wanted: Sequence[str]) -> list[tuple[int, tuple[str, ...]]]:
-    """Return (line, the wanted columns) of a CSV file; LabellingError where it lacks one, or a line is cut short."""
+def rows(path: str | os.PathLike[str], wanted: Sequence[str]) -> tuple[list[tuple[int, tuple[str, ...]]], list[Unusable]]:
+    """Return (line, the wanted columns) of a CSV file, and its lines with more or fewer columns than the first; LabellingError where it lacks a column."""
     head = columns(path)
     if missing := [name for name in wanted if name not in head]:
         raise LabellingError(f"{path}: expected the columns {', '.join(wanted)}; {missing[0]!r} is missing")
     at = [head.index(name) for name in wanted]
-    out = []
+    out, wrong = [], []
     with open(path, encoding="utf-8-sig", newline="") as file:
         lines = csv.reader(file)
         try:
             next(lines)
             for row in lines:
                 if row and len(row) != len(head):
-                    raise LabellingError(
-                        f"{path}, line {lines.line_num}: has {len(row)} columns, the first line {len(head)}; quote what holds a comma"
-                    )
-                if row:
+                    why = f"has {counted(len(row), 'column')}, the first line {len(head)}; quote what holds a comma"
+                    wrong.append((lines.line_num, row[at[0]].strip() if at[0] < len(row) else "", why))
+                elif row:
                     out.append((lines.line_num, tuple(row[k].strip() for k in at)))
         except (UnicodeDecodeError, csv.Error) as error:
             raise LabellingError(f"{path}, line {lines.line_num}: cannot be read: {error}") from None
-    return out
+    return out, wrong
 
 
-def read(path: str | os.PathLike[str]) -> list[tuple[int, Answer]]:
-    """Return (line, answer) of every line with one; LabellingError names the line of an answer that is not yes, no or unsure, or is nobody's."""
+def read(path: str | os.PathLike[str]) -> tuple[list[tuple[int, Answer]], list[Unusable]]:
+    """Return (line, answer) of every line with one, and the lines whose answer is not yes, no or unsure, or is nobody's; a line without an answer is neither."""
+    found, wrong = rows(path, ANSWERS)
     out = []
-    for line, (image, class_, annotator, answer) in rows(path, ANSWERS):
+    for line, (image, class_, annotator, answer) in found:
         if not answer:
             continue
         if answer.lower() not in WORDS:
-            raise LabellingError(f"{path}, line {line}: the answer {answer!r} is not known; use {', '.join(WORDS)}")
-        if not image or not class_ or not annotator:
-            raise LabellingError(f"{path}, line {line}: an answer needs its image, its class and who gave it (annotator)")
-        out.append((line, (image, class_, annotator, answer.lower())))
-    return out
+            wrong.append((line, image, f"the answer {answer!r} is not known; use {', '.join(WORDS)}"))
+        elif not image or not class_ or not annotator:
+            wrong.append((line, image, "an answer needs its image, its class and who gave it (annotator)"))
+        else:
+            out.append((line, (image, class_, annotator, answer.lower())))
+    return out, sorted(wrong)
 
 
 def question_table(questions: Iterable[tuple[str, str]], glosses: Mapping[str, str]) -> str:

@@ -23,6 +23,7 @@ import numpy as np
 from faultscape.corpus.foreign_files import decoding, read_bytes
 from faultscape.errors import ModelError, closest
 from faultscape.maps.class_answers import MOST
+from faultscape.prediction import table_files
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -68,7 +69,7 @@ def read(source: str) -> Said:
         raise ModelError(f"{path}: there is no such file")
     if path.lower().endswith(".npz"):
         return _of_arrays(path, picked)
-    return _of_columns(path, _table(path), ":".join(picked))  # the name of a column may hold a colon
+    return _of_columns(path, ":".join(picked))  # the name of a column may hold a colon
 
 
 def meanings(
@@ -105,14 +106,16 @@ def rows_of(said: Said, ids: Sequence[str], source: str) -> tuple[dict[str, int]
     return found, len(place) - len(found)
 
 
-def _of_columns(path: str, table: pa.Table, picked: str) -> Said:
-    names = table.column_names
+def _of_columns(path: str, picked: str) -> Said:
+    names = table_files.names_of(path)
     image = next((name for name in _IDS if name in names), names[0] if names else "")
     label = picked or next((name for name in _LABELS if name in names), "")
     if not image or label not in names or label == image:
         wanted = f"column of labels {picked!r}" if picked else f"column `label`; name one as {path}:COLUMN"
         near = closest(picked, [name for name in names if name != image]) if picked else ""
-        raise ModelError(f"{path}: has no {wanted}; it has {', '.join(names[:8])}{' ...' if len(names) > 8 else ''}.{near}")
+        raise ModelError(
+            f"{path}: has no {wanted}; it has {', '.join(name[:60] for name in names[:8])}{f' and {len(names) - 8} more' if len(names) > 8 else ''}.{near}"
+        )
     labels, sure = [label], [_sure(names, label, "", picked)]
     while (more := f"{label}_{len(labels) + 1}") in names and len(labels) < MOST:
         likely = _sure(names, label, f"_{len(labels) + 1}", picked)
@@ -125,12 +128,13 @@ def _of_columns(path: str, table: pa.Table, picked: str) -> Said:
         )
     if twice := next((name for name in (image, *labels, *sure) if names.count(name) > 1), None):
         raise ModelError(f"{path}: has two columns {twice!r}; give each its own name")
-    words = np.array([_texts(path, name, table[name]).to_pylist() for name in labels], dtype=object)
+    table = table_files.read(path, [image, *labels, *filter(None, sure)])
+    words = np.array([_texts(table, name).to_pylist() for name in labels], dtype=object)
     words = words.T.reshape(table.num_rows, len(labels))
-    images = _texts(path, image, table[image]).to_pylist()
+    images = _texts(table, image).to_pylist()
     if not all(sure):
         return Said(images, words, None)
-    values = np.array([_numbers(path, name, table[name]) for name in sure]).T.reshape(words.shape)
+    values = np.array([_numbers(path, name, table) for name in sure]).T.reshape(words.shape)
     _shares(path, values)
     if (np.diff(values, axis=1) > 0).any() or (np.nansum(values, 1) > 1 + _ROUNDING).any():
         row = int(((np.diff(values, axis=1, prepend=np.inf) > 0).any(1) | (np.nansum(values, 1) > 1 + _ROUNDING)).argmax())
@@ -197,44 +201,21 @@ def _words(path: str, array: np.ndarray) -> list[str]:
     return [str(word) for word in array.tolist()]
 
 
-def _table(path: str) -> pa.Table:
-    """Return a file of columns as a table; ModelError where it is none."""
-    import pyarrow as pa
-    import pyarrow.csv as pc
-    import pyarrow.parquet as pq
-
-    if not Path(path).stat().st_size:
-        raise ModelError(f"{path}: is empty")
-    try:
-        if path.lower().endswith((".parquet", ".pq")):
-            return pq.read_table(path)
-        parted = pc.ParseOptions(delimiter="\t" if path.lower().endswith((".tsv", ".tsv.gz")) else ",", newlines_in_values=True)
-        with pc.open_csv(path, parse_options=parted) as first:
-            names = first.schema.names
-        words = pc.ConvertOptions(column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False)
-        return pc.read_csv(path, parse_options=parted, convert_options=words)
-    except (OSError, ValueError, KeyError) as error:
-        raise ModelError(f"{path}: cannot be read as a table: {' '.join(str(error).split())[:200]}") from None
-
-
-def _texts(path: str, name: str, column: Any) -> Any:
+def _texts(table: pa.Table, name: str) -> Any:
     """Return a column as texts without blanks around them, "" for what is missing."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    try:
-        texts = column.cast(pa.string())
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        raise ModelError(f"{path}: column {name!r}: {' '.join(str(error).split())[:200]}; expected a word a line") from None
+    texts = table[name].cast(pa.string())
     return pc.call_function("utf8_trim_whitespace", [pc.call_function("coalesce", [texts, pa.scalar("")])])
 
 
-def _numbers(path: str, name: str, column: Any) -> np.ndarray:
+def _numbers(path: str, name: str, table: pa.Table) -> np.ndarray:
     """Return a column of probabilities, NaN where one is missing."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    texts = _texts(path, name, column)
+    texts = _texts(table, name)
     given = pc.call_function("if_else", [pc.call_function("equal", [texts, ""]), pa.scalar(None, pa.string()), texts])
     try:
         return given.cast(pa.float64()).to_numpy()

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from faultscape.errors import CorpusError, StudyError
+from faultscape.errors import CorpusError, StudyError, counted
 from faultscape.verbs import collect_settings, collect_web
 
 
@@ -26,7 +26,8 @@ class Collected:
 
     def __repr__(self) -> str:
         return (
-            f"{self.study}: {self.images} images ({self.new} new) in {self.shards} shard{'s' * (self.shards != 1)}, {self.near_duplicates} near-duplicates of others, "
+            f"{self.study}: {counted(self.images, 'image')} ({self.new} new) in {counted(self.shards, 'shard')}, "
+            f"{counted(self.near_duplicates, 'near-duplicate of another', 'near-duplicates of others')}, "
             f"{self.failures} not usable (failures.csv)\nclasses  {self.classes}\nsize     {self.size}"
         )
 
@@ -145,6 +146,7 @@ def collect(
     if root.exists() and not root.is_dir():
         raise StudyError(f"{root} is a file; a study is a folder")
     task = collect_settings.task_of(root, task, size, only_classes)
+    collect_settings.refuse_tables(images, task, new=not (root / "study.toml").exists())
     web = collect_web.task(
         images, queries=queries, wordnet=wordnet, hyponyms=hyponyms, urls=urls, api=api, accept=accept, contact=contact, rate=rate,
         per_query=per_query, after=after, before=before, min_size=min_size, transparent=transparent, licence=licence,
@@ -183,7 +185,7 @@ def collect(
         known = {image.source: image.id for image in held.values() if image.set == set_}
         if other := [f for f in found if known.get(absolute(f.path), f.id) != f.id]:
             print(
-                f"{len(other)} files are in the study already and keep their ids: {other[0].path} is {known[absolute(other[0].path)]}"
+                f"{counted(len(other), 'file is in the study already and keeps its id', 'files are in the study already and keep their ids')}: {other[0].path} is {known[absolute(other[0].path)]}"
             )
             found = [replace(f, id=known.get(absolute(f.path), f.id)) for f in found]
         same = looking.unchanged(held, found, probe)
@@ -202,9 +204,11 @@ def collect(
             elif role not in (None, image.role):
                 fresh.append(replace(image, role=role))
         if dropped:
-            print(f"{len(dropped)} images that the study had leave it: near-duplicates of what --not-in keeps out (failures.csv)")
+            print(
+                f"{counted(len(dropped), 'image leaves', 'images leave')} the study: near-duplicates of what --not-in keeps out (failures.csv)"
+            )
         if fresh:
-            print(f"{len(fresh)} images that the study had are of role {role} now")
+            print(f"{counted(len(fresh), 'image that the study had is', 'images that the study had are')} of role {role} now")
         _tell(root, looking.other_now(held, probed), looking.gone(held, found, set_))
         for f, picture in probed:
             _same_photo(held.get(f.id), f, picture)
@@ -224,9 +228,10 @@ def collect(
         fresh += [Image(id_, "", set_, role or "pool", "clean", "", 0, 0, "", None, "", -1) for id_ in alone]
         everything = grouped(sharded([i for i in held.values() if i.id not in dropped], fresh, settings.shard))
         if not everything:
-            raise CorpusError(
-                f"not one of the {len(found)} files can be used; the first: {failures[0].image}: {failures[0].reason}"
+            what = (
+                f"not one of the {len(found)} files can be used; the first" if len(found) > 1 else "the only file cannot be used"
             )
+            raise CorpusError(f"{what}: {failures[0].image}: {failures[0].reason}")
         write_corpus(root, everything)
         toml.write_settings(root, settings)
         usable = {image.source for image in everything}
@@ -235,18 +240,9 @@ def collect(
         (root / ".collecting.jsonl").unlink(missing_ok=True)
         log(root, "collect", images=list(images) if accept is None else [accept], set=set_, size=settings.size)
     if blind := sum(image.dhash is None and bool(image.source) for image in everything):
-        print(f"near-duplicates were not looked for among {blind} images; --probe reads each of them whole, and looks")
+        print(f"near-duplicates were not looked for among {counted(blind, 'image')}; --probe reads each of them whole, and looks")
     duplicates = sum(image.group != image.id for image in everything)
-    background = "no background" if settings.classes.background is None else f"background {settings.classes.background}"
-    about = f"{len(settings.classes.names)}: {', '.join(settings.classes.names[:6])}{' ...' if len(settings.classes.names) > 6 else ''}"
-    about += f"; void {settings.classes.void or 'none'}; {background}"
-    words = (
-        f"{settings.size} (every map is compared at this size)" if settings.working_size else "own (each image keeps its size)"
-    )
-    if settings.classifies:
-        alone = sum(not image.source for image in everything)
-        words = f"one class a picture{f'; {alone} images without pictures here' if alone else ''}"
-        background = f"the study asks about {len(settings.only)} of them" if settings.only else "the study asks about all of them"
+    about, size_words = collect_settings.told(settings, sum(not image.source for image in everything))
     return Collected(
         study,
         len(everything),
@@ -255,7 +251,7 @@ def collect(
         duplicates,
         len(failures),
         about,
-        words,
+        size_words,
     )
 
 
@@ -279,13 +275,13 @@ def _tell(root: Path, other: list[Any], gone: list[Any]) -> None:
                     labelled |= set(read_small(folder, part_name(number), part, ["id"])["id"].to_pylist())
         old = sum(image.id in labelled for image in other)
         print(
-            f"{len(other)} picture{'s' * (len(other) != 1)} changed since collected, {other[0].source} the first: maps that networks made of them are stale"
+            f"{counted(len(other), 'picture')} changed since collected, {other[0].source} the first: maps that networks made of them are stale"
             + (f", and {old} of them have labels of the earlier picture: look at these again" if old else "")
         )
     if gone:
         print(
-            f"{len(gone)} images of the study are no longer there, {gone[0].source} the first: they stay in the study with what was made of them, and a "
-            "network that is added now has no map of them (failures.csv)"
+            f"{counted(len(gone), 'image of the study is', 'images of the study are')} no longer there, {gone[0].source} the first: what was made before stays in the study, and a "
+            "network that is added now has no map there (failures.csv)"
         )
 
 

@@ -8,7 +8,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from faultscape.errors import OptionError, StudyError
+from faultscape.errors import CorpusError, OptionError, StudyError, counted
+
+_TABLES = (".npz", ".npy", ".tsv", ".tsv.gz", ".csv.gz")
+_CLASSIFICATION = "classification"
 
 
 def task_of(root: Path, asked: str | None, size: str | None, only: str | None) -> str:
@@ -26,6 +29,23 @@ def task_of(root: Path, asked: str | None, size: str | None, only: str | None) -
     if task != toml.CLASSIFICATION and only is not None:
         raise OptionError("--only-classes is for classifiers; give --task classification with it")
     return task
+
+
+def refuse_tables(images: tuple[str, ...], task: str, *, new: bool) -> None:
+    """CorpusError for sources that hold no pictures: arrays and tables of answers, and where maps are drawn lists of ids alone."""
+    from faultscape.corpus import id_lists
+
+    for file in images:
+        if str(file).lower().endswith(_TABLES) and Path(file).is_file():
+            also = "; of classifiers also a .csv file that names images, in a column image" if task == _CLASSIFICATION else ""
+            raise CorpusError(
+                f"{file}: holds no pictures; `faultscape predict` takes such files, as NAME={file}, and collect takes pictures{also}"
+            )
+        if task != _CLASSIFICATION and id_lists.is_id_list(str(file)):
+            how = "add --task classification" if new else "begin a new study with --task classification"
+            raise CorpusError(
+                f"{file}: names images, but no file that lies beside it; lists of ids without pictures are for classifiers: {how}, or name the files"
+            )
 
 
 def asked(root: Path, task: str, classes: Any, size: str | None, shard_size: int | None, only: str | None = None) -> Any:
@@ -101,3 +121,16 @@ def enter_store(root: Path, settings: Any, store: str | None) -> None:
     if store:
         claim(root, store)
     settings.store = store
+
+
+def told(settings: Any, alone: int) -> tuple[str, str]:
+    """Return what `collect` says of the classes, and of the size at which maps are compared; ``alone`` images have no picture here."""
+    names = settings.classes.names
+    classes = f"{len(names)}: {', '.join(names[:6])}{' ...' if len(names) > 6 else ''}"
+    if settings.classifies:
+        asked = f"{len(settings.only)} of them" if settings.only else "all of them"
+        without = f"; {counted(alone, 'image')} without {'a picture' if alone == 1 else 'pictures'} here" if alone else ""
+        return f"{classes}; the study asks about {asked}", f"one class a picture{without}"
+    background = "no background" if settings.classes.background is None else f"background {settings.classes.background}"
+    size = f"{settings.size} (every map is compared at this size)" if settings.working_size else "own (each image keeps its size)"
+    return f"{classes}; void {settings.classes.void or 'none'}; {background}", size

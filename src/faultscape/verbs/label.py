@@ -2,53 +2,16 @@
 
 from __future__ import annotations
 
-import io
-import os
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from faultscape.errors import LabellingError, LabelMapError, OptionError
+from faultscape.errors import LabellingError, OptionError
 
 FORMATS = ("png", "labelme", "csv")
-
-
-@dataclass(frozen=True)
-class Exported:
-    """What `label export` wrote."""
-
-    folder: str
-    images: int
-    format: str
-    prefilled: str
-    labelled: int
-
-    def __repr__(self) -> str:
-        filled = (
-            f", filled in with the maps of {self.prefilled}"
-            if self.prefilled
-            else ", empty (a model's map would bias whoever labels)"
-        )
-        already = f"; {self.labelled} have a label already" if self.labelled else ""
-        where = f"; put each mask into {Path(self.folder) / 'labels'}, named as its image" if self.format == "png" else ""
-        return f"{self.images} images to label in {self.folder} ({self.format}{filled}){where}{already}"
-
-
-@dataclass(frozen=True)
-class Imported:
-    """What `label import` took in."""
-
-    truth: str
-    new: int
-    replaced: int
-    discarded: int
-    failures: int
-
-    def __repr__(self) -> str:
-        return (
-            f"truth {self.truth}: {self.new} images added, {self.replaced} replaced, {self.discarded} newly discarded, "
-            f"{self.failures} not usable (failures.csv)"
-        )
+_EXPECTED = {
+    True: "a CSV file of labels (image, label) or of answers (image, class, annotator, answer), or a folder of these",
+    False: "a folder of masks or of LabelMe files, named as the images",
+}
 
 
 def export(
@@ -59,6 +22,7 @@ def export(
     selection: str = "main",
     truth: str = "labels",
     prefill: str | None = None,
+    again: bool = False,
 ) -> Any:
     """Write the images of a selection that have no label yet to a folder for a labelling tool, or of classifiers the questions that are still open.
 
@@ -79,69 +43,35 @@ def export(
         Images that have a label under this name are not written again.
     prefill
         Name of a model whose maps are filled in; they bias whoever labels, so the default is empty.
+    again
+        Of classifiers: also the questions that answers left undecided, at a tie or with everybody unsure.
     """
-    import json
-
-    from PIL import Image as Pillow
-
-    from faultscape.corpus.reading import read_photo
-    from faultscape.engine import progress
-    from faultscape.labelling import labelme, png
-    from faultscape.study import label_maps
-    from faultscape.study.answers import Answers
-    from faultscape.study.corpus import read_corpus
-    from faultscape.study.folder import existing, make_folder, put
+    from faultscape.study.folder import existing
     from faultscape.study.settings import read_settings
+    from faultscape.verbs import label_answers, label_masks
 
-    root, folder = existing(study), Path(out)
-    settings = read_settings(root)
-    form = format or ("csv" if settings.classifies else "png")
+    root = existing(study)
+    classifies = read_settings(root).classifies
+    form = format or ("csv" if classifies else "png")
     if form not in FORMATS:
         raise OptionError(f"format {form!r} is not known; use {', '.join(FORMATS)}")
-    if settings.classifies != (form == "csv"):
-        fitting = "csv: people answer yes/no questions" if settings.classifies else "png or labelme: people draw masks"
-        what = "classifiers" if settings.classifies else "label maps"
+    if classifies != (form == "csv"):
+        fitting = "csv: people answer yes/no questions" if classifies else "png or labelme: people draw masks"
+        what = "classifiers" if classifies else "label maps"
         raise OptionError(f"--format {form} does not fit a study of {what}; use {fitting}")
-    if settings.classifies and prefill is not None:
+    if classifies and prefill is not None:
         raise OptionError("--prefill fills maps in; questions about classes are asked without an answer")
-    if settings.classifies:
-        from faultscape.verbs.label_answers import export as ask
-
-        return ask(root, out, selection, truth)
-    if prefill is not None and prefill not in settings.models:
-        raise OptionError(f"--prefill {prefill!r}: there is no such model; there are {', '.join(settings.models)}")
-    classes = settings.class_list
-    slots = current(root, selection, Answers(root).discarded())
-    by_id = {image.id: image for image in read_corpus(root)}
-    chosen = [by_id[id_] for id_ in slots.images if id_ in by_id]
-    labelled = {n: label_maps.read_maps(label_maps.truth(root, truth), n) for n in {image.shard for image in chosen}}
-    todo = [image for image in chosen if image.id not in labelled[image.shard]]
-    with progress("export", len(todo)) as tick:
-        for image in todo:
-            where = folder / "images" / f"{image.id}.png" if form == "png" else folder / f"{image.id}.png"
-            if not where.exists():
-                photo = io.BytesIO()
-                Pillow.fromarray(read_photo(image)[0]).save(photo, format="PNG", compress_level=1)
-                put(where, photo.getvalue())
-            drawn = _prefilled(root, settings, image, prefill) if prefill else None
-            if form == "png" and drawn is not None and not (folder / "labels" / f"{image.id}.png").exists():
-                png.write(folder / "labels" / f"{image.id}.png", drawn, classes)
-            if form == "labelme" and not where.with_suffix(".json").exists():
-                target = where.with_name(where.name.removesuffix(".png") + ".json")
-                labelme.write(
-                    target, image_path=where.name, size=(image.width, image.height), label_map_ids=drawn, classes=classes
-                )
-            tick(1)
-    if form == "labelme":  # classes.json could be an image's own file there; LabelMe itself reads such a list
-        put(folder / "labels.txt", "".join(f"{name}\n" for name in classes.names).encode())
-        return Exported(out, len(todo), form, prefill or "", len(chosen) - len(todo))
-    make_folder(folder / "labels")
-    entries = [
-        {"index": i, "name": n, "color": list(c)} for n, i, c in zip(classes.names, classes.ids, classes.colours, strict=True)
-    ]
-    listed = {"classes": entries, "void": list(classes.void), "background": classes.background}
-    put(folder / "classes.json", (json.dumps(listed, indent=1, ensure_ascii=False) + "\n").encode())
-    return Exported(out, len(todo), form, prefill or "", len(chosen) - len(todo))
+    if classifies:
+        return label_answers.export(root, out, selection, truth, again=again)
+    if again:
+        raise OptionError(
+            "--again is for questions about classes; a mask that is to be drawn anew is imported again, and replaces the first"
+        )
+    if Path(out).suffix.lower() == ".csv" and not Path(out).is_dir():
+        raise OptionError(
+            f"{out}: photos and masks (--format png or labelme) go to a folder, for example {Path(out).with_suffix('')}; a table of questions is for classifiers"
+        )
+    return label_masks.export(root, out, form, selection, truth, prefill)
 
 
 def import_(study: str, source: str, *, truth: str = "labels", pattern: str | None = None) -> Any:
@@ -155,90 +85,34 @@ def import_(study: str, source: str, *, truth: str = "labels", pattern: str | No
         The study folder.
     source
         A folder of masks (PNG, npy, class colours) or LabelMe JSON, in the form that `label export` wrote or with the images' names. Of classifiers a CSV file:
-        image, label (several joined by |, none for none of the classes), or image, class, annotator, answer (yes, no, unsure), or image, reason.
+        image, label (several joined by |, none for none of the classes; FILE.csv:COLUMN takes another column for labels), or image, class, annotator, answer (yes,
+        no, unsure), or image, reason.
     truth
         Name under which the labels are kept.
     pattern
         How file names make ids, for example {id}_gtFine_labelIds.png.
     """
-    from faultscape.corpus import classes as class_tables
-    from faultscape.engine import progress
-    from faultscape.labelling import discards
-    from faultscape.maps import runs
-    from faultscape.prediction.label_names import of_label_ids
-    from faultscape.study import label_maps
-    from faultscape.study.answers import Answers
-    from faultscape.study.corpus import part_name, read_corpus, shards
+    from faultscape.corpus.id_lists import is_id_list
     from faultscape.study.folder import existing
-    from faultscape.study.label_maps import StoredMap
-    from faultscape.study.lock import writing
-    from faultscape.study.parts import Part, read_manifest, write_manifest
     from faultscape.study.settings import read_settings
     from faultscape.study.store import is_address
-    from faultscape.study.tables import Failure, log, read_failures, replace_failures
+    from faultscape.verbs import label_answers, label_masks
 
     root, path = existing(study), Path(source)
-    if not path.exists():
+    classifies = read_settings(root).classifies
+    file, column = label_answers.part_of(source) if classifies else (source, "")
+    if not Path(file).exists():
         more = "; labels are read from folders of this machine; copy them here first" if is_address(source) else ""
-        raise LabellingError(f"{source}: there is no such {'file' if path.suffix else 'folder'}{more}")
-    if read_settings(root).classifies:
-        from faultscape.verbs.label_answers import import_ as take
-
-        if pattern is not None:
-            raise OptionError("--pattern is for files of masks; a CSV file says itself which image a line is of")
-        return take(root, source, truth)
-    with writing(root):
-        settings = read_settings(root)
-        classes, images = settings.class_list, read_corpus(root)
-        if truth in settings.models:
-            raise OptionError(f"{truth!r} is the name of a model; give the truth another with --truth NAME")
-        where = label_maps.truth(root, truth)
-        ids = [image.id for image in images]
-        thrown = discards.read(path / "discard.csv") if (path / "discard.csv").is_file() else []
-        unknown = [id_ for id_, _ in thrown if id_ not in set(ids)]
-        if unknown:
-            raise LabellingError(
-                f"{path / 'discard.csv'}: {unknown[0]!r} is no image of the study; ids are paths without extension"
-            )
-        files, empty = _label_files(path, {image.id: image for image in images}, pattern)
-        if empty:
-            print(f"{empty} files are taken as not labelled yet: LabelMe files without a shape, or the photos themselves")
-        if not files and not thrown and not empty:
-            raise LabellingError(f"{source}: holds neither masks, nor LabelMe files, nor a discard.csv for images of this study")
-        mapping = of_label_ids(classes, {id_: file for id_, file in files.items() if not _is_json(file)})
-        places, words = class_tables.table(classes, mapping), class_tables.allowed(classes, mapping)
-        new = replaced = 0
-        failures: list[Failure] = []
-        with progress("import", len(files)) as tick:
-            for number, rows in shards(images).items():
-                mine = [image for image in rows if image.id in files]
-                if not mine:
-                    continue
-                held = {m.id: m for m in label_maps.read_stored(where, number)}
-                for image in mine:
-                    try:
-                        label_map = _read_label(files[image.id], classes, image, places, words, mapping)
-                    except (LabelMapError, LabellingError) as error:
-                        failures.append(Failure("label", truth, image.id, str(error)))
-                        tick(1)
-                        continue
-                    replaced += image.id in held
-                    new += image.id not in held
-                    held[image.id] = StoredMap(image.id, runs.encode(label_map))
-                    tick(1)
-                if held:
-                    maps = [held[id_] for id_ in sorted(held)]
-                    sha = label_maps.put_maps(where, number, maps)
-                    write_manifest(where, read_manifest(where) | {part_name(number): Part(sha, len(maps), "semantic")})
-        discarded = Answers(root).discard(thrown, source) if thrown else 0
-        earlier = [f for f in read_failures(root) if (f.stage, f.name) == ("label", truth) and f.image not in files]
-        replace_failures(root, "label", truth, earlier + failures)
-        log(root, "label import", source=source, truth=truth)
-    if failures and not new and not replaced and not discarded:
-        raise LabellingError(f"no label could be used; the first: {failures[0].reason}")
-    if replaced:
-        print(f"{replaced} images had a label in truth {truth!r}, which is replaced")
-    return Imported(truth, new, replaced, discarded, len(failures))
+        raise LabellingError(f"{file}: there is no such {'file' if Path(file).suffix else 'folder'}{more}")
+    if (path / "study.toml").is_file():
+        raise LabellingError(f"{source}: is a study, and no labels; name {_EXPECTED[classifies]}")
+    if not classifies and path.is_file() and is_id_list(source):
+        raise LabellingError(f"{source}: is a table, and the labels of this study are label maps; name {_EXPECTED[False]}")
+    if not classifies:
+        return label_masks.import_(root, source, truth, pattern)
+    if pattern is not None:
+        raise OptionError("--pattern is for files of masks; a CSV file says itself which image a line is of")
+    return label_answers.import_(root, file, column, truth)
 
 
 def current(root: Path, selection: str, discarded: Any) -> Any:
@@ -250,95 +124,3 @@ def current(root: Path, selection: str, discarded: Any) -> Any:
     slots, _ = read_selection(root, selection)
     gone = {row.image for row in slots.rows} - read_ids(root)
     return effective(slots, {**dict(discarded), **dict.fromkeys(gone, "left the corpus")})
-
-
-def _prefilled(root: Path, settings: Any, image: Any, model: str) -> Any:
-    """Return a model's map of one image in the study's ids, at the photo's size; None where it has none."""
-    import numpy as np
-
-    from faultscape.corpus.classes import table
-    from faultscape.maps import runs
-    from faultscape.maps.resize import nearest
-    from faultscape.study import label_maps
-
-    code = label_maps.read_maps(label_maps.predictions(root, model), image.shard).get(image.id)
-    if code is None:
-        return None
-    classes = settings.class_list
-    ids = np.array([*classes.ids, classes.void[0] if classes.void else 0], np.uint16)
-    return ids[nearest(runs.decode(code, table(classes, settings.models[model].labels)), (image.width, image.height))]
-
-
-def _label_files(path: Path, images: dict[str, Any], pattern: str | None) -> tuple[dict[str, str], int]:
-    """Return {image id: LabelMe file or mask}, and how many of both nobody drew in yet; what fits no image is said."""
-    from faultscape.corpus.matching import fit, one_kind
-    from faultscape.corpus.sources import MAP_ENDINGS, find
-    from faultscape.errors import CorpusError
-    from faultscape.labelling import labelme
-
-    masks = path / "labels" if (path / "labels").is_dir() else path
-    jsons = find([path], endings=frozenset({".json"}), pattern=pattern, strip=False, some_or_none=True, say=lambda _: None)
-    drawn = [f for f in jsons if _is_json(f.path) and labelme.is_one(f.path)]
-    pictures = find([masks], endings=MAP_ENDINGS, pattern=pattern, strip=False, some_or_none=True)
-    beside = {os.path.splitext(f.path)[0] for f in drawn}
-    pictures = [f for f in pictures if os.path.splitext(f.path)[0] not in beside]  # the photo of a LabelMe file
-    files: dict[str, str] = {}
-    problems = []
-    for kind in (drawn, one_kind(pictures, print)):
-        try:
-            fitting = fit(str(path), kind, [*images], pattern=pattern) if kind else {}
-        except CorpusError as error:
-            problems.append(error)
-            continue
-        if rest := sorted({f.path for f in kind} - set(fitting.values())):
-            print(f"{len(rest)} files fit no image of the study and are left out; the first: {rest[0]}")
-        files = fitting | files
-    if problems and not files:
-        raise problems[0]
-    for problem in problems:
-        print(problem)
-    empty = {id_ for id_, file in files.items() if _is_json(file) and labelme.is_empty(file)}
-    if drawn and masks is path:  # photos lie among LabelMe files
-        empty |= {id_ for id_, file in files.items() if not _is_json(file) and _is_photo(file, images[id_])}
-    return {id_: file for id_, file in files.items() if id_ not in empty}, len(empty)
-
-
-def _is_json(path: str) -> bool:
-    return path.lower().endswith(".json")
-
-
-def _is_photo(file: str, image: Any) -> bool:
-    """Whether a picture shows what the photo shows, pixel by pixel."""
-    from faultscape.corpus.pictures import read_rgb
-    from faultscape.corpus.reading import read_photo
-    from faultscape.errors import ImageError
-
-    try:
-        return bool((read_rgb(file) == read_photo(image)[0]).all())
-    except (ImageError, ValueError):
-        return False
-
-
-def _read_label(path: str, classes: Any, image: Any, places: Any, words: str, mapping: dict[str, str]) -> Any:
-    """Return one label of the photo's size in the study's ids; LabelMapError or LabellingError otherwise."""
-    import numpy as np
-
-    from faultscape.corpus.classes import table
-    from faultscape.labelling import labelme, png
-    from faultscape.prediction.folder import check_values
-
-    if _is_json(path):  # in the study's own ids already
-        label_map, _ = labelme.read(path, classes)
-        mapping, places = {}, table(classes)
-    else:
-        label_map = png.read(path, classes)
-    if label_map.shape != (image.height, image.width):
-        h, w = label_map.shape
-        raise LabelMapError(
-            f"{path}: is {w} x {h} pixels, its photo {image.width} x {image.height}; labels must have the photo's size"
-        )
-    check_values(path, np.unique(label_map), places, words)
-    if mapping:
-        ids = np.array([*classes.ids, classes.void[0] if classes.void else 0], np.uint16)
-        label_map = ids[places[label_map]]
-    return label_map

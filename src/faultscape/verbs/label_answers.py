@@ -1,17 +1,19 @@
 """The part of label that asks about classes: a table of yes/no questions out, and labels, answers and discards back in as CSV.
 
 Conventions: called by `label export` and `label import` of a study of classifiers alone. What a CSV file holds is seen from its first line: image, label (several labels
-joined by |, ``none`` for none of the classes); image, class, annotator, answer; or image, reason.
+joined by |, ``none`` for none of the classes); image, class, annotator, answer; or image, reason. A line that cannot be used is a row of failures.csv, and the others
+are taken.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from faultscape.errors import FaultscapeError, LabellingError, OptionError
+from faultscape.errors import FaultscapeError, LabellingError, OptionError, closest, counted
 from faultscape.labelling import answers as said
 
 NONE = "none"
@@ -19,21 +21,32 @@ NONE = "none"
 
 @dataclass(frozen=True)
 class Asked:
-    """What `label export --format csv` wrote."""
+    """What `label export --format csv` wrote; ``undecided`` questions have answers that decide nothing: a tie, or everybody was unsure."""
 
     path: str
     questions: int
     images: int
     answered: int
+    undecided: int = 0
+    again: bool = False
 
     def __repr__(self) -> str:
-        rest = f"; {self.answered} questions have an answer already, or their image a label" if self.answered else ""
-        return f"{self.path}: {self.questions} questions about {self.images} images; fill in annotator and answer (yes, no, unsure){rest}"
+        rest = f"; {counted(self.answered, 'question has', 'questions have')} an answer already, or their image a label"
+        words = f"{counted(self.questions, 'question')} about {counted(self.images, 'image')}"
+        open_ = f"\n{counted(self.undecided, 'question')} undecided (a tie, or everybody was unsure): "
+        how = "asked again" if self.again else "--again asks them again"
+        return (
+            f"{self.path}: {words}; fill in annotator and answer (yes, no, unsure)"
+            f"{rest if self.answered else ''}{open_ + how if self.undecided else ''}"
+        )
 
 
 @dataclass(frozen=True)
 class Answered:
-    """What `label import` took in: images with labels added and replaced, new answers, questions that stand at a tie, images newly discarded, lines not usable."""
+    """What `label import` took in: images with labels added and replaced, new answers, questions that stand undecided, images newly discarded, lines not usable.
+
+    ``first`` says of the first line that was not usable what is wrong with it.
+    """
 
     truth: str
     new: int
@@ -42,18 +55,43 @@ class Answered:
     ties: int
     discarded: int
     failures: int
+    first: str = ""
 
     def __repr__(self) -> str:
-        parts = [f"{self.new} images labelled, {self.replaced} replaced"] if self.new or self.replaced or not self.answers else []
-        parts += [f"{self.answers} new answers"] if self.answers else []
-        parts += [f"{self.ties} questions at a tie"] if self.ties else []
-        return f"truth {self.truth}: {', '.join(parts)}, {self.discarded} newly discarded, {self.failures} lines not usable (failures.csv)"
+        labelled = f"{counted(self.new, 'image')} labelled, {self.replaced} replaced"
+        parts = [labelled] if self.new or self.replaced or not self.answers else []
+        parts += [counted(self.answers, "new answer")] if self.answers else []
+        parts += [f"{counted(self.ties, 'question')} undecided (`label export --again` asks again)"] if self.ties else []
+        wrong = f"{counted(self.failures, 'line')} not usable (failures.csv)"
+        more = f"; the first: {self.first}" if self.first else ""
+        return f"truth {self.truth}: {', '.join(parts)}, {self.discarded} newly discarded, {wrong}{more}"
 
 
-def export(root: Path, out: str, selection: str, truth: str) -> Asked:
-    """Write the questions of a selection that nobody has answered yet: of a pair's image its two labels, of an image drawn for all models each label that one says."""
-    from faultscape.comparison.class_stored import read_label_sets, read_predictions
-    from faultscape.nouns import PairSlot
+@dataclass
+class _Read:
+    """What the files of one import say, line by line."""
+
+    labels: dict[str, list[int]] = field(default_factory=dict)
+    answers: list[said.Answer] = field(default_factory=list)
+    discards: list[tuple[str, str]] = field(default_factory=list)
+    wrong: list[tuple[str, str]] = field(default_factory=list)  # image, why
+
+
+def part_of(source: str) -> tuple[str, str]:
+    """Return the file or folder that a source names, and the column of its labels where it says one.
+
+    >>> part_of("gt.csv:truth"), part_of("answers/")
+    (('gt.csv', 'truth'), ('answers/', ''))
+    """
+    match = re.fullmatch(r"(.*\.csv):(.+)", source, re.IGNORECASE | re.DOTALL)
+    return (match[1], match[2]) if match and not Path(source).exists() else (source, "")
+
+
+def export(root: Path, out: str, selection: str, truth: str, *, again: bool = False) -> Asked:
+    """Write the questions of a selection that nobody has answered yet: of a pair's image its two labels, of an image drawn for all models each label that one says.
+
+    With ``again`` also those whose answers decide nothing.
+    """
     from faultscape.study.answers import Answers
     from faultscape.study.folder import local, put
     from faultscape.study.settings import read_settings
@@ -61,6 +99,22 @@ def export(root: Path, out: str, selection: str, truth: str) -> Asked:
 
     settings, held = read_settings(root), Answers(root)
     slots = current(root, selection, held.discarded())
+    wanted, verdicts = questions(root, settings, slots, truth), said.majority(held.answers())
+    asked = [question for question, settled in wanted.items() if not settled]
+    undecided = [question for question in asked if verdicts.get(question, True) is None]
+    todo = [question for question in asked if question not in verdicts or (again and question in undecided)]
+    path = local(out, "what is written for people")
+    path = path if path.suffix.lower() == ".csv" else path / "questions.csv"
+    _keep_answers(path, held.answers())
+    put(path, said.question_table(todo, _glosses(settings)).encode())
+    return Asked(str(path), len(todo), len({image for image, _ in todo}), len(wanted) - len(todo), len(undecided), again)
+
+
+def questions(root: Path, settings: Any, slots: Any, truth: str) -> dict[tuple[str, str], bool]:
+    """Return {(image, class): whether the image has a label} of all that a selection asks, in its order."""
+    from faultscape.comparison.class_stored import read_label_sets, read_predictions
+    from faultscape.nouns import PairSlot
+
     wanted: dict[tuple[str, str], None] = {}
     pairs = [row for row in slots.chosen if isinstance(row, PairSlot)]
     for row in pairs:
@@ -70,28 +124,24 @@ def export(root: Path, out: str, selection: str, truth: str) -> Asked:
         for k, image in enumerate(found.images):
             labels = dict.fromkeys(place for place in found.labels[:, k].tolist() if place >= 0)
             wanted |= dict.fromkeys((image, found.classes.names[place]) for place in labels)
-    done = {answer[:2] for answer in held.answers()}
     sets = dict(zip(slots.images, read_label_sets(root, settings, truth, slots.images), strict=True))
-    todo = [question for question in wanted if question not in done and sets[question[0]] is None]
-    path = local(out, "what is written for people")
-    path = path if path.suffix.lower() == ".csv" else path / "questions.csv"
-    _keep_answers(path, held.answers())
-    put(path, said.question_table(todo, _glosses(settings)).encode())
-    return Asked(str(path), len(todo), len({image for image, _ in todo}), len(wanted) - len(todo))
+    return {question: sets[question[0]] is not None for question in wanted}
 
 
 def _keep_answers(path: Path, known: list[said.Answer]) -> None:
-    """LabellingError where a file that is to be written holds answers that were not taken in."""
+    """LabellingError where a file that is to be written holds answers that were not taken in, or lines that could not be."""
     if path.is_file() and set(said.ANSWERS) <= set(said.columns(path)):
-        here, latest = {answer for _, answer in said.read(path)}, {row[:3] for row in known}
-        if new := sum(answer[:3] not in latest for answer in here):
+        latest = {row[:3] for row in known}
+        found, wrong = said.read(path)
+        if new := sum(answer[:3] not in latest for answer in {answer for _, answer in found}) + len(wrong):
+            words = counted(new, "answer that was not taken in", "answers that were not taken in")
             raise LabellingError(
-                f"{path}: holds {new} answers that were not taken in; `label import` it first, or write elsewhere"
+                f"{path}: holds {words}; `label import` it first (mend what that cannot use), or write elsewhere"
             )
 
 
-def import_(root: Path, source: str, truth: str) -> Answered:
-    """Take in a CSV file, or all CSV files of a folder."""
+def import_(root: Path, source: str, column: str, truth: str) -> Answered:
+    """Take in a CSV file (labels from one of its columns), or all CSV files of a folder."""
     from faultscape.study.answers import Answers
     from faultscape.study.corpus import read_corpus
     from faultscape.study.lock import writing
@@ -101,7 +151,7 @@ def import_(root: Path, source: str, truth: str) -> Answered:
     files = [Path(source)] if Path(source).is_file() else sorted(Path(source).glob("*.csv"))
     if not files:
         raise LabellingError(
-            f"{source}: there is no such file; labels of classifiers are a CSV file (image, label), or answers (image, class, annotator, answer)"
+            f"{source}: holds no CSV file; labels of classifiers are a CSV file (image, label), or answers (image, class, annotator, answer)"
         )
     with writing(root):
         settings, held = read_settings(root), Answers(root)
@@ -109,54 +159,77 @@ def import_(root: Path, source: str, truth: str) -> Answered:
             raise OptionError(f"{truth!r} is the name of a model; give the truth another with --truth NAME")
         images = {image.id: image for image in read_corpus(root)}
         before = {row[:3]: row[3] for row in held.answers()}
-        failures: list[Failure] = []
-        labels: dict[str, list[int]] = {}
-        answers: list[said.Answer] = []
-        thrown: list[tuple[str, str]] = []
+        read = _Read()
         for file in files:
-            head = said.columns(file)
-            if {"annotator", "answer"} <= set(head):
-                for line, answer in said.read(file):
-                    problem, class_ = _known(answer[0], answer[1], images, settings)
-                    failures += [Failure("label", truth, answer[0], f"{file.name}, line {line}: {problem}")] if problem else []
-                    answers += [] if problem else [(answer[0], class_, answer[2], answer[3])]
-            elif "label" in head:
-                mine: dict[str, list[int]] = {}
-                for line, (image, words) in said.rows(file, ("image", "label")):
-                    problem, ids = _labels(image, words, images, settings)
-                    if not problem and mine.get(image, ids) != ids:
-                        raise LabellingError(
-                            f"{file}, line {line}: {image!r} has another label above; join several by |, or give each image one line"
-                        )
-                    failures += [Failure("label", truth, image, f"{file.name}, line {line}: {problem}")] if problem else []
-                    mine |= {} if problem else {image: ids}
-                labels |= mine
-            elif "reason" in head:
-                thrown += [row for _, row in said.rows(file, ("image", "reason"))]  # type: ignore[misc]
-            else:
-                raise LabellingError(
-                    f"{file}: expected the columns image, label, or image, class, annotator, answer, or image, reason; got {', '.join(head[:8]) or 'nothing'}{' ...' if len(head) > 8 else ''}"
-                )
-        if unknown := next((image for image, _ in thrown if image not in images), None):
+            _read(file, column, images, settings, read)
+        if unknown := next((image for image, _ in read.discards if image not in images), None):
             raise LabellingError(f"{source}: {unknown!r} is discarded and no image of the study")
-        if not labels and not answers and not thrown:
+        if not read.labels and not read.answers and not read.discards:
             raise LabellingError(
-                f"{source}: nothing could be used; {f'the first: {failures[0].reason}' if failures else 'no line has an answer'}"
+                f"{source}: nothing could be used; {f'the first: {read.wrong[0][1]}' if read.wrong else 'no line has an answer'}"
             )
-        new, replaced = _store(root, truth, labels, images)
-        held.answer(answers, source)
+        new, replaced = _store(root, truth, read.labels, images)
+        held.answer(read.answers, source)
         everything = held.answers()
-        touched = {answer[0] for answer in answers}
-        discarded = held.discard([*thrown, *said.difficult(row for row in everything if row[0] in touched).items()], source)
-        verdicts = said.majority(everything)
+        touched = {answer[0] for answer in read.answers}
+        discarded = held.discard(
+            [*read.discards, *said.difficult(row for row in everything if row[0] in touched).items()], source
+        )
+        done, again = read.labels.keys() | touched, tuple(f"{file.name}, line " for file in files)
         rest = [
-            f for f in read_failures(root) if (f.stage, f.name) == ("label", truth) and f.image not in labels.keys() | touched
+            f
+            for f in read_failures(root)
+            if (f.stage, f.name) == ("label", truth) and f.image not in done and not f.reason.startswith(again)
         ]
+        failures = [Failure("label", truth, image, why) for image, why in read.wrong]
         replace_failures(root, "label", truth, rest + failures)
-        log(root, "label import", source=source, truth=truth)
-    ties = sum(verdict is None for verdict in verdicts.values())
-    fresh = sum(before.get(row[:3]) != row[3] for row in said.latest(answers))
-    return Answered(truth, new, replaced, fresh, ties, discarded, len(failures))
+        log(root, "label import", source=source, truth=truth, **({"column": column} if column else {}))
+    ties = sum(verdict is None for verdict in said.majority(everything).values())
+    fresh = sum(before.get(row[:3]) != row[3] for row in said.latest(read.answers))
+    first = failures[0].reason if failures else ""
+    return Answered(truth, new, replaced, fresh, ties, discarded, len(failures), first)
+
+
+def _read(file: Path, column: str, images: dict[str, Any], settings: Any, out: _Read) -> None:
+    """Add what one file says to ``out``; LabellingError for a file that holds neither labels, nor answers, nor discards."""
+    head = said.columns(file)
+    label, where = column.strip().lower() or "label", f"{file.name}, line"
+    name = "id" if "id" in head and "image" not in head else "image"
+    if {"annotator", "answer"} <= set(head) and not column:
+        answers, wrong = said.read(file)
+        for line, (image, word, annotator, answer) in answers:
+            problem, class_ = _known(image, word, images, settings)
+            out.wrong += [(image, f"{where} {line}: {problem}")] if problem else []
+            out.answers += [] if problem else [(image, class_, annotator, answer)]
+    elif label in head and name in head and label != name:
+        lines, wrong = said.rows(file, (name, label))
+        mine: dict[str, list[int]] = {}
+        for line, (image, words) in lines:
+            problem, ids = _labels(image, words, images, settings)
+            if not problem and mine.get(image, ids) != ids:
+                raise LabellingError(
+                    f"{file}, line {line}: {image!r} has another label above; join several by |, or give each image one line"
+                )
+            out.wrong += [(image, f"{where} {line}: {problem}")] if problem else []
+            mine |= {} if problem else {image: ids}
+        out.labels |= mine
+    elif "reason" in head and not column:
+        lines, wrong = said.rows(file, ("image", "reason"))
+        out.discards += [(image, reason) for _, (image, reason) in lines]
+    else:
+        raise LabellingError(f"{file}: {_columns_wanted(file, label, column, head)}")
+    out.wrong += [(image, f"{where} {line}: {why}") for line, image, why in wrong]
+
+
+def _columns_wanted(file: Path, label: str, column: str, head: tuple[str, ...]) -> str:
+    """Return which columns a file has, and which it should have."""
+    known = f"{', '.join(head[:8])}{f' and {len(head) - 8} more' if len(head) > 8 else ''}" or "none"
+    near = closest(label, head)
+    if column and {"image", "id"} & set(head):
+        return f"has no column {column!r}; it has {known}{near and '.'}{near}"
+    if {"image", "id"} & set(head) and len(head) > 1:
+        return f"has no column `label`; say which holds the labels, as {file}:COLUMN; it has {known} (answers: image, class, annotator, answer; discards: image, reason)"
+    return f"expected the columns image, label, or image, class, annotator, answer, or image, reason; it has {known}"
 
 
 def _store(root: Path, truth: str, labels: dict[str, list[int]], images: dict[str, Any]) -> tuple[int, int]:

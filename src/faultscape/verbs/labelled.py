@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from faultscape.errors import counted
+
 LABELS = "labels"  # the truth beside which people's answers to questions count
 
 
@@ -84,7 +86,11 @@ def correctness(
                 correct[labels == label, column] = np.nan if verdict is None else float(verdict)
         correct[labels < 0, column] = np.nan
     ties = sum(verdict is None for (_, class_), verdict in verdicts.items() if class_ in place)
-    notes = [f"{ties} questions stand at a tie, or everybody was unsure: they decide nothing"] if ties else []
+    notes = (
+        [f"{counted(ties, 'question stands', 'questions stand')} at a tie, or everybody was unsure: nothing is decided by that"]
+        if ties
+        else []
+    )
     return images, correct, notes
 
 

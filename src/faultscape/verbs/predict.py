@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from faultscape.errors import ModelError, OptionError, StudyError
+from faultscape.errors import ModelError, OptionError, StudyError, counted
 from faultscape.verbs import predict_changes, predict_plan, predict_shard, predict_tables
 
 if TYPE_CHECKING:
@@ -29,12 +29,15 @@ class Predicted:
 
     def __repr__(self) -> str:
         changed = [f"{len(done)} {word}" for word, done in (("renamed", self.renamed), ("removed", self.removed)) if done]
-        counted = [f"{len(self.models)} models"] if self.models or not changed else []
-        lines = [f"{self.study}: {', '.join([*counted, *changed])}"]
+        models = [counted(len(self.models), "model")] if self.models or not changed else []
+        lines = [f"{self.study}: {', '.join([*models, *changed])}"]
         lines += [f"  {old} is called {new} now" for old, new in self.renamed.items()]
         lines += [f"  {name} is removed; labels, and selections that were drawn with it, are kept" for name in self.removed]
         for name, (maps, failed) in self.models.items():
-            lines.append(f"  {name:<24} {maps} {self.what}" + (f", {failed} images without one (failures.csv)" if failed else ""))
+            lines.append(
+                f"  {name:<24} {maps} {self.what}"
+                + (f", {counted(failed, 'image')} without one (failures.csv)" if failed else "")
+            )
         return "\n".join(lines)
 
 
@@ -153,7 +156,8 @@ def predict(
         )
     if truth is not None and not measure:
         raise OptionError("--truth says what --measure measures against; add --measure, or leave it out")
-    given, mine = named(models) if models or not (renamed or removed) else {}, share(shard)
+    mine, task = share(shard), toml.read_settings(root).task
+    given = named(models, task) if models or not (renamed or removed) else {}
     options = {
         "size": input_size, "mean": mean, "std": std, "layout": layout, "multiple": multiple, "window": window, "stride": stride, "flip": flip, "crop": crop, "scales": scales,
         "batch": batch, "threads": threads, "precision": precision, "unmapped": unmapped, "keep": keep, "resize_maps": resize_maps, "pattern": pattern,
@@ -162,12 +166,12 @@ def predict(
     predict_options.check(options)
     devices.check(device)
     engines.check(engine, workers)
-    task = toml.read_settings(root).task
     if task != "segmentation" and measure:
         raise OptionError("--measure is for label maps; the accuracy of classifiers is what `rank` says")
     if task == "segmentation" and crop is not None:
         raise OptionError("--crop is for classifiers; --window shows a picture in parts")
     kinds = {name: opening.kind_of(name, source, task) for name, source in given.items()}
+    predict_plan.refuse_truths(root, given)
     with writing(root, array="predict" if shard else "", change=bool(renamed or removed)):
         if renamed or removed:
             predict_changes.change(study, root, renamed, removed, given)
@@ -225,28 +229,36 @@ def predict(
     return Predicted(study, counts, renamed, tuple(removed), "maps" if task == "segmentation" else "answers")
 
 
-def named(models: tuple[Any, ...]) -> dict[str, str]:
-    """Return {name: source} of NAME=SOURCE words and dicts; ModelError for a wrong or repeated name."""
+def named(models: tuple[Any, ...], task: str = "segmentation") -> dict[str, str]:
+    """Return {name: source} of NAME=SOURCE words and dicts; ModelError for a wrong or repeated name, with examples of the task."""
     from faultscape.study.folder import check_name
     from faultscape.study.store import is_address
 
     out: dict[str, str] = {}
+    example = (
+        "unet=maps/unet or unet=unet.onnx"
+        if task == "segmentation"
+        else "resnet=resnet.csv, resnet=all.csv:resnet50 or resnet=resnet.onnx"
+    )
     for word in models:
         if isinstance(word, Mapping):
             items = [(str(k), os.fspath(v)) for k, v in word.items()]
         else:
             name, equals, source = str(word).partition("=")
             if not equals or not source:
-                raise ModelError(f"{word!r} is not NAME=SOURCE, for example unet=maps/unet or unet=unet.onnx")
+                raise ModelError(f"{word!r} is not NAME=SOURCE, for example {example}")
             items = [(name, source)]
         for name, source in items:
             if is_address(source):
-                raise ModelError(f"{name}={source}: maps and networks are read from folders of this machine; copy it here first")
+                what = "maps" if task == "segmentation" else "tables"
+                raise ModelError(
+                    f"{name}={source}: {what} and networks are read from folders of this machine; copy it here first"
+                )
             if check_name(name) in out:
                 raise ModelError(f"two models are named {name!r}; give each its own name")
             out[name] = source
     if not out:
-        raise ModelError("no model given; write NAME=SOURCE, for example unet=maps/unet or unet=unet.onnx")
+        raise ModelError(f"no model given; write NAME=SOURCE, for example {example}")
     return out
 
 

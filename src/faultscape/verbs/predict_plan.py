@@ -6,6 +6,7 @@ Conventions: a call is what a worker needs for one shard (`predict_shard.shard`)
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -22,6 +23,18 @@ class Plan:
     model: Any
     stamps: dict[int, str]
     calls: list[dict[str, Any]]
+
+
+def refuse_truths(root: Path, names: Iterable[str]) -> None:
+    """ModelError for a model called as labels are, or as those that come without a name will be."""
+    from faultscape.study.settings import read_settings
+    from faultscape.verbs.labelled import LABELS, truths
+
+    held, known = read_settings(root).models, {LABELS, *truths(root)}
+    if bad := next((name for name in names if name in known and name not in held), None):
+        raise ModelError(
+            f"{bad!r} is the name of a truth, under which labels are kept; give the model another, for example {bad}-model"
+        )
 
 
 def plan(
@@ -44,8 +57,6 @@ def plan(
 
     shards = partial(each_shard, root)
     kind = opening.kind_of(name, source, settings.task)
-    if name in label_maps.truths(root):
-        raise ModelError(f"{name!r} is the name of a truth of this study; give the model another")
     place = opening.absolute(kind, source)
     before = settings.models.get(name)
     if before is not None and (before.kind, before.source) != (kind, place):

@@ -13,8 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from faultscape.errors import ClassesError, ModelError
+from faultscape.errors import ClassesError, ModelError, counted
 from faultscape.prediction import tables
+
+_SHOWN = 60  # characters of a word that is no class, wherever it is named
 
 
 def store(root: Path, settings: Any, name: str, source: str, labels: str | None, mine: Any) -> Any:
@@ -26,8 +28,6 @@ def store(root: Path, settings: Any, name: str, source: str, labels: str | None,
     from faultscape.study.parts import Part, key_of, read_manifest, write_manifest
     from faultscape.study.settings import ModelSettings
 
-    if name in label_maps.truths(root):
-        raise ModelError(f"{name!r} is the name of a truth of this study; give the model another")
     classes, said = settings.class_list, tables.read(source)
     before, place = settings.models.get(name), opening.absolute("table", source)
     held = before.options.get("labels", {}) if before is not None and (before.kind, before.source) == ("table", place) else {}
@@ -44,10 +44,12 @@ def store(root: Path, settings: Any, name: str, source: str, labels: str | None,
     known |= dict(zip(classes.wnids, classes.names, strict=False)) | {n: n for n in classes.names}
     known = {str(place): n for place, n in enumerate(classes.names)} if said.columns else known
     ids = dict(zip(classes.names, classes.ids, strict=True))
-    words, place_of_word = np.unique(said.words.astype(str), return_inverse=True)
-    meaning = tables.meanings(words.tolist(), lambda word: known.get(word) or by_name(word, settings), ids, mapping)
-    if len(words) and (meaning == tables.UNKNOWN).all():
-        some = ", ".join(map(repr, words[:6].tolist()))
+    everything = said.words.ravel().tolist()
+    words = sorted(set(everything))
+    place_of_word = np.array([*map(dict(zip(words, range(len(words)), strict=True)).__getitem__, everything)], np.intp)
+    meaning = tables.meanings(words, lambda word: known.get(word) or by_name(word, settings), ids, mapping)
+    if words and (meaning == tables.UNKNOWN).all():
+        some = ", ".join(repr(word[:_SHOWN]) for word in words[:6])
         raise ModelError(
             f"{name}: not one label of {source} ({some}) is a class of the study; say what they mean with --labels FILE"
         )
@@ -56,7 +58,7 @@ def store(root: Path, settings: Any, name: str, source: str, labels: str | None,
     shards = list(each_shard(root))
     rows_of, others = tables.rows_of(said, [image.id for _, rows in shards for image in rows], source)
     if others:
-        print(f"{name}: {others} lines of {source} are of no image of the study, and left out")
+        print(f"{name}: {counted(others, 'line')} of {source} left out, of no image of the study")
     path, _ = tables.split(source) or (source, ())
     digest = hashlib.sha256(Path(path).read_bytes()).hexdigest()
     key = f"{label_maps.classes_key(settings)}:{key_of(digest, source.removeprefix(path), mapping)}"
@@ -68,7 +70,7 @@ def store(root: Path, settings: Any, name: str, source: str, labels: str | None,
             parts[part_name(number)] = Part(sha, len(maps), key, tuple(failures))
     for word, times in strange.most_common(5):
         print(
-            f"{name}: {times} images say {word!r}, which is no class of the study (failures.csv); --labels FILE says what labels mean"
+            f"{name}: {counted(times, 'image says', 'images say')} {word!r}, which is no class of the study (failures.csv); --labels FILE says what labels mean"
         )
     write_manifest(where, read_manifest(where) | parts)
     return ModelSettings(source=place, kind="table", options={"labels": mapping} if mapping else {})
@@ -101,7 +103,7 @@ def _answers(
         elif codes[row]:
             maps.append(StoredMap(image.id, codes[row]))
         else:
-            word = str(words[row, 0])
+            word = str(words[row, 0])[:_SHOWN]
             strange.update([word] if word else [])
             failures.append((image.id, f"{word!r} is no class of the study" if word else "the table has no label of this image"))
     return maps, failures

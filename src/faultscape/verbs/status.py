@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-import numpy as np
-
-from faultscape.verbs import labelled
+from faultscape.errors import counted
+from faultscape.verbs import labelled, status_selections
 
 
 @dataclass(frozen=True)
@@ -36,7 +33,7 @@ def status(study: str) -> Status:
     study
         The study folder.
     """
-    from faultscape.comparison.stored import corpus_key, missing, wanted
+    from faultscape.comparison.stored import missing, wanted
     from faultscape.study import label_maps, selections
     from faultscape.study.answers import Answers
     from faultscape.study.corpus import each_shard, part_name, shard_sizes
@@ -48,7 +45,6 @@ def status(study: str) -> Status:
     from faultscape.study.settings import read_settings
     from faultscape.study.tables import read_failures
     from faultscape.verbs.label import current
-    from faultscape.verbs.rank import rank_key
 
     root, place = existing(study), shlex.quote(study)
     if line := unfinished(root):  # meanwhile its files may say one thing and another
@@ -60,8 +56,8 @@ def status(study: str) -> Status:
         (
             "collect",
             "done" if images else "missing",
-            f"{images} images in {len(sizes)} shard{'s' * (len(sizes) != 1)}"
-            + (f"; failures.csv has {failures} rows" if failures else ""),
+            f"{counted(images, 'image')} in {counted(len(sizes), 'shard')}"
+            + (f"; failures.csv has {counted(failures, 'row')}" if failures else ""),
         )
     ]
     todo, rest = "", ""
@@ -73,7 +69,7 @@ def status(study: str) -> Status:
     if late:
         number = sum(map(len, lacking.values()))
         words = (
-            f"{number} shard{'s' * (number != 1)} to do"
+            f"{counted(number, 'shard')} to do"
             if set(late) - old
             else "the working size, photos or the network of some shards changed since"
         )
@@ -87,12 +83,11 @@ def status(study: str) -> Status:
         words = f"; of {', '.join(empty)} not one map could be used (failures.csv)" if empty else ""
         stages.append(("predict", "done", f"{len(models)} models: {', '.join(models)}{words}"))
     truths = labelled.truths(root)
-    form = "csv" if settings.classifies else "png"
     if len(models) >= 2 and not settings.classifies:
         parts = wanted(root, settings, sorted(sizes), [])
         undone = missing(root, parts)
-        counted = {m: read_manifest(folder(root, m)) for m in models}
-        state = "stale" if any(part.part in counted[part.name] for part in undone) else "missing" if undone else "done"
+        made = {m: read_manifest(folder(root, m)) for m in models}
+        state = "stale" if any(part.part in made[part.name] for part in undone) else "missing" if undone else "done"
         stages.append(("compare", state, f"{len(parts) - len(undone)} of {len(parts)} parts"))
         todo = todo or (f"faultscape compare {place}" if undone else "")
     discarded = Answers(root).discarded()
@@ -100,37 +95,14 @@ def status(study: str) -> Status:
     if not names:
         stages.append(("select", "missing", "no selection yet"))
         todo = todo or f"faultscape select {place}"
+    truth = "labels" if "labels" in truths else (truths[0] if truths else "labels")
+    held = {name: selections.read_selection(root, name) for name in names}
     for name in names:
-        slots, drawn_from = selections.read_selection(root, name)
-        known = all(m in models for m in slots.models)
-        fresh = known and drawn_from == corpus_key(root, settings, slots.models)
-        state = "stale" if not fresh else "done" if set(slots.models) == set(models) else "missing"
-        now = current(root, name, discarded)
-        words = f"{name}: {len(now.chosen)} slots, {len(now.images)} images"
-        words += "; images or predictions changed since: --as NAME for a new one" if state == "stale" and known else ""
-        words += "; models were added since" if state == "missing" else ""
-        words += "" if known else "; it was drawn with a model that the study has no more: --as NAME for a new one"
-        stages.append(("select", state, words))
-        flag = "" if name == selections.MAIN else f" --as {name}"
-        todo = todo or (f"faultscape select {place}{flag}" if state == "missing" else "")
-        truth = "labels" if "labels" in truths else (truths[0] if truths else "labels")
-        which = "" if name == selections.MAIN else f" --selection {name}"
-        which += "" if truth == "labels" else f" --truth {truth}"
-        have = _labelled(root, settings, now.models, truth, now.images) if truth in truths and known else 0
-        stages.append(
-            (
-                "label",
-                "done" if have == len(now.images) else "missing",
-                f"{name}: {have} of {len(now.images)} images labelled (truth {truth})",
-            )
+        lines, now, later = status_selections.of_one(
+            root, place, settings, name, held, truth, truth in truths, current(root, name, discarded)
         )
-        if 0 < have < len(now.images):
-            rest = rest or f"faultscape label export {place} OUT --format {form}{which}"
-        if have == 0:
-            todo = todo or f"faultscape label export {place} OUT --format {form}{which}"
-        ranked = rank_key(root, name)
-        stages.append(("rank", ranked, f"{name}: {selections.path(root, name, 'json', stem='standings').name}"))
-        todo = todo or (f"faultscape rank {place}{which}" if ranked != "done" and have and known else "")
+        stages += lines
+        todo, rest = todo or now, rest or later
     stages += _measures(root)
     report = root / "report.html"
     standings = root / "standings.json"
@@ -149,22 +121,6 @@ def status(study: str) -> Status:
             else f"faultscape collect {place} IMAGES"
         )
     return Status(study, tuple(stages), todo)
-
-
-def _labelled(root: Path, settings: Any, models: Sequence[str], truth: str, images: Sequence[str]) -> int:
-    """Return how many of some images have a label (of classifiers, one that decides for some model), reading the parts of their shards alone."""
-    from faultscape.study import label_maps
-    from faultscape.study.corpus import part_name, shards_of
-    from faultscape.study.parts import read_manifest
-
-    if settings.classifies:
-        known, correct, _ = labelled.correctness(root, models, truth)
-        decided = {image for image, some in zip(known, np.asarray((~np.isnan(correct)).any(0)), strict=True) if some}
-        return len(decided & set(images))
-    folder, shard_of = label_maps.truth(root, truth), shards_of(root, images)
-    parts, wanted = read_manifest(folder), set(shard_of)
-    numbers = {s for s in shard_of.values() if part_name(s) in parts}
-    return sum(len(wanted & set(label_maps.read_maps(folder, s, parts[part_name(s)]))) for s in sorted(numbers))
 
 
 def _measures(root: Path) -> list[tuple[str, str, str]]:

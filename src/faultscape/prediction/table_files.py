@@ -1,0 +1,166 @@
+"""Columns of a CSV, TSV or Parquet file that nobody vouches for: read piece by piece, and only within bounds.
+
+Conventions: columns come as texts without blanks around them, "" for what is missing. However small a file is, it may unpack to anything; so rows, bytes and the length of a
+cell are counted while it is read, and whatever is more ends the reading with a ModelError that names the place. Cells are not kept apart where they repeat.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from faultscape.errors import ModelError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+MOST_BYTES = 1 << 32  # of all that is unpacked
+MOST_ROWS = 20_000_000
+MOST_CHARACTERS = 10_000  # of a cell
+MOST_COLUMNS = 10_000
+_BLOCK = 1 << 22  # a line of text is no longer than this
+_BATCH = 1 << 14  # rows of Parquet at once
+_PARQUET = (".parquet", ".pq")
+
+
+def names_of(path: str) -> list[str]:
+    """Return the names of a file's columns, in its order; ModelError where it is no table."""
+    if not Path(path).stat().st_size:
+        raise ModelError(f"{path}: is empty")
+    with _reading(path):
+        names = _parquet(path).schema_arrow.names if path.lower().endswith(_PARQUET) else _text(path, None).schema.names
+    if len(names) > MOST_COLUMNS:
+        raise ModelError(f"{path}: has {len(names):,} columns; at most {MOST_COLUMNS:,} are read")
+    return names
+
+
+def read(path: str, wanted: Sequence[str]) -> pa.Table:
+    """Return some columns of a file as texts, each different one once (a dictionary); ModelError where it is no table, or a larger one than is read."""
+    import pyarrow as pa
+
+    pieces, rows, size = [], 0, 0
+    with _reading(path):
+        for batch in _batches(path, wanted):
+            rows += batch.num_rows
+            if rows > MOST_ROWS:
+                raise ModelError(f"{path}: has more than {MOST_ROWS:,} rows; at most so many are read")
+            columns = []
+            for name in wanted:
+                column = _words(path, name, batch.column(name))
+                size += _bounded(path, name, column, rows - batch.num_rows)
+                columns.append(column)
+            if size > MOST_BYTES:
+                raise ModelError(f"{path}: {_too_much()}")
+            pieces.append(pa.table(columns, names=[*wanted]))
+        if not pieces:
+            return pa.table([pa.array([], pa.dictionary(pa.int32(), pa.string())) for _ in wanted], names=[*wanted])
+        return pa.concat_tables(pieces)
+
+
+@contextmanager
+def _reading(path: str) -> Iterator[None]:
+    """Turn what pyarrow raises over a file into a sentence."""
+    try:
+        yield
+    except (OSError, ValueError, KeyError, TypeError, NotImplementedError, MemoryError) as error:
+        words = " ".join(str(error).split())[:200]
+        if "straddling" in words or "out of sync" in words:
+            words = f"a line of it is longer than {_BLOCK:,} bytes; is a quotation mark open?"
+        raise ModelError(f"{path}: cannot be read as a table: {words}") from None
+
+
+class _Counted(io.RawIOBase):
+    """A stream that ends with a ModelError when it unpacks to more than is read."""
+
+    def __init__(self, path: str) -> None:
+        import pyarrow as pa
+
+        self._path, self._stream, self._size = path, pa.input_stream(path), 0
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        found = self._stream.read(size)
+        self._size += len(found)
+        if self._size > MOST_BYTES:
+            raise ModelError(f"{self._path}: {_too_much()}")
+        return found
+
+
+def _too_much() -> str:
+    return f"unpacks to more than {MOST_BYTES >> 30} GiB; at most so much is read"
+
+
+def _text(path: str, wanted: Sequence[str] | None) -> Any:
+    """Return a reader of a text file, that hands out some of its columns as texts."""
+    import pyarrow as pa
+    import pyarrow.csv as pc
+
+    parted = "\t" if path.lower().endswith((".tsv", ".tsv.gz")) else ","
+    options = pc.ConvertOptions(
+        column_types=dict.fromkeys(wanted or (), pa.string()), include_columns=[*(wanted or ())], strings_can_be_null=False
+    )
+    return pc.open_csv(
+        pa.PythonFile(_Counted(path), mode="r"),
+        read_options=pc.ReadOptions(block_size=_BLOCK),
+        parse_options=pc.ParseOptions(delimiter=parted, newlines_in_values=True),
+        convert_options=options,
+    )
+
+
+def _parquet(path: str, as_words: Sequence[str] = ()) -> Any:
+    import pyarrow.parquet as pq
+
+    return pq.ParquetFile(path, read_dictionary=[*as_words])  # a word that repeats is not unpacked
+
+
+def _batches(path: str, wanted: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    """Return pieces of a file with some of its columns; ModelError for columns that hold neither words nor numbers."""
+    if not path.lower().endswith(_PARQUET):
+        yield from _text(path, wanted)
+        return
+    import pyarrow.types as kinds
+
+    schema, words = _parquet(path).schema_arrow, []
+    for name in wanted:
+        kind = schema.field(name).type
+        plain = kind.value_type if kinds.is_dictionary(kind) else kind
+        if any(is_(plain) for is_ in (kinds.is_string, kinds.is_large_string, kinds.is_binary, kinds.is_large_binary)):
+            words.append(name)
+        elif not any(is_(plain) for is_ in (kinds.is_integer, kinds.is_floating, kinds.is_boolean, kinds.is_null)):
+            raise ModelError(f"{path}: column {name!r} holds {kind}; expected a word or a number a line")
+    yield from _parquet(path, words).iter_batches(_BATCH, columns=[*wanted])
+
+
+def _words(path: str, name: str, column: Any) -> Any:
+    """Return a column as a dictionary of texts, as long as they came."""
+    import pyarrow as pa
+
+    try:
+        plain = column.dictionary if pa.types.is_dictionary(column.type) else column
+        if not pa.types.is_dictionary(column.type):
+            return plain.cast(pa.string()).dictionary_encode()
+        return pa.DictionaryArray.from_arrays(column.indices.cast(pa.int32()), plain.cast(pa.string()))
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise ModelError(f"{path}: column {name!r}: {' '.join(str(error).split())[:200]}; expected a word a line") from None
+
+
+def _bounded(path: str, name: str, column: Any, before: int) -> int:
+    """Return how many bytes the words of a column take; ModelError that names the first cell that is too long."""
+    import numpy as np
+    import pyarrow.compute as pc
+
+    lengths = np.asarray(pc.call_function("binary_length", [column.dictionary]).fill_null(0))
+    if not len(lengths):
+        return 0
+    place = np.asarray(column.indices.fill_null(0))
+    if lengths.max() > MOST_CHARACTERS and (long := np.flatnonzero(lengths[place] > MOST_CHARACTERS)).size:
+        row = int(long[0])
+        raise ModelError(
+            f"{path}, line {before + row + 2}: the cell of column {name!r} has {int(lengths[place[row]]):,} bytes; at most {MOST_CHARACTERS:,} are read"
+        )
+    return int(lengths[place].sum())

@@ -1,0 +1,116 @@
+"""What `status` says of classifiers: what counts as labelled, and a next line that works, until all is done."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+import pytest
+
+import faultscape as fs
+import made_answers
+from faultscape.cli import main
+from faultscape.study.selections import read_selection
+
+HEAD = "image,class,annotator,answer\n"
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> made_answers.Answers:
+    return made_answers.study(tmp_path / "made", images=40, errors=(0.2, 0.4, 0.6))
+
+
+def line_of(study: str, stage: str, selection: str) -> tuple[str, str]:
+    """The state and the words of one stage of one selection."""
+    return next(
+        (state, words) for name, state, words in fs.status(study).stages if name == stage and words.startswith(f"{selection}:")
+    )
+
+
+def answer(study: str, path: Path, rows: list[tuple[str, str]], word: str, who: str = "ann") -> None:
+    path.write_text(HEAD + "".join(f"{image},{class_},{who},{word}\n" for image, class_ in rows))
+    fs.label.import_(study, str(path))
+
+
+def test_an_image_of_a_pair_is_labelled_when_it_is_decided_for_both_models(made: made_answers.Answers, tmp_path: Path) -> None:
+    rows = fs.select(made.study, top=4, spares=0).chosen
+    slot, number = rows[0], len({row.image for row in rows})
+    both = [(slot.image, word) for row in rows if row.image == slot.image for word in (row.label_a, row.label_b)]
+    answer(made.study, tmp_path / "a.csv", both[:1], "no")
+    assert line_of(made.study, "label", "main") == ("missing", f"main: 0 of {number} images labelled, 1 partly (truth labels)")
+    answer(made.study, tmp_path / "a.csv", both[1:], "no")
+    assert line_of(made.study, "label", "main")[1] == f"main: 1 of {number} images labelled (truth labels)"
+
+
+def test_an_image_drawn_for_all_models_is_labelled_when_it_is_decided_for_every_model(
+    made: made_answers.Answers, tmp_path: Path
+) -> None:
+    fs.select(made.study, selector="disputed", budget=4)
+    fs.label.export(made.study, str(tmp_path / "q.csv"), selection="disputed")
+    asked = [(row[0], row[1]) for row in (line.split(",") for line in (tmp_path / "q.csv").read_text().splitlines()[1:])]
+    mine = [question for question in asked if question[0] == asked[0][0]]
+    answer(made.study, tmp_path / "a.csv", mine[:-1], "no")
+    assert line_of(made.study, "label", "disputed")[1] == "disputed: 0 of 4 images labelled, 1 partly (truth labels)"
+    answer(made.study, tmp_path / "a.csv", mine[-1:], "yes")
+    assert line_of(made.study, "label", "disputed")[1] == "disputed: 1 of 4 images labelled (truth labels)"
+    answer(made.study, tmp_path / "a.csv", asked, "no")
+    assert line_of(made.study, "label", "disputed")[0] == "done"
+
+
+def test_when_everybody_answered_and_a_tie_is_left_the_next_line_asks_again(made: made_answers.Answers, tmp_path: Path) -> None:
+    slot = fs.select(made.study, top=1, spares=0, cap=1).chosen[0]
+    rows = [(row.image, word) for row in read_selection(Path(made.study))[0].chosen for word in (row.label_a, row.label_b)]
+    answer(made.study, tmp_path / "a.csv", rows, "no")
+    answer(made.study, tmp_path / "b.csv", [(slot.image, slot.label_a)], "yes", who="bob")
+    fs.rank(made.study, resamples=10)
+    assert fs.report(made.study)
+    assert fs.status(made.study).next == f"faultscape label export {made.study} OUT --format csv --again"
+
+
+def test_labels_of_another_selection_do_not_make_a_draw_ready_to_be_ranked(made: made_answers.Answers) -> None:
+    drawn = fs.select(made.study, selector="random", budget=20).images
+    made_answers.import_labels(made, list(drawn[:3]))
+    assert fs.status(made.study).next == f"faultscape label export {made.study} OUT --format csv --selection random"
+    made_answers.import_labels(made, list(drawn[:10]))
+    assert fs.status(made.study).next == f"faultscape rank {made.study} --selection random"
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"selector": "random", "budget": 6}, "--selector random --budget 6"),
+        (
+            {"selector": "random", "budget": 6, "seed": 3, "keep_duplicates": True},
+            "--selector random --budget 6 --seed 3 --keep-duplicates",
+        ),
+        ({"selector": "mad", "temperature": 0.5, "budget": 5, "as_": "hot-2"}, "--selector mad --budget 5 --temperature 0.5"),
+    ],
+)
+def test_after_a_model_was_added_the_next_line_draws_anew_and_every_next_line_works(
+    made: made_answers.Answers, options: dict, words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made_answers.import_labels(made)
+    fs.select(made.study, **options)
+    name = options.get("as_", "random")
+    (Path(made.study).parent / "new.csv").write_text(Path(made.tables["model-2"]).read_text().replace("cat", "dog"))
+    fs.predict(made.study, {"new": str(Path(made.study).parent / "new.csv")})
+    assert line_of(made.study, "select", name)[1].endswith("models were added since: draw a new one; labels carry over")
+    new = "hot-3" if name == "hot-2" else "random-2"
+    assert fs.status(made.study).next == f"faultscape select {made.study} {words} --as {new}"
+    lines = []
+    while (line := fs.status(made.study).next) and len(lines) < 4:
+        lines.append(line)
+        assert main([*shlex.split(line)[1:], *(["--resamples", "10"] if "rank" in line else [])]) == 0, line
+    assert line == ""
+    assert [word.split()[1] for word in lines] == ["select", "rank"]
+    assert line_of(made.study, "select", name) == ("done", line_of(made.study, "select", name)[1])
+    assert line_of(made.study, "select", name)[1].endswith(f"models were added since: {new} is of all")
+    capsys.readouterr()
+
+
+def test_a_study_whose_answers_must_be_read_anew_still_has_a_status(made: made_answers.Answers, tmp_path: Path) -> None:
+    fs.select(made.study, selector="random", budget=6)
+    made_answers.import_labels(made)
+    (tmp_path / "two.txt").write_text("cat\ndog\n")
+    fs.collect(made.study, str(Path(made.study).parent / "ids.csv"), classes=str(tmp_path / "two.txt"))
+    assert fs.status(made.study).next.startswith("faultscape predict")

@@ -1,0 +1,148 @@
+"""Files of labels and answers of classifiers: what is good in them is taken, what is not is named, and what nobody decided can be asked again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import faultscape as fs
+import made_answers
+from faultscape.cli import main
+from faultscape.errors import LabellingError, OptionError
+from faultscape.study.answers import Answers
+from faultscape.study.tables import read_failures
+
+HEAD = "image,class,annotator,answer\n"
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> made_answers.Answers:
+    return made_answers.study(tmp_path / "made", images=12)
+
+
+def why(study: str) -> list[str]:
+    """What failures.csv says of labels."""
+    return sorted(f.reason for f in read_failures(Path(study)) if f.stage == "label")
+
+
+def test_one_wrong_answer_costs_its_line_alone(made: made_answers.Answers, tmp_path: Path) -> None:
+    one, two = made.images[:2]
+    lines = [
+        f"{one},cat,ann, YES ",
+        f"{one},dog,ann,y",
+        f"{two},zebra,ann,no",
+        "nope,cat,ann,no",
+        f"{two},dog,ann",
+        f"{two},cat,ann,No",
+    ]
+    path = tmp_path / "ann.csv"
+    path.write_text(HEAD + "\n".join(lines))
+    took = fs.label.import_(made.study, str(path))
+    assert Answers(Path(made.study)).answers() == [(one, "cat", "ann", "yes"), (two, "cat", "ann", "no")]
+    assert why(made.study) == [
+        "ann.csv, line 3: the answer 'y' is not known; use yes, no, unsure",
+        "ann.csv, line 4: 'zebra' is no class of the study.",
+        "ann.csv, line 5: 'nope' is no image of the study",
+        "ann.csv, line 6: has 3 columns, the first line 4; quote what holds a comma",
+    ]
+    assert "2 new answers" in repr(took)
+    assert "4 lines not usable (failures.csv); the first: ann.csv, line" in repr(took)
+    path.write_text(HEAD + "\n".join(line for line in lines if line.endswith(("YES ", "No"))))
+    assert fs.label.import_(made.study, str(path)).failures == 0
+    assert why(made.study) == []  # the lines that were mended or struck out are forgotten
+
+
+def test_a_file_without_one_good_answer_is_an_error_that_says_the_first(made: made_answers.Answers, tmp_path: Path) -> None:
+    (tmp_path / "ann.csv").write_text(HEAD + f"{made.images[0]},cat,ann,y\n{made.images[0]},dog,ann,n\n")
+    with pytest.raises(
+        LabellingError, match=r"nothing could be used; the first: ann.csv, line 2: the answer 'y' is not known; use yes"
+    ):
+        fs.label.import_(made.study, str(tmp_path / "ann.csv"))
+    assert Answers(Path(made.study)).answers() == []
+
+
+def test_labels_may_stand_in_another_column(made: made_answers.Answers, tmp_path: Path) -> None:
+    path = tmp_path / "gt.csv"
+    path.write_text("id,Truth,taken\n" + "\n".join(f"{image},cat,2020" for image in made.images))
+    with pytest.raises(
+        LabellingError, match=r"has no column `label`; say which holds the labels, as .*gt.csv:COLUMN; it has id, truth, taken \("
+    ):
+        fs.label.import_(made.study, str(path))
+    with pytest.raises(LabellingError, match=r"has no column 'thruth'; it has id, truth, taken. Did you mean 'truth'\?"):
+        fs.label.import_(made.study, f"{path}:thruth")
+    took = fs.label.import_(made.study, f"{path}:Truth")
+    assert (took.new, took.failures) == (12, 0)
+    assert repr(took).startswith("truth labels: 12 images labelled, 0 replaced")
+    with pytest.raises(LabellingError, match=r"gone.csv: there is no such file"):
+        fs.label.import_(made.study, f"{tmp_path / 'gone.csv'}:Truth")
+    (tmp_path / "odd.csv").write_text("name,what\nx,cat\n")
+    with pytest.raises(LabellingError, match=r"expected the columns image, label, or .*; it has name, what"):
+        fs.label.import_(made.study, str(tmp_path / "odd.csv"))
+
+
+def test_one_thing_is_counted_in_the_singular(made: made_answers.Answers, tmp_path: Path) -> None:
+    (tmp_path / "l.csv").write_text(f"image,label\n{made.images[0]},cat\nnope,cat\n")
+    said = repr(fs.label.import_(made.study, str(tmp_path / "l.csv")))
+    assert "1 image labelled" in said
+    assert "1 line not usable" in said
+
+
+def test_a_study_is_no_folder_of_labels(made: made_answers.Answers, tmp_path: Path) -> None:
+    with pytest.raises(LabellingError, match="is a study, and no labels; name a CSV file of labels"):
+        fs.label.import_(made.study, made.study)
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(LabellingError, match="empty: holds no CSV file; labels of classifiers are a CSV file"):
+        fs.label.import_(made.study, str(tmp_path / "empty"))
+
+
+def test_undecided_questions_are_counted_and_go_out_again_where_that_is_asked_for(
+    made: made_answers.Answers, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fs.select(made.study, top=2, spares=0)
+    path = tmp_path / "q.csv"
+    fs.label.export(made.study, str(path))
+    asked = [tuple(line.split(",")[:2]) for line in path.read_text().splitlines()[1:]]
+    words = [("yes", "no"), ("unsure", "unsure"), ("no", "no"), ("unsure", "yes")]
+    lines = [
+        f"{i},{c},{who},{word}" for (i, c), said in zip(asked, words, strict=False) for who, word in zip("ab", said, strict=True)
+    ]
+    (tmp_path / "answers.csv").write_text(HEAD + "\n".join(lines))
+    fs.label.import_(made.study, str(tmp_path / "answers.csv"))
+    plain = fs.label.export(made.study, str(path))
+    assert (plain.questions, plain.undecided) == (len(asked) - 4, 2)
+    assert "2 questions undecided (a tie, or everybody was unsure): --again asks them again" in repr(plain)
+    capsys.readouterr()
+    assert main(["label", "export", made.study, str(path), "--again"]) == 0
+    assert "2 questions undecided (a tie, or everybody was unsure): asked again" in capsys.readouterr().out
+    assert [tuple(line.split(",")[:2]) for line in path.read_text().splitlines()[1:]] == [*asked[:2], *asked[4:]]
+    (tmp_path / "third.csv").write_text(HEAD + "".join(f"{i},{c},c,yes\n" for i, c in asked[:2]))
+    fs.label.import_(made.study, str(tmp_path / "third.csv"))
+    last = fs.label.export(made.study, str(path), again=True)
+    assert (last.questions, last.undecided) == (len(asked) - 4, 0)
+    assert "a tie" not in repr(last)
+
+
+def test_a_label_settles_a_question_that_answers_left_open(made: made_answers.Answers, tmp_path: Path) -> None:
+    fs.select(made.study, top=1, spares=0)
+    path = tmp_path / "q.csv"
+    fs.label.export(made.study, str(path))
+    image, class_ = path.read_text().splitlines()[1].split(",")[:2]
+    (tmp_path / "a.csv").write_text(f"{HEAD}{image},{class_},ann,unsure\n")
+    fs.label.import_(made.study, str(tmp_path / "a.csv"))
+    assert fs.label.export(made.study, str(path)).undecided == 1
+    made_answers.import_labels(made, [image])
+    assert fs.label.export(made.study, str(path), again=True).undecided == 0
+
+
+def test_answers_that_cannot_be_used_are_not_written_over(made: made_answers.Answers, tmp_path: Path) -> None:
+    fs.select(made.study, top=2, spares=0)
+    path = tmp_path / "q.csv"
+    fs.label.export(made.study, str(path))
+    path.write_text(path.read_text().replace(",,\n", ",ann,perhaps\n", 1))
+    with pytest.raises(
+        LabellingError, match=r"holds 1 answer that was not taken in; `label import` it first \(mend what that cannot use\)"
+    ):
+        fs.label.export(made.study, str(path))
+    with pytest.raises(OptionError, match="--prefill fills maps in"):
+        fs.label.export(made.study, str(path), prefill="model-0")
