@@ -203,7 +203,9 @@ def sources(tmp_path: Path) -> dict[str, str]:
         "exported": torch_networks.exported(tmp_path / "net.pt2"),
         "script": torch_networks.scripted(tmp_path / "net.ts"),
     }
-    return {name: str(path) for name, path in files.items()} | {n: f"{code}:{n}" for n in ("load", "scores", "labels")}
+    return {name: str(path) for name, path in files.items()} | {
+        "load": f"{code}:load", "scores": f"{code}:scores", "answers": f"{code}:labels",
+    }  # fmt: skip
 
 
 def numbered(tmp_path: Path, ids: tuple[int, ...]) -> str:
@@ -218,7 +220,7 @@ def test_channels_stand_in_the_order_of_the_class_list_for_every_kind_of_network
     study = numbered(tmp_path, (1, 2, 3, 4, 7))
     fs.predict(study, sources, engine="local")
     models = fs.study.settings.read_settings(Path(study)).models
-    assert models.pop("labels").labels == {}  # labels are ids already
+    assert models.pop("answers").labels == {}  # labels are ids already
     want = {"0": "class 1", "1": "class 2", "2": "class 3", "3": "class 4", "4": "class 7"}
     assert {name: one.labels for name, one in models.items()} == dict.fromkeys(models, want)
 

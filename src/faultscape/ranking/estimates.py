@@ -200,7 +200,7 @@ def _unit(weights: np.ndarray, pool: int) -> float:
 
 
 def _unseen(values: np.ndarray, unit: float) -> np.ndarray:
-    """Return the (J, J) covariance that gives the difference of two rows of values (J, M) a variance of 3 unit^2 / (1 + n) more.
+    """Return the (J, J) covariance that gives the difference of two rows of values (J, M) a variance of 3 unit^2 / (1 + n)^2 more.
 
     n is on how many columns they differ, in effect: few large differences are few. Where all are small, (1 + their squares) /
     (1 + n) takes the place of the square of a difference of 1. What is no covariance (a and b never differ, c differs from both)
@@ -213,7 +213,7 @@ def _unseen(values: np.ndarray, unit: float) -> np.ndarray:
         square[k] = (gap**2).sum(1)
         apart[k] = np.divide(gap.sum(1) ** 2, square[k], out=np.zeros(j), where=square[k] > 0)
     middle = np.eye(j) - 1 / j
-    more = UNSEEN * unit**2 * (1 + square) / (1 + apart) ** 2 * (1 - np.eye(j))
+    more = UNSEEN * unit**2 * (1 + square) / (1 + apart) ** 3 * (1 - np.eye(j))
     sizes, vectors = np.linalg.eigh(-0.5 * middle @ more @ middle)
     return (vectors * np.maximum(sizes, 0)) @ vectors.T
 
