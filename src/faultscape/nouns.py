@@ -10,6 +10,8 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from faultscape.errors import counted
+
 if TYPE_CHECKING:
     import numpy as np
 
@@ -229,13 +231,14 @@ class Standings:
     provenance: dict[str, Any] = field(default_factory=dict)
 
     def __repr__(self) -> str:
-        lines = [f"Standings of {len(self.models)} models from {self.labels.get('used', 0)} labelled images"]
+        lines = [f"Standings of {len(self.models)} models from {counted(self.labels.get('used', 0), 'labelled image')}"]
         for name, ranking in self.rankings.items():
             lines.append(f"  {name}")
             for place, model in enumerate(ranking["order"], 1):
                 low, high = ranking["score_interval"].get(model, (float("nan"), float("nan")))
                 first, last = ranking["rank_interval"].get(model, (float("nan"), float("nan")))
-                spread = f"  [{low:.4f}, {high:.4f}]  rank {first:g}-{last:g}" if not math.isnan(low) else ""
+                spread = f"  [{low:.4f}, {high:.4f}]" if not math.isnan(low) else ""
+                spread += f"  rank {first:g}-{last:g}" if not math.isnan(first) else ""
                 tied = "  tied for best" if model in ranking["tied_for_best"] and len(ranking["tied_for_best"]) > 1 else ""
                 score = ranking["scores"][model]
                 lines.append(f"    {place:>3}  {model:<24} {score:8.4f}{spread}{tied}")

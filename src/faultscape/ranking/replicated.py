@@ -134,7 +134,7 @@ def table(
         {name: matrix.tolist() for name, matrix in matrices.items()},
         rankings,
         {name: s[0] for name, s in scores.items()},
-        {name: s[1:] for name, s in scores.items()},
+        {name: s[1:] if drawn[name] >= ENOUGH else s[1:1] for name, s in scores.items()},
         tuple(notes),
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from faultscape.errors import OptionError
+from faultscape.errors import OptionError, counted
 from faultscape.nouns import Draw, PairSlot, Slots
 
 SELECTORS = ("mad", "random", "disputed", "entropy", "expected-loss", "vma", "model-picker")
@@ -154,8 +154,7 @@ def told(slots: Slots) -> str:
         rounds = f" in {last} rounds, {sum(row.round == last for row in chosen)} in the last" if last > 1 else ""
         pool = max(row.pool for row in chosen)
         all_ = f"; these are all {pool:,} that could be drawn" if len(chosen) >= pool else ""
-        plural = "s" * (len(chosen) != 1)
-        return f"{len(chosen):,} image{plural} drawn by {slots.definition['selector']}{rounds}, to be labelled for all {j} models{all_}"
+        return f"{counted(len(chosen), 'image')} drawn by {slots.definition['selector']}{rounds}, to be labelled for all {j} models{all_}"
     if chosen and isinstance(chosen[0], PairSlot):
         k = slots.depth
         held = {cell: sum(row.cell == cell for row in chosen) for cell in dict.fromkeys(row.cell for row in chosen)}

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from faultscape.errors import ModelError, OptionError, SelectionError
+from faultscape.errors import ModelError, OptionError, SelectionError, counted
 from faultscape.nouns import Draw, Slots
 from faultscape.selection import draws, model_picker, proposals
 
@@ -59,7 +59,7 @@ def draw(root: Path, name: str, selector: str, given: dict[str, Any], *, engine:
             )
         number -= 0 if "more" in given else len(held)
         if number <= 0 and old is not None:
-            print(f"selection {name!r} has {len(held)} images; --more N draws others")
+            print(f"selection {name!r} has {counted(len(held), 'image')}; --more N draws others")
             return old[0]
         pool = read_pool(root, keep_duplicates=define["keep_duplicates"])
         known = _known(root, models, define, given, len(held), engine)
