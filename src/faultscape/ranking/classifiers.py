@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from faultscape.errors import OptionError, RankingError, closest
+from faultscape.errors import RankingError, closest
 from faultscape.nouns import Standings
 from faultscape.ranking import replicated
 from faultscape.ranking.agreement import compare_benchmark
@@ -94,13 +94,7 @@ def classifier_rankings(
     >>> {model: round(score, 9) for model, score in table.rankings["perron"]["scores"].items()}
     {'vgg': 0.6, 'resnet': 0.4}
     """
-    models, images, correct = tuple(models), list(images), np.asarray(correct, dtype=float)
-    if len(models) < 2:
-        raise RankingError(f"a ranking needs two models; there is {', '.join(models) or 'none'}")
-    if correct.shape != (len(models), len(images)):
-        raise RankingError(f"answers are {correct.shape}; expected {len(models)} models by {len(images)} images")
-    if resamples < 0:
-        raise OptionError(f"resamples cannot be negative; got {resamples}")
+    models, images, correct = replicated.checked(models, images, correct, resamples, "answers")
     first, second, image = pair_places(models, rows, images)
     labelled = ~np.isnan(correct).all(0)
     image = np.where((image >= 0) & np.append(labelled, False)[image], image, -1)

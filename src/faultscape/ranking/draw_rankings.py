@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from faultscape.errors import OptionError, RankingError
+from faultscape.errors import RankingError
 from faultscape.nouns import Draw, Standings
 from faultscape.ranking import drawn_estimates, estimate_intervals, replicated
 from faultscape.ranking.agreement import compare_benchmark
@@ -55,13 +55,7 @@ def draw_rankings(
     >>> {model: round(score, 6) for model, score in table.rankings["lure"]["scores"].items()}
     {'unet': 0.666667, 'fcn': 0.333333}
     """
-    models, images, accuracy = tuple(models), list(images), np.asarray(accuracy, dtype=float)
-    if len(models) < 2:
-        raise RankingError(f"a ranking needs two models; there is {', '.join(models) or 'none'}")
-    if accuracy.shape != (len(models), len(images)):
-        raise RankingError(f"scores are {accuracy.shape}; expected {len(models)} models by {len(images)} images")
-    if resamples < 0:
-        raise OptionError(f"resamples cannot be negative; got {resamples}")
+    models, images, accuracy = replicated.checked(models, images, accuracy, resamples, "scores")
     mine = {row.image for row in rows}
     labelled = ~np.isnan(accuracy).all(0)
     chosen = labelled & np.array([image in mine for image in images], bool)

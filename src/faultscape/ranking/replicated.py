@@ -10,12 +10,14 @@ Source: Efron 1979; Wilson 1927; the re-use of labels is ours.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy.special import stdtrit
 
+from faultscape.errors import OptionError, RankingError
 from faultscape.ranking import intervals
 from faultscape.ranking.agreement import plain
 from faultscape.ranking.bradley_terry import DECIMALS, bradley_terry, smoothed, wins
@@ -38,6 +40,25 @@ class Table:
     scores: dict[str, np.ndarray]
     replicates: dict[str, np.ndarray]
     notes: tuple[str, ...]
+
+
+def checked(
+    models: Sequence[str], images: Sequence[str], scores: Any, resamples: int, what: str
+) -> tuple[tuple[str, ...], list[str], np.ndarray]:
+    """Return what every table of rankings is made from, scores (J, I) as numbers; RankingError or OptionError where it does not fit.
+
+    >>> checked(["a", "b"], ["x"], [[1], [0]], 0, "answers")
+    (('a', 'b'), ['x'], array([[1.],
+           [0.]]))
+    """
+    scores = np.asarray(scores, dtype=float)
+    if len(models) < 2:
+        raise RankingError(f"a ranking needs two models; there is {', '.join(models) or 'none'}")
+    if scores.shape != (len(models), len(images)):
+        raise RankingError(f"{what} are {scores.shape}; expected {len(models)} models by {len(images)} images")
+    if resamples < 0:
+        raise OptionError(f"resamples cannot be negative; got {resamples}")
+    return tuple(models), list(images), scores
 
 
 def image_weights(chosen: np.ndarray, resamples: int, seed: int) -> np.ndarray:

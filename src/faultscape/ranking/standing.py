@@ -15,11 +15,12 @@ from typing import Any
 
 import numpy as np
 
-from faultscape.errors import OptionError, RankingError, closest
+from faultscape.errors import RankingError, closest
 from faultscape.nouns import Pairs, Slot, Slots, Standings
+from faultscape.ranking import replicated
 from faultscape.ranking.agreement import compare_benchmark
 from faultscape.ranking.intervals import LEVEL
-from faultscape.ranking.replicated import INTERVAL, PSEUDO_COUNT
+from faultscape.ranking.replicated import INTERVAL
 from faultscape.ranking.tables import duels, table
 from faultscape.ranking.written import from_json, to_json
 
@@ -101,14 +102,8 @@ def rank_accuracies(
     >>> table.rankings["resistance"]["order"], round(table.matrices["resistance"][0][1], 3)  # .81 / .41
     (['unet', 'fcn'], 1.976)
     """
-    models, images, accuracy = tuple(models), list(images), np.asarray(accuracy, dtype=float)
     class_names = list(class_names)
-    if len(models) < 2:
-        raise RankingError(f"a ranking needs two models; there is {', '.join(models) or 'none'}")
-    if accuracy.shape != (len(models), len(images)):
-        raise RankingError(f"concordances are {accuracy.shape}; expected {len(models)} models by {len(images)} images")
-    if resamples < 0:
-        raise OptionError(f"resamples cannot be negative; got {resamples}")
+    models, images, accuracy = replicated.checked(models, images, accuracy, resamples, "concordances")
     labelled = np.array(~np.isnan(accuracy).all(0))
     places = duels(models, rows, images, class_names).among(labelled)
     chosen = np.zeros(len(images), bool)
@@ -135,7 +130,11 @@ def rank_accuracies(
         elif len(inside.image):
             notes.append(f"parent group {name}: none of its {len(inside.image)} slots is labelled; it is not ranked")
     own = options | {"all_labels": all_labels, "level": LEVEL, "interval": INTERVAL}
-    own |= {"pseudo_count": PSEUDO_COUNT, "reuse_images": "those that every ranked model has", "image_overlap": "Jaccard index"}
+    own |= {
+        "pseudo_count": replicated.PSEUDO_COUNT,
+        "reuse_images": "those that every ranked model has",
+        "image_overlap": "Jaccard index",
+    }
     return Standings(
         models=models,
         labels={"used": len(used), "slots": len(rows), "discarded": discarded, "missing": n_chosen - int(chosen.sum())},
