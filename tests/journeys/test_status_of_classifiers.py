@@ -102,7 +102,7 @@ def test_after_a_model_was_added_the_next_line_draws_anew_and_every_next_line_wo
         lines.append(line)
         assert main([*shlex.split(line)[1:], *(["--resamples", "10"] if "rank" in line else [])]) == 0, line
     assert line == ""
-    assert [word.split()[1] for word in lines] == ["select", "rank"]
+    assert [word.split()[1] for word in lines] == ["select", "rank", "report"]
     assert line_of(made.study, "select", name) == ("done", line_of(made.study, "select", name)[1])
     assert line_of(made.study, "select", name)[1].endswith(f"models were added since: {new} is of all")
     capsys.readouterr()
@@ -114,3 +114,26 @@ def test_a_study_whose_answers_must_be_read_anew_still_has_a_status(made: made_a
     (tmp_path / "two.txt").write_text("cat\ndog\n")
     fs.collect(made.study, str(Path(made.study).parent / "ids.csv"), classes=str(tmp_path / "two.txt"))
     assert fs.status(made.study).next.startswith("faultscape predict")
+
+
+def test_without_main_the_report_of_what_is_ranked_is_asked_for(tmp_path: Path) -> None:
+    answers = made_answers.study(tmp_path, images=30)
+    drawn = fs.select(answers.study, selector="random", budget=12)
+    made_answers.import_labels(answers, list(drawn.images))
+    fs.rank(answers.study, selection="random", resamples=0)
+    assert fs.status(answers.study).next == f"faultscape report {answers.study} --selection random"
+    fs.report(answers.study, selection="random")
+    assert ("report", "done", "report-random.html") in fs.status(answers.study).stages
+    assert fs.status(answers.study).next == ""
+
+
+def test_distances_of_draws_stand_in_the_line_that_draws_anew(tmp_path: Path) -> None:
+    answers = made_answers.study(tmp_path, images=30)
+    names = made_answers.NAMES
+    rows = [",".join(["", *names]), *(",".join([a, *(str(abs(i - k)) for k in range(5))]) for i, a in enumerate(names))]
+    (tmp_path / "far apart.csv").write_text("\n".join(rows) + "\n")
+    fs.select(answers.study, temperature=2.0, budget=5, distance=str(tmp_path / "far apart.csv"))
+    fs.predict(answers.study, {"late": answers.tables["model-0"]})
+    line = fs.status(answers.study).next
+    assert f"--temperature 2.0 --distance '{tmp_path / 'far apart.csv'}' --as " in line
+    assert main(shlex.split(line)[1:]) == 0

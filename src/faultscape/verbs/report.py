@@ -68,9 +68,8 @@ def report(
     edges = outcomes.check(outcomes.BANDS if bands is None else bands, better)
     if not 32 <= thumbnail <= 2048:
         raise OptionError(f"thumbnail lies between 32 and 2048 pixels; got {thumbnail}")
-    name = "report.html" if selection == selections.MAIN else f"report-{selection}.html"
     drawn = selections.read_selection(root, selection)[0]
-    target = Path(output) if output else root / name
+    target = Path(output) if output else selections.path(root, selection, "html", stem="report")
     if target.is_dir():
         raise OptionError(f"--output {output}: is a folder; name the file to write")
     classifies, kind = read_settings(root).classifies, type(drawn.rows[0]) if drawn.rows else None

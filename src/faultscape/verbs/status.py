@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -104,15 +105,9 @@ def status(study: str) -> Status:
         stages += lines
         todo, rest = todo or now, rest or later
     stages += _measures(root)
-    report = root / "report.html"
-    standings = root / "standings.json"
-    done = report.exists() and standings.exists() and report.stat().st_mtime >= standings.stat().st_mtime
-    done = done and all(
-        state == "done" for stage, state, words in stages if stage == "rank" and words.startswith(f"{selections.MAIN}:")
-    )
-    stages.append(("report", "done" if done else "stale" if report.exists() else "missing", "report.html"))
-    todo = todo or ("" if done or not standings.exists() else f"faultscape report {place}")
-    todo = todo or rest
+    state, words, now = _report(root, place, names, stages)
+    stages.append(("report", state, words))
+    todo = todo or now or rest
     if not images:
         page = root / "web" / "review.html"
         todo = (
@@ -121,6 +116,20 @@ def status(study: str) -> Status:
             else f"faultscape collect {place} IMAGES"
         )
     return Status(study, tuple(stages), todo)
+
+
+def _report(root: Path, place: str, names: Sequence[str], stages: Sequence[tuple[str, str, str]]) -> tuple[str, str, str]:
+    """Return the state of the page of the selection main, without one of the first that is ranked; its name; and what to type."""
+    from faultscape.study import selections
+
+    ranked = [name for name in names if selections.path(root, name, "json", stem="standings").exists()]
+    name = selections.MAIN if selections.MAIN in names or not ranked else ranked[0]
+    page, standings = (selections.path(root, name, form, stem=stem) for form, stem in (("html", "report"), ("json", "standings")))
+    done = page.exists() and standings.exists() and page.stat().st_mtime >= standings.stat().st_mtime
+    done = done and all(state == "done" for stage, state, words in stages if stage == "rank" and words.startswith(f"{name}:"))
+    which = "" if name == selections.MAIN else f" --selection {name}"
+    todo = "" if done or not standings.exists() else f"faultscape report {place}{which}"
+    return "done" if done else "stale" if page.exists() else "missing", page.name, todo
 
 
 def _measures(root: Path) -> list[tuple[str, str, str]]:

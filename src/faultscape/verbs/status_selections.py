@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import re
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from faultscape.errors import FaultscapeError, counted
 from faultscape.nouns import Draw, Slots
 
 Stage = tuple[str, str, str]
-_DEFAULTS = {"concordance": "miou", "over": "union", "temperature": None, "seed": 0}
+_DEFAULTS = {"concordance": "miou", "over": "union", "temperature": None, "distance": "01", "hierarchy": None, "seed": 0}
 
 
 def of_one(
@@ -106,7 +107,7 @@ def _again(place: str, slots: Slots, name: str, taken: Mapping[str, Any]) -> str
     words = [
         f"--selector {define['selector']}",
         f"--budget {len(slots.rows)}",
-        *(f"--{key} {value}" for key, value in asked.items()),
+        *(f"--{key} {shlex.quote(str(value))}" for key, value in asked.items()),
     ]
     words += ["--keep-duplicates"] if define.get("keep_duplicates") else []
     return f"faultscape select {place} {' '.join(words)} --as {free}"
