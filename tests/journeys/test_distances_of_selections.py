@@ -68,3 +68,22 @@ def test_a_file_of_distances_is_found_from_anywhere_and_known_by_its_numbers(
     written(tmp_path / "moved.csv", FAR**2)
     with pytest.raises(SelectionError, match="was made with other distances between classes"):
         fs.select(answers.study, top=5, distance=str(tmp_path / "moved.csv"))
+
+
+def test_draws_measure_by_right_and_wrong_also_where_classes_stand_in_wordnet(tmp_path: Path) -> None:
+    said = {"a": ("n01440764", "n01443537"), "b": ("n01443537", "n01443537"), "c": ("n01440764", "n02123045")}
+    (tmp_path / "ids.csv").write_text("image\nx\ny\n")
+    study = str(tmp_path / "study")
+    fs.collect(study, str(tmp_path / "ids.csv"), task="classification", classes="imagenet1k")
+    for name, labels in said.items():
+        (tmp_path / f"{name}.csv").write_text(
+            "image,label\n" + "".join(f"{i},{label}\n" for i, label in zip("xy", labels, strict=True))
+        )
+    fs.predict(study, {name: str(tmp_path / f"{name}.csv") for name in said})
+    assert fs.select(study, top=1).definition["distance"] == "wordnet"
+    drawn = fs.select(study, temperature=1.0, budget=2)
+    assert drawn.definition["distance"] == "01"
+    assert drawn.rows[0].probability == pytest.approx(
+        0.5
+    )  # two pairs differ on either image; fish and cat are no farther apart than fish and fish
+    fs.select(study, temperature=1.0, budget=2, distance="wordnet", as_="far")

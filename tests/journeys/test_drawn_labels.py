@@ -59,6 +59,13 @@ def test_random_labels_of_agreed_images_count_however_few_they_are(answers: made
         assert low < truth[model] < high
 
 
+def test_agreed_images_that_nobody_drew_by_chance_say_nothing_of_the_corpus(answers: made_answers.Answers) -> None:
+    fs.select(answers.study, selector="entropy", budget=60)  # all of them, those on which models agree at the end
+    fs.select(answers.study, selector="disputed", budget=20)
+    made_answers.import_labels(answers)
+    assert "corpus" not in fs.rank(answers.study, selection="disputed", resamples=0).rankings
+
+
 def test_labels_of_duels_count_only_as_far_as_draws_were_labelled_in_order(answers: made_answers.Answers) -> None:
     duels = fs.select(answers.study, top=8)
     drawn = fs.select(answers.study, selector="random", budget=40)

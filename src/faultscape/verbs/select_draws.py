@@ -150,7 +150,7 @@ def drawn_from(root: Path, settings: Any, slots: Slots) -> Pool:
     facts = gather(root, settings, slots.models, define, [*needs])
     weight = weights(define if selector in CHANCE else {**define, "selector": "disputed"}, facts)
     inside = np.flatnonzero((weight > 0) & draws.representatives(pool.families, weight > 0))
-    rest = facts["complete"] & (weight == 0) & ~np.isin(pool.families, pool.families[inside])
+    rest = facts["complete"] & ~np.isin(pool.families, pool.families[inside])
     agreed = np.flatnonzero(rest & draws.representatives(pool.families, rest))
     names = pool.names(np.concatenate([inside, agreed]))
     return Pool([names[k] for k in inside.tolist()], facts["expected"][:, inside], [names[k] for k in agreed.tolist()])
