@@ -231,7 +231,10 @@ class Standings:
     provenance: dict[str, Any] = field(default_factory=dict)
 
     def __repr__(self) -> str:
-        lines = [f"Standings of {len(self.models)} models from {counted(self.labels.get('used', 0), 'labelled image')}"]
+        truth = self.provenance.get("truth", "labels")
+        lines = [
+            f"Standings of {len(self.models)} models from {counted(self.labels.get('used', 0), 'labelled image')}{f' of truth {truth}' if truth != 'labels' else ''}"
+        ]
         for name, ranking in self.rankings.items():
             lines.append(f"  {name}")
             for place, model in enumerate(ranking["order"], 1):

@@ -10,6 +10,7 @@ import pytest
 import faultscape as fs
 import made_answers
 from faultscape.cli import main
+from faultscape.errors import RankingError
 from faultscape.study.selections import read_selection
 
 HEAD = "image,class,annotator,answer\n"
@@ -137,3 +138,22 @@ def test_distances_of_draws_stand_in_the_line_that_draws_anew(tmp_path: Path) ->
     line = fs.status(answers.study).next
     assert f"--temperature 2.0 --distance '{tmp_path / 'far apart.csv'}' --as " in line
     assert main(shlex.split(line)[1:]) == 0
+
+
+def test_after_a_model_was_removed_every_next_line_works_until_nothing_is_left(made: made_answers.Answers) -> None:
+    made_answers.import_labels(made)
+    fs.select(made.study, top=4, cap=2)
+    fs.rank(made.study, resamples=0)
+    fs.report(made.study)
+    fs.predict(made.study, remove=["model-1"])
+    with pytest.raises(
+        RankingError, match=r"'model-1', which the study has no more; draw a new one with `faultscape select .* --as NAME`"
+    ):
+        fs.rank(made.study)
+    assert fs.status(made.study).next == f"faultscape select {made.study} --top 4 --cap 2 --as main-2"
+    lines = []
+    while (line := fs.status(made.study).next) and len(lines) < 5:
+        lines.append(line.split()[1])
+        assert main(shlex.split(line)[1:]) == 0, line
+    assert lines == ["select", "rank"]
+    assert line_of(made.study, "select", "main")[1].endswith("has no more: main-2 is of those there are")

@@ -6,6 +6,7 @@ Conventions: as figures: widths in per cent, heights in pixels, colours as CSS c
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -26,7 +27,8 @@ def curve(
     low: float = 0.0,
     places: Sequence[int] | None = None,
 ) -> Markup:
-    """Return values at k = 1, 2, ..., or at ``places``, joined where neighbours are known, with a dashed line at ``line``."""
+    """Return values at k = 1, 2, ..., or at ``places`` (none where they are not known), joined where neighbours are known, with a dashed line at ``line``."""
+    values = [None if value is None or math.isnan(value) else value for value in values]
     places = places or range(1, len(values) + 1)
     most = places[-1] if places else 0
     up = axis([*values, 1.0, low])

@@ -94,7 +94,7 @@ class DrawFacts(Facts):
 def page(facts: DuelFacts | PairFacts | DrawFacts) -> str:
     """Return the page as HTML."""
     file, more = _kind_of(facts)
-    filters = {"number": number, "rank": rank_range, "percent": percent, "plain": plain}
+    filters = {"coded": coded, "number": number, "rank": rank_range, "percent": percent, "plain": plain}
     return template(file, **filters).render(f=facts, **_context(facts), **more)
 
 
@@ -105,6 +105,20 @@ def _kind_of(facts: DuelFacts | PairFacts | DrawFacts) -> tuple[str, dict[str, A
     if isinstance(facts, PairFacts):
         return "pairs.html.jinja", _of_pairs(facts)
     return "draws.html.jinja", _of_draws(facts)
+
+
+def coded(text: str) -> Any:
+    """Return words as HTML, with what stands between backticks as code.
+
+    >>> str(coded("type `rank <a>` now"))
+    'type <code>rank &lt;a&gt;</code> now'
+    """
+    from markupsafe import Markup, escape
+
+    parts = text.split("`")
+    if len(parts) % 2 == 0:
+        return escape(text)
+    return Markup("").join(Markup("<code>{}</code>").format(part) if k % 2 else escape(part) for k, part in enumerate(parts))
 
 
 def number(value: Any, digits: int = 3) -> str:

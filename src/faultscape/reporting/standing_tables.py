@@ -56,7 +56,7 @@ RANKINGS = {  # title, what it says, source, kind, short title
     ),
     "reuse_mean": ("Mean over all labels", "each labelled image scores every model", "mean score", REUSE, "Mean"),
     "reuse_bradley_terry": (
-        "Bradley–Terry",
+        "Bradley–Terry, all labels",
         "each labelled image is won or lost between every pair of models",
         "strengths on a log scale",
         REUSE,
@@ -114,7 +114,7 @@ def verdict(standings: Standings) -> tuple[str, str]:
         sure = all(standings.rankings[name].get("best_set", leaders) == leaders for name in firsts(standings).values())
         return (
             f"{leaders[0]} {'leads' if sure else 'is ahead, but not beyond doubt'}",
-            f"It is first in {many}, and of every other model the labels show that one is better (at {how_sure}, one pair at a time).",
+            f"It is first in {many}, and the labels show of every other model that some model is better than it (at {how_sure}, one pair at a time).",
         )
     always = [m for m in leaders if all(m in tied for tied in with_intervals)]
     who = listed(always) if 0 < len(always) <= _NAMED else f"{len(always)} of them"

@@ -129,7 +129,9 @@ def _standings(
     toml = read_settings(root)
     gone = [m for m in now.models if m not in toml.models]
     if gone:
-        raise RankingError(f"selection {selection!r} was drawn with {gone[0]!r}, which the study has no more")
+        raise RankingError(
+            f"selection {selection!r} was drawn with {gone[0]!r}, which the study has no more; draw a new one with `faultscape select {root} --as NAME` (labels carry over to it)"
+        )
     measure = str(now.definition.get("concordance", ""))
     if now.definition.get("concordance_file", "") != plug.digest(measure):
         raise RankingError(
@@ -169,6 +171,9 @@ def _standings(
         )
         standings = replace(standings, stability=standing_stability.of_duels(*table, names, epsilon=settings["epsilon"]))
     standings = replace(standings, notes=(*standings.notes, *said), rankings=recommended.ordered(standings.rankings))
+    if late := [m for m in toml.models if m not in now.models]:
+        note = f"{', '.join(late)} came after selection {selection} was made: not ranked here"
+        standings = replace(standings, notes=(*standings.notes, note))
     present = corpus_key(root, toml, now.models)
     if present != drawn_from:
         note = f"selection {selection} was drawn from other images or predictions than the study has now; draw a new one with `select --as NAME`"

@@ -128,7 +128,8 @@ def _report(root: Path, place: str, names: Sequence[str], stages: Sequence[tuple
     done = page.exists() and standings.exists() and page.stat().st_mtime >= standings.stat().st_mtime
     done = done and all(state == "done" for stage, state, words in stages if stage == "rank" and words.startswith(f"{name}:"))
     which = "" if name == selections.MAIN else f" --selection {name}"
-    todo = "" if done or not standings.exists() else f"faultscape report {place}{which}"
+    ready = any(stage == "rank" and state == "done" and words.startswith(f"{name}:") for stage, state, words in stages)
+    todo = f"faultscape report {place}{which}" if ready and not done else ""
     return "done" if done else "stale" if page.exists() else "missing", page.name, todo
 
 

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from faultscape.errors import FaultscapeError, counted
-from faultscape.nouns import Draw, Slots
+from faultscape.nouns import Draw, PairSlot, Slots
+from faultscape.verbs import select_duels, select_pairs
 
 Stage = tuple[str, str, str]
 _DEFAULTS = {"concordance": "miou", "over": "union", "temperature": None, "distance": "01", "hierarchy": None, "seed": 0}
@@ -43,18 +44,19 @@ def of_one(
     known = all(m in models for m in slots.models)
     fresh = known and drawn_from == corpus_key(root, settings, slots.models)
     added = fresh and set(slots.models) != set(models)
-    after = _after(root, settings, name, held) if added and _drawn(slots) else ""
+    after = _after(root, settings, name, held) if (added and _drawn(slots)) or not known else ""
     state = "stale" if not fresh else "missing" if added and not after else "done"
     words = f"{name}: {counted(len(now.chosen), 'slot')}, {counted(len(now.images), 'image')}"
     words += "; images or predictions changed since: --as NAME for a new one" if known and not fresh else ""
-    words += "" if known else "; it was drawn with a model that the study has no more: --as NAME for a new one"
+    if not known:
+        words += "; it was drawn with a model that the study has no more" + (f": {after} is of those there are" if after else "")
     if added:
         words += "; models were added since"
         words += (f": {after} is of all" if after else ": draw a new one; labels carry over") if _drawn(slots) else ""
     todo = ""
-    if state == "missing":
+    if state == "missing" or (not known and not after):
         flag = "" if name == selections.MAIN else f" --as {name}"
-        todo = _again(place, slots, name, held) if _drawn(slots) else f"faultscape select {place}{flag}"
+        todo = f"faultscape select {place}{flag}" if known and not _drawn(slots) else _again(place, slots, name, held)
     which = "" if name == selections.MAIN else f" --selection {name}"
     which += "" if truth == "labels" else f" --truth {truth}"
     have, partly, answered = _labelled(root, settings, now, truth) if labelled and known else (0, 0, False)
@@ -100,17 +102,19 @@ def _after(root: Path, settings: Any, name: str, held: Mapping[str, tuple[Slots,
 
 
 def _again(place: str, slots: Slots, name: str, taken: Mapping[str, Any]) -> str:
-    """Return the line that draws as many images in the same way for all models of now, under a name that is free."""
+    """Return the line that chooses images in the same way for all models of now, under a name that is free."""
     define, stem = slots.definition, re.sub(r"-[0-9]+$", "", name)
     free = next(new for n in itertools.count(2) if (new := f"{stem}-{n}") not in taken)
-    asked = {key: define[key] for key, usual in _DEFAULTS.items() if define.get(key, usual) != usual}
+    usual = (
+        _DEFAULTS if _drawn(slots) else select_pairs.DEFAULTS if isinstance(slots.rows[0], PairSlot) else select_duels.DEFAULTS
+    )
+    asked = {key: define[key] for key in usual if key != "keep_duplicates" and define.get(key, usual[key]) != usual[key]}
     words = [
-        f"--selector {define['selector']}",
-        f"--budget {len(slots.rows)}",
-        *(f"--{key} {shlex.quote(str(value))}" for key, value in asked.items()),
+        *([f"--selector {define['selector']}", f"--budget {len(slots.rows)}"] if _drawn(slots) else []),
+        *(f"--{key.replace('_', '-')} {shlex.quote(str(value))}" for key, value in asked.items()),
     ]
     words += ["--keep-duplicates"] if define.get("keep_duplicates") else []
-    return f"faultscape select {place} {' '.join(words)} --as {free}"
+    return " ".join([f"faultscape select {place}", *words, f"--as {free}"])
 
 
 def _labelled(root: Path, settings: Any, slots: Slots, truth: str) -> tuple[int, int, bool]:
