@@ -87,3 +87,16 @@ def test_draws_measure_by_right_and_wrong_also_where_classes_stand_in_wordnet(tm
         0.5
     )  # two pairs differ on either image; fish and cat are no farther apart than fish and fish
     fs.select(study, temperature=1.0, budget=2, distance="wordnet", as_="far")
+
+
+def test_images_that_distances_of_zero_leave_out_are_not_taken_for_agreed(answers: made_answers.Answers, tmp_path: Path) -> None:
+    near = FAR.copy()
+    near[0, 1] = near[1, 0] = 0.0
+    drawn = fs.select(answers.study, temperature=1.0, budget=60, distance=str(written(tmp_path / "near.csv", near)))
+    fs.select(answers.study, selector="random", budget=60)
+    made_answers.import_labels(answers)
+    labels = np.stack(list(answers.labels.values()))
+    assert drawn.rows[0].pool < (labels != labels[0]).any(0).sum()
+    found = fs.rank(answers.study, selection="mad", resamples=0)
+    assert "corpus" not in found.rankings
+    assert not any("no two" in note or "others they do not" in note for note in found.notes)

@@ -219,6 +219,8 @@ def test_a_discarded_draw_leaves_the_pool(tmp_path: Path) -> None:
             "--temperature says nothing to --selector random; it takes --budget, --more, --seed, --keep-duplicates, --concordance, --over$",
         ),
         ({"temperature": 0.0, "as_": "cold"}, "the temperature must be a number above 0"),
+        ({"selector": "random", "seed": -1, "as_": "x"}, "seed cannot be negative; got -1"),
+        ({"selector": "random", "budget": 3, "more": 4}, "--budget says how many images in all, --more how many others"),
         ({"selector": "random", "budget": 0}, "--budget is 1 to 1,000,000 images; got 0"),
         ({"selector": "random", "truth": "labels"}, "--truth says nothing to --selector random; it takes --budget"),
         ({"selector": "disputed", "concordance": "iou", "as_": "x"}, "concordance 'iou' is not known"),
@@ -227,6 +229,19 @@ def test_a_discarded_draw_leaves_the_pool(tmp_path: Path) -> None:
 def test_options_that_do_not_fit_are_refused(maps: tuple[made.Corpus, str], options: dict, said: str) -> None:
     with pytest.raises(OptionError, match=said):
         fs.select(maps[1], **options)
+
+
+def test_two_selectors_draw_independently_from_one_seed(tmp_path: Path) -> None:
+    answers = made_answers.study(tmp_path, images=40, errors=(1.0, 1.0))
+    for place, name in enumerate(("all-cat", "all-dog")):
+        table = tmp_path / f"{name}.csv"
+        table.write_text("image,label\n" + "".join(f"{image},{made_answers.NAMES[place]}\n" for image in answers.images))
+        fs.predict(answers.study, {name: str(table)})
+    random, disputed = (fs.select(answers.study, selector=one, budget=10) for one in ("random", "disputed"))
+    assert {row.probability for row in random.rows} == {
+        row.probability for row in disputed.rows
+    }  # models differ everywhere: the weights are the same
+    assert random.images != disputed.images
 
 
 def test_what_a_selection_is_stays_fixed(maps: tuple[made.Corpus, str]) -> None:

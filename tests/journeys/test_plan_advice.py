@@ -210,3 +210,11 @@ def test_discarded_images_are_drawn_again_and_nothing_is_asked_that_cannot_be_an
     assert advice(best, POOLS, Drawn(images=90, lost=40, labels=49))["verb"] == "label"
     assert advice({"mad": {"labels": None}}, POOLS, Drawn()) is None
     assert advice(numbers(random=3), POOLS, Drawn()) is None
+
+
+def test_when_all_that_can_be_drawn_is_labelled_nothing_more_is_promised() -> None:
+    found = advice(numbers(mad=95), {"mad": 100}, Drawn(images=100, lost=10, labels=90))
+    assert found["verb"] == "rank"
+    assert found["why"].startswith("All that mad can draw and that labels decide is labelled, 90 of about 95")
+    enough = advice(numbers(mad=95), {"mad": 100}, Drawn(images=100, lost=4, labels=96))
+    assert enough["why"].startswith("The 96 labels of mad are as many as the best model is expected to need")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import permutations
 
@@ -12,10 +13,12 @@ from faultscape.errors import OptionError, RankingError
 from faultscape.nouns import Draw
 from faultscape.ranking import estimates
 from faultscape.ranking.draw_rankings import draw_rankings
-from faultscape.ranking.drawn_steps import remaining
+from faultscape.ranking.drawn_steps import remaining, steps
 
 
-def drawn(images: str, weights: dict[str, float], selector: str = "disputed", rounds: list[int] | None = None) -> list[Draw]:
+def drawn(
+    images: Sequence[str], weights: dict[str, float], selector: str = "disputed", rounds: list[int] | None = None
+) -> list[Draw]:
     """Draws in this order, each with its probability among what is left."""
     left, rows = dict(weights), []
     for step, image in enumerate(images, 1):
@@ -101,7 +104,7 @@ def test_probabilities_of_what_is_left_are_those_of_a_pool_without_the_rest() ->
     kept = np.array([True, False, True, True])
     others = {image: weight for image, weight in WEIGHTS.items() if image != "a"}
     q = np.array([row.probability for row in rows])
-    assert remaining(q, np.ones(4, int), kept) == pytest.approx([row.probability for row in drawn("cdb", others)])
+    assert remaining(q, np.ones(4, int), kept)[kept] == pytest.approx([row.probability for row in drawn("cdb", others)])
     assert remaining(q, np.ones(4, int), np.ones(4, bool)) == pytest.approx(q)
 
 
@@ -111,12 +114,12 @@ def test_probabilities_keep_their_digits_where_few_images_weigh_nearly_all() -> 
     kept = np.array([k != 2 for k in range(8)])
     others = {image: weight for image, weight in weights.items() if image != "c"}
     q = np.array([row.probability for row in rows])
-    assert remaining(q, np.ones(8, int), kept) == pytest.approx([r.probability for r in drawn("abdefgh", others)], rel=1e-9)
+    assert remaining(q, np.ones(8, int), kept)[kept] == pytest.approx([r.probability for r in drawn("abdefgh", others)], rel=1e-9)
 
 
 def test_what_a_later_round_drew_leaves_the_probabilities_of_earlier_rounds_alone() -> None:
     q, rounds = np.array([0.5, 0.25, 0.2]), np.array([1, 1, 2])
-    assert remaining(q, rounds, np.array([True, True, False])) == pytest.approx([0.5, 0.25])
+    assert remaining(q, rounds, np.array([True, True, False]))[:2] == pytest.approx([0.5, 0.25])
 
 
 def test_a_selector_that_draws_nothing_by_chance_gets_no_unbiased_score() -> None:
@@ -222,38 +225,75 @@ def test_labels_from_elsewhere_behind_a_draw_that_waits_do_not_count() -> None:
     rows = drawn("dbca", WEIGHTS)
     correct = RIGHT.copy()
     correct[:, 2] = np.nan  # c waits, and a behind it is labelled
-    assert scores(rows, correct, elsewhere={"a", "d"}) == pytest.approx(scores(rows[:2]))
+    said = draw_rankings(["x", "y"], rows, correct, list(WEIGHTS), resamples=0, elsewhere={"a"})
+    assert "draw 3 (c) waits for labels" in " ".join(said.notes)
+    assert "unbiased scores count 1 draw; label it, and what follows in order, and 2 more will count" in " ".join(said.notes)
+    assert said.labels["counted"] == 1  # d; b is the last that was labelled for its own sake
+    assert said.labels["pool"] == 4
+    assert "lure" not in said.rankings
     assert scores(rows, correct, elsewhere={"d"}) == pytest.approx(
         scores(rows, correct)
     )  # d is before it: a was drawn, and c lost by chance
+    assert scores(rows, correct, elsewhere={"c"}) == pytest.approx(
+        scores(rows, correct)
+    )  # that c was chosen elsewhere gave nobody a label
     assert scores(rows, correct, elsewhere={"a"}, lost={"c"}) == pytest.approx(
         scores(rows, correct)
     )  # c is discarded: nothing waits
-    said = draw_rankings(["x", "y"], rows, correct, list(WEIGHTS), resamples=0, elsewhere={"a"})
-    assert "draw 3 (c) waits for labels" in " ".join(said.notes)
-    assert said.labels["counted"] == 2
-    assert said.labels["pool"] == 4
 
 
-def test_counting_labels_that_a_duel_chose_would_lie_and_stopping_before_does_not() -> None:
-    # 60 draws of 400; duels labelled those of them that x has wrong and y right; of the others the first 20 have labels
+def test_counting_labels_that_a_duel_chose_would_lie_and_the_draws_labelled_in_order_do_not() -> None:
+    # duels labelled those images that x has wrong and y right; of the other draws somebody labelled the first five
     rng = np.random.default_rng(1)
+    correct = (rng.random((2, 200)) < [[0.6], [0.7]]).astype(float)
+    names = [str(k) for k in range(200)]
+    duels = {names[i] for i in range(200) if correct[0, i] < correct[1, i]}
     off, straight = [], []
-    for seed in range(60):
-        correct = (rng.random((2, 400)) < 0.7).astype(float)
-        order = np.random.default_rng(seed).permutation(400)
-        names = [str(k) for k in range(400)]
-        rows = [Draw("random", 1, k + 1, names[i], 1.0, 1 / (400 - k), 400) for k, i in enumerate(order[:60])]
-        duels = {names[i] for i in range(400) if correct[0, i] < correct[1, i]}
-        seen = [i for i in order[:60] if names[i] in duels or i in order[:20]]
-        known = [names[i] for i in seen]
+    for seed in range(400):
+        order = np.random.default_rng(seed).permutation(200)[:40]
+        rows = [Draw("random", 1, k + 1, names[i], 1.0, 1 / (200 - k), 200) for k, i in enumerate(order)]
+        own = [names[i] for i in order if names[i] not in duels][:5]
+        seen = [i for i in order if names[i] in duels or names[i] in own]
         for elsewhere, errors in ((set(), off), (duels, straight)):
-            found = draw_rankings(["x", "y"], rows, correct[:, seen], known, resamples=0, elsewhere=elsewhere).rankings["lure"][
-                "scores"
-            ]
-            errors.append(found["x"] - found["y"] - np.subtract(*correct.mean(1)))
-    assert np.mean(off) < -0.15
-    assert abs(np.mean(straight)) < 3 * np.std(straight) / np.sqrt(60)
+            known = [names[i] for i in seen]
+            found = steps(rows, known, correct[:, seen], elsewhere=elsewhere)
+            if len(found.columns) > 1:
+                loss = estimates.lure(1 - correct[:, seen][:, found.columns], found.probability, found.pool).loss
+                errors.append(np.subtract(*(1 - loss)) - np.subtract(*correct.mean(1)))
+    assert np.mean(off) < -0.2
+    assert len(straight) > 350
+    assert abs(np.mean(straight)) < 3 * np.std(straight) / np.sqrt(len(straight))
+
+
+def test_what_is_lost_is_no_part_of_the_pool_wherever_it_was_drawn() -> None:
+    rows = drawn("dbca", WEIGHTS)
+    correct = RIGHT.copy()
+    correct[:, [0, 2]] = np.nan
+    others = {image: weight for image, weight in WEIGHTS.items() if image != "a"}
+    without = [Draw(r.selector, 1, r.step, r.image, r.score, r.probability, 3) for r in drawn("dbc", others)]
+    assert scores(rows, correct, lost={"a"}) == pytest.approx(scores(without[:2]))  # a is behind the last label, and discarded
+
+
+def test_rounds_of_a_selector_that_does_not_learn_are_one() -> None:
+    correct = RIGHT.copy()
+    correct[:, 1] = np.nan  # b, the second
+    one, two = drawn("dbc", WEIGHTS), drawn("dbc", WEIGHTS, rounds=[1, 2, 2])
+    assert scores(two, correct) == pytest.approx(scores(one, correct))
+    learnt = [drawn("dbc", WEIGHTS, "vma", rounds) for rounds in ([1, 1, 1], [1, 2, 2])]
+    assert scores(learnt[0], correct) != pytest.approx(scores(learnt[1], correct))
+
+
+def test_a_score_that_stands_first_lies_in_its_own_interval() -> None:
+    rng, names = np.random.default_rng(3), [str(k) for k in range(60)]
+    for _ in range(30):
+        weight = dict(zip(names, rng.lognormal(0, 2, 60), strict=True))
+        order = sorted(names, key=lambda image: -weight[image] * rng.random())[:12]
+        graded, proxy = rng.random((2, 60)), rng.random((2, 60))
+        found = draw_rankings(["x", "y"], drawn(order, weight), graded, names, proxy=proxy, pool=names, resamples=0).rankings[
+            "margins"
+        ]
+        for model, (low, high) in found["score_interval"].items():
+            assert low <= found["scores"][model] <= high
 
 
 def test_a_pool_that_is_another_now_leaves_the_control_variate_out_and_says_so() -> None:

@@ -94,6 +94,11 @@ def draw_rankings(
             }
         around = estimate_intervals.margin_intervals if name == MARGINS else estimate_intervals.loss_intervals
         bounds = best - around(estimate)[:, ::-1]
+        bounds = (
+            np.stack([np.fmin(bounds[:, 0], points[name]), np.fmax(bounds[:, 1], points[name])], 1)
+            if estimate.order is not None
+            else bounds
+        )
         rankings[name]["score_interval"] = dict(zip(models, bounds.tolist(), strict=True))
     own = {
         "resamples": resamples,

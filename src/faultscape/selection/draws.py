@@ -32,7 +32,7 @@ def draw(
     weights: np.ndarray,
     number: int,
     *,
-    seed: int = 0,
+    seed: int | Sequence[int] = 0,
     taken: Sequence[int] | np.ndarray = (),
     families: np.ndarray | None = None,
 ) -> Draws:

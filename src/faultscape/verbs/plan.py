@@ -124,7 +124,7 @@ def plan(
             duels = plan_facts.deep(plan_facts.duels(root, settings, models, engine=engine, workers=workers))
         except SelectionError as error:
             duels, notes = [], [*notes, f"there are no duels: {error}"] if (looked.differ > 0).any() else notes
-        drawn = plan_facts.drawn(root, settings, models, used)
+        drawn = plan_facts.drawn(root, settings, models, used, truth)
         questions, said = answers(models, looked, used, settings.task, within / 100, seed)
         unit = "question" if settings.classifies else "mask"
         for row in (row for rows in questions.values() for row in rows.values()):

@@ -60,6 +60,8 @@ def advice(best: dict[str, dict[str, Any]], pools: dict[str, int], drawn: Drawn)
 
 def _why(verb: str, number: int, drawn: Drawn) -> str:
     """Return one sentence that says why."""
+    if verb == "rank" and drawn.labels < number:
+        return f"All that {drawn.name} can draw and that labels decide is labelled, {drawn.labels:,} of about {number:,} that the best model is expected to need: rank says what they show."
     if verb == "rank":
         return f"The {drawn.labels:,} labels of {drawn.name} are as many as the best model is expected to need; the intervals of rank say whether they were enough."
     if verb == "label":

@@ -136,14 +136,14 @@ def measured(
     return None, [f"labels of {' and '.join(names)} are not used: {why}" for why, names in others.items() if names]
 
 
-def drawn(root: Path, settings: Any, models: tuple[str, ...], used: Measured | None) -> Drawn:
+def drawn(root: Path, settings: Any, models: tuple[str, ...], used: Measured | None, truth: str) -> Drawn:
     """Return the selection to go on with: the one ``used``, else the recommended one, under the first name that is free or holds such draws."""
     from faultscape.comparison.stored import corpus_key
     from faultscape.study import selections
     from faultscape.study.answers import Answers
 
-    key, discarded, names = corpus_key(root, settings, models), Answers(root).discarded(), selections.names(root)
-    wanted = Drawn()
+    key, names, wanted = corpus_key(root, settings, models), selections.names(root), Drawn()
+    gone = labelled.undecidable(root, models, truth) | set(Answers(root).discarded())
     for name in [used.selection] if used else [wanted.name, *(f"{wanted.name}-{k}" for k in range(2, len(names) + 3))]:
         if name not in names:
             return replace(wanted, name=name)
@@ -151,7 +151,7 @@ def drawn(root: Path, settings: Any, models: tuple[str, ...], used: Measured | N
         define = slots.definition
         like = (define["selector"], define.get("temperature")) == (wanted.selector, wanted.temperature)
         if used or (like and slots.models == models and drawn_from == key):
-            lost = sum(row.image in discarded for row in slots.rows)
+            lost = sum(row.image in gone for row in slots.rows)
             return Drawn(name, define["selector"], define.get("temperature"), len(slots.rows), lost, used.labels if used else 0)
     raise AssertionError("more names than selections")  # pragma: no cover
 

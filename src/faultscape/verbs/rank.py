@@ -207,7 +207,7 @@ def _about_draws(
     lost = labelled.undecidable(root, models, truth) | set(discarded)
     out: dict[str, Any] = {"lost": lost, "elsewhere": labelled.chosen_elsewhere(root, selection)}
     out |= {"proxy": pool.expected, "pool": pool.images}
-    if slots.definition["selector"] not in select_draws.CHANCE or not pool.agreed:
+    if slots.definition["selector"] not in select_draws.CHANCE or not pool.agreed or pool.others:
         return out
     agreed, best = set(pool.agreed), np.zeros((len(models), 0))
     for name in selections.names(root):  # images of random draws that fall there are even draws of them

@@ -6,6 +6,7 @@ the engines; of classifiers all at once. An image that some model has nothing to
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,6 +39,10 @@ def draw(root: Path, name: str, selector: str, given: dict[str, Any], *, engine:
 
     selections.path(root, name)
     number = given.get("more", given.get("budget", BUDGET))
+    if given.get("seed", 0) < 0:
+        raise OptionError(f"seed cannot be negative; got {given['seed']}")
+    if "more" in given and "budget" in given:
+        raise OptionError("--budget says how many images in all, --more how many others; give one of them")
     if not 1 <= number <= MOST:
         raise OptionError(f"--{'more' if 'more' in given else 'budget'} is 1 to {MOST:,} images; got {number}")
     with writing(root):
@@ -132,11 +137,12 @@ def shard(
 
 @dataclass(frozen=True, eq=False)
 class Pool:
-    """The images that a selection draws from, the loss (J, N) to expect of each model on them, and those on which no two models differ, which it leaves out."""
+    """The images that a selection draws from, the loss (J, N) to expect of each model on them, those on which no two models differ, which it leaves out, and how many it leaves out besides."""
 
     images: list[str]
     expected: np.ndarray
     agreed: list[str]
+    others: int
 
 
 def drawn_from(root: Path, settings: Any, slots: Slots) -> Pool:
@@ -146,14 +152,16 @@ def drawn_from(root: Path, settings: Any, slots: Slots) -> Pool:
     define = slots.definition
     selector = define["selector"]
     pool = read_pool(root, keep_duplicates=define["keep_duplicates"])
-    needs = dict.fromkeys([*(_NEEDS[selector] if selector in CHANCE else ("dispute",)), "expected"])
+    needs = dict.fromkeys([*(_NEEDS[selector] if selector in CHANCE else ()), "dispute", "expected"])
     facts = gather(root, settings, slots.models, define, [*needs])
     weight = weights(define if selector in CHANCE else {**define, "selector": "disputed"}, facts)
     inside = np.flatnonzero((weight > 0) & draws.representatives(pool.families, weight > 0))
     rest = facts["complete"] & ~np.isin(pool.families, pool.families[inside])
-    agreed = np.flatnonzero(rest & draws.representatives(pool.families, rest))
+    rest &= draws.representatives(pool.families, rest)
+    agreed, others = np.flatnonzero(rest & (facts["dispute"] == 0)), rest & (facts["dispute"] > 0)
     names = pool.names(np.concatenate([inside, agreed]))
-    return Pool([names[k] for k in inside.tolist()], facts["expected"][:, inside], [names[k] for k in agreed.tolist()])
+    expected = facts["expected"][:, inside]
+    return Pool([names[k] for k in inside.tolist()], expected, [names[k] for k in agreed.tolist()], int(others.sum()))
 
 
 def weights(define: dict[str, Any], facts: Facts) -> np.ndarray:
@@ -192,7 +200,9 @@ def _rows(
     selector = define["selector"]
     if selector in CHANCE:
         weight = weights(define, facts)
-        found = draws.draw(weight, number, seed=define["seed"], taken=taken, families=pool.families)
+        # each selector has a stream of its own: labels of two of them together are then of independent draws
+        stream = (define["seed"], zlib.crc32(selector.encode()))
+        found = draws.draw(weight, number, seed=stream, taken=taken, families=pool.families)
         images, chances, score, size = found.images, found.probability, weight, found.pool
     else:
         inside = facts["complete"] & draws.representatives(pool.families, facts["complete"])
