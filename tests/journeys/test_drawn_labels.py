@@ -141,3 +141,23 @@ def test_the_first_line_says_who_leads_or_that_nobody_does(
     said = capsys.readouterr().out
     assert said.startswith("model-0 leads. It is first in")
     assert "Standings of 3 models from 60 labelled images\n  margins\n" in said
+
+
+def test_of_random_selections_the_one_with_most_agreed_labels_counts_and_only_of_these_models(
+    answers: made_answers.Answers,
+) -> None:
+    disputed = fs.select(answers.study, selector="disputed", budget=20)
+    few, many = (fs.select(answers.study, selector="random", budget=n, as_=f"random-{n}", seed=n) for n in (6, 30))
+    made_answers.import_labels(answers, [*disputed.images, *few.images, *many.images])
+    agreed = {image for image, k in zip(answers.images, differ(answers), strict=True) if not k}
+    note = next(n for n in fs.rank(answers.study, selection="disputed", resamples=0).notes if "drawn there by chance" in n)
+    assert f"{len(agreed & set(many.images))} labels drawn there by chance" in note
+    fs.predict(answers.study, {"late": answers.tables["model-0"]})
+    again = fs.select(answers.study, selector="disputed", budget=20, as_="disputed-2")
+    made_answers.import_labels(answers, [*disputed.images, *few.images, *many.images, *again.images])
+    found = fs.rank(answers.study, selection="disputed-2", resamples=0)
+    assert "corpus" not in found.rankings  # the random draws are of other models
+    assert any(
+        "late came after selection disputed was made" in n
+        for n in fs.rank(answers.study, selection="disputed", resamples=0).notes
+    )

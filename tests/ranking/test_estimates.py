@@ -327,3 +327,25 @@ def test_a_part_on_which_all_agree_adds_nothing_to_differences() -> None:
     whole = combined([disputed, agreed], [0.2, 0.8])
     assert np.diff(difference_intervals(whole)[0, 1]) == pytest.approx(0.2 * np.diff(difference_intervals(disputed)[0, 1]))
     assert loss_intervals(whole)[0, 1] > 0.2 * loss_intervals(disputed)[0, 1] + 0.2  # and yet all may be wrong there
+
+
+def test_what_the_control_variate_brings_and_takes_is_in_the_estimate() -> None:
+    rng = np.random.default_rng(4)
+    losses, proxy, drawn = (rng.random((2, 12)) < 0.4).astype(float), rng.random((2, 40)), rng.permutation(40)[:12]
+    q = uniform_steps(12, 40)
+    found = prediction_powered(losses, q, proxy, drawn)
+    c, seen = found.coefficient, proxy[:, drawn]
+    assert c != 0
+    assert found.covariance == pytest.approx(
+        lure(losses - c * seen, q, 40).covariance * 11 / 10
+    )  # the coefficient has taken one label
+    assert found.shift == pytest.approx(c**2 * np.diagonal(lure(seen, q, 40).covariance))
+    errors = losses.sum(1)
+    assert found.possible == pytest.approx(np.stack([errors / 40, (errors + 28) / 40], 1))
+
+
+def test_an_interval_with_control_stays_within_what_the_labels_leave_possible() -> None:
+    losses = np.array([[1.0, 1, 1, 1, 1, 0, 0, 0, 0]])
+    found = prediction_powered(losses, uniform_steps(9, 10), np.full((1, 10), 0.9) - 0.5 * np.arange(10) / 10, np.arange(9))
+    ((low, high),) = loss_intervals(found)
+    assert 0.5 - 1e-12 <= low <= high <= 0.6 + 1e-12  # nine of ten are known, five of them wrong
