@@ -177,7 +177,7 @@ def test_arrays_hold_labels_or_probabilities_and_rows_without_names_are_counted_
         tmp_path / "p.npz", probabilities=SHARES.astype(np.float32), labels=np.array([[4, 7], [9, 4], [7, 9]], np.uint8)
     )
     assert said(study, f"{path}:probabilities") == (["cat", "hen", "dog"], [0.7, 0.5, 0.8])  # p1, p2, p10
-    assert "taken as the images in the order in which people count, 'p1' first" in capsys.readouterr().out
+    assert "taken as the images in the order in which people count, 'p1' first and 'p10' last" in capsys.readouterr().out
     assert said(study, f"{path}:labels:1")[0] == ["dog", "cat", "hen"]
     named = arrays(tmp_path / "n.npz", shares=SHARES, images=np.array(["p10", "p1", "p2"]))
     assert said(study, f"{named}:shares")[0] == ["hen", "dog", "cat"]
@@ -302,3 +302,48 @@ def test_arrays_that_unpack_to_more_than_is_read_are_never_unpacked(
     monkeypatch.setattr(tables, "_MOST_BYTES", 1 << 20)
     monkeypatch.setattr(np, "load", lambda *_, **__: pytest.fail("it was unpacked"))
     assert "unpacks to more than" in refused(study, f"{tmp_path / 'bomb.npz'}:a")
+
+
+def listed(tmp_path: Path, *lists: tuple[str, ...]) -> str:
+    """A study of ids that lists name, collected one after the other."""
+    for number, ids in enumerate(lists):
+        (tmp_path / f"{number}.csv").write_text("image\n" + "\n".join(ids))
+        made_of = {"task": "classification", "classes": 3} if not number else {}
+        fs.collect(str(tmp_path / "listed"), str(tmp_path / f"{number}.csv"), **made_of)
+    return str(tmp_path / "listed")
+
+
+@pytest.mark.parametrize("lists", [(("p3", "p1", "p2"),), (("p1", "p3"), ("p2",)), (("p1", "p10", "p2"),)])
+def test_rows_without_names_are_refused_where_the_list_of_images_has_an_order_of_its_own(
+    tmp_path: Path, lists: tuple[tuple[str, ...], ...]
+) -> None:
+    study = listed(tmp_path, *lists)
+    path = arrays(tmp_path / "p.npz", said=np.array([0, 1, 2]))
+    assert "a list gave the study's images in an order of its own; give it an array `images` that names" in refused(study, path)
+    fs.predict(study, f"net={arrays(tmp_path / 'n.npz', said=np.array([0, 1, 2]), images=np.array(sum(lists, ())))}:said")
+
+
+def test_rows_without_names_are_taken_where_lists_count_on(tmp_path: Path) -> None:
+    study = listed(tmp_path, ("p1", "p2"), ("p2", "p10"))
+    fs.predict(study, f"net={arrays(tmp_path / 'p.npz', said=np.array([0, 1, 2]))}")
+    assert not read_settings(Path(study)).own_order
+
+
+def test_rows_without_names_are_refused_where_pictures_are_sorted_otherwise_than_counted_or_lie_in_two_folders(
+    tmp_path: Path,
+) -> None:
+    for folder, names in (("a", ("p1", "p2", "p10")), ("b", ("q1",)), ("c", ("p01", "p02", "p10")), ("l", ("x", "y"))):
+        for k, name in enumerate(names):
+            made.write(tmp_path / folder / f"{name}.png", np.random.default_rng(k).integers(0, 255, (16, 16, 3), np.uint8))
+    (tmp_path / "l" / "list.txt").write_text("y.png\nx.png\n")
+    three, options = arrays(tmp_path / "p.npz", said=np.array([0, 1, 2])), {"task": "classification", "classes": 3}
+    fs.collect(str(tmp_path / "A"), str(tmp_path / "a"), **options)
+    assert "image 2 is 'p2' as people count, and 'p10' as names are sorted; give it an array" in refused(
+        str(tmp_path / "A"), three
+    )
+    fs.collect(str(tmp_path / "B"), str(tmp_path / "b"), str(tmp_path / "l"), **options)
+    assert "come from several lists, folders or sets; give it an array" in refused(str(tmp_path / "B"), three)
+    fs.collect(str(tmp_path / "L"), str(tmp_path / "l" / "list.txt"), **options)
+    assert "order of its own" in refused(str(tmp_path / "L"), arrays(tmp_path / "two.npz", said=np.array([0, 1])))
+    fs.collect(str(tmp_path / "C"), str(tmp_path / "c"), **options)
+    fs.predict(str(tmp_path / "C"), f"net={three}")

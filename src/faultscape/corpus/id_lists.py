@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from faultscape.errors import ClassesError, CorpusError, closest
 from faultscape.nouns import Classes
@@ -84,6 +87,20 @@ def class_place(word: str, classes: Classes, where: str) -> int:
     if word not in places:
         raise ClassesError(f"{where}: {word!r} is no class of the study.{closest(word, classes.names)}")
     return places[word]
+
+
+def counting(id_: str) -> list[Any]:
+    """Return a key by which image 9 comes before image 10.
+
+    >>> sorted(["p10", "p9"], key=counting)
+    ['p9', 'p10']
+    """
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", id_)]
+
+
+def in_own_order(ids: Sequence[str]) -> bool:
+    """Whether ids stand in another order than that in which people count."""
+    return list(ids) != sorted(ids, key=counting)
 
 
 def _column(head: list[str]) -> int | None:

@@ -3,7 +3,7 @@
 Conventions: a line an image: ``image`` (or ``id``, or the first column), ``label``, and perhaps ``probability`` (or ``confidence``), ``label_2``, ``probability_2``, ... the
 likeliest first. ``FILE.csv:COLUMN`` takes another column for labels, with its probabilities in ``COLUMN_probability`` if that is there. ``FILE.npz:KEY`` is labels (I,) or
 probabilities (I, C), ``FILE.npz:KEY:INDEX`` one column of labels (I, J); its rows are named by an array ``images``, else they are the study's images in the order in
-which people count. A label is a class by name, id, WordNet id or synonym, a column of probabilities the class at its place; a mapping file goes before all of these,
+which people count, where no other order is at hand. A label is a class by name, id, WordNet id or synonym, a column of probabilities the class at its place; a mapping file goes before all of these,
 and may say ``void``: no answer.
 """
 
@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from faultscape.corpus.foreign_files import decoding, read_bytes
+from faultscape.corpus.id_lists import counting
 from faultscape.errors import ModelError, closest
 from faultscape.maps.class_answers import MOST
 from faultscape.prediction import table_files
@@ -81,8 +82,11 @@ def meanings(
     return np.array([-1 if name == "void" else UNKNOWN if name is None else ids[name] for name in names], np.int64)
 
 
-def rows_of(said: Said, ids: Sequence[str], source: str) -> tuple[dict[str, int], int]:
-    """Return {image id: row} and how many rows belong to no image; ModelError for a table whose rows cannot be told apart, or fit nothing."""
+def rows_of(said: Said, ids: Sequence[str], source: str, *, unclear: str = "") -> tuple[dict[str, int], int]:
+    """Return {image id: row} and how many rows belong to no image; ModelError for a table whose rows cannot be told apart, or fit nothing.
+
+    ``unclear`` says why the order of the study's images is not one that everybody would take; rows without names are refused then.
+    """
     if not len(said.words):
         raise ModelError(f"{source}: has no rows")
     if said.images is None:
@@ -90,10 +94,15 @@ def rows_of(said: Said, ids: Sequence[str], source: str) -> tuple[dict[str, int]
             raise ModelError(
                 f"{source}: has {len(said.words)} rows without names, the study {len(ids)} images; add an array `images` that names them"
             )
+        if unclear:
+            raise ModelError(
+                f"{source}: its rows have no names, and {unclear}; give it an array `images` that names the image of each row"
+            )
+        order = sorted(ids, key=counting)
         print(
-            f"{source}: its rows have no names; they are taken as the images in the order in which people count, {min(ids, key=_counted)!r} first"
+            f"{source}: its rows have no names; they are taken as the images in the order in which people count, {order[0]!r} first and {order[-1]!r} last"
         )
-        return {id_: row for row, id_ in enumerate(sorted(ids, key=_counted))}, 0
+        return {id_: row for row, id_ in enumerate(order)}, 0
     wanted = set(ids)
     names = said.images if not wanted.isdisjoint(said.images) else [re.sub(r"\.\w{1,5}$", "", name) for name in said.images]
     place = dict(zip(names, range(len(names)), strict=True))
@@ -232,8 +241,3 @@ def _shares(where: str, values: np.ndarray) -> None:
         raise ModelError(
             f"{where}: probabilities lie between 0 and 1; got {odd:g}{'; divide per cent by 100' if 1 < odd <= 100 else ''}"
         )
-
-
-def _counted(id_: str) -> list[Any]:
-    """Return a key by which image 9 comes before image 10."""
-    return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", id_)]
