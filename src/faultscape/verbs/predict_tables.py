@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from faultscape.corpus.id_lists import shared
 from faultscape.errors import ClassesError, ModelError, counted
 from faultscape.prediction import tables
 
@@ -50,8 +51,9 @@ def store(root: Path, settings: Any, name: str, source: str, labels: str | None,
     meaning = tables.meanings(words, lambda word: known.get(word) or by_name(word, settings), ids, mapping)
     if words and (meaning == tables.UNKNOWN).all():
         some = ", ".join(repr(word[:_SHOWN]) for word in words[:6])
+        doubtful = next((f": {why}" for word in words if (why := shared(word, classes))), "")
         raise ModelError(
-            f"{name}: not one label of {source} ({some}) is a class of the study; say what they mean with --labels FILE"
+            f"{name}: not one label of {source} ({some}) is a class of the study{doubtful}; say what they mean with --labels FILE"
         )
     numbers = meaning[place_of_word].reshape(said.words.shape)
     codes = _codes(numbers, said.probabilities)
@@ -70,8 +72,9 @@ def store(root: Path, settings: Any, name: str, source: str, labels: str | None,
             sha = label_maps.put_maps(where, number, maps)
             parts[part_name(number)] = Part(sha, len(maps), key, tuple(failures))
     for word, times in strange.most_common(5):
+        why = f"; {doubtful}" if (doubtful := shared(word, classes)) else ""
         print(
-            f"{name}: {counted(times, 'image says', 'images say')} {word!r}, which is no class of the study (failures.csv); --labels FILE says what labels mean"
+            f"{name}: {counted(times, 'image says', 'images say')} {word!r}, which is no class of the study (failures.csv){why}; --labels FILE says what labels mean"
         )
     write_manifest(where, read_manifest(where) | parts)
     return ModelSettings(source=place, kind="table", options={"labels": mapping} if mapping else {})
