@@ -148,7 +148,7 @@ def _of_columns(path: str, picked: str) -> Said:
     if (np.diff(values, axis=1) > 0).any() or (np.nansum(values, 1) > 1 + _ROUNDING).any():
         row = int(((np.diff(values, axis=1, prepend=np.inf) > 0).any(1) | (np.nansum(values, 1) > 1 + _ROUNDING)).argmax())
         raise ModelError(
-            f"{path}: {images[row]!r} has probabilities {', '.join(f'{v:g}' for v in values[row])}; the likeliest comes first, and all together are 1 at most"
+            f"{_line(path, row)}: {images[row]!r} has probabilities {', '.join(f'{v:g}' for v in values[row])}; the likeliest comes first, and all together are 1 at most"
         )
     return Said(images, words, values)
 
@@ -181,7 +181,7 @@ def _of_arrays(path: str, picked: tuple[str, ...]) -> Said:
             f"{path}:{key}: is {array.dtype} of shape {array.shape}; expected labels (I,), or probabilities (I, C); a column is {path}:{key}:INDEX"
         )
     shares = array.astype(np.float64)
-    _shares(f"{path}:{key}", shares)
+    _shares(path, shares, key)
     off = np.abs(shares.sum(1) - 1)
     if not (off <= _ROUNDING).all():  # NaN among them
         row = int((~(off <= _ROUNDING)).argmax())
@@ -228,16 +228,32 @@ def _numbers(path: str, name: str, table: pa.Table) -> np.ndarray:
     given = pc.call_function("if_else", [pc.call_function("equal", [texts, ""]), pa.scalar(None, pa.string()), texts])
     try:
         return given.cast(pa.float64()).to_numpy()
-    except pa.ArrowInvalid as error:
-        raise ModelError(
-            f"{path}: column {name!r}: {' '.join(str(error).split())[:200]}; expected probabilities between 0 and 1"
-        ) from None
+    except pa.ArrowInvalid:
+        row, word = next((row, word) for row, word in enumerate(texts.to_pylist()) if not _is_number(word))
+        raise ModelError(f"{_line(path, row)}: {name} is {word[:60]!r}; expected a number between 0 and 1, or nothing") from None
 
 
-def _shares(where: str, values: np.ndarray) -> None:
-    known = values[~np.isnan(values)]
-    if len(known) and not (known.min() >= 0 and known.max() <= 1):
-        odd = known.max() if known.max() > 1 else known.min()
-        raise ModelError(
-            f"{where}: probabilities lie between 0 and 1; got {odd:g}{'; divide per cent by 100' if 1 < odd <= 100 else ''}"
-        )
+def _is_number(word: str) -> bool:
+    """Whether Arrow reads a text as a number, or there is none."""
+    import pyarrow as pa
+
+    try:
+        return not word or pa.scalar(word).cast(pa.float64()) is not None
+    except pa.ArrowInvalid:
+        return False
+
+
+def _line(path: str, row: int) -> str:
+    """Return a file and where a row stands in it: below a first line, but in Parquet and arrays."""
+    plain = table_files.is_text(path)
+    return f"{path}, line {row + 2}" if plain else f"{path}, row {row}"
+
+
+def _shares(path: str, values: np.ndarray, key: str = "") -> None:
+    """ModelError that names the first row whose probabilities (I, K) leave 0..1; those of an array are called by its ``key``."""
+    off = ~np.isnan(values) & ~((values >= 0) & (values <= 1))
+    if off.any():
+        row = int(off.any(1).argmax())
+        odd, most = values[row][off[row]][0], np.nanmax(values)
+        per_cent = "; divide per cent by 100" if odd > 1 and most <= 100 else ""
+        raise ModelError(f"{_line(path, row)}{key and f' of {key}'}: probabilities lie between 0 and 1; got {odd:g}{per_cent}")
