@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -164,3 +165,29 @@ def test_a_network_has_nothing_to_look_at_where_there_are_no_pictures(tmp_path: 
     (tmp_path / "net.py").write_text("def load():\n    return lambda pixels: 0\n")
     with pytest.raises(FaultscapeError, match="picture"):
         fs.predict(at, f"net={tmp_path / 'net.py'}:load", engine="local")
+
+
+@pytest.mark.parametrize(
+    ("word", "both"),
+    [
+        ("crane", ("'crane (wading bird)' (134, n02012849)", "'crane (lifting device)' (517, n03126707)")),
+        ("maillot", ("'maillot (tights)' (638, n03710637)", "'maillot (swimsuit)' (639, n03710721)")),
+        ("panther", ("'cougar' (286, n02125311)", "'jaguar' (290, n02128925)")),  # a synonym of both
+    ],
+)
+def test_a_word_of_two_classes_of_imagenet_is_told_apart_by_wordnet_ids_and_means_neither(
+    tmp_path: Path, word: str, both: tuple[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    told = f"{word!r} may be {both[0]} or {both[1]}; write which, or its WordNet id"
+    ids = written(tmp_path / "ids.csv", "image\na\nb\n")
+    study = str(tmp_path / "study")
+    fs.collect(study, ids, task="classification", classes="imagenet1k")
+    with pytest.raises(FaultscapeError, match=re.escape(told)):
+        fs.label.import_(study, written(tmp_path / "truth.csv", f"image,label\na,{word}\n"))
+    with pytest.raises(ClassesError, match=re.escape(told)):
+        fs.collect(study, ids, only_classes=written(tmp_path / "only.txt", f"{word}\n"))
+    with pytest.raises(FaultscapeError, match=re.escape(told)):
+        fs.predict(study, f"net={written(tmp_path / 'all.csv', f'image,label{chr(10)}a,{word}')}")
+    capsys.readouterr()
+    fs.predict(study, f"net={written(tmp_path / 'some.csv', f'image,label{chr(10)}a,{word}{chr(10)}b,tench')}")
+    assert told in capsys.readouterr().out

@@ -135,14 +135,55 @@ def test_a_label_settles_a_question_that_answers_left_open(made: made_answers.An
     assert fs.label.export(made.study, str(path), again=True).undecided == 0
 
 
-def test_answers_that_cannot_be_used_are_not_written_over(made: made_answers.Answers, tmp_path: Path) -> None:
+@pytest.mark.parametrize("taken", [False, True])
+@pytest.mark.parametrize("words", [",ann,perhaps\n", ",ann,yes\n", ",ann,\n"])
+def test_what_somebody_filled_in_is_never_written_over(
+    made: made_answers.Answers, tmp_path: Path, capsys: pytest.CaptureFixture[str], words: str, taken: bool
+) -> None:
     fs.select(made.study, top=2, spares=0)
     path = tmp_path / "q.csv"
     fs.label.export(made.study, str(path))
-    path.write_text(path.read_text().replace(",,\n", ",ann,perhaps\n", 1))
-    with pytest.raises(
-        LabellingError, match=r"holds 1 answer that was not taken in; `label import` it first \(mend what that cannot use\)"
-    ):
-        fs.label.export(made.study, str(path))
+    fs.label.export(made.study, str(path))  # nobody filled anything in yet
+    path.write_text(path.read_text().replace(",,\n", words, 1))
+    held = path.read_bytes()
+    if taken and words == ",ann,yes\n":
+        fs.label.import_(made.study, str(path))
+    assert main(["label", "export", made.study, str(path)]) == 2
+    said = capsys.readouterr().err
+    assert "q.csv: 1 line of it is filled in, and what people wrote is never written over; name another file" in said
+    assert path.read_bytes() == held
     with pytest.raises(OptionError, match="--prefill fills maps in"):
         fs.label.export(made.study, str(path), prefill="model-0")
+
+
+def test_a_file_of_something_else_is_not_written_over_by_questions(made: made_answers.Answers) -> None:
+    fs.select(made.study, top=2, spares=0)
+    table = made.tables["model-0"]
+    with pytest.raises(LabellingError, match=r"model-0.csv: is there already and no table of questions; name another file"):
+        fs.label.export(made.study, table)
+    assert Path(table).read_text().startswith("image,label\n")
+
+
+def test_an_export_ends_with_the_line_that_goes_on_and_writes_nothing_where_nothing_is_open(
+    made: made_answers.Answers, tmp_path: Path
+) -> None:
+    fs.select(made.study, top=2, spares=0)
+    path = tmp_path / "my questions.csv"
+    said = repr(fs.label.export(made.study, str(path))).splitlines()
+    assert said[-1] == f"fill in annotator and answer (yes, no, unsure), then `faultscape label import {made.study} '{path}'`"
+    made_answers.import_labels(made)
+    path.unlink()
+    done = fs.label.export(made.study, str(path))
+    assert repr(done).startswith("no question is open, so no file was written; ")
+    assert "label import" not in repr(done)
+    assert not path.exists()
+
+
+def test_a_truth_that_there_is_not_is_refused_by_export(made: made_answers.Answers, tmp_path: Path) -> None:
+    fs.select(made.study, top=2, spares=0)
+    with pytest.raises(LabellingError, match=r"there is no truth 'nope'; there are no labels yet. Leave --truth out"):
+        fs.label.export(made.study, str(tmp_path / "q.csv"), truth="nope")
+    made_answers.import_labels(made, made.images[:1])
+    with pytest.raises(LabellingError, match=r"no truth 'lables'; there are labels. Did you mean 'labels'\?"):
+        fs.label.export(made.study, str(tmp_path / "q.csv"), truth="lables")
+    assert not (tmp_path / "q.csv").exists()

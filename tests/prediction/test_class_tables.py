@@ -177,7 +177,7 @@ def test_arrays_hold_labels_or_probabilities_and_rows_without_names_are_counted_
         tmp_path / "p.npz", probabilities=SHARES.astype(np.float32), labels=np.array([[4, 7], [9, 4], [7, 9]], np.uint8)
     )
     assert said(study, f"{path}:probabilities") == (["cat", "hen", "dog"], [0.7, 0.5, 0.8])  # p1, p2, p10
-    assert "taken as the images in the order in which people count, 'p1' first" in capsys.readouterr().out
+    assert "taken as the images in the order in which people count, 'p1' first and 'p10' last" in capsys.readouterr().out
     assert said(study, f"{path}:labels:1")[0] == ["dog", "cat", "hen"]
     named = arrays(tmp_path / "n.npz", shares=SHARES, images=np.array(["p10", "p1", "p2"]))
     assert said(study, f"{named}:shares")[0] == ["hen", "dog", "cat"]
@@ -214,16 +214,22 @@ def refused(study: str, source: str) -> str:
         ("image,label\n", "has no rows"),
         ("image,label\np1,cat\np1,dog\n", "has two lines of the image 'p1'"),
         ("image,label\np1.png,cat\np1.jpg,dog\n", "has two lines of the image 'p1'"),
-        ("image,label,probability\np1,cat,1.5\n", "probabilities lie between 0 and 1; got 1.5; divide per cent by 100"),
+        ("image,label,probability\np1,cat,1.5\n", ", line 2: probabilities lie between 0 and 1; got 1.5; divide per cent by 100"),
         ("image,label,probability\np1,cat,-1\n", "probabilities lie between 0 and 1; got -1"),
         ("image,label,probability\np1,cat,inf\n", "probabilities lie between 0 and 1; got inf"),
-        ("image,label,probability\np1,cat,often\n", "column 'probability'"),
-        ("image,label,probability,label_2,probability_2\np1,cat,.3,dog,.4\n", "the likeliest comes first"),
+        (
+            "image,label,probability\np1,cat,.5\np2,cat,often\n",
+            ", line 3: probability is 'often'; expected a number between 0 and 1",
+        ),
+        (
+            "image,label,probability,label_2,probability_2\np1,cat,.3,dog,.4\n",
+            ", line 2: 'p1' has probabilities 0.3, 0.4; the likeliest comes first",
+        ),
         ("image,label,probability,label_2,probability_2\np1,cat,.7,dog,.5\n", "all together are 1 at most"),
         ("image,label,probability,label_2\np1,cat,.7,dog\n", "'label_2' has no column of probabilities"),
         ("image,label,label\np1,cat,dog\n", "has two columns 'label'"),
-        ("image,label\np1,cat,dog\n", "cannot be read as a table"),
-        ("image,label\np1\n", "cannot be read as a table"),
+        ("image,label\np1,cat\np2,cat,dog\n", ", line 3: has 3 columns, the first line 2; quote what holds a comma"),
+        ('image,label\np1,"c\nat"\np1\n', ", line 4: has 1 column, the first line 2"),
         ("image,guess\np1,cat\n", "has no column `label`; name one as"),
         ("image\np1\n", "has no column `label`"),
         ("image,label\nq1,cat\n", "names no image of the study; it has 'q1', the study 'p1'"),
@@ -279,8 +285,8 @@ def test_arrays_that_cannot_be_believed_are_refused_in_a_line(study: str, tmp_pa
         ("two lines of the image 'p1'", ":a", {"a": good, "images": np.array(["p1", "p1", "p2"])}),
         ("row 1 adds up to 0.5", ":a", {"a": SHARES * [[1], [0.5], [1]]}),
         ("row 0 adds up to nan", ":a", {"a": np.where(SHARES == 0.7, NAN, SHARES)}),
-        ("probabilities lie between 0 and 1; got 80", ":a", {"a": SHARES * 100}),
-        ("probabilities lie between 0 and 1; got -2.9", ":a", {"a": SHARES - 3}),
+        ("probabilities lie between 0 and 1; got 70; divide per cent", ":a", {"a": SHARES * 100}),
+        (", row 0 of a: probabilities lie between 0 and 1; got -2.3", ":a", {"a": SHARES - 3}),
         ("not one label", ":a", {"a": np.array([2**63] * 3, np.uint64)}),
         ("allow_pickle=False", ":a", {"a": np.array([{"x": 1}] * 3, object)}),
         ("has no rows", ":a", {"a": np.zeros((0, 3))}),
@@ -302,3 +308,48 @@ def test_arrays_that_unpack_to_more_than_is_read_are_never_unpacked(
     monkeypatch.setattr(tables, "_MOST_BYTES", 1 << 20)
     monkeypatch.setattr(np, "load", lambda *_, **__: pytest.fail("it was unpacked"))
     assert "unpacks to more than" in refused(study, f"{tmp_path / 'bomb.npz'}:a")
+
+
+def listed(tmp_path: Path, *lists: tuple[str, ...]) -> str:
+    """A study of ids that lists name, collected one after the other."""
+    for number, ids in enumerate(lists):
+        (tmp_path / f"{number}.csv").write_text("image\n" + "\n".join(ids))
+        made_of = {"task": "classification", "classes": 3} if not number else {}
+        fs.collect(str(tmp_path / "listed"), str(tmp_path / f"{number}.csv"), **made_of)
+    return str(tmp_path / "listed")
+
+
+@pytest.mark.parametrize("lists", [(("p3", "p1", "p2"),), (("p1", "p3"), ("p2",)), (("p1", "p10", "p2"),)])
+def test_rows_without_names_are_refused_where_the_list_of_images_has_an_order_of_its_own(
+    tmp_path: Path, lists: tuple[tuple[str, ...], ...]
+) -> None:
+    study = listed(tmp_path, *lists)
+    path = arrays(tmp_path / "p.npz", said=np.array([0, 1, 2]))
+    assert "a list gave the study's images in an order of its own; give it an array `images` that names" in refused(study, path)
+    fs.predict(study, f"net={arrays(tmp_path / 'n.npz', said=np.array([0, 1, 2]), images=np.array(sum(lists, ())))}:said")
+
+
+def test_rows_without_names_are_taken_where_lists_count_on(tmp_path: Path) -> None:
+    study = listed(tmp_path, ("p1", "p2"), ("p2", "p10"))
+    fs.predict(study, f"net={arrays(tmp_path / 'p.npz', said=np.array([0, 1, 2]))}")
+    assert not read_settings(Path(study)).own_order
+
+
+def test_rows_without_names_are_refused_where_pictures_are_sorted_otherwise_than_counted_or_lie_in_two_folders(
+    tmp_path: Path,
+) -> None:
+    for folder, names in (("a", ("p1", "p2", "p10")), ("b", ("q1",)), ("c", ("p01", "p02", "p10")), ("l", ("x", "y"))):
+        for k, name in enumerate(names):
+            made.write(tmp_path / folder / f"{name}.png", np.random.default_rng(k).integers(0, 255, (16, 16, 3), np.uint8))
+    (tmp_path / "l" / "list.txt").write_text("y.png\nx.png\n")
+    three, options = arrays(tmp_path / "p.npz", said=np.array([0, 1, 2])), {"task": "classification", "classes": 3}
+    fs.collect(str(tmp_path / "A"), str(tmp_path / "a"), **options)
+    assert "image 2 is 'p2' as people count, and 'p10' as names are sorted; give it an array" in refused(
+        str(tmp_path / "A"), three
+    )
+    fs.collect(str(tmp_path / "B"), str(tmp_path / "b"), str(tmp_path / "l"), **options)
+    assert "come from several lists, folders or sets; give it an array" in refused(str(tmp_path / "B"), three)
+    fs.collect(str(tmp_path / "L"), str(tmp_path / "l" / "list.txt"), **options)
+    assert "order of its own" in refused(str(tmp_path / "L"), arrays(tmp_path / "two.npz", said=np.array([0, 1])))
+    fs.collect(str(tmp_path / "C"), str(tmp_path / "c"), **options)
+    fs.predict(str(tmp_path / "C"), f"net={three}")

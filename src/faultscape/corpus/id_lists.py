@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from faultscape.errors import ClassesError, CorpusError, closest
 from faultscape.nouns import Classes
@@ -82,8 +85,41 @@ def class_place(word: str, classes: Classes, where: str) -> int:
     places |= {str(id_): place for place, id_ in enumerate(classes.ids)}
     places |= {name: place for place, name in enumerate(classes.names)}
     if word not in places:
-        raise ClassesError(f"{where}: {word!r} is no class of the study.{closest(word, classes.names)}")
+        why = shared(word, classes) or f"{word!r} is no class of the study.{closest(word, classes.names)}"
+        raise ClassesError(f"{where}: {why}")
     return places[word]
+
+
+def shared(word: str, classes: Classes) -> str:
+    """Return what to say of a word that several classes have (before a bracket, or as a synonym), or nothing where it is not so.
+
+    >>> shared("crane", Classes(("crane (bird)", "crane (machine)"), (3, 8), ()))
+    "'crane' may be 'crane (bird)' (3) or 'crane (machine)' (8); write which, or its number"
+    """
+    mine = word.strip().casefold()
+    found = []
+    for place, name in enumerate(classes.names):
+        words = (re.sub(r"\s*\([^()]*\)$", "", name), *classes.synonyms.get(name, ()))
+        if mine and any(mine == one.casefold() for one in words):
+            found.append((name, f"{classes.ids[place]}, {classes.wnids[place]}" if classes.wnids else str(classes.ids[place])))
+    if len(found) < 2:
+        return ""
+    *most, last = [f"{name!r} ({number})" for name, number in found]
+    return f"{word!r} may be {', '.join(most)} or {last}; write which, or its {'WordNet id' if classes.wnids else 'number'}"
+
+
+def counting(id_: str) -> list[Any]:
+    """Return a key by which image 9 comes before image 10.
+
+    >>> sorted(["p10", "p9"], key=counting)
+    ['p9', 'p10']
+    """
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", id_)]
+
+
+def in_own_order(ids: Sequence[str]) -> bool:
+    """Whether ids stand in another order than that in which people count."""
+    return list(ids) != sorted(ids, key=counting)
 
 
 def _column(head: list[str]) -> int | None:

@@ -138,7 +138,7 @@ def _files(argument: str, endings: frozenset[str]) -> tuple[str, list[str]]:
         return argument, [str(p) for p in _walk(argument) if os.path.splitext(p.name.lstrip("."))[1].lower() in endings]
     if path.is_file():
         if path.suffix.lower() in LISTS:
-            return str(path.parent), _listed(path)
+            return str(path.parent), in_list(path)
         return str(path.parent), [argument]
     if glob.has_magic(argument):
         fixed = re.split(r"[*?\[]", argument)[0]
@@ -161,7 +161,7 @@ def _refuse(error: OSError) -> None:
     raise CorpusError(f"{error.filename}: cannot be read: {error.strerror}")
 
 
-def _listed(path: Path) -> list[str]:
+def in_list(path: Path) -> list[str]:
     """Return the first column of each line; blanks in a name are kept where the whole line is a file."""
     files = []
     try:

@@ -9,10 +9,12 @@ import json
 import os
 import re
 import tomllib
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from faultscape.corpus.id_lists import shared
 from faultscape.errors import ClassesError, LabelMapError, closest
 from faultscape.nouns import Classes
 from faultscape.prediction.network import Network
@@ -64,12 +66,18 @@ def _by_names(
     if lost and unmapped != "void":
         raise ClassesError(
             f"{name}: {'these classes' if many else 'a class'} of the network {'are' if many else 'is'} no class of the study: {', '.join(lost)}."
-            f"{closest(lost[0], classes.names)} Give --labels FILE that says which class {'each of them' if many else 'it'} is, or void, or --unmapped void"
+            f"{_near(lost, classes)} Give --labels FILE that says which class {'each of them' if many else 'it'} is, or void, or --unmapped void"
             f"{' for all of them' if many else ''}"
         )
     if lost:
         print(f"{name}: void, since they are no classes of the study: {', '.join(lost)}")
     return {place: one or "void" for place, (_, one) in found.items()}
+
+
+def _near(lost: Sequence[str], classes: Classes) -> str:
+    """Return which classes share a word that was not found, or the nearest class of the first."""
+    doubtful = next(filter(None, (shared(word, classes) for word in lost)), "")
+    return f" {doubtful.partition(';')[0]}." if doubtful else closest(lost[0], classes.names)
 
 
 def _need_class(where: str, mapping: dict[str, str], classes: Classes) -> None:
@@ -79,9 +87,11 @@ def _need_class(where: str, mapping: dict[str, str], classes: Classes) -> None:
 
 
 def by_name(word: str, settings: Any) -> str | None:
-    """Return the study's class that a network's class name means: the same words, or one of several words parted by commas or semicolons, or a synonym."""
+    """Return the study's class that a network's class name means: the same words, or one of several words parted by commas or semicolons, or a synonym of one class alone."""
     classes = settings.class_list
-    known = {_plain(alias): name for name, aliases in (getattr(classes, "synonyms", None) or {}).items() for alias in aliases}
+    aliases = [(_plain(alias), name) for name, words in (getattr(classes, "synonyms", None) or {}).items() for alias in words]
+    of_several = {alias for alias, times in Counter(alias for alias, _ in {*aliases}).items() if times > 1}
+    known = {alias: name for alias, name in aliases if alias not in of_several}
     known |= {_plain(part): name for name in classes.names for part in re.split(r"[,;]", name)[1:]}
     known |= {_plain(re.split(r"[,;]", name)[0]): name for name in classes.names} | {_plain(name): name for name in classes.names}
     words = [word, *re.split(r"[,;]", word)]

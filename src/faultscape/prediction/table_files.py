@@ -6,13 +6,14 @@ cell are counted while it is read, and whatever is more ends the reading with a 
 
 from __future__ import annotations
 
+import csv
 import io
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from faultscape.errors import ModelError
+from faultscape.errors import ModelError, counted
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -21,6 +22,7 @@ MOST_BYTES = 1 << 32  # of all that is unpacked
 MOST_ROWS = 20_000_000
 MOST_CHARACTERS = 10_000  # of a cell
 MOST_COLUMNS = 10_000
+TAB = "\t"
 _BLOCK = 1 << 22  # a line of text is no longer than this
 _BATCH = 1 << 14  # rows of Parquet at once
 _PARQUET = (".parquet", ".pq")
@@ -69,7 +71,34 @@ def _reading(path: str) -> Iterator[None]:
         words = " ".join(str(error).split())[:200]
         if "straddling" in words or "out of sync" in words:
             words = f"a line of it is longer than {_BLOCK:,} bytes; is a quotation mark open?"
+        if "columns, got" in words and (odd := _odd_line(path)):
+            raise ModelError(f"{path}, {odd}; quote what holds a {'tab' if _parted(path) == TAB else 'comma'}") from None
         raise ModelError(f"{path}: cannot be read as a table: {words}") from None
+
+
+def _odd_line(path: str) -> str:
+    """Return the first line of a text file that has not as many columns as the first, in words; nothing where none is found."""
+    stream = io.TextIOWrapper(io.BufferedReader(_Counted(path)), encoding="utf-8-sig", newline="")
+    rows = csv.reader(iter(lambda: stream.readline(_BLOCK), ""), delimiter=_parted(path))
+    wanted = 0
+    try:
+        for row in rows:
+            wanted = wanted or len(row)
+            if row and len(row) != wanted:
+                return f"line {rows.line_num}: has {counted(len(row), 'column')}, the first line {wanted}"
+    except (ValueError, OSError, csv.Error):
+        return ""
+    return ""
+
+
+def is_text(path: str) -> bool:
+    """Whether rows are lines of text below a first one: not those of Parquet, nor of arrays."""
+    return not path.lower().endswith((*_PARQUET, ".npz"))
+
+
+def _parted(path: str) -> str:
+    """Return what stands between the columns of a text file."""
+    return TAB if path.lower().endswith((".tsv", ".tsv.gz")) else ","
 
 
 class _Counted(io.RawIOBase):
@@ -90,6 +119,11 @@ class _Counted(io.RawIOBase):
             raise ModelError(f"{self._path}: {_too_much()}")
         return found
 
+    def readinto(self, buffer: Any) -> int:
+        found = self.read(len(buffer))
+        buffer[: len(found)] = found
+        return len(found)
+
 
 def _too_much() -> str:
     return f"unpacks to more than {MOST_BYTES >> 30} GiB; at most so much is read"
@@ -100,14 +134,13 @@ def _text(path: str, wanted: Sequence[str] | None) -> Any:
     import pyarrow as pa
     import pyarrow.csv as pc
 
-    parted = "\t" if path.lower().endswith((".tsv", ".tsv.gz")) else ","
     options = pc.ConvertOptions(
         column_types=dict.fromkeys(wanted or (), pa.string()), include_columns=[*(wanted or ())], strings_can_be_null=False
     )
     return pc.open_csv(
         pa.PythonFile(_Counted(path), mode="r"),
         read_options=pc.ReadOptions(block_size=_BLOCK),
-        parse_options=pc.ParseOptions(delimiter=parted, newlines_in_values=True),
+        parse_options=pc.ParseOptions(delimiter=_parted(path), newlines_in_values=True),
         convert_options=options,
     )
 

@@ -3,7 +3,7 @@
 Conventions: a line an image: ``image`` (or ``id``, or the first column), ``label``, and perhaps ``probability`` (or ``confidence``), ``label_2``, ``probability_2``, ... the
 likeliest first. ``FILE.csv:COLUMN`` takes another column for labels, with its probabilities in ``COLUMN_probability`` if that is there. ``FILE.npz:KEY`` is labels (I,) or
 probabilities (I, C), ``FILE.npz:KEY:INDEX`` one column of labels (I, J); its rows are named by an array ``images``, else they are the study's images in the order in
-which people count. A label is a class by name, id, WordNet id or synonym, a column of probabilities the class at its place; a mapping file goes before all of these,
+which people count, where no other order is at hand. A label is a class by name, id, WordNet id or synonym, a column of probabilities the class at its place; a mapping file goes before all of these,
 and may say ``void``: no answer.
 """
 
@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from faultscape.corpus.foreign_files import decoding, read_bytes
+from faultscape.corpus.id_lists import counting
 from faultscape.errors import ModelError, closest
 from faultscape.maps.class_answers import MOST
 from faultscape.prediction import table_files
@@ -81,8 +82,11 @@ def meanings(
     return np.array([-1 if name == "void" else UNKNOWN if name is None else ids[name] for name in names], np.int64)
 
 
-def rows_of(said: Said, ids: Sequence[str], source: str) -> tuple[dict[str, int], int]:
-    """Return {image id: row} and how many rows belong to no image; ModelError for a table whose rows cannot be told apart, or fit nothing."""
+def rows_of(said: Said, ids: Sequence[str], source: str, *, unclear: str = "") -> tuple[dict[str, int], int]:
+    """Return {image id: row} and how many rows belong to no image; ModelError for a table whose rows cannot be told apart, or fit nothing.
+
+    ``unclear`` says why the order of the study's images is not one that everybody would take; rows without names are refused then.
+    """
     if not len(said.words):
         raise ModelError(f"{source}: has no rows")
     if said.images is None:
@@ -90,10 +94,15 @@ def rows_of(said: Said, ids: Sequence[str], source: str) -> tuple[dict[str, int]
             raise ModelError(
                 f"{source}: has {len(said.words)} rows without names, the study {len(ids)} images; add an array `images` that names them"
             )
+        if unclear:
+            raise ModelError(
+                f"{source}: its rows have no names, and {unclear}; give it an array `images` that names the image of each row"
+            )
+        order = sorted(ids, key=counting)
         print(
-            f"{source}: its rows have no names; they are taken as the images in the order in which people count, {min(ids, key=_counted)!r} first"
+            f"{source}: its rows have no names; they are taken as the images in the order in which people count, {order[0]!r} first and {order[-1]!r} last"
         )
-        return {id_: row for row, id_ in enumerate(sorted(ids, key=_counted))}, 0
+        return {id_: row for row, id_ in enumerate(order)}, 0
     wanted = set(ids)
     names = said.images if not wanted.isdisjoint(said.images) else [re.sub(r"\.\w{1,5}$", "", name) for name in said.images]
     place = dict(zip(names, range(len(names)), strict=True))
@@ -139,7 +148,7 @@ def _of_columns(path: str, picked: str) -> Said:
     if (np.diff(values, axis=1) > 0).any() or (np.nansum(values, 1) > 1 + _ROUNDING).any():
         row = int(((np.diff(values, axis=1, prepend=np.inf) > 0).any(1) | (np.nansum(values, 1) > 1 + _ROUNDING)).argmax())
         raise ModelError(
-            f"{path}: {images[row]!r} has probabilities {', '.join(f'{v:g}' for v in values[row])}; the likeliest comes first, and all together are 1 at most"
+            f"{_line(path, row)}: {images[row]!r} has probabilities {', '.join(f'{v:g}' for v in values[row])}; the likeliest comes first, and all together are 1 at most"
         )
     return Said(images, words, values)
 
@@ -172,7 +181,7 @@ def _of_arrays(path: str, picked: tuple[str, ...]) -> Said:
             f"{path}:{key}: is {array.dtype} of shape {array.shape}; expected labels (I,), or probabilities (I, C); a column is {path}:{key}:INDEX"
         )
     shares = array.astype(np.float64)
-    _shares(f"{path}:{key}", shares)
+    _shares(path, shares, key)
     off = np.abs(shares.sum(1) - 1)
     if not (off <= _ROUNDING).all():  # NaN among them
         row = int((~(off <= _ROUNDING)).argmax())
@@ -219,21 +228,32 @@ def _numbers(path: str, name: str, table: pa.Table) -> np.ndarray:
     given = pc.call_function("if_else", [pc.call_function("equal", [texts, ""]), pa.scalar(None, pa.string()), texts])
     try:
         return given.cast(pa.float64()).to_numpy()
-    except pa.ArrowInvalid as error:
-        raise ModelError(
-            f"{path}: column {name!r}: {' '.join(str(error).split())[:200]}; expected probabilities between 0 and 1"
-        ) from None
+    except pa.ArrowInvalid:
+        row, word = next((row, word) for row, word in enumerate(texts.to_pylist()) if not _is_number(word))
+        raise ModelError(f"{_line(path, row)}: {name} is {word[:60]!r}; expected a number between 0 and 1, or nothing") from None
 
 
-def _shares(where: str, values: np.ndarray) -> None:
-    known = values[~np.isnan(values)]
-    if len(known) and not (known.min() >= 0 and known.max() <= 1):
-        odd = known.max() if known.max() > 1 else known.min()
-        raise ModelError(
-            f"{where}: probabilities lie between 0 and 1; got {odd:g}{'; divide per cent by 100' if 1 < odd <= 100 else ''}"
-        )
+def _is_number(word: str) -> bool:
+    """Whether Arrow reads a text as a number, or there is none."""
+    import pyarrow as pa
+
+    try:
+        return not word or pa.scalar(word).cast(pa.float64()) is not None
+    except pa.ArrowInvalid:
+        return False
 
 
-def _counted(id_: str) -> list[Any]:
-    """Return a key by which image 9 comes before image 10."""
-    return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", id_)]
+def _line(path: str, row: int) -> str:
+    """Return a file and where a row stands in it: below a first line, but in Parquet and arrays."""
+    plain = table_files.is_text(path)
+    return f"{path}, line {row + 2}" if plain else f"{path}, row {row}"
+
+
+def _shares(path: str, values: np.ndarray, key: str = "") -> None:
+    """ModelError that names the first row whose probabilities (I, K) leave 0..1; those of an array are called by its ``key``."""
+    off = ~np.isnan(values) & ~((values >= 0) & (values <= 1))
+    if off.any():
+        row = int(off.any(1).argmax())
+        odd, most = values[row][off[row]][0], np.nanmax(values)
+        per_cent = "; divide per cent by 100" if odd > 1 and most <= 100 else ""
+        raise ModelError(f"{_line(path, row)}{key and f' of {key}'}: probabilities lie between 0 and 1; got {odd:g}{per_cent}")

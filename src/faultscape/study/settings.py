@@ -4,7 +4,8 @@ Conventions: written by ``collect`` and ``predict``, meant to be read and edited
 image keeps its size) or ``WIDTHxHEIGHT``. ``cells`` is ``full`` or ``diagonal`` (intersections and marginals only, for many models).
 ``models.NAME.labels`` maps the model's own label numbers to class names, or to ``void``. ``synonyms`` maps class names to other words for them, which
 make search terms and change no result. In a study of classifiers (``task`` is ``classification``) classes have no colours but may have ``wnids``, their WordNet synsets;
-``only`` names the classes that the study asks about, and ``glosses`` say in words what a class is.
+``only`` names the classes that the study asks about, and ``glosses`` say in words what a class is. ``own_order`` says that a list gave the images in another order than
+that in which people count, so that rows without names are not taken.
 ``store`` is where the parts lie (``s3://BUCKET/PREFIX``), or nothing: with the study.
 """
 
@@ -24,7 +25,7 @@ from faultscape.study.folder import put
 Kind = Literal["folder", "table", "onnx", "transformers", "hub", "exported", "script", "function", "program"]
 Task = Literal["segmentation", "classification"]
 CLASSIFICATION = "classification"
-_WHEN_THERE = ("only", "glosses")  # what a study without it does not mention
+_WHEN_THERE = ("only", "glosses", "own_order")  # what a study without it does not mention
 
 
 class ModelSettings(pydantic.BaseModel):
@@ -61,6 +62,7 @@ class Settings(pydantic.BaseModel):
     store: str = ""
     classes: ClassSettings
     only: list[str] = []
+    own_order: bool = False
     synonyms: dict[str, list[str]] = {}
     glosses: dict[str, str] = {}
     models: dict[str, ModelSettings] = {}

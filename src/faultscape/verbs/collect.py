@@ -182,6 +182,8 @@ def collect(
         settings = collect_settings.asked(root, task, resolved, size, shard_size, only_classes)
         collect_settings.enter_store(root, settings, store)
         held = {image.id: image for image in read_corpus(root)}
+        if task == toml.CLASSIFICATION and collect_settings.in_own_order(held.values(), pictures, lists, before):
+            settings.own_order = True
         known = {image.source: image.id for image in held.values() if image.set == set_}
         if other := [f for f in found if known.get(absolute(f.path), f.id) != f.id]:
             print(

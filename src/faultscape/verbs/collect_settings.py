@@ -5,6 +5,7 @@ Conventions: what a change makes stale is said; nothing is removed.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -104,6 +105,18 @@ def asked(root: Path, task: str, classes: Any, size: str | None, shard_size: int
         print("the working size changes: networks' maps and all pairs are stale and are made anew by predict and compare")
         settings.size = size
     return settings
+
+
+def in_own_order(held: Iterable[Any], files: Sequence[str], lists: Sequence[str], before: str) -> bool:
+    """Whether lists give images in another order than that in which people count, alone or behind those that the study has."""
+    from faultscape.corpus import id_lists
+    from faultscape.corpus.sources import LISTS, in_list
+
+    named = [before + id_ for file in lists for id_ in id_lists.read_ids(file)]
+    there = sorted((image.id for image in held if not image.source), key=id_lists.counting)
+    behind = [*there, *(id_ for id_ in named if id_ not in set(there))]
+    written = [in_list(Path(file)) for file in files if Path(file).suffix.lower() in LISTS and Path(file).is_file()]
+    return any(map(id_lists.in_own_order, [named, behind if named else [], *written]))
 
 
 def enter_store(root: Path, settings: Any, store: str | None) -> None:

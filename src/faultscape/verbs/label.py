@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from faultscape.errors import LabellingError, OptionError
+from faultscape.errors import LabellingError, OptionError, closest
 
 FORMATS = ("png", "labelme", "csv")
 _EXPECTED = {
@@ -34,13 +34,13 @@ def export(
     study
         The study folder.
     out
-        The folder to write to; images and labels already there are left alone.
+        The folder to write to; images and labels already there are left alone. Of classifiers a CSV file, which is not written over once anything is filled in.
     format
         png (a folder of palette masks; default) or labelme (one JSON an image, mask shapes); of classifiers csv (yes/no questions).
     selection
         Which selection's images.
     truth
-        Images that have a label under this name are not written again.
+        Images that have a label under this name, which the study has to have, are not written again.
     prefill
         Name of a model whose maps are filled in; they bias whoever labels, so the default is empty.
     again
@@ -48,7 +48,7 @@ def export(
     """
     from faultscape.study.folder import existing
     from faultscape.study.settings import read_settings
-    from faultscape.verbs import label_answers, label_masks
+    from faultscape.verbs import label_answers, label_masks, labelled
 
     root = existing(study)
     classifies = read_settings(root).classifies
@@ -61,8 +61,12 @@ def export(
         raise OptionError(f"--format {form} does not fit a study of {what}; use {fitting}")
     if classifies and prefill is not None:
         raise OptionError("--prefill fills maps in; questions about classes are asked without an answer")
+    known = labelled.truths(root)
+    if truth not in (*known, labelled.LABELS):
+        have = f"there are {', '.join(known)}.{closest(truth, known)}" if known else "there are no labels yet."
+        raise LabellingError(f"there is no truth {truth!r}; {have} Leave --truth out to write all images without a label")
     if classifies:
-        return label_answers.export(root, out, selection, truth, again=again)
+        return label_answers.export(root, str(study), out, selection, truth, again=again)
     if again:
         raise OptionError(
             "--again is for questions about classes; a mask that is to be drawn anew is imported again, and replaces the first"
@@ -71,7 +75,7 @@ def export(
         raise OptionError(
             f"{out}: photos and masks (--format png or labelme) go to a folder, for example {Path(out).with_suffix('')}; a table of questions is for classifiers"
         )
-    return label_masks.export(root, out, form, selection, truth, prefill)
+    return label_masks.export(root, str(study), out, form, selection, truth, prefill)
 
 
 def import_(study: str, source: str, *, truth: str = "labels", pattern: str | None = None) -> Any:

@@ -21,7 +21,10 @@ NONE = "none"
 
 @dataclass(frozen=True)
 class Asked:
-    """What `label export --format csv` wrote; ``undecided`` questions have answers that decide nothing: a tie, or everybody was unsure."""
+    """What `label export --format csv` wrote; ``undecided`` questions have answers that decide nothing: a tie, or everybody was unsure.
+
+    ``then`` is the line that takes the answers in.
+    """
 
     path: str
     questions: int
@@ -29,16 +32,16 @@ class Asked:
     answered: int
     undecided: int = 0
     again: bool = False
+    then: str = ""
 
     def __repr__(self) -> str:
         rest = f"; {counted(self.answered, 'question has', 'questions have')} an answer already, or their image a label"
         words = f"{counted(self.questions, 'question')} about {counted(self.images, 'image')}"
         open_ = f"\n{counted(self.undecided, 'question')} undecided (a tie, or everybody was unsure): "
         how = "asked again" if self.again else "--again asks them again"
-        return (
-            f"{self.path}: {words}; fill in annotator and answer (yes, no, unsure)"
-            f"{rest if self.answered else ''}{open_ + how if self.undecided else ''}"
-        )
+        written = f"{self.path}: {words}" if self.questions else "no question is open, so no file was written"
+        go_on = f"\nfill in annotator and answer (yes, no, unsure), then `{self.then}`" if self.questions else ""
+        return f"{written}{rest if self.answered else ''}{open_ + how if self.undecided else ''}{go_on}"
 
 
 @dataclass(frozen=True)
@@ -87,11 +90,12 @@ def part_of(source: str) -> tuple[str, str]:
     return (match[1], match[2]) if match and not Path(source).exists() else (source, "")
 
 
-def export(root: Path, out: str, selection: str, truth: str, *, again: bool = False) -> Asked:
+def export(root: Path, study: str, out: str, selection: str, truth: str, *, again: bool = False) -> Asked:
     """Write the questions of a selection that nobody has answered yet: of a pair's image its two labels, of an image drawn for all models each label that one says.
 
-    With ``again`` also those whose answers decide nothing.
+    With ``again`` also those whose answers decide nothing. Where no question is open no file is written.
     """
+    from faultscape.labelling.going_on import import_line
     from faultscape.study.answers import Answers
     from faultscape.study.folder import local, put
     from faultscape.study.settings import read_settings
@@ -105,9 +109,11 @@ def export(root: Path, out: str, selection: str, truth: str, *, again: bool = Fa
     todo = [question for question in asked if question not in verdicts or (again and question in undecided)]
     path = local(out, "what is written for people")
     path = path if path.suffix.lower() == ".csv" else path / "questions.csv"
-    _keep_answers(path, held.answers())
-    put(path, said.question_table(todo, _glosses(settings)).encode())
-    return Asked(str(path), len(todo), len({image for image, _ in todo}), len(wanted) - len(todo), len(undecided), again)
+    if todo:
+        _keep_answers(path)
+        put(path, said.question_table(todo, _glosses(settings)).encode())
+    images, then = len({image for image, _ in todo}), import_line(study, str(path), truth)
+    return Asked(str(path), len(todo), images, len(wanted) - len(todo), len(undecided), again, then)
 
 
 def questions(root: Path, settings: Any, slots: Any, truth: str) -> dict[tuple[str, str], bool]:
@@ -128,16 +134,17 @@ def questions(root: Path, settings: Any, slots: Any, truth: str) -> dict[tuple[s
     return {question: sets[question[0]] is not None for question in wanted}
 
 
-def _keep_answers(path: Path, known: list[said.Answer]) -> None:
-    """LabellingError where a file that is to be written holds answers that were not taken in, or lines that could not be."""
-    if path.is_file() and set(said.ANSWERS) <= set(said.columns(path)):
-        latest = {row[:3] for row in known}
-        found, wrong = said.read(path)
-        if new := sum(answer[:3] not in latest for answer in {answer for _, answer in found}) + len(wrong):
-            words = counted(new, "answer that was not taken in", "answers that were not taken in")
-            raise LabellingError(
-                f"{path}: holds {words}; `label import` it first (mend what that cannot use), or write elsewhere"
-            )
+def _keep_answers(path: Path) -> None:
+    """LabellingError where a file that is to be written holds what somebody filled in, or is no table of questions at all."""
+    if not path.is_file() or not path.stat().st_size:
+        return
+    if not set(said.ANSWERS) <= set(said.columns(path)):
+        raise LabellingError(f"{path}: is there already and no table of questions; name another file")
+    filled, wrong = said.rows(path, ("annotator", "answer"))
+    if number := sum(any(cells) for _, cells in filled) + len(wrong):
+        raise LabellingError(
+            f"{path}: {counted(number, 'line of it is', 'lines of it are')} filled in, and what people wrote is never written over; name another file"
+        )
 
 
 def import_(root: Path, source: str, column: str, truth: str) -> Answered:

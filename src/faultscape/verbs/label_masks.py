@@ -23,16 +23,21 @@ class Exported:
     format: str
     prefilled: str
     labelled: int
+    then: str = ""
 
     def __repr__(self) -> str:
+        if not self.images:
+            there = f"; {counted(self.labelled, 'image has', 'images have')} a label already" if self.labelled else ""
+            return f"no image is to be labelled, so nothing was written{there}"
         filled = (
             f", filled in with the maps of {self.prefilled}"
             if self.prefilled
             else ", empty (a model's map would bias whoever labels)"
         )
         already = f"; {counted(self.labelled, 'has', 'have')} a label already" if self.labelled else ""
-        where = f"; put each mask into {Path(self.folder) / 'labels'}, named as its image" if self.format == "png" else ""
-        return f"{counted(self.images, 'image')} to label in {self.folder} ({self.format}{filled}){where}{already}"
+        masks = f"put each mask into {Path(self.folder) / 'labels'}, named as its image"
+        draw = masks if self.format == "png" else "draw the shapes in LabelMe"
+        return f"{counted(self.images, 'image')} to label in {self.folder} ({self.format}{filled}){already}\n{draw}, then `{self.then}`"
 
 
 @dataclass(frozen=True)
@@ -52,7 +57,7 @@ class Imported:
         )
 
 
-def export(root: Path, out: str, form: str, selection: str, truth: str, prefill: str | None) -> Exported:
+def export(root: Path, study: str, out: str, form: str, selection: str, truth: str, prefill: str | None) -> Exported:
     """Write the images of a selection that have no label yet, upright and in full size, and what the tool needs to know of the classes."""
     import json
 
@@ -61,6 +66,7 @@ def export(root: Path, out: str, form: str, selection: str, truth: str, prefill:
     from faultscape.corpus.reading import read_photo
     from faultscape.engine import progress
     from faultscape.labelling import labelme, png
+    from faultscape.labelling.going_on import import_line
     from faultscape.study import label_maps
     from faultscape.study.answers import Answers
     from faultscape.study.corpus import read_corpus
@@ -77,6 +83,9 @@ def export(root: Path, out: str, form: str, selection: str, truth: str, prefill:
     chosen = [by_id[id_] for id_ in slots.images if id_ in by_id]
     labelled = {n: label_maps.read_maps(label_maps.truth(root, truth), n) for n in {image.shard for image in chosen}}
     todo = [image for image in chosen if image.id not in labelled[image.shard]]
+    written = Exported(out, len(todo), form, prefill or "", len(chosen) - len(todo), import_line(study, out, truth))
+    if not todo:
+        return written
     with progress("export", len(todo)) as tick:
         for image in todo:
             where = folder / "images" / f"{image.id}.png" if form == "png" else folder / f"{image.id}.png"
@@ -95,14 +104,14 @@ def export(root: Path, out: str, form: str, selection: str, truth: str, prefill:
             tick(1)
     if form == "labelme":  # classes.json could be an image's own file there; LabelMe itself reads such a list
         put(folder / "labels.txt", "".join(f"{name}\n" for name in classes.names).encode())
-        return Exported(out, len(todo), form, prefill or "", len(chosen) - len(todo))
+        return written
     make_folder(folder / "labels")
     entries = [
         {"index": i, "name": n, "color": list(c)} for n, i, c in zip(classes.names, classes.ids, classes.colours, strict=True)
     ]
     listed = {"classes": entries, "void": list(classes.void), "background": classes.background}
     put(folder / "classes.json", (json.dumps(listed, indent=1, ensure_ascii=False) + "\n").encode())
-    return Exported(out, len(todo), form, prefill or "", len(chosen) - len(todo))
+    return written
 
 
 def import_(root: Path, source: str, truth: str, pattern: str | None) -> Imported:

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from faultscape.corpus.id_lists import shared
 from faultscape.errors import ClassesError, ModelError, counted
 from faultscape.prediction import tables
 
@@ -50,13 +51,15 @@ def store(root: Path, settings: Any, name: str, source: str, labels: str | None,
     meaning = tables.meanings(words, lambda word: known.get(word) or by_name(word, settings), ids, mapping)
     if words and (meaning == tables.UNKNOWN).all():
         some = ", ".join(repr(word[:_SHOWN]) for word in words[:6])
+        doubtful = next((f": {why}" for word in words if (why := shared(word, classes))), "")
         raise ModelError(
-            f"{name}: not one label of {source} ({some}) is a class of the study; say what they mean with --labels FILE"
+            f"{name}: not one label of {source} ({some}) is a class of the study{doubtful}; say what they mean with --labels FILE"
         )
     numbers = meaning[place_of_word].reshape(said.words.shape)
     codes = _codes(numbers, said.probabilities)
     shards = list(each_shard(root))
-    rows_of, others = tables.rows_of(said, [image.id for _, rows in shards for image in rows], source)
+    everybody = [image for _, rows in shards for image in rows]
+    rows_of, others = tables.rows_of(said, [image.id for image in everybody], source, unclear=_unclear(settings, everybody))
     if others:
         print(f"{name}: {counted(others, 'line')} of {source} left out, of no image of the study")
     path, _ = tables.split(source) or (source, ())
@@ -69,11 +72,41 @@ def store(root: Path, settings: Any, name: str, source: str, labels: str | None,
             sha = label_maps.put_maps(where, number, maps)
             parts[part_name(number)] = Part(sha, len(maps), key, tuple(failures))
     for word, times in strange.most_common(5):
+        why = f"; {doubtful}" if (doubtful := shared(word, classes)) else ""
         print(
-            f"{name}: {counted(times, 'image says', 'images say')} {word!r}, which is no class of the study (failures.csv); --labels FILE says what labels mean"
+            f"{name}: {counted(times, 'image says', 'images say')} {word!r}, which is no class of the study (failures.csv){why}; --labels FILE says what labels mean"
         )
     write_manifest(where, read_manifest(where) | parts)
     return ModelSettings(source=place, kind="table", options={"labels": mapping} if mapping else {})
+
+
+def _unclear(settings: Any, images: Sequence[Any]) -> str:
+    """Return why rows without names could be images in more than one order, or nothing where all orders at hand are one.
+
+    People list images as their list does, as rows stand in Parquet, or sorted as a computer sorts names (image 10 before image 9); what is one folder's is together.
+    """
+    from faultscape.corpus.id_lists import counting
+    from faultscape.corpus.parquet_rows import row_of
+
+    if settings.own_order:
+        return "a list gave the study's images in an order of its own"
+    order = sorted(images, key=lambda image: counting(image.id))
+    rows = [row_of(image.source) for image in order]
+    if len({_folder(image, row) for image, row in zip(images, map(row_of, (i.source for i in images)), strict=True)}) > 1:
+        return "the study's images come from several lists, folders or sets"
+    if rows[0] is not None and rows != sorted(rows, key=lambda row: row or ("", 0)):
+        return "the rows of its Parquet file stand in another order than their ids"
+    plain = sorted(image.id for image in images)
+    if rows[0] is None and order[0].source and plain != [image.id for image in order]:
+        at = next(k for k, image in enumerate(order) if image.id != plain[k])
+        return f"image {at + 1} is {order[at].id!r} as people count, and {plain[at]!r} as names are sorted"
+    return ""
+
+
+def _folder(image: Any, row: tuple[str, int] | None) -> tuple[str, str]:
+    """Return the set of an image, and the folder or file that its id is relative to."""
+    own = image.id if image.set == "main" else image.id.removeprefix(f"{image.set}/")
+    return image.set, row[0] if row else image.source.rpartition(own)[0]
 
 
 def _codes(numbers: np.ndarray, probabilities: np.ndarray | None) -> list[bytes]:
