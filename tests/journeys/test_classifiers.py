@@ -193,7 +193,7 @@ def test_questions_go_out_until_somebody_answered_them_or_their_image_has_a_labe
     ]
     filled = (out / "questions.csv").read_text().replace(",,\n", ",ann,yes\n", 1)
     (out / "questions.csv").write_text(filled)
-    with pytest.raises(LabellingError, match="1 line of it is filled in, .* name another file"):
+    with pytest.raises(LabellingError, match=r"1 line of it is filled in, .* name another file"):
         fs.label.export(study, str(out))
     assert (out / "questions.csv").read_text() == filled
     fs.label.import_(study, str(out))
@@ -231,6 +231,12 @@ def test_labels_are_sets_of_classes_and_none_of_them(study: str, tmp_path: Path)
     path.write_text(f"image,label\n{images[0]},dog\n{images[0]},cat\n")
     with pytest.raises(LabellingError, match=r"line 3: 'set 0/p0' has another label above; join several by \|"):
         fs.label.import_(study, str(path))
+    folder = tmp_path / "two files"
+    folder.mkdir()
+    for name, word in (("a", "dog"), ("b", "cat")):
+        (folder / f"{name}.csv").write_text(f"image,label\n{images[0]},{word}\n")
+    with pytest.raises(LabellingError, match=r"b\.csv: 'set 0/p0' has another label in a file before it; join several by \|"):
+        fs.label.import_(study, str(folder))
     path.write_text("image,label\nnope,dog\n")
     with pytest.raises(LabellingError, match="nothing could be used; the first"):
         fs.label.import_(study, str(path))

@@ -233,3 +233,22 @@ def test_another_number_of_channels_is_refused_whether_or_not_the_file_says_it(
     with pytest.raises(ClassesError, match=f"{kind}: the network has 5 classes, the study 3; give --labels FILE"):
         fs.predict(study, {kind: sources[kind]}, engine="local")
     assert not fs.study.settings.read_settings(Path(study)).models
+
+
+@pytest.mark.parametrize(
+    ("word", "meant"),
+    [
+        ("cat", "cat"),
+        ("Cat, house cat", "cat"),
+        ("tabby; CAT", "cat"),
+        ("cat,dog", None),
+        ("cat;dog", None),
+        ("zebra, dog", "dog"),
+        ("cat\np2,zebra", None),
+        ("zebra\np2,dog", None),
+        ("zebra", None),
+    ],
+)
+def test_words_of_two_classes_or_of_two_lines_are_no_class(word: str, meant: str | None) -> None:
+    settings = SimpleNamespace(class_list=Classes(("cat", "dog"), (0, 1), ((0, 0, 0), (1, 1, 1))))
+    assert label_names.by_name(word, settings) == meant

@@ -87,17 +87,21 @@ def _need_class(where: str, mapping: dict[str, str], classes: Classes) -> None:
 
 
 def by_name(word: str, settings: Any) -> str | None:
-    """Return the study's class that a network's class name means: the same words, or one of several words parted by commas or semicolons, or a synonym of one class alone."""
+    """Return the study's class that a network's class name means: the same words, or one of several words parted by commas or semicolons where no other is another class's, or a synonym of one class alone."""
     classes = settings.class_list
     aliases = [(_plain(alias), name) for name, words in (getattr(classes, "synonyms", None) or {}).items() for alias in words]
     of_several = {alias for alias, times in Counter(alias for alias, _ in {*aliases}).items() if times > 1}
     known = {alias: name for alias, name in aliases if alias not in of_several}
     known |= {_plain(part): name for name in classes.names for part in re.split(r"[,;]", name)[1:]}
     known |= {_plain(re.split(r"[,;]", name)[0]): name for name in classes.names} | {_plain(name): name for name in classes.names}
-    words = [word, *re.split(r"[,;]", word)]
     if _plain(word) in ("void", "ignore", "unlabeled", "unlabelled") and _plain(word) not in known:
         return "void"
-    return next((known[_plain(part)] for part in words if _plain(part) in known), None)
+    if _plain(word) in known:
+        return known[_plain(word)]
+    meant = {known[part] for part in map(_plain, re.split(r"[,;]", word)) if part in known}
+    return (
+        meant.pop() if len(meant) == 1 and not re.search(r"[\r\n]", word) else None
+    )  # words of two classes, or of two lines, are a slip
 
 
 def _plain(word: str) -> str:

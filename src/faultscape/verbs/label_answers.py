@@ -219,6 +219,10 @@ def _read(file: Path, column: str, images: dict[str, Any], settings: Any, out: _
                 )
             out.wrong += [(image, f"{where} {line}: {problem}")] if problem else []
             mine |= {} if problem else {image: ids}
+        if twice := next((image for image, ids in mine.items() if out.labels.get(image, ids) != ids), ""):
+            raise LabellingError(
+                f"{file}: {twice!r} has another label in a file before it; join several by |, or import one of the files"
+            )
         out.labels |= mine
     elif "reason" in head and not column:
         lines, wrong = said.rows(file, ("image", "reason"))
