@@ -193,7 +193,7 @@ def test_questions_go_out_until_somebody_answered_them_or_their_image_has_a_labe
     ]
     filled = (out / "questions.csv").read_text().replace(",,\n", ",ann,yes\n", 1)
     (out / "questions.csv").write_text(filled)
-    with pytest.raises(LabellingError, match="1 line of it is filled in, .* name another file"):
+    with pytest.raises(LabellingError, match=r"1 line of it is filled in, .* name another file"):
         fs.label.export(study, str(out))
     assert (out / "questions.csv").read_text() == filled
     fs.label.import_(study, str(out))

@@ -114,5 +114,5 @@ def test_a_list_of_columns_ends_in_one_full_stop(
 
 
 def test_arrays_for_a_model_are_taken_by_predict(answers: made_answers.Answers, tmp_path: Path) -> None:
-    np.savez(tmp_path / "p.npz", said=np.zeros(8, np.int64))
+    np.savez(tmp_path / "p.npz", said=np.zeros(8, np.int64), images=np.array(answers.images))
     assert fs.predict(answers.study, {"net": f"{tmp_path / 'p.npz'}:said"}).models == {"net": (8, 0)}
