@@ -41,7 +41,7 @@ def build() -> cyclopts.App:
     """Return the application with every verb."""
     app = cyclopts.App(
         name="faultscape",
-        help="Choose between segmentation models, and trust them, with few human labels.",
+        help="Choose between segmentation models, or image classifiers, and trust them, with few human labels.",
         version=lambda: __import__("importlib.metadata", fromlist=["version"]).version("faultscape"),
         result_action="return_value",
         suppress_keyboard_interrupt=False,
@@ -102,8 +102,7 @@ def main(words: list[str] | None = None) -> int:
         print(f"faultscape: {_unknown(words)}", file=sys.stderr)
         return 2
     except cyclopts.CycloptsError as error:
-        again = "; for more than one value repeat the option" if isinstance(error, cyclopts.UnusedCliTokensError) else ""
-        print(f"faultscape: {' '.join(str(error).split()).rstrip('.')}{again}", file=sys.stderr)
+        print(f"faultscape: {_misread(error)}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("faultscape: interrupted; run the same line again to go on", file=sys.stderr)
@@ -133,6 +132,22 @@ def _line(error: BaseException) -> str:
     'a\\nb'
     """
     return "".join(c if c >= " " and c != "\x7f" else repr(c)[1:-1] for c in str(error))
+
+
+def _misread(error: cyclopts.CycloptsError) -> str:
+    """Return what to say of words that do not fit the verb: too many, too few, or not of the kind that an option takes."""
+    chain = " ".join(error.command_chain or ())
+    more = f"; `faultscape {chain} --help` says what it takes"
+    if isinstance(error, cyclopts.UnusedCliTokensError):
+        words = ", ".join(map(repr, error.unused_tokens or []))
+        return f"{chain}: there is no place for {words}; for more than one value repeat the option{more}"
+    argument = error.argument
+    if isinstance(error, cyclopts.MissingArgumentError) and argument is not None and error.keyword is None:
+        name = argument.name.lstrip("-").replace("-", "_").upper()
+        return f"{chain}: {name} is missing{more}"
+    if isinstance(error, cyclopts.MissingArgumentError):
+        return f"{chain}: {error.keyword} needs a value behind it{more}"
+    return " ".join(str(error).split()).rstrip(".")
 
 
 def _unknown(words: list[str]) -> str:

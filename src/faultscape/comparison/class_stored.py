@@ -26,6 +26,7 @@ from faultscape.study import label_maps
 from faultscape.study.parts import read_manifest, read_part
 
 KINDS = ("wordnet", "path", "hops", "01")
+_ABOVE = KINDS[:3]  # those that look at what stands above classes
 
 
 def read_predictions(root: Path, settings: Any, models: Sequence[str], images: Any, *, top: bool = True) -> Predictions:
@@ -149,5 +150,9 @@ def define_distances(
         if value and value not in KINDS and Path(value).exists():
             held[key] = str(Path(value).absolute())
     kind, distances = distances_of(classes, held["distance"] or (otherwise if was is None else None), held["hierarchy"])
+    if given.get("hierarchy") and kind not in _ABOVE:
+        raise OptionError(
+            f"--hierarchy says what stands above the classes, and the distance {kind!r} does not look at that; leave it out, or give --distance {', '.join(_ABOVE)}"
+        )
     digest = hashlib.sha256(np.round(distances, 9).tobytes()).hexdigest()[:16]
     return {"distance": kind, "hierarchy": held["hierarchy"], "distances": digest}, distances

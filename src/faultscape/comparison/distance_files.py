@@ -104,7 +104,10 @@ def _number(text: str, line: str) -> float:
 
 def _need(names: list[str], there: set[str], where: str) -> None:
     if missing := [name for name in names if name not in there]:
-        raise ClassesError(f"{where}: has no class {missing[0]!r}.{closest(missing[0], sorted(there))}")
+        raise ClassesError(
+            f"{where}: has no class {missing[0]!r}.{closest(missing[0], sorted(there))} A file of distances names every class of the study: in its first row and its first column, "
+            "or in lines of class, class, distance"
+        )
 
 
 def _checked(found: np.ndarray, names: Sequence[str], where: str) -> np.ndarray:

@@ -22,6 +22,7 @@ from faultscape.nouns import Classes
 UNKNOWN = 65535
 MAX_CLASSES = 65_534
 MAX_LABEL = 65_535
+_FORMS = "a .txt file with a class a line, or a JSON or TOML file of classes"
 _KEYS = ("classes", "ignore_index", "void", "background", "parents", "synonyms")
 
 
@@ -52,9 +53,17 @@ def read(path: Path) -> Classes:
     """Return the classes of a JSON or TOML file, or of a .txt file with a name a line; ClassesError names the file and what is wrong."""
     try:
         text = path.read_text(encoding="utf-8")
+        if not text.strip():
+            raise ClassesError(f"{path}: is empty; expected {_FORMS}")
         if path.suffix.lower() == ".txt":
             return parse([line.strip() for line in text.splitlines() if line.strip()], str(path))
         raw = tomllib.loads(text) if path.suffix.lower() == ".toml" else json.loads(text)
+    except UnicodeDecodeError:
+        raise ClassesError(f"{path}: is no text in UTF-8; expected {_FORMS}") from None
+    except (json.JSONDecodeError, tomllib.TOMLDecodeError) as error:
+        form = "TOML" if path.suffix.lower() == ".toml" else "JSON"
+        place = f" ({error})" if path.suffix.lower() in (".toml", ".json") else ""
+        raise ClassesError(f"{path}: cannot be read as a class list: it is not {form}{place}; expected {_FORMS}") from None
     except (OSError, ValueError, RecursionError) as error:
         raise ClassesError(f"{path}: cannot be read as a class list: {error}") from None
     return parse(raw, str(path))

@@ -113,7 +113,7 @@ def image_column(schema: pa.Schema, path: str) -> tuple[str | None, str | None]:
     if inside is None and places is None:
         known = ", ".join(schema.names[:12]) or "none"
         raise CorpusError(
-            f"{path}: no column of pictures; it has {known}; expected bytes in {', '.join(_BYTES)}, or places in {', '.join(_PLACES)}"
+            f"{path}: no column of pictures; it has {known}; expected bytes in {', '.join(_BYTES)}, or places in {', '.join(_PLACES)}; ids without pictures are for classifiers: collect them from a .csv file with a column image"
         )
     return inside, places
 

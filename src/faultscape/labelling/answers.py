@@ -18,6 +18,8 @@ ANSWERS = ("image", "class", "annotator", "answer")
 WORDS = ("yes", "no", "unsure")
 DIFFICULT = 3  # more annotators than this, and more than three of five, were unsure: the image is discarded (S2 3.1)
 
+_NO_TEXT = "cannot be read as text in UTF-8; save the table as CSV in UTF-8"
+
 Answer = tuple[str, str, str, str]  # image, class, annotator, answer
 Unusable = tuple[int, str, str]  # the number of a line, its image, and what is wrong with it
 
@@ -27,7 +29,9 @@ def columns(path: str | os.PathLike[str]) -> tuple[str, ...]:
     try:
         with open(path, encoding="utf-8-sig", newline="") as file:
             return tuple(word.strip().lower() for word in next(csv.reader(file), []))
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
+    except UnicodeDecodeError:
+        raise LabellingError(f"{path}: {_NO_TEXT}") from None
+    except (OSError, csv.Error) as error:
         raise LabellingError(f"{path}: cannot be read: {error}") from None
 
 
@@ -48,7 +52,9 @@ def rows(path: str | os.PathLike[str], wanted: Sequence[str]) -> tuple[list[tupl
                     wrong.append((lines.line_num, row[at[0]].strip() if at[0] < len(row) else "", why))
                 elif row:
                     out.append((lines.line_num, tuple(row[k].strip() for k in at)))
-        except (UnicodeDecodeError, csv.Error) as error:
+        except UnicodeDecodeError:
+            raise LabellingError(f"{path}, line {lines.line_num + 1}: {_NO_TEXT}") from None
+        except csv.Error as error:
             raise LabellingError(f"{path}, line {lines.line_num}: cannot be read: {error}") from None
     return out, wrong
 

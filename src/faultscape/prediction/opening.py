@@ -43,8 +43,9 @@ def kind_of(name: str, source: str, task: str = "segmentation") -> Kind:
         return "table"
     kind = _kind_of(name, source)
     if task == CLASSIFICATION and kind in ("folder", "program"):
+        what = kind if kind == "program" or Path(source).is_dir() else "list of files"
         raise ModelError(
-            f"{name}={source}: a classifier is a table of its answers ({', '.join(tables.ENDINGS)}) or a network; this is a {kind}"
+            f"{name}={source}: a classifier is a table of its answers ({', '.join(tables.ENDINGS)}) or a network; this is a {what}"
         )
     return kind
 

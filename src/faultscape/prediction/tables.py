@@ -22,7 +22,7 @@ import numpy as np
 
 from faultscape.corpus.foreign_files import decoding, read_bytes
 from faultscape.corpus.id_lists import counting
-from faultscape.errors import ModelError, closest
+from faultscape.errors import ModelError, closest, counted
 from faultscape.maps.class_answers import MOST
 from faultscape.prediction import table_files
 
@@ -92,7 +92,7 @@ def rows_of(said: Said, ids: Sequence[str], source: str, *, unclear: str = "") -
     if said.images is None:
         if len(said.words) != len(ids):
             raise ModelError(
-                f"{source}: has {len(said.words)} rows without names, the study {len(ids)} images; add an array `images` that names them"
+                f"{source}: has {counted(len(said.words), 'row')} without names, the study {counted(len(ids), 'image')}; add an array `images` that names them"
             )
         if unclear:
             raise ModelError(
@@ -193,6 +193,8 @@ def _of_arrays(path: str, picked: tuple[str, ...]) -> Said:
 def _arrays(path: str) -> dict[str, np.ndarray]:
     """Return the arrays of an NPZ file; ModelError where it is none, holds objects, or unpacks to more than is read."""
     data = read_bytes(path, ModelError, limit=_MOST_BYTES)
+    if not zipfile.is_zipfile(io.BytesIO(data)):
+        raise ModelError(f"{path}: is no NPZ file, or was cut short; write it again with numpy.savez")
     with decoding(path, ModelError):
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             if sum(entry.file_size for entry in archive.infolist()) > _MOST_BYTES:

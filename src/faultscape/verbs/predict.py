@@ -71,7 +71,9 @@ def predict(
     rename: Named = None,
     remove: list[str] | None = None,
 ) -> Predicted:
-    """Store each model's label maps for every image: NAME=SOURCE, a folder of maps, a network, or a program; finished shards are not done again.
+    """Store what each model says of every image, label maps or classes: NAME=SOURCE, a folder of maps, a table of answers, a network, or a program.
+
+    Finished shards are not done again.
 
     SOURCE is (of a classifier) a table of answers: preds.csv, .parquet or .npz, with FILE.csv:COLUMN or FILE.npz:KEY:INDEX; a folder of label maps; model.onnx; a folder of the transformers library, or hf:OWNER/MODEL; model.pt2 (torch.export) or TorchScript; file.py:function;
     or exec:COMMAND. Maps are kept as run-length codes in the model's own labels. An image without a usable map goes to failures.csv and leaves that model's pairs

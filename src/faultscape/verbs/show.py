@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from faultscape.errors import OptionError, StudyError
+from faultscape.errors import OptionError, StudyError, counted
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Table:
     def __repr__(self) -> str:
         cells = [[_cell(value) for value in row] for row in self.rows]
         width = [min(40, max([len(c), *(len(row[k]) for row in cells)])) for k, c in enumerate(self.columns)]
-        lines = [f"{self.title}: {self.total} rows"]
+        lines = [f"{self.title}: {counted(self.total, 'row')}"]
         lines.append("  ".join(c.ljust(w) for c, w in zip(self.columns, width, strict=True)))
         lines += ["  ".join(v[:w].ljust(w) for v, w in zip(row, width, strict=True)).rstrip() for row in cells]
         if self.total > len(self.rows):

@@ -1,0 +1,115 @@
+"""What the command line says of files and words that are not what they should be: what was given, what was expected, what to do."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import made_answers
+from faultscape.cli import main
+
+
+@pytest.fixture
+def answers(tmp_path: Path) -> made_answers.Answers:
+    return made_answers.study(tmp_path / "made", images=8, errors=(0.2, 0.4))
+
+
+@pytest.fixture
+def told(capsys: pytest.CaptureFixture[str]):
+    """Run a line that cannot be done, and return the one line that is said of it."""
+
+    def run(*words: object) -> str:
+        capsys.readouterr()
+        assert main([str(word) for word in words]) == 2
+        err = capsys.readouterr().err
+        assert err.startswith("faultscape: ")
+        assert err.count("\n") == 1, err
+        return err
+
+    return run
+
+
+def test_missing_words_are_named_as_they_are_typed_and_words_without_a_place_are_shown(told) -> None:
+    assert told("predict") == "faultscape: predict: STUDY is missing; `faultscape predict --help` says what it takes\n"
+    assert "label export: OUT is missing; `faultscape label export --help`" in told("label", "export", "s")
+    assert "label import: SOURCE is missing" in told("label", "import", "s")
+    assert "predict: --keep needs a value behind it" in told("predict", "s", "--keep")
+    said = told("select", "s", "p2", "p3")
+    assert "select: there is no place for 'p2', 'p3'; for more than one value repeat the option" in said
+    assert "oken" not in said
+
+
+def test_the_help_speaks_of_classifiers_too(capsys: pytest.CaptureFixture[str]) -> None:
+    main(["--help"])
+    assert "Choose between segmentation models, or image classifiers" in " ".join(capsys.readouterr().out.split())
+    main(["predict", "--help"])
+    assert "label maps or classes: NAME=SOURCE, a folder of maps, a table of answers" in " ".join(capsys.readouterr().out.split())
+
+
+def test_files_that_are_no_class_lists_are_refused_with_what_one_is(told, tmp_path: Path) -> None:
+    (tmp_path / "ids.csv").write_text("image\np1\n")
+    expected = "expected a .txt file with a class a line, or a JSON or TOML file of classes"
+    for name, content, why in (
+        ("truth.csv", b"image,label\np1,cat\n", "cannot be read as a class list: it is not JSON; "),
+        ("empty.json", b"", "is empty; "),
+        ("blank.txt", b" \n", "is empty; "),
+        ("cut.json", b'{"classes": [', "it is not JSON (Expecting value: line 1 column 14 (char 13)); "),
+        ("cut.toml", b"classes = [", "it is not TOML ("),
+        ("noise.txt", b"\xff\xfe\x00cat", "is no text in UTF-8; "),
+    ):
+        (tmp_path / name).write_bytes(content)
+        line = ("collect", tmp_path / "s", tmp_path / "ids.csv", "--task", "classification", "--classes", tmp_path / name)
+        said = told(*line)
+        assert why in said
+        assert expected in said
+    assert not (tmp_path / "s").exists()
+
+
+def test_ids_in_parquet_are_sent_to_a_csv_file(told, tmp_path: Path) -> None:
+    pq.write_table(pa.table({"image_id": ["a", "b"], "label": ["cat", "dog"]}), tmp_path / "x.parquet")
+    (tmp_path / "classes.txt").write_text("cat\ndog\n")
+    said = told(
+        "collect", tmp_path / "s", tmp_path / "x.parquet", "--task", "classification", "--classes", tmp_path / "classes.txt"
+    )
+    assert "no column of pictures; it has image_id, label; expected" in said
+    assert "ids without pictures are for classifiers: collect them from a .csv file with a column image" in said
+
+
+def test_a_list_of_files_is_no_folder_and_broken_arrays_are_no_zip(told, answers: made_answers.Answers, tmp_path: Path) -> None:
+    said = told("predict", answers.study, f"d={tmp_path / 'made' / 'classes.txt'}")
+    assert said.endswith("or a network; this is a list of files\n")
+    assert told("predict", answers.study, f"d={tmp_path}").endswith("this is a folder\n")
+    np.savez(tmp_path / "p.npz", said=np.zeros(8))
+    (tmp_path / "p.npz").write_bytes((tmp_path / "p.npz").read_bytes()[:-30])
+    said = told("predict", answers.study, f"d={tmp_path / 'p.npz'}")
+    assert "p.npz: is no NPZ file, or was cut short; write it again with numpy.savez" in said
+
+
+def test_a_file_of_distances_without_the_classes_says_what_one_holds(told, answers: made_answers.Answers, tmp_path: Path) -> None:
+    (tmp_path / "truth.csv").write_text("image,label\np1,cat\n")
+    said = told("select", answers.study, "--distance", tmp_path / "truth.csv")
+    assert "has no class 'cat'. A file of distances names every class of the study: in its first row and its first column" in said
+
+
+def test_a_hierarchy_that_the_distance_does_not_look_at_is_refused(told, answers: made_answers.Answers, tmp_path: Path) -> None:
+    (tmp_path / "above.csv").write_text("".join(f"{name},thing\n" for name in made_answers.NAMES))
+    with (tmp_path / "far.csv").open("w", newline="") as file:
+        rows = [[name, *(int(name != other) for other in made_answers.NAMES)] for name in made_answers.NAMES]
+        csv.writer(file).writerows([["", *made_answers.NAMES], *rows])
+    for distance in ("01", tmp_path / "far.csv"):
+        said = told("select", answers.study, "--distance", distance, "--hierarchy", tmp_path / "above.csv")
+        assert "does not look at that; leave it out, or give --distance wordnet, path, hops" in said
+    line = ["select", answers.study, "--distance", "hops", "--hierarchy", str(tmp_path / "above.csv")]
+    assert main(line) == 0
+
+
+def test_labels_that_are_no_text_are_refused(told, answers: made_answers.Answers, tmp_path: Path) -> None:
+    (tmp_path / "noise.csv").write_bytes(b"\x89PNG\xff\xfe")
+    said = told("label", "import", answers.study, tmp_path / "noise.csv")
+    assert "noise.csv: cannot be read as text in UTF-8; save the table as CSV in UTF-8" in said
+    assert "codec" not in said
