@@ -76,6 +76,7 @@ def test_a_model_that_is_added_changes_no_slot_and_needs_its_own_alone(cue_confl
     )
     table = (Path(other) / "selection.csv").read_text()
     after = recipe.algorithm_2(other, {new: sources[new]})
+    assert (Path(other) / f"questions-{new}.csv").exists()  # beside those that may be filled in by now
     assert (Path(other) / "selection.csv").read_text().startswith(table)
     assert {row.cell for row in after.rows[len(before.rows) :]} == {(name, new) for name in names}
     some = {name: labels[name] for name in [*names, new]}

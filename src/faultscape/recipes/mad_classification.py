@@ -42,7 +42,7 @@ def algorithm_2(study: str, model: dict[str, str]) -> Slots:
     """Add a classifier: the same verbs again, which choose for its own pairs alone; S and its labels stay as they are (Algorithm 2, lines 2-7)."""
     fs.predict(study, model)  # line 2
     slots = fs.select(study)  # lines 3-7
-    fs.label.export(study, str(Path(study) / "questions.csv"))  # line 8: only questions that nobody answered
+    fs.label.export(study, str(Path(study) / f"questions-{'-'.join(model)}.csv"))  # line 8: only questions that nobody answered
     return slots
 
 
