@@ -116,3 +116,23 @@ def test_a_list_of_columns_ends_in_one_full_stop(
 def test_arrays_for_a_model_are_taken_by_predict(answers: made_answers.Answers, tmp_path: Path) -> None:
     np.savez(tmp_path / "p.npz", said=np.zeros(8, np.int64), images=np.array(answers.images))
     assert fs.predict(answers.study, {"net": f"{tmp_path / 'p.npz'}:said"}).models == {"net": (8, 0)}
+
+
+def test_what_the_confidence_shuts_out_is_counted_where_pairs_are_short(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = made_answers.study(tmp_path, images=60, sure=True)
+    labels = list(made.labels.values())
+    sure = [[float(line.split(",")[2]) for line in Path(table).read_text().splitlines()[1:]] for table in made.tables.values()]
+    pairs = [(a, b) for a in range(3) for b in range(a + 1, 3)]
+    apart = [(a, b, k) for a, b in pairs for k in range(60) if labels[a][k] != labels[b][k]]
+    out = sum(min(sure[a][k], sure[b][k]) < np.float32(0.8) for a, b, k in apart)
+    fs.select(made.study, top=30)
+    assert (
+        f"note: of {len(apart)} answers in which two models differ, {out} are left out, since one of the two is less sure than --confidence 0.8"
+        in capsys.readouterr().out
+    )
+    fs.select(made.study, as_="all", confidence=0.0, top=30)
+    assert "less sure" not in capsys.readouterr().out
+    fs.select(made.study, as_="few", top=1)
+    assert "less sure" not in capsys.readouterr().out

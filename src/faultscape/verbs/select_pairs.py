@@ -76,6 +76,7 @@ def pairs(root: Path, name: str, given: dict[str, Any]) -> Slots:
         if old is None:
             print(f"distance: {kind}" + ("" if given.get("distance") or kind == "wordnet" else " (classes have no WordNet ids)"))
         _tell_bias(classes, kind, define, result)
+        _tell_unsure(said, define, result)
         selections.write_selection(root, result, corpus_key(root, settings, models), name)
         log(root, "select", name=name, **define)
     return result
@@ -109,6 +110,23 @@ def _tell_bias(classes: Any, kind: str, define: dict[str, Any], slots: Slots) ->
         print(
             f"note: {len(rows)} of {len(slots.chosen)} slots hold {', '.join(names)}, which the hierarchy puts apart from all other classes, so that they come first; "
             f"{line} leaves them out"
+        )
+
+
+def _tell_unsure(said: Any, define: dict[str, Any], slots: Slots) -> None:
+    """Say how many images the confidence constraint shut out, where pairs have fewer than they were to have."""
+    j, out, differing = len(said.models), 0, 0
+    if len(slots.chosen) == j * (j - 1) // 2 * define["top"]:
+        return
+    for first in range(j):
+        for second in range(first + 1, j):
+            labels, sure = said.labels[[first, second]], said.probabilities[[first, second]]
+            apart = (labels[0] != labels[1]) & (labels >= 0).all(0)
+            differing += int(apart.sum())
+            out += int((apart & (sure < define["confidence"]).any(0)).sum())
+    if out:
+        print(
+            f"note: of {differing:,} answers in which two models differ, {out:,} are left out, since one of the two is less sure than --confidence {define['confidence']:g}"
         )
 
 
