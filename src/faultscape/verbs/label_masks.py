@@ -213,7 +213,8 @@ def _label_files(path: Path, images: dict[str, Any], pattern: str | None) -> tup
 
     masks = path / "labels" if (path / "labels").is_dir() else path
     jsons = find([path], endings=frozenset({".json"}), pattern=pattern, strip=False, some_or_none=True, say=lambda _: None)
-    drawn = [f for f in jsons if _is_json(f.path) and labelme.is_one(f.path)]
+    states = {f.path: labelme.state(f.path) for f in jsons if _is_json(f.path)}
+    drawn = [f for f in jsons if states.get(f.path, "other") != "other"]
     pictures = find([masks], endings=MAP_ENDINGS, pattern=pattern, strip=False, some_or_none=True)
     beside = {os.path.splitext(f.path)[0] for f in drawn}
     pictures = [f for f in pictures if os.path.splitext(f.path)[0] not in beside]  # the photo of a LabelMe file
@@ -232,7 +233,7 @@ def _label_files(path: Path, images: dict[str, Any], pattern: str | None) -> tup
         raise problems[0]
     for problem in problems:
         print(problem)
-    empty = {id_ for id_, file in files.items() if _is_json(file) and labelme.is_empty(file)}
+    empty = {id_ for id_, file in files.items() if states.get(file) == "empty"}
     if drawn and masks is path:  # photos lie among LabelMe files
         empty |= {id_ for id_, file in files.items() if not _is_json(file) and _is_photo(file, images[id_])}
     return {id_: file for id_, file in files.items() if id_ not in empty}, len(empty)
@@ -262,16 +263,14 @@ def _read_label(path: str, classes: Any, image: Any, places: Any, words: str, ma
     from faultscape.labelling import labelme, png
     from faultscape.prediction.folder import check_values
 
+    photo = (image.width, image.height)
     if _is_json(path):  # in the study's own ids already
-        label_map, _ = labelme.read(path, classes)
+        label_map, _ = labelme.read(path, classes, photo)
         mapping, places = {}, table(classes)
     else:
         label_map = png.read(path, classes)
-    if label_map.shape != (image.height, image.width):
-        h, w = label_map.shape
-        raise LabelMapError(
-            f"{path}: is {w} x {h} pixels, its photo {image.width} x {image.height}; labels must have the photo's size"
-        )
+    if (size := label_map.shape[::-1]) != photo:
+        raise LabelMapError(f"{path}: {labelme.wrong_size(size, photo)}")
     check_values(path, np.unique(label_map), places, words)
     if mapping:
         ids = np.array([*classes.ids, classes.void[0] if classes.void else 0], np.uint16)
