@@ -48,7 +48,7 @@ def test_photos_four_bits_apart_share_a_group_and_five_begin_another(tmp_path: P
     (tmp_path / "classes.json").write_text(json.dumps({"classes": list(made.NAMES)}))
     collected = fs.collect(str(tmp_path / "study"), str(tmp_path / "photos"), classes=str(tmp_path / "classes.json"))
     assert collected.near_duplicates == 1
-    assert {image.id: image.group for image in read_corpus(tmp_path / "study")} == {"0": "0", "4": "0", "5": "5"}
+    assert {image.id: image.near_duplicate_of for image in read_corpus(tmp_path / "study")} == {"0": "0", "4": "0", "5": "5"}
 
 
 READERS = ((fs.corpus.probe, ImageError), (fs.corpus.read_rgb, ImageError), (fs.corpus.read_map, LabelMapError))

@@ -1,5 +1,7 @@
 from .classes import resolve as resolve
 from .duplicates import Groups as Groups
+from .groups import cut_blocks as cut_blocks
+from .groups import group_names as group_names
 from .hierarchy import Hierarchy as Hierarchy
 from .imagenet1k import imagenet as imagenet
 from .imagenet1k import imagenet_classes as imagenet_classes

@@ -28,5 +28,5 @@ def grouped(images: list[Image]) -> list[Image]:
         if hit is None and image.dhash is not None:
             groups.add(image.dhash)
             first.append(image.id)
-        out.append(replace(image, group=image.id if hit is None else first[hit]))
+        out.append(replace(image, near_duplicate_of=image.id if hit is None else first[hit]))
     return out

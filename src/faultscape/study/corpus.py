@@ -1,6 +1,7 @@
 """corpus.parquet: a row an image, and the shards.
 
-Conventions: rows are sorted by (shard, id), a shard is never cut again; ``group`` is the id of the first image of a near-duplicate group.
+Conventions: rows are sorted by (shard, id), a shard is never cut again; ``near_duplicate_of`` is the id of the first image of a near-duplicate group, ``group``
+the drive, city or patient that an image belongs to ('' for one that is alone). Studies of earlier versions, whose near-duplicates stood in ``group``, are read too.
 Paths are stored as the file system's own bytes, so that any file name works.
 """
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 ROWS_AT_ONCE = 1024
 _ROWS_IN_GROUP = 4096  # so that one shard is read without the others
+_DUPLICATES, _EARLIER = "near_duplicate_of", "group"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +44,9 @@ class Image:
     height: int
     digest: str
     dhash: int | None
-    group: str
+    near_duplicate_of: str
     shard: int
+    group: str = ""
 
     @property
     def tagged(self) -> bool:
@@ -148,6 +151,15 @@ def pool(images: list[Image]) -> list[Image]:
     return [image for image in images if image.role == "pool"]
 
 
+def duplicates_column(names: Iterable[str]) -> str:
+    """Return which column of corpus.parquet holds near-duplicates: in studies of earlier versions they stand in ``group``.
+
+    >>> duplicates_column(["id", "near_duplicate_of", "group"]), duplicates_column(["id", "group"])
+    ('near_duplicate_of', 'group')
+    """
+    return _DUPLICATES if _DUPLICATES in names else _EARLIER
+
+
 def part_name(shard: int) -> str:
     """Return the name of a shard's part.
 
@@ -161,7 +173,9 @@ def _images(table: pa.Table | pa.RecordBatch) -> list[Image]:
     """Return the rows of a table as images; what many of them share is held once."""
     columns = table.to_pydict()
     columns["source"] = [os.fsdecode(source) for source in columns["source"]]
-    for name in ("set", "role", "condition", "parent"):
+    if _DUPLICATES not in columns:  # of an earlier version
+        columns |= {_DUPLICATES: columns[_EARLIER], "group": [""] * len(columns["id"])}
+    for name in ("set", "role", "condition", "parent", "group"):
         columns[name] = [sys.intern(word) for word in columns[name]]
     return [Image(*row) for row in zip(*(columns[f.name] for f in fields(Image)), strict=True)]
 

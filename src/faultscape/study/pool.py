@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from faultscape.study.corpus import duplicates_column
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -47,8 +49,9 @@ def read_pool(root: Path, *, keep_duplicates: bool = False) -> Pool:
     path = root / "corpus.parquet"
     if not path.exists():
         return Pool(pa.array([], pa.string()), np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int32), "")
-    table = pq.read_table(path, columns=["id", "group", "shard"], filters=[("role", "=", "pool")])
-    ids, groups = (table[name].combine_chunks() for name in ("id", "group"))
+    duplicates = duplicates_column(pq.read_schema(path).names)
+    table = pq.read_table(path, columns=["id", duplicates, "shard"], filters=[("role", "=", "pool")])
+    ids, groups = (table[name].combine_chunks() for name in ("id", duplicates))
     ids, groups = (column.chunk(0) if isinstance(column, pa.ChunkedArray) else column for column in (ids, groups))
     ranks = np.empty(len(ids), np.int64)
     ranks[pc.call_function("array_sort_indices", [ids]).to_numpy()] = np.arange(len(ids))

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from faultscape.errors import CorpusError, StudyError, counted
-from faultscape.verbs import collect_settings, collect_web
+from faultscape.verbs import collect_groups, collect_settings, collect_web
 
 
 @dataclass(frozen=True)
@@ -23,12 +23,14 @@ class Collected:
     failures: int
     classes: str
     size: str
+    groups: str = ""
 
     def __repr__(self) -> str:
         return (
             f"{self.study}: {counted(self.images, 'image')} ({self.new} new) in {counted(self.shards, 'shard')}, "
             f"{counted(self.near_duplicates, 'near-duplicate of another', 'near-duplicates of others')}, "
             f"{self.failures} not usable (failures.csv)\nclasses  {self.classes}\nsize     {self.size}"
+            + (f"\ngroups   {self.groups}" if self.groups else "")
         )
 
 
@@ -60,6 +62,8 @@ def collect(
     licence: str | None = None,
     store: str | None = None,
     probe: bool | None = None,
+    group: Any = None,
+    block: int | None = None,
 ) -> Any:
     """Collect images into a study: folders, globs in quotes, list files, prefixes of a store, or Parquet files; run it again to add more.
 
@@ -125,13 +129,18 @@ def collect(
         s3://BUCKET/PREFIX or gs://BUCKET/PREFIX where predictions, truth, pairs and measures are to lie; fixed when the study is made.
     probe
         Read each picture whole and look for near-duplicates; the default for files of this machine, and not for those of a store.
+    group
+        Which images belong together (one drive, sequence, city or patient), so that intervals draw them together: a pattern over the ids such as "{group}_*", or a
+        .csv file with columns id and group. Of the images named here, or of all where none is. In Python also a dict.
+    block
+        Cut each group, or without --group the order of the ids, into runs of about this many consecutive images.
     """
     from faultscape.corpus import id_lists, looking, reading
     from faultscape.corpus.arranging import grouped, sharded
     from faultscape.corpus.classes import resolve
     from faultscape.corpus.sources import absolute, find
     from faultscape.study import settings as toml
-    from faultscape.study.corpus import Image, read_corpus, shards, write_corpus
+    from faultscape.study.corpus import Image, read_corpus, write_corpus
     from faultscape.study.folder import check_name, local
     from faultscape.study.lock import writing
     from faultscape.study.tables import Failure, log, read_failures, replace_failures
@@ -151,6 +160,14 @@ def collect(
         images, queries=queries, wordnet=wordnet, hyponyms=hyponyms, urls=urls, api=api, accept=accept, contact=contact, rate=rate,
         per_query=per_query, after=after, before=before, min_size=min_size, transparent=transparent, licence=licence,
     )  # fmt: skip
+    others = (classes, only_classes, size, not_in, shard_size, set_, role, pattern, store, probe)
+    regroup = (group is not None or block is not None) and all(value is None for value in others)
+    if regroup and not images and web is None and (root / "study.toml").exists():
+        everything, changed = collect_groups.group_again(root, group, block)
+        if changed:
+            print(collect_groups.told_changes(changed))
+        settings, failures = toml.read_settings(root), [f for f in read_failures(root) if f.stage == "collect"]
+        return _collected(study, everything, 0, len(failures), settings)
     if not images and web is None:
         raise CorpusError("no images given; name a folder, a glob in quotes, or a list file")
     if role not in (None, "pool", "train", "validation", "test", "reference"):
@@ -177,6 +194,9 @@ def collect(
     names = {before + id_ for file in lists for id_ in id_lists.read_ids(file)}
     pictures = [image for image in images if image not in lists]
     found = [replace_id(f, set_) for f in find(pictures, pattern=pattern, stores=True)] if pictures else []
+    collect_groups.assign_groups(
+        [*names, *(f.id for f in found)], group, block
+    )  # what does not fit is said before pictures are read
     reading.forget()
     with writing(root):
         settings = collect_settings.asked(root, task, resolved, size, shard_size, only_classes)
@@ -223,7 +243,7 @@ def collect(
                 Image(
                     id=f.id, source=absolute(f.path), set=set_, role=role or (earlier.role if earlier else "pool"), condition="clean", parent="",
                     width=picture.width, height=picture.height, digest=picture.digest, dhash=picture.dhash,
-                    group="", shard=earlier.shard if earlier else -1,
+                    near_duplicate_of="", shard=earlier.shard if earlier else -1, group=earlier.group if earlier else "",
                 )
             )  # fmt: skip
         alone = sorted(names - {f.id for f in found} - held.keys())
@@ -234,6 +254,7 @@ def collect(
                 f"not one of the {len(found)} files can be used; the first" if len(found) > 1 else "the only file cannot be used"
             )
             raise CorpusError(f"{what}: {failures[0].image}: {failures[0].reason}")
+        everything = collect_groups.group_images(everything, {f.id for f in found} | names, group, block)
         write_corpus(root, everything)
         toml.write_settings(root, settings)
         usable = {image.source for image in everything}
@@ -243,18 +264,18 @@ def collect(
         log(root, "collect", images=list(images) if accept is None else [accept], set=set_, size=settings.size)
     if blind := sum(image.dhash is None and bool(image.source) for image in everything):
         print(f"near-duplicates were not looked for among {counted(blind, 'image')}; --probe reads each of them whole, and looks")
-    duplicates = sum(image.group != image.id for image in everything)
-    about, size_words = collect_settings.told(settings, sum(not image.source for image in everything))
-    return Collected(
-        study,
-        len(everything),
-        sum(i.id not in held for i in fresh),
-        len(shards(everything)),
-        duplicates,
-        len(failures),
-        about,
-        size_words,
-    )
+    return _collected(study, everything, sum(i.id not in held for i in fresh), len(failures), settings)
+
+
+def _collected(study: str, images: list[Any], new: int, failures: int, settings: Any) -> Collected:
+    """Return what the study holds now."""
+    from faultscape.corpus.groups import describe_groups
+    from faultscape.study.corpus import shards
+
+    duplicates = sum(image.near_duplicate_of != image.id for image in images)
+    about, size_words = collect_settings.told(settings, sum(not image.source for image in images))
+    groups = describe_groups(image.group for image in images)
+    return Collected(study, len(images), new, len(shards(images)), duplicates, failures, about, size_words, groups)
 
 
 def replace_id(found: Any, set_: str) -> Any:

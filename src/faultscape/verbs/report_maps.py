@@ -181,7 +181,7 @@ def _constraints(
     place = {image.id: k for k, image in enumerate(images)}
     first: dict[str, int] = {}
     families = np.array(
-        [k if define["keep_duplicates"] else first.setdefault(i.group, k) for k, i in enumerate(images)], np.int64
+        [k if define["keep_duplicates"] else first.setdefault(i.near_duplicate_of, k) for k, i in enumerate(images)], np.int64
     )
 
     def blocks() -> Any:

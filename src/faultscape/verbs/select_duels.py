@@ -115,7 +115,7 @@ def shard(study: str, number: int, models: list[str], define: dict[str, Any], ti
         places = np.arange(len(rows))
         ranks = np.argsort(np.argsort(np.array([image.id for image in rows], dtype=object), kind="stable"), kind="stable")
         groups: dict[str, int] = {}
-        families = np.array([groups.setdefault(image.group, len(groups)) for image in rows])
+        families = np.array([groups.setdefault(image.near_duplicate_of, len(groups)) for image in rows])
         counts = block(root, settings, rows, tuple(models))
         duel.take(best, counts, define, scale, places, ranks, places if define["keep_duplicates"] else families)
     tick(len(rows))

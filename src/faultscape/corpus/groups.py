@@ -1,0 +1,145 @@
+"""Which images belong together (one drive, sequence, city or patient), from their ids or from a file, and how long groups are cut into blocks.
+
+Conventions: a group is a word; an image that no rule names is alone, a group of its own. A pattern is the whole id with ``{group}`` for the part that names the
+group and ``*`` for anything; of several readings the shortest group counts, so that ``{group}_*`` takes ``aachen`` from ``aachen_000001_000019``. Blocks follow
+the ids in the order in which people count, so that frame 9 stands before frame 10.
+Source: cluster bootstrap and block bootstrap: Davison and Hinkley 1997, 3.8 and 8.2.3; Kuensch 1989.
+"""
+
+from __future__ import annotations
+
+import csv
+import os
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from faultscape.corpus.id_lists import counting
+from faultscape.errors import OptionError, counted
+
+_IDS = ("id", "image")
+_EXAMPLE = '"{group}_*"'
+
+
+def group_names(asked: str | os.PathLike[str] | Mapping[str, str], ids: Sequence[str]) -> dict[str, str]:
+    """Return {id: group} of the ``ids`` that a pattern, a CSV file (columns id and group) or a dict names.
+
+    Errors: OptionError for a pattern without ``{group}``, a file that cannot be read, and where no image is named.
+
+    >>> group_names("{group}_*", ["aachen_1_2", "aachen_1_3", "bonn_7_1", "x"])
+    {'aachen_1_2': 'aachen', 'aachen_1_3': 'aachen', 'bonn_7_1': 'bonn'}
+    """
+    if isinstance(asked, Mapping):
+        rows, what = {str(k): str(v).strip() for k, v in asked.items()}, "--group"
+    elif os.fspath(asked).lower().endswith(".csv"):
+        rows, what = _rows(Path(asked)), f"--group {os.fspath(asked)}"
+    else:
+        return _by_pattern(os.fspath(asked), ids)
+    found = {id_: rows[id_] for id_ in ids if rows.get(id_)}
+    if ids and not found:
+        first = next(iter(rows), "no id")
+        raise OptionError(
+            f"{what}: names none of the {counted(len(ids), 'image')}; it has {first!r} first, the images {ids[0]!r}"
+        )
+    return found
+
+
+def cut_blocks(groups: Mapping[str, str], ids: Sequence[str], block: int) -> dict[str, str]:
+    """Return {id: block}: each group cut into runs of some ``block`` consecutive images, as equal in length as can be; without any group all images are one.
+
+    Images that stand alone beside groups stay alone. Errors: OptionError for a block below 2.
+
+    >>> cut_blocks({}, ["a9", "a10", "a11", "a12", "a13"], 2)
+    {'a9': 'block:1', 'a10': 'block:1', 'a11': 'block:1', 'a12': 'block:2', 'a13': 'block:2'}
+    """
+    if block < 2:
+        raise OptionError(
+            f"--block {block}: a block is 2 images or more; without --block each image, or group, stands for itself"
+        )
+    members: dict[str, list[str]] = {}
+    for id_ in ids:
+        if not groups or groups.get(id_):
+            members.setdefault(groups.get(id_, "block"), []).append(id_)
+    out: dict[str, str] = {}
+    for group, mine in members.items():
+        mine.sort(key=lambda id_: (counting(id_), id_))
+        blocks = max(1, (2 * len(mine) + block) // (2 * block))  # the nearest whole number
+        share, more = divmod(len(mine), blocks)
+        ends = [0]
+        for k in range(blocks):
+            ends.append(ends[-1] + share + (k < more))
+            out |= dict.fromkeys(mine[ends[-2] : ends[-1]], f"{group}:{k + 1}")
+    return {id_: out[id_] for id_ in ids if id_ in out}
+
+
+def assign_groups(
+    ids: Sequence[str], asked: str | os.PathLike[str] | Mapping[str, str] | None, block: int | None
+) -> dict[str, str]:
+    """Return {id: group} after ``--group`` and ``--block``; the images that are alone are not in it.
+
+    >>> assign_groups(["a_1", "a_2", "a_3", "a_4", "b"], "{group}_*", 2)
+    {'a_1': 'a:1', 'a_2': 'a:1', 'a_3': 'a:2', 'a_4': 'a:2'}
+    """
+    groups = {} if asked is None else group_names(asked, ids)
+    return groups if block is None else cut_blocks(groups, ids, block)
+
+
+def describe_groups(groups: Iterable[str]) -> str:
+    """Return in words how many groups there are and how large, of the group of each image ('' for one that is alone).
+
+    >>> describe_groups(["a", "a", "b", "b", "b", ""]), describe_groups(["", ""])
+    ('2 groups of 2 to 3 images, 1 image alone', '')
+    """
+    sizes = Counter(groups)
+    alone = sizes.pop("", 0)
+    if not sizes:
+        return ""
+    least, most = min(sizes.values()), max(sizes.values())
+    size = counted(most, "image") if least == most else f"{least} to {most} images"
+    return f"{counted(len(sizes), 'group')} of {size}" + (f", {counted(alone, 'image')} alone" if alone else "")
+
+
+def _by_pattern(pattern: str, ids: Sequence[str]) -> dict[str, str]:
+    if pattern.count("{group}") != 1:
+        raise OptionError(
+            f"--group {pattern!r}: a pattern holds {{group}} once, and * for anything, for example {_EXAMPLE}; a file ends in .csv"
+        )
+    before, after = (re.escape(side).replace(r"\*", ".*") for side in pattern.split("{group}"))
+    matcher = re.compile(f"{before}(?P<group>.+?){after}", re.DOTALL)
+    found = {id_: match["group"] for id_ in ids if (match := matcher.fullmatch(id_))}
+    if ids and not found:
+        raise OptionError(
+            f"--group {pattern!r} fits none of the {counted(len(ids), 'image')}, the first is {ids[0]!r}; "
+            f"{{group}} stands for the part of the id that names the group and * for anything, for example {_EXAMPLE}"
+        )
+    return found
+
+
+def _rows(path: Path) -> dict[str, str]:
+    """Return {id: group} of a CSV file; OptionError for one that cannot be read, or names an image twice."""
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            rows = list(csv.reader(file))
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        why = error.strerror if isinstance(error, OSError) else error
+        raise OptionError(f"--group {path}: cannot be read: {why}") from None
+    head = [word.strip().lower() for word in rows[0]] if rows else []
+    column = next((head.index(name) for name in _IDS if name in head), None)
+    if column is None or "group" not in head:
+        raise OptionError(
+            f"--group {path}: expected the columns id and group in its first line; got {', '.join(head) or 'nothing'}"
+        )
+    of = head.index("group")
+    out: dict[str, str] = {}
+    for number, row in enumerate(rows[1:], 2):
+        if not any(cell.strip() for cell in row):
+            continue
+        id_ = row[column].strip() if len(row) > column else ""
+        if not id_ or len(row) <= of:
+            raise OptionError(f"--group {path}, line {number}: expected an id and a group; got {','.join(row)!r}")
+        if out.setdefault(id_, row[of].strip()) != row[of].strip():
+            raise OptionError(
+                f"--group {path}, line {number}: {id_!r} is of the group {out[id_]!r} in an earlier line; give each image one"
+            )
+    return out

@@ -1,0 +1,151 @@
+"""Images that belong together: groups from a pattern, a file or a dict, blocks of consecutive images, and what a study keeps of them."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import faultscape as fs
+import made
+from faultscape.corpus.groups import assign_groups, cut_blocks, describe_groups, group_names
+from faultscape.errors import OptionError, StudyError
+from faultscape.study.corpus import each_shard, read_corpus
+from faultscape.study.pool import read_pool
+
+IDS = ["aachen/aachen_000_019", "aachen/aachen_001_019", "bonn/bonn_000_019", "lone"]
+
+
+def test_a_pattern_names_the_shortest_group_that_fits_the_whole_id() -> None:
+    assert group_names("{group}/*", IDS) == {IDS[0]: "aachen", IDS[1]: "aachen", IDS[2]: "bonn"}
+    assert group_names("*/{group}_*_*", IDS) == {IDS[0]: "aachen", IDS[1]: "aachen", IDS[2]: "bonn"}
+    assert group_names("aachen/{group}", IDS) == {IDS[0]: "aachen_000_019", IDS[1]: "aachen_001_019"}
+    assert group_names("{group}.v1_*", ["d.v1_1", "dxv1_2"]) == {"d.v1_1": "d"}  # a dot is a dot
+
+
+def test_a_file_or_a_dict_names_groups_and_may_leave_images_alone(tmp_path: Path) -> None:
+    path = tmp_path / "drives.CSV"
+    path.write_text("﻿taken,Image,group\n1,lone,x\n2,aachen/aachen_000_019, \n\n3,not there,y\n", encoding="utf-8")
+    assert group_names(path, IDS) == {"lone": "x"}
+    assert group_names({"lone": "x", IDS[0]: ""}, IDS) == {"lone": "x"}
+
+
+@pytest.mark.parametrize(
+    ("asked", "says"),
+    [
+        ("drive_*", r"a pattern holds \{group\} once"),
+        ("{group}_{group}", r"a pattern holds \{group\} once"),
+        ("{group}-*", r"fits none of the 4 images, the first is 'aachen/aachen_000_019'; \{group\} stands for"),
+        ("none.csv", r"none\.csv: cannot be read: No such file"),
+        ({"other": "x"}, r"names none of the 4 images; it has 'other' first, the images 'aachen/"),
+    ],
+)
+def test_what_names_nothing_is_refused_and_says_what_an_id_looks_like(asked: str | dict[str, str], says: str) -> None:
+    with pytest.raises(OptionError, match=says):
+        group_names(asked, IDS)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", "expected the columns id and group in its first line; got nothing"),
+        ("image,drive\nlone,x\n", "expected the columns id and group in its first line; got image, drive"),
+        ("id,group\nlone\n", "line 2: expected an id and a group; got 'lone'"),
+        ("id,group\nlone,a\n\nlone,b\n", "line 4: 'lone' is of the group 'a' in an earlier line"),
+    ],
+)
+def test_a_file_that_cannot_be_believed_is_refused_by_its_line(tmp_path: Path, text: str, says: str) -> None:
+    (tmp_path / "g.csv").write_text(text)
+    with pytest.raises(OptionError, match=says):
+        group_names(tmp_path / "g.csv", IDS)
+
+
+def test_blocks_are_runs_of_consecutive_images_of_nearly_one_length() -> None:
+    ids = [f"f{k}" for k in range(101)]
+    cut = cut_blocks({}, ids[::-1], 25)  # whatever order they come in
+    runs = [[id_ for id_ in ids if cut[id_] == f"block:{k}"] for k in range(1, 5)]
+    assert [id_ for run in runs for id_ in run] == ids  # f9 before f10
+    assert [len(run) for run in runs] == [26, 25, 25, 25]
+    assert len(set(cut_blocks({}, ids[:38], 25).values())) == 2  # 19 and 19: nearer to 25 than 38
+    assert len(set(cut_blocks({}, ids[:37], 25).values())) == 1
+    drives = {id_: "a" if k < 60 else "b" for k, id_ in enumerate(ids[:100])}
+    found = cut_blocks(drives, ids, 30)
+    assert describe_groups(found.get(id_, "") for id_ in ids) == "3 groups of 30 to 40 images, 1 image alone"
+    with pytest.raises(OptionError, match="a block is 2 images or more"):
+        cut_blocks({}, ids, 1)
+    assert assign_groups(ids, None, None) == {}
+
+
+def study(tmp_path: Path) -> tuple[str, made.Corpus]:
+    corpus = made.corpus(tmp_path / "corpus", images=6, models=1)
+    return str(tmp_path / "study"), corpus
+
+
+def groups_of(root: str) -> dict[str, str]:
+    return {image.id: image.group for image in read_corpus(Path(root))}
+
+
+def test_collect_enters_groups_says_them_and_keeps_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    root, corpus = study(tmp_path)
+    drive = {id_: f"drive-{k // 2}" for k, id_ in enumerate(corpus.ids[:5])}
+    found = fs.collect(root, str(corpus.photos), classes=str(corpus.classes), group=drive)
+    assert found.groups == "3 groups of 1 to 2 images, 1 image alone"
+    assert "groups   3 groups of 1 to 2 images, 1 image alone" in repr(found)
+    assert groups_of(root) == {id_: drive.get(id_, "") for id_ in corpus.ids}
+    before = (Path(root) / "corpus.parquet").read_bytes()
+    fs.collect(root, str(corpus.photos))  # the same images once more
+    assert (Path(root) / "corpus.parquet").read_bytes() == before
+    capsys.readouterr()
+    again = fs.collect(root, block=3)  # no images are named: all of them
+    assert again.groups == "2 groups of 3 images"
+    assert "6 images belong to another group now" in capsys.readouterr().out
+    assert fs.collect(root, block=3).new == 0
+    assert "another group" not in capsys.readouterr().out
+
+
+def test_groups_of_no_image_are_refused_before_anything_is_written(tmp_path: Path) -> None:
+    root, corpus = study(tmp_path)
+    with pytest.raises(OptionError, match="fits none of the 6 images"):
+        fs.collect(root, str(corpus.photos), classes=str(corpus.classes), group="{group}@*")
+    assert not (Path(root) / "corpus.parquet").exists()
+    with pytest.raises(fs.errors.CorpusError, match="no images given"):
+        fs.collect(root, group="{group}_*")  # there is no study yet
+    fs.collect(root, str(corpus.photos), classes=str(corpus.classes))
+    with pytest.raises(fs.errors.CorpusError, match="no images given"):
+        fs.collect(root, group="{group}_*", role="test")  # what else is asked for speaks of images that are named
+    (Path(root) / "corpus.parquet").unlink()
+    with pytest.raises(StudyError, match="has no images yet that groups could be made of"):
+        fs.collect(root, group="{group}_*")
+
+
+def test_groups_change_no_selection(tmp_path: Path) -> None:
+    root, corpus = study(tmp_path)
+    fs.collect(root, str(corpus.photos), classes=str(corpus.classes))
+    before = read_pool(Path(root)).digest
+    fs.collect(root, block=2)
+    assert read_pool(Path(root)).digest == before
+
+
+def test_a_study_of_an_earlier_version_keeps_its_near_duplicates_and_is_written_anew(tmp_path: Path) -> None:
+    root, corpus = study(tmp_path)
+    twin = corpus.photos / "zz-twin.png"
+    shutil.copyfile(min(corpus.photos.rglob("*.png")), twin)
+    fs.collect(root, str(corpus.photos), classes=str(corpus.classes))
+    images, pool = read_corpus(Path(root)), read_pool(Path(root))
+    assert images[-1].near_duplicate_of == images[0].id
+    assert len(set(pool.families)) == len(images) - 1
+    path = Path(root) / "corpus.parquet"
+    table = pq.read_table(path)
+    earlier = table.drop_columns(["group"]).rename_columns({"near_duplicate_of": "group"})
+    pq.write_table(earlier, path)
+    assert read_corpus(Path(root)) == images
+    assert [image for _, rows in each_shard(Path(root)) for image in rows] == images
+    assert read_corpus(Path(root), 0) == images
+    old = read_pool(Path(root))
+    assert old.digest == pool.digest
+    assert old.families.tolist() == pool.families.tolist()
+    fs.collect(root, str(corpus.photos))
+    assert pq.read_table(path).equals(pa.table(table))
