@@ -14,7 +14,7 @@ from typing import Any
 
 import cyclopts
 
-from faultscape.errors import FaultscapeError, closest
+from faultscape.errors import FaultscapeError, closest, write_cure
 
 VERBS = (
     "collect",
@@ -111,7 +111,8 @@ def main(words: list[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except (OSError, MemoryError) as error:
-        print(f"faultscape: {_line(error) or 'this does not fit into memory'}", file=sys.stderr)
+        cure = write_cure(error) if isinstance(error, OSError) else ""
+        print(f"faultscape: {_line(error) or 'this does not fit into memory'}{cure and f'; {cure}'}", file=sys.stderr)
         return 2
     return 0
 

@@ -1,8 +1,33 @@
 """Everything a user can get wrong, as one tree of exceptions.
 
 Conventions: a message is one line for a person: what was given, what was expected, what to do. The command line prints it
-after ``faultscape: `` and ends with exit status 2; no traceback. A defect of ours is never one of these.
+after ``faultscape: `` and ends with exit status 2; no traceback. A defect of ours is never one of these. What another library says passes through
+`library_text`, so that its advice to run what a file holds is never ours.
 """
+
+from __future__ import annotations
+
+import errno
+import re
+
+_ADVICE = (  # words by which NumPy, torch and transformers advise to trust a file, and what is said in their place
+    (r"trust_remote_code|remote code", "it needs code of its own, which is never run; write a function that builds the network, and name it as file.py:function"),
+    (r"max_header_size", "its header is longer than that of any array of numbers; write it again with numpy.save"),
+    (
+        r"weights[ _]only|WeightsUnpickler|safe_globals|vulnerability issue in `torch\.load`|use_safetensors",
+        "it holds more than weights, or weights that only unpickling could read, and nothing is unpickled; save them as safetensors",
+    ),
+    (r"allow_pickle|pickle\.load|pickled", "it holds Python objects, and nothing is unpickled; save plain numbers or words"),
+)  # fmt: skip
+_OTHER_FOLDER = "choose a folder you may write to"
+_CURES = {
+    errno.ENOSPC: "free some space on that disk",
+    errno.EDQUOT: "your share of that disk is used up: delete files of yours, or ask for a larger share",
+    errno.EFBIG: "one file may not be so large there, however much space is free: raise the limit (`ulimit -f`), or choose a folder on a disk that takes larger files (FAT takes 4 GB)",
+    errno.EROFS: "that disk can only be read; choose a folder on another",
+    errno.EACCES: _OTHER_FOLDER,
+    errno.EPERM: _OTHER_FOLDER,
+}
 
 
 class FaultscapeError(Exception):
@@ -78,3 +103,28 @@ def counted(number: int, one: str, many: str = "") -> str:
     ('1 image', '2 images', '0 answers that were taken')
     """
     return f"{number} {one if number == 1 else many or f'{one}s'}"
+
+
+def library_text(error: BaseException, *, first_line: bool = False, most: int = 300) -> str:
+    r"""Return on one line what another library's error says, or our own words where it advises to unpickle or to run what a file holds.
+
+    >>> library_text(ValueError("a\n b")), library_text(KeyError())
+    ('a b', 'KeyError')
+    >>> library_text(ValueError("Object arrays cannot be loaded when allow_pickle=False"))
+    'it holds Python objects, and nothing is unpickled; save plain numbers or words'
+    """
+    text = str(error).strip()
+    for advice, ours in _ADVICE:
+        if re.search(advice, text, re.IGNORECASE):
+            return ours
+    lines = text.splitlines()[:1] if first_line else text.split()
+    return (" ".join(lines) or type(error).__name__)[:most]
+
+
+def write_cure(error: OSError) -> str:
+    """Return what a person does about a file that cannot be written; '' where that is not known.
+
+    >>> write_cure(OSError(errno.ENOSPC, "No space left on device")), write_cure(OSError(errno.EIO, "Input/output error"))
+    ('free some space on that disk', '')
+    """
+    return _CURES.get(error.errno or 0, "")

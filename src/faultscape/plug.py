@@ -11,7 +11,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from faultscape.errors import OptionError, closest
+from faultscape.errors import OptionError, closest, library_text
 
 
 def find(kind: str, name: str, built_in: Mapping[str, Any]) -> Any:
@@ -37,7 +37,9 @@ def _load(kind: str, path: Path, attribute: str) -> Any:
     try:
         exec(compile(path.read_bytes(), str(path), "exec"), module.__dict__)  # noqa: S102 - the user's own file; never an older compiled form of it
     except Exception as error:
-        raise OptionError(f"{kind} {path}:{attribute}: running {path} failed: {type(error).__name__}: {error}") from error
+        raise OptionError(
+            f"{kind} {path}:{attribute}: running {path} failed: {type(error).__name__}: {library_text(error)}"
+        ) from error
     if not callable(getattr(module, attribute, None)):
         raise OptionError(f"{kind} {path}:{attribute}: {path} holds no function {attribute!r}")
     return getattr(module, attribute)

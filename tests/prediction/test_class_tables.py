@@ -288,7 +288,7 @@ def test_arrays_that_cannot_be_believed_are_refused_in_a_line(study: str, tmp_pa
         ("probabilities lie between 0 and 1; got 70; divide per cent", ":a", {"a": SHARES * 100}),
         (", row 0 of a: probabilities lie between 0 and 1; got -2.3", ":a", {"a": SHARES - 3}),
         ("not one label", ":a", {"a": np.array([2**63] * 3, np.uint64)}),
-        ("allow_pickle=False", ":a", {"a": np.array([{"x": 1}] * 3, object)}),
+        ("it holds Python objects, and nothing is unpickled", ":a", {"a": np.array([{"x": 1}] * 3, object)}),
         ("has no rows", ":a", {"a": np.zeros((0, 3))}),
         ("utf-8", ":a", {"a": np.array([b"\xff", b"a", b"b"])}),
     ):

@@ -165,7 +165,17 @@ def test_a_script_whose_data_is_another_pickle_is_refused_and_nothing_of_it_runs
     with pytest.raises(ModelError, match=r"torch\.jit cannot load it: ") as caught:
         opening.open_model(str(path))
     assert "\n" not in str(caught.value)
+    assert "weights_only" not in str(caught.value)
     assert not victim.exists()
+
+
+def test_a_function_that_meets_a_pickle_says_so_in_words_of_ours(tmp_path: Path) -> None:
+    torch.save({"weight": _Creates(tmp_path / "created")}, tmp_path / "weights.pth")
+    (tmp_path / "net.py").write_text(f"import torch\ndef build():\n    return torch.load({str(tmp_path / 'weights.pth')!r})\n")
+    with pytest.raises(ModelError, match="it failed while loading: UnpicklingError: it holds more than weights") as caught:
+        opening.open_model(f"{tmp_path / 'net.py'}:build")
+    assert "weights_only" not in str(caught.value)
+    assert not (tmp_path / "created").exists()
 
 
 def evil_pickle(victim: Path) -> bytes:

@@ -244,10 +244,27 @@ def test_weights_that_are_a_malicious_pickle_are_refused_and_nothing_of_them_run
         (folder / "pytorch_model.bin").write_bytes(pickle.dumps(weights, 2))
     with pytest.raises(ModelError, match="evil: transformers cannot load it: ") as caught:
         opening.open_model(str(folder))
-    assert "\n" not in str(caught.value)
+    assert str(caught.value).endswith("nothing is unpickled; save them as safetensors")
+    assert "weights_only" not in str(caught.value)
     assert not victim.exists()
     pickle.loads(pickle.dumps(_Creates(victim)))  # the control: what is forged does run where it is trusted
     assert victim.exists()
+
+
+@pytest.mark.parametrize("file", ["config.json", "preprocessor_config.json"])
+def test_a_folder_that_needs_code_of_its_own_is_refused_without_advice_to_run_it(
+    saved: dict[str, Path], tmp_path: Path, file: str
+) -> None:
+    folder = copied(saved["segformer"], tmp_path / "own", "none")
+    said = json.loads((folder / file).read_text())
+    said |= {"model_type": "own"} if file == "config.json" else {"image_processor_type": "Own"}
+    said["auto_map"] = {"AutoConfig": "code.Config", "AutoImageProcessor": "code.Processor"}
+    (folder / file).write_text(json.dumps(said))
+    (folder / "code.py").write_text(f"open({str(tmp_path / 'created')!r}, 'w')")
+    with pytest.raises(ModelError, match=r"it needs code of its own, which is never run; write a function") as caught:
+        opening.open_model(str(folder))
+    assert "trust_remote_code" not in str(caught.value)
+    assert not (tmp_path / "created").exists()
 
 
 def test_a_damaged_folder_is_one_sentence(saved: dict[str, Path], tmp_path: Path) -> None:

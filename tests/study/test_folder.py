@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import resource
@@ -13,6 +14,7 @@ import pytest
 
 import faultscape as fs
 import made
+from faultscape.cli import main
 from faultscape.errors import StudyError
 from faultscape.study.folder import put
 
@@ -48,6 +50,40 @@ def test_a_new_file_that_cannot_be_written_is_not_there_at_all(tmp_path: Path) -
     with a_disk_that_takes_no_more_than(len(NEW) // 2), pytest.raises(StudyError, match="cannot write"):
         put(tmp_path / "new", NEW)
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("code", "cure"),
+    [
+        (errno.ENOSPC, "free some space on that disk, then"),
+        (errno.EDQUOT, "your share of that disk is used up"),
+        (errno.EFBIG, "one file may not be so large there, however much space is free"),
+        (errno.EROFS, "that disk can only be read"),
+        (errno.EACCES, "choose a folder you may write to, then"),
+        (errno.EIO, "free some space or choose a folder you may write to, then"),
+    ],
+)
+def test_what_cannot_be_written_is_told_with_what_cures_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int, cure: str
+) -> None:
+    def refused(*_: object) -> None:
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr(os, "fsync", refused)
+    with pytest.raises(StudyError) as told:
+        put(tmp_path / "new", NEW)
+    assert str(told.value).startswith(f"cannot write {tmp_path / 'new'}: {os.strerror(code)}; {cure}")
+    assert str(told.value).count("free") == (code in (errno.ENOSPC, errno.EFBIG, errno.EIO))
+
+
+def test_a_file_that_is_too_large_for_its_disk_is_not_cured_by_space(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    corpus = made.corpus(tmp_path / "corpus", images=2, models=1)
+    with a_disk_that_takes_no_more_than(100):
+        status = main(["collect", str(tmp_path / "study"), str(corpus.photos), "--classes", str(corpus.classes)])
+    err = capsys.readouterr().err
+    assert status == 2
+    assert "File too large; one file may not be so large there" in err
+    assert "free some space" not in err
 
 
 def test_the_bytes_are_on_the_disk_before_the_name_is_theirs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from faultscape.errors import FaultscapeError
+from faultscape.errors import FaultscapeError, library_text
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -57,7 +57,7 @@ def decoding(path: Path, error: type[FaultscapeError]) -> Iterator[None]:
     except Image.UnidentifiedImageError:
         raise error(f"{path}: it is no picture that can be read") from None
     except UNREADABLE as fault:
-        raise error(f"{path}: {getattr(fault, 'strerror', None) or fault or type(fault).__name__}") from None
+        raise error(f"{path}: {getattr(fault, 'strerror', None) or library_text(fault)}") from None
 
 
 def open_picture(data: bytes, path: Path, error: type[FaultscapeError], *, lossless: str = "") -> Image.Image:

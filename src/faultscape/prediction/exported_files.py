@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from faultscape.errors import ModelError
+from faultscape.errors import ModelError, library_text
 
 _MEMBER = re.compile(
     r"archive_format|archive_version|byteorder|\.data/[\w.-]+|models/[\w-]+\.json|data/(weights|constants|sample_inputs)/[\w.-]+|extra/[^\\]+"
@@ -56,7 +56,7 @@ def check(path: str) -> None:
             configs = [archive.read_bytes(name) for name in names if name.endswith("_config.json")]
     except Exception as error:  # noqa: BLE001 - a damaged archive fails anywhere in torch
         raise ModelError(
-            f"{path}: is no exported program: {(str(error) or type(error).__name__).splitlines()[0][:200]}"
+            f"{path}: is no exported program: {library_text(error, first_line=True, most=200)}"
         ) from None
     if not graphs:
         raise ModelError(f"{path}: holds no exported program; save one with torch.export.save")

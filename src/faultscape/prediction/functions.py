@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from faultscape import plug
-from faultscape.errors import ModelError, OptionError
+from faultscape.errors import ModelError, OptionError, library_text
 from faultscape.prediction.classifying import as_pixel
 from faultscape.prediction.inputs import KEYS, resized
 from faultscape.prediction.network import Answer, Network, Size
@@ -104,7 +104,7 @@ class PredictorNetwork:
 
 def said_by(error: BaseException) -> str:
     """Return what a person's code raised, on one line."""
-    return f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
+    return f"{type(error).__name__}: {library_text(error)}" if str(error).strip() else type(error).__name__
 
 
 def _array(value: Any) -> np.ndarray:

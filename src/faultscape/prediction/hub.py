@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from faultscape.errors import ModelError
+from faultscape.errors import ModelError, library_text
 
 _SMALL = ["*.json", "*.txt"]
 
@@ -43,7 +43,7 @@ def fetch(repository: str) -> tuple[str, str]:
     except errors.RevisionNotFoundError:
         raise ModelError(f"hf:{repository}: the model has no revision {revision!r}") from None
     except Exception as error:  # noqa: BLE001 - each HTTP library has its own errors
-        why = (str(error).strip() or type(error).__name__).splitlines()[0][:200]
+        why = library_text(error, first_line=True, most=200)
         raise ModelError(
             f"hf:{repository}: the hub cannot be reached and the model is not in its cache ({why}); where there is a network run `hf download {name}`, "
             "copy that folder here, and name it as NAME=FOLDER"

@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from faultscape.errors import ModelError
+from faultscape.errors import ModelError, library_text
 from faultscape.prediction.classifying import as_pixel
 from faultscape.prediction.devices import precision_of
 from faultscape.prediction.inputs import inputs_of, resized
-from faultscape.prediction.network import Answer, Size, one_line
+from faultscape.prediction.network import Answer, Size
 from faultscape.prediction.torch_network import by_picture, need_torch, only_weights, plain, running, watched
 from faultscape.study.settings import CLASSIFICATION
 
@@ -66,7 +66,7 @@ class TransformersNetwork:
                         dtype=torch.float32,
                     )
             except Exception as error:  # noqa: BLE001 - a damaged folder fails anywhere in the library
-                raise ModelError(f"{name}: transformers cannot load it: {one_line(error)}") from None
+                raise ModelError(f"{name}: transformers cannot load it: {library_text(error)}") from None
             self._processor = _processor(transformers, str(folder))
         self._module = self._module.eval().to(device)
         names = [str(config.id2label.get(k, k)) for k in range(config.num_labels)]
@@ -92,7 +92,7 @@ class TransformersNetwork:
                 "pixel_values"
             ]
         except Exception as error:  # noqa: BLE001 - the library checks nothing before it works
-            raise ModelError(f"{self.name}: its processor failed: {type(error).__name__}: {one_line(error)}") from None
+            raise ModelError(f"{self.name}: its processor failed: {type(error).__name__}: {library_text(error)}") from None
         return np.ascontiguousarray(np.asarray(made[0]), np.float32)
 
     def windows(self, height: int, width: int) -> list[tuple[int, int, int, int]]:
@@ -150,7 +150,7 @@ def _config(transformers: Any, folder: str, name: str, *, classifies: bool) -> A
     try:
         config = transformers.AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
     except Exception as error:  # noqa: BLE001 - a damaged file fails anywhere in the library
-        raise ModelError(f"{name}: transformers cannot read its config.json: {one_line(error)}") from None
+        raise ModelError(f"{name}: transformers cannot read its config.json: {library_text(error)}") from None
     if classifies and config.model_type not in CLASSIFY:
         raise ModelError(f"{name}: is of kind {config.model_type!r}, which gives a picture no class")
     if not classifies and config.model_type not in (*SEMANTIC, *QUERIES):
@@ -168,7 +168,7 @@ def _processor(transformers: Any, folder: str) -> Any:
     try:
         return transformers.AutoImageProcessor.from_pretrained(folder, local_files_only=True, trust_remote_code=False, **way)
     except Exception as error:  # noqa: BLE001 - the library's errors share no root
-        raise ModelError(f"{folder}: its image processor cannot be loaded: {one_line(error)}") from None
+        raise ModelError(f"{folder}: its image processor cannot be loaded: {library_text(error)}") from None
 
 
 def _edge(size: Any, key: str) -> int:

@@ -25,11 +25,6 @@ class Answer:
     embeddings: dict[str, np.ndarray] = field(default_factory=dict)
 
 
-def one_line(error: BaseException) -> str:
-    """Return what another library's error says, on one line: some say the reason on their second."""
-    return (" ".join(str(error).split()) or type(error).__name__)[:300]
-
-
 class Network(Protocol):
     """An open network. Errors of its methods: ModelError, or MemoryError where fewer pictures at once may do."""
 

@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from faultscape.errors import ModelError, closest
+from faultscape.errors import ModelError, closest, library_text
 from faultscape.prediction.classifying import as_pixel
 from faultscape.prediction.inputs import inputs_of
-from faultscape.prediction.network import Answer, Size, one_line
+from faultscape.prediction.network import Answer, Size
 from faultscape.prediction.onnx_files import weights_beside
 from faultscape.study.settings import CLASSIFICATION
 
@@ -55,7 +55,7 @@ class OnnxNetwork:
         try:
             self._session = onnxruntime.InferenceSession(file, settings, providers=providers)
         except Exception as error:  # noqa: BLE001 - onnxruntime's errors share no public root
-            raise ModelError(f"{path}: onnxruntime cannot load it: {one_line(error)}") from None
+            raise ModelError(f"{path}: onnxruntime cannot load it: {library_text(error)}") from None
         said = {**self._metadata(), **given}
         self.device = device if "CUDAExecutionProvider" in self._session.get_providers() else "cpu"
         inputs, outputs = self._session.get_inputs(), self._session.get_outputs()
@@ -97,7 +97,7 @@ class OnnxNetwork:
         except Exception as error:  # noqa: BLE001 - onnxruntime's errors share no public root
             if "allocate memory" in str(error):
                 raise MemoryError(str(error).splitlines()[0]) from None
-            raise ModelError(f"{self.name}: the network failed: {one_line(error)}") from None
+            raise ModelError(f"{self.name}: the network failed: {library_text(error)}") from None
         return [self._answer(named, row, embeddings) for row in range(count)]
 
     def _answer(self, named: dict[str, Any], row: int, embeddings: Sequence[str]) -> Answer:
@@ -141,7 +141,7 @@ def _with_layers(path: str, layers: Sequence[str]) -> str | bytes:
     try:
         model = onnx.load(path)
     except Exception as error:  # noqa: BLE001 - whatever a damaged file makes protobuf raise
-        raise ModelError(f"{path}: onnx cannot read it: {one_line(error)}") from None
+        raise ModelError(f"{path}: onnx cannot read it: {library_text(error)}") from None
     known = {name for node in model.graph.node for name in node.output}
     if missing := [layer for layer in layers if layer not in known]:
         last = ", ".join([name for node in model.graph.node for name in node.output][-8:])

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from faultscape.errors import ModelError, OptionError, closest
+from faultscape.errors import ModelError, OptionError, closest, library_text
 from faultscape.prediction import exported_files, scripted_files, weights
 from faultscape.prediction.classifying import as_pixel
 from faultscape.prediction.devices import precision_of
@@ -111,7 +111,7 @@ def exported(path: str, options: dict[str, Any], device: str = "cpu") -> TorchNe
             module = program.module(check_guards=False)  # guards are code of the file
             fixed, channels = _shapes(program)
     except Exception as error:  # noqa: BLE001 - a damaged archive fails anywhere in torch
-        raise ModelError(f"{path}: torch.export cannot load it: {_first_line(error)}") from None
+        raise ModelError(f"{path}: torch.export cannot load it: {library_text(error, first_line=True)}") from None
     if len(fixed) != 4 or fixed[1] not in (None, 3):
         raise ModelError(f"{path}: takes an input of shape {[n or 'any' for n in fixed]}; expected pictures, N x 3 x H x W")
     return TorchNetwork(module.to(device), path, _extra(extra[_EXTRA], path), options, device, fixed, channels)
@@ -141,7 +141,7 @@ def scripted(path: str, options: dict[str, Any], device: str = "cpu") -> TorchNe
     except ModelError:
         raise
     except Exception as error:  # noqa: BLE001 - a damaged archive fails anywhere in torch
-        raise ModelError(f"{path}: torch.jit cannot load it: {_first_line(error)}") from None
+        raise ModelError(f"{path}: torch.jit cannot load it: {library_text(error, first_line=True)}") from None
     return TorchNetwork(module.eval(), path, _extra(extra[_EXTRA], path), options, device)
 
 
@@ -193,13 +193,13 @@ def running(name: str, device: str, precision: str) -> Iterator[None]:
         raise
     except torch.OutOfMemoryError as error:
         torch.cuda.empty_cache()
-        raise MemoryError(_first_line(error)) from None
+        raise MemoryError(library_text(error, first_line=True)) from None
     except MemoryError:
         raise
     except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a network raises
         if "not enough memory" in str(error):  # torch's word for it on a processor
-            raise MemoryError(_first_line(error)) from None
-        raise ModelError(f"{name}: the network failed: {type(error).__name__}: {_first_line(error)}") from None
+            raise MemoryError(library_text(error, first_line=True)) from None
+        raise ModelError(f"{name}: the network failed: {type(error).__name__}: {library_text(error, first_line=True)}") from None
 
 
 @contextmanager
@@ -295,7 +295,3 @@ def _extra(text: str | bytes, path: str) -> dict[str, Any]:
     if not isinstance(said, dict):
         raise ModelError(f"{path}: its extra file {_EXTRA} is no JSON object")
     return {key: said[key] for key in KEYS if key in said}
-
-
-def _first_line(error: BaseException) -> str:
-    return (str(error).strip() or type(error).__name__).splitlines()[0][:300]

@@ -13,7 +13,7 @@ import secrets
 from contextlib import suppress
 from pathlib import Path
 
-from faultscape.errors import StudyError
+from faultscape.errors import StudyError, write_cure
 
 NAME = re.compile(r"[^\W](?:[\w.+-])*|[+_][\w.+-]*", re.UNICODE)
 TEMPORARY = ".writing-"
@@ -79,7 +79,6 @@ def make_folder(path: Path) -> None:
 
 
 def cannot_write(path: Path, error: OSError) -> StudyError:
-    """Return the one sentence for a disk that takes no more."""
-    return StudyError(
-        f"cannot write {path}: {error.strerror or error}; free some space or choose a folder you may write to, then run the same line again"
-    )
+    """Return the one sentence for a file that cannot be written, with what cures it."""
+    cure = write_cure(error) or "free some space or choose a folder you may write to"
+    return StudyError(f"cannot write {path}: {error.strerror or error}; {cure}, then run the same line again")
