@@ -49,7 +49,8 @@ def test_the_typed_report_equals_the_called_one_and_shows_every_chosen_picture(s
     fs.report(str(study))
     assert (study / "report.html").read_bytes() == typed
     page = Page(typed.decode())
-    chosen = {row["image"] for row in csv.DictReader((study / "selection.csv").open()) if int(row["place"]) <= 8}
+    with (study / "selection.csv").open(newline="", encoding="utf-8") as file:
+        chosen = {row["image"] for row in csv.DictReader(file) if int(row["place"]) <= 8}
     shown = [attrs["alt"] or "" for tag, attrs in page.tags if tag == "img"]
     assert sorted(shown) == sorted(f"photo {image}" for image in chosen)
 

@@ -10,13 +10,13 @@ import io
 import lzma
 import os
 import tokenize
-import warnings
 import zipfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from faultscape.engine.quiet import without_warnings
 from faultscape.errors import FaultscapeError, library_text
 
 if TYPE_CHECKING:
@@ -49,8 +49,7 @@ def decoding(path: Path, error: type[FaultscapeError]) -> Iterator[None]:
     from PIL import Image
 
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with without_warnings():
             yield
     except Image.DecompressionBombError:
         raise error(f"{path}: its pixels are more than the {MAX_PIXELS} that are read; shrink it") from None

@@ -15,13 +15,13 @@ import queue
 import sys
 import threading
 import time
-import warnings
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from faultscape.engine.quiet import without_warnings
 from faultscape.engine.tasks import Ledger, called
 from faultscape.engine.worker import Worker
 from faultscape.errors import OptionError, StudyError
@@ -258,8 +258,7 @@ def _join(ray: Any, where: str, quiet: dict[str, Any]) -> None:
     """Join the cluster of an address; a client server that answers and cannot begin a session, as while its node starts, is asked again."""
     for left in range(ATTEMPTS - 1, -1, -1):
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # of a cluster that does not answer; that is said in the end
+            with without_warnings():  # of a cluster that does not answer; that is said in the end
                 ray.init(address=where, **quiet)
         except ConnectionAbortedError as error:
             logger.info("%s cannot begin a session: %s", where, _reason(error))

@@ -8,13 +8,13 @@ EoMT cuts long pictures into windows along their longer side, as its processor d
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from faultscape.engine.quiet import without_warnings
 from faultscape.errors import ModelError, library_text
 from faultscape.prediction.classifying import as_pixel
 from faultscape.prediction.devices import precision_of
@@ -46,8 +46,7 @@ class TransformersNetwork:
         self._classifies = given.get("task") == CLASSIFICATION
         transformers.logging.set_verbosity_error()
         transformers.logging.disable_progress_bar()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with without_warnings():
             config = _config(transformers, str(folder), name, classifies=self._classifies)
             self._kind = config.model_type
             self.marginal = self._kind in QUERIES and not self._classifies

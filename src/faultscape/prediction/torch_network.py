@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import warnings
 import zipfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -17,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from faultscape.engine.quiet import without_warnings
 from faultscape.errors import ModelError, OptionError, closest, library_text
 from faultscape.prediction import exported_files, scripted_files, weights
 from faultscape.prediction.classifying import as_pixel
@@ -185,9 +185,8 @@ def running(name: str, device: str, precision: str) -> Iterator[None]:
         with (
             torch.inference_mode(),
             torch.autocast(kind, getattr(torch, precision), enabled=precision != "float32"),
-            warnings.catch_warnings(),
+            without_warnings(),  # a person's network may warn; its result is what counts
         ):
-            warnings.simplefilter("ignore")  # a person's network may warn; its result is what counts
             yield
     except ModelError:
         raise
@@ -273,8 +272,7 @@ def only_weights() -> Iterator[None]:
     before = os.environ.get(key)
     os.environ[key] = "1"
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with without_warnings():
             yield
     finally:
         os.environ.pop(key) if before is None else os.environ.__setitem__(key, before)

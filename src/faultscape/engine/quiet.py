@@ -1,0 +1,37 @@
+"""Keep the warnings of libraries to themselves, in threads too.
+
+Conventions: Python's filters belong to the whole process. ``warnings.catch_warnings`` in two threads that overlap may restore them in the wrong order, and then the
+process ignores every warning for good. Blocks are counted instead: the first sets the filters, the last restores them.
+"""
+
+from __future__ import annotations
+
+import threading
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+_lock = threading.Lock()
+_blocks: list[warnings.catch_warnings] = []  # one a block that is under way; the first alone is entered, and holds the filters
+
+
+@contextmanager
+def without_warnings() -> Iterator[None]:
+    """Ignore all warnings while the block runs; blocks may overlap and lie in each other.
+
+    >>> with without_warnings():
+    ...     warnings.warn("of a library")
+    """
+    with _lock:
+        _blocks.append(warnings.catch_warnings())
+        if len(_blocks) == 1:
+            _blocks[0].__enter__()
+            warnings.simplefilter("ignore")
+    try:
+        yield
+    finally:
+        with _lock:
+            first = _blocks[0]
+            _blocks.pop()
+            if not _blocks:
+                first.__exit__(None, None, None)
