@@ -150,7 +150,33 @@ LABELME = (
     _of_labelme("lists within lists", '{"shapes": ' + "[" * 100_000, "is no LabelMe file"),
 )  # fmt: skip
 
-CASES: tuple[Case, ...] = (*LABELME,)
+# Images that Pillow opens
+
+
+def _tiff(values: Any, folder: Path) -> None:
+    import made_tiff
+    import numpy as np
+
+    made_tiff.write(folder / "image.tif", np.asarray(values))
+
+
+def _collected(folder: Path) -> str:
+    (image,) = folder.iterdir()
+    return line("collect", folder / "study", image, "--classes", "voc")
+
+
+def _of_image(name: str, write: Callable[[Path], object], says: str) -> Case:
+    return Case(f"image: {name}", write, _collected, says)
+
+
+IMAGES = (
+    _of_image("PostScript called a PNG", lambda folder: (folder / "image.png").write_bytes(b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n%%EndComments\nquit\n"), "EPS is a drawing"),
+    _of_image("floats that are not finite", partial(_tiff, [[0.5, float("nan")]]), "TIFF is damaged, or its pixels have 64 bits"),
+    _of_image("a TIFF that is its first bytes", lambda folder: (folder / "image.tif").write_bytes(b"II*\0\xff\xff\xff\xff"), "this TIFF is damaged"),
+    _of_image("a TIFF of 4e9 x 4e9 pixels", lambda folder: (folder / "image.tif").write_bytes(b"II*\0\x08\0\0\0\x02\0" + b"".join(tag.to_bytes(2, "little") + b"\4\0\1\0\0\0\xff\xff\xff\xff" for tag in (256, 257)) + bytes(4)), "pixels are more than|this TIFF is damaged"),
+)  # fmt: skip
+
+CASES: tuple[Case, ...] = (*LABELME, *IMAGES,)
 
 
 def run(folder: Path, names: Iterable[str], module: str = __name__, *, seconds: float = 600) -> dict[str, Told]:

@@ -27,6 +27,8 @@ UNREADABLE = (  # what NumPy, Pillow and zip raise for files that are damaged, o
     OSError, ValueError, EOFError, MemoryError, ArithmeticError, RuntimeError, SyntaxError, TypeError, LookupError, tokenize.TokenError,
     zipfile.BadZipFile, zlib.error, lzma.LZMAError,
 )  # fmt: skip
+_DRAWINGS = ("EPS", "WMF", "EMF")  # Pillow has Ghostscript, or Windows, run them
+_TIFF = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
 Path = str | os.PathLike[str]
 
 
@@ -63,7 +65,16 @@ def open_picture(data: bytes, path: Path, error: type[FaultscapeError], *, lossl
     """Return a picture of bounded size, not decoded yet; ``lossless`` says why one that changes values is refused. Use it within `decoding`."""
     from PIL import Image
 
-    picture = Image.open(io.BytesIO(data))
+    try:
+        picture = Image.open(io.BytesIO(data))
+    except Image.UnidentifiedImageError:
+        if data[:4] not in _TIFF:
+            raise
+        raise error(
+            f"{path}: this TIFF is damaged, or its pixels have 64 bits, or more than 16 a colour; convert an image to 8-bit PNG, scores to .npy"
+        ) from None
+    if picture.format in _DRAWINGS:
+        raise error(f"{path}: {picture.format} is a drawing, which another program would have to run; save it as PNG")
     width, height = picture.size
     if width * height > MAX_PIXELS:
         raise error(f"{path}: {width} x {height} pixels are more than the {MAX_PIXELS} that are read; shrink it")

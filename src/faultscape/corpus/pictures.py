@@ -1,7 +1,7 @@
 """Read pictures safely: EXIF orientation, truncated files, decompression bombs; and what collect keeps of each.
 
-Conventions: RGB, uint8, (H, W, 3), upright as a person sees it. The difference hash is our own: the upright picture in grey, averaged to
-9 x 8, one bit for each of the 64 steps to the right: brighter or not.
+Conventions: RGB, uint8, (H, W, 3), upright as a person sees it; `deep_pictures` says what becomes of more than 8 bits. The difference hash is our own: the upright
+picture in grey, averaged to 9 x 8, one bit for each of the 64 steps to the right: brighter or not.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from faultscape.corpus.deep_pictures import coded_as, to_8_bits
 from faultscape.corpus.foreign_files import decoding, open_picture, read_bytes
 from faultscape.errors import ImageError
 
@@ -37,7 +38,9 @@ def read_rgb(path: str | os.PathLike[str]) -> np.ndarray:
 
 def rgb_of(data: bytes, path: str | os.PathLike[str]) -> np.ndarray:
     """Return the picture that a file's bytes are, as read_rgb does."""
-    return np.asarray(_open(data, path).convert("RGB"))
+    picture = _open(data, path)
+    with decoding(path, ImageError):
+        return np.asarray(picture.convert("RGB"))
 
 
 def size_of(data: bytes, path: str | os.PathLike[str]) -> tuple[int, int]:
@@ -58,7 +61,9 @@ def examine(data: bytes, path: str | os.PathLike[str]) -> Picture:
     """Return what `probe` returns, of the bytes of a file; ``path`` stands in errors."""
     picture = _open(data, path, small=True)
     width, height = picture.info["full_size"]
-    return Picture(width, height, hashlib.sha256(data).hexdigest(), difference_hash(np.asarray(picture.convert("L"))))
+    with decoding(path, ImageError):
+        grey = np.asarray(picture.convert("L"))
+    return Picture(width, height, hashlib.sha256(data).hexdigest(), difference_hash(grey))
 
 
 def difference_hash(grey: np.ndarray) -> int:
@@ -79,19 +84,21 @@ def difference_hash(grey: np.ndarray) -> int:
 
 def _open(data: bytes, path: str | os.PathLike[str], *, small: bool = False) -> Image.Image:
     """Return a fully decoded, upright picture; ``small`` lets the JPEG decoder shrink it, the full size is then in info."""
-    from PIL import Image, ImageOps
+    from PIL import ImageOps
 
     with decoding(path, ImageError):
         picture = open_picture(data, path, ImageError)
+        coded = coded_as(picture)  # before its EXIF is asked for, which loads a PNG
         width, height = picture.size
         turned = picture.getexif().get(0x0112, 1) in (5, 6, 7, 8)
         if small:
             picture.draft("RGB", (64, 64))
         picture.load()
-        if picture.mode in ("I;16", "I;16B", "I"):  # 16-bit grey: keep the high byte
-            picture = Image.fromarray((np.asarray(picture).astype(np.uint32) >> 8).clip(0, 255).astype(np.uint8))
-        elif picture.mode in ("RGBA", "LA", "PA") or "transparency" in picture.info:
-            picture = picture.convert("RGBA").convert("RGB")
-        upright = ImageOps.exif_transpose(picture)
+        shallow = to_8_bits(picture, coded, path)
+        if shallow.mode in ("RGBA", "LA", "PA") or "transparency" in shallow.info:
+            shallow = shallow.convert("RGBA").convert("RGB")
+        elif shallow.mode in ("LAB", "HSV"):
+            shallow = shallow.convert("RGB")
+        upright = ImageOps.exif_transpose(shallow)
         upright.info["full_size"] = (height, width) if turned else (width, height)
     return upright

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from faultscape.corpus.deep_pictures import coded_as, to_8_bits
 from faultscape.corpus.foreign_files import decoding, open_picture
 from faultscape.corpus.pictures import Picture, examine
 from faultscape.errors import ImageError, WebError
@@ -42,9 +43,10 @@ def look(data: bytes, content_type: str) -> Look:
         picture = examine(data, "it")
         with decoding("it", ImageError):
             image = open_picture(data, "it", ImageError)
-            ending = _ENDINGS.get(image.format or "", "")
             image.draft("RGB", (THUMBNAIL, THUMBNAIL))
+            coded, kind = coded_as(image), image.format or ""
             image.load()
+            image = to_8_bits(image, coded, "it")
             clear = image.mode in ("RGBA", "LA", "PA") or "transparency" in image.info
             small = ImageOps.exif_transpose(image).convert("RGBA" if clear else "RGB")
             share = float(np.mean(np.asarray(small.getchannel("A")) < 128)) if clear else 0.0
@@ -53,8 +55,9 @@ def look(data: bytes, content_type: str) -> Look:
             small.save(out, format="WEBP", quality=70)
     except ImageError as error:
         raise WebError(str(error).removeprefix("it: ")) from None
+    ending = _ENDINGS.get(kind, "")
     if not ending:
-        raise WebError(f"its format {image.format} is not kept; kept are {', '.join(sorted(_ENDINGS))}")
+        raise WebError(f"its format {kind} is not kept; kept are {', '.join(sorted(_ENDINGS))}")
     return Look(picture, ending, round(share, 4), out.getvalue())
 
 

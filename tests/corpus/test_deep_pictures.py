@@ -1,0 +1,175 @@
+"""Images of more than 8 bits a channel are read by a rule that is written down, or refused by name; none becomes black in silence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import cv2
+import numpy as np
+import pytest
+from PIL import Image, ImageCms
+
+import faultscape as fs
+import made_tiff
+from faultscape.corpus import reading
+from faultscape.corpus.web.judging import look
+from faultscape.errors import ImageError, WebError
+from faultscape.study.corpus import read_corpus
+from faultscape.study.tables import read_failures
+
+GREY = np.linspace(0, 1, 16 * 24).reshape(16, 24)
+COLOURS = np.stack([GREY, GREY[::-1], GREY[:, ::-1]], -1)
+Write = Callable[[Path], object]
+
+
+def of(share: np.ndarray, top: float, kind: type) -> np.ndarray:
+    return np.round(share * top).astype(kind) if np.dtype(kind).kind in "iu" else (share * top).astype(kind)
+
+
+def tiff(share: np.ndarray, top: float, kind: type, **about: int) -> Write:
+    return lambda path: made_tiff.write(path.with_suffix(".tif"), of(share, top, kind), **about)
+
+
+def by_opencv(ending: str, share: np.ndarray, top: float, kind: type) -> Write:
+    def write(path: Path) -> None:
+        values = of(share, top, kind)
+        flipped = values if values.ndim < 3 else values[..., [2, 1, 0, 3][: values.shape[2]]]  # OpenCV has blue first
+        assert cv2.imwrite(str(path.with_suffix(ending)), flipped)
+
+    return write
+
+
+def of_bytes(ending: str, data: bytes) -> Write:
+    return lambda path: path.with_suffix(ending).write_bytes(data)
+
+
+def packed_12_bits() -> np.ndarray:
+    """Two values in three bytes, as cameras pack them."""
+    values = of(GREY, 4095, np.uint16)
+    one, other = values[:, ::2], values[:, 1::2]
+    return np.stack([one >> 4, (one & 15) << 4 | other >> 8, other & 255], -1).astype(np.uint8).reshape(len(values), -1)
+
+
+def large_tiff(share: np.ndarray) -> np.ndarray:
+    return share.repeat(4, 0).repeat(4, 1)
+
+
+OPAQUE = np.dstack([COLOURS, np.ones_like(GREY)])
+READ: dict[str, tuple[np.ndarray, Write]] = {
+    "TIFF of 16 bits": (GREY, tiff(GREY, 65535, np.uint16)),
+    "TIFF of 16 bits, white first": (1 - GREY, tiff(GREY, 65535, np.uint16, means=made_tiff.GREY_FROM_WHITE)),
+    "TIFF of 16 bits a colour": (COLOURS, tiff(COLOURS, 65535, np.uint16, means=made_tiff.RGB)),
+    "TIFF of 12 bits, packed": (GREY, lambda path: made_tiff.write(path.with_suffix(".tif"), packed_12_bits(), bits=12)),
+    "TIFF of 32 bits, 0 to 255": (GREY, tiff(GREY, 255, np.uint32)),
+    "TIFF of 32 bits with sign, 0 to 255": (GREY, tiff(GREY, 255, np.int32)),
+    "TIFF of 16 bits with sign, 0 to 255": (GREY, tiff(GREY, 255, np.int16)),
+    "TIFF of floats, 0 to 1": (GREY, tiff(GREY, 1, np.float32)),
+    "TIFF of floats, 0 to 1 and a little more": (GREY, tiff(GREY * 1.001 - 0.0005, 1, np.float32)),
+    "TIFF of floats, 0 to 255": (GREY, tiff(GREY, 255, np.float32)),
+    "TIFF of floats, white first": (1 - GREY, tiff(GREY, 1, np.float32, means=made_tiff.GREY_FROM_WHITE)),
+    "PNG of 16 bits": (GREY, by_opencv(".png", GREY, 65535, np.uint16)),
+    "PNG of 16 bits a colour": (COLOURS, by_opencv(".png", COLOURS, 65535, np.uint16)),
+    "PNG of 16 bits a colour and alpha": (COLOURS, by_opencv(".png", OPAQUE, 65535, np.uint16)),
+    "PGM of 16 bits": (GREY, by_opencv(".pgm", GREY, 65535, np.uint16)),
+    "PGM of 12 bits": (GREY, of_bytes(".pgm", b"P5 24 16 4095\n" + of(GREY, 4095, np.uint16).astype(">u2").tobytes())),
+    "PPM of 16 bits": (COLOURS, by_opencv(".ppm", COLOURS, 65535, np.uint16)),
+    "PFM in a file called .ppm": (GREY, of_bytes(".ppm", b"Pf 24 16 -1.0\n" + GREY[::-1].astype("<f4").tobytes())),
+    "JPEG 2000 of 16 bits": (large_tiff(GREY), by_opencv(".jp2", large_tiff(GREY), 65535, np.uint16)),
+}
+
+
+@pytest.mark.parametrize("kind", READ)
+def test_what_says_its_range_is_read_as_it_is_seen(tmp_path: Path, kind: str) -> None:
+    seen, write = READ[kind]
+    write(tmp_path / "image")
+    (path,) = tmp_path.iterdir()
+    read = fs.corpus.read_rgb(path)
+    wanted = np.round(255 * (seen if seen.ndim == 3 else np.stack([seen] * 3, -1)))
+    assert np.abs(read - wanted).max() <= 1
+    assert fs.corpus.probe(path).dhash == fs.corpus.difference_hash(cv2.cvtColor(read, cv2.COLOR_RGB2GRAY)) or seen.ndim == 3
+
+
+@pytest.mark.parametrize("mode", ["CMYK", "YCbCr", "LAB", "RGBX", "1"])
+def test_other_colours_become_red_green_and_blue(tmp_path: Path, mode: str) -> None:
+    image = Image.fromarray(of(COLOURS, 255, np.uint8)).resize((96, 64), Image.Resampling.BILINEAR)
+    if mode == "LAB":
+        image = ImageCms.profileToProfile(image, ImageCms.createProfile("sRGB"), ImageCms.createProfile("LAB"), outputMode="LAB")
+    wanted = np.asarray(image.convert("RGB"), np.int16)
+    assert image is not None
+    (image if mode == "LAB" else image.convert(mode)).save(tmp_path / "image.tif")
+    assert np.abs(fs.corpus.read_rgb(tmp_path / "image.tif") - wanted).mean() < (130 if mode == "1" else 4)
+    assert fs.corpus.probe(tmp_path / "image.tif").dhash is not None
+
+
+def test_the_inks_of_16_bits_are_read(tmp_path: Path) -> None:
+    inks = np.zeros((4, 4, 4), np.uint16)
+    inks[:2, :, 3] = 65535
+    read = fs.corpus.read_rgb(made_tiff.write(tmp_path / "inks.tif", inks, means=made_tiff.CMYK))
+    assert (read[:2].max(), read[2:].min()) == (0, 255)
+
+
+EPS = b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 10 10\n%%EndComments\n(created) (w) file\n"
+REFUSED: dict[str, tuple[str, Write]] = {
+    "floats from -1 to 1": ("floating-point numbers from -1 to 1, which may mean any brightness; read are 0 to 1, or 0 to 255; save it as", tiff(2 * GREY - 1, 1, np.float32)),
+    "floats up to 4": ("all but black (its brightest pixel 4 of 255)", tiff(GREY, 4, np.float32)),
+    "floats up to 4,095": ("from 0 to 4095, which may mean any brightness", tiff(GREY, 4095, np.float32)),
+    "floats that are not finite": ("floating-point numbers not finite", tiff(np.where(GREY > 0.5, np.nan, GREY), 1, np.float32)),
+    "floats without end": ("floating-point numbers not finite", tiff(np.where(GREY > 0.5, np.inf, GREY), 1, np.float32)),
+    "32 bits": ("32-bit whole numbers from 0 to 65535, which may mean any brightness; read are 0 to 255; save it as", tiff(GREY, 65535, np.uint32)),
+    "32 bits, all of them": ("which may mean any brightness", tiff(GREY, 2**32 - 1, np.uint32)),
+    "16 bits with sign": ("from -3000 to 3000, which may mean any brightness", tiff(2 * GREY - 1, 3000, np.int16)),
+    "8 bits with sign": ("numbers with a sign", tiff(2 * GREY - 1, 100, np.int8)),
+    "12 bits in 16": ("16-bit values would make an image that is all but black (its brightest pixel 15 of 255)", tiff(GREY, 4095, np.uint16)),
+    "8 bits in 16": ("all but black (its brightest pixel 0 of 255)", tiff(GREY, 255, np.uint16)),
+    "12 bits in 16 a colour": ("16-bit values would make", tiff(COLOURS, 4095, np.uint16, means=made_tiff.RGB)),
+    "12 bits in a PNG": ("16-bit values would make", by_opencv(".png", GREY, 4095, np.uint16)),
+    "12 bits a colour in a PNG": ("16-bit values would make", by_opencv(".png", COLOURS, 4095, np.uint16)),
+    "8 bits a colour in a PNG of 16, with alpha": ("16-bit values would make", by_opencv(".png", np.dstack([COLOURS / 257, np.ones_like(GREY)]), 65535, np.uint16)),
+    "floats in colour": ("this TIFF is damaged, or its pixels have 64 bits, or more than 16 a colour; convert", tiff(COLOURS, 1, np.float32, means=made_tiff.RGB)),
+    "floats of 64 bits": ("this TIFF is damaged, or its pixels have 64 bits", tiff(GREY, 1, np.float64)),
+    "a drawing": ("EPS is a drawing, which another program would have to run; save it as PNG", of_bytes(".png", EPS)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", REFUSED)
+def test_what_may_mean_any_brightness_is_refused_by_name_and_says_what_to_do(tmp_path: Path, kind: str) -> None:
+    said, write = REFUSED[kind]
+    write(tmp_path / "image")
+    (path,) = tmp_path.iterdir()
+    for read in (fs.corpus.read_rgb, fs.corpus.probe):
+        with pytest.raises(ImageError) as told:
+            read(path)
+        assert str(told.value).startswith(f"{path}: ")
+        assert said in str(told.value)
+        assert "8-bit PNG" in str(told.value) or kind == "a drawing"
+    with pytest.raises(WebError) as told:
+        look(path.read_bytes(), "image/tiff")
+    assert said in str(told.value)
+
+
+def test_sixteen_bits_are_upright_too(tmp_path: Path) -> None:
+    exif = Image.Exif()
+    exif[0x0112] = 6  # turned: the first row is the right side
+    Image.fromarray(of(GREY, 65535, np.uint16)).save(tmp_path / "turned.png", exif=exif)
+    read, probed = fs.corpus.read_rgb(tmp_path / "turned.png"), fs.corpus.probe(tmp_path / "turned.png")
+    assert read.shape == (24, 16, 3)
+    assert (probed.width, probed.height) == (16, 24)
+    assert (read[..., 0] == np.rot90(of(GREY, 65535, np.uint16) >> 8, -1)).all()
+
+
+def test_collect_names_what_it_refuses_in_failures_and_keeps_the_rest(tmp_path: Path) -> None:
+    photos = tmp_path / "photos"
+    photos.mkdir()
+    READ["TIFF of floats, 0 to 1"][1](photos / "good")
+    REFUSED["12 bits in 16"][1](photos / "dark")
+    found = fs.collect(str(tmp_path / "study"), str(photos), classes=3)
+    assert (found.images, found.failures) == (1, 1)
+    (row,) = read_failures(tmp_path / "study")
+    assert row.image == str(photos / "dark.tif")
+    assert row.reason.startswith("its 16-bit values would make an image that is all but black")
+    unprobed = fs.collect(str(tmp_path / "other"), str(photos), classes=3, probe=False)  # as in a store: read when a network asks
+    assert unprobed.images == 2
+    dark = next(image for image in read_corpus(tmp_path / "other") if image.id == "dark")
+    with pytest.raises(ImageError, match="all but black"):
+        reading.read_photo(dark)
