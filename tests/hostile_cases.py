@@ -154,8 +154,9 @@ LABELME = (
 
 
 def _tiff(values: Any, folder: Path) -> None:
-    import made_tiff
     import numpy as np
+
+    import made_tiff
 
     made_tiff.write(folder / "image.tif", np.asarray(values))
 
@@ -176,7 +177,7 @@ IMAGES = (
     _of_image("a TIFF of 4e9 x 4e9 pixels", lambda folder: (folder / "image.tif").write_bytes(b"II*\0\x08\0\0\0\x02\0" + b"".join(tag.to_bytes(2, "little") + b"\4\0\1\0\0\0\xff\xff\xff\xff" for tag in (256, 257)) + bytes(4)), "pixels are more than|this TIFF is damaged"),
 )  # fmt: skip
 
-CASES: tuple[Case, ...] = (*LABELME, *IMAGES,)
+CASES: tuple[Case, ...] = (*LABELME, *IMAGES)
 
 
 def run(folder: Path, names: Iterable[str], module: str = __name__, *, seconds: float = 600) -> dict[str, Told]:

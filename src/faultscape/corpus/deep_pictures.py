@@ -26,7 +26,8 @@ _BITS, _WHITE_IS, _SAMPLES = 258, 262, 339  # tags of TIFF: bits a channel, what
 
 def coded_as(picture: Image.Image) -> str:
     """Return how the file codes the pixels of an image that is not loaded yet, as Pillow calls it: ``RGB;16B``, ``I;12``, ``F;32F``."""
-    kind = picture.tile[0][3] if picture.tile else ""
+    tile = getattr(picture, "tile", None)
+    kind = tile[0][3] if tile else ""
     return str(kind[0] if isinstance(kind, tuple) and kind else kind)
 
 
