@@ -236,7 +236,10 @@ class Standings:
             f"Standings of {len(self.models)} models from {counted(self.labels.get('used', 0), 'labelled image')}{f' of truth {truth}' if truth != 'labels' else ''}"
         ]
         for name, ranking in self.rankings.items():
-            lines.append(f"  {name}")
+            if why := ranking.get("unusable"):
+                lines.append(f"  {name}: cannot be used: {why}")
+                continue
+            lines.append(f"  {name}{', intervals descriptive' if ranking.get('speaks_of') == 'chosen' else ''}")
             for place, model in enumerate(ranking["order"], 1):
                 low, high = ranking["score_interval"].get(model, (float("nan"), float("nan")))
                 first, last = ranking["rank_interval"].get(model, (float("nan"), float("nan")))

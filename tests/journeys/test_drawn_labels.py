@@ -12,6 +12,7 @@ import made_answers
 from faultscape.cli import main
 from faultscape.verbs import labelled
 from faultscape.verbs.select import told
+from made_page import Page
 
 
 @pytest.fixture
@@ -118,14 +119,28 @@ def test_an_image_whose_answers_stand_at_a_tie_is_lost_and_waits_for_nothing(
     assert found.labels["pool"] == int(differ(answers).sum()) - 1
 
 
-def test_draws_without_chances_are_ranked_by_margins_as_they_come(answers: made_answers.Answers) -> None:
+def test_draws_without_chances_are_ranked_by_the_mean_and_claim_nothing_of_the_pool(
+    answers: made_answers.Answers, capsys: pytest.CaptureFixture[str]
+) -> None:
     made_answers.import_labels(answers)
     for selector in ("entropy", "model-picker"):
         fs.select(answers.study, selector=selector, budget=12)
+        assert main(["rank", answers.study, "--selection", selector, "--resamples", "200"]) == 0
+        words = capsys.readouterr().out
+        assert "on the chosen images" in words.splitlines()[0]
+        assert "not drawn by chance: scores and ranks are of these images" in words
+        assert "95 %" not in words
         found = fs.rank(answers.study, selection=selector, resamples=200)
-        assert list(found.rankings) == ["margins", "reuse_mean", "reuse_bradley_terry"]
-        assert found.rankings["margins"]["order"][0] == "model-0"
+        assert list(found.rankings) == ["reuse_mean", "reuse_margins"]
+        assert found.rankings["reuse_mean"]["order"][0] == "model-0"
+        assert {row["speaks_of"] for row in found.rankings.values()} == {"chosen"}
         assert any("draws nothing by chance" in note for note in found.notes)
+        page = Page(Path(fs.report(answers.study, selection=selector).path).read_text(encoding="utf-8"))
+        said = " ".join("".join(page.text).split())
+        assert "not drawn by chance: scores and ranks are of these images" in said
+        assert "95 %" not in said
+        assert "interval, descriptive" in page.cells
+        assert "whole pool" not in page.cells
 
 
 def test_the_first_line_says_who_leads_or_that_nobody_does(

@@ -162,7 +162,7 @@ def test_standings_hold_exactly_their_keys(corpus: made.Corpus, study: Path) -> 
     intervals = ("score_interval", "rank_interval", "simultaneous_rank_interval")
     for name, ranking in said["rankings"].items():
         more = {"sandwich_error"} if name == "reuse_bradley_terry" else set()
-        assert set(ranking) == {"scores", "order", *intervals, "tied_for_best", "best_set", *more}
+        assert set(ranking) == {"scores", "order", *intervals, "tied_for_best", "best_set", "speaks_of", *more}
         assert set(ranking["order"]) == set(ranking["scores"]) == set(corpus.models)
         assert {len(pair) for field in intervals for pair in ranking[field].values()} == {2}
     assert all({"matrices", "rankings"} <= set(part) for part in said["parents"].values())

@@ -67,9 +67,11 @@ def test_rank_changes_skip_models_without_score():
 
 
 def test_the_spearman_interval_is_over_the_replicates():
-    draws = np.array([[3.0, 2, 1], [3, 1, 2], [np.nan] * 3, [1, 2, 3]])
+    draws = np.array([*[[3.0, 2, 1], [3, 1, 2], [1, 2, 3]] * 30, [np.nan] * 3])
     said = compare_benchmark(["a", "b", "c"], {"a": 3, "b": 2, "c": 1}, {"x": np.array([3.0, 2, 1])}, {"x": draws})
-    assert said["spearman"]["x"] == pytest.approx([1, *np.percentile([1, 0.5, -1], [2.5, 97.5])])
+    assert said["spearman"]["x"] == pytest.approx([1, *np.percentile([1, 0.5, -1] * 30, [2.5, 97.5])])
+    said = compare_benchmark(["a", "b", "c"], {"a": 3, "b": 2, "c": 1}, {"x": np.array([3.0, 2, 1])}, {"x": draws[-4:]})
+    assert said["spearman"]["x"] == pytest.approx([1, np.nan, np.nan], nan_ok=True)  # one of four replicates is lost
 
 
 def test_a_benchmark_must_name_every_model():

@@ -6,8 +6,9 @@ import pytest
 from mad_reference import bradley_terry as reference_strengths
 
 from faultscape.errors import OptionError, RankingError
+from faultscape.ranking.bradley_terry import bradley_terry, wins
 from faultscape.ranking.classifiers import FAITHFUL, classifier_rankings, pair_places
-from faultscape.ranking.intervals import bootstrap_weights
+from faultscape.ranking.intervals import bootstrap_weights, ranks
 from faultscape.ranking.pair_counts import pair_counts
 from faultscape.ranking.stability import against_places, leave_one_out
 from faultscape.ranking.standing import from_json, to_json
@@ -72,7 +73,7 @@ def test_the_matrices_and_the_perron_rank_are_those_of_algorithm_1():
     assert scores(table, "perron") == pytest.approx(vector, abs=1e-12)
     y = np.log(b)  # all pairs have the same number of images: the scores are the means of the rows
     assert scores(table, "hodge") == pytest.approx(y.mean(1), abs=1e-12)
-    assert list(table.rankings) == [*FAITHFUL, "reuse_mean", "reuse_bradley_terry"]
+    assert list(table.rankings) == [*FAITHFUL, "reuse_mean"]
     assert table.rankings["perron"]["order"] == [models[k] for k in np.argsort(-vector)]
 
 
@@ -95,16 +96,30 @@ def test_win_shares_and_re_use_by_definition():
     assert scores(table, "borda") == pytest.approx(points.sum(1) / 32)
     used = [images.index(image) for image in sorted({row.image for row in rows})]
     assert scores(table, "reuse_mean") == pytest.approx(correct[:, used].mean(1))
-    wins = np.array(
-        [
-            [(correct[a, used] > correct[b, used]).sum() + (correct[a, used] == correct[b, used]).sum() / 2 for b in range(5)]
-            for a in range(5)
-        ]
-    )
-    np.fill_diagonal(wins, 0)
-    assert scores(table, "reuse_bradley_terry") == pytest.approx(reference_strengths(wins), abs=1e-8)
+    assert "reuse_bradley_terry" not in table.rankings  # all answers are known: it would order the models as the mean does
     assert set(table.rankings["bradley_terry"]["sandwich_error"]) == set(models)
     assert table.rankings["bradley_terry"]["tie_parameter"] > 0
+
+
+def test_bradley_terry_of_all_labels_stands_beside_the_mean_only_where_answers_are_unknown():
+    models, rows, correct, images = made(1)
+    used = [images.index(image) for image in sorted({row.image for row in rows})]
+    some = correct.copy()
+    some[0, used[:3]] = np.nan
+    table = ranked(models, rows, some, images)
+    with np.errstate(invalid="ignore"):
+        seen = some[:, used]
+        wins = np.array([[(a > b).sum() + (a == b).sum() / 2 for b in seen] for a in seen])
+    np.fill_diagonal(wins, 0)
+    assert scores(table, "reuse_bradley_terry") == pytest.approx(reference_strengths(wins), abs=1e-8)
+    assert set(table.rankings["reuse_bradley_terry"]["sandwich_error"]) == set(models)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_bradley_terry_orders_models_as_the_mean_does_where_all_answers_are_right_or_wrong_and_known(seed):
+    correct = (np.random.default_rng(seed).random((6, 30)) < 0.7).astype(float)
+    strengths = bradley_terry(wins(correct)[0], 0.5)
+    assert ranks(strengths) == pytest.approx(ranks(correct.mean(1)))
 
 
 def test_a_label_counts_faithfully_only_for_the_pair_that_chose_it():

@@ -39,7 +39,7 @@ def found(data):
 
 
 # Spearman with the ranking of all 5,509 labels at 104 labels, measured before over 20 repeats
-@pytest.mark.parametrize(("name", "before"), [("perron", 0.670), ("bradley_terry", 0.685), ("reuse_bradley_terry", 0.807)])
+@pytest.mark.parametrize(("name", "before"), [("perron", 0.670), ("bradley_terry", 0.685), ("reuse_mean", 0.807)])
 def test_rankings_agree_with_all_labels_as_measured_before(found, name, before):
     values = np.array(found[name])
     error = values.std() * np.sqrt(1 / REPEATS + 1 / 20)
@@ -47,5 +47,5 @@ def test_rankings_agree_with_all_labels_as_measured_before(found, name, before):
 
 
 def test_labels_re_used_say_more_than_labels_used_once(found):
-    gain = np.array(found["reuse_bradley_terry"]) - np.array(found["perron"])
+    gain = np.array(found["reuse_mean"]) - np.array(found["perron"])
     assert gain.mean() > 3 * gain.std() / np.sqrt(REPEATS)

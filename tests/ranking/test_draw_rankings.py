@@ -11,7 +11,7 @@ import pytest
 
 from faultscape.errors import OptionError, RankingError
 from faultscape.nouns import Draw
-from faultscape.ranking import estimates
+from faultscape.ranking import drawn_estimates, estimates
 from faultscape.ranking.draw_rankings import draw_rankings
 from faultscape.ranking.drawn_steps import remaining, steps
 
@@ -31,8 +31,16 @@ WEIGHTS = {"a": 1.0, "b": 2.0, "c": 3.0, "d": 4.0}
 RIGHT = np.array([[1, 0, 1, 1], [0, 0, 1, 0]], float)  # on a, b, c, d
 
 
+@pytest.fixture(autouse=True)
+def few_labels_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pools of four images can be checked by hand; how many labels it takes is tested elsewhere (test_unusable.py)."""
+    monkeypatch.setattr(drawn_estimates, "WORTH", 0)
+
+
 def scores(rows: list[Draw], correct: np.ndarray = RIGHT, **options: object) -> dict[str, float]:
-    return draw_rankings(["x", "y"], rows, correct, list(WEIGHTS), resamples=0, **options).rankings["lure"]["scores"]
+    found = steps(rows, list(WEIGHTS), correct, **options)
+    loss = estimates.lure(1 - correct[:, found.columns], found.probability, found.pool).loss
+    return dict(zip("xy", 1 - loss, strict=True))
 
 
 def test_lure_is_the_accuracy_on_the_pool_on_average_over_all_draws() -> None:
@@ -125,8 +133,9 @@ def test_what_a_later_round_drew_leaves_the_probabilities_of_earlier_rounds_alon
 def test_a_selector_that_draws_nothing_by_chance_gets_no_unbiased_score() -> None:
     rows = [Draw("entropy", 1, step, image, 1.0, float("nan"), 4) for step, image in enumerate("abcd", 1)]
     found = draw_rankings(["x", "y"], rows, RIGHT, list("abcd"), resamples=0)
-    assert set(found.rankings) == {"reuse_mean", "reuse_bradley_terry"}
-    assert any("entropy draws nothing by chance" in note for note in found.notes)
+    assert set(found.rankings) == {"reuse_mean"}  # right or wrong: Bradley-Terry would say the same
+    assert found.rankings["reuse_mean"]["speaks_of"] == "chosen"
+    assert any("entropy draws nothing by chance" in note and "intervals are descriptive" in note for note in found.notes)
 
 
 def test_margins_without_chances_are_taken_as_they_come_with_what_the_models_say_of_the_rest() -> None:
@@ -136,10 +145,12 @@ def test_margins_without_chances_are_taken_as_they_come_with_what_the_models_say
     found = draw_rankings(["x", "y"], rows, right, names[:12], proxy=proxy, pool=names, resamples=40)
     own, said = estimates.margins(1 - right), estimates.margins(proxy)
     even = estimates.prediction_powered(own, estimates.uniform_steps(12, 16), said, np.arange(12))
-    assert list(found.rankings) == ["margins", "reuse_mean", "reuse_bradley_terry"]
-    assert list(found.rankings["margins"]["scores"].values()) == pytest.approx(-even.loss)
-    low, high = found.rankings["margins"]["score_interval"]["x"]
+    assert list(found.rankings) == ["reuse_mean", "reuse_margins"]
+    said = found.rankings["reuse_margins"]
+    assert list(said["scores"].values()) == pytest.approx(-even.loss)
+    low, high = said["score_interval"]["x"]
     assert low < -even.loss[0] < high
+    assert said["speaks_of"] == "chosen"
 
 
 def test_scores_on_the_corpus_need_labels_where_no_two_models_differ() -> None:
@@ -200,25 +211,34 @@ def test_margins_stand_first_and_are_how_far_a_model_lies_above_the_others() -> 
     assert low < some["margins"]["scores"]["x"] < high
 
 
-def test_margins_of_right_and_wrong_are_weighed_by_their_chances_and_graded_ones_are_not() -> None:
+def test_margins_are_weighed_by_the_chances_of_the_draws_and_re_used_margins_are_not() -> None:
     rows = drawn("dc", WEIGHTS)
-    flat = np.zeros((2, 4))
-    right = draw_rankings(["x", "y"], rows, RIGHT, list(WEIGHTS), proxy=flat, pool=list(WEIGHTS), resamples=0).rankings
-    assert right["margins"]["scores"]["x"] != pytest.approx(RIGHT[:, [3, 2]].mean(1)[0] - RIGHT[:, [3, 2]].mean())
-    graded = RIGHT * 0.9
-    found = draw_rankings(["x", "y"], rows, graded, list(WEIGHTS), proxy=flat, pool=list(WEIGHTS), resamples=0).rankings
-    assert found["margins"]["scores"]["x"] == pytest.approx(0.9 ** (1 / 3) / 4)  # x alone is right on d, both on c
+    options = {"proxy": np.zeros((2, 4)), "pool": list(WEIGHTS), "resamples": 0}
+    found = draw_rankings(["x", "y"], rows, RIGHT * 0.9, list(WEIGHTS), **options).rankings
+    once = 0.9 ** (1 / 3) / 2  # x alone is right on d, both on c
+    v = estimates.lure_weights(np.array([row.probability for row in rows]), 4)
+    assert found["margins"]["scores"]["x"] == pytest.approx(v[0] * once / 2)
+    assert found["reuse_margins"]["scores"]["x"] == pytest.approx(once / 2)
+    even = drawn("dc", dict.fromkeys(WEIGHTS, 1.0))
+    assert "reuse_margins" not in draw_rankings(["x", "y"], even, RIGHT, list(WEIGHTS), **options).rankings  # the same
 
 
-def test_intervals_of_graded_margins_are_of_the_weighted_estimate() -> None:
-    rows = drawn("dbc", WEIGHTS)
-    graded = np.array([[0.9, 0.2, 0.8, 0.7], [0.4, 0.3, 0.1, 0.6]])
-    said = draw_rankings(["x", "y"], rows, graded, list(WEIGHTS), proxy=1 - graded, pool=list(WEIGHTS), resamples=0)
-    q, places = np.array([row.probability for row in rows]), np.array([3, 1, 2])
-    whole = estimates.margins(1 - graded)
-    weighted = estimates.prediction_powered(whole[:, places], q, whole, places)
-    assert np.mean(said.rankings["margins"]["score_interval"]["x"]) == pytest.approx(-weighted.loss[0])
-    assert said.rankings["margins"]["scores"]["x"] != pytest.approx(-weighted.loss[0])
+def test_re_used_margins_of_drawn_images_have_the_intervals_and_ranks_of_the_weighted_ones() -> None:
+    rng, names = np.random.default_rng(5), [f"{k:02d}" for k in range(40)]
+    graded, weight = np.clip(rng.random((3, 40)) + [[0.3], [0.0], [0.1]], 0, 1), rng.uniform(0.5, 2, 40)
+    rows = drawn(names[:20], dict(zip(names, weight, strict=True)))
+    found = draw_rankings(list("xyz"), rows, graded, names, proxy=1 - graded, pool=names, resamples=200).rankings
+    reused, weighted = found["reuse_margins"], found["margins"]
+    assert reused["scores"] != pytest.approx(weighted["scores"])
+    for m, (low, high) in weighted["score_interval"].items():
+        x = reused["scores"][m]
+        assert reused["score_interval"][m] == pytest.approx([min(low, x), max(high, x)])
+        place = reused["order"].index(m) + 1
+        for kind in ("rank_interval", "simultaneous_rank_interval"):
+            first, last = weighted[kind][m]
+            assert reused[kind][m] == [min(first, place), max(last, place)]
+        assert (m in reused["tied_for_best"]) == (reused["rank_interval"][m][0] == 1)
+    assert reused["speaks_of"] == weighted["speaks_of"] == "pool"
 
 
 def test_labels_from_elsewhere_behind_a_draw_that_waits_do_not_count() -> None:

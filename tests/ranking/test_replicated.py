@@ -112,3 +112,39 @@ def test_ranks_ties_and_the_best_never_contradict_each_other(seed: int, j: int, 
         assert low <= place <= high
     assert said["order"][0] in said["tied_for_best"]
     assert set(said["tied_for_best"]) <= set(said["best_set"])
+
+
+def test_ranks_stay_open_where_more_than_two_in_a_hundred_replicates_are_lost() -> None:
+    rng, scores = np.random.default_rng(0), np.array([0.9, 0.5, 0.1])
+    draws = scores + rng.normal(0, 0.01, (1000, 3))
+    draws[:20] = np.nan
+    kept = ranking(tuple("abc"), scores, draws, 100)
+    assert kept["simultaneous_rank_interval"] == {"a": [1, 1], "b": [2, 2], "c": [3, 3]}
+    draws[20] = np.nan
+    for key in ("rank_interval", "simultaneous_rank_interval"):
+        assert ranking(tuple("abc"), scores, draws, 100)[key] == {m: [1, 3] for m in "abc"}
+    draws[:, 2] = scores[2] = np.nan  # a model that has no score loses nothing
+    assert ranking(tuple("abc"), scores, draws, 100)["tied_for_best"] == ["a", "b"]
+
+
+def test_standings_say_which_rankings_stay_open_because_replicates_were_lost() -> None:
+    # c meets the others on one image alone, which every third replicate does not draw
+    images, right = [f"{k:02d}" for k in range(30)], np.array([[1.0] * 30, [0.0] * 30, [0.0] * 30])
+    rows = [Row(model_a="a", model_b="b", image=image) for image in images[1:]]
+    rows += [Row(model_a=a, model_b="c", image=images[0]) for a in "ab"]
+    found = classifier_rankings(list("abc"), rows, right, images, resamples=400)
+    (said,) = [note for note in found.notes if "all ranks stay open" in note]
+    assert (
+        said
+        == "perron, hodge, bradley_terry, rank_centrality, borda: all ranks stay open, since more than 2 % of the replicates are left out"
+    )
+    assert found.rankings["perron"]["best_set"] == found.rankings["perron"]["order"]
+    assert found.rankings["reuse_mean"]["best_set"] == ["a"]
+
+
+def test_a_score_outside_of_what_its_replicates_span_widens_its_interval() -> None:
+    draws = np.random.default_rng(0).normal(0, 1, (400, 2))
+    said = ranking(("a", "b"), np.array([0.0, 9.0]), draws, 50)
+    assert said["score_interval"]["b"][1] == 9
+    assert said["score_interval"]["b"][0] < 0
+    assert said["score_interval"]["a"] == pytest.approx(percentile_interval(draws)[0])

@@ -126,7 +126,7 @@ def test_a_tie_is_no_victory(studies: dict[str, Path], tmp_path: Path) -> None:
         ranking["tied_for_best"] = ["model-0", "model-1"]
     (study / "standings.json").write_text(json.dumps(standings))
     text = Path(report(str(study)).path).read_text()
-    assert "<h1>model-0 and model-1 are tied for best</h1>" in text
+    assert "<h1>model-0 and model-1 are tied for best on the chosen images</h1>" in text
     assert text.count('<tr class="tied">') >= 8
     for ranking in standings["rankings"].values():
         ranking.update(tied_for_best=[], score_interval={}, rank_interval={})
@@ -181,7 +181,7 @@ def test_benchmark_images_by_class_and_by_masks(studies: dict[str, Path], tmp_pa
 def test_every_page_says_how_firm_its_ranking_is(html: str) -> None:
     words = " ".join("".join(Page(html).text).split())
     assert "Of Aggressiveness: all 4 models are linked" in words
-    assert "Looked at for all models at once (95 %), the best is" in words
+    assert "Looked at for all models at once, the best on the chosen images is" in words
     assert words.count("all at once") > 4
     assert "questions" not in {attrs.get("id") for _, attrs in Page(html).tags}  # there is no other selection
 
@@ -194,7 +194,11 @@ def test_draws_of_label_maps_have_a_page_and_stand_beside_the_duels(studies: dic
     assert made_report.path.endswith("report-random.html")
     page = Page(Path(made_report.path).read_text())
     words = " ".join("".join(page.text).split())
-    assert "speak of the 12 images that could be drawn: they estimate each model's mIoU there" in words
+    assert (
+        "No score of the whole pool can be given: effective sample size 8.0, below 10. The scores speak of the labelled images"
+        in words
+    )
+    assert "It cannot be used here: effective sample size 8.0, below 10." in words
     pictures = [attrs["alt"] or "" for tag, attrs in page.tags if tag == "img"]
     assert sum(alt.startswith("map of") for alt in pictures) == 8 * 4
     assert sum(alt.startswith("truth of") for alt in pictures) == 8

@@ -15,7 +15,7 @@ import numpy as np
 
 from faultscape.errors import RankingError, closest
 from faultscape.nouns import Standings
-from faultscape.ranking.intervals import DECIMALS, LEVEL, percentile_interval, ranks
+from faultscape.ranking.intervals import DECIMALS, LEVEL, LOST, percentile_interval, ranks
 
 
 def spearman(first: Any, second: Any) -> Any:
@@ -84,7 +84,7 @@ def compare_benchmark(
     """Return the benchmark's scores and ranks, and for every ranking the rank changes and Spearman [x, lo, hi] (S0 Table 3).
 
     ``scores`` {ranking: (J,)}, ``replicates`` {ranking: (B, J)}; the interval is over the replicates that score every model
-    that ``scores`` does. Where a ranking has no score for a model, its change is NaN and the benchmark is ranked anew among
+    that ``scores`` does, NaN where more than 2 % do not. Where a ranking has no score for a model, its change is NaN and the benchmark is ranked anew among
     the others. RankingError for a model that the benchmark does not name, or a score that is not a number.
 
     >>> said = compare_benchmark(["a", "b"], {"a": 0.8, "b": 0.9}, {"mine": np.array([2.0, 1.0])}, {"mine": np.empty((0, 2))})
@@ -107,6 +107,8 @@ def compare_benchmark(
         draws = replicates[name]
         whole = draws[(np.isnan(draws) <= np.isnan(own)).all(1)]
         low, high = percentile_interval(np.asarray(spearman(whole, same)).reshape(-1, 1), level)[0]
+        if len(whole) < (1 - LOST) * len(draws):
+            low = high = np.nan
         correlation[name] = [float(spearman(own, same)), float(low), float(high)]
     return {
         "scores": dict(zip(models, closed.tolist(), strict=True)),

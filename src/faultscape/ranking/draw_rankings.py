@@ -2,16 +2,16 @@
 
 Conventions: ``accuracy`` (J, I) is each model's concordance with the truth, or 1 and 0 of classifiers, NaN where unknown. ``lure`` weighs every label by how (un)likely
 it was to be drawn, ``prediction_powered`` adds what the models themselves say of the images that nobody labelled. Both are scores on the pool that was drawn from; ``corpus`` adds the
-images on which no two models differ, from labels drawn there. ``margins``, which stands first, is how far a model lies above the others, damped and with the same control variate:
-nearest to the ranking by all labels at equal numbers of labels (docs/benchmarks-labels.md). Scores of 0 and 1 are weighed for it as by ``lure``; graded ones are taken as they come,
-while intervals and ranks are of the weighted estimate. Of a selector that draws nothing by chance all are taken as they come, and intervals are those of re-use. Which draws count:
-``drawn_steps``.
+images on which no two models differ, from labels drawn there. ``margins`` is how far a model lies above the others, damped and with the same control variate. ``reuse_margins`` takes
+the labels for it as they come, while intervals and ranks are of the weighted estimate. What ``speaks_of`` the "pool" holds of it; of the "chosen" images alone, by redrawing them: whatever a
+selector that draws nothing by chance chose, and re-use of labels whose weights differ. Which draws count: ``drawn_steps``.
 Source: Farquhar et al. 2021; Angelopoulos et al. 2023 (prediction-powered inference).
 """
 
 from __future__ import annotations
 
 import math
+import zlib
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
@@ -20,10 +20,12 @@ import numpy as np
 from faultscape.errors import RankingError
 from faultscape.nouns import Draw, Standings
 from faultscape.ranking import drawn_estimates, estimate_intervals, replicated
-from faultscape.ranking.agreement import compare_benchmark
-from faultscape.ranking.drawn_estimates import MARGINS
+from faultscape.ranking.agreement import compare_benchmark, plain
+from faultscape.ranking.drawn_estimates import MARGINS, REUSED, unusable
 from faultscape.ranking.drawn_steps import steps
-from faultscape.ranking.intervals import LEVEL
+from faultscape.ranking.estimates import Estimates
+from faultscape.ranking.intervals import DECIMALS, LEVEL, ranks
+from faultscape.ranking.replicated import POOL
 
 
 def draw_rankings(
@@ -52,8 +54,10 @@ def draw_rankings(
 
     >>> rows = [Draw("random", 1, k, image, 1.0, 1 / (5 - k), 4) for k, image in enumerate("abc", 1)]
     >>> table = draw_rankings(["unet", "fcn"], rows, [[1, 1, 0], [0, 1, 0]], ["a", "b", "c"], resamples=0)
-    >>> {model: round(score, 6) for model, score in table.rankings["lure"]["scores"].items()}
+    >>> {model: round(score, 6) for model, score in table.rankings["reuse_mean"]["scores"].items()}
     {'unet': 0.666667, 'fcn': 0.333333}
+    >>> table.rankings["lure"]["unusable"]
+    'effective sample size 3.0, below 10'
     """
     models, images, accuracy = replicated.checked(models, images, accuracy, resamples, "scores")
     mine = {row.image for row in rows}
@@ -67,46 +71,39 @@ def draw_rankings(
     notes = [f"{number} of {len(rows)} drawn images are labelled" + (f", {discarded} are discarded" if discarded else "")]
     if extra := len(used) - number:
         notes.append(f"{extra} labelled images outside the selection count in the re-use rankings")
-    counted, found = None, {}
+    counted, found, reused, even = None, {}, None, False
     if all(math.isfinite(row.probability) for row in rows):
         counted = steps(rows, images, accuracy, lost=lost, elsewhere=elsewhere)
-        found, said = drawn_estimates.unbiased(counted, images, accuracy, proxy, pool, rest)
+        allowed = drawn_estimates.unbiased(counted, images, accuracy, proxy, pool, rest)
+        found, even, reused, said = allowed.estimates, allowed.even, allowed.reused, allowed.notes
     else:
-        said = [f"{rows[0].selector} draws nothing by chance: no unbiased score can be estimated from its images"]
-        if proxy is not None and pool is not None:
-            known = [images[k] for k in used.tolist()]
-            scores = drawn_estimates.reused_margins(accuracy[:, used], known, weights, proxy, pool) | scores
+        said = [
+            f"{rows[0].selector} draws nothing by chance: no score of the pool can be estimated from its images, and intervals are descriptive"
+        ]
+    if (counted is None or (MARGINS in found and unusable(found[MARGINS]))) and proxy is not None and pool is not None:
+        known = [images[k] for k in used.tolist()]
+        scores = scores | drawn_estimates.reused_margins(accuracy[:, used], known, weights, proxy, pool)
     decided = (~np.isnan(accuracy[:, used])).sum(1)
     whole = replicated.table(models, {}, scores, errors, fits, dict.fromkeys(scores, len(used)), notes, decided)
-    rng = np.random.default_rng(seed)
+    if counted is not None and even and len(used) == len(counted.columns):
+        for row in whole.rankings.values():
+            row["speaks_of"] = POOL
     replicates, rankings, points = dict(whole.replicates), {}, dict(whole.scores)
     for name, estimate in found.items():
-        best = 0.0 if name == MARGINS else 1.0  # a score is 1 - loss; a margin has no largest value
-        points[name], replicates[name] = best - estimate.loss, best - drawn_estimates.as_drawn(estimate, resamples, rng)
-        whole_pool = estimate.unit == 0
-        rankings[name] = replicated.ranking(models, points[name], replicates[name], estimate.freedom + 1, exact=whole_pool)
-        if estimate.order is not None:
-            points[name] = best - estimate.order
-            first = np.argsort(estimate.order, kind="stable").tolist()
-            rankings[name] |= {
-                "scores": dict(zip(models, points[name].tolist(), strict=True)),
-                "order": [models[k] for k in first],
-            }
-        around = estimate_intervals.margin_intervals if name == MARGINS else estimate_intervals.loss_intervals
-        bounds = best - around(estimate)[:, ::-1]
-        bounds = (
-            np.stack([np.fmin(bounds[:, 0], points[name]), np.fmax(bounds[:, 1], points[name])], 1)
-            if estimate.order is not None
-            else bounds
-        )
-        rankings[name]["score_interval"] = dict(zip(models, bounds.tolist(), strict=True))
+        if why := unusable(estimate):
+            rankings[name] = replicated.unusable(models, why) | {"speaks_of": POOL}
+            continue
+        rankings[name], points[name], replicates[name] = _row(models, name, estimate, resamples, seed)
+        if name == MARGINS and reused is not None:
+            rankings[REUSED] = _as_they_come(models, -reused, rankings[name])
+            points[REUSED], replicates[REUSED] = -reused, replicates[name]
     own = {
         "resamples": resamples,
         "seed": seed,
         "all_labels": all_labels,
         "level": LEVEL,
         "pseudo_count": replicated.PSEUDO_COUNT,
-        "interval": _intervals_are(list(found)),
+        "interval": _intervals_are([name for name in found if "unusable" not in rankings[name]]),
     }
     labels = {"used": len(used), "slots": len(rows), "discarded": discarded, "missing": len(rows) - number - discarded}
     if counted is not None:
@@ -120,6 +117,38 @@ def draw_rankings(
         benchmark={} if benchmark is None else compare_benchmark(models, benchmark, points, replicates),
         notes=(*whole.notes, *said),
     )
+
+
+def _row(
+    models: tuple[str, ...], name: str, found: Estimates, resamples: int, seed: int
+) -> tuple[dict[str, Any], np.ndarray, np.ndarray]:
+    """Return the row of an estimate, its scores (J,) and scores (B, J) as they might have come out."""
+    best = 0.0 if name == MARGINS else 1.0  # a score is 1 - loss; a margin has no largest value
+    rng = np.random.default_rng((seed, zlib.crc32(name.encode())))
+    scores, replicates = best - found.loss, best - drawn_estimates.as_drawn(found, resamples, rng)
+    row = replicated.ranking(models, scores, replicates, found.freedom + 1, exact=found.unit == 0)
+    around = estimate_intervals.margin_intervals if name == MARGINS else estimate_intervals.loss_intervals
+    low, high = (None, None) if found.possible is None else found.possible.T[:, :, None]
+    bounds = best - np.clip(around(found), low, high)[:, ::-1]
+    row |= {"score_interval": dict(zip(models, replicated.held(bounds, scores).tolist(), strict=True)), "speaks_of": POOL}
+    return row | ({} if np.isinf(found.effective) else {"effective_labels": found.effective}), scores, replicates
+
+
+def _as_they_come(models: tuple[str, ...], scores: np.ndarray, weighted: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the row of margins without the draws' weights: its scores, in intervals and ranks of the ``weighted`` row, made wide enough to hold them."""
+    bounds = np.array([weighted["score_interval"][m] for m in models])
+    order = sorted(range(len(models)), key=lambda k: -round(float(scores[k]), DECIMALS))
+    out = dict(weighted) | {
+        "scores": dict(zip(models, scores.tolist(), strict=True)),
+        "order": [models[k] for k in order],
+        "score_interval": dict(zip(models, replicated.held(bounds, scores).tolist(), strict=True)),
+    }
+    places = ranks(scores)
+    for kind, best in (("rank_interval", "tied_for_best"), ("simultaneous_rank_interval", "best_set")):
+        held = replicated.held(np.array([weighted[kind][m] for m in models], dtype=float), places)
+        out[kind] = {m: [plain(r) for r in (np.floor(low), np.ceil(high))] for m, (low, high) in zip(models, held, strict=True)}
+        out[best] = [models[k] for k in order if np.floor(held[k, 0]) == 1]
+    return out
 
 
 def _intervals_are(unbiased: list[str]) -> str:

@@ -1,13 +1,14 @@
 """What the labels of drawn images say of all models: unbiased scores where draws have probabilities, and margins either way.
 
 Conventions: scores are (J, ...), large = good, losses 1 - score; a pool is the images that could be drawn, and ``proxy`` (J, N) the loss of each model to expect on each of them.
-Source: Farquhar et al. 2021; Angelopoulos et al. 2023; margins and their re-use are ours.
+Margins lie within (J - 1) / J of 0. Means that the draws' weights would put where the labels do not leave room are put at the edge of it.
+Source: Farquhar et al. 2021; Angelopoulos et al. 2023; effective sample size: Kish 1965; margins and their re-use are ours.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,27 @@ from faultscape.ranking import estimates
 from faultscape.ranking.drawn_steps import Steps
 from faultscape.ranking.estimates import Estimates
 
-MARGINS, CORPUS = "margins", "corpus"
+MARGINS, REUSED, CORPUS = "margins", "reuse_margins", "corpus"
+WORTH = 10  # labels of equal weight that those drawn must be worth, for an estimate to be used
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """The estimates that the draws allow, by name, whether all labels weigh the same, the losses (J,) of margins without the weights where they do not, and what to say."""
+
+    estimates: dict[str, Estimates]
+    even: bool
+    reused: np.ndarray | None
+    notes: list[str]
+
+
+def unusable(found: Estimates) -> str:
+    """Return why an estimate cannot be used, '' where it can: its weights make the labels worth fewer than ten, and they are not those of the whole pool.
+
+    >>> unusable(estimates.lure(np.zeros((1, 3)), np.array([1 / 4, 1 / 30, 1 / 20]), 90))
+    'effective sample size 2.3, below 10'
+    """
+    return "" if found.unit == 0 or found.effective >= WORTH else f"effective sample size {found.effective:.1f}, below {WORTH}"
 
 
 def unbiased(
@@ -26,59 +47,59 @@ def unbiased(
     proxy: Any,
     pool: Sequence[str] | None,
     rest: tuple[Any, int] | None,
-) -> tuple[dict[str, Estimates], list[str]]:
-    """Return the estimates that the draws allow, the one that stands first before the others, and what to say; ``rest`` as in ``draw_rankings``."""
+) -> Found:
+    """Return the estimates that the draws allow, and what to say; ``rest`` as in ``draw_rankings``."""
     notes, number, size = list(counted.notes), len(counted.columns), counted.pool
     if number < 2:
-        return {}, [*notes, "fewer than two drawn images are decided for every model: no score can be estimated"]
+        return Found(
+            {}, False, None, [*notes, "fewer than two drawn images are decided for every model: no score can be estimated"]
+        )
     losses = 1 - accuracy[:, counted.columns]
+    even = np.allclose(estimates.lure_weights(counted.probability, size), 1)
     found: dict[str, Estimates] = {}
+    reused = None
     if proxy is not None and pool is not None:
         stay = np.array([image not in counted.out for image in pool], bool)
         place = {image: k for k, image in enumerate(image for image in pool if image not in counted.out)}
         names = [images[int(k)] for k in counted.columns]
         if stay.sum() == size and all(name in place for name in names):
             drawn, expected = np.array([place[name] for name in names], np.intp), np.asarray(proxy)[:, stay]
-            own, said = estimates.margins(losses), estimates.margins(expected)
-            found[MARGINS] = estimates.prediction_powered(own, counted.probability, said, drawn)
-            if not np.isin(losses, (0, 1)).all():  # what stands first, without weights; how far it may move, with them
-                even = estimates.prediction_powered(own, estimates.uniform_steps(number, size), said, drawn)
-                found[MARGINS] = replace(found[MARGINS], order=even.loss)
+            own, said, most = estimates.margins(losses), estimates.margins(expected), 1 - 1 / len(losses)
+            found[MARGINS] = estimates.prediction_powered(own, counted.probability, said, drawn, (-most, most))
+            if not even:
+                steps = estimates.uniform_steps(number, size)
+                reused = estimates.inside(estimates.prediction_powered(own, steps, said, drawn, (-most, most))).loss
             found["prediction_powered"] = estimates.prediction_powered(losses, counted.probability, expected, drawn)
         else:
             notes.append("margins and prediction_powered are left out: the pool is no longer the one that was drawn from")
     found["lure"] = estimates.lure(losses, counted.probability, size)
+    found = {name: estimates.inside(one) for name, one in found.items()}
     if rest is None or not rest[1]:
-        return found, [*notes, f"lure: scores are of all {size:,} images that could be drawn"]
+        return Found(found, even, reused, [*notes, f"lure: scores are of all {size:,} images that could be drawn"])
     scores, agreed = rest
     whole = size + agreed
     told = f"lure: scores are of the {size:,} images on which models differ; on {agreed:,} others they do not"
     if not (labels := np.shape(scores)[1]):
-        return found, [
-            *notes,
-            f"{told}. Labels of `select --selector random` tell how good they are there: then `{CORPUS}` holds the scores on all",
-        ]
-    parts = [
-        found.get("prediction_powered", found["lure"]),
-        estimates.lure(1 - np.asarray(scores, dtype=float), estimates.uniform_steps(labels, agreed), agreed),
-    ]
-    found[CORPUS] = estimates.combined(parts, [size / whole, agreed / whole])
-    return found, [
-        *notes,
-        f"{told}, and {labels} labels drawn there by chance tell how good they are: {CORPUS} holds the scores on all {whole:,}",
-    ]
+        more = (
+            f"{told}. Labels of `select --selector random` tell how good they are there: then `{CORPUS}` holds the scores on all"
+        )
+        return Found(found, even, reused, [*notes, more])
+    there = estimates.lure(1 - np.asarray(scores, dtype=float), estimates.uniform_steps(labels, agreed), agreed)
+    found[CORPUS] = estimates.combined([found.get("prediction_powered", found["lure"]), there], [size / whole, agreed / whole])
+    more = f"{told}, and {labels} labels drawn there by chance tell how good they are: {CORPUS} holds the scores on all {whole:,}"
+    return Found(found, even, reused, [*notes, more])
 
 
 def reused_margins(
     accuracy: np.ndarray, images: Sequence[str], weights: np.ndarray, proxy: Any, pool: Sequence[str]
 ) -> dict[str, np.ndarray]:
-    """Return {margins: (1 + B, J)} from scores (J, I) taken as if drawn evenly, under ``weights`` (1 + B, I) of the images; nothing where fewer than two are decided.
+    """Return {reuse_margins: (1 + B, J)} from scores (J, I) taken as if drawn evenly, under ``weights`` (1 + B, I) of the images; nothing where fewer than two are decided.
 
     What the choice of images tilts, the control variate takes back as far as the proxy knows it. Its coefficient is that of all labels.
 
     >>> weights = np.ones((1, 2))
     >>> reused_margins(np.array([[1.0, 1.0], [1.0, 0.0]]), ["a", "b"], weights, np.zeros((2, 4)), list("abcd"))
-    {'margins': array([[ 0.25, -0.25]])}
+    {'reuse_margins': array([[ 0.25, -0.25]])}
     """
     place = {image: k for k, image in enumerate(pool)}
     at = np.array([place.get(image, -1) for image in images], np.intp)
@@ -92,7 +113,7 @@ def reused_margins(
     mean = np.divide(
         weights[:, kept] @ (own - c * said[:, at[kept]]).T, drawn, out=np.full((len(weights), len(own)), np.nan), where=drawn > 0
     )
-    return {MARGINS: -(mean + c * said.mean(1))}
+    return {REUSED: -(mean + c * said.mean(1))}
 
 
 def as_drawn(found: Estimates, resamples: int, rng: np.random.Generator) -> np.ndarray:

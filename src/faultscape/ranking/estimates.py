@@ -13,7 +13,7 @@ scale of the variance, damped margins and one coefficient for all models are our
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -29,19 +29,19 @@ class Estimates:
 
     The others say what few errors cannot: the variance of a share p of errors is ``unit`` p (1 - p) as far as the draws alone
     tell, and ``shift`` (J,) is what the control variate brings to it by itself; ``unseen`` (J, J) is a covariance of differences
-    that no label shows; what was drawn leaves losses between 0 and 1 no other means than the ``possible`` (J, 2).
+    that no label shows; what was drawn leaves losses between 0 and 1 no other means than the ``possible`` (J, 2). The weights of the labels make them worth ``effective`` equal ones (Kish).
     """
 
     loss: np.ndarray
     covariance: np.ndarray
     freedom: int
     coefficient: float = 0.0
-    order: np.ndarray | None = None  # (J,) losses that order models better, where these are not the estimate
     unit: float = 0.0
     shift: np.ndarray | float = 0.0
     unseen: np.ndarray | float = 0.0
     possible: np.ndarray | None = None
     parts: tuple[tuple[Estimates, float], ...] = ()  # and their shares, of what was ``combined``
+    effective: float = np.inf
 
 
 def lure_weights(probability: np.ndarray, pool: int) -> np.ndarray:
@@ -75,12 +75,12 @@ def uniform_steps(number: int, pool: int) -> np.ndarray:
     return 1.0 / (pool - np.arange(number))
 
 
-def lure(losses: np.ndarray, probability: np.ndarray, pool: int) -> Estimates:
+def lure(losses: np.ndarray, probability: np.ndarray, pool: int, span: tuple[float, float] = (0.0, 1.0)) -> Estimates:
     """Return the unbiased mean losses sum_m v_m l_m / M (Farquhar et al. eq. 6) of losses (J, M), with their covariance.
 
     The estimate is sum_m c_m a_m, c_m = N (N - M) / (M (N - m) (N - m + 1)), of a_m = (l_m / q_m + the losses before) / N, each
     unbiased and uncorrelated with the others; the covariance is sum_m c_m^2 (a_m - mean)(a_m - mean)', scaled so that over the
-    orders of uniform draws it is (1 - M / N) s^2 / M. NaN for one draw, 0 when all are drawn. RankingError as ``lure_weights``,
+    orders of uniform draws it is (1 - M / N) s^2 / M. NaN for one draw, 0 when all are drawn. ``span`` is what a loss lies in. RankingError as ``lure_weights``,
     or for losses that are not finite.
 
     >>> found = lure(np.array([[1.0, 0.0], [1.0, 1.0]]), np.array([1 / 4, 1 / 3]), pool=4)
@@ -98,11 +98,18 @@ def lure(losses: np.ndarray, probability: np.ndarray, pool: int) -> Estimates:
         len(weights) - 1,
         unit=unit,
         unseen=_unseen(weights * values, unit),
-        possible=np.stack([seen, seen + 1 - len(weights) / pool], 1),
+        possible=seen[:, None] + (1 - len(weights) / pool) * np.array(span),
+        effective=float(weights.sum() ** 2 / (weights**2).sum()),
     )
 
 
-def prediction_powered(losses: np.ndarray, probability: np.ndarray, proxy: np.ndarray, drawn: np.ndarray) -> Estimates:
+def prediction_powered(
+    losses: np.ndarray,
+    probability: np.ndarray,
+    proxy: np.ndarray,
+    drawn: np.ndarray,
+    span: tuple[float, float] = (0.0, 1.0),
+) -> Estimates:
     """Return mean losses with a control variate: lure(l - c h) + c mean of h over the pool, for a proxy h (J, N) of the losses.
 
     ``drawn`` (M,) are the draws' places in the pool. The coefficient is PPI++'s, cov(v l, v h) / var(v h), over all models
@@ -125,7 +132,7 @@ def prediction_powered(losses: np.ndarray, probability: np.ndarray, proxy: np.nd
         )
     seen = proxy[:, drawn]
     joint = lure(np.concatenate([values, seen]), probability, proxy.shape[1]).covariance
-    alone = lure(values, probability, proxy.shape[1])
+    alone = lure(values, probability, proxy.shape[1], span)
     both, spread = np.trace(joint[:j, j:]), np.trace(joint[j:, j:])
     tiny = 1e-24 * (seen * seen).sum()  # what rounding leaves of a variance of zero
     coefficient = float(both / spread * number / (number + TRUST)) if spread > tiny else 0.0
@@ -141,6 +148,7 @@ def prediction_powered(losses: np.ndarray, probability: np.ndarray, proxy: np.nd
         shift=coefficient**2 * np.diagonal(joint)[j:],
         unseen=alone.unseen,
         possible=alone.possible,
+        effective=alone.effective,
     )
 
 
@@ -186,7 +194,18 @@ def combined(parts: Sequence[Estimates], shares: Sequence[float]) -> Estimates:
         unit=max(part.unit for part, _ in found),
         unseen=sum(share**2 * part.unseen for part, share in found if np.ptp(part.loss) > 0),
         parts=found,
+        effective=1 / uneven if (uneven := sum(share**2 / part.effective for part, share in found if part.unit)) else np.inf,
     )
+
+
+def inside(found: Estimates) -> Estimates:
+    """Return the estimates with each loss where what was drawn leaves it ``possible``: without bias it may fall outside.
+
+    >>> found = lure(np.array([[1.0, 1.0]]), np.array([1 / 16, 1 / 2]), pool=4)
+    >>> found.loss.round(3), inside(found).loss
+    (array([1.833]), array([1.]))
+    """
+    return found if found.possible is None else replace(found, loss=np.clip(found.loss, *found.possible.T))
 
 
 def _unit(weights: np.ndarray, pool: int) -> float:

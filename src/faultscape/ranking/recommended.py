@@ -1,24 +1,61 @@
 """Which ranking stands first, and which images to draw for a ranking: what measurements on real models recommend.
 
-Conventions: decided by the table of docs/benchmarks-labels.md and by nothing else; when the table changes, this does. `select` itself stays with MAD's duels: they show where models fail, which is
-another question.
+Conventions: decided by the table of docs/benchmarks-labels.md and by nothing else; when the table changes, this does. What stands first depends on how the images were chosen: ``chance``
+(drawn with known probabilities), ``top`` (for all models, without probabilities: entropy, model-picker), ``duels``; and on whether answers are right or wrong or graded.
+`select` itself stays with MAD's duels: they show where models fail, which is another question.
 Source: ours; benchmarks/label_efficiency.py.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-FIRST = ("margins", "reuse_bradley_terry")  # the first of these that standings have
+import numpy as np
+
+from faultscape.nouns import Draw
+
+CHANCE, TOP, DUELS = "chance", "top", "duels"
+BINARY, GRADED = "right or wrong", "graded"
+FIRST = {  # the first of these that standings have, and that can be used
+    (CHANCE, BINARY): ("margins", "reuse_margins", "reuse_bradley_terry", "reuse_mean"),
+    (CHANCE, GRADED): ("reuse_margins", "margins", "reuse_bradley_terry", "reuse_mean"),
+    (TOP, BINARY): ("reuse_mean",),  # control after choices without probabilities can collapse
+    (TOP, GRADED): ("reuse_mean",),
+    (DUELS, BINARY): ("reuse_bradley_terry", "reuse_mean"),
+    (DUELS, GRADED): ("reuse_bradley_terry", "reuse_mean"),
+}
 SELECTION = "--selector mad --temperature 1"
 
 
-def ordered(rankings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return rankings with the one first that lies nearest to the ranking by all labels.
+def chosen_by(rows: Sequence[Any]) -> str:
+    """Return how the images of a selection were chosen: by ``chance`` where every draw has a probability.
 
-    >>> list(ordered({"perron": 1, "reuse_bradley_terry": 2, "reuse_mean": 3}))
-    ['reuse_bradley_terry', 'perron', 'reuse_mean']
+    >>> chosen_by([Draw("random", 1, 1, "x", 1.0, 0.5, 2)]), chosen_by([Draw("entropy", 1, 1, "x", 1.0, math.nan, 2)])
+    ('chance', 'top')
     """
-    first = next((name for name in FIRST if name in rankings), None)
+    if not rows or not isinstance(rows[0], Draw):
+        return DUELS
+    return CHANCE if all(math.isfinite(row.probability) for row in rows) else TOP
+
+
+def kind_of(accuracy: Any) -> str:
+    """Return whether scores, NaN where unknown, are right or wrong or graded.
+
+    >>> kind_of([[1, 0, math.nan]]), kind_of([[0.5, 1, 0]])
+    ('right or wrong', 'graded')
+    """
+    accuracy = np.asarray(accuracy, dtype=float)
+    return BINARY if np.isin(accuracy[~np.isnan(accuracy)], (0, 1)).all() else GRADED
+
+
+def ordered(rankings: Mapping[str, Any], chosen: str, kind: str) -> dict[str, Any]:
+    """Return rankings with the recommended one first, which is never one that cannot be used.
+
+    >>> list(ordered({"lure": {"unusable": "too few"}, "reuse_mean": {}, "margins": {"unusable": "too few"}}, "chance", "right or wrong"))
+    ['reuse_mean', 'lure', 'margins']
+    """
+    usable = [name for name, said in rankings.items() if not said.get("unusable")]
+    first = next((name for name in FIRST[chosen, kind] if name in usable), next(iter(usable), None))
     return dict(rankings) if first is None else {first: rankings[first], **rankings}

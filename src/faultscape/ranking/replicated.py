@@ -3,8 +3,8 @@
 Conventions: J models, I images with labels, B replicates. Row 0 of weights and of scores is the point estimate, whose weights are
 ones; the others are draws of images with replacement, the images of the selection and the others each as a stratum of their
 own, so that further labels leave the faithful intervals alone. Models that comparisons do not link have no score, nor has a
-replicate that fails to link those that the point estimate does. Ranks, who is tied for best, and both for all models at once
-come from one set of tests, so that they cannot contradict each other.
+replicate that fails to link those that the point estimate does; where more than 2 % fail, those left are no fair sample and all ranks stay open. Ranks,
+who is tied for best, and both for all models at once come from one set of tests, so that they cannot contradict each other. A score lies inside its interval.
 Source: Efron 1979; Wilson 1927; the re-use of labels is ours.
 """
 
@@ -28,6 +28,7 @@ from faultscape.ranking.sandwich import reuse_games, standard_errors
 PSEUDO_COUNT = 0.5
 FEW = 10  # fewer images than this carry a bootstrap badly,
 ENOUGH = 6  # and fewer than these not at all: five alike come by chance once in 32 times
+POOL, CHOSEN = "pool", "chosen"  # what intervals speak of: the pool that was drawn from, or they describe the chosen images
 INTERVAL = "percentile bootstrap over images; of reuse_mean Wilson's"
 
 
@@ -102,7 +103,8 @@ def reuse(
 ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray], dict[str, list[str]]]:
     """Return the scores (1 + B, J) of ``reuse_mean`` and ``reuse_bradley_terry``, their sandwich errors (J,), and what to say.
 
-    ``accuracy`` (J, I), NaN where unknown: a mean is over what is known of the model, a game is where both models are known.
+    ``accuracy`` (J, I), NaN where unknown: a mean is over what is known of the model, a game is where both models are known. Where all is known and right or wrong, Bradley-Terry orders
+    the models as the mean does, each having met each equally often, and is left out.
 
     >>> scores, _, _ = reuse(("a", "b"), np.array([[0.9, 0.8, 0.1], [0.7, np.nan, 0.2]]), np.ones((1, 3)))
     >>> scores["reuse_mean"].round(3), scores["reuse_bradley_terry"].round(3)
@@ -112,6 +114,8 @@ def reuse(
     drawn = np.einsum("bi,ji->bj", weights, known.astype(float))
     total = np.einsum("bi,ji->bj", weights, np.where(known, accuracy, 0.0))
     mean = np.divide(total, drawn, out=np.full_like(total, np.nan), where=drawn > 0)
+    if np.isin(accuracy, (0, 1)).all():
+        return {"reuse_mean": mean}, {}, {}
     games = wins(accuracy, weights)
     smooth = smoothed(games, PSEUDO_COUNT)
     joined = connected(smooth[0])
@@ -147,7 +151,13 @@ def table(
         notes.append(f"no interval of a score: fewer than {ENOUGH} images ({images}) cannot carry one, nor tell models apart")
     elif images < FEW:
         notes.append(f"the intervals rest on fewer than {FEW} images ({images}): they are too narrow to be trusted")
-    rankings = {name: ranking(models, s[0], s[1:], drawn[name], errors.get(name)) for name, s in scores.items()}
+    if few := [name for name, s in scores.items() if lost_share(s[0], s[1:]) > intervals.LOST]:
+        notes.append(
+            f"{', '.join(few)}: all ranks stay open, since more than {100 * intervals.LOST:g} % of the replicates are left out"
+        )
+    rankings = {
+        name: ranking(models, s[0], s[1:], drawn[name], errors.get(name)) | {"speaks_of": CHOSEN} for name, s in scores.items()
+    }
     if "reuse_mean" in scores:
         bounds = _mean_intervals(scores["reuse_mean"], decided)
         rankings["reuse_mean"]["score_interval"] = dict(zip(models, bounds.tolist(), strict=True))
@@ -158,6 +168,15 @@ def table(
         {name: s[1:] if drawn[name] >= ENOUGH else s[1:1] for name, s in scores.items()},
         tuple(notes),
     )
+
+
+def lost_share(scores: np.ndarray, replicates: np.ndarray) -> float:
+    """Return the share of replicates (B, J) without a score of some model that has one in ``scores`` (J,).
+
+    >>> lost_share(np.array([0.5, np.nan]), np.array([[0.4, np.nan], [np.nan, 0.1]]))
+    0.5
+    """
+    return float(np.isnan(replicates[:, ~np.isnan(scores)]).any(1).mean()) if len(replicates) else 0.0
 
 
 def ranking(
@@ -186,7 +205,10 @@ def ranking(
     spread = intervals.percentile_interval(replicates)
     if not exact:
         spread[(images < ENOUGH) | (spread[:, 1] - spread[:, 0] < 10**-DECIMALS)] = np.nan
+    spread = held(spread, scores)
     p_values = replicate_p_values(scores, replicates, images, exact=exact)
+    if lost_share(scores, replicates) > intervals.LOST:
+        p_values = np.where(np.isnan(p_values), np.nan, 1.0)
     places, sets = single_rank_sets(p_values), rank_sets(p_values)
     said: dict[str, Any] = {
         "scores": dict(zip(models, scores.tolist(), strict=True)),
@@ -198,6 +220,29 @@ def ranking(
         "best_set": [models[k] for k in order if sets[k, 0] == 1],
     }
     return said if error is None else said | {"sandwich_error": dict(zip(models, error.tolist(), strict=True))}
+
+
+def held(bounds: np.ndarray, scores: np.ndarray) -> np.ndarray:
+    """Return intervals (J, 2) that hold the scores (J,): wider where one lies outside, as scores with a bias may; NaN stays NaN.
+
+    >>> held(np.array([[0.1, 0.2], [np.nan, np.nan]]), np.array([0.25, 0.3]))
+    array([[0.1 , 0.25],
+           [ nan,  nan]])
+    """
+    return np.stack([np.minimum(bounds[:, 0], scores), np.maximum(bounds[:, 1], scores)], 1)
+
+
+def unusable(models: tuple[str, ...], why: str) -> dict[str, Any]:
+    """Return the row of a ranking that cannot be used: no score, no interval and no rank, and ``why``.
+
+    >>> unusable(("a",), "too few")["scores"], unusable(("a",), "too few")["unusable"]
+    ({'a': nan}, 'too few')
+    """
+    none = {m: [float("nan")] * 2 for m in models}
+    return {
+        "scores": dict.fromkeys(models, float("nan")), "order": [], "score_interval": none, "rank_interval": none, "simultaneous_rank_interval": none,
+        "tied_for_best": [], "best_set": [], "unusable": why,
+    }  # fmt: skip
 
 
 def _mean_intervals(scores: np.ndarray, decided: np.ndarray) -> np.ndarray:

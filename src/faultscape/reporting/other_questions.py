@@ -109,7 +109,8 @@ def _shown(table: Standings) -> list[str]:
     """Return the rankings to show: the faithful one whose stability is known, or the first, and one of re-use; of draws the one that speaks of the pool."""
     first = firsts(table)
     if "faithful" not in first:
-        return [name for name in _FOR_POOL if name in table.rankings][:1] or list(table.rankings)[:1]
+        usable = [name for name, said in table.rankings.items() if not said.get("unusable")]
+        return [name for name in _FOR_POOL if name in usable][:1] or usable[:1]
     faithful = table.stability.get("ranking", first["faithful"])
     return [faithful, *([first["re-use"]] if "re-use" in first else [])]
 

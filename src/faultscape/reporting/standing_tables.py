@@ -1,20 +1,21 @@
 """Standings as tables and sentences: rankings with their intervals, matrices as heat maps, and a headline that claims no more than the intervals allow.
 
 Conventions: standings as ``ranking`` makes them; what older standings do not hold is shown as a dash, or not at all. ``tied_for_best`` and ``rank_interval`` are
-right for one comparison at a time, ``best_set`` and ``simultaneous_rank_interval`` for all models at once.
+right for one comparison at a time, ``best_set`` and ``simultaneous_rank_interval`` for all models at once. What was not drawn by chance has *descriptive* intervals: they are given no
+level, and claim nothing about other images. A headline rests on the rankings whose intervals speak of more, and among these on the one that stands first.
 Source: S0 Tables 1 and 3; S2 Table 1 and Fig. 3.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from faultscape.nouns import Standings
-from faultscape.ranking.replicated import FEW
+from faultscape.ranking.replicated import CHOSEN, FEW
 from faultscape.reporting import figures
 
 FAITHFUL, REUSE, UNBIASED = "faithful", "re-use", "whole pool"
@@ -35,7 +36,7 @@ RANKINGS = {  # title, what it says, source, kind, short title
     "margins": (
         "Margins",
         "how far a model lies above the others, damped, with what the models themselves say of the rest",
-        "nearest to the ranking by all labels",
+        "ours",
         UNBIASED,
         "Margins",
     ),
@@ -46,6 +47,13 @@ RANKINGS = {  # title, what it says, source, kind, short title
         "Farquhar et al. 2021, two strata",
         UNBIASED,
         "Corpus",
+    ),
+    "reuse_margins": (
+        "Margins, all labels",
+        "margins of the labels as they come, without the weights of the draws",
+        "ours",
+        REUSE,
+        "Margins, all",
     ),
     "prediction_powered": (
         "Prediction-powered",
@@ -68,6 +76,10 @@ KINDS = {
     REUSE: "a label counts for every model",
     UNBIASED: "labels speak for every image that could have been drawn",
 }
+CAVEAT = (
+    "These images were chosen for what the models say of them, not drawn by chance: scores and ranks are of these images, "
+    "intervals only describe how they vary, and nothing here speaks of other images."
+)
 TITLES, SHORTS = ({name: words[k] for name, words in RANKINGS.items()} for k in (0, 4))
 _NAMED = 4  # more models than that are counted, not named
 _DARK, _BRIGHT = np.array([18, 38, 66]), np.array([250, 226, 150])  # ends of the scale of Fig. 3
@@ -92,35 +104,62 @@ def level(standings: Standings | None) -> str:
     return f"{100 * standings.definitions.get('level', 0.95):g} %" if standings else "95 %"
 
 
+def descriptive(ranking: Mapping[str, Any]) -> bool:
+    """Return whether intervals and ranks of a ranking describe the chosen images, and claim nothing about others."""
+    return ranking.get("speaks_of") == CHOSEN
+
+
+def claiming(standings: Standings) -> dict[str, Any]:
+    """Return the rankings that a headline may rest on: those that can be used and claim something about more than the chosen images, or else all that can be used.
+
+    >>> list(claiming(Standings(("a",), {}, {}, {"lure": {"unusable": "few"}, "margins": {"speaks_of": "pool"}, "reuse_mean": {"speaks_of": "chosen"}}, {})))
+    ['margins']
+    """
+    usable = {name: said for name, said in standings.rankings.items() if not said.get("unusable")}
+    return {name: said for name, said in usable.items() if not descriptive(said)} or usable
+
+
+def caveat(standings: Standings) -> str:
+    """Return what stands above standings of images that were not drawn by chance; '' where something speaks of more than these."""
+    return CAVEAT if (found := claiming(standings)) and all(map(descriptive, found.values())) else ""
+
+
 def verdict(standings: Standings) -> tuple[str, str]:
     """Return a headline and a sentence that claim no more than the intervals allow."""
-    best = {name: ranking["tied_for_best"] for name, ranking in standings.rankings.items()}
+    counted, above = claiming(standings), caveat(standings)
+    best = {name: ranking["tied_for_best"] for name, ranking in counted.items() if ranking["tied_for_best"]}
     if (used := standings.labels.get("used", FEW)) < FEW:
         return (
             "Too few labels to say who leads",
             f"{used} labelled image{'s' * (used != 1)} cannot carry an interval that is to be trusted; scores and ranks mean little before some {FEW}.",
         )
-    if not any(best.values()):
+    if not best:
         return (
             "No intervals yet",
             "Scores stand without intervals, so nothing can be said of who is best. Run rank with --resamples 1000.",
         )
-    leaders = [m for m in standings.models if any(m in tied for tied in best.values())]
-    with_intervals = [tied for tied in best.values() if tied]
-    how_sure = level(standings)
-    if len(leaders) == 1:
-        n = len(with_intervals)
-        many = "all four rankings" if n == 4 else f"the {n} rankings with intervals" if n > 1 else "the ranking with intervals"
-        sure = all(standings.rankings[name].get("best_set", leaders) == leaders for name in firsts(standings).values())
-        return (
-            f"{leaders[0]} {'leads' if sure else 'is ahead, but not beyond doubt'}",
-            f"It is first in {many}, and the labels show of every other model that some model is better than it (at {how_sure}, one pair at a time).",
-        )
-    always = [m for m in leaders if all(m in tied for tied in with_intervals)]
-    who = listed(always) if 0 < len(always) <= _NAMED else f"{len(always)} of them"
-    tail = f" {who} {'is' if len(always) == 1 else 'are'} among the best in every ranking." if always else ""
-    head = f"{listed(leaders) if len(leaders) <= _NAMED else f'{len(leaders)} models'} are tied for best"
-    return head, f"These labels do not tell them apart in every ranking (at {how_sure}).{tail}"
+    where, at = (" on the chosen images", "") if above else ("", f" (at {level(standings)}, one pair at a time)")
+    name, tied = next(iter(best.items()))
+    others = [m for m in standings.models if m not in tied and any(m in more for more in best.values())]
+    said = [above] if above else []
+    if len(tied) > 1:
+        head = f"{_named(tied)} are tied for best{where}"
+        said.append(f"{TITLES.get(name, name)} does not tell them apart{at}.")
+    elif others:
+        head = f"{tied[0]} is ahead{where}, but not in every ranking"
+        said.append(f"It is ahead by {TITLES.get(name, name)}{at}.")
+    else:
+        sure = all(counted[first].get("best_set", tied) == tied for first in firsts(standings).values() if first in counted)
+        head = f"{tied[0]} {'leads' if sure else 'is ahead, but not beyond doubt'}{where}"
+        many = f"the {len(best)} rankings with intervals" if len(best) > 1 else "the ranking with intervals"
+        said.append(f"It is first in {many}, and the labels show of every other model that some model is better than it{at}.")
+    if others:
+        said.append(f"In other rankings {_named(others)} {'is' if len(others) == 1 else 'are'} among the best too.")
+    return head, " ".join(said)
+
+
+def _named(models: Sequence[str]) -> str:
+    return listed(models) if len(models) <= _NAMED else f"{len(models)} models"
 
 
 def best_at_once(standings: Standings) -> str:
@@ -130,26 +169,30 @@ def best_at_once(standings: Standings) -> str:
     >>> best_at_once(Standings(("a", "b", "c"), {}, {}, {"perron": of(["a", "b"]), "borda": of(["a"]), "reuse_mean": of(["a"])}, {}))
     'Looked at for all models at once (95 %), the best is one of a and b by Perron rank; a by Mean over all labels.'
     """
-    said = []
+    said, counted = [], claiming(standings)
     for name in firsts(standings).values() if standings.labels.get("used", FEW) >= FEW else ():
-        best = standings.rankings[name].get("best_set") or []
+        best = counted.get(name, {}).get("best_set") or []
         if best:
             whole = len(best) == len(standings.models)
             some = listed(best) if len(best) <= _NAMED else f"{len(best)} models"
             who = best[0] if len(best) == 1 else f"any of all {len(best)}" if whole else f"one of {some}"
             said.append(f"{who} by {TITLES.get(name, name)}")
-    return f"Looked at for all models at once ({level(standings)}), the best is {'; '.join(said)}." if said else ""
+    if not said:
+        return ""
+    where = "at once, the best on the chosen images" if caveat(standings) else f"at once ({level(standings)}), the best"
+    return f"Looked at for all models {where} is {'; '.join(said)}."
 
 
 def firsts(standings: Standings) -> dict[str, str]:
-    """Return {kind: the ranking of that kind that stands first}.
+    """Return {kind: the ranking of that kind that stands first}, of those that can be used.
 
     >>> firsts(Standings(("a",), {}, {}, {"resistance": {}, "aggressiveness": {}, "reuse_mean": {}}, {}))
     {'faithful': 'resistance', 're-use': 'reuse_mean'}
     """
     out: dict[str, str] = {}
-    for name in standings.rankings:
-        out.setdefault(RANKINGS[name][3] if name in RANKINGS else name, name)
+    for name, said in standings.rankings.items():
+        if not said.get("unusable"):
+            out.setdefault(RANKINGS[name][3] if name in RANKINGS else name, name)
     return out
 
 
@@ -181,6 +224,8 @@ def ranking_rows(name: str, ranking: dict[str, Any], models: Any) -> dict[str, A
         "rows": rows,
         "axis": figures.axis(span),
         "tied": ranking["tied_for_best"],
+        "descriptive": descriptive(ranking),
+        "unusable": ranking.get("unusable", ""),
         "at_once": any(known(bound) is not None for bounds in at_once.values() for bound in bounds or ()),
     }
 

@@ -1,0 +1,73 @@
+"""What a headline may rest on: rankings that speak of the pool, the one that stands first among them, and never one that cannot be used."""
+
+from __future__ import annotations
+
+from faultscape.nouns import Standings
+from faultscape.ranking.replicated import unusable
+from faultscape.reporting import other_questions
+from faultscape.reporting.standing_tables import CAVEAT, best_at_once, caveat, claiming, firsts, ranking_rows, verdict
+from faultscape.verbs.rank import told
+
+MODELS = ("a", "b", "c")
+
+
+def ranking(tied: str, best: str | None = None, speaks_of: str = "pool", order: str = "abc") -> dict:
+    return {
+        "order": list(order),
+        "scores": {m: float(-order.index(m)) for m in order},
+        "score_interval": {m: [-3.0, 1.0] for m in order},
+        "rank_interval": {m: [1, 3] for m in order},
+        "simultaneous_rank_interval": {m: [1, 3] for m in order},
+        "tied_for_best": list(tied),
+        "best_set": list(tied if best is None else best),
+        "speaks_of": speaks_of,
+    }
+
+
+def standings(**rankings: dict) -> Standings:
+    return Standings(MODELS, {"used": 90}, {}, rankings, {})
+
+
+DUELS = {name: ranking("a", speaks_of="chosen") for name in ("perron", "reuse_mean")}
+
+
+def test_duels_lead_on_the_chosen_images_and_without_a_level() -> None:
+    found = standings(**DUELS)
+    head, words = verdict(found)
+    assert head == "a leads on the chosen images"
+    assert words.startswith(CAVEAT)
+    assert best_at_once(found).startswith("Looked at for all models at once, the best on the chosen images is a by Perron rank")
+    terminal = told(found)
+    assert "95 %" not in terminal
+    assert "  perron, intervals descriptive\n" in terminal
+    assert terminal.index(CAVEAT) < terminal.index("perron")
+    assert ranking_rows("perron", DUELS["perron"], MODELS)["descriptive"]
+
+
+def test_of_drawn_images_the_headline_rests_on_what_speaks_of_the_pool() -> None:
+    found = standings(margins=ranking("ab"), reuse_mean=ranking("c", speaks_of="chosen"))
+    assert caveat(found) == ""
+    assert list(claiming(found)) == ["margins"]
+    assert verdict(found) == ("a and b are tied for best", "Margins does not tell them apart (at 95 %, one pair at a time).")
+    assert "c by" not in best_at_once(found)
+    assert "  margins\n" in repr(found)
+    assert "  reuse_mean, intervals descriptive\n" in repr(found)
+
+
+def test_the_headline_is_that_of_the_ranking_that_stands_first() -> None:
+    found = standings(margins=ranking("a"), lure=ranking("bc"))
+    head, words = verdict(found)
+    assert head == "a is ahead, but not in every ranking"
+    assert words.endswith("In other rankings b and c are among the best too.")
+
+
+def test_a_ranking_that_cannot_be_used_is_no_first_ranking_and_no_table() -> None:
+    none = unusable(MODELS, "effective sample size 4.0, below 10")
+    found = standings(lure=none, reuse_mean=ranking("a", speaks_of="chosen"))
+    assert firsts(found) == {"re-use": "reuse_mean"}
+    assert verdict(found)[0] == "a leads on the chosen images"
+    assert "  lure: cannot be used: effective sample size 4.0, below 10\n" in repr(found)
+    assert ranking_rows("lure", none, MODELS)["unusable"] == "effective sample size 4.0, below 10"
+    (question,) = other_questions.questions({"drawn": found}, {})
+    assert question.ranking == "reuse_mean"
+    assert verdict(standings(lure=none))[0] == "No intervals yet"
