@@ -20,7 +20,7 @@ from faultscape.verbs.compare import shard
 
 SHARD, SHARDS, MODELS = 3, 6, 3
 NETWORK = Path(fs.__file__).parent / "prediction" / "networks" / "mobile.onnx"
-NUMBERS = {"id", "group", "shard", "role"}  # some dozen bytes an image: these may be read of all
+NUMBERS = {"id", "near_duplicate_of", "group", "shard", "role"}  # some dozen bytes an image: these may be read of all
 
 
 class Reads:

@@ -64,7 +64,7 @@ def cut_blocks(groups: Mapping[str, str], ids: Sequence[str], block: int) -> dic
     out: dict[str, str] = {}
     for group, mine in members.items():
         mine.sort(key=lambda id_: (counting(id_), id_))
-        blocks = max(1, (2 * len(mine) + block) // (2 * block))  # the nearest whole number
+        blocks = max(1, (2 * len(mine) + block - 1) // (2 * block))  # the nearest whole number; of two the smaller
         share, more = divmod(len(mine), blocks)
         ends = [0]
         for k in range(blocks):

@@ -55,9 +55,7 @@ def check(path: str) -> None:
             graphs = {name: archive.read_bytes(name) for name in names if name.startswith("models/")}
             configs = [archive.read_bytes(name) for name in names if name.endswith("_config.json")]
     except Exception as error:  # noqa: BLE001 - a damaged archive fails anywhere in torch
-        raise ModelError(
-            f"{path}: is no exported program: {library_text(error, first_line=True, most=200)}"
-        ) from None
+        raise ModelError(f"{path}: is no exported program: {library_text(error, first_line=True, most=200)}") from None
     if not graphs:
         raise ModelError(f"{path}: holds no exported program; save one with torch.export.save")
     for name in names:
