@@ -155,8 +155,11 @@ def test_who_cannot_write_together_is_told(theirs: str, mine: str, said: str, tm
 
 
 def test_jobs_of_one_array_hold_a_study_together_and_sweep_nothing(tmp_path: Path) -> None:
-    (tmp_path / ".writing-of-another").touch()
+    left = [tmp_path / folder / ".writing-of-another" for folder in ("", "predictions/unet", "predictions/unet/confidence")]
+    for path in left:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
     with held(tmp_path, "predict"), writing(tmp_path, array="predict"), changing(tmp_path):
-        assert (tmp_path / ".writing-of-another").exists()
+        assert all(path.exists() for path in left)
     with writing(tmp_path):
-        assert not (tmp_path / ".writing-of-another").exists()
+        assert not any(path.exists() for path in left)

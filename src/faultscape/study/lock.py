@@ -81,7 +81,15 @@ def _join(root: Path, verb: str, held: ExitStack) -> None:
 
 def _tidy(root: Path) -> None:
     """Remove what killed writers left."""
-    rooms = ("predictions/*/", "pairs/*/", "truth/*/", "statistics/*/*/", "measures/", "measures/statistics/*/*/")
+    rooms = (
+        "predictions/*/",
+        "predictions/*/*/",
+        "pairs/*/",
+        "truth/*/",
+        "statistics/*/*/",
+        "measures/",
+        "measures/statistics/*/*/",
+    )
     folders = [root, *(folder for room in rooms for folder in root.glob(room))]
     for folder in folders:
         for left in folder.glob(f"{TEMPORARY}*"):

@@ -1,8 +1,8 @@
 """selection.csv and selection.json: which images were chosen, append-only, and the definition that was fixed when they were.
 
 Conventions: selection ``main`` lies in selection.csv / selection.json, others in selection-NAME.*. A row is a duel's (defender, attacker, class), a pair's
-(model_a, model_b) or a draw for all models at once, as its first line says. The JSON also names the models in order and a key of
-the corpus and predictions that the images were drawn from.
+(model_a, model_b) or a draw for all models at once, as its first line says. The JSON also names the models in order, a key of the corpus and
+predictions that the images were drawn from, and how many rows count: those behind them are of a writer that was killed before it put the JSON.
 """
 
 from __future__ import annotations
@@ -58,18 +58,20 @@ def read_selection(root: Path, name: str = MAIN) -> tuple[Slots, str]:
         if kind is None:
             raise ValueError("its first line is another")  # noqa: TRY301 - as any other damage
         read = [_READ[str(f.type)] for f in fields(kind)]
-        rows = tuple(kind(*(make(text) for make, text in zip(read, line, strict=True))) for line in lines)
+        if not 0 <= (number := said.get("rows", len(lines))) <= len(lines):  # earlier versions do not say it
+            raise ValueError(f"it has {len(lines)} of {number} rows")  # noqa: TRY301
+        rows = tuple(kind(*(make(text) for make, text in zip(read, line, strict=True))) for line in lines[:number])
         return Slots(tuple(said["models"]), said["definition"], rows), said["drawn_from"]
     except (OSError, ValueError, KeyError, IndexError, TypeError, csv.Error) as error:
         raise SelectionError(f"{table} or {about} is damaged: {error}") from None
 
 
 def write_selection(root: Path, slots: Slots, drawn_from: str, name: str = MAIN) -> None:
-    """Put a selection; rows already there are expected at the head of ``slots.rows``."""
+    """Put a selection; rows already there are expected at the head of ``slots.rows``. Its new rows count once its JSON is put."""
     columns = next(columns for columns, kind in _KINDS.items() if isinstance(slots.rows[0], kind))
     cells = ["" if isinstance(value, float) and math.isnan(value) else value for row in slots.rows for value in astuple(row)]
     width = len(columns)
     text = csv_text([columns, *(cells[k : k + width] for k in range(0, len(cells), width))])
-    about = {"models": list(slots.models), "definition": slots.definition, "drawn_from": drawn_from}
+    about = {"models": list(slots.models), "definition": slots.definition, "drawn_from": drawn_from, "rows": len(slots.rows)}
     put(path(root, name), text.encode())
     put(path(root, name, "json"), (json.dumps(about, indent=1, ensure_ascii=False) + "\n").encode())
