@@ -83,6 +83,26 @@ def test_anomaly_scores_are_judged_over_all_pixels_exactly(scene: Any) -> None:
     assert "miou" not in found
 
 
+@pytest.mark.parametrize("kind", ["float64", "int32", "int64"])
+def test_scores_of_more_than_32_bits_are_kept_apart(scene: Any, kind: str) -> None:
+    """Log-likelihoods a million away from zero: float32 has steps of 1/16 there, and their order is lost."""
+    root, masks, scores = scene
+    wide = [
+        np.round(s.astype(float) * 500) / 500 - 1e6 if kind == "float64" else np.round(s * 500).astype(kind) + 2**30
+        for s in scores
+    ]
+    (root / "wide").mkdir()
+    for k, score in enumerate(wide):
+        np.save(root / "wide" / f"frame {k}.npy", score)
+    exact = fs.metrics.detection(np.stack(wide), np.stack(masks))
+    rounded = fs.metrics.detection(np.stack(wide).astype(np.float32), np.stack(masks))
+    assert exact.average_precision > rounded.average_precision + 0.01
+    for preset, expected in (((), exact), (("--preset", "fishyscapes"), rounded)):
+        found = run(root, *preset, scores="wide")["models"]["soft"]
+        for name in ("average_precision", "auroc", "fpr95"):
+            assert found[name]["value"] == pytest.approx(getattr(expected, name), abs=1e-12)
+
+
 def test_several_names_may_follow_one_option(scene: Any) -> None:
     root = scene[0]
     folder = root / "scores"

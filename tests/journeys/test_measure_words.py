@@ -128,7 +128,8 @@ WIDE = pytest.mark.skipif(np.dtype(np.longdouble).itemsize == 8, reason="here lo
 @pytest.mark.parametrize(
     ("bad", "said"),
     [
-        (np.float64(1e300), "are beyond 3.4e38"),
+        (np.float64(1e300), "are beyond 3.40282e+38, the most that float32 holds, to which the preset rounds"),
+        (np.int64(2**60), "are whole numbers beyond 2^52"),
         pytest.param(np.longdouble(0.5), "expected one number a pixel", marks=WIDE),
     ],
 )
@@ -142,6 +143,7 @@ def test_scores_that_no_pass_can_hold_are_left_out_with_skip(
         (tmp_path / "scores").mkdir(exist_ok=True)
         np.save(tmp_path / "scores" / f"{k}.npy", rng.random(mask.shape) if k != 1 else np.full(mask.shape, bad))
     words = ["measure", str(tmp_path / "masks"), "--anomaly", f"a={tmp_path / 'scores'}", "-o", str(tmp_path / "o")]
+    words += ["--preset", "fishyscapes"]
     told_of = told(capsys, [*words, "--engine", "local"])
     assert "1.npy" in told_of
     assert said in told_of

@@ -81,6 +81,49 @@ def test_many_passes_one_pass_and_memory_give_the_same_bytes(seed, levels):
         assert_same(one, many, NUMBERS + CURVES)
 
 
+def wide(seed, size, kind, levels=100_000):
+    """Scores that float32 cannot keep apart: those of `made`, far from zero."""
+    score, anomaly = made(seed, size, levels)
+    if kind == "float64":
+        return score.astype(np.float64) / 7 - 1e6, anomaly
+    score = np.where(anomaly == 255, 0, np.nan_to_num(score) * 10_000).astype(np.int64)
+    return (score + (1 << (30 if kind == "int32" else 52))).astype(kind), anomaly
+
+
+@pytest.mark.usefixtures("kernels", "small_buffers")
+@pytest.mark.parametrize("kind", ["float64", "int32", "int64", "uint64"])
+@pytest.mark.parametrize("seed", range(3))
+def test_scores_of_more_than_32_bits_are_kept_apart(seed, kind):
+    score, anomaly = wide(seed, 900, kind)
+    whole = detection(score, anomaly)
+    rounded = detection(score.astype(np.float32), anomaly)
+    assert whole.average_precision != rounded.average_precision
+    for limit in (1 << 20, 7):
+        assert_same(whole, stream(chunked(score, anomaly, seed), limit=limit))
+
+
+@pytest.mark.usefixtures("kernels", "small_buffers")
+@pytest.mark.parametrize("limit", [1 << 20, 11])
+def test_a_stream_widens_from_the_chunk_that_needs_it(limit):
+    """Chunks of float16, float32, small integers and float64 in one stream, in either order: as if all had been float64."""
+    narrow, anomaly = made(1, 600)
+    wider, more = wide(1, 300, "float64")
+    parts = [
+        (narrow[:200].astype(np.float16), anomaly[:200]),
+        (narrow[200:400], anomaly[200:400]),
+        (np.nan_to_num(narrow[400:] * 100).astype(np.int16), anomaly[400:]),
+        (np.where(more == 255, np.nan, wider + 1e6), more),
+    ]
+    whole = detection(np.concatenate([s.astype(np.float64) for s, _ in parts]), np.concatenate([a for _, a in parts]))
+    for order in (parts, parts[::-1], parts[2:] + parts[:2]):
+        assert_same(whole, stream(lambda order=order: iter(order), limit=limit))
+
+
+def test_whole_numbers_too_far_apart_for_float64_count_where_they_are_judged():
+    score, anomaly = np.array([1, 2, 2**60]), np.array([0, 1, 255], np.uint8)
+    assert stream(lambda: iter([(score, anomaly)])).auroc == 1
+
+
 @pytest.mark.usefixtures("small_buffers")
 def test_passes_are_one_more_than_the_ranges():
     score, anomaly = made(1, 900)
@@ -118,7 +161,8 @@ def test_bad_chunks_are_refused_by_name():
     good = (np.array([0.1, 0.2], np.float32), np.array([0, 1]), "one")
     for bad, message in (
         ((np.array([0.1, np.nan]), np.array([0, 1]), "two"), "two: 1 of 2 scores are NaN or infinite"),
-        ((np.array([0.1, 1e300]), np.array([0, 1]), "two"), "two: 1 of 2 scores are NaN or infinite"),
+        ((np.array([0.1, np.inf]), np.array([0, 1]), "two"), "two: 1 of 2 scores are NaN or infinite"),
+        ((np.array([1, 2**53 + 1]), np.array([0, 1]), "two"), r"two: 1 of 2 scores are whole numbers of 2\^53 or more"),
         ((np.array([0.1, 0.2]), np.array([0, 3]), "two"), "two: the mask holds 3"),
         ((np.array([0.1]), np.array([0, 1]), "two"), r"two: the score has shape \(1,\)"),
     ):

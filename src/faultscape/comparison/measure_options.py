@@ -37,6 +37,7 @@ _NEEDS = {
     "fpr_rule": _DOUBT | {"anomaly"},
     "curve": _DOUBT | {"anomaly"},
     "thresholds": _DOUBT | {"anomaly"},
+    "rounding": frozenset(["anomaly"]),
     "score_scale": _DOUBT | {"anomaly"},
     "track": frozenset(["anomaly"]),
     "bins": frozenset(["confidence", "probabilities"]),

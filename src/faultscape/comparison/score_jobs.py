@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from faultscape.comparison import scoring
-from faultscape.comparison.measure_plan import VERSION, DataSet
+from faultscape.comparison.measure_plan import DataSet
 from faultscape.comparison.score_results import Scored
 from faultscape.metrics.definitions import Definitions
 from faultscape.prediction.folder import fingerprint
@@ -22,7 +22,18 @@ from faultscape.study.arrays import Share
 from faultscape.study.parts import key_of
 from faultscape.study.settings import class_settings
 
-_OF_SCORES = ("fpr_rule", "curve", "thresholds", "track", "bins", "window", "certain", "accurate")  # what changes a model's part
+_VERSION = 8  # of what a job finds: another number measures all scores anew
+_OF_SCORES = (
+    "fpr_rule",
+    "curve",
+    "thresholds",
+    "rounding",
+    "track",
+    "bins",
+    "window",
+    "certain",
+    "accurate",
+)  # what changes a model's part
 
 
 def jobs_of(
@@ -49,7 +60,7 @@ def jobs_of(
             source.get("labels"),
             data.truth.get("labels"),
             kind,
-            VERSION,
+            _VERSION,
         )
         job = {
             "out": str(out),

@@ -89,13 +89,7 @@ def _usable(job: dict[str, Any]) -> tuple[list[tuple[str, str]], list[int]]:
                     f"its scores are {score.shape[1]} x {score.shape[0]} pixels and its truth {truth.shape[1]} x {truth.shape[0]}"
                 )
             path = str(job["model"][job["kind"]][k])
-            judged = finite(score[truth != VOID], path)
-            if (
-                judged.dtype == np.float64 and (beyond := np.abs(judged) > np.finfo(np.float32).max).any()
-            ):  # passes are in float32
-                raise MetricError(
-                    f"{path}: {int(beyond.sum())} of its {judged.size} scores are beyond 3.4e38, the most that float32 holds"
-                )
+            finite(score[truth != VOID], path)
             if isinstance(pair[2], tuple):
                 _check_sums(pair[2][0][:, truth != VOID], str(job["model"]["probabilities"][k]))
             usable.append(k)
@@ -133,12 +127,15 @@ def _loader(job: dict[str, Any]) -> Callable[[int], tuple[np.ndarray, np.ndarray
     """Return a function that gives (score, truth, probabilities or confidence) of the k-th image: truth 0, 1, 255."""
     source = job["model"]
     if job["kind"] == "anomaly":
+        rounding = job["definitions"]["rounding"]
 
         def anomalies(k: int) -> tuple[np.ndarray, np.ndarray, Any] | None:
             if source["anomaly"][k] is None:
                 return None
             mask = read_map(job["truth"]["files"][k])
             score = scores_of(source, "anomaly", k, mask.shape, job)
+            if score is not None and rounding:
+                score = _rounded(score, mask, np.dtype(rounding), str(source["anomaly"][k]))
             bad = mask[(mask > 1) & (mask != VOID)]
             if len(bad):
                 raise MetricError(
@@ -175,6 +172,19 @@ def _loader(job: dict[str, Any]) -> Callable[[int], tuple[np.ndarray, np.ndarray
         return doubt, wrong, (given, truth) if given.ndim == 3 else given
 
     return mistakes
+
+
+def _rounded(score: np.ndarray, mask: np.ndarray, kind: np.dtype, path: str) -> np.ndarray:
+    """Return scores in a narrower type, as a preset has them; MetricError for what it cannot hold in pixels that are judged."""
+    with np.errstate(over="ignore"):
+        rounded = score.astype(kind)
+    lost = int(np.count_nonzero(np.isinf(rounded) & np.isfinite(score) & (mask != VOID)))
+    if lost:
+        raise MetricError(
+            f"{path}: {lost} of its {score.size} scores are beyond {np.finfo(kind).max:.6g}, the most that {kind} holds, to which the preset rounds; "
+            "scale them down, or leave the preset out"
+        )
+    return rounded
 
 
 def _unsure(confidence: np.ndarray) -> np.ndarray:
@@ -237,9 +247,7 @@ def _by_image(
         sparse.append(score_bootstrap.sparse_histogram(score, truth, how, where=where))
         row: Found = {}
         if job["kind"] == "anomaly":
-            row |= components.component_counts(
-                score.astype(np.float32), truth, exact.f1_threshold, track=definitions.track or None
-            )
+            row |= components.component_counts(score, truth, exact.f1_threshold, track=definitions.track or None)
         else:
             correct = _correct(truth)
             own = detection(-score, correct, fpr_rule=definitions.fpr_rule, where=where)

@@ -1,8 +1,8 @@
 """Read scores from files: one number a pixel (anomaly, doubt, confidence), or one a class and pixel (probabilities).
 
-Conventions: scores are (H, W) float32 (float16 stays float16, float64 stays float64, since rounding makes ties); probabilities (C, H, W). Files are .npy, .npz
-with one array, float TIFF, or grey PNG and TIFF of 8 or 16 bits, whose values are divided by 255 or 65,535, or by what ``scale`` says. Every number must be
-finite: a score that is not cannot be ranked.
+Conventions: scores are (H, W) floats of the type they come in, since rounding makes ties; whole numbers of 8 or 16 bits become float32, of 32 and 64 bits
+float64; probabilities (C, H, W). Files are .npy, .npz with one array, float TIFF, or grey PNG and TIFF of 8 or 16 bits, whose values are divided by 255 or
+65,535, or by what ``scale`` says. Every number must be finite: a score that is not cannot be ranked.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from faultscape.errors import MetricError
 
 SCORE_ENDINGS = frozenset([".npy", ".npz", ".tif", ".tiff", ".png"])
 _MAX_BYTES = 1 << 33
+_MOST = 1 << 52  # whole numbers up to here stay apart in float64, also divided by a scale
 
 
 def read_scores(path: str | os.PathLike[str], *, scale: float | None = None, check: bool = True) -> np.ndarray:
@@ -31,7 +32,12 @@ def read_scores(path: str | os.PathLike[str], *, scale: float | None = None, che
         )
     if values.dtype.kind in "iub":
         whole = {np.dtype(np.uint8): 255, np.dtype(np.uint16): 65535}.get(values.dtype, 1)
-        values = (values / (scale or whole)).astype(np.float32)
+        kind = np.float32 if values.dtype.itemsize <= 2 else np.float64
+        if values.dtype.itemsize == 8 and (beyond := int(np.count_nonzero(np.abs(values.astype(np.float64)) > _MOST))):
+            raise MetricError(
+                f"{path}: {beyond} of its {values.size} scores are whole numbers beyond 2^52, which float64 does not keep apart; give smaller ones, for example ranks"
+            )
+        values = (values / (scale or whole)).astype(kind)
     return np.ascontiguousarray(finite(values, path) if check else values)
 
 

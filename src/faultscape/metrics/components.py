@@ -57,7 +57,7 @@ def component_counts(
     if at_least[1] > 1:
         numbers, labels, areas = number(truth)
         truth[((labels == _ANOMALY) & (areas < at_least[1]))[numbers]] = _VOID
-    return _counts(overlaps(truth, (score >= threshold).astype(np.uint8), 2), at_least[0])
+    return _counts(overlaps(truth, (score >= np.float64(threshold)).astype(np.uint8), 2), at_least[0])
 
 
 def component_metrics(counts: dict[str, np.ndarray]) -> dict[str, np.ndarray]:

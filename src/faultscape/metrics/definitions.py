@@ -28,6 +28,7 @@ class Definitions:
     fpr_rule: str = "first"  # or closest
     curve: str = "step"  # or trapezoid: the area under precision and recall
     thresholds: str = "exact"  # or keras200: 200 equal thresholds on 0..1
+    rounding: str = ""  # or float32, float16: the type in which anomaly scores are compared; none is the type they come in
     track: str = ""  # or anomaly, obstacle: size limits of SegmentMeIfYouCan's components
     tolerance: float = 0.0075  # boundary F-score: pixels from 1 on, below 1 a share of the diagonal
     band: float = 0.02  # boundary IoU: width of the band, likewise
@@ -51,12 +52,13 @@ _CHOICES: dict[str, tuple[Any, ...]] = {
     "fpr_rule": ("first", "closest"),
     "curve": ("step", "trapezoid"),
     "thresholds": ("exact", "keras200"),
+    "rounding": ("", "float32", "float16"),
     "track": ("", "anomaly", "obstacle"),
 }
 PRESETS: dict[str, dict[str, Any]] = {
-    "fishyscapes": {"pooling": "pooled", "fpr_rule": "first", "curve": "step"},
-    "smiyc": {"pooling": "pooled", "fpr_rule": "first", "curve": "step", "track": "anomaly"},
-    "smiyc-obstacle": {"pooling": "pooled", "fpr_rule": "first", "curve": "step", "track": "obstacle"},
+    "fishyscapes": {"pooling": "pooled", "fpr_rule": "first", "curve": "step", "rounding": "float32"},
+    "smiyc": {"pooling": "pooled", "fpr_rule": "first", "curve": "step", "rounding": "float16", "track": "anomaly"},
+    "smiyc-obstacle": {"pooling": "pooled", "fpr_rule": "first", "curve": "step", "rounding": "float16", "track": "obstacle"},
     "anomaly-seg": {"pooling": "per_image", "fpr_rule": "closest"},
     "pytorch-ood": {"curve": "trapezoid"},
     "keras200": {"thresholds": "keras200"},

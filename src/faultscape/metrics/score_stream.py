@@ -1,9 +1,9 @@
-"""Exact AP, AUROC and FPR of float32 scores that do not fit in memory: passes over chunks, constant memory.
+"""Exact AP, AUROC and FPR of scores that do not fit in memory: passes over chunks, constant memory.
 
 Conventions: ``chunks`` is a callable that gives a fresh iterator of (score, anomaly) or (score, anomaly, name), the same pixels at every call. Scores are
-rounded to float32 first (as Fishyscapes does), which changes nothing for float32, float16 and integers up to 2^24. The first pass collects the distinct
-scores of the anomalous pixels, the second counts all pixels between them. At most ``limit`` distinct scores are held, some 60 bytes each at the worst (a quarter of a GB in all where anomalies are rare, .7 at the worst),
-whatever the number of pixels: where anomalous pixels have more, the highest ``limit`` are kept, counted in the next pass while the next ``limit`` below
+compared in 32 bits where that keeps them apart, and in 64 from the first chunk on that needs it (`exact_floats`): none are rounded. The first pass collects the
+distinct scores of the anomalous pixels, the second counts all pixels between them. At most ``limit`` distinct scores are held, some 60 bytes each at the worst
+in 32 bits and 90 in 64 (a quarter of a GB in all where anomalies are rare, .7 at the worst, 1 in 64 bits), whatever the number of pixels: where anomalous pixels have more, the highest ``limit`` are kept, counted in the next pass while the next ``limit`` below
 are collected, and so on. That is 1 + ceil(distinct scores / limit) passes, and two nearly always. The numbers are to the last bit those of
 ``detection``, with any limit and any cut into chunks; only the curves are thinned (``rank_counts``).
 Source: own; average precision asks only how many pixels lie above each anomalous one, and anomalies are few.
@@ -19,12 +19,13 @@ import numpy as np
 
 from faultscape.errors import MetricError
 from faultscape.metrics.rank_counts import Detection, Rows, check_rule, summarise
-from faultscape.metrics.scores import VOID, check_finite, check_mask, flat
+from faultscape.metrics.scores import VOID, check_finite, check_mask, exact_floats, flat
 
 LIMIT = 1 << 23
 _BUFFER = 1 << 24  # values sorted at once
 _SLICE = 1 << 16
 _ROWS = 1 << 18
+_NARROW = np.dtype(np.float32)
 
 Chunks = Callable[[], Iterable[Sequence[Any]]]
 
@@ -44,7 +45,7 @@ def stream(chunks: Chunks, *, void: int = VOID, fpr_rule: str = "first", recall:
         raise MetricError(f"chunks is {type(chunks).__name__}; expected a function that gives a fresh iterator at every call")
     found = _Highest(limit, void)
     span, judged, positives = (np.inf, -np.inf), 0, 0
-    for score, anomaly, where in _flat(chunks):
+    for score, anomaly, where in _flat(chunks, void):
         ends, known, anomalous = _first_look(score, anomaly, void, where)
         span = (min(span[0], ends[0]), max(span[1], ends[1]))
         judged, positives = judged + known + anomalous, positives + anomalous
@@ -58,9 +59,9 @@ def stream(chunks: Chunks, *, void: int = VOID, fpr_rule: str = "first", recall:
 class _Buffer:
     """Scores that wait to be sorted: of anomalous pixels or of all that are not void, from ``low`` to below ``high``."""
 
-    def __init__(self, only_anomalous: bool, void: int, low: float, high: float, size: int) -> None:
-        self.only, self.void, self.low, self.high = only_anomalous, void, np.float32(low), np.float32(high)
-        self.size, self.values, self.waiting = size, np.empty(size + _SLICE, np.float32), 0
+    def __init__(self, only_anomalous: bool, void: int, low: float, high: float, size: int, kind: np.dtype) -> None:
+        self.only, self.void, self.low, self.high = only_anomalous, void, kind.type(low), kind.type(high)
+        self.size, self.values, self.waiting = size, np.empty(size + _SLICE, kind), 0
 
     def fill(self, score: np.ndarray, anomaly: np.ndarray) -> Iterator[np.ndarray]:
         """Take a chunk in; yield what waits, in ascending order, whenever the buffer is full."""
@@ -85,6 +86,12 @@ class _Buffer:
                     part, anomaly[start : start + _SLICE], self.only, self.void, self.low, self.high, self.values, self.waiting
                 )
 
+    def widen(self, kind: np.dtype) -> None:
+        """Hold what waits, and what comes, in a wider type."""
+        values, self.values = self.values, np.empty(len(self.values), kind)
+        self.values[: self.waiting] = values[: self.waiting]
+        self.low, self.high = kind.type(self.low), kind.type(self.high)
+
     def empty(self) -> np.ndarray:
         """Return what waits, in ascending order."""
         values, self.waiting = self.values[: self.waiting], 0
@@ -93,26 +100,36 @@ class _Buffer:
 
 
 class _Highest:
-    """The highest ``limit`` distinct scores of anomalous pixels below ``top``, from chunks in any order; ``cut`` when there are more."""
+    """The highest ``limit`` distinct scores of anomalous pixels below ``top``, from chunks in any order; ``cut`` when there are more.
 
-    def __init__(self, limit: int, void: int, top: float = np.inf) -> None:
-        self.limit, self.top, self.cut = max(int(limit), 1), top, False
-        self.values, self.spare = np.empty(0, np.float32), np.empty(0, np.float32)
-        self.buffer = _Buffer(only_anomalous=True, void=void, low=-np.inf, high=top, size=_BUFFER // 4)
+    ``kind`` is the type they are held in: float32, until a chunk of float64 comes.
+    """
+
+    def __init__(self, limit: int, void: int, top: float = np.inf, kind: np.dtype = _NARROW) -> None:
+        self.limit, self.top, self.cut, self.kind = max(int(limit), 1), top, False, kind
+        self.values, self.spare = np.empty(0, kind), np.empty(0, kind)
+        self.buffer = _Buffer(only_anomalous=True, void=void, low=-np.inf, high=top, size=_BUFFER // 4, kind=kind)
 
     def add(self, score: np.ndarray, anomaly: np.ndarray) -> None:
         """Take a chunk in; scores that cannot be among the highest are left out at once."""
-        for values in self.buffer.fill(score, anomaly):
+        if score.dtype.itemsize > self.kind.itemsize:
+            self._widen(score.dtype)
+        for values in self.buffer.fill(score.astype(self.kind, copy=False), anomaly):
             self._merge(values)
+
+    def _widen(self, kind: np.dtype) -> None:
+        """Hold all in a wider type from now on, in which nothing held so far changes."""
+        self.kind, self.values, self.spare = kind, self.values.astype(kind), np.empty(0, kind)
+        self.buffer.widen(kind)
 
     def settle(self) -> None:
         """Take in what waits, and give back the memory that collecting took."""
         self._merge(self.buffer.empty())
-        self.values, self.spare, self.buffer.values = self.values.copy(), np.empty(0, np.float32), np.empty(0, np.float32)
+        self.values, self.spare, self.buffer.values = self.values.copy(), np.empty(0, self.kind), np.empty(0, self.kind)
 
     def _merge(self, values: np.ndarray) -> None:
         room = len(self.values) + len(values)
-        out = self.spare if len(self.spare) >= room else np.empty(min(2 * room, self.limit + len(self.buffer.values)), np.float32)
+        out = self.spare if len(self.spare) >= room else np.empty(min(2 * room, self.limit + len(self.buffer.values)), self.kind)
         n = _kernels().union(self.values, values, out)
         self.spare = self.values.base if self.values.base is not None else self.values
         self.values = out[max(0, n - self.limit) : n]
@@ -124,7 +141,7 @@ def _ranges(chunks: Chunks, void: int, found: _Highest, judged: int) -> Iterator
     """Yield blocks of rows, scores descending; each pass counts one range of scores and collects the next where there is one."""
     hits = higher = 0
     while len(found.values):
-        following = _Highest(found.limit, void, float(found.values[0])) if found.cut else None
+        following = _Highest(found.limit, void, float(found.values[0]), found.kind) if found.cut else None
         own, up_to, equal = _count(chunks, void, found, following, judged)
         for high in range(len(found.values), 0, -_ROWS):
             part = slice(max(0, high - _ROWS), high)
@@ -149,10 +166,11 @@ def _count(
     kind = np.uint32 if judged < 1 << 32 else np.int64
     own, up_to, equal = np.zeros(len(marks), kind), np.zeros(len(marks) + 1, kind), np.zeros(len(marks), kind)
     size = min(max(16 * len(marks), _BUFFER // 64), _BUFFER, judged)  # many values a mark: a mark costs more than a value
-    everything = _Buffer(only_anomalous=False, void=void, low=low, high=found.top, size=size)
-    anomalous = _Buffer(only_anomalous=True, void=void, low=low, high=found.top, size=min(size, _BUFFER // 4))
+    everything = _Buffer(only_anomalous=False, void=void, low=low, high=found.top, size=size, kind=found.kind)
+    anomalous = _Buffer(only_anomalous=True, void=void, low=low, high=found.top, size=min(size, _BUFFER // 4), kind=found.kind)
     seen = 0
-    for score, anomaly, _ in _flat(chunks):
+    for given, anomaly, _ in _flat(chunks, void):
+        score = given.astype(found.kind, copy=False)
         seen += len(score) - int(np.count_nonzero(anomaly == void))
         for values in everything.fill(score, anomaly):
             _kernels().count_between(values, marks, up_to, equal)
@@ -167,14 +185,13 @@ def _count(
     return own, up_to, equal
 
 
-def _flat(chunks: Chunks) -> Iterator[tuple[np.ndarray, np.ndarray, str]]:
-    """Yield (float32 scores, mask, name) of each chunk, flat."""
+def _flat(chunks: Chunks, void: int) -> Iterator[tuple[np.ndarray, np.ndarray, str]]:
+    """Yield (scores in float32 or float64, mask, name) of each chunk, flat."""
     for chunk in chunks():
         given: list[Any] = list(chunk)
         where = str(given[2]) if len(given) > 2 else ""
         score, anomaly = flat(given[0], given[1], where)
-        with np.errstate(over="ignore"):  # what float32 cannot hold becomes infinite, and is refused as such
-            yield score.astype(np.float32, copy=False), anomaly, where
+        yield exact_floats(score, anomaly != void if score.dtype.kind in "iu" else None, where), anomaly, where
 
 
 def _first_look(score: np.ndarray, anomaly: np.ndarray, void: int, where: str) -> tuple[tuple[float, float], int, int]:

@@ -13,6 +13,7 @@ import numpy as np
 from faultscape.errors import MetricError
 
 VOID = 255
+WHOLE = 1 << 53  # below it float64 holds every whole number
 
 
 def flat(score: np.ndarray, anomaly: np.ndarray, where: str = "", name: str = "score") -> tuple[np.ndarray, np.ndarray]:
@@ -37,6 +38,25 @@ def flat(score: np.ndarray, anomaly: np.ndarray, where: str = "", name: str = "s
     score = score.view(np.uint8) if score.dtype == bool else score
     anomaly = anomaly.view(np.uint8) if anomaly.dtype == bool else anomaly
     return score.ravel(), anomaly.ravel()
+
+
+def exact_floats(score: np.ndarray, judged: np.ndarray | None = None, where: str = "") -> np.ndarray:
+    """Return scores in the narrowest of float32 and float64 that keeps all of their type apart; MetricError for whole numbers from 2^53 on in ``judged`` pixels.
+
+    >>> exact_floats(np.array([1, 2], np.int16)).dtype, exact_floats(np.array([16777216, 16777217], np.int32)).dtype
+    (dtype('float32'), dtype('float64'))
+    """
+    if score.dtype.kind == "f":
+        return score.astype(np.float32) if score.dtype == np.float16 else score
+    wide = score.astype(np.float32 if score.dtype.itemsize <= 2 else np.float64)
+    if score.dtype.itemsize == 8:
+        far = np.abs(wide) >= WHOLE
+        if bad := int(np.count_nonzero(far if judged is None else far & judged)):
+            at = f"{where}: " if where else ""
+            raise MetricError(
+                f"{at}{bad} of {score.size} scores are whole numbers of 2^53 or more, which float64 does not keep apart; give smaller ones, for example ranks"
+            )
+    return wide
 
 
 def check_unmasked(where: str = "", **arrays: object) -> None:
