@@ -25,7 +25,7 @@ from faultscape.selection.draws import draw
 BUDGETS = (25, 50, 100, 145, 200, 400)
 AS_MEASURED = {"emotion": (72, 104)}  # budgets of figures that were measured before,
 MANY = 300  # which alone get more repeats than these
-REPEATS = {"emotion": 1000, "cue-conflict": 100, "16class-22nets": 100, "frames": 200, "crops": 600}
+REPEATS = {"emotion": 1000, "cue-conflict": 100, "16class-22nets": 100, "frames": 200, "crops": 600, "colour": 100, "noise": 100}
 SLOW = {
     "emotion": 100,
     "cue-conflict": 20,

@@ -36,13 +36,15 @@ class Set:
     labels: np.ndarray | None = None
     truth: np.ndarray | None = None
     draws: int | None = None
+    concordance: np.ndarray | None = None  # (J, J, I) of label maps
 
     def part(self, images: np.ndarray) -> Set:
         """Return the set of some images only, in this order."""
         labels = None if self.labels is None else self.labels[:, images]
         truth = None if self.truth is None else self.truth[images]
         columns = (self.losses[:, images], self.expected[:, images], self.discrepancy[:, images])
-        return Set(self.name, *columns, self.entropy[images], labels, truth)
+        both = None if self.concordance is None else self.concordance[:, :, images]
+        return Set(self.name, *columns, self.entropy[images], labels, truth, concordance=both)
 
 
 def classes(name: str, labels: np.ndarray, truth: np.ndarray) -> Set:
@@ -77,6 +79,27 @@ def sixteen_classes() -> Set:
     return numbered("16class-22nets", rows, [c for c in rows[0] if c.startswith("net")], "true_class")
 
 
+def colour() -> Set:
+    return experiment("colour")
+
+
+def noise() -> Set:
+    return experiment("noise")
+
+
+def experiment(name: str) -> Set:
+    """Return the three networks of one experiment of 16class-confidence; an image under two conditions is two."""
+    with gzip.open(DATA / "classifiers" / "16class-confidence" / "predictions.csv.gz", "rt", encoding="utf-8") as file:
+        said = [row for row in csv.DictReader(file) if row["experiment"] == name]
+    models = sorted({row["model"] for row in said})
+    rows: dict[tuple[str, str], dict[str, str]] = {}
+    for row in said:
+        rows.setdefault((row["condition"], row["image"]), {"true_class": row["true_class"]})[row["model"]] = row[
+            "predicted_class"
+        ]
+    return numbered(name, list(rows.values()), models, "true_class")
+
+
 def numbered(name: str, rows: list[dict[str, str]], models: list[str], truth: str) -> Set:
     words = sorted({row[c] for row in rows for c in [*models, truth]})
     place = {word: k for k, word in enumerate(words)}
@@ -103,7 +126,8 @@ def zoo(name: str, cuts: int, draws: int | None = None) -> Set:
     concordance = held["concordance"][:, :, seen]
     first, second = np.triu_indices(len(concordance), 1)
     expected = proposals.expected_of_concordances(concordance)
-    return Set(name, 1 - held["accuracy"][:, seen], expected, 1 - concordance[first, second], held["entropy"][seen], draws=draws)
+    losses, apart = 1 - held["accuracy"][:, seen], 1 - concordance[first, second]
+    return Set(name, losses, expected, apart, held["entropy"][seen], draws=draws, concordance=concordance)
 
 
 def counted(cuts: int) -> dict[str, np.ndarray]:
@@ -132,4 +156,6 @@ SETS = {
     "16class-22nets": sixteen_classes,
     "frames": frames,
     "crops": crops,
+    "colour": colour,
+    "noise": noise,
 }

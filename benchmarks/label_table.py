@@ -20,6 +20,8 @@ WHAT = {
     "16class-22nets": "16class-22nets",
     "frames": "camvid-zoo, whole frames",
     "crops": "camvid-zoo, 3 x 3 crops",
+    "colour": "16class-confidence, colour",
+    "noise": "16class-confidence, noise",
 }
 
 

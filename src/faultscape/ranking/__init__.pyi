@@ -12,6 +12,7 @@ from .estimates import lure as lure
 from .estimates import margins as margins
 from .estimates import prediction_powered as prediction_powered
 from .estimates import uniform_steps as uniform_steps
+from .estimates import vote_weights as vote_weights
 from .hodge import hodge_rank as hodge_rank
 from .hodge import hodge_split as hodge_split
 from .likelihood import connected as connected

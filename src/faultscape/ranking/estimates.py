@@ -20,6 +20,8 @@ import numpy as np
 from faultscape.errors import RankingError
 
 TRUST = 10  # labels at which half of a coefficient is believed
+PRIOR, PRIOR_ACCURACY = 8, 0.75  # labels that every model's vote begins with, and their accuracy
+LEAST_VOTE = 1e-3
 UNSEEN = 3  # differences on one label each that none may have shown
 
 
@@ -169,6 +171,19 @@ def margins(losses: np.ndarray, power: float = 1 / 3) -> np.ndarray:
         gap = own - losses
         out[j] = (np.sign(gap) * np.abs(gap) ** power).mean(0)
     return out
+
+
+def vote_weights(losses: np.ndarray) -> np.ndarray:
+    """Return (J,) how much each model's vote counts for the true class: the log-odds of its accuracy so far, from losses (J, M) of 0 and 1, NaN where unknown.
+
+    Eight labels of .75 come before those that are there, so that without labels all votes weigh the same; models at chance or below keep next to none.
+
+    >>> vote_weights(np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 1.0]])).round(2)
+    array([1.39, 0.85, 0.41])
+    """
+    losses = np.atleast_2d(np.asarray(losses, dtype=float))
+    right = (np.nansum(1 - losses, 1) + PRIOR * PRIOR_ACCURACY) / ((~np.isnan(losses)).sum(1) + PRIOR)
+    return np.maximum(np.log(right / (1 - right)), LEAST_VOTE)
 
 
 def combined(parts: Sequence[Estimates], shares: Sequence[float]) -> Estimates:

@@ -1,6 +1,12 @@
 from .draws import draw as draw
 from .draws import representatives as representatives
 from .duel import duels as duels
+from .information import belief_of_labels as belief_of_labels
+from .information import belief_of_similarities as belief_of_similarities
+from .information import fit_sharpness as fit_sharpness
+from .information import information_of_labels as information_of_labels
+from .information import information_of_similarities as information_of_similarities
+from .information import mix as mix
 from .model_picker import belief as belief
 from .model_picker import query as query
 from .proposals import disputed as disputed

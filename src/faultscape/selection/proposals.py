@@ -99,7 +99,7 @@ def expected_loss(expected: np.ndarray, *, floor: float = FLOOR, where: np.ndarr
     >>> expected_loss(np.array([[0.0, 0.5, 1.0], [0.0, 0.5, 0.4]])).round(3)
     array([0.04, 0.5 , 0.7 ])
     """
-    return _floored(np.asarray(expected, dtype=float).mean(0), floor, where)
+    return floored(np.asarray(expected, dtype=float).mean(0), floor, where)
 
 
 def vma(expected: np.ndarray, *, floor: float = FLOOR, where: np.ndarray | None = None) -> np.ndarray:
@@ -114,7 +114,7 @@ def vma(expected: np.ndarray, *, floor: float = FLOOR, where: np.ndarray | None 
     expected = np.asarray(expected, dtype=float)
     j = len(expected)
     # sorted, the k-th largest of J stands above J - k others and below k - 1
-    return _floored(np.einsum("j,ji->i", 2.0 * np.arange(j) - j + 1, np.sort(expected, 0)), floor, where)
+    return floored(np.einsum("j,ji->i", 2.0 * np.arange(j) - j + 1, np.sort(expected, 0)), floor, where)
 
 
 def mad(discrepancy: np.ndarray, temperature: float = 1.0) -> np.ndarray:
@@ -167,8 +167,14 @@ def top(scores: np.ndarray, number: int, *, taken: np.ndarray | tuple[int, ...] 
     return order[~np.isin(order, taken)][:number]
 
 
-def _floored(weights: np.ndarray, floor: float, where: np.ndarray | None) -> np.ndarray:
-    """Return weights not below the floor times their mean, zero outside ``where`` (I,)."""
+def floored(weights: np.ndarray, floor: float = FLOOR, where: np.ndarray | None = None) -> np.ndarray:
+    """Return weights (I,) not below the floor times their mean, zero outside ``where`` (I,), ones there if all are zero.
+
+    Errors: OptionError for a floor outside [0, 1), SelectionError where there is nowhere to draw.
+
+    >>> floored(np.array([0.0, 1.0, 3.0, 1.0]), where=np.array([True, True, True, False]))
+    array([0.13333333, 1.        , 3.        , 0.        ])
+    """
     if not 0 <= floor < 1:
         raise OptionError(f"the floor must lie in [0, 1), a share of uniform drawing; got {floor}")
     inside = np.ones(len(weights), bool) if where is None else np.asarray(where, dtype=bool)

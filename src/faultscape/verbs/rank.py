@@ -114,7 +114,7 @@ def _standings(
     from importlib.metadata import version
 
     from faultscape.comparison.stored import corpus_key
-    from faultscape.ranking import recommended, standing_stability
+    from faultscape.ranking import estimates, recommended, standing_stability
     from faultscape.ranking.classifiers import classifier_rankings
     from faultscape.ranking.draw_rankings import draw_rankings
     from faultscape.ranking.standing import rank_accuracies
@@ -157,7 +157,8 @@ def _standings(
     table = (now.models, now.chosen, accuracy[:, inside], [images[k] for k in inside])
     if now.chosen and isinstance(now.chosen[0], Draw):
         drawn = (now.models, slots.rows, *table[2:])  # those that were discarded too: they were of the pool
-        more = _about_draws(root, toml, selection, slots, truth, discarded)
+        trust = estimates.vote_weights(1 - accuracy[:, [image in mine for image in images]]) if toml.classifies else None
+        more = _about_draws(root, toml, selection, slots, truth, discarded, trust)
         standings = draw_rankings(*drawn, **more, **options)
     elif toml.classifies:
         standings = classifier_rankings(*table, laplace=settings["laplace"], **options)
@@ -197,14 +198,14 @@ def _standings(
 
 
 def _about_draws(
-    root: Path, settings: Any, selection: str, slots: Slots, truth: str, discarded: Collection[str]
+    root: Path, settings: Any, selection: str, slots: Slots, truth: str, discarded: Collection[str], trust: Any
 ) -> dict[str, Any]:
-    """Return what the rankings of drawn images must know beside the scores: the pool, what the models say of it, and labels where no two of them differ."""
+    """Return what the rankings of drawn images must know beside the scores: the pool, what the models say of it, each as far as labels trust it, and labels where no two of them differ."""
     from faultscape.comparison.stored import corpus_key
     from faultscape.ranking.drawn_steps import steps
     from faultscape.study import selections
 
-    models, pool = slots.models, select_draws.drawn_from(root, settings, slots)
+    models, pool = slots.models, select_draws.drawn_from(root, settings, slots, trust)
     lost = labelled.undecidable(root, models, truth) | set(discarded)
     out: dict[str, Any] = {"lost": lost, "elsewhere": labelled.chosen_elsewhere(root, selection)}
     out |= {"proxy": pool.expected, "pool": pool.images}

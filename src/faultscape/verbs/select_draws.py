@@ -145,15 +145,15 @@ class Pool:
     others: int
 
 
-def drawn_from(root: Path, settings: Any, slots: Slots) -> Pool:
-    """Return the pool of a selection that draws for all models; of one that draws nothing by chance, the images on which models differ."""
+def drawn_from(root: Path, settings: Any, slots: Slots, trust: np.ndarray | None = None) -> Pool:
+    """Return the pool of a selection that draws for all models; of one that draws nothing by chance, the images on which models differ. ``trust`` (J,) weighs the votes for what is expected."""
     from faultscape.study.pool import read_pool
 
     define = slots.definition
     selector = define["selector"]
     pool = read_pool(root, keep_duplicates=define["keep_duplicates"])
     needs = dict.fromkeys([*(_NEEDS[selector] if selector in CHANCE else ()), "dispute", "expected"])
-    facts = gather(root, settings, slots.models, define, [*needs])
+    facts = gather(root, settings, slots.models, define, [*needs], {"trust": trust})
     weight = weights(define if selector in CHANCE else {**define, "selector": "disputed"}, facts)
     inside = np.flatnonzero((weight > 0) & draws.representatives(pool.families, weight > 0))
     rest = facts["complete"] & ~np.isin(pool.families, pool.families[inside])
