@@ -1,4 +1,5 @@
 from .agreement import kendall as kendall
+from .agreement import pairs_in_order as pairs_in_order
 from .agreement import spearman as spearman
 from .borda import borda as borda
 from .bradley_terry import bradley_terry as bradley_terry

@@ -43,6 +43,22 @@ def kendall(first: Any, second: Any) -> Any:
     return _share((x * y).sum((-1, -2)), (x * x).sum((-1, -2)), (y * y).sum((-1, -2)))
 
 
+def pairs_in_order(scores: Any, reference: Any, *, apart: float = 0.0) -> tuple[int, int]:
+    """Return (pairs of models that scores (J,) put in the order of reference scores (J,), pairs that lie more than ``apart`` from each other there).
+
+    Equal scores are not in order. A pair without two scores on both sides is not counted.
+
+    >>> pairs_in_order([3.0, 2.0, 1.0], [0.50, 0.30, 0.305], apart=0.01)
+    (2, 2)
+    """
+    scores, reference = _paired(scores, reference)
+    first, second = np.triu_indices(scores.shape[-1], 1)
+    gaps = np.round(reference[first] - reference[second], DECIMALS)
+    signs = np.sign(np.round(scores[first] - scores[second], DECIMALS))
+    counted = np.abs(gaps) > apart  # NaN is not
+    return int((counted & (signs == np.sign(gaps))).sum()), int(counted.sum())
+
+
 def overlap(first: Collection[str], second: Collection[str]) -> float:
     """Return the Jaccard index of two sets of images: those in both, as a share of those in either; NaN for two empty sets.
 

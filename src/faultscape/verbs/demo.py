@@ -1,10 +1,15 @@
-"""demo: the whole line on drawn street scenes and five small networks, in under a minute."""
+"""demo: the whole line on drawn street scenes and five small networks, in under a minute.
+
+Two questions, two acts, since the images that answer one are no fair sample for the other: duels show where the networks fail; images drawn for all of them, as many again, tell
+who is better.
+"""
 
 from __future__ import annotations
 
+import itertools
 import os
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,39 +18,82 @@ from faultscape.nouns import Standings
 
 TRAINING = 60  # masks from which the usual size of each class is taken
 BANDS = [0.2, 0.4]  # such small networks never reach the paper's .6 on an image they were chosen for
+DRAWN = "drawn"  # the selection of the second act
+APART = 0.01  # of the mean score: networks that are closer are no matter of right and wrong order
 
 
 @dataclass(frozen=True, eq=False)
 class Demonstrated:
-    """What the demo found: the standings, the labels used, and how well they agree with the ranking from all labels."""
+    """What the demo found in its two acts, and how well either agrees with the mean score of each network over all images (``truth``)."""
 
     study: str
-    standings: Standings
-    labels: int
+    duels: Standings
+    drawn: Standings
+    truth: dict[str, float]
     images: int
-    correlation: dict[str, float]
     seconds: float
     stages: dict[str, float] = field(default_factory=dict)
 
-    def __repr__(self) -> str:
-        from faultscape.verbs.rank import told
+    @property
+    def in_order(self) -> dict[str, tuple[int, int]]:
+        """Pairs of networks in the right order, and pairs that lie more than ``APART`` from each other, by the first ranking of each act."""
+        from faultscape.ranking.agreement import pairs_in_order
 
+        scores = {"duels": self.duels, "drawn": self.drawn}
+        firsts = {act: next(iter(standings.rankings.values()))["scores"] for act, standings in scores.items()}
+        return {act: pairs_in_order([of[m] for m in self.truth], [*self.truth.values()], apart=APART) for act, of in firsts.items()}
+
+    def __repr__(self) -> str:
+        from faultscape.reporting.standing_tables import caveat, listed
+
+        worst_first = next(iter(self.duels.rankings.values()))["order"]
+        used = self.duels.labels["used"], self.drawn.labels["used"]
+        right = self.in_order
+        truth = sorted(self.truth.items(), key=lambda of: -of[1])
         lines = [
-            told(self.standings),
+            f"1. Where do they fail?  {used[0]} images on which two networks contradict each other most",
+            f"   {caveat(self.duels)}",
+            f"   On them: {', '.join(worst_first)}.",
             "",
-            f"{self.labels} of {self.images} images were labelled. Rank correlation with the ranking from all {self.images}:",
-        ]
-        lines += [f"  {name:<24} {value:6.3f}" for name, value in self.correlation.items()]
-        lines += [
+            f"2. Who is better?  {used[1]} images drawn for all {len(truth)} networks, with known probabilities",
+            *(f"   {line}" for line in _first(self.drawn)),
             "",
-            f"report: {Path(self.study) / 'report.html'}   ({self.seconds:.0f} s)",
-            f"next:   faultscape status {self.study}",
+            f"Checked against the labels of all {self.images} images, which nobody would have in earnest:",
+            *(f"   {model:<24} {score:8.4f}" for model, score in truth),
+            f"{right['drawn'][1]} pairs of networks lie more than {100 * APART:g} point apart. In the right order: "
+            f"{right['duels'][0]} by the duels, {right['drawn'][0]} by the drawn images.",
+            *(
+                f"{listed(pair)} lie {100 * gap:.1f} points apart: the drawn images {'leave open' if is_open else 'claim to know'} which is better."
+                for pair, gap, is_open in self.near
+            ),
+            "",
+            f"reports: {Path(self.study) / 'report.html'} (where they fail)",
+            f"         {Path(self.study) / f'report-{DRAWN}.html'} (who is better)   ({self.seconds:.0f} s)",
+            f"next:    faultscape status {self.study}",
         ]
         return "\n".join(lines)
 
+    @property
+    def near(self) -> list[tuple[tuple[str, str], float, bool]]:
+        """Pairs of networks at most ``APART`` from each other, by how much, and whether the ranks of the drawn images leave open which is better."""
+        ranks = next(iter(self.drawn.rankings.values()))["rank_interval"]
+        pairs = [(a, b) for a, b in itertools.combinations(self.truth, 2) if abs(self.truth[a] - self.truth[b]) <= APART]
+        return [
+            ((a, b), abs(self.truth[a] - self.truth[b]), ranks[a][0] <= ranks[b][1] and ranks[b][0] <= ranks[a][1])
+            for a, b in pairs
+        ]
+
+
+def _first(standings: Standings) -> list[str]:
+    """Return the headline of standings and the lines of the ranking that stands first."""
+    from faultscape.reporting.standing_tables import verdict
+
+    first = dict([next(iter(standings.rankings.items()))])
+    return [verdict(standings)[0] + ".", *repr(replace(standings, rankings=first, notes=())).split("\n")[1:]]
+
 
 def demo(study: str = "demo-study", *, scenes: int = 300, engine: str = "processes") -> Demonstrated:
-    """Draw street scenes, run five networks over them, label only what a competition asks for, and rank the networks.
+    """Draw street scenes, run five networks over them, and label only what two questions ask for: where do the networks fail, and who is better?
 
     Everything is made on the spot: pictures and truth are drawn by code, the networks ship with the package. Run it again and finished work is kept.
 
@@ -59,7 +107,6 @@ def demo(study: str = "demo-study", *, scenes: int = 300, engine: str = "process
         local (this process), processes (all cores), ray, or ray://HOST:PORT.
     """
     from faultscape.corpus import scenes as drawing
-    from faultscape.ranking.agreement import spearman
     from faultscape.study.corpus import shard_sizes
     from faultscape.study.lock import writing
     from faultscape.verbs.collect import collect
@@ -85,8 +132,9 @@ def demo(study: str = "demo-study", *, scenes: int = 300, engine: str = "process
     start, stages = time.perf_counter(), {}
 
     def stage(name: str, result: Any = None) -> None:
-        stages[name] = time.perf_counter() - start - sum(stages.values())
-        print(f"[{name}, {stages[name]:.1f} s]" + (f" {result}" if result is not None else ""), flush=True)
+        took = time.perf_counter() - start - sum(stages.values())
+        stages[name] = stages.get(name, 0.0) + took
+        print(f"[{name}, {took:.1f} s]" + (f" {result}" if result is not None else ""), flush=True)
 
     classes = class_list(drawing.CLASSES)
     with writing(root):
@@ -97,26 +145,30 @@ def demo(study: str = "demo-study", *, scenes: int = 300, engine: str = "process
     stage("predict", predict(study, networks(), engine=engine))
     stage("compare", compare(study, engine=engine))
     scale(str(root / "demo" / "training"), classes=classes, output=str(root / "scale.json"))
-    chosen = select(study, scale=str(root / "scale.json"), engine=engine)
-    stage("select", told(chosen))
-    export(study, str(root / "demo" / "to-label"))
+    duels = select(study, scale=str(root / "scale.json"), engine=engine)
+    stage("select", f"where they fail: {told(duels)}")
+    drawn = select(study, as_=DRAWN, selector="mad", temperature=1.0, budget=len(duels.images), engine=engine)
+    stage("select", f"who is better: {told(drawn)}")
     answers = root / "demo" / "answers" / "labels"
     answers.mkdir(parents=True, exist_ok=True)
-    for image in chosen.images:  # a patient person, who answers from the drawn truth what was asked and nothing else
-        target = answers / f"{image}.png"
-        if not target.exists():
-            os.link(root / "demo" / "truth" / f"{image}.png", target)
+    for name, slots in (("main", duels), (DRAWN, drawn)):
+        export(study, str(root / "demo" / f"to-label-{name}"), selection=name)
+        for image in slots.images:  # a patient person, who answers from the drawn truth what was asked and nothing else
+            target = answers / f"{image}.png"
+            if not target.exists():
+                os.link(root / "demo" / "truth" / f"{image}.png", target)
     stage("label", import_(study, str(answers.parent)))
-    standings = rank(study, engine=engine)
+    standings = {name: rank(study, selection=name, engine=engine) for name in ("main", DRAWN)}
     stage("rank")
     import_(study, str(root / "demo" / "truth"), truth="everything")
     compare(study, engine=engine)
-    _, every = accuracies(root, standings.models, "everything", chosen.definition)
-    mean = every.mean(axis=1)
-    correlation = {name: spearman([r["scores"][m] for m in standings.models], mean) for name, r in standings.rankings.items()}
-    stage("check", "the ranking from all labels, which nobody would have in earnest")
-    stage("report", report(study, bands=BANDS))
-    return Demonstrated(study, standings, standings.labels["used"], made.images, correlation, time.perf_counter() - start, stages)
+    _, every = accuracies(root, duels.models, "everything", duels.definition)
+    truth = dict(zip(duels.models, every.mean(axis=1).tolist(), strict=True))
+    stage("check", "the scores from all labels, which nobody would have in earnest")
+    for name in (DRAWN, "main"):
+        stage("report", report(study, selection=name, bands=BANDS))
+    print()
+    return Demonstrated(study, standings["main"], standings[DRAWN], truth, made.images, time.perf_counter() - start, stages)
 
 
 def networks() -> dict[str, str]:
