@@ -7,6 +7,7 @@ who is better.
 from __future__ import annotations
 
 import itertools
+import math
 import os
 import time
 from dataclasses import dataclass, field, replace
@@ -63,7 +64,7 @@ class Demonstrated:
             f"{right['drawn'][1]} pairs of networks lie more than {100 * APART:g} point apart. In the right order: "
             f"{right['duels'][0]} by the duels, {right['drawn'][0]} by the drawn images.",
             *(
-                f"{listed(pair)} lie {100 * gap:.1f} points apart: the drawn images {'leave open' if is_open else 'claim to know'} which is better."
+                f"{listed(pair)} lie {100 * gap:.1f} points apart: the drawn images {'leave open which is better' if is_open else 'tell them apart'}."
                 for pair, gap, is_open in self.near
             ),
             "",
@@ -76,8 +77,9 @@ class Demonstrated:
     @property
     def near(self) -> list[tuple[tuple[str, str], float, bool]]:
         """Pairs of networks at most ``APART`` from each other, by how much, and whether the ranks of the drawn images leave open which is better."""
-        ranks = next(iter(self.drawn.rankings.values()))["rank_interval"]
-        pairs = [(a, b) for a, b in itertools.combinations(self.truth, 2) if abs(self.truth[a] - self.truth[b]) <= APART]
+        ranks = next(iter(self.drawn.rankings.values()))["rank_interval"]  # none of all images, of which everything is known
+        known = [m for m in self.truth if m in ranks and not math.isnan(ranks[m][0])]
+        pairs = [(a, b) for a, b in itertools.combinations(known, 2) if abs(self.truth[a] - self.truth[b]) <= APART]
         return [
             ((a, b), abs(self.truth[a] - self.truth[b]), ranks[a][0] <= ranks[b][1] and ranks[b][0] <= ranks[a][1])
             for a, b in pairs
