@@ -66,9 +66,8 @@ def test_the_duels_stand_under_their_caveat_and_the_drawn_images_say_who_is_bett
 
 def test_the_drawn_images_put_all_networks_in_order_that_are_not_nearly_equal(demo: tuple[Path, str]) -> None:
     _, said = demo
-    pairs, duels, drawn = map(
-        int, re.search(r"(\d+) pairs of .* apart. In the right order: (\d+) by the duels, (\d+) by the drawn", said).groups()
-    )
+    (numbers,) = re.findall(r"(\d+) pairs of .* apart. In the right order: (\d+) by the duels, (\d+) by the drawn", said)
+    pairs, duels, drawn = map(int, numbers)
     assert duels <= drawn == pairs == 9
     assert re.search(r"fcn and segformer lie 0\.\d points apart: the drawn images leave open which is better", said)
 

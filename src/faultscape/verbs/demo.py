@@ -42,7 +42,9 @@ class Demonstrated:
 
         scores = {"duels": self.duels, "drawn": self.drawn}
         firsts = {act: next(iter(standings.rankings.values()))["scores"] for act, standings in scores.items()}
-        return {act: pairs_in_order([of[m] for m in self.truth], [*self.truth.values()], apart=APART) for act, of in firsts.items()}
+        return {
+            act: pairs_in_order([of[m] for m in self.truth], [*self.truth.values()], apart=APART) for act, of in firsts.items()
+        }
 
     def __repr__(self) -> str:
         from faultscape.reporting.standing_tables import caveat, listed
@@ -61,8 +63,7 @@ class Demonstrated:
             "",
             f"Checked against the labels of all {self.images} images, which nobody would have in earnest:",
             *(f"   {model:<24} {score:8.4f}" for model, score in truth),
-            f"{right['drawn'][1]} pairs of networks lie more than {100 * APART:g} point apart. In the right order: "
-            f"{right['duels'][0]} by the duels, {right['drawn'][0]} by the drawn images.",
+            f"{right['drawn'][1]} pairs of networks lie more than {100 * APART:g} point apart. In the right order: {right['duels'][0]} by the duels, {right['drawn'][0]} by the drawn images.",
             *(
                 f"{listed(pair)} lie {100 * gap:.1f} points apart: the drawn images {'leave open which is better' if is_open else 'tell them apart'}."
                 for pair, gap, is_open in self.near
@@ -95,7 +96,7 @@ def _first(standings: Standings) -> list[str]:
 
 
 def demo(study: str = "demo-study", *, scenes: int = 300, engine: str = "processes") -> Demonstrated:
-    """Draw street scenes, run five networks over them, and label only what two questions ask for: where do the networks fail, and who is better?
+    """Draw street scenes, run five networks over them, and label only what tells where they fail and who is better.
 
     Everything is made on the spot: pictures and truth are drawn by code, the networks ship with the package. Run it again and finished work is kept.
 
