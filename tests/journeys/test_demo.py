@@ -72,20 +72,17 @@ def test_the_drawn_images_put_all_networks_in_order_that_are_not_nearly_equal(de
     assert re.search(r"fcn and segformer lie 0\.\d points apart: the drawn images leave open which is better", said)
 
 
-def test_its_networks_differ_enough_to_be_ranked(pairs: Pairs) -> None:
-    miou, agreement = {}, []
-    for p, (a, b) in enumerate(pairs.pairs.tolist()):
-        both, rows, columns = (x[p].sum(axis=0) for x in (pairs.both, pairs.rows, pairs.columns))
-        if a >= len(MODELS):
-            c = len(both)
-            miou[MODELS[b]] = np.mean(both / (rows[:c] + columns[:c] - both))
-        else:
-            agreement.append(both.sum() / rows.sum())
-    assert min(miou.values()) > 0.35
-    assert max(miou.values()) < 0.85
-    assert max(miou.values()) - min(miou.values()) >= 0.15
-    assert len(agreement) == 10
-    assert np.mean(agreement) < 0.95
+def test_its_networks_lie_far_enough_apart_to_be_ranked_but_for_one_near_tie(demo: tuple[Path, str], pairs: Pairs) -> None:
+    _, said = demo
+    checked = said[said.index("Checked against") :]
+    scores = sorted(float(re.search(rf"{model} +(0\.\d+)", checked)[1]) for model in MODELS)
+    assert scores[-1] - scores[0] >= 0.2
+    gaps = sorted(np.diff(scores))
+    assert gaps[0] <= 0.01
+    assert gaps[1] >= 0.02
+    among = [p for p, (a, _) in enumerate(pairs.pairs.tolist()) if a < len(MODELS)]
+    assert len(among) == 10
+    assert np.mean([pairs.both[p].sum() / pairs.rows[p].sum() for p in among]) < 0.95
 
 
 def test_its_networks_are_small_and_kept_for_torch_too() -> None:
