@@ -146,6 +146,133 @@ def test_differences_are_paired_and_gaps_name_class_and_kind(measured: Path) -> 
         assert all(gap["kind"] in ("over", "under", "missed", "invented") and gap["gap"] > 0 for gap in mine)
 
 
+def test_two_models_are_compared_over_the_cells_that_both_have(measured: Path, corpus: made.Corpus) -> None:
+    """Against plain NumPy: means over images of the mean over classes, their differences, and Student's intervals."""
+    from scipy import stats
+
+    rows = {(row["first"], row["second"], row["metric"]): row for row in document(measured)["paired"]}
+    classes = resolve(str(corpus.classes))
+    one, other = (fs.metrics.regions(corpus.truths, corpus.maps[name], classes) for name in ("model-0", "model-2"))
+    for metric in ("ap50", "rom", "pe_us"):
+        row, cells, others = rows["model-0", "model-2", metric], one.per_image[metric], other.per_image[metric]
+        both = ~np.isnan(cells) & ~np.isnan(others)
+        gap = np.array(
+            [(mine - theirs)[known].mean() for mine, theirs, known in zip(cells, others, both, strict=True) if known.any()]
+        )
+        assert row["difference"] == pytest.approx(gap.mean(), abs=1e-11), metric
+        spread = stats.t.ppf(0.975, len(gap) - 1) * gap.std(ddof=1) / np.sqrt(len(gap))
+        assert (row["low"], row["high"]) == (pytest.approx(gap.mean() - spread), pytest.approx(gap.mean() + spread)), metric
+        assert row["difference_all"] == pytest.approx(getattr(one, metric) - getattr(other, metric), abs=1e-11), metric
+    assert rows["model-0", "model-2", "ap50"]["difference"] != rows["model-0", "model-2", "ap50"]["difference_all"]
+    assert (one.counts["pq_found"].sum(0) > 0).all()
+    assert rows["model-0", "model-2", "sq"]["difference"] == rows["model-0", "model-2", "sq"]["difference_all"]
+
+
+def test_pooled_metrics_are_compared_over_the_classes_that_both_have(tmp_path: Path) -> None:
+    """One network never says class 2, so that its segmentation quality is a mean over one class less."""
+    truth = np.zeros((8, 8, 12), np.uint8)
+    truth[:, :4, :6], truth[:, 5:, 4:] = 1, 2
+    full, part = truth.copy(), truth.copy()
+    full[:, 7, 4:], full[:, 3, :6] = 0, 0  # a third of 2 is missed, and a quarter of 1
+    part[part == 2] = 0
+    part[:, 3, :3] = 0  # an eighth of 1
+    for name, maps in (("truth", truth), ("full", full), ("part", part)):
+        for k, label_map in enumerate(maps):
+            made.write(tmp_path / name / f"{k}.png", label_map)
+    words = [f"{name}={tmp_path / name}" for name in ("full", "part")]
+    assert main(["measure", str(tmp_path / "truth"), *words, "--classes", "3", "-o", str(tmp_path / "o")]) == 0
+    found = document(tmp_path / "o")
+    row = next(r for r in found["paired"] if r["metric"] == "sq")
+    quality = {name: list(found["models"][name]["sq"]["per_class"].values()) for name in ("full", "part")}
+    assert quality["part"][2] is None
+    both = [c for c in range(3) if None not in (quality["full"][c], quality["part"][c])]
+    assert row["difference"] == pytest.approx(np.mean([quality["full"][c] - quality["part"][c] for c in both]))
+    values = [found["models"][name]["sq"]["value"] for name in ("full", "part")]
+    assert row["difference_all"] == pytest.approx(values[0] - values[1])
+    assert row["difference"] != pytest.approx(row["difference_all"])
+
+
+def test_intervals_draw_whole_groups_where_images_belong_together(
+    corpus: made.Corpus, measured: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    quick = ("--no-boundaries", "--worst", 0)
+    drives = tmp_path / "drives.csv"
+    drives.write_text("id,group\n" + "".join(f"{id_},drive {k % 8}\n" for k, id_ in enumerate(sorted(corpus.ids))))
+    capsys.readouterr()
+    assert main(line(corpus, tmp_path / "o", "--group", drives, *quick)) == 0
+    found, alone = document(tmp_path / "o"), document(measured)
+    note = "intervals draw whole groups anew: 8 groups of 8 to 9 images; fewer than 20, so that they are Student's with 7 degrees of freedom"
+    assert f"note: {note}" in capsys.readouterr().out
+    assert found["units"] == {"drawn": "groups", "count": 8}
+    assert alone["units"] == {"drawn": "images", "count": 70}
+    table = pq.read_table(tmp_path / "o" / "per_image.parquet").to_pylist()
+    values = np.array([row["rom"] for row in table if row["model"] == "model-1"])
+    sums = np.bincount(np.arange(70) % 8, values - values.mean())
+    from scipy import stats
+
+    half = stats.t.ppf(0.975, 7) * np.sqrt((sums**2).sum() * 8 / 7) / 70
+    entry = found["models"]["model-1"]["rom"]
+    assert entry["value"] == alone["models"]["model-1"]["rom"]["value"]
+    assert (entry["low"], entry["high"]) == (pytest.approx(values.mean() - half), pytest.approx(values.mean() + half))
+    assert main(line(corpus, tmp_path / "o", "--block", 14, *quick)) == 0
+    found = document(tmp_path / "o")
+    assert "5 groups of 14 images" in found["notes"][0]
+    assert "fewer than 6 carry no interval: cut them into runs of consecutive images with --block" in found["notes"][0]
+    assert {entry["low"] for of in found["models"].values() for entry in of.values()} == {None}
+    assert {row["high"] for row in found["paired"]} == {None}
+    assert found["models"]["model-1"]["rom"]["value"] == alone["models"]["model-1"]["rom"]["value"]
+    assert "{group} once" in told(capsys, *line(corpus, tmp_path / "o", "--group", "drive", *quick))
+
+
+def test_a_study_and_a_list_have_groups_of_their_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    corpus = made.corpus(tmp_path / "corpus", images=12, models=1)
+    study, named = str(tmp_path / "study"), {n: str(s) for n, s in corpus.models.items()}
+    fs.collect(study, str(corpus.photos), classes=str(corpus.classes))
+    fs.predict(study, named)
+    fs.label.import_(study, str(corpus.truth))
+    assert fs.measure(study, worst=0, boundaries=False).document["units"] == {"drawn": "images", "count": 12}
+    assert "collect" in told(capsys, "measure", study, "--block", 2)
+    fs.collect(study, block=2)
+    assert made.states(study)["measure"] == "stale"
+    assert fs.measure(study, worst=0, boundaries=False).document["units"] == {"drawn": "groups", "count": 6}
+    text = f'[near]\ntruth = "{corpus.truth}"\nclasses = "{corpus.classes}"\nblock = 3\nmodels = {{ good = "{corpus.models["model-0"]}" }}\n'
+    (tmp_path / "list.toml").write_text(text)
+    words = ["measure", "--datasets", str(tmp_path / "list.toml"), "-o", str(tmp_path / "o"), "--no-boundaries", "--worst", "0"]
+    assert main(words) == 0
+    assert document(tmp_path / "o")["datasets"]["near"]["units"] == {"drawn": "groups", "count": 4}
+    (tmp_path / "list.toml").write_text(text.replace("block = 3", "group = 3"))
+    assert "group is 3; expected a pattern" in told(capsys, *words)
+
+
+def test_a_note_says_where_consecutive_images_are_alike(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    wrong = np.repeat(rng.uniform(0, 0.8, 10), 6)  # runs of six frames with the same share of mistakes
+    for k, share in enumerate(wrong):
+        truth = rng.integers(0, 2, (12, 12)).astype(np.uint8)
+        made.write(tmp_path / "truth" / f"{k:02}.png", truth)
+        made.write(
+            tmp_path / "maps" / f"{k:02}.png", np.where(rng.random(truth.shape) < share, 1 - truth, truth).astype(np.uint8)
+        )
+    words = [
+        "measure",
+        str(tmp_path / "truth"),
+        f"m={tmp_path / 'maps'}",
+        "--classes",
+        "2",
+        "-o",
+        str(tmp_path / "o"),
+        "--no-boundaries",
+        "--worst",
+        "0",
+    ]
+    assert main(words) == 0
+    (note,) = document(tmp_path / "o")["notes"]
+    assert "consecutive images are alike (the mIoU of neighbours correlates by 0.9" in note
+    assert "times too narrow; say which belong together with --group" in note
+    assert main([*words, "--block", "6"]) == 0
+    assert "consecutive" not in " ".join(document(tmp_path / "o")["notes"])
+
+
 def test_python_and_the_command_line_write_the_same(corpus: made.Corpus, measured: Path, tmp_path: Path) -> None:
     found = fs.measure(
         str(corpus.truth),

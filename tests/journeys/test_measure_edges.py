@@ -20,7 +20,7 @@ SIZE = (24, 31)
 @pytest.fixture
 def corpus(tmp_path: Path) -> made.Corpus:
     """Five images of one model, and a doubt that mistakes raise."""
-    corpus = made.corpus(tmp_path / "corpus", images=5, models=1)
+    corpus = made.corpus(tmp_path / "corpus", images=6, models=1)
     rng = np.random.default_rng(5)
     for id_, truth, label in zip(corpus.ids, corpus.truths, corpus.maps["model-0"], strict=True):
         keep(tmp_path / "doubt", id_, rng.exponential(1 + 2 * (truth != label)))
@@ -71,7 +71,7 @@ def test_maps_whose_truth_is_all_void_are_told(corpus: made.Corpus, tmp_path: Pa
     for id_, truth in zip(corpus.ids[:2], corpus.truths[:2], strict=True):
         made.write(corpus.truth / f"{id_}.png", np.full_like(truth, 255))
     found = measured(tmp_path, "--ignore", 255, of=corpus)
-    assert found["notes"] == ["model-0: 2 of 5 images have a truth that is void everywhere, and count for nothing"]
+    assert found["notes"] == ["model-0: 2 of 6 images have a truth that is void everywhere, and count for nothing"]
 
 
 @pytest.mark.parametrize("kind", ["confidence", "doubt"])
@@ -81,7 +81,7 @@ def test_truth_that_is_all_void_has_no_numbers_with_scores_either(kind: str, cor
     folder = tmp_path / ("sure" if kind == "confidence" else "doubt")
     found = measured(tmp_path, "--ignore", 255, f"--{kind}", f"model-0={folder}", of=corpus)
     assert all(entry["value"] is None for entry in found["models"]["model-0"].values())
-    assert "model-0: 5 of 5 images have a truth that is void everywhere, and count for nothing" in found["notes"]
+    assert "model-0: 6 of 6 images have a truth that is void everywhere, and count for nothing" in found["notes"]
 
 
 def test_an_image_whose_map_is_wrong_is_one_failure_and_its_confidence_is_not_called_missing(
@@ -93,7 +93,7 @@ def test_an_image_whose_map_is_wrong_is_one_failure_and_its_confidence_is_not_ca
     found = measured(tmp_path, *words, "--skip", of=corpus)
     assert found["failures"] == 2
     assert not [note for note in found["notes"] if "no confidence" in note]
-    assert "model-0: 2 of 5 images have no map or confidence that can be used; failures.csv says why" in found["notes"]
+    assert "model-0: 2 of 6 images have no map or confidence that can be used; failures.csv says why" in found["notes"]
     line = ["measure", str(corpus.truth), f"model-0={corpus.models['model-0']}", "--classes", str(corpus.classes)]
     assert main([*line, *words, "-o", str(tmp_path / "o")]) == 2
     assert "such in all" not in capsys.readouterr().err

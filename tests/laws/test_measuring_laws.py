@@ -147,27 +147,41 @@ def counts(images: int = 12) -> dict[str, np.ndarray]:
 def test_counts_merge_in_any_order() -> None:
     stats = counts()
     order = np.random.default_rng(1).permutation(12)
-    one = summary.summarise(stats, Definitions(), (0, 1, 2), np.ones((1, 12)))
-    other = summary.summarise({name: values[order] for name, values in stats.items()}, Definitions(), (0, 1, 2), np.ones((1, 12)))
+    one = summary.summarise(stats, Definitions(), (0, 1, 2), np.ones(12, bool))
+    other = summary.summarise(
+        {name: values[order] for name, values in stats.items()}, Definitions(), (0, 1, 2), np.ones(12, bool)
+    )
     assert set(one) >= {"miou", "rom", "pq"}
     for name, found in one.items():
-        assert found.values == pytest.approx(other[name].values, rel=1e-12), name
+        assert found.value == pytest.approx(other[name].value, rel=1e-12), name
         assert found.undefined == other[name].undefined
     for name in ("miou", "fwiou", "mpa", "pixel_accuracy", "dice"):  # of whole numbers alone: to the last bit
-        assert found.values.dtype == np.float64
-        assert one[name].values.tobytes() == other[name].values.tobytes()
+        assert one[name].value == other[name].value
 
 
-def test_a_draw_of_images_is_the_data_set_of_those_images() -> None:
-    stats = counts()
-    weights = np.array([[1] * 12, [2, 0, 1, 1, 0, 0, 3, 1, 1, 0, 2, 1]], float)
-    drawn = np.repeat(np.arange(12), weights[1].astype(int))
-    found = summary.summarise(stats, Definitions(), (0, 1, 2), weights)
-    again = summary.summarise(
-        {name: values[drawn] for name, values in stats.items()}, Definitions(), (0, 1, 2), np.ones((1, len(drawn)))
-    )
-    for name, values in found.items():
-        assert values.values[1] == pytest.approx(again[name].values[0]), name
+def test_images_left_out_count_for_nothing() -> None:
+    stats, used = counts(), np.arange(12) % 3 > 0
+    found = summary.summarise(stats, Definitions(), (0, 1, 2), used)
+    kept = {name: values[used] for name, values in stats.items()}
+    again = summary.summarise(kept, Definitions(), (0, 1, 2), np.ones(8, bool))
+    for name, entry in found.items():
+        assert entry.value == pytest.approx(again[name].value, rel=1e-12), name
+        assert np.isnan(entry.evidence.linear.slopes[~used]).all(), name
+        assert entry.evidence.linear.slopes[used] == pytest.approx(again[name].evidence.linear.slopes, rel=1e-8, abs=1e-12), name
+
+
+def test_slopes_say_how_a_number_moves_with_an_image() -> None:
+    """An image that counts twice moves a mean by its slope n / (n + 1), a number made of sums by its slope to first order."""
+    stats, n = counts(400), 400
+    found = summary.summarise(stats, Definitions(), (0, 1, 2), np.ones(n, bool))
+    for place in (0, 7):
+        twice = {name: np.concatenate([values, values[[place]]]) for name, values in stats.items()}
+        again = summary.summarise(twice, Definitions(), (0, 1, 2), np.ones(n + 1, bool))
+        for name, entry in found.items():
+            slope = float(entry.evidence.linear.slopes[place])
+            moved = again[name].value - entry.value
+            exact = slope * n / (n + 1)
+            assert moved == pytest.approx(exact, abs=1e-12 if name in summary.CELLS else 4 * abs(slope) / n + 1e-9), name
 
 
 def test_counts_beyond_2_to_the_31_are_right() -> None:
@@ -175,10 +189,10 @@ def test_counts_beyond_2_to_the_31_are_right() -> None:
         name: values.astype(np.int64) * (1 << 33) if values.dtype.kind == "i" else values * float(1 << 33)
         for name, values in counts().items()
     }
-    large = summary.summarise(stats, Definitions(), (0, 1, 2), np.ones((1, 12)))
-    small = summary.summarise(counts(), Definitions(), (0, 1, 2), np.ones((1, 12)))
+    large = summary.summarise(stats, Definitions(), (0, 1, 2), np.ones(12, bool))
+    small = summary.summarise(counts(), Definitions(), (0, 1, 2), np.ones(12, bool))
     for name in ("miou", "fwiou", "mpa", "pixel_accuracy", "dice", "pq", "sq", "rq"):
-        assert large[name].values == pytest.approx(small[name].values, rel=1e-12), name
+        assert large[name].value == pytest.approx(small[name].value, rel=1e-12), name
     assert stats["both"].max() > 1 << 33
 
 

@@ -340,5 +340,5 @@ def test_the_background_is_not_counted_as_undefined_by_pooled_region_metrics() -
     one = np.array([[0, 0, 1, 1]], np.uint8)
     classes = region_set.resolve(3, background=0)  # class 2 is on neither side
     stats, _ = image_statistics.of_maps(one, one, classes, Definitions())
-    found = summary.summarise({k: np.asarray(v)[None] for k, v in stats.items()}, Definitions(), classes.groups, np.ones((1, 1)))
+    found = summary.summarise({k: np.asarray(v)[None] for k, v in stats.items()}, Definitions(), classes.groups, np.ones(1, bool))
     assert [found[name].undefined for name in ("pq", "boundary_iou", "miou")] == [1, 1, 1]

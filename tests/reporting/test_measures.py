@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from faultscape.reporting import measures
+from faultscape.reporting import measure_words, measures
 from faultscape.reporting.gap_sentences import sentence
+from faultscape.reporting.leaders import standings
 from faultscape.reporting.measure_figures import Curve, Dot, curves, scatter
-from faultscape.reporting.measure_tables import GROUPS, TITLES, standings, tables
+from faultscape.reporting.measure_tables import GROUPS, TITLES, tables
 from faultscape.reporting.measure_views import by_class, confusions, differences
 from faultscape.reporting.unbeaten import pareto
 from made_document import HOSTILE, METRICS, Page, document, gap
@@ -158,13 +159,70 @@ def test_the_best_is_marked_and_ties_are_those_of_the_paired_interval() -> None:
         for n, v in (("a", 0.5), ("b", 0.6), ("c", 0.59), ("d", 0.3))
     }
     rows = [("a", "b", -0.2, -0.05), ("b", "c", -0.01, 0.03), ("b", "d", 0.1, 0.4), ("a", "c", -0.02, 0.1)]
-    paired = [{"metric": "miou", "first": f, "second": s, "low": lo, "high": hi, "difference": 0} for f, s, lo, hi in rows]
+    paired = [
+        {
+            "metric": "miou",
+            "first": f,
+            "second": s,
+            "low": lo,
+            "high": hi,
+            "difference": models[f]["miou"]["value"] - models[s]["miou"]["value"],
+        }
+        for f, s, lo, hi in rows
+    ]
     assert standings({"models": models, "paired": paired}, "miou") == {"b": "best", "c": "tie"}
     assert standings({"models": models}, "miou") == {"b": "best"}
     assert standings({"models": {"a": models["a"]}}, "miou") == {}
     apart = {n: {"miou": of["miou"] | {"definition": "not comparable between models"}} for n, of in models.items()}
     assert standings({"models": apart}, "miou") == {}
     assert measures.headline({"models": models, "paired": paired}) == "b and c share the least IoU error"
+
+
+def compared(*rows: tuple[str, str, float, float], metric: str = "ap") -> dict[str, Any]:
+    """A document of models whose errors are those over all they have; rows (FIRST, SECOND, gap of errors in common, gap of errors of all), each known to .001."""
+    names = list(dict.fromkeys(name for first, second, *_ in rows for name in (first, second)))
+    models = {
+        n: {metric: {"value": 0.5 + 0.01 * k, "low": None, "better": "low", "definition": "x"}} for k, n in enumerate(names)
+    }
+    paired = [
+        {"metric": metric, "first": f, "second": s, "difference": gap, "low": gap - 0.001, "high": gap + 0.001, "difference_all": whole, "low_all": whole - 0.001,
+         "high_all": whole + 0.001}
+        for f, s, gap, whole in rows
+    ]  # fmt: skip
+    return {"models": models, "paired": paired}
+
+
+def test_the_best_is_who_leads_where_both_have_a_value_and_a_sentence_says_what_changed() -> None:
+    what = compared(("a", "b", 0.02, -0.01), ("a", "c", -0.02, -0.02), ("b", "c", -0.0005, -0.01))
+    assert standings(what, "ap") == {"b": "best", "c": "tie"}
+    said = differences(what)["said"]
+    assert said == [
+        "AP error: a leads b by 0.0100 over all that each has, and b leads a by 0.0200 where both have a value.",
+        "AP error: b leads c by 0.0100 over all that each has, and by 0.0005 where both have a value, which the intervals do not show.",
+    ]
+    assert measure_words.turned(what, "ap", "AP error") == [
+        "AP error: a has the smaller number, but b is ahead where both have a value"
+    ]
+    assert "but b is ahead" in measure_words.told("o", what)
+    table = measure_words.told("o", what).splitlines()
+    assert ["*" in line for line in table[1:4]] == [False, True, False]
+    html = measures.page(compared(("a", "b", 0.02, -0.01), metric="miou"), measures.Facts())
+    assert "b has the least IoU error where models can be compared" in html
+    assert "a leads b by 0.0100 over all that each has, and b leads a" in html
+
+
+def test_nobody_is_best_where_comparisons_form_a_circle() -> None:
+    circle = (("a", "b", -0.02, -0.02), ("b", "c", -0.02, -0.02), ("a", "c", 0.02, -0.03))
+    assert standings(compared(*circle), "ap") == {}
+    assert standings(compared(*circle, ("d", "a", -0.1, -0.1), ("d", "b", -0.1, -0.1), ("d", "c", -0.1, -0.1)), "ap") == {
+        "d": "best"
+    }
+    three = [compared(*circle, metric=metric) for metric in ("miou", "rom", "rum")]
+    models = {name: {m: entry for one in three for m, entry in one["models"][name].items()} for name in "abc"}
+    what = {"models": models, "paired": [row for one in three for row in one["paired"]]}
+    assert pareto({"models": models}) == ["a"]
+    assert pareto(what) == []
+    assert "none, the comparisons form a circle" in measures.page(what, measures.Facts())
 
 
 def test_main_scores_and_rest_hold_every_metric_once() -> None:

@@ -19,7 +19,7 @@ from faultscape.errors import ClassesError, ModelError, OptionError, StudyError,
 from faultscape.nouns import Classes
 from faultscape.study.folder import check_name
 
-_KEYS = ("truth", "masks", "study", "classes", "models", "images", "ignore", "background", "pattern", *SCORES)
+_KEYS = ("truth", "masks", "study", "classes", "models", "images", "ignore", "background", "pattern", "group", "block", *SCORES)
 
 
 def of_words(
@@ -50,6 +50,10 @@ def of_words(
         if maps or classes is not None or any(named.values()):
             raise OptionError(
                 f"{source} is a study: it holds its models and classes; measure it alone, or give a folder of true maps"
+            )
+        if about["group"] is not None or about["block"] is not None:
+            raise OptionError(
+                f"{source} is a study: say which images belong together with `faultscape collect {source} --group ...`"
             )
         return of_study(Path(source), study_truth(Path(source), truth))
     if truth is not None:
@@ -146,7 +150,13 @@ def _of_table(path: Path, name: str, entry: Mapping[str, Any], about: Mapping[st
     classes = entry.get("classes")
     if isinstance(classes, str) and (path.parent / classes).is_file():
         classes = str(path.parent / classes)
-    mine = {**about, **{key: entry[key] for key in ("background", "pattern") if key in entry}}
+    mine = {**about, **{key: entry[key] for key in ("background", "pattern", "block") if key in entry}}
+    if isinstance(group := entry.get("group"), str):
+        mine["group"] = there(group, "group") if group.lower().endswith(".csv") else group
+    if group is not None and not isinstance(group, str):
+        raise OptionError(f"{path}, [{name}]: group is {group!r}; expected a pattern with {{group}}, or a CSV file")
+    if type(mine["block"]) is not int and mine["block"] is not None:
+        raise OptionError(f"{path}, [{name}]: block is {mine['block']!r}; expected a whole number of images")
     mine["ignore"] = tuple(entry.get("ignore", about["ignore"]))
     mine["images"] = there(entry["images"], "images") if "images" in entry else None
     return _of_folders(
@@ -175,7 +185,17 @@ def _of_folders(
     elif not scores.get("anomaly"):
         raise ModelError("no model given; write NAME=MAPS with --classes C, or --anomaly NAME=SCORES")
     return of_files(
-        name, source, maps, scores, known, images=about["images"], pattern=about["pattern"], say=say, ignore=about["ignore"]
+        name,
+        source,
+        maps,
+        scores,
+        known,
+        images=about["images"],
+        pattern=about["pattern"],
+        say=say,
+        ignore=about["ignore"],
+        group=about["group"],
+        block=about["block"],
     )
 
 

@@ -41,6 +41,7 @@ _NEEDS = {
     "score_scale": _DOUBT | {"anomaly"},
     "track": frozenset(["anomaly"]),
     "bins": frozenset(["confidence", "probabilities"]),
+    "seed": _DOUBT | {"anomaly"},
     "window": _DOUBT,
     "certain": _DOUBT,
     "accurate": _DOUBT,

@@ -14,6 +14,7 @@ from typing import Any
 from faultscape.comparison import kept_scores
 from faultscape.corpus import matching, sources
 from faultscape.corpus.classes import meaning
+from faultscape.corpus.groups import assign_groups
 from faultscape.corpus.score_files import SCORE_ENDINGS
 from faultscape.errors import CorpusError, ModelError, OptionError
 from faultscape.metrics.definitions import Definitions
@@ -47,7 +48,7 @@ class DataSet:
     """A data set to measure on: ``truth`` and ``models`` {NAME: source}, the ids in corpus order, and which of them make each shard.
 
     ``classes`` is None where truth is masks of anomaly, or regions without a class; ``images`` {id: path} are photos to show; ``sizes`` (width, height) at
-    which maps are compared, where that is not the truth's own.
+    which maps are compared, where that is not the truth's own; ``together`` the group of each image, '' for one that is alone, empty where none belong together.
     """
 
     name: str
@@ -60,6 +61,7 @@ class DataSet:
     images: dict[str, str] = field(default_factory=dict)
     sizes: tuple[tuple[int, int], ...] = ()
     keys: dict[tuple[str, int], str] = field(default_factory=dict)
+    together: tuple[str, ...] = ()
 
 
 def of_files(
@@ -72,6 +74,8 @@ def of_files(
     images: str | None = None,
     pattern: str | None = None,
     ignore: tuple[int, ...] = (),
+    group: Any = None,
+    block: int | None = None,
     say: Say,
 ) -> DataSet:
     """Return the data set of a folder of truth and folders of maps and scores; ``scores`` {kind: {NAME: folder}}.
@@ -113,12 +117,16 @@ def of_files(
         raise OptionError(
             "--anomaly scores are judged by masks of 0, 1 and 255, and maps by classes: measure them in two lines, or as two data sets"
         )
+    of_group = assign_groups(ids, group, block)
+    together = _if_any([of_group.get(i, "") for i in ids])
     shards = {number: (low, min(low + SHARD, len(ids))) for number, low in enumerate(range(0, len(ids), SHARD))}
     pictures = matching.match(images, ids, endings=sources.IMAGE_ENDINGS, say=say) if images else {}
     labels = of_label_ids(classes, files) if classes else {}
     of_truth = {"files": [files[i] for i in ids], "labels": labels, "source": truth}
     known = classes or Classes(("region",), (next(i for i in range(65535) if i not in ignore),), ((128, 0, 0),), ignore)
-    return DataSet(check_name(name, "data set"), ids, shards, of_truth, out, known, classes is not None, pictures)
+    return DataSet(
+        check_name(name, "data set"), ids, shards, of_truth, out, known, classes is not None, pictures, together=together
+    )
 
 
 def of_study(root: Path, truth: str) -> DataSet:
@@ -133,7 +141,7 @@ def of_study(root: Path, truth: str) -> DataSet:
     ids: list[str] = []
     spans: dict[int, tuple[int, int]] = {}
     sizes: list[tuple[int, int]] = []
-    pictures = {}
+    pictures, together = {}, []
     keys: dict[tuple[str, int], str] = {}
     sure: dict[str, list[Any]] = {name: [] for name in settings.models}
     for number, rows in shards(read_corpus(root)).items():
@@ -143,6 +151,7 @@ def of_study(root: Path, truth: str) -> DataSet:
         mine = [image for image in rows if image.id in held]
         spans[number] = (len(ids), len(ids) + len(mine))
         ids += [image.id for image in mine]
+        together += [image.group for image in mine]
         sizes += [settings.working_size or (image.width, image.height) for image in mine]
         pictures |= {image.id: image.source for image in mine}
         for name, model in settings.models.items():
@@ -161,7 +170,13 @@ def of_study(root: Path, truth: str) -> DataSet:
     if not models:
         raise ModelError(f"{root}: the study has no model; add one with `faultscape predict {root} NAME=SOURCE`")
     of_truth = {"study": str(root), "kind": "truth", "name": truth, "labels": {}, "source": truth}
-    return DataSet(truth, tuple(ids), spans, of_truth, models, settings.class_list, True, pictures, tuple(sizes), keys)
+    return DataSet(
+        truth, tuple(ids), spans, of_truth, models, settings.class_list, True, pictures, tuple(sizes), keys, _if_any(together)
+    )
+
+
+def _if_any(groups: list[str]) -> tuple[str, ...]:
+    return tuple(groups) if any(groups) else ()
 
 
 def state_of_stored(settings: Settings, truth: str, maps: str | None, labels: Mapping[str, str]) -> str:
@@ -183,7 +198,8 @@ def has_maps(source: Mapping[str, Any]) -> bool:
 
 def inputs(data: DataSet) -> str:
     """Return a digest of what a study's measures follow from, or of a folder's ids: by it `status` knows whether they are stale."""
-    return key_of([f"{name} {shard} {key}" for (name, shard), key in sorted(data.keys.items())] or list(data.ids))
+    made_from = [f"{name} {shard} {key}" for (name, shard), key in sorted(data.keys.items())] or list(data.ids)
+    return key_of([*made_from, list(data.together)] if data.together else made_from)
 
 
 def jobs(

@@ -7,6 +7,7 @@ anomalies, `calibration_auroc` and its kin for doubt.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -16,7 +17,10 @@ from faultscape.comparison import scoring
 from faultscape.comparison.measure_plan import DataSet
 from faultscape.metrics import calibration, components, score_bootstrap, selective
 from faultscape.metrics.definitions import Definitions
+from faultscape.metrics.evidence import Drawn, Means, Ratios
+from faultscape.metrics.slopes import of_sums
 from faultscape.metrics.summary import Summary, weighed
+from faultscape.metrics.units import Draws
 
 RANKS = ("average_precision", "auroc", "fpr95")
 OF_DOUBT = ("misclassification_ap", "calibration_auroc", "misclassification_fpr95", "correct_ap")
@@ -107,104 +111,131 @@ class Scored:
                 }
         return out
 
-    def summaries(self, name: str, weights: np.ndarray, *, whole: bool = True) -> dict[str, Summary]:
-        """Return {metric: Summary} of a model; ``weights`` (1 + B, I), ones first."""
+    def summaries(self, name: str, draws: Draws, *, whole: bool = True) -> dict[str, Summary]:
+        """Return {metric: Summary} of a model, of the images that count in ``draws``."""
         found = self.found.get(name)
         if found is None or not len(found["usable"]):
             return {}
-        out = self._ranks(name, found, weights, whole=whole) | self._calibrated(found, weights[:, found["usable"]])
+        out = self._ranks(name, found, draws, whole=whole) | self._calibrated(found, draws)
         if "row_bin_count" in found:
-            out["ece_equal_mass"] = self._equal_mass(name, found, weights, whole=whole)
+            out["ece_equal_mass"] = self._equal_mass(name, found, draws, whole=whole)
         if "row_component_tp" in found:
-            sums = {
-                k.removeprefix("row_"): weighed(weights[:, found["usable"]], found[k])
-                for k in found
-                if k.startswith("row_component_")
-            }
-            for metric, values in components.component_metrics(sums).items():
-                out[metric] = Summary(np.asarray(values), None, 0, "sums over images")
+            rows = self._rows(found, lambda key: key.startswith("component_"))
+            pooled = of_sums(
+                rows,
+                lambda sums: {m: (v, None) for m, v in components.component_metrics(dict(sums)).items()},
+                self._used(found, draws),
+            )
+            for metric, (number, _) in pooled.items():
+                out[metric] = Summary(float(number.value), None, 0, "sums over images", Ratios(number, None))
         return out
 
-    def _ranks(self, name: str, found: scoring.Found, weights: np.ndarray, *, whole: bool) -> dict[str, Summary]:
+    def _rows(self, found: scoring.Found, wanted: Callable[[str], bool]) -> dict[str, np.ndarray]:
+        """Return {statistic: (I, ...)} of the images, 0 where an image has no scores."""
+        out = {}
+        for key in (key.removeprefix("row_") for key in found if key.startswith("row_")):
+            if wanted(key):
+                held = found[f"row_{key}"]
+                out[key] = np.zeros((len(self.data.ids), *held.shape[1:]), held.dtype)
+                out[key][found["usable"]] = held
+        return out
+
+    def _used(self, found: scoring.Found, draws: Draws) -> np.ndarray:
+        """Return (I,) which images have scores and count."""
+        return _mask(found["usable"], len(self.data.ids)) & draws.used
+
+    def _ranks(self, name: str, found: scoring.Found, draws: Draws, *, whole: bool) -> dict[str, Summary]:
         """Return what ranks pixels; of some images (not ``whole``) there are no exact numbers but those of the histograms."""
         of_doubt = self.kinds[name] != "anomaly"
         images = scoring.sparse_images(found, len(self.data.ids))
-        drawn = score_bootstrap.replicates(images, weights, fpr_rule=self.definitions.fpr_rule)
-        exact = found["areas"]
+        drawn = score_bootstrap.replicates(images, draws.weights, fpr_rule=self.definitions.fpr_rule)
+        exact, used = found["areas"], self._used(found, draws)
         if of_doubt:
             turned = [score_bootstrap.SparseHistogram(65535 - i.places[::-1], i.anomalous[::-1], i.known[::-1]) for i in images]
-            drawn = np.column_stack([drawn, score_bootstrap.replicates(turned, weights)[:, 0]])
+            drawn = np.column_stack([drawn, score_bootstrap.replicates(turned, draws.weights)[:, 0]])
             exact = np.append(exact, found["correct_ap"])
         out = {}
         for k, metric in enumerate(OF_DOUBT if of_doubt else RANKS):
             alone = found["alone"][:, k]
             if self.definitions.pooling == "per_image":
-                out[metric] = _mean_of_images(alone, weights[:, found["usable"]])
+                means = Means(
+                    np.where(self._used(found, draws), _spread(alone, found["usable"], len(self.data.ids)), np.nan)[:, None]
+                )
+                out[metric] = Summary(means.value, None, int(np.isnan(alone).sum()), "mean over images with a value", means)
                 continue
             if not whole:
-                out[metric] = Summary(drawn[:, k], None, 0, "histograms of scores in 65,536 steps")
+                out[metric] = _drawn(drawn[:, k], draws, used, 0, "histograms of scores in 65,536 steps")
                 continue
-            out[metric] = Summary(_moved(drawn[:, k], exact[k]), None, int(np.isnan(alone).sum()), "all pixels pooled; " + FROM)
+            out[metric] = _drawn(
+                _moved(drawn[:, k], exact[k]), draws, used, int(np.isnan(alone).sum()), "all pixels pooled; " + FROM
+            )
             plain = self.definitions.curve == "step" and self.definitions.thresholds == "exact"
             if plain and abs(exact[k] - drawn[0, k]) > 1e-4:
                 words = f"{metric} of the scores in 65,536 steps is {drawn[0, k]:.6f}, exact {exact[k]:.6f}"
                 self.notes.append((name, f"{words}; its interval is moved by the difference"))
-        return out | (self._areas_of_doubt(images, weights, found if whole else None) if of_doubt else {})
+        return out | (self._areas_of_doubt(images, draws, self._used(found, draws), found if whole else None) if of_doubt else {})
 
     def _areas_of_doubt(
-        self, images: list[score_bootstrap.SparseHistogram], weights: np.ndarray, found: scoring.Found | None
+        self, images: list[score_bootstrap.SparseHistogram], draws: Draws, used: np.ndarray, found: scoring.Found | None
     ) -> dict[str, Summary]:
         """Return AURC and AUGRC, their points exact where ``found`` holds them."""
         areas = [
             (selective.aurc(right, wrong), selective.augrc(right, wrong))
-            for right, wrong in score_bootstrap.grouped(images, weights)
+            for right, wrong in score_bootstrap.grouped(images, draws.weights)
         ]
         drawn = {metric: np.concatenate([part[k] for part in areas]) for k, metric in enumerate(("aurc", "augrc"))}
         if found is None:
-            return {metric: Summary(values, None, 0, "doubt in 65,536 steps") for metric, values in drawn.items()}
+            return {metric: _drawn(values, draws, used, 0, "doubt in 65,536 steps") for metric, values in drawn.items()}
         return {
-            metric: Summary(_moved(values, float(found[metric])), None, 0, "all pixels pooled; " + FROM)
+            metric: _drawn(_moved(values, float(found[metric])), draws, used, 0, "all pixels pooled; " + FROM)
             for metric, values in drawn.items()
         }
 
-    def _equal_mass(self, name: str, found: scoring.Found, weights: np.ndarray, *, whole: bool) -> Summary:
+    def _equal_mass(self, name: str, found: scoring.Found, draws: Draws, *, whole: bool) -> Summary:
         """Return ECE in bins of equal mass: its point from the fine bins of all pixels, its interval from doubt in 65,536 steps, where doubt is 1 - confidence."""
-        exact = calibration.ece_equal_mass(found["fine"], self.definitions.bins)
+        exact, used = calibration.ece_equal_mass(found["fine"], self.definitions.bins), self._used(found, draws)
         if self.kinds[name] == "doubt" or not found["logit"]:  # the histograms are not of confidence
-            return Summary(np.array([exact if whole else np.nan]), None, int(np.isnan(exact)), "pooled over images; no interval")
+            return _drawn(
+                np.array([exact if whole else np.nan]), draws, used, int(np.isnan(exact)), "pooled over images; no interval"
+            )
         images = scoring.sparse_images(found, len(self.data.ids))
         sure = score_bootstrap.confidence_at(images, score_bootstrap.Coarse(True, *found["coarse"].tolist()))
-        groups = ((right + wrong, right) for right, wrong in score_bootstrap.grouped(images, weights))
+        groups = ((right + wrong, right) for right, wrong in score_bootstrap.grouped(images, draws.weights))
         bins = self.definitions.bins
         drawn = np.concatenate([calibration.equal_mass_of_groups(count, right, count * sure, bins) for count, right in groups])
         drawn = _moved(drawn, exact) if whole else drawn
-        return Summary(drawn, None, int(np.isnan(drawn[0])), "pooled over images; " + FROM)
+        return _drawn(drawn, draws, used, int(np.isnan(drawn[0])), "pooled over images; " + FROM, bent=True)
 
-    def _calibrated(self, found: scoring.Found, weights: np.ndarray) -> dict[str, Summary]:
-        out: dict[str, Summary] = {}
+    def _calibrated(self, found: scoring.Found, draws: Draws) -> dict[str, Summary]:
+        """Return what is made of sums over images; errors of calibration, which are no smooth function of them, by draws."""
+        rows = self._rows(found, lambda key: not key.startswith("component"))
 
-        def put(metric: str, values: np.ndarray) -> None:
-            out[metric] = Summary(np.asarray(values), None, int(np.isnan(np.asarray(values)[0])), "pooled over images")
+        def smooth(sums: Any) -> dict[str, Any]:
+            made: dict[str, Any] = {}
+            if "windows" in sums:
+                windows = (selective.pavpu, selective.p_accurate_certain, selective.p_uncertain_inaccurate)
+                made |= {of.__name__: of(sums["windows"]) for of in windows}
+            if "bin_count" in sums:
+                made["brier_top"] = calibration.brier_top(sums)
+            if "brier_sum" in sums:
+                made |= {"brier": calibration.brier(sums, sums["judged"]), "nll": calibration.nll(sums, sums["judged"])}
+            return {metric: (values, None) for metric, values in made.items()}
 
-        rows = {
-            key.removeprefix("row_"): values
-            for key, values in found.items()
-            if key.startswith("row_") and not key.startswith("row_component")
+        out = {
+            metric: Summary(float(number.value), None, int(np.isnan(number.value)), "pooled over images", Ratios(number, None))
+            for metric, (number, _) in of_sums(rows, smooth, self._used(found, draws)).items()
         }
-        sums = {key: weighed(weights, values) for key, values in rows.items()}
-        if "windows" in sums:
-            put("pavpu", selective.pavpu(sums["windows"]))
-            put("p_accurate_certain", selective.p_accurate_certain(sums["windows"]))
-            put("p_uncertain_inaccurate", selective.p_uncertain_inaccurate(sums["windows"]))
-        if "bin_count" in sums:
-            put("ece", calibration.ece(sums))
-            put("mce", calibration.mce(sums))
-            put("brier_top", calibration.brier_top(sums))
-        if "brier_sum" in sums:
-            put("brier", calibration.brier(sums, sums["judged"]))
-            put("nll", calibration.nll(sums, sums["judged"]))
-            put("ece_classwise", calibration.ece_classwise(sums))
+        used = self._used(found, draws)
+        for metric, needs in (("ece", "bin_count"), ("mce", "bin_count"), ("ece_classwise", "class_count")):
+            if needs in rows:
+                kind = needs.removesuffix("count")
+                sums = {key: weighed(draws.weights, values) for key, values in rows.items() if key.startswith(kind)}
+                values = np.asarray(_CALIBRATION[metric](sums))
+                out[metric] = _drawn(values, draws, used, int(np.isnan(values[0])), "pooled over images", bent=True)
         return out
+
+
+_CALIBRATION = {"ece": calibration.ece, "mce": calibration.mce, "ece_classwise": calibration.ece_classwise}
 
 
 def _points(found: scoring.Found, x: str, y: str) -> dict[str, list[float]]:
@@ -213,12 +244,10 @@ def _points(found: scoring.Found, x: str, y: str) -> dict[str, list[float]]:
     return {key: [float(f"{v:.6g}") for v in found[key][known]] for key in (x, y)} if known.any() else {}
 
 
-def _mean_of_images(alone: np.ndarray, weights: np.ndarray) -> Summary:
-    """Return the mean over the images that have a value."""
-    known = ~np.isnan(alone)
-    number = weighed(weights, known)
-    values = np.divide(weighed(weights, np.nan_to_num(alone)), number, out=np.full(len(number), np.nan), where=number > 0)
-    return Summary(values, None, int((~known).sum()), "mean over images with a value")
+def _drawn(values: np.ndarray, draws: Draws, used: np.ndarray, undefined: int, aggregate: str, *, bent: bool = False) -> Summary:
+    """Return a number with its values in all draws."""
+    value, replicates, left_out = draws.split(values)
+    return Summary(value, None, undefined, aggregate, Drawn(value, replicates, left_out, used, bent))
 
 
 def _moved(drawn: np.ndarray, exact: float) -> np.ndarray:

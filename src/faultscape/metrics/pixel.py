@@ -64,6 +64,18 @@ def dice_of_classes(both: np.ndarray, reference: np.ndarray, prediction: np.ndar
     return _ratio(2 * both, reference[..., :-1] + prediction[..., :-1])
 
 
+def classes_counted(values: np.ndarray, reference: np.ndarray, over: str) -> np.ndarray:
+    """Return (..., C) numbers of classes as a mean takes them: NaN for a class that ``over`` leaves out, 0 for an absent one that it counts.
+
+    >>> classes_counted(np.array([0.5, 0.0, np.nan]), np.array([4, 0, 0, 0]), "truth").tolist()
+    [0.5, nan, nan]
+    """
+    _check(over)
+    if over == "all":
+        return np.nan_to_num(values)
+    return values if over == "union" else np.where(reference[..., :-1] > 0, values, np.nan)
+
+
 def accuracy_of_classes(both: np.ndarray, reference: np.ndarray, prediction: np.ndarray) -> np.ndarray:
     """Return (..., C) the share of each class's reference pixels that the prediction calls alike, NaN where the reference lacks it."""
     del prediction
@@ -80,11 +92,9 @@ def _ratio(above: np.ndarray, below: np.ndarray) -> np.ndarray:
 
 def _mean(values: np.ndarray, reference: np.ndarray, over: str) -> np.ndarray:
     """Return the mean over the last axis over the classes that ``over`` names."""
-    _check(over)
-    if over == "all":
-        return np.nan_to_num(values).mean(-1)
-    counts = ~np.isnan(values) if over == "union" else reference[..., :-1] > 0
-    return _ratio(np.where(counts, np.nan_to_num(values), 0.0).sum(-1), counts.sum(-1))
+    counted = classes_counted(values, reference, over)
+    known = ~np.isnan(counted)
+    return _ratio(np.where(known, counted, 0.0).sum(-1), known.sum(-1))
 
 
 def _check(over: str) -> None:

@@ -1,14 +1,13 @@
-"""From statistics of images to numbers of a data set: point and bootstrap replicates in one go, and the same numbers for each image.
+"""From statistics of images to numbers of a data set, with what their intervals come from, and the same numbers for each image.
 
-Conventions: ``stats`` {name: (I, ...)} as image_statistics makes them, images in corpus order; ``weights`` (B, I) say how often each image counts, so a row of
-ones is the data set itself and draws with replacement are its bootstrap. Results are (B,) and, by class, (B, C); NaN where undefined. There are three ways to
-bring images together, and each metric has one:
+Conventions: ``stats`` {name: (I, ...)} as image_statistics makes them, images in corpus order; ``used`` (I,) says which of them count. NaN where undefined. There
+are three ways to bring images together, and each metric has one:
 
     pooled       counts of all images are added, then divided (mIoU, PQ as their reference implementations)
     cells        mean over images of the mean over the classes defined there (S1 Table I)
     images       mean over images
 
-Source: Efron 1979 for the bootstrap; S0, S1 for the metrics.
+Source: S0, S1.
 """
 
 from __future__ import annotations
@@ -20,6 +19,8 @@ import numpy as np
 
 from faultscape.metrics import boundary, over_under, pixel, region_counts, region_set
 from faultscape.metrics.definitions import Definitions
+from faultscape.metrics.evidence import Evidence, Means, Ratios
+from faultscape.metrics.slopes import of_sums
 
 PIXEL = ("miou", "fwiou", "mpa", "pixel_accuracy", "dice")
 QUALITY = ("pq", "sq", "rq")
@@ -33,32 +34,37 @@ Stats = Mapping[str, np.ndarray]
 
 @dataclass(frozen=True, eq=False)
 class Summary:
-    """A metric of a data set: ``values`` (B,), ``per_class`` (B, C) or None, how many cells were ``undefined``, and how images were brought together."""
+    """A metric of a data set: its ``value``, ``per_class`` (C,) or None, how many cells were ``undefined``, how images were brought together, and what its interval comes from."""
 
-    values: np.ndarray
+    value: float
     per_class: np.ndarray | None
     undefined: int
     aggregate: str
+    evidence: Evidence
 
 
-def summarise(stats: Stats, definitions: Definitions, groups: Sequence[int], weights: np.ndarray) -> dict[str, Summary]:
-    """Return {metric: Summary} of every metric whose statistics are there; ``groups`` are the places of the classes that form regions."""
+def summarise(stats: Stats, definitions: Definitions, groups: Sequence[int], used: np.ndarray) -> dict[str, Summary]:
+    """Return {metric: Summary} of every metric whose statistics are there, over the images ``used`` (I,); ``groups`` are the places of the classes that form regions."""
     out: dict[str, Summary] = {}
-    for name, (values, by_class) in _pooled(_sums(stats, weights), definitions, groups).items():
+    rows = {name: stats[name] for name in stats if name in _SUMMED}
+    pooled = of_sums(rows, lambda sums: _pooled(sums, definitions, groups), used)
+    for name, (number, classes) in pooled.items():
         mine = slice(None) if name in PIXEL else list(groups)  # the background forms no region, so it is not undefined there
-        undefined = 0 if by_class is None else int(np.isnan(by_class[0][mine]).sum())
-        out[name] = Summary(values, by_class, undefined, "pooled over images")
+        by_class = _shown(rows, name, used) if name in _PIXEL_CLASSES else None if classes is None else classes.value
+        undefined = 0 if by_class is None else int(np.isnan(by_class[mine]).sum())
+        out[name] = Summary(float(number.value), by_class, undefined, "pooled over images", Ratios(number, classes))
     if definitions.pooling == "per_image":
-        for name, (values, _) in _pooled({k: stats[k] for k in stats if k in _SUMMED}, definitions, groups).items():
-            out[name] = Summary(_average(values, weights), None, _absent(values, stats), "mean over images")
+        for name, (values, cells) in _pooled(rows, definitions, groups).items():
+            means = _means(values[:, None] if cells is None else cells, used)
+            out[name] = _mean(means, None, _absent(values, stats), "mean over images")
     there = _there(stats, groups)
     for name, cells in _cells(stats, definitions, groups).items():
         undefined = int((np.isnan(cells) & there).sum())
-        aggregate = "mean over images of the mean over the classes defined there"
-        out[name] = Summary(_average(region_set.mean(cells, 1), weights), _average(cells, weights), undefined, aggregate)
+        means = _means(cells, used)
+        out[name] = _mean(means, means.by_class.value, undefined, "mean over images of the mean over the classes defined there")
     for name in (name for name in IMAGES if name in stats):
-        by_class = _average(stats[f"{name}_of_classes"], weights) if f"{name}_of_classes" in stats else None
-        out[name] = Summary(_average(stats[name], weights), by_class, _absent(stats[name], stats), "mean over images")
+        by_class = _means(stats[f"{name}_of_classes"], used).by_class.value if f"{name}_of_classes" in stats else None
+        out[name] = _mean(_means(stats[name][:, None], used), by_class, _absent(stats[name], stats), "mean over images")
     return out
 
 
@@ -86,6 +92,7 @@ def curves(stats: Stats, weights: np.ndarray) -> dict[str, np.ndarray]:
 
 
 _REGIONAL = (*region_counts.WHOLE, *region_counts.PARTS, *region_counts.MATCHED, *region_counts.QUALITY, "pq_iou_sum")
+_PIXEL_CLASSES = {"miou": pixel.iou_of_classes, "mpa": pixel.accuracy_of_classes, "dice": pixel.dice_of_classes}
 _SUMMED = frozenset(
     ["both", "truth_pixels", "predicted_pixels", "pq_found", "pq_missed", "pq_invented", "pq_iou_sum", "boundary"]
 )
@@ -102,20 +109,14 @@ def weighed(weights: np.ndarray, values: np.ndarray) -> np.ndarray:
     return np.concatenate(blocks) if blocks else np.zeros((0, *values.shape[1:]))
 
 
-def _sums(stats: Stats, weights: np.ndarray) -> dict[str, np.ndarray]:
-    return {
-        name: weighed(weights, np.nan_to_num(stats[name])) for name in stats if name in _SUMMED
-    }  # an image that is not there adds nothing
-
-
 def _pooled(sums: Stats, definitions: Definitions, groups: Sequence[int]) -> dict[str, tuple[np.ndarray, np.ndarray | None]]:
-    """Return (values, by class) of the metrics that are made of sums (B, C)."""
+    """Return (values, what they are means of, by class) of the metrics that are made of sums (B, C)."""
     out: dict[str, tuple[np.ndarray, np.ndarray | None]] = {}
     if "both" in sums:
         counts = sums["both"], sums["truth_pixels"], sums["predicted_pixels"]
-        by_class = {"miou": pixel.iou_of_classes, "mpa": pixel.accuracy_of_classes, "dice": pixel.dice_of_classes}
         for name in PIXEL:
-            cells = by_class[name](*counts) if name in by_class else None
+            of = _PIXEL_CLASSES.get(name)
+            cells = None if of is None else pixel.classes_counted(of(*counts), counts[1], definitions.over)
             out[name] = (pixel.METRICS[name](*counts, over=definitions.over), cells)
     if "pq_found" in sums:
         of = {"pq": over_under.panoptic_quality, "sq": over_under.segmentation_quality, "rq": over_under.recognition_quality}
@@ -126,6 +127,19 @@ def _pooled(sums: Stats, definitions: Definitions, groups: Sequence[int]) -> dic
         cells = _only(boundary.boundary_iou(sums["boundary"]), groups)
         out["boundary_iou"] = (region_set.mean(cells, 1), cells)
     return out
+
+
+def _shown(rows: Stats, name: str, used: np.ndarray) -> np.ndarray:
+    """Return (C,) a pixel metric of every class, whichever of them its mean is over."""
+    return _PIXEL_CLASSES[name](*(rows[count][used].sum(0) for count in ("both", "truth_pixels", "predicted_pixels")))
+
+
+def _means(cells: np.ndarray, used: np.ndarray) -> Means:
+    return Means(np.where(used[:, None], cells, np.nan))
+
+
+def _mean(means: Means, per_class: np.ndarray | None, undefined: int, aggregate: str) -> Summary:
+    return Summary(float(means.linear.value), per_class, undefined, aggregate, means)
 
 
 def _cells(stats: Stats, definitions: Definitions, groups: Sequence[int]) -> dict[str, np.ndarray]:

@@ -1,9 +1,9 @@
 """measure.json: every metric of every model with its interval and definition, differences between models, and where a model loses to the best.
 
-Conventions: a Summary's ``values`` hold the data set itself first and then its bootstrap replicates; replicates of all models are draws of the same images, so
-differences are paired. Numbers have 12 digits, undefined is null. Intervals are percentile intervals (95 %). A gap is one kind of region error of one class,
-averaged over images, of a model minus that of the best model (by mIoU); its share is of the sum of all positive gaps of that model.
-Source: Efron 1979; S1 V (explaining where a model's error comes from).
+Conventions: numbers have 12 digits, undefined is null, intervals are 95 %. Two models are compared over the (image, class) cells that both have, of pooled metrics
+the classes; the difference of their numbers as they stand is kept beside. A gap is one kind of region error of one class, averaged over the images where both models
+have it, of a model minus that of the best model (by mIoU); its share is of the sum of all positive gaps of that model.
+Source: S1 V (explaining where a model's error comes from).
 """
 
 from __future__ import annotations
@@ -12,18 +12,21 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from itertools import combinations
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from faultscape.metrics.definitions import Definitions
+from faultscape.metrics.evidence import Evidence, Means
+from faultscape.metrics.slopes import student_interval
 from faultscape.metrics.summary import HIGH, Summary
-from faultscape.ranking.intervals import percentile_interval
+from faultscape.metrics.units import Units
 
 KINDS = {"over": "rom", "under": "rum", "missed": "missed", "invented": "invented"}
 LOW_SCORES = frozenset(
     ["fpr95", "ece", "ece_equal_mass", "ece_classwise", "mce", "brier", "brier_top", "nll", "aurc", "augrc", "fpr95_per_image"]
 )
+UNBOUNDED = frozenset(["variation_of_information", "nll"])
 DEFINED = {
     "miou": "mean over classes of intersection over union (S0 eq. 7); over={over}",
     "fwiou": "intersection over union weighted by the truth's class frequency (S0 eq. 9 with the frequency)",
@@ -60,18 +63,19 @@ def models(
     summaries: Mapping[str, Mapping[str, Summary]],
     definitions: Definitions,
     classes: Sequence[str],
+    units: Units | None,
     texts: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
-    """Return {NAME: {METRIC: entry}} of measure.json."""
+    """Return {NAME: {METRIC: entry}} of measure.json; without ``units`` there are no intervals."""
     words = _words(definitions)
     out: dict[str, Any] = {}
     for name, metrics in summaries.items():
         out[name] = {}
         for metric, found in metrics.items():
-            low, high = percentile_interval(found.values[1:, None])[0] if len(found.values) > 1 else (math.nan, math.nan)
+            low, high = interval(found.evidence, units, (0, _most(metric, definitions)))
             text = (texts or {}).get(metric) or DEFINED.get(metric, metric).format(**words)
             entry: dict[str, Any] = {
-                "value": number(found.values[0]),
+                "value": number(found.value),
                 "low": number(low),
                 "high": number(high),
                 "undefined": found.undefined,
@@ -81,34 +85,42 @@ def models(
                 "definition": f"{text}; {found.aggregate}",
             }
             if found.per_class is not None:
-                entry["per_class"] = {c: number(v) for c, v in zip(classes, found.per_class[0], strict=True)}
+                entry["per_class"] = {c: number(v) for c, v in zip(classes, found.per_class, strict=True)}
             out[name][metric] = entry
     return out
 
 
-def paired(summaries: Mapping[str, Mapping[str, Summary]], images: Mapping[str, int]) -> list[dict[str, Any]]:
-    """Return the difference of every two models in every metric both have, first minus second, with its paired interval; ``images`` {metric: how many}."""
+def paired(
+    summaries: Mapping[str, Mapping[str, Summary]], images: Mapping[str, int], units: Units | None, definitions: Definitions
+) -> list[dict[str, Any]]:
+    """Return the difference of every two models in every metric both have, first minus second, with its interval; ``images`` {metric: how many}.
+
+    ``difference``, ``low`` and ``high`` are of the cells that both have, those that end in ``_all`` of all that each has.
+    """
     out = []
     for first, second in combinations(summaries, 2):
         for metric in (m for m in summaries[first] if m in summaries[second]):
-            gap = summaries[first][metric].values - summaries[second][metric].values
-            drawn = min(len(summaries[name][metric].values) for name in (first, second)) > 1
-            low, high = percentile_interval(gap[1:, None])[0] if drawn else (math.nan, math.nan)
-            row = {
-                "metric": metric,
-                "first": first,
-                "second": second,
-                "difference": number(gap[0]),
-                "low": number(low),
-                "high": number(high),
-            }
+            one, other = (cast("Any", summaries[name][metric].evidence) for name in (first, second))
+            most = _most(metric, definitions)
+            row: dict[str, Any] = {"metric": metric, "first": first, "second": second}
+            for found, of in ((one.common(other), ""), (one.apart(other), "_all")):
+                low, high = interval(found, units, (-most, most))
+                row |= {f"difference{of}": number(found.value), f"low{of}": number(low), f"high{of}": number(high)}
             out.append(row | {"images": images[metric]})
     return out
 
 
-def gaps(summaries: Mapping[str, Mapping[str, Summary]], classes: Sequence[str]) -> list[dict[str, Any]]:
+def interval(evidence: Evidence, units: Units | None, bounds: tuple[float, float]) -> tuple[float, float]:
+    """Return the interval of a number, within the range of what it measures; NaN without units."""
+    if units is None:
+        return math.nan, math.nan
+    low, high = np.clip(evidence.interval(units), *bounds).tolist()
+    return low, high
+
+
+def gaps(summaries: Mapping[str, Mapping[str, Summary]], classes: Sequence[str], units: Units | None) -> list[dict[str, Any]]:
     """Return where each model loses to the best one: class and kind of error, the gap with its interval, and its share of all the model loses."""
-    scored = {name: float(found["miou"].values[0]) for name, found in summaries.items() if "miou" in found and "rom" in found}
+    scored = {name: found["miou"].value for name, found in summaries.items() if "miou" in found and "rom" in found}
     known = {name: value for name, value in scored.items() if not math.isnan(value)}
     if len(known) < 2:
         return []
@@ -117,12 +129,12 @@ def gaps(summaries: Mapping[str, Mapping[str, Summary]], classes: Sequence[str])
     for name in (name for name in known if name != best):
         rows = []
         for kind, metric in KINDS.items():
-            mine, theirs = summaries[name][metric].per_class, summaries[best][metric].per_class
-            if mine is None or theirs is None:
+            mine, theirs = summaries[name][metric].evidence, summaries[best][metric].evidence
+            if not isinstance(mine, Means) or not isinstance(theirs, Means):
                 continue
-            gap = mine - theirs
-            interval = percentile_interval(gap[1:]) if len(gap) > 1 else np.full((gap.shape[1], 2), np.nan)
-            rows += [(gap[0, c], kind, classes[c], interval[c]) for c in np.flatnonzero(gap[0] > 0).tolist()]
+            gap = mine.common(theirs).by_class
+            intervals = np.full((len(classes), 2), np.nan) if units is None else student_interval(gap, units)
+            rows += [(gap.value[c], kind, classes[c], intervals[c]) for c in np.flatnonzero(gap.value > 0).tolist()]
         total = sum(row[0] for row in rows)
         for value, kind, class_, (low, high) in sorted(rows, key=lambda row: -row[0]):
             row = {
@@ -156,6 +168,13 @@ def numbers(values: Any) -> list[float | None]:
 def recorded(definitions: Definitions) -> dict[str, Any]:
     """Return the definitions as they stand in provenance."""
     return asdict(definitions)
+
+
+def _most(metric: str, definitions: Definitions) -> float:
+    """Return the largest value that a metric can take."""
+    if metric in UNBOUNDED or (metric in ("rom", "rum") and definitions.scale == "none"):
+        return math.inf
+    return 2.0 if metric == "brier" else 1.0
 
 
 def _scores_high(metric: str) -> bool:

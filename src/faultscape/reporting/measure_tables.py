@@ -1,7 +1,7 @@
 """The tables of errors: every model of every data set against the metrics, 0 best everywhere, the best of a column and its ties marked.
 
-Conventions: an error is 1 - value where large values are good, the value itself otherwise (S1 Table I). A model ties with the best of its data set when the
-interval of their paired difference holds 0. Metrics whose definition says they cannot be compared between models have no best. Unknown = None, a dash.
+Conventions: an error is 1 - value where large values are good, the value itself otherwise (S1 Table I). A model ties with the best of its data set, which `leaders`
+says, when the interval of their paired difference holds 0. Metrics whose definition says they cannot be compared between models have no best. Unknown = None, a dash.
 Source: S1 Table I.
 """
 
@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from faultscape.reporting.measure_words import error
+from faultscape.reporting.leaders import error, standings
 
 GROUPS = {  # group: {metric: (its error's name, longer)}
     "pixels": {
@@ -165,35 +165,6 @@ def cell(entry: Mapping[str, Any] | None, standing: str = "") -> Cell:
     if entry["better"] == "high":
         low, high = (None if high is None else 1 - high), (None if low is None else 1 - low)
     return Cell(error(entry), low, high, int(entry.get("undefined") or 0), standing)
-
-
-def standings(document: Mapping[str, Any], metric: str) -> dict[str, str]:
-    """Return {NAME: best or tie} of one metric in one data set; empty where fewer than two models have it, or it cannot be compared.
-
-    >>> of = lambda x: {"rom": {"value": x, "better": "low"}}
-    >>> rows = [{"metric": "rom", "first": "a", "second": "b", "low": -0.1, "high": 0.05}, {"metric": "rom", "first": "a", "second": "c", "low": -0.4, "high": -0.2}]
-    >>> standings({"models": {"a": of(0.1), "b": of(0.12), "c": of(0.4)}, "paired": rows}, "rom")
-    {'a': 'best', 'b': 'tie'}
-    """
-    entries = {name: of[metric] for name, of in document.get("models", {}).items() if metric in of}
-    errors = {name: found for name, entry in entries.items() if (found := error(entry)) is not None}
-    if len(errors) < 2 or any("not comparable" in entry.get("definition", "") for entry in entries.values()):
-        return {}
-    least = min(errors.values())
-    out = {name: "best" for name, value in errors.items() if value == least}
-    if len(out) == len(errors):
-        return {}
-    for row in document.get("paired", ()):
-        pair = {row["first"], row["second"]}
-        other = pair - set(out)
-        if row["metric"] == metric and len(other) == 1 and pair & {n for n, s in out.items() if s == "best"} and _holds_zero(row):
-            out[other.pop()] = "tie"
-    return out
-
-
-def _holds_zero(row: Mapping[str, Any]) -> bool:
-    low, high = row.get("low"), row.get("high")
-    return low is not None and high is not None and low <= 0 <= high
 
 
 def _table(kind: str, metrics: Sequence[str], sets: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:

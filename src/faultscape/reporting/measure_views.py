@@ -12,6 +12,7 @@ from typing import Any
 
 from faultscape.reporting import figures, unbeaten
 from faultscape.reporting.figures import Axis
+from faultscape.reporting.leaders import contradictions, error_gaps
 from faultscape.reporting.measure_figures import Curve, Dot, from_zero
 from faultscape.reporting.measure_tables import MAPS, SCORES, TITLES, cell
 
@@ -38,11 +39,9 @@ def dots(one: Document) -> list[Dot]:
 
 def front(one: Document) -> dict[str, Any]:
     """Return the rows of IoU error, ROM and RUM together, unbeaten models first, with an axis a column."""
-    points = unbeaten.errors(one)
     rows = []
-    for model in points:
+    for model, by in unbeaten.beaten(one).items():
         cells = [cell(one["models"][model][m]) for m in unbeaten.THREE]
-        by = unbeaten.beaten_by(points, model)
         rows.append(
             {"model": model, "cells": cells, "by": by, "unsure": bool(by) and not any(unbeaten.surely(one, b, model) for b in by)}
         )
@@ -104,7 +103,7 @@ def confusions(one: Document) -> list[dict[str, Any]]:
 
 
 def differences(one: Document) -> dict[str, Any]:
-    """Return the paired differences of errors, first minus second; of many, those of the main metrics, and how many were left out."""
+    """Return the paired differences of errors, first minus second, over what both have and over all that each has; of many, those of the main metrics, how many were left out, and in words where the two disagree."""
     better = {m: entry["better"] for of in one.get("models", {}).values() for m, entry in of.items()}
     apart = {
         m for of in one.get("models", {}).values() for m, entry in of.items() if "not comparable" in entry.get("definition", "")
@@ -112,16 +111,39 @@ def differences(one: Document) -> dict[str, Any]:
     rows = []
     for row in one.get("paired", ()):
         sign = -1 if better.get(row["metric"]) == "high" else 1
-        difference, low, high = (None if row.get(k) is None else sign * row[k] for k in ("difference", "low", "high"))
-        if sign < 0:
-            low, high = high, low
+        ends = ("low", "high") if sign > 0 else ("high", "low")
+        difference, low, high, whole = (
+            None if row.get(k) is None else sign * row[k] for k in ("difference", *ends, "difference_all")
+        )
         sure = row["metric"] not in apart and low is not None and high is not None and (low > 0 or high < 0)
         rows.append(
             {"metric": row["metric"], "title": TITLES.get(row["metric"], (row["metric"],))[0], "first": row["first"], "second": row["second"],
-             "difference": difference, "low": low, "high": high, "images": row.get("images"), "sure": sure}
+             "difference": difference, "low": low, "high": high, "whole": whole, "images": row.get("images"), "sure": sure}
         )  # fmt: skip
     shown = rows if len(rows) <= MANY_ROWS else [row for row in rows if row["metric"] in (*MAPS, *SCORES)]
-    return {"rows": shown, "left_out": len(rows) - len(shown)}
+    said = [text for m in dict.fromkeys(row["metric"] for row in shown) if m not in apart for text in disagreements(one, m)]
+    return {"rows": shown, "left_out": len(rows) - len(shown), "said": said}
+
+
+def disagreements(one: Document, metric: str) -> list[str]:
+    """Return a sentence for every pair of models whose numbers say something else than what both have in common.
+
+    >>> of = {"ap": {"value": 0.5, "better": "high"}}
+    >>> row = {"metric": "ap", "first": "a", "second": "b", "difference": 0.02, "low": 0.01, "high": 0.03, "difference_all": -0.01, "low_all": -0.02, "high_all": -0.005}
+    >>> disagreements({"models": {"a": of, "b": of}, "paired": [row]}, "ap")
+    ['AP error: b leads a by 0.0100 over all that each has, and a leads b by 0.0200 where both have a value.']
+    """
+    title, out = TITLES.get(metric, (metric,))[0], []
+    here, whole = error_gaps(one, metric), error_gaps(one, metric, "_all")
+    for leader, other, how in contradictions(one, metric):
+        size = abs(here[leader, other][0])
+        said = {
+            "turned": f"and {other} leads {leader} by {size:.4f} where both have a value",
+            "unsure": f"and by {size:.4f} where both have a value, which the intervals do not show",
+            "sure": f"which the intervals show only where both have a value ({size:.4f})",
+        }[how]
+        out.append(f"{title}: {leader} leads {other} by {abs(whole[leader, other][0]):.4f} over all that each has, {said}.")
+    return out
 
 
 def curves(one: Document) -> dict[str, Any]:

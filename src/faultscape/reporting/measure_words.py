@@ -1,12 +1,14 @@
 """What `measure` prints: one table of models against the errors that say most, and where the rest lies.
 
-Conventions: 0 is best in every column, as in S1's Table I; the best model of a column is marked with a star.
+Conventions: 0 is best in every column, as in S1's Table I; the best model of a column, which no other is ahead of where both have a value, is marked with a star.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
+
+from faultscape.reporting.leaders import contradictions, error, standings
 
 COLUMNS = (
     ("miou", "IoU error"), ("rom", "ROM"), ("rum", "RUM"), ("ror", "ROR"), ("rur", "RUR"), ("gce", "GCE"), ("pe_os", "PE-OS"), ("pe_us", "PE-US"),
@@ -23,34 +25,34 @@ def told(path: str, document: Mapping[str, Any]) -> str:
     for name, one in sets.items():
         if name:
             lines.append(f"{name}:")
-        lines += _table(one["models"])
+        lines += _table(one)
         lines += [f"note: {note}" for note in one.get("notes", ())]
     lines.append(f"{path}: measure.json, per_image.parquet, report.html (errors: 0 is best, * marks the best)")
     return "\n".join(lines)
 
 
-def error(entry: Mapping[str, Any]) -> float | None:
-    """Return a metric's error: itself where low is better, else 1 - it.
-
-    >>> error({"value": 0.75, "better": "high"})
-    0.25
-    """
-    value = entry["value"]
-    return None if value is None else 1 - value if entry["better"] == "high" else value
-
-
-def _table(models: Mapping[str, Any]) -> list[str]:
+def _table(one: Mapping[str, Any]) -> list[str]:
+    models = one["models"]
     has_pixels = any("miou" in of for of in models.values())
     columns = [(m, title) for m, title in COLUMNS if any(m in of for of in models.values()) and not (has_pixels and m in _PIXELS)]
     width = max([5, *(len(name) for name in models)])
     lines = [f"{'':<{width}} " + " ".join(f"{title:>12}" for _, title in columns)]
     errors = {name: {m: error(of[m]) if m in of else None for m, _ in columns} for name, of in models.items()}
-    best = {m: min((value for row in errors.values() if (value := row[m]) is not None), default=None) for m, _ in columns}
+    best = {m: {name for name, how in standings(one, m).items() if how == "best"} for m, _ in columns}
     for name, row in errors.items():
         cells = []
         for m, _ in columns:
             value = row[m]
-            star = "*" if value is not None and len(models) > 1 and value == best[m] else " "
+            star = "*" if name in best[m] else " "
             cells.append(f"{'-':>11} " if value is None else f"{value:>11.4f}{star}")
         lines.append(f"{name:<{width}} " + " ".join(cells))
-    return lines
+    return lines + [f"note: {said}" for m, title in columns for said in turned(one, m, title)]
+
+
+def turned(one: Mapping[str, Any], metric: str, title: str) -> list[str]:
+    """Return a sentence for each model that has a smaller error than the best, which is ahead of it where both have a value."""
+    return [
+        f"{title}: {leader} has the smaller number, but {other} is ahead where both have a value"
+        for leader, other, how in contradictions(one, metric)
+        if how == "turned" and standings(one, metric).get(other) == "best"
+    ]

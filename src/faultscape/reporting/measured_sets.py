@@ -1,7 +1,7 @@
 """From the statistics of a data set to its part of measure.json and its rows of per_image.parquet.
 
-Conventions: images stand in corpus order, the same for every model; an image that a model has no map of counts for nothing there. All models share the draws
-of the bootstrap.
+Conventions: images stand in corpus order, the same for every model; an image that a model has no map of counts for nothing there. What is drawn anew is an image, or
+a whole group of images that belong together; all models share the draws.
 """
 
 from __future__ import annotations
@@ -14,15 +14,25 @@ from typing import Any
 import numpy as np
 
 from faultscape.comparison.measure_plan import DataSet, has_maps
+from faultscape.corpus.groups import describe_groups
 from faultscape.errors import MetricError
+from faultscape.errors import counted as counted_words
 from faultscape.metrics import summary
 from faultscape.metrics.definitions import Definitions
 from faultscape.metrics.image_statistics import CURVE
+from faultscape.metrics.neighbours import alike, too_narrow
 from faultscape.metrics.summary import Summary
-from faultscape.ranking.intervals import bootstrap_weights
+from faultscape.metrics.units import FEW, LEAST, Units, draw_units, units_of
 from faultscape.reporting import measure_document
 from faultscape.study import measures
 
+_IN_ORDER = {
+    "miou": "the mIoU",
+    "rom": "the ROM",
+    "average_precision": "the AP",
+    "calibration_auroc": "the AUROC",
+}  # what neighbours are compared by
+MANY = 2000  # units up to which each is left out once, for BCa
 MISSING = frozenset(["no map was found", "no scores were found"])
 
 
@@ -45,7 +55,10 @@ def gather(
     seed: int,
 ) -> MeasuredSet:
     """Return what was found of one data set, with intervals from ``resamples`` draws of its images."""
-    weights = drawn(len(data.ids), resamples, seed)
+    units = units_of(data.together or len(data.ids))
+    by_leaving_out = bool(resamples and scored.found) and FEW <= units.count <= MANY
+    draws = draw_units(units, resamples, seed, leave_out=by_leaving_out)
+    anew = units if resamples else None
     groups = data.classes.groups
     of_maps: dict[str, dict[str, Summary]] = {}
     of_scores: dict[str, dict[str, Summary]] = {}
@@ -59,7 +72,7 @@ def gather(
             first = next(iter(failures.get(name, [])), (data.ids[0], "nothing was found"))
             raise MetricError(f"{name}: no image can be measured; the first, {first[0]}: {first[1]}")
         counted[name], presents[name] = int(present.sum()), present
-        of_maps[name] = summary.summarise(stats, definitions, groups, weights) if len(stats) else {}
+        of_maps[name] = summary.summarise(stats, definitions, groups, present) if len(stats) else {}
         images[name] = (
             {k: np.where(present, v, np.nan) for k, v in summary.of_images(stats, definitions, groups).items()}
             if len(stats)
@@ -68,53 +81,41 @@ def gather(
         if stats.cells is not None and data.with_classes:
             confusion[name] = stats.cells.tolist()
         curves[name] = _confidence(stats, present) | scored.curves.get(name, {})
-        of_scores[name] = scored.summaries(name, weights)
+        of_scores[name] = scored.summaries(name, draws)
         images[name] |= scored.images.get(name, {})
     classes = list(data.classes.names) if data.with_classes else ["region"]
     summaries = {name: of_maps[name] | of_scores[name] for name in of_maps}
-    document: dict[str, Any] = {"models": measure_document.models(summaries, definitions, classes, scored.texts)}
+    document: dict[str, Any] = {"models": measure_document.models(summaries, definitions, classes, anew, scored.texts)}
     document["images"] = counted
     document["classes"] = classes if data.with_classes else []
     common = np.logical_and.reduce(list(presents.values()))
     if common.sum() < max(counted.values()):
-        of_maps = _shared(out, data, definitions, weights * common)
+        of_maps = _shared(out, data, definitions, common)
     judged = {name: scored.present[name] for name, found in of_scores.items() if found}
     both = np.logical_and.reduce(list(judged.values())) if judged else common
     if any(present.sum() > both.sum() for present in judged.values()):  # some have scores of fewer images than maps
-        of_scores |= {name: scored.summaries(name, weights * both, whole=False) for name in judged}
+        of_scores |= {name: scored.summaries(name, draws.of(both), whole=False) for name in judged}
     shared = {name: of_maps[name] | of_scores[name] for name in of_maps}
     numbers = {m: int(both.sum()) for found in of_scores.values() for m in found}
     numbers |= {m: int(common.sum()) for found in of_maps.values() for m in found}
-    document["paired"] = measure_document.paired(shared, numbers)
-    document["gaps"] = measure_document.gaps(shared, classes) if data.with_classes else []
+    document["paired"] = measure_document.paired(shared, numbers, anew, definitions)
+    document["gaps"] = measure_document.gaps(shared, classes, anew) if data.with_classes else []
     document["curves"] = {name: found for name, found in curves.items() if found}
     document["confusion"] = confusion
     document["failures"] = sum(len(found) for found in failures.values())
-    document["notes"] = _notes(data, counted, failures) + _together([*_unknown(out, data), *scored.notes])
+    document["units"] = {"drawn": "groups" if units.grouped else "images", "count": units.count}
+    drawn = _drawn_anew(data, units, images) if anew else []
+    document["notes"] = _notes(data, counted, failures) + _together([*_unknown(out, data), *scored.notes]) + drawn
     return MeasuredSet(document, images)
 
 
-def _shared(out: Path, data: DataSet, definitions: Definitions, weights: np.ndarray) -> dict[str, dict[str, Summary]]:
+def _shared(out: Path, data: DataSet, definitions: Definitions, used: np.ndarray) -> dict[str, dict[str, Summary]]:
     """Return the summaries of maps over the images that every model has: only these can be compared in pairs."""
     shared: dict[str, dict[str, Summary]] = {}
     for name in data.models:
         stats = measures.Statistics(measures.folder(out, data.name, name), data.ids)
-        shared[name] = summary.summarise(stats, definitions, data.classes.groups, weights) if len(stats) else {}
+        shared[name] = summary.summarise(stats, definitions, data.classes.groups, used) if len(stats) else {}
     return shared
-
-
-def drawn(images: int, resamples: int, seed: int) -> np.ndarray:
-    """Return (1 + B, I) how often each image counts: once, and as each draw with replacement says; in a byte each, since no image is drawn 256 times.
-
-    >>> drawn(4, 2, 0).sum(1).tolist()
-    [4, 4, 4]
-    """
-    rng = np.random.default_rng(seed)
-    out = np.ones((1 + resamples, images), np.uint8 if images > 255 else np.uint16)
-    for low in range(1, 1 + resamples, 64):
-        rows = out[low : low + 64]
-        rows[:] = bootstrap_weights(images, len(rows), rng)
-    return out
 
 
 def write_per_image(path: Path, sets: Sequence[DataSet], found: Mapping[str, MeasuredSet], definitions: Definitions) -> None:
@@ -204,6 +205,36 @@ def _notes(data: DataSet, counted: Mapping[str, int], failures: Mapping[str, Seq
                 f"{name}: {len(data.ids) - n} of {len(data.ids)} images are left out ({left}); its numbers are of the others"
             )
     return notes
+
+
+def _drawn_anew(data: DataSet, units: Units, images: Mapping[str, Mapping[str, np.ndarray]]) -> list[str]:
+    """Return what to say of what is drawn anew: groups, too few of either, or images that are not independent."""
+    study = data.truth.get("study")
+    how = (
+        f"`faultscape collect {study}` with --group or --block"
+        if study
+        else "--group, or cut runs of consecutive images with --block"
+    )
+    if units.grouped:
+        said = f"intervals draw whole groups anew: {describe_groups(data.together)}"
+        if units.count < LEAST:
+            return [f"{said}; fewer than {LEAST} carry no interval: cut them into runs of consecutive images with --block"]
+        few = (
+            f"; fewer than {FEW}, so that they are Student's with {units.count - 1} degrees of freedom"
+            if units.count < FEW
+            else ""
+        )
+        return [said + few]
+    if units.count < LEAST:
+        return [f"{counted_words(units.count, 'image')}: fewer than {LEAST} carry no interval"]
+    for metric, title in _IN_ORDER.items():
+        found = [value for of in images.values() if metric in of and (value := alike(of[metric])) is not None]
+        if 2 * len(found) > sum(metric in of for of in images.values()):
+            middle = float(np.median(found))
+            narrow = f"if they are frames of a sequence, intervals that take them as independent are some {too_narrow(middle):.1f} times too narrow"
+            near = f"consecutive images are alike ({title} of neighbours correlates by {middle:.2f})"
+            return [f"{near}: {narrow}; say which belong together with {how}"]
+    return []
 
 
 def _unknown(out: Path, data: DataSet) -> list[tuple[str, str]]:

@@ -13,7 +13,8 @@ from typing import Any
 
 from faultscape.reporting import figures, measure_figures, measure_views
 from faultscape.reporting.gap_sentences import sentence
-from faultscape.reporting.measure_tables import TITLES, saturated, sets_of, standings, tables
+from faultscape.reporting.leaders import errors, standings
+from faultscape.reporting.measure_tables import TITLES, saturated, sets_of, tables
 from faultscape.reporting.pages import number, rank_range
 from faultscape.reporting.templates import template
 
@@ -109,7 +110,9 @@ def headline(document: Mapping[str, Any]) -> str:
             leaders = list(found)
             known = one["models"][leaders[0]][metric].get("low") is not None
             verb = "has" if len(leaders) == 1 else "share"
-            return f"{_listed(leaders)} {verb} the least {title}" + ("" if known else ", without intervals")
+            found_errors = errors(one, metric)
+            where = "" if found_errors[leaders[0]] == min(found_errors.values()) else " where models can be compared"
+            return f"{_listed(leaders)} {verb} the least {title}{where}" + ("" if known else ", without intervals")
     return f"{len(models)} models, measured"
 
 

@@ -1,7 +1,7 @@
 """Which models are not beaten on IoU error, ROM and RUM at once.
 
-Conventions: a model beats another that is no better in any of the three and worse in at least one (Pareto); points are compared, and whether the intervals of
-the paired differences leave no doubt is said beside. Models that lack one of the three take no part.
+Conventions: a model beats another that is no better in any of the three and worse in at least one (Pareto), over what both have; numbers are compared, and whether
+the intervals of the paired differences leave no doubt is said beside. Models that lack one of the three take no part.
 Source: S1 Fig. 7 (models traded off in accuracy, tearing and merging).
 """
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from faultscape.reporting.measure_words import error
+from faultscape.reporting.leaders import ahead, error_gaps, errors
 
 THREE = ("miou", "rom", "rum")
 
@@ -22,29 +22,28 @@ def pareto(document: Mapping[str, Any]) -> list[str]:
     >>> pareto({"models": {"a": of(0.8, 0.1, 0.2), "b": of(0.7, 0.1, 0.3), "c": of(0.6, 0.05, 0.4)}})
     ['a', 'c']
     """
-    points = errors(document)
-    return [name for name in points if not beaten_by(points, name)]
+    return [name for name, by in beaten(document).items() if not by]
 
 
-def errors(document: Mapping[str, Any]) -> dict[str, tuple[float, ...]]:
-    """Return {NAME: (IoU error, ROM, RUM)} of the models that have all three."""
-    out = {}
-    for name, metrics in document.get("models", {}).items():
-        found = [error(metrics[m]) if m in metrics else None for m in THREE]
-        if all(x is not None for x in found):
-            out[name] = tuple(x for x in found if x is not None)
-    return out
+def beaten(document: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Return {NAME: the models that are no worse in any of the three and better in one, the lowest IoU error first} of the models that have all three.
 
-
-def beaten_by(points: Mapping[str, tuple[float, ...]], model: str) -> list[str]:
-    """Return the models that are no worse in any of the three and better in one, the lowest IoU error first.
-
-    >>> beaten_by({"a": (0.1, 0.1, 0.1), "b": (0.1, 0.1, 0.1), "c": (0.2, 0.1, 0.1)}, "c")
-    ['a', 'b']
+    >>> of = lambda x: {m: {"value": x, "better": "low"} for m in THREE}
+    >>> beaten({"models": {"a": of(0.1), "b": of(0.1), "c": of(0.2)}})
+    {'a': [], 'b': [], 'c': ['a', 'b']}
     """
-    mine = points[model]
-    found = [n for n, theirs in points.items() if theirs != mine and all(x <= y for x, y in zip(theirs, mine, strict=True))]
-    return sorted(found, key=lambda name: points[name])
+    found = {metric: errors(document, metric) for metric in THREE}
+    gaps = {metric: error_gaps(document, metric) for metric in THREE}
+    names = [name for name in found["miou"] if all(name in found[metric] for metric in THREE)]
+
+    def beats(one: str, other: str) -> bool:
+        better, worse = ([ahead(gaps[metric], found[metric], *pair) for metric in THREE] for pair in ((one, other), (other, one)))
+        return any(better) and not any(worse)
+
+    return {
+        name: sorted((n for n in names if n != name and beats(n, name)), key=lambda n: [found[metric][n] for metric in THREE])
+        for name in names
+    }
 
 
 def surely(document: Mapping[str, Any], winner: str, loser: str) -> bool:

@@ -81,6 +81,8 @@ def measure(
     background: int | None = None,
     score_scale: float | None = None,
     pattern: str | None = None,
+    group: Any = None,
+    block: int | None = None,
     resize_maps: bool = False,
     boundaries: bool = True,
     skip: bool = False,
@@ -168,6 +170,10 @@ def measure(
         What whole numbers in score pictures are divided by; default 255 or 65535.
     pattern
         Which files are truth and what their ids are, for example {id}_gtFine_labelIds.png.
+    group
+        Which images belong together (drive, sequence, city, patient), so that intervals draw whole groups: a pattern of ids with {group}, such as "{group}_*", or a CSV file with columns id and group. A study has its own, from collect.
+    block
+        Cut groups, or all images where there are none, into runs of so many consecutive images, where groups are too few.
     resize_maps
         Bring maps of another size to their truth's, by nearest neighbour.
     boundaries
@@ -175,7 +181,7 @@ def measure(
     skip
         Go on without images whose maps are wrong (size, values), instead of stopping; they stand in failures.csv.
     resamples
-        Bootstrap draws of images for the intervals; 0 for none.
+        Bootstrap draws of images for the intervals of scores; 0 for no interval at all.
     seed
         Of the bootstrap.
     worst
@@ -213,6 +219,8 @@ def measure(
         "background": background,
         "images": images,
         "pattern": pattern,
+        "group": group,
+        "block": block,
         "regions": definitions.regions,
     }
     said: list[str] = []
@@ -229,6 +237,7 @@ def measure(
     asked |= {"ignore": ignore, "background": background, "divisor": divisor, "score_scale": score_scale, "classes": classes}
     asked |= {"resize_maps": resize_maps, "no_boundaries": not boundaries, "images": images, "pattern": pattern}
     asked |= {"preset": preset, "worst": worst if worst != WORST else None}
+    asked["seed"] = seed if seed and resamples else None
     if seed and not resamples:
         said.append("note: --seed changes nothing here: --resamples 0 draws nothing")
     for line in dict.fromkeys([*said, *measure_options.idle(asked, sets, definitions)]):

@@ -1,0 +1,94 @@
+"""What is drawn anew where an interval speaks of data to come: images, or whole groups of images that belong together.
+
+Conventions: ``of`` (I,) is the number of the unit that each image belongs to, 0 to U - 1 in the order in which they first occur. Fewer than six units carry no
+interval; from fewer than twenty Student's t is used, whatever is estimated.
+Source: Davison and Hinkley 1997, 3.8 (cluster bootstrap).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+LEAST = 6  # fewer units carry no interval
+FEW = 20  # fewer are too few for the shape of a bootstrap's distribution: only its spread is used
+
+
+@dataclass(frozen=True, eq=False)
+class Units:
+    """The unit of each image (I,), how many there are, and whether any has several images."""
+
+    of: np.ndarray
+    count: int
+
+    @property
+    def grouped(self) -> bool:
+        """Whether some images belong together."""
+        return self.count < len(self.of)
+
+    def totals(self, values: np.ndarray) -> np.ndarray:
+        """Return (U, ...) sums over the images of each unit; NaN counts for nothing."""
+        values = np.nan_to_num(values)
+        if not self.grouped:
+            return values
+        out = np.zeros((self.count, *values.shape[1:]))
+        np.add.at(out, self.of, values)
+        return out
+
+    def known(self, values: np.ndarray) -> np.ndarray:
+        """Return (...) how many units have an image with a value."""
+        there = ~np.isnan(values)
+        return (self.totals(there.astype(float)) > 0).sum(0)
+
+
+def units_of(groups: Sequence[str] | int) -> Units:
+    """Return the units of images whose groups are these, an image of group '' being one of its own; a number means so many images alone.
+
+    >>> units = units_of(["a", "", "a", "b"])
+    >>> units.of.tolist(), units.count, units.totals(np.array([1.0, 2.0, 3.0, np.nan])).tolist()
+    ([0, 1, 0, 2], 3, [4.0, 2.0, 0.0])
+    """
+    if isinstance(groups, int):
+        return Units(np.arange(groups), groups)
+    numbers: dict[object, int] = {}
+    of = [numbers.setdefault(group or k, len(numbers)) for k, group in enumerate(groups)]
+    return Units(np.array(of, np.int64).reshape(len(groups)), len(numbers))
+
+
+@dataclass(frozen=True, eq=False)
+class Draws:
+    """How often each image counts (1 + B + U, I): once, as each of B draws of units with replacement says, and with each unit left out, where that is asked for."""
+
+    weights: np.ndarray
+    resamples: int
+
+    @property
+    def used(self) -> np.ndarray:
+        """(I,) which images count at all."""
+        return self.weights[0] > 0
+
+    def of(self, used: np.ndarray) -> Draws:
+        """Return the draws in which only some images (I,) count."""
+        return Draws(self.weights * used, self.resamples)
+
+    def split(self, values: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
+        """Return the value of the data set, those of the draws (B,) and those with a unit left out (U,), of values (1 + B + U,)."""
+        return float(values[0]), values[1 : 1 + self.resamples], values[1 + self.resamples :]
+
+
+def draw_units(units: Units, resamples: int, seed: int, *, leave_out: bool = False) -> Draws:
+    """Return so many draws of whole units with replacement, in a byte for each image where units are too many to be drawn 256 times.
+
+    >>> draw_units(units_of(["a", "a", ""]), 2, 0, leave_out=True).weights.tolist()
+    [[1, 1, 1], [1, 1, 1], [1, 1, 1], [0, 0, 1], [1, 1, 0]]
+    """
+    rng, n = np.random.default_rng(seed), units.count
+    out = np.ones((1 + resamples + n * leave_out, len(units.of)), np.uint8 if n > 255 else np.uint16)
+    for low in range(1, 1 + resamples, 64):
+        rows = out[low : min(low + 64, 1 + resamples)]
+        rows[:] = rng.multinomial(n, np.full(n, 1 / n), size=len(rows))[:, units.of]
+    if leave_out:
+        out[1 + resamples :] = units.of != np.arange(n)[:, None]
+    return Draws(out, resamples)
