@@ -21,6 +21,7 @@ from typing import Any
 
 import pytest
 
+import children
 import faultscape as fs
 import made
 
@@ -45,7 +46,7 @@ class Line:
         folders = (study, self.corpus.photos, self.corpus.truth, self.corpus.classes)
         words = [sys.executable, str(HERE / "slowly.py"), *map(str, folders), engine, str(seconds), verbs, *models]
         about = {**os.environ, **environment, "PYTHONPATH": str(HERE), **({"RAY_ADDRESS": address} if address else {})}
-        return subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=about)
+        return children.start(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=about)
 
     def end(self, process: subprocess.Popen[str], before: list[str] | None = None) -> list[str]:
         """Return the whole log of a line that ends well."""

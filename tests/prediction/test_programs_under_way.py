@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import children
 import faultscape as fs
 import made
 from faultscape.errors import ModelError
@@ -140,7 +141,7 @@ def test_a_program_ends_with_its_driver_and_all_that_it_started_and_leaves_nothi
     code.chmod(0o755)
     words = [sys.executable, "-m", "faultscape", "predict", str(study), f"p=exec:{code}", "--engine", engine, "--workers", "2"]
     programs, heard = 1 if engine == "local" else 2, b""
-    driver = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    driver = children.start(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         with open(told, "r+b", buffering=0) as pipe:
             while heard.count(b"\n") < programs:
