@@ -431,7 +431,15 @@ def test_confidence_gives_curves_and_frames_without_are_counted(corpus: made.Cor
         cells = np.where(np.isnan(whole.per_image[metric]), np.nan, np.nan_to_num(above.per_image[metric]))
         assert curve[metric][at] == pytest.approx(np.nanmean(np.nanmean(cells, 1)), abs=1e-9)
         assert curve[metric][0] == pytest.approx(np.nanmean(np.nanmean(whole.per_image[metric], 1)), abs=1e-9)
+    for place, shown in ((0, [corpus.maps["model-1"][corpus.ids.index(id_)] for id_ in sure]), (at, kept)):
+        assert curve["iou"][place] == pytest.approx(_pooled_miou(chosen, np.stack(shown)), abs=1e-9)
     assert curve["area"] >= 0
+
+
+def _pooled_miou(truth: np.ndarray, shown: np.ndarray) -> float:
+    """By definition, 255 being unknown."""
+    classes = np.setdiff1d(np.union1d(truth, shown), [255])
+    return float(np.mean([((truth == c) & (shown == c)).sum() / ((truth == c) | (shown == c)).sum() for c in classes]))
 
 
 def test_what_is_missing_is_counted_and_what_is_wrong_stops_unless_skipped(

@@ -218,6 +218,13 @@ def test_persello_per_region_of_the_truth_or_of_the_prediction() -> None:
     assert of_prediction.pe_us == pytest.approx((0 + 0.4) / 2)
 
 
+def test_true_regions_that_nothing_touches_are_no_part_of_the_mean_of_under_segmentation() -> None:
+    truth, prediction = np.array([[1, 1, 0, 0, 1, 1]]), np.array([[1, 1, 1, 0, 0, 0]])
+    assert fs.metrics.regions(truth, prediction, 2, background=0).pe_us == pytest.approx(
+        1 / 3
+    )  # not half of it: one of two is missed
+
+
 def test_persello_of_predictions_leaves_out_those_that_touch_nothing() -> None:
     truth, prediction = np.array([[1, 1, 0, 0, 0, 0]]), np.array([[1, 0, 0, 1, 0, 1]])
     r = fs.metrics.regions(truth, prediction, classes=2, background=0, per="prediction")

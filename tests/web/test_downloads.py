@@ -205,6 +205,18 @@ def test_only_pictures_that_can_be_seen_through(server: Server, study: Path) -> 
         assert small.mode == "RGBA"
 
 
+def test_a_cut_out_object_has_a_hundredth_that_is_clear_and_a_hundredth_that_is_not(server: Server, study: Path) -> None:
+    def see_through(clear: int) -> bytes:
+        pixels, out = np.random.default_rng(clear).integers(0, 256, (20, 50, 4), np.uint8), io.BytesIO()
+        pixels[..., 3] = 255 * (np.arange(1000).reshape(20, 50) >= clear)  # of a thousand pixels
+        Image.fromarray(pixels).save(out, "PNG")
+        return out.getvalue()
+
+    urls = [server.picture(f"/{clear}.png", see_through(clear)) for clear in (9, 10, 990, 991)]
+    fs.collect(str(study), urls=listed(study, *urls), transparent=True, min_size="8x8", **FAST)
+    assert reasons(study) == {"9.png": "it has no transparency", "991.png": "all of it is transparent"}
+
+
 def test_the_window_of_dates_holds_its_first_day_and_not_its_last(server: Server, study: Path) -> None:
     days = {"a": "2024-02-29", "b": "2024-03-01", "c": "2024-03-31T23:59:59Z", "d": "2024-04-01", "e": ""}
     rows = [{"url": server.picture(f"/{k}.png", picture(ord(k))), "date": d} for k, d in days.items()]
