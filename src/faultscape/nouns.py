@@ -239,7 +239,8 @@ class Standings:
             if why := ranking.get("unusable"):
                 lines.append(f"  {name}: cannot be used: {why}")
                 continue
-            lines.append(f"  {name}{', intervals descriptive' if ranking.get('speaks_of') == 'chosen' else ''}")
+            of = {"chosen": "descriptive", "pool": "of this pool", "future": "of data to come"}.get(ranking.get("speaks_of", ""))
+            lines.append(f"  {name}{f', intervals {of}' if of else ''}")
             for place, model in enumerate(ranking["order"], 1):
                 low, high = ranking["score_interval"].get(model, (float("nan"), float("nan")))
                 first, last = ranking["rank_interval"].get(model, (float("nan"), float("nan")))

@@ -155,7 +155,7 @@ def test_the_first_line_says_who_leads_or_that_nobody_does(
     assert main(["rank", answers.study, "--selection", "random"]) == 0
     said = capsys.readouterr().out
     assert said.startswith("model-0 leads. It is first in")
-    assert "Standings of 3 models from 60 labelled images\n  margins\n" in said
+    assert "Standings of 3 models from 60 labelled images\n  margins, intervals of this pool\n" in said
 
 
 def test_of_random_selections_the_one_with_most_agreed_labels_counts_and_only_of_these_models(
@@ -176,3 +176,27 @@ def test_of_random_selections_the_one_with_most_agreed_labels_counts_and_only_of
         "late came after selection disputed was made" in n
         for n in fs.rank(answers.study, selection="disputed", resamples=0).notes
     )
+
+
+def test_data_to_come_draws_groups_anew_on_the_terminal_and_on_the_page(
+    answers: made_answers.Answers, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fs.select(answers.study, selector="random", budget=40)
+    made_answers.import_labels(answers)
+    line = ["rank", answers.study, "--selection", "random", "--resamples", "50", "--population"]
+    assert main([*line, "future"]) == 0
+    assert "images are drawn anew, each for itself" in capsys.readouterr().out
+    fs.collect(answers.study, group={n: n[-3:-1] for n in answers.images})
+    assert "stale" in repr(fs.status(answers.study))
+    assert main([*line, "future"]) == 0
+    typed = capsys.readouterr().out
+    assert "reuse_mean, intervals of data to come" in typed
+    assert "whole groups are drawn anew, and labels lie in 6 of 6 groups: fewer than 20" in typed
+    page = Page(Path(fs.report(answers.study, selection="random").path).read_text(encoding="utf-8"))
+    assert "95 % interval, data to come" in page.text
+    assert main([*line, "pool"]) == 0
+    assert "groups" not in capsys.readouterr().out
+    fs.select(answers.study)
+    capsys.readouterr()
+    assert main(["rank", answers.study, "--population", "future"]) == 2
+    assert "say nothing of data to come" in capsys.readouterr().err

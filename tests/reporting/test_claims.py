@@ -50,7 +50,7 @@ def test_of_drawn_images_the_headline_rests_on_what_speaks_of_the_pool() -> None
     assert list(claiming(found)) == ["margins"]
     assert verdict(found) == ("a and b are tied for best", "Margins does not tell them apart (at 95 %, one pair at a time).")
     assert "c by" not in best_at_once(found)
-    assert "  margins\n" in repr(found)
+    assert "  margins, intervals of this pool\n" in repr(found)
     assert "  reuse_mean, intervals descriptive\n" in repr(found)
 
 

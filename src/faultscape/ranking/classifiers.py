@@ -24,7 +24,9 @@ from faultscape.ranking.intervals import LEVEL
 from faultscape.ranking.likelihood import connected
 from faultscape.ranking.pair_counts import PairCounts, pair_counts
 from faultscape.ranking.perron import consistency_ratio, dominance, perron, smoothed_accuracy
+from faultscape.ranking.populations import group_numbers
 from faultscape.ranking.rank_centrality import rank_centrality
+from faultscape.ranking.replicated import draws_of
 from faultscape.ranking.sandwich import standard_errors
 from faultscape.ranking.stability import connectivity
 
@@ -78,12 +80,13 @@ def classifier_rankings(
     benchmark: Mapping[str, float] | None = None,
     discarded: int = 0,
     definitions: Mapping[str, Any] | None = None,
+    groups: Mapping[str, str] | None = None,
 ) -> Standings:
     """Return the standings of classifiers from (J, I) whether each model is right on ``images``: 1, 0, NaN where not decided.
 
     ``rows`` are the chosen slots; labelled images that no row chose are used only by the re-use rankings, and only with
     ``all_labels``. Perron's ranking also holds ``consistency_ratio``, Hodge's its ``shares``, Bradley-Terry's the ``tie_parameter``. Matrices: ``accuracy`` A (smoothed), ``dominance`` B, and per pair the numbers of images ``case_1``, ``case_2`` (row
-    right, column wrong) and ``case_3``. ``benchmark`` is {model: score}, larger being better. Errors: RankingError for slots,
+    right, column wrong) and ``case_3``. ``benchmark`` is {model: score}, larger being better; ``groups`` {image: group} are drawn whole. Errors: RankingError for slots,
     shapes, answers or a benchmark that do not fit, or no label at all; OptionError for options out of range.
 
     >>> from types import SimpleNamespace as Row
@@ -107,7 +110,8 @@ def classifier_rankings(
     image = np.where(image >= 0, np.searchsorted(used, image), -1)
     correct, chosen = correct[:, used], chosen[used]
 
-    weights = replicated.image_weights(chosen, resamples, seed)
+    group = group_numbers([images[k] for k in used.tolist()], groups)
+    weights = replicated.image_weights(chosen, resamples, seed, group)
     counts = pair_counts(first, second, image, correct, weights)
     scores, fits = {}, {}
     total = counts.total[0]
@@ -126,9 +130,8 @@ def classifier_rankings(
     notes += _said(models, point, image, correct, ratios)
     again, errors, others = replicated.reuse(models, correct, weights)
     errors["bradley_terry"] = standard_errors(_games(first, second, image, correct), scores["bradley_terry"][0], nu, PSEUDO_COUNT)
-    drawn = dict.fromkeys(scores, int(chosen.sum())) | dict.fromkeys(again, len(used))
-    decided = (~np.isnan(correct)).sum(1)
-    whole = replicated.table(models, matrices, scores | again, errors, fits | others, drawn, notes, decided)
+    drawn = dict.fromkeys(scores, draws_of(chosen, group)) | dict.fromkeys(again, draws_of(np.ones(len(used), bool), group))
+    whole = replicated.table(models, matrices, scores | again, errors, fits | others, drawn, notes, ~np.isnan(correct), group)
     own = {"laplace": laplace, "resamples": resamples, "seed": seed, "all_labels": all_labels, "level": LEVEL}
     own |= {"interval": replicated.INTERVAL, "pseudo_count": PSEUDO_COUNT, "ties": "Davidson"}
     whole.rankings["perron"]["consistency_ratio"] = float(consistency_ratio(ratios))

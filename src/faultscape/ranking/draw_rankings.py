@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from faultscape.errors import RankingError
+from faultscape.errors import OptionError, RankingError
 from faultscape.nouns import Draw, Standings
 from faultscape.ranking import drawn_estimates, estimate_intervals, replicated
 from faultscape.ranking.agreement import compare_benchmark, plain
@@ -25,7 +25,9 @@ from faultscape.ranking.drawn_estimates import MARGINS, REUSED, unusable
 from faultscape.ranking.drawn_steps import steps
 from faultscape.ranking.estimates import Estimates
 from faultscape.ranking.intervals import DECIMALS, LEVEL, ranks
-from faultscape.ranking.replicated import POOL
+from faultscape.ranking.populations import group_numbers
+from faultscape.ranking.recommended import SELECTION
+from faultscape.ranking.replicated import FUTURE, POOL
 
 
 def draw_rankings(
@@ -45,12 +47,15 @@ def draw_rankings(
     benchmark: Mapping[str, float] | None = None,
     discarded: int = 0,
     definitions: Mapping[str, Any] | None = None,
+    population: str = "pool",
+    groups: Mapping[str, str] | None = None,
 ) -> Standings:
     """Return the standings from (J, I) scores of the models on the labelled ``images``.
 
     ``rows`` are the draws in order. ``proxy`` (J, N) is the loss of each model to expect on each image of the ``pool``, for the control variate. ``rest`` are scores (J, n) on
     images drawn evenly from those on which no two models differ, and how many such images there are. ``lost`` and ``elsewhere``: see ``drawn_steps``.
-    Errors: RankingError for shapes that do not fit, or no labelled draw; OptionError for negative resamples.
+    ``population`` says what intervals speak of: this "pool", or data to come ("future"), which draw images anew, or whole ``groups`` {image: group}. Groups are also redrawn whole where nothing was drawn by chance.
+    Errors: RankingError for shapes that do not fit, or no labelled draw; OptionError for negative resamples, and for a population that the draws say nothing of.
 
     >>> rows = [Draw("random", 1, k, image, 1.0, 1 / (5 - k), 4) for k, image in enumerate("abc", 1)]
     >>> table = draw_rankings(["unet", "fcn"], rows, [[1, 1, 0], [0, 1, 0]], ["a", "b", "c"], resamples=0)
@@ -60,21 +65,25 @@ def draw_rankings(
     'effective sample size 3.0, below 10'
     """
     models, images, accuracy = replicated.checked(models, images, accuracy, resamples, "scores")
+    by_chance = all(math.isfinite(row.probability) for row in rows)
+    check_population(population, by_chance)
+    future = population == FUTURE
     mine = {row.image for row in rows}
     labelled = ~np.isnan(accuracy).all(0)
     chosen = labelled & np.array([image in mine for image in images], bool)
     if not (number := int(chosen.sum())):
         raise RankingError(f"not one of the {len(rows)} drawn images has a label; label them, then rank")
     used = np.flatnonzero(chosen | (all_labels & labelled))
-    weights = replicated.image_weights(chosen[used], resamples, seed)
+    group = group_numbers([images[k] for k in used.tolist()], groups) if future or not by_chance else None
+    weights = replicated.image_weights(chosen[used], resamples, seed, group)
     scores, errors, fits = replicated.reuse(models, accuracy[:, used], weights)
     notes = [f"{number} of {len(rows)} drawn images are labelled" + (f", {discarded} are discarded" if discarded else "")]
     if extra := len(used) - number:
         notes.append(f"{extra} labelled images outside the selection count in the re-use rankings")
     counted, found, reused, even = None, {}, None, False
-    if all(math.isfinite(row.probability) for row in rows):
+    if by_chance:
         counted = steps(rows, images, accuracy, lost=lost, elsewhere=elsewhere)
-        allowed = drawn_estimates.unbiased(counted, images, accuracy, proxy, pool, rest)
+        allowed = drawn_estimates.unbiased(counted, images, accuracy, proxy, pool, rest, future=future, groups=groups)
         found, even, reused, said = allowed.estimates, allowed.even, allowed.reused, allowed.notes
     else:
         said = [
@@ -83,17 +92,18 @@ def draw_rankings(
     if (counted is None or (MARGINS in found and unusable(found[MARGINS]))) and proxy is not None and pool is not None:
         known = [images[k] for k in used.tolist()]
         scores = scores | drawn_estimates.reused_margins(accuracy[:, used], known, weights, proxy, pool)
-    decided = (~np.isnan(accuracy[:, used])).sum(1)
-    whole = replicated.table(models, {}, scores, errors, fits, dict.fromkeys(scores, len(used)), notes, decided)
+    draws = dict.fromkeys(scores, replicated.draws_of(np.ones(len(used), bool), group))
+    whole = replicated.table(models, {}, scores, errors, fits, draws, notes, ~np.isnan(accuracy[:, used]), group)
     if counted is not None and even and len(used) == len(counted.columns):
         for row in whole.rankings.values():
-            row["speaks_of"] = POOL
+            row["speaks_of"] = population
     replicates, rankings, points = dict(whole.replicates), {}, dict(whole.scores)
     for name, estimate in found.items():
         if why := unusable(estimate):
-            rankings[name] = replicated.unusable(models, why) | {"speaks_of": POOL}
+            rankings[name] = replicated.unusable(models, why) | {"speaks_of": population}
             continue
         rankings[name], points[name], replicates[name] = _row(models, name, estimate, resamples, seed)
+        rankings[name]["speaks_of"] = population
         if name == MARGINS and reused is not None:
             rankings[REUSED] = _as_they_come(models, -reused, rankings[name])
             points[REUSED], replicates[REUSED] = -reused, replicates[name]
@@ -101,6 +111,7 @@ def draw_rankings(
         "resamples": resamples,
         "seed": seed,
         "all_labels": all_labels,
+        "population": population,
         "level": LEVEL,
         "pseudo_count": replicated.PSEUDO_COUNT,
         "interval": _intervals_are([name for name in found if "unusable" not in rankings[name]]),
@@ -119,6 +130,17 @@ def draw_rankings(
     )
 
 
+def check_population(population: str, by_chance: bool) -> None:
+    """Raise OptionError for a population that is not known, and for data to come where images were not drawn ``by_chance``."""
+    if population not in (POOL, FUTURE):
+        raise OptionError(f"--population is {POOL} or {FUTURE}; got {population!r}")
+    if population == FUTURE and not by_chance:
+        raise OptionError(
+            f"--population {FUTURE}: the images were chosen for what the models say of them, and say nothing of data to come; "
+            f"draw some by chance with `faultscape select STUDY {SELECTION} --budget N`"
+        )
+
+
 def _row(
     models: tuple[str, ...], name: str, found: Estimates, resamples: int, seed: int
 ) -> tuple[dict[str, Any], np.ndarray, np.ndarray]:
@@ -130,7 +152,7 @@ def _row(
     around = estimate_intervals.margin_intervals if name == MARGINS else estimate_intervals.loss_intervals
     low, high = (None, None) if found.possible is None else found.possible.T[:, :, None]
     bounds = best - np.clip(around(found), low, high)[:, ::-1]
-    row |= {"score_interval": dict(zip(models, replicated.held(bounds, scores).tolist(), strict=True)), "speaks_of": POOL}
+    row |= {"score_interval": dict(zip(models, replicated.held(bounds, scores).tolist(), strict=True))}
     return row | ({} if np.isinf(found.effective) else {"effective_labels": found.effective}), scores, replicates
 
 

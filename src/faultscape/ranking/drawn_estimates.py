@@ -7,7 +7,7 @@ Source: Farquhar et al. 2021; Angelopoulos et al. 2023; effective sample size: K
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,9 +16,13 @@ import numpy as np
 from faultscape.ranking import estimates
 from faultscape.ranking.drawn_steps import Steps
 from faultscape.ranking.estimates import Estimates
+from faultscape.ranking.populations import FEWEST, group_numbers, to_come
+from faultscape.ranking.replicated import MANY
 
 MARGINS, REUSED, CORPUS = "margins", "reuse_margins", "corpus"
 WORTH = 10  # labels of equal weight that those drawn must be worth, for an estimate to be used
+
+NO_CORPUS = f"{CORPUS} is left out: it is of this pool alone; labels of `select --selector random` speak of all data to come"
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,33 +51,46 @@ def unbiased(
     proxy: Any,
     pool: Sequence[str] | None,
     rest: tuple[Any, int] | None,
+    *,
+    future: bool = False,
+    groups: Mapping[str, str] | None = None,
 ) -> Found:
-    """Return the estimates that the draws allow, and what to say; ``rest`` as in ``draw_rankings``."""
+    """Return the estimates that the draws allow, and what to say; ``rest``, ``future`` and ``groups`` as in ``draw_rankings``."""
     notes, number, size = list(counted.notes), len(counted.columns), counted.pool
     if number < 2:
         return Found(
             {}, False, None, [*notes, "fewer than two drawn images are decided for every model: no score can be estimated"]
         )
-    losses = 1 - accuracy[:, counted.columns]
+    losses, chance = 1 - accuracy[:, counted.columns], counted.probability
     even = np.allclose(estimates.lure_weights(counted.probability, size), 1)
     found: dict[str, Estimates] = {}
-    reused = None
+    names, drawn, reused = [images[int(k)] for k in counted.columns], np.arange(number), None
+    everywhere = [*names, *("" for _ in range(size - number))]
+    controls: dict[str, tuple[np.ndarray, np.ndarray | None, tuple[float, float]]] = {"lure": (losses, None, (0.0, 1.0))}
     if proxy is not None and pool is not None:
         stay = np.array([image not in counted.out for image in pool], bool)
-        place = {image: k for k, image in enumerate(image for image in pool if image not in counted.out)}
-        names = [images[int(k)] for k in counted.columns]
+        left = [image for image in pool if image not in counted.out]
+        place = {image: k for k, image in enumerate(left)}
         if stay.sum() == size and all(name in place for name in names):
-            drawn, expected = np.array([place[name] for name in names], np.intp), np.asarray(proxy)[:, stay]
+            drawn, expected, everywhere = np.array([place[name] for name in names], np.intp), np.asarray(proxy)[:, stay], left
             own, said, most = estimates.margins(losses), estimates.margins(expected), 1 - 1 / len(losses)
             found[MARGINS] = estimates.prediction_powered(own, counted.probability, said, drawn, (-most, most))
             if not even:
                 steps = estimates.uniform_steps(number, size)
                 reused = estimates.inside(estimates.prediction_powered(own, steps, said, drawn, (-most, most))).loss
             found["prediction_powered"] = estimates.prediction_powered(losses, counted.probability, expected, drawn)
+            controls |= {MARGINS: (own, said, (-most, most)), "prediction_powered": (losses, expected, (0.0, 1.0))}
         else:
             notes.append("margins and prediction_powered are left out: the pool is no longer the one that was drawn from")
     found["lure"] = estimates.lure(losses, counted.probability, size)
     found = {name: estimates.inside(one) for name, one in found.items()}
+    if future:
+        group = group_numbers([name or f"\0{k}" for k, name in enumerate(everywhere)], groups)
+        group = np.arange(size) if group is None else group
+        for name, (own, said, span) in controls.items():
+            found[name] = to_come(found[name], own, chance, group, drawn, proxy=said, span=span)
+        notes = [*notes, _anew(group, drawn), f"lure: scores are of images like the {size:,} that could be drawn"]
+        return Found(found, even, reused, notes if rest is None or not rest[1] else [*notes, NO_CORPUS])
     if rest is None or not rest[1]:
         return Found(found, even, reused, [*notes, f"lure: scores are of all {size:,} images that could be drawn"])
     scores, agreed = rest
@@ -88,6 +105,17 @@ def unbiased(
     found[CORPUS] = estimates.combined([found.get("prediction_powered", found["lure"]), there], [size / whole, agreed / whole])
     more = f"{told}, and {labels} labels drawn there by chance tell how good they are: {CORPUS} holds the scores on all {whole:,}"
     return Found(found, even, reused, [*notes, more])
+
+
+def _anew(group: np.ndarray, drawn: np.ndarray) -> str:
+    """Return what is drawn anew, for intervals to speak of data to come: images, or whole groups of them."""
+    told = "intervals speak of data to come, of which this pool is a sample"
+    if len(np.unique(group)) == len(group):
+        return f"{told}: images are drawn anew, each for itself"
+    labelled = len(np.unique(group[drawn]))
+    few = f": fewer than {MANY}, and Student's t with {labelled - 1} degrees of freedom" if labelled < MANY else ""
+    few = f": fewer than {FEWEST}, which carry no interval" if labelled < FEWEST else few
+    return f"{told}: whole groups are drawn anew, and labels lie in {labelled} of {len(np.unique(group)):,} groups{few}"
 
 
 def reused_margins(

@@ -99,7 +99,7 @@ def lure(losses: np.ndarray, probability: np.ndarray, pool: int, span: tuple[flo
         _covariance(values, mean, probability, pool),
         len(weights) - 1,
         unit=unit,
-        unseen=_unseen(weights * values, unit),
+        unseen=unseen(weights * values, unit),
         possible=seen[:, None] + (1 - len(weights) / pool) * np.array(span),
         effective=float(weights.sum() ** 2 / (weights**2).sum()),
     )
@@ -233,7 +233,7 @@ def _unit(weights: np.ndarray, pool: int) -> float:
     return float(np.mean(weights**2) / (-pool * np.log1p(-number / pool))) if number < pool else 0.0
 
 
-def _unseen(values: np.ndarray, unit: float) -> np.ndarray:
+def unseen(values: np.ndarray, unit: float) -> np.ndarray:
     """Return the (J, J) covariance that gives the difference of two rows of values (J, M) a variance of 3 unit^2 / (1 + n)^2 more.
 
     n is on how many columns they differ, in effect: few large differences are few. Where all are small, (1 + their squares) /

@@ -28,7 +28,9 @@ from faultscape.ranking.sandwich import reuse_games, standard_errors
 PSEUDO_COUNT = 0.5
 FEW = 10  # fewer images than this carry a bootstrap badly,
 ENOUGH = 6  # and fewer than these not at all: five alike come by chance once in 32 times
-POOL, CHOSEN = "pool", "chosen"  # what intervals speak of: the pool that was drawn from, or they describe the chosen images
+# what intervals speak of: the pool that was drawn from, or data to come like it, or they describe the chosen images
+POOL, FUTURE, CHOSEN = "pool", "future", "chosen"
+MANY = 20  # groups of images from which on percentiles of the bootstrap are believed; of fewer Student's t
 INTERVAL = "percentile bootstrap over images; of reuse_mean Wilson's"
 
 
@@ -62,17 +64,32 @@ def checked(
     return tuple(models), list(images), scores
 
 
-def image_weights(chosen: np.ndarray, resamples: int, seed: int) -> np.ndarray:
+def image_weights(chosen: np.ndarray, resamples: int, seed: int, group: np.ndarray | None = None) -> np.ndarray:
     """Return (1 + B, I) ones, then how often each image is drawn; ``chosen`` (I,) and the others are strata.
+
+    Where images have a ``group`` (I,) whole groups are drawn, of chosen and other images together.
 
     >>> image_weights(np.array([True, True, False]), 2, 0)[:, 2]
     array([1., 1., 1.])
     """
     rng = np.random.default_rng(seed)
     weights = np.ones((resamples + 1, len(chosen)))
+    if group is not None:
+        names, code = np.unique(group, return_inverse=True)
+        weights[1:] = intervals.bootstrap_weights(len(names), resamples, rng)[:, code]
+        return weights
     for stratum in (chosen, ~chosen):
         weights[1:, stratum] = intervals.bootstrap_weights(int(stratum.sum()), resamples, rng)
     return weights
+
+
+def draws_of(some: np.ndarray, group: np.ndarray | None) -> int:
+    """Return how many draws there are of ``some`` (I,) of the images: as many as images, or as their groups.
+
+    >>> draws_of(np.array([True, True, False]), None), draws_of(np.array([True, True, False]), np.array([7, 7, 8]))
+    (2, 1)
+    """
+    return int(some.sum()) if group is None else len(np.unique(group[some]))
 
 
 def one_footing(models: tuple[str, ...], joined: np.ndarray, scores: np.ndarray) -> tuple[np.ndarray, list[str]]:
@@ -136,19 +153,25 @@ def table(
     drawn: dict[str, int],
     notes: list[str],
     decided: np.ndarray,
+    group: np.ndarray | None = None,
 ) -> Table:
     """Return rankings with intervals from scores (1 + B, J); what is said of several rankings is said once.
 
     ``errors`` are sandwich errors (J,) of some rankings, ``drawn`` the number of images that a ranking's replicates draw from,
-    ``decided`` (J,) the number of labels that a model's mean is over; ``notes`` go first.
+    ``decided`` (J, I) whether a label says how good a model is on an image; ``notes`` go first. Where whole groups were drawn, ``group`` (I,) is that of
+    each image, and ``drawn`` counts groups.
     """
+    what = "images" if group is None else "groups of images"
     resamples = len(next(iter(scores.values()))) - 1
     texts = dict.fromkeys(text for lines in said.values() for text in lines)
     notes = [*notes, *(f"{', '.join(name for name, lines in said.items() if text in lines)}: {text}" for text in texts)]
     if not resamples:
         notes.append("no bootstrap: there are no intervals, and nobody is called tied for best")
     elif (images := max(drawn.values())) < ENOUGH:
-        notes.append(f"no interval of a score: fewer than {ENOUGH} images ({images}) cannot carry one, nor tell models apart")
+        notes.append(f"no interval of a score: fewer than {ENOUGH} {what} ({images}) cannot carry one, nor tell models apart")
+    elif group is not None:
+        told = f": fewer than {MANY}, and Student's t with {images - 1} degrees of freedom" if images < MANY else ""
+        notes.append(f"intervals redraw whole groups of images; labels lie in {images} groups{told}")
     elif images < FEW:
         notes.append(f"the intervals rest on fewer than {FEW} images ({images}): they are too narrow to be trusted")
     if few := [name for name, s in scores.items() if lost_share(s[0], s[1:]) > intervals.LOST]:
@@ -156,10 +179,11 @@ def table(
             f"{', '.join(few)}: all ranks stay open, since more than {100 * intervals.LOST:g} % of the replicates are left out"
         )
     rankings = {
-        name: ranking(models, s[0], s[1:], drawn[name], errors.get(name)) | {"speaks_of": CHOSEN} for name, s in scores.items()
+        name: ranking(models, s[0], s[1:], drawn[name], errors.get(name), groups=group is not None) | {"speaks_of": CHOSEN}
+        for name, s in scores.items()
     }
     if "reuse_mean" in scores:
-        bounds = _mean_intervals(scores["reuse_mean"], decided)
+        bounds = _mean_intervals(scores["reuse_mean"], decided, group)
         rankings["reuse_mean"]["score_interval"] = dict(zip(models, bounds.tolist(), strict=True))
     return Table(
         {name: matrix.tolist() for name, matrix in matrices.items()},
@@ -187,11 +211,13 @@ def ranking(
     error: np.ndarray | None = None,
     *,
     exact: bool = False,
+    groups: bool = False,
 ) -> dict[str, Any]:
     """Return one ranking as standings hold it; ranks and the set of the best hold at once for all models where it says so.
 
     A model is tied for best where no test says that another is better. Scores are ``exact`` when all labels there can be are in
     them. Intervals are NaN for too few images, and where replicates do not vary: what has not been seen to vary is not known.
+    Where ``images`` counts ``groups``, and these are fewer than twenty, intervals are Student's t.
 
     >>> draws = np.random.default_rng(0).normal([0, 0, 9], 1, (200, 3))
     >>> said = ranking(("a", "b", "c"), np.array([0.1, 0.0, 9.0]), draws, 50)
@@ -202,7 +228,14 @@ def ranking(
         range(len(models)),
         key=lambda k: (np.isnan(scores[k]), -round(float(scores[k]), DECIMALS) if scores[k] == scores[k] else 0),
     )
+    if groups and images > 1:
+        replicates = scores + (replicates - scores) * np.sqrt(
+            images / (images - 1)
+        )  # a bootstrap's spread is that of G, not G - 1
     spread = intervals.percentile_interval(replicates)
+    if groups and ENOUGH <= images < MANY and len(replicates) > 1:
+        half = stdtrit(images - 1, (1 + intervals.LEVEL) / 2) * np.nanstd(replicates, 0)
+        spread = np.where(np.isnan(spread), np.nan, scores[:, None] + half[:, None] * np.array([-1, 1]))
     if not exact:
         spread[(images < ENOUGH) | (spread[:, 1] - spread[:, 0] < 10**-DECIMALS)] = np.nan
     spread = held(spread, scores)
@@ -245,13 +278,22 @@ def unusable(models: tuple[str, ...], why: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _mean_intervals(scores: np.ndarray, decided: np.ndarray) -> np.ndarray:
+def _mean_intervals(scores: np.ndarray, decided: np.ndarray, group: np.ndarray | None) -> np.ndarray:
     """Return (J, 2) intervals of means of numbers between 0 and 1 from (1 + B, J) of them and their replicates."""
-    known = (decided >= ENOUGH) & (len(scores) > 2) & ~np.isnan(scores[0])
     out = np.full((len(decided), 2), np.nan)
-    for k in np.flatnonzero(known).tolist():
-        n = int(decided[k])
+    for k in np.flatnonzero((len(scores) > 2) & ~np.isnan(scores[0])).tolist():
+        sizes = np.ones(decided[k].sum()) if group is None else np.unique(group[decided[k]], return_counts=True)[1]
+        if (n := len(sizes)) < ENOUGH:
+            continue
         variance = np.nanvar(scores[1:, k]) * n / (n - 1)  # a bootstrap's is that of n, not n - 1
         factor = float(stdtrit(n - 1, (1 + intervals.LEVEL) / 2))
-        out[k] = intervals.share_intervals(scores[:1, k], np.array([variance]), 1 / n, factor)[0]
+        unit = 1 / n if group is None else _unit(float(variance), scores[0, k], sizes)
+        out[k] = intervals.share_intervals(scores[:1, k], np.array([variance]), unit, factor)[0]
     return out
+
+
+def _unit(variance: float, share: float, sizes: np.ndarray) -> float:
+    """Return the variance of a share p in units of p (1 - p), as the number of images lets expect, and more where groups of these ``sizes`` (G,) vary by more."""
+    least, most = 1 / sizes.sum(), (sizes**2).sum() / sizes.sum() ** 2  # each image for itself, each group as if it were one
+    own = share * (1 - share)
+    return float(np.clip(variance / own, least, most)) if own > 0 else float(most)

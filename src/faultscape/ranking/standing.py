@@ -20,6 +20,7 @@ from faultscape.nouns import Pairs, Slot, Slots, Standings
 from faultscape.ranking import replicated
 from faultscape.ranking.agreement import compare_benchmark
 from faultscape.ranking.intervals import LEVEL
+from faultscape.ranking.populations import group_numbers
 from faultscape.ranking.replicated import INTERVAL
 from faultscape.ranking.tables import duels, table
 from faultscape.ranking.written import from_json, to_json
@@ -89,12 +90,13 @@ def rank_accuracies(
     benchmark: Mapping[str, float] | None = None,
     discarded: int = 0,
     definitions: Mapping[str, Any] | None = None,
+    groups: Mapping[str, str] | None = None,
 ) -> Standings:
     """Return the standings from (J, I) concordances of the models with the truth on ``images``, NaN where unknown.
 
     ``rows`` are the chosen slots; a column without any number is an image without label; labelled images that no row chose are
-    used only by the re-use rankings, and only with ``all_labels``. ``benchmark`` is {model: score}, larger being better. Errors:
-    RankingError for slots, shapes or a benchmark that do not fit, or no label at all; OptionError for options out of range.
+    used only by the re-use rankings, and only with ``all_labels``. ``benchmark`` is {model: score}, larger being better; ``groups``
+    {image: group} are drawn whole. Errors: RankingError for slots, shapes or a benchmark that do not fit, or no label at all; OptionError for options out of range.
 
     >>> cells = [("unet", "fcn", "x"), ("fcn", "unet", "y")]
     >>> rows = [Slot("mad", 1, 1, d, a, "car", 1, image, 0.1, 1.0, 9) for d, a, image in cells]
@@ -114,17 +116,21 @@ def rank_accuracies(
 
     options = {"epsilon": epsilon, "resamples": resamples, "seed": seed}
     used = np.flatnonzero(chosen | (all_labels & labelled))
-    whole = table(models, places.at(used), accuracy[:, used], chosen[used], groups=len(class_names), **options)
+    together = group_numbers(images, groups)
+    of = None if together is None else together[used]
+    whole = table(models, places.at(used), accuracy[:, used], chosen[used], groups=len(class_names), together=of, **options)
     notes = [f"{int(chosen.sum())} of {n_chosen} chosen images are labelled"]
     if extra := len(used) - int(chosen.sum()):
         notes.append(f"{extra} labelled images outside the selection count in the re-use rankings")
     by_parent = {}
     for name, members in (parents or {}).items():
-        groups = [class_names.index(member) for member in members if member in class_names]
-        inside = places.of(groups)
+        named = [class_names.index(member) for member in members if member in class_names]
+        inside = places.of(named)
         mine = np.unique(inside.image[inside.image >= 0])
         if len(mine):
-            part = table(models, inside.at(mine), accuracy[:, mine], np.ones(len(mine), bool), groups=len(groups), **options)
+            of = None if together is None else together[mine]
+            every = np.ones(len(mine), bool)
+            part = table(models, inside.at(mine), accuracy[:, mine], every, groups=len(named), together=of, **options)
             labels = {"used": len(mine), "slots": len(inside.image)}
             by_parent[name] = {"labels": labels, "matrices": part.matrices, "rankings": part.rankings, "notes": part.notes}
         elif len(inside.image):

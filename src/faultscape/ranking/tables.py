@@ -21,7 +21,7 @@ from faultscape.ranking.bradley_terry import DECIMALS
 from faultscape.ranking.likelihood import connected
 from faultscape.ranking.matrices import aggressiveness, resistance
 from faultscape.ranking.outcomes import Outcomes, outcomes
-from faultscape.ranking.replicated import Table, image_weights
+from faultscape.ranking.replicated import Table, draws_of, image_weights
 from faultscape.ranking.thurstone import thurstone
 
 FAITHFUL = {"aggressiveness": aggressiveness, "resistance": resistance}
@@ -83,9 +83,10 @@ def table(
     epsilon: float,
     resamples: int,
     seed: int,
+    together: np.ndarray | None = None,
 ) -> Table:
-    """Return the four rankings from (J, I) concordances with the truth; ``chosen`` (I,) are the images that a slot has."""
-    weights = image_weights(chosen, resamples, seed)
+    """Return the four rankings from (J, I) concordances with the truth; ``chosen`` (I,) are the images that a slot has, ``together`` (I,) the group of each that is drawn whole."""
+    weights = image_weights(chosen, resamples, seed, together)
     found = outcomes(duels.defender, duels.attacker, duels.group, duels.image, accuracy, weights, groups=groups)
     notes = _skipped(found)
     scores, matrices, fits = {}, {}, {}
@@ -101,9 +102,13 @@ def table(
 
     shared, whole, said = _shared(models, accuracy)
     again, errors, others = replicated.reuse(models, shared, weights[:, whole])
-    drawn = dict.fromkeys(scores, int(chosen.sum())) | dict.fromkeys(again, len(chosen))
-    decided = np.full(len(models), shared.shape[1])
-    return replicated.table(models, matrices, scores | again, errors, fits | others, drawn, notes + said, decided)
+    drawn = dict.fromkeys(scores, draws_of(chosen, together)) | dict.fromkeys(
+        again, draws_of(np.ones(len(chosen), bool), together)
+    )
+    together = None if together is None else together[whole]
+    return replicated.table(
+        models, matrices, scores | again, errors, fits | others, drawn, notes + said, ~np.isnan(shared), together
+    )
 
 
 def _shared(models: tuple[str, ...], accuracy: np.ndarray) -> tuple[np.ndarray, np.ndarray, list[str]]:

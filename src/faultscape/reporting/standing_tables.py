@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from faultscape.nouns import Standings
-from faultscape.ranking.replicated import CHOSEN, FEW
+from faultscape.ranking.replicated import CHOSEN, FEW, FUTURE, POOL
 from faultscape.reporting import figures
 
 FAITHFUL, REUSE, UNBIASED = "faithful", "re-use", "whole pool"
@@ -225,6 +225,7 @@ def ranking_rows(name: str, ranking: dict[str, Any], models: Any) -> dict[str, A
         "axis": figures.axis(span),
         "tied": ranking["tied_for_best"],
         "descriptive": descriptive(ranking),
+        "speaks_of": {POOL: "this pool", FUTURE: "data to come"}.get(ranking.get("speaks_of", ""), ""),
         "unusable": ranking.get("unusable", ""),
         "at_once": any(known(bound) is not None for bounds in at_once.values() for bound in bounds or ()),
     }

@@ -40,6 +40,20 @@ class Pool:
         return dict(zip(some, self.ids.take(pa.array(some, pa.int64())).to_pylist(), strict=True))
 
 
+def read_groups(root: Path) -> dict[str, str]:
+    """Return {id: group} of the images of a study that belong to a group (`collect --group`); nothing where none does."""
+    import pyarrow.compute as pc
+    import pyarrow.parquet as pq
+
+    path = root / "corpus.parquet"
+    names = pq.read_schema(path).names if path.exists() else []
+    if "group" not in names or duplicates_column(names) == "group":  # earlier versions kept near-duplicates there
+        return {}
+    table = pq.read_table(path, columns=["id", "group"])
+    table = table.filter(pc.call_function("not_equal", [table["group"], ""]))
+    return dict(zip(table["id"].to_pylist(), table["group"].to_pylist(), strict=True))
+
+
 def read_pool(root: Path, *, keep_duplicates: bool = False) -> Pool:
     """Return the pool of a study; with ``keep_duplicates`` every image is a family of its own."""
     import pyarrow as pa

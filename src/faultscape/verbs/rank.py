@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import json
 from collections.abc import Collection
 from dataclasses import replace
@@ -29,6 +30,7 @@ def rank(
     resamples: int = 1000,
     seed: int = 0,
     all_labels: bool = False,
+    population: str = "pool",
     engine: str = "processes",
 ) -> Standings:
     """Rank the models of a selection from the labels of its images, and write standings.json.
@@ -58,10 +60,14 @@ def rank(
         Seed of the bootstrap.
     all_labels
         Let labelled images outside the selection count in the re-use rankings.
+    population
+        What intervals of drawn images speak of: this pool, or future: data to come, of which the pool's images, or their groups (`collect --group`), are a sample.
     engine
         local, processes, ray or ray://HOST:PORT, for counts against the truth that are still missing.
     """
+    from faultscape.ranking import recommended
     from faultscape.ranking.agreement import compare_selections
+    from faultscape.ranking.draw_rankings import check_population
     from faultscape.ranking.standing import to_json
     from faultscape.study import selections
     from faultscape.study.folder import existing, put
@@ -84,19 +90,20 @@ def rank(
     if truth not in known:
         have = f"there are {', '.join(known)}.{closest(truth, known)}" if known else "there are no labels yet."
         raise RankingError(f"there is no truth {truth!r}; {have} Bring labels in with `faultscape label import {study} SOURCE`")
-    selections.read_selection(root, selection)
+    slots, _ = selections.read_selection(root, selection)
+    check_population(population, recommended.chosen_by(slots.rows) == recommended.CHANCE)
     for other in against or []:
         selections.read_selection(root, other)
     closed = _benchmark(benchmark) if benchmark else None
     with writing(root):
         if not classifies:
             count(root, known, engine=engine)
-        settings = {**own, "resamples": resamples, "seed": seed, "all_labels": all_labels}
+        settings = {**own, "resamples": resamples, "seed": seed, "all_labels": all_labels, "population": population}
         standings, images = _standings(root, selection, truth, closed, settings)
         compared = {}
         notes = list(standings.notes)
         for other in against or []:
-            theirs, other_images = _standings(root, other, truth, None, {**settings, "resamples": 0})
+            theirs, other_images = _standings(root, other, truth, None, {**settings, "resamples": 0, "population": "pool"})
             compared[other] = compare_selections(standings, theirs, images, other_images)
             missing = theirs.labels["missing"]
             notes.append(f"against {other}: {len(other_images) - missing} of its {len(other_images)} chosen images are labelled")
@@ -155,11 +162,14 @@ def _standings(
         "definitions": {k: v for k, v in now.definition.items() if k != "scale"} | {"selection": selection, "truth": truth},
     }
     table = (now.models, now.chosen, accuracy[:, inside], [images[k] for k in inside])
+    about = (recommended.chosen_by(now.chosen), recommended.kind_of(accuracy[:, inside]))
+    if together := drawn_whole(root, about[0], settings["population"]):
+        options["groups"] = together
     if now.chosen and isinstance(now.chosen[0], Draw):
         drawn = (now.models, slots.rows, *table[2:])  # those that were discarded too: they were of the pool
         trust = estimates.vote_weights(1 - accuracy[:, [image in mine for image in images]]) if toml.classifies else None
         more = _about_draws(root, toml, selection, slots, truth, discarded, trust)
-        standings = draw_rankings(*drawn, **more, **options)
+        standings = draw_rankings(*drawn, **more, **options, population=settings["population"])
     elif toml.classifies:
         standings = classifier_rankings(*table, laplace=settings["laplace"], **options)
         standings = replace(standings, stability=standing_stability.of_pairs(*table, laplace=settings["laplace"]))
@@ -171,7 +181,6 @@ def _standings(
             *table, class_names=names, parents={} if whole else classes.parents, epsilon=settings["epsilon"], **options
         )
         standings = replace(standings, stability=standing_stability.of_duels(*table, names, epsilon=settings["epsilon"]))
-    about = (recommended.chosen_by(now.chosen), recommended.kind_of(accuracy[:, inside]))
     standings = replace(standings, notes=(*standings.notes, *said), rankings=recommended.ordered(standings.rankings, *about))
     if late := [m for m in toml.models if m not in now.models]:
         note = f"{', '.join(late)} came after selection {selection} was made: not ranked here"
@@ -185,7 +194,7 @@ def _standings(
         "predictions": present,
         "truth": labelled.truth_key(root, truth),
         "discarded": sorted(set(discarded) & {r.image for r in slots.rows}),
-    }
+    } | ({"groups": groups_key(together)} if together else {})
     provenance = {
         "faultscape": version("faultscape"),
         "selection": selection,
@@ -222,6 +231,19 @@ def _about_draws(
     return out | {"rest": (best, len(agreed))}
 
 
+def drawn_whole(root: Path, chosen: str, population: str) -> dict[str, str]:
+    """Return {image: group} where whole groups of images are drawn anew: for data to come, and where nothing was drawn by chance."""
+    from faultscape.ranking.recommended import CHANCE
+    from faultscape.study.pool import read_groups
+
+    return read_groups(root) if population == "future" or chosen != CHANCE else {}
+
+
+def groups_key(groups: dict[str, str]) -> str:
+    """Return a digest of {image: group}."""
+    return hashlib.sha256("\n".join(f"{image}\0{group}" for image, group in sorted(groups.items())).encode()).hexdigest()[:32]
+
+
 def told(standings: Standings) -> str:
     """Return what a person reads after `rank`: who leads, or that nobody does, then all rankings."""
     from faultscape.reporting.standing_tables import best_at_once, verdict
@@ -233,6 +255,7 @@ def told(standings: Standings) -> str:
 def rank_key(root: Path, selection: str) -> str:
     """Return whether the standings of a selection are done, stale or missing."""
     from faultscape.comparison.stored import corpus_key
+    from faultscape.ranking.recommended import chosen_by
     from faultscape.study import selections
     from faultscape.study.answers import Answers
     from faultscape.study.settings import read_settings
@@ -251,6 +274,8 @@ def rank_key(root: Path, selection: str) -> str:
             return "stale"
         now = {"drawn_from": drawn_from, "truth": labelled.truth_key(root, said["truth"]), "discarded": discarded}
         now["predictions"] = corpus_key(root, settings, slots.models)
+        if groups := drawn_whole(root, chosen_by(slots.rows), said.get("population", "pool")):
+            now["groups"] = groups_key(groups)
         return "done" if said["inputs"] == now and models == list(slots.models) else "stale"
     except (ValueError, KeyError, TypeError):
         return "stale"
