@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from dataclasses import dataclass
 from pathlib import Path
@@ -70,6 +71,11 @@ def collected(corpus: Corpus, study: Path, shard_size: int) -> Path:
 
     fs.collect(str(study), str(corpus.photos), classes=str(corpus.classes), shard_size=shard_size)
     return study
+
+
+def tie(key: str, seed: int = 0) -> bytes:
+    """What orders images that are equally good."""
+    return hashlib.blake2b(f"{seed} {key}".encode(), digest_size=8).digest()
 
 
 def write(path: Path, values: np.ndarray) -> None:

@@ -10,6 +10,7 @@ from . import ranking as ranking
 from . import reporting as reporting
 from . import selection as selection
 from . import study as study
+from . import ties as ties
 from . import verbs as verbs
 from .verbs import label as label
 from .verbs.collect import collect as collect

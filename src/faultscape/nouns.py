@@ -193,6 +193,7 @@ class Slots:
     models: tuple[str, ...]
     definition: dict[str, Any]
     rows: tuple[Any, ...]  # all of one kind: Slot, PairSlot or Draw
+    tied: int = 0  # how many of the slots chosen just now ties decided: an image that was left out is as good; no file holds it
 
     @property
     def depth(self) -> int:

@@ -125,6 +125,7 @@ def test_draws_without_chances_are_ranked_by_the_mean_and_claim_nothing_of_the_p
     made_answers.import_labels(answers)
     for selector in ("entropy", "model-picker"):
         fs.select(answers.study, selector=selector, budget=12)
+        capsys.readouterr()
         assert main(["rank", answers.study, "--selection", selector, "--resamples", "200"]) == 0
         words = capsys.readouterr().out
         assert "on the chosen images" in words.splitlines()[0]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +13,7 @@ from PIL import Image
 import faultscape as fs
 import made
 from faultscape.comparison.concordance import concordances
+from faultscape.errors import SelectionError
 from faultscape.study.selections import read_selection
 
 
@@ -42,12 +45,13 @@ def by_cell(slots: fs.nouns.Slots) -> dict[tuple[str, str], list[str]]:
 
 
 def from_lowest(corpus: made.Corpus) -> dict[tuple[str, str], list[str]]:
-    """All images of each duel by the concordance of the maps in memory, ties by id."""
+    """All images of each duel by the concordance of the maps in memory, ties by the files' digests."""
     pairs = fs.comparison.count(corpus.maps, classes=str(corpus.classes), images=corpus.ids)
     agreement = np.round(concordances(pairs), 12)
+    ranks = [made.tie(hashlib.sha256((corpus.photos / f"{id_}.png").read_bytes()).hexdigest()) for id_ in corpus.ids]
     return {
         (defender, attacker): [
-            corpus.ids[i] for i in sorted(range(len(corpus.ids)), key=lambda i: (agreement[d, a, i], corpus.ids[i]))
+            corpus.ids[i] for i in sorted(range(len(corpus.ids)), key=lambda i: (agreement[d, a, i], ranks[i]))
         ]
         for d, defender in enumerate(pairs.models)
         for a, attacker in enumerate(pairs.models)
@@ -75,7 +79,48 @@ def test_near_duplicates_are_counted_by_collect(twins: made.Corpus, tmp_path: Pa
     assert fs.collect(str(tmp_path / "study"), str(twins.photos), classes=str(twins.classes)).near_duplicates == 4
 
 
-def test_ties_go_to_the_smaller_id_wherever_its_shard_lies(tmp_path: Path) -> None:
+def test_ties_follow_the_digests_of_files_wherever_their_shards_lie(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    study = all_alike(tmp_path)
+    slots = fs.select(study, constraints="none", per_class=2, spares=2)
+    files = [*(tmp_path / "first").iterdir(), *(tmp_path / "second").iterdir()]
+    for seed in (0, 4):
+        slots = fs.select(study, as_=f"seed-{seed}", constraints="none", per_class=2, spares=2, seed=seed)
+        order = sorted(files, key=lambda file: made.tie(hashlib.sha256(file.read_bytes()).hexdigest(), seed))
+        assert by_cell(slots) == {cell: [f.stem for f in order[:4]] for cell in (("one", "two"), ("two", "one"))}
+        assert slots.tied == len(slots.chosen) == 4
+    said = capsys.readouterr().out
+    assert "ties: 4 of 4 slots (100 %) had other images as good; chance decided" in said
+    assert "warning: ties decide more than a quarter of the slots" in said
+    assert fs.select(study, as_="whole", constraints="none", per_class=6, spares=0).tied == 0
+    assert "ties:" not in capsys.readouterr().out
+
+
+def test_a_selection_of_earlier_versions_keeps_the_order_of_ids_when_it_is_extended(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    study = all_alike(tmp_path)
+    fs.select(study, constraints="none", per_class=1, spares=0)
+    about = tmp_path / "study" / "selection.json"
+    held = json.loads(about.read_text())
+    assert (held["definition"].pop("ties"), held["definition"].pop("seed")) == ("digest", 0)  # as those versions wrote it
+    about.write_text(json.dumps(held))
+    table = tmp_path / "study" / "selection.csv"
+    lines = table.read_text().splitlines()
+    place = lines[0].split(",").index("image")
+    table.write_text(
+        "\n".join([lines[0], *(",".join([*(w := line.split(","))[:place], "b0", *w[place + 1 :]]) for line in lines[1:])])
+    )
+    capsys.readouterr()
+    slots = fs.select(study, per_class=2, spares=2)
+    assert by_cell(slots) == {cell: ["b0", "b1", "y0", "y1"] for cell in (("one", "two"), ("two", "one"))}
+    assert "the order of ids decided, as when the selection was made" in capsys.readouterr().out
+    assert "ties" not in read_selection(tmp_path / "study")[0].definition
+    with pytest.raises(SelectionError, match="was made with no seed; its definition is fixed"):
+        fs.select(study, seed=4)
+
+
+def all_alike(tmp_path: Path) -> str:
+    """A study of two models and six images in four shards, of which every one is as good as the others."""
     rng = np.random.default_rng(5)
     truth = made.blobs(rng, (24, 32))
     maps = {"one": made.disturbed(rng, truth, 2), "two": made.disturbed(rng, truth, 4)}
@@ -90,9 +135,7 @@ def test_ties_go_to_the_smaller_id_wherever_its_shard_lies(tmp_path: Path) -> No
     assert fs.collect(study, str(tmp_path / "second")).shards == 4
     fs.predict(study, {name: tmp_path / name for name in maps}, engine="local")
     fs.compare(study, engine="local")
-    slots = fs.select(study, constraints="none", per_class=2, spares=2)
-    assert len({row.concordance for row in slots.rows}) == 1
-    assert by_cell(slots) == {cell: ["b0", "b1", "y0", "y1"] for cell in (("one", "two"), ("two", "one"))}
+    return study
 
 
 def test_asking_for_less_later_takes_nothing_away(twins: made.Corpus, tmp_path: Path) -> None:

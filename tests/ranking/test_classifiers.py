@@ -12,6 +12,7 @@ from faultscape.ranking.intervals import bootstrap_weights, ranks
 from faultscape.ranking.pair_counts import pair_counts
 from faultscape.ranking.stability import against_places, leave_one_out
 from faultscape.ranking.standing import from_json, to_json
+from made import tie
 
 
 @dataclass(frozen=True)
@@ -174,7 +175,7 @@ def test_labels_are_counted_and_others_count_only_when_asked():
 
 def test_the_bootstrap_draws_images_with_all_their_slots():
     models, rows, correct, images = made(5)
-    used = [k for k, image in enumerate(images) if image in {r.image for r in rows}]
+    used = sorted((k for k, image in enumerate(images) if image in {r.image for r in rows}), key=lambda k: tie(images[k]))
     weights = bootstrap_weights(len(used), 60, np.random.default_rng(0))
     first, second, image = pair_places(models, rows, [images[k] for k in used])
     draws = FAITHFUL["perron"](pair_counts(first, second, image, correct[:, used], weights), 1)

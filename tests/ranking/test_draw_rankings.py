@@ -14,6 +14,7 @@ from faultscape.nouns import Draw
 from faultscape.ranking import drawn_estimates, estimates
 from faultscape.ranking.draw_rankings import draw_rankings
 from faultscape.ranking.drawn_steps import remaining, steps
+from made import tie
 
 
 def drawn(
@@ -144,7 +145,8 @@ def test_margins_without_chances_are_taken_as_they_come_with_what_the_models_say
     rows = [Draw("entropy", 1, step, image, 1.0, float("nan"), 16) for step, image in enumerate(names[:12], 1)]
     found = draw_rankings(["x", "y"], rows, right, names[:12], proxy=proxy, pool=names, resamples=40)
     own, said = estimates.margins(1 - right), estimates.margins(proxy)
-    even = estimates.prediction_powered(own, estimates.uniform_steps(12, 16), said, np.arange(12))
+    order = np.array(sorted(range(12), key=lambda k: tie(names[k])))  # no draw has an order: that of chance is taken
+    even = estimates.prediction_powered(own[:, order], estimates.uniform_steps(12, 16), said, order)
     assert list(found.rankings) == ["reuse_mean", "reuse_margins"]
     said = found.rankings["reuse_margins"]
     assert list(said["scores"].values()) == pytest.approx(-even.loss)

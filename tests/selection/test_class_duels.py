@@ -14,6 +14,7 @@ from faultscape.errors import OptionError, SelectionError
 from faultscape.nouns import Predictions, Slots
 from faultscape.selection.class_duels import class_duels
 from faultscape.selection.spares import effective, extended
+from made import tie
 
 NAN = float("nan")
 
@@ -47,14 +48,14 @@ def plain(said: Predictions, distances: np.ndarray, allowed: list[bool], familie
                     and allowed[y]
                     and all(p >= np.float32(define["confidence"]) for p in known)
                 ):
-                    candidates.append((-distances[x, y], -min(known, default=0.0), image, x, y, families[k]))
+                    candidates.append((-distances[x, y], -min(known, default=0.0), tie(image), image, x, y, families[k]))
             seen: set[int] = set()
             taken, pool = [], 0
             first: dict[int, int] = {}
             second: dict[int, int] = {}
             either: dict[int, int] = {}
             pairs: set[frozenset[int]] = set()
-            for far, _, image, x, y, family in sorted(candidates):
+            for far, _, _, image, x, y, family in sorted(candidates):
                 if family in seen:
                     continue
                 seen.add(family)
@@ -116,10 +117,13 @@ def images_of(slots: Slots) -> list[str]:
     return [row.image for row in slots.rows]
 
 
-def test_ties_go_to_the_larger_of_the_lesser_confidences_and_then_to_the_smaller_id() -> None:
+def test_ties_go_to_the_larger_of_the_lesser_confidences_and_then_by_chance_of_the_id_or_the_key() -> None:
     said = predictions([[0, 0, 0, 0], [1, 1, 1, 1]], [[0.95, 0.85, 0.9, 0.9], [0.85, 0.99, 0.9, 0.9]])
     slots = class_duels(said, apart(), cap=9)  # z 0.85, y 0.85, x 0.9, w 0.9
-    assert images_of(slots) == ["w", "x", "y", "z"]
+    assert images_of(slots) == [*sorted("wx", key=tie), *sorted("yz", key=tie)]
+    keys = dict(zip("zyxw", ("one", "two", "three", "four"), strict=True))
+    named = class_duels(said, apart(), cap=9, keys=[keys[image] for image in said.images], seed=3)
+    assert images_of(named) == [*sorted("wx", key=lambda i: tie(keys[i], 3)), *sorted("yz", key=lambda i: tie(keys[i], 3))]
     assert [row.confidence for row in slots.rows] == pytest.approx([0.9, 0.9, 0.85, 0.85])
 
 
@@ -152,7 +156,8 @@ def test_at_most_three_images_have_one_label_of_a_model_and_what_was_passed_over
     assert [(r.label_a, r.label_b) for r in code.rows] == [("class-0", "class-5"), ("class-1", "class-4")]
     swapped = predictions([[0, 5, 0, 5], [5, 0, 4, 1]])  # the cap counts for each model apart
     assert len(class_duels(swapped, apart(), cap=1).rows) == 2
-    assert [r.label_a for r in class_duels(swapped, apart(), cap=1, cap_rule="scanned").rows] == ["class-5"]
+    first = {"z": "class-0", "y": "class-5"}[min("zy", key=tie)]
+    assert [r.label_a for r in class_duels(swapped, apart(), cap=1, cap_rule="scanned").rows] == [first]
 
 
 def test_of_near_duplicates_a_pair_takes_one() -> None:
@@ -215,8 +220,10 @@ def test_a_discarded_image_is_replaced_by_the_next_one_behind_in_its_pair_alone(
             cells.setdefault(row.cell, []).append(row.image)
         return {cell: cells[cell] for cell in sorted(cells)}
 
-    assert chosen(slots) == {("a", "b"): ["z", "y"], ("a", "c"): ["z", "x"], ("b", "c"): ["w", "y"]}
-    assert chosen(effective(slots, {"z"})) == {("a", "b"): ["y", "x"], ("a", "c"): ["x", "y"], ("b", "c"): ["w", "y"]}
+    first, second, third = sorted("wyz", key=tie)  # of b and c all but x are one class apart
+    assert chosen(slots) == {("a", "b"): ["z", "y"], ("a", "c"): ["z", "x"], ("b", "c"): [first, second]}
+    left = [image for image in (first, second, third) if image != "z"][:2]
+    assert chosen(effective(slots, {"z"})) == {("a", "b"): ["y", "x"], ("a", "c"): ["x", "y"], ("b", "c"): left}
 
 
 def test_what_cannot_be_chosen_from_is_refused_with_what_to_do() -> None:

@@ -81,12 +81,14 @@ def classifier_rankings(
     discarded: int = 0,
     definitions: Mapping[str, Any] | None = None,
     groups: Mapping[str, str] | None = None,
+    keys: Sequence[str] | None = None,
 ) -> Standings:
     """Return the standings of classifiers from (J, I) whether each model is right on ``images``: 1, 0, NaN where not decided.
 
     ``rows`` are the chosen slots; labelled images that no row chose are used only by the re-use rankings, and only with
     ``all_labels``. Perron's ranking also holds ``consistency_ratio``, Hodge's its ``shares``, Bradley-Terry's the ``tie_parameter``. Matrices: ``accuracy`` A (smoothed), ``dominance`` B, and per pair the numbers of images ``case_1``, ``case_2`` (row
-    right, column wrong) and ``case_3``. ``benchmark`` is {model: score}, larger being better; ``groups`` {image: group} are drawn whole. Errors: RankingError for slots,
+    right, column wrong) and ``case_3``. ``benchmark`` is {model: score}, larger being better; ``groups`` {image: group} are drawn whole; ``keys`` (I,) say what each image is
+    whatever it is called (its id by default): the bootstrap draws images in their order. Errors: RankingError for slots,
     shapes, answers or a benchmark that do not fit, or no label at all; OptionError for options out of range.
 
     >>> from types import SimpleNamespace as Row
@@ -97,7 +99,7 @@ def classifier_rankings(
     >>> {model: round(score, 9) for model, score in table.rankings["perron"]["scores"].items()}
     {'vgg': 0.6, 'resnet': 0.4}
     """
-    models, images, correct = replicated.checked(models, images, correct, resamples, "answers")
+    models, images, correct = replicated.checked(models, images, correct, resamples, "answers", keys=keys)
     first, second, image = pair_places(models, rows, images)
     labelled = ~np.isnan(correct).all(0)
     image = np.where((image >= 0) & np.append(labelled, False)[image], image, -1)

@@ -49,11 +49,13 @@ def draw_rankings(
     definitions: Mapping[str, Any] | None = None,
     population: str = "pool",
     groups: Mapping[str, str] | None = None,
+    keys: Sequence[str] | None = None,
 ) -> Standings:
     """Return the standings from (J, I) scores of the models on the labelled ``images``.
 
     ``rows`` are the draws in order. ``proxy`` (J, N) is the loss of each model to expect on each image of the ``pool``, for the control variate. ``rest`` are scores (J, n) on
-    images drawn evenly from those on which no two models differ, and how many such images there are. ``lost`` and ``elsewhere``: see ``drawn_steps``.
+    images drawn evenly from those on which no two models differ, and how many such images there are. ``lost`` and ``elsewhere``: see ``drawn_steps``. ``keys`` (I,) say what
+    each image is whatever it is called (its id by default): the bootstrap draws images in their order.
     ``population`` says what intervals speak of: this "pool", or data to come ("future"), which draw images anew, or whole ``groups`` {image: group}. Groups are also redrawn whole where nothing was drawn by chance.
     Errors: RankingError for shapes that do not fit, or no labelled draw; OptionError for negative resamples, and for a population that the draws say nothing of.
 
@@ -64,7 +66,7 @@ def draw_rankings(
     >>> table.rankings["lure"]["unusable"]
     'effective sample size 3.0, below 10'
     """
-    models, images, accuracy = replicated.checked(models, images, accuracy, resamples, "scores")
+    models, images, accuracy = replicated.checked(models, images, accuracy, resamples, "scores", keys=keys)
     by_chance = all(math.isfinite(row.probability) for row in rows)
     check_population(population, by_chance)
     future = population == FUTURE

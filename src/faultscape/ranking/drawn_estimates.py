@@ -153,4 +153,5 @@ def as_drawn(found: Estimates, resamples: int, rng: np.random.Generator) -> np.n
     if not np.isfinite(found.covariance).all():
         return np.full((resamples, len(found.loss)), np.nan)
     values, vectors = np.linalg.eigh(found.covariance + found.unseen)
-    return found.loss + rng.standard_normal((resamples, len(found.loss))) @ (vectors * np.sqrt(np.maximum(values, 0))).T
+    root = (vectors * np.sqrt(np.maximum(values, 0))) @ vectors.T  # the symmetric one: no sign of a vector is left to rounding
+    return found.loss + rng.standard_normal((resamples, len(found.loss))) @ root

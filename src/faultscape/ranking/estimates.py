@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from faultscape.errors import RankingError
+from faultscape.ties import equal_to_zero
 
 TRUST = 10  # labels at which half of a coefficient is believed
 PRIOR, PRIOR_ACCURACY = 8, 0.75  # labels that every model's vote begins with, and their accuracy
@@ -158,7 +159,7 @@ def margins(losses: np.ndarray, power: float = 1 / 3) -> np.ndarray:
     """Return (J, I) how much worse each model is than the others, mean over k of sign(l_j - l_k) |l_j - l_k|^power.
 
     Power 1 is the loss less the mean of all models', power 0 counts who wins; losses of 0 and 1 are the same under every power
-    above 0. Damping keeps few images with large differences from deciding a ranking, as ties and wins do, and keeps more of the size.
+    above 0. Losses less than 1e-12 apart are equal: a root would make much of what rounding leaves. Damping keeps few images with large differences from deciding a ranking, as ties and wins do, and keeps more of the size.
     What all models share is gone, and with it the part of the variance of ``lure`` that no ranking needs.
 
     >>> margins(np.array([[0.216, 1.0], [0.0, 1.0]])).round(12)
@@ -168,7 +169,7 @@ def margins(losses: np.ndarray, power: float = 1 / 3) -> np.ndarray:
     losses = np.asarray(losses, dtype=float)
     out = np.empty_like(losses)
     for j, own in enumerate(losses):
-        gap = own - losses
+        gap = equal_to_zero(own - losses)
         out[j] = (np.sign(gap) * np.abs(gap) ** power).mean(0)
     return out
 
@@ -243,7 +244,7 @@ def unseen(values: np.ndarray, unit: float) -> np.ndarray:
     j = len(values)
     apart, square = np.zeros((2, j, j))
     for k, own in enumerate(values):
-        gap = np.abs(own - values)
+        gap = np.abs(equal_to_zero(own - values))
         square[k] = (gap**2).sum(1)
         apart[k] = np.divide(gap.sum(1) ** 2, square[k], out=np.zeros(j), where=square[k] > 0)
     middle = np.eye(j) - 1 / j

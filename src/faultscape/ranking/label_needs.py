@@ -18,6 +18,7 @@ from faultscape.errors import RankingError
 from faultscape.ranking.estimates import Estimates
 from faultscape.ranking.intervals import LEVEL
 from faultscape.ranking.label_variances import Curve, variance
+from faultscape.ties import EQUAL
 
 WORLDS, POWER = 400, 0.8
 RANGE = (0.05, 0.95)  # of worlds; of what was really needed such ranges held four fifths, docs/benchmarks-plan.md
@@ -139,7 +140,7 @@ def needed(question: str, losses: np.ndarray, found: Curve) -> np.ndarray:
     place = np.zeros((j, j), np.intp)
     place[np.triu_indices(j, 1)] = np.arange(j * (j - 1) // 2)
     pairs = (place + place.T)[better, worse]
-    alike = (gap <= 1e-15) & (found.pairs[0, pairs] <= 0)
+    alike = (gap < EQUAL) & (found.pairs[0, pairs] <= 0)
     limit = ndtri(1 - (1 - LEVEL) / (j * (j - 1))) + ndtri(POWER)
 
     def answered(numbers: np.ndarray) -> np.ndarray:

@@ -24,6 +24,7 @@ from faultscape.ranking.bradley_terry import DECIMALS, bradley_terry, smoothed, 
 from faultscape.ranking.likelihood import connected
 from faultscape.ranking.rank_sets import rank_sets, replicate_p_values, single_rank_sets
 from faultscape.ranking.sandwich import reuse_games, standard_errors
+from faultscape.ties import tie_order
 
 PSEUDO_COUNT = 0.5
 FEW = 10  # fewer images than this carry a bootstrap badly,
@@ -46,9 +47,17 @@ class Table:
 
 
 def checked(
-    models: Sequence[str], images: Sequence[str], scores: Any, resamples: int, what: str
+    models: Sequence[str],
+    images: Sequence[str],
+    scores: Any,
+    resamples: int,
+    what: str,
+    *,
+    keys: Sequence[str] | None = None,
 ) -> tuple[tuple[str, ...], list[str], np.ndarray]:
     """Return what every table of rankings is made from, scores (J, I) as numbers; RankingError or OptionError where it does not fit.
+
+    Images are put in the order of ``faultscape.ties``, by their ``keys`` (I,) or their ids: whatever they are called and however they came, the bootstrap draws the same.
 
     >>> checked(["a", "b"], ["x"], [[1], [0]], 0, "answers")
     (('a', 'b'), ['x'], array([[1.],
@@ -61,7 +70,10 @@ def checked(
         raise RankingError(f"{what} are {scores.shape}; expected {len(models)} models by {len(images)} images")
     if resamples < 0:
         raise OptionError(f"resamples cannot be negative; got {resamples}")
-    return tuple(models), list(images), scores
+    if keys is not None and len(keys) != len(images):
+        raise RankingError(f"there are {len(keys)} keys for {len(images)} images; give each image one")
+    order = tie_order(images if keys is None else keys, ids=images)
+    return tuple(models), [images[int(k)] for k in order], scores[:, order]
 
 
 def image_weights(chosen: np.ndarray, resamples: int, seed: int, group: np.ndarray | None = None) -> np.ndarray:

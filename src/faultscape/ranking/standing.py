@@ -41,11 +41,13 @@ def standings(
     all_labels: bool = False,
     benchmark: dict[str, float] | None = None,
     discarded: int = 0,
+    keys: Sequence[str] | None = None,
 ) -> Standings:
     """Return the standings of a selection's models from counts against a truth, with the selection's own concordance.
 
     ``truth`` names one of ``pairs.truths``, the only one by default; images without it count as not labelled. ``benchmark``
-    is {model: score}, larger being better. Errors: RankingError when nothing is labelled, a model is not in ``pairs`` or the
+    is {model: score}, larger being better. ``keys`` (I,) say what each image is whatever it is called, such as the SHA-256 of
+    its file (its id by default): the bootstrap draws images in their order, so that names change no interval. Errors: RankingError when nothing is labelled, a model is not in ``pairs`` or the
     benchmark lacks one.
     """
     from faultscape.comparison.concordance import accuracies
@@ -72,6 +74,7 @@ def standings(
         benchmark=benchmark,
         discarded=discarded,
         definitions={key: value for key, value in definition.items() if key != "scale"},
+        keys=keys,
     )
 
 
@@ -91,12 +94,13 @@ def rank_accuracies(
     discarded: int = 0,
     definitions: Mapping[str, Any] | None = None,
     groups: Mapping[str, str] | None = None,
+    keys: Sequence[str] | None = None,
 ) -> Standings:
     """Return the standings from (J, I) concordances of the models with the truth on ``images``, NaN where unknown.
 
     ``rows`` are the chosen slots; a column without any number is an image without label; labelled images that no row chose are
     used only by the re-use rankings, and only with ``all_labels``. ``benchmark`` is {model: score}, larger being better; ``groups``
-    {image: group} are drawn whole. Errors: RankingError for slots, shapes or a benchmark that do not fit, or no label at all; OptionError for options out of range.
+    {image: group} are drawn whole, ``keys`` as in `standings`. Errors: RankingError for slots, shapes or a benchmark that do not fit, or no label at all; OptionError for options out of range.
 
     >>> cells = [("unet", "fcn", "x"), ("fcn", "unet", "y")]
     >>> rows = [Slot("mad", 1, 1, d, a, "car", 1, image, 0.1, 1.0, 9) for d, a, image in cells]
@@ -105,7 +109,7 @@ def rank_accuracies(
     (['unet', 'fcn'], 1.976)
     """
     class_names = list(class_names)
-    models, images, accuracy = replicated.checked(models, images, accuracy, resamples, "concordances")
+    models, images, accuracy = replicated.checked(models, images, accuracy, resamples, "concordances", keys=keys)
     labelled = np.array(~np.isnan(accuracy).all(0))
     places = duels(models, rows, images, class_names).among(labelled)
     chosen = np.zeros(len(images), bool)

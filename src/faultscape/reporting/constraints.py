@@ -41,19 +41,18 @@ def compare(
     own: Slots,
     classes: Classes,
     images: Sequence[str],
+    ranks: np.ndarray,
     families: np.ndarray,
     blocks: Blocks,
     scale: Scale | None,
     discarded: Collection[str] = (),
 ) -> list[Drawn]:
-    """Return what none, class and (with a scale) class+scale choose; ``blocks`` yields counts with their places among ``images``, each time anew."""
+    """Return what none, class and (with a scale) class+scale choose; ``ranks`` (I,) are places among equals, ``blocks`` yields counts with their places among ``images``, each time anew."""
     kept = {}
     for constraints in duel.CONSTRAINTS:
         if constraints != own.definition["constraints"] and (constraints != "class+scale" or scale is not None):
             define = own.definition | {"constraints": constraints, "groups": _groups(classes, constraints)}
             kept[constraints] = (define, duel.empty(own.models, define))
-    ranks = np.empty(len(images), np.int64)
-    ranks[sorted(range(len(images)), key=lambda k: images[k])] = np.arange(len(images))
     for pairs, at in blocks():
         for define, best in kept.values():
             duel.take(best, pairs, define, scale, at, ranks[at], families[at])

@@ -9,6 +9,7 @@ from .information import information_of_similarities as information_of_similarit
 from .information import mix as mix
 from .model_picker import belief as belief
 from .model_picker import query as query
+from .model_picker import remaining as remaining
 from .proposals import disputed as disputed
 from .proposals import entropy as entropy
 from .proposals import entropy_of_labels as entropy_of_labels

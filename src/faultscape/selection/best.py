@@ -1,6 +1,6 @@
 """The best images of every cell, kept while the corpus streams by.
 
-Conventions: a cell is (defender, attacker, group). Each keeps its ``depth`` images of lowest concordance, ties by image id; of a near-duplicate
+Conventions: a cell is (defender, attacker, group). Each keeps its ``depth`` images of lowest concordance, equal ones by rank; of a near-duplicate
 group only the best counts. Keeping is associative: blocks of images in any cut give the same cells as all images at once.
 Concordances are compared rounded to 12 decimals, as whole numbers.
 """
@@ -24,7 +24,7 @@ class Best:
     def __init__(self, models: int, groups: int, depth: int) -> None:
         shape = (models, models, groups, depth)
         self.keys = np.full(shape, EMPTY)  # concordance x 1e12
-        self.ranks = np.full(shape, EMPTY)  # place of the image among all ids, sorted
+        self.ranks = np.full(shape, EMPTY)  # place of the image in the order among equals
         self.families = np.full(shape, -1, np.int64)  # near-duplicate group
         self.images = np.full(shape, -1, np.int64)  # place of the image in the corpus
         self.pools = np.zeros(shape[:3], np.int64)

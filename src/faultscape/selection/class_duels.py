@@ -1,7 +1,7 @@
 """Maximum discrepancy competitions of classifiers: the images that two models put into classes farthest apart (S2 2.1, 3.1, Algorithm 1 lines 5-10).
 
 Conventions: for every unordered pair of models the candidates are the images that they put into different classes, both with a probability of at least
-``confidence`` (left out where a model says none). They are ordered by distance, then by the lesser of both probabilities, the larger first, then by id; at most
+``confidence`` (left out where a model says none). They are ordered by distance, then by the lesser of both probabilities, the larger first, then as ``faultscape.ties`` says; at most
 ``cap`` of them may have one predicted label of a model. The first ``top`` are chosen, the ``spares`` next stand behind. ``cap_rule`` "accepted" counts what was taken,
 as the paper says; "scanned" is what the authors' code does: it counts each candidate it looks at under both of its labels, for the two models together, and takes
 no unordered pair of labels twice.
@@ -17,6 +17,7 @@ import numpy as np
 from faultscape.comparison.expected_distances import expected_distance
 from faultscape.errors import OptionError, SelectionError
 from faultscape.nouns import PairSlot, Predictions, Slots
+from faultscape.ties import RULE, tie_ranks
 
 CAP_RULES = ("accepted", "scanned")
 DISCREPANCIES = ("top1", "expected")
@@ -34,34 +35,55 @@ def class_duels(
     spares: int = 10,
     allowed: np.ndarray | None = None,
     families: Sequence[int] | np.ndarray | None = None,
+    keys: Sequence[str] | None = None,
+    seed: int = 0,
 ) -> Slots:
     """Return the slots of every unordered pair of models, S2 eq. 4 for the k largest.
 
-    ``distances`` (C, C) between classes; ``allowed`` (C,) says which predicted labels count, all by default; ``families`` (I,) are near-duplicate groups, of which a
-    pair takes the first alone. ``discrepancy`` "expected" orders by the distance to expect under what both models say of all classes they name (S2 4).
-    Errors: OptionError for options out of range, SelectionError for fewer than two models or where no image can be chosen.
+        ``distances`` (C, C) between classes; ``allowed`` (C,) says which predicted labels count, all by default; ``families`` (I,) are near-duplicate groups, of which a
+        pair takes the first alone. ``discrepancy`` "expected" orders by the distance to expect under what both models say of all classes they name (S2 4). ``keys`` (I,) say what
+    each image is whatever it is called, such as the SHA-256 of its file, its id by default: with ``seed`` they decide between equal ones.
+        Errors: OptionError for options out of range, SelectionError for fewer than two models or where no image can be chosen.
 
-    >>> from faultscape.corpus.classes import resolve
-    >>> said = Predictions(resolve(3), ("a", "b"), ("x", "y", "z"), np.array([[0, 0, 1], [1, 2, 1]]), np.full((2, 3), 0.9))
-    >>> [(row.image, row.distance) for row in class_duels(said, np.array([[0, 1, 2], [1, 0, 3], [2, 3, 0]])).chosen]
-    [('y', 2.0), ('x', 1.0)]
+        >>> from faultscape.corpus.classes import resolve
+        >>> said = Predictions(resolve(3), ("a", "b"), ("x", "y", "z"), np.array([[0, 0, 1], [1, 2, 1]]), np.full((2, 3), 0.9))
+        >>> [(row.image, row.distance) for row in class_duels(said, np.array([[0, 1, 2], [1, 0, 3], [2, 3, 0]])).chosen]
+        [('y', 2.0), ('x', 1.0)]
     """
-    define = definition(top=top, confidence=confidence, cap=cap, cap_rule=cap_rule, discrepancy=discrepancy, spares=spares)
+    define = definition(
+        top=top, confidence=confidence, cap=cap, cap_rule=cap_rule, discrepancy=discrepancy, spares=spares, seed=seed
+    )
+    ranks = tie_ranks(predictions.images if keys is None else keys, seed, predictions.images)
+    return slots(predictions, distances, define, ranks, allowed, families)
+
+
+def slots(
+    predictions: Predictions,
+    distances: np.ndarray,
+    define: dict[str, Any],
+    ranks: np.ndarray,
+    allowed: np.ndarray | None = None,
+    families: Sequence[int] | np.ndarray | None = None,
+) -> Slots:
+    """Return the slots that a definition asks for; ``ranks`` (I,) are places among equals, the rest and errors as of `class_duels`."""
     if len(predictions.models) < 2:
         raise SelectionError(f"a duel needs two models; there is {', '.join(predictions.models) or 'none'}")
-    ranks = np.argsort(np.argsort(np.array(predictions.images, dtype=object), kind="stable"), kind="stable")
     rows: list[PairSlot] = []
+    tied = 0
     for a in range(len(predictions.models)):
         for b in range(a + 1, len(predictions.models)):
-            rows += _pair(predictions, distances, a, b, define, allowed, ranks, families, len(rows))
+            of_pair, decided = _pair(predictions, distances, a, b, define, allowed, ranks, families, len(rows))
+            rows, tied = rows + of_pair, tied + decided
     if not rows:
         raise SelectionError(
             "no image can be chosen: nowhere do two models disagree with confidence; try a lower --confidence, or 0 for none"
         )
-    return Slots(predictions.models, define, tuple(rows))
+    return Slots(predictions.models, define, tuple(rows), tied)
 
 
-def definition(*, top: int, confidence: float, cap: int, cap_rule: str, discrepancy: str, spares: int) -> dict[str, Any]:
+def definition(
+    *, top: int, confidence: float, cap: int, cap_rule: str, discrepancy: str, spares: int, seed: int = 0
+) -> dict[str, Any]:
     """Return what fixes a selection of this kind, in a form JSON can hold; OptionError for what is out of range."""
     if top < 1 or spares < 0 or cap < 1:
         raise OptionError(f"top and cap must be at least 1 and spares at least 0; got {top}, {cap} and {spares}")
@@ -78,13 +100,15 @@ def definition(*, top: int, confidence: float, cap: int, cap_rule: str, discrepa
         "cap": cap,
         "cap_rule": cap_rule,
         "spares": spares,
+        "ties": RULE,
+        "seed": seed,
     }
 
 
 def _pair(
     said: Predictions, distances: np.ndarray, a: int, b: int, define: dict[str, Any], allowed: Any, ranks: np.ndarray, families: Any, steps: int
-) -> list[PairSlot]:  # fmt: skip
-    """Return the rows of one pair."""
+) -> tuple[list[PairSlot], int]:  # fmt: skip
+    """Return the rows of one pair, and how many of the chosen ones ties decided."""
     first, second = said.labels[a], said.labels[b]
     sure = np.fmin(said.probabilities[a], said.probabilities[b])  # S2 3.1, of whoever says how sure; NaN where neither does
     open_ = (first != second) & (first >= 0) & (second >= 0) & ~(sure < define["confidence"])
@@ -101,23 +125,39 @@ def _pair(
         at, far = at[~np.isnan(far)], far[~np.isnan(far)]
     else:
         far = np.asarray(distances, dtype=float)[first[at], second[at]]  # S2 eq. 2 or 3
-    far, bound = np.round(far, 12), np.where(np.isnan(sure[at]), 0.0, -sure[at])
+    far, bound = np.round(far, 12), np.round(np.where(np.isnan(sure[at]), 0.0, -sure[at]), 12)
     order = np.lexsort((ranks[at], bound, -far))
     if families is not None:
         _, kept = np.unique(np.asarray(families)[at[order]], return_index=True)
         order = order[np.sort(kept)]
-    at, far = at[order], far[order]
+    at, far, bound = at[order], far[order], bound[order]
+    equal = np.cumsum(np.r_[False, (far[1:] != far[:-1]) | (bound[1:] != bound[:-1])]) if len(at) else at
     taken = (_accepted if define["cap_rule"] == "accepted" else _scanned)(
         first[at], second[at], define["cap"], define["top"] + define["spares"]
     )
     names, images = said.classes.names, said.images
-    return [
+    rows = [
         PairSlot(
             "mad", 1, steps + place, said.models[a], said.models[b], names[first[at[k]]], names[second[at[k]]], place, images[at[k]],
             round(float(far[k]), 12), round(float(sure[at[k]]), 7), 1.0, len(at),
         )
         for place, k in enumerate(taken, 1)
     ]  # fmt: skip
+    cap = define["cap"] if define["cap_rule"] == "accepted" else len(at)
+    return rows, _tied(equal, first[at], second[at], taken[: define["top"]], cap)
+
+
+def _tied(equal: np.ndarray, first: np.ndarray, second: np.ndarray, chosen: list[int], cap: int) -> int:
+    """Return how many ``chosen`` candidates ties decided: an ``equal`` one was left out, though what was taken before all of them left room for it under the cap."""
+    tied, taken = 0, np.array(chosen, np.intp)
+    for group in np.unique(equal[taken]).tolist():
+        mine = taken[equal[taken] == group]
+        before, others = taken[equal[taken] < group], np.setdiff1d(np.flatnonzero(equal == group), mine)
+        room = np.ones(len(others), bool)
+        for labels in (first, second):
+            room &= np.bincount(labels[before], minlength=int(labels.max()) + 1)[labels[others]] < cap
+        tied += len(mine) if room.any() else 0
+    return tied
 
 
 def _accepted(first: np.ndarray, second: np.ndarray, cap: int, most: int) -> list[int]:

@@ -5,7 +5,8 @@ step m is that of the image among those left at that step, w_i / (sum of w over 
 uses the m-th number of the seed's stream whatever came before: N draws and M more are the N + M draws, and weights may change
 between rounds, since the number of a step is independent of all that the weights could have learned. Of a family of
 near-duplicates only the first image with a weight can be drawn: the pool, and all that is estimated from the draws, is of one
-image a family.
+image a family. The order of images decides which a number of the stream falls on: give them in that of ``faultscape.ties``, and
+the same images are drawn whatever they are called and in whatever order they came.
 Source: Farquhar et al. 2021, section 3 (draws that depend on earlier ones).
 """
 

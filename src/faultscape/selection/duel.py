@@ -2,7 +2,8 @@
 
 Conventions: for every ordered pair (defender, attacker) and every class but the background, the candidates are the images in which the defender
 predicts the class; with ``class+scale`` its share of the defender's map must lie in the closed interval of the class's quartiles. The ``per_class``
-lowest concordances are chosen, the ``spares`` next stand behind. ``none`` is S0 eq. 1: one cell an ordered pair, whatever the class.
+lowest concordances are chosen, the ``spares`` next stand behind; equal ones in the order of ``faultscape.ties``. ``none`` is S0 eq. 1: one cell an ordered pair, whatever
+the class.
 """
 
 from __future__ import annotations
@@ -12,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from faultscape import plug
+from faultscape import plug, ties
 from faultscape.comparison.concordance import concordances, shares
 from faultscape.errors import OptionError, SelectionError
 from faultscape.nouns import Classes, Pairs, Scale, Slot, Slots
-from faultscape.selection.best import Best
+from faultscape.selection.best import EMPTY, Best
 from faultscape.selection.quartiles import to_json
 
 CONSTRAINTS = ("none", "class", "class+scale")
@@ -32,10 +33,13 @@ def duels(
     spares: int = 3,
     over: str = "union",
     families: Sequence[int] | None = None,
+    keys: Sequence[str] | None = None,
+    seed: int = 0,
 ) -> Slots:
     """Return the slots of every cell, S0 eq. 1 and 2, from the counts of all images at once.
 
-    ``families`` (I,) are near-duplicate groups: of one only the best image stays in a cell. Errors: OptionError for options that do not fit,
+    ``families`` (I,) are near-duplicate groups: of one only the best image stays in a cell. ``keys`` (I,) say what each image is whatever it is called, such as the
+    SHA-256 of its file, its id by default: with ``seed`` they decide between equal concordances. Errors: OptionError for options that do not fit,
     SelectionError when no image satisfies the constraints.
     """
     define = definition(
@@ -47,11 +51,12 @@ def duels(
         spares=spares,
         over=over,
         keep_duplicates=families is None,
+        seed=seed,
     )
     best = empty(pairs.models, define)
-    order = np.argsort(np.argsort(np.array(pairs.images, dtype=object), kind="stable"), kind="stable")
+    ranks = ties.tie_ranks(pairs.images if keys is None else keys, seed, pairs.images)
     numbers = np.arange(len(pairs.images))
-    take(best, pairs, define, scale, numbers, order, numbers if families is None else np.asarray(families))
+    take(best, pairs, define, scale, numbers, ranks, numbers if families is None else np.asarray(families))
     return slots(best, pairs.models, define, pairs.images)
 
 
@@ -65,6 +70,7 @@ def definition(
     spares: int,
     over: str,
     keep_duplicates: bool,
+    seed: int = 0,
 ) -> dict[str, Any]:
     """Return what fixes a selection, in a form JSON can hold; OptionError when the options do not fit together."""
     constraints = constraints or ("class+scale" if scale is not None else "class")
@@ -88,14 +94,16 @@ def definition(
         "per_class": per_class,
         "spares": spares,
         "keep_duplicates": keep_duplicates,
+        "ties": ties.RULE,
+        "seed": seed,
     }
 
 
 def empty(models: Sequence[str], define: dict[str, Any]) -> Best:
-    """Return the empty cells of a selection."""
+    """Return the empty cells of a selection, one place deeper than it is: an image that was left out may be as good as one that was chosen."""
     if len(models) < 2:
         raise SelectionError(f"a duel needs two models; there is {', '.join(models) or 'none'}")
-    return Best(len(models), len(define["groups"]), define["per_class"] + define["spares"])
+    return Best(len(models), len(define["groups"]), define["per_class"] + define["spares"] + 1)
 
 
 def take(
@@ -107,7 +115,7 @@ def take(
     ranks: np.ndarray,
     families: np.ndarray,
 ) -> None:
-    """Offer a block of images to the cells: (I,) their places in the corpus, places among the sorted ids, near-duplicate groups."""
+    """Offer a block of images to the cells: (I,) their places in the corpus, ranks among equals, near-duplicate groups."""
     agreement = concordances(pairs, define["concordance"], over=define["over"])  # S0 eq. 1
     best.offer(agreement, members(pairs, define["constraints"], scale), images, ranks, families)
 
@@ -131,7 +139,7 @@ def slots(best: Best, models: tuple[str, ...], define: dict[str, Any], images: S
     names = define["groups"]
     rows: list[Slot] = []
     for d, a, g in np.ndindex(best.pools.shape):
-        for place in range(best.keys.shape[3]):
+        for place in range(define["per_class"] + define["spares"]):
             image = int(best.images[d, a, g, place])
             if d != a and image >= 0:
                 value = float(best.keys[d, a, g, place]) / 1e12
@@ -155,4 +163,11 @@ def slots(best: Best, models: tuple[str, ...], define: dict[str, Any], images: S
         raise SelectionError(
             f"no image satisfies the constraints {define['constraints']!r}: no model predicts a class within its bounds; try --constraints class or none"
         )
-    return Slots(tuple(models), define, tuple(rows))
+    return Slots(tuple(models), define, tuple(rows), _tied(best, define))
+
+
+def _tied(best: Best, define: dict[str, Any]) -> int:
+    """Return how many chosen slots ties decided: the first image after them is as good."""
+    depth = define["per_class"]
+    keys = best.keys[~np.eye(len(best.keys), dtype=bool)]
+    return int(((keys[..., :depth] == keys[..., depth : depth + 1]) & (keys[..., :depth] != EMPTY)).sum())

@@ -2,7 +2,7 @@
 
 Conventions: ``labels`` (J, I) are predicted classes 0..C-1; every model is right with probability 1 - epsilon if it is the best one,
 and agrees with the truth at even odds otherwise, so an agreement multiplies the belief in a model by (1 - epsilon) / epsilon.
-The choice is deterministic, ties go to the earlier image: there are no draw probabilities and no unbiased estimates. It is
+The choice is deterministic, ties go to the earlier image (see ``faultscape.ties``): there are no draw probabilities and no unbiased estimates. It is
 defined for losses of 0 and 1 only, and optimises who is first, not the order of the others.
 Source: Karimi et al. 2021; Okanovic et al. 2024, eq. 2-4 (uniform prior over classes, epsilon .46 where nothing is known).
 """
@@ -40,25 +40,35 @@ def query(
 ) -> int:
     """Return the image, not yet ``asked``, whose answer is expected to leave the least entropy of the belief (J,).
 
-    The expectation is over ``classes`` equally likely answers; those that no model predicts leave the belief as it is. Errors:
-    OptionError for an epsilon outside (0, .5), SelectionError when all are asked.
+    Errors: OptionError for an epsilon outside (0, .5), SelectionError when all are asked.
 
     >>> query(np.array([[0, 0, 1], [0, 1, 1], [0, 0, 1], [0, 1, 0]]), np.full(4, 0.25), classes=2)
     1
     """
-    labels, belief = _classes(labels), np.asarray(belief, dtype=float)
-    odds = _odds(epsilon)
-    left = np.setdiff1d(np.arange(labels.shape[1]), np.asarray(asked, dtype=np.intp))
+    left = np.setdiff1d(np.arange(np.shape(labels)[1]), np.asarray(asked, dtype=np.intp))
     if not len(left):
-        raise SelectionError(f"all {labels.shape[1]} images have been asked")
-    votes = labels[:, left]
-    remaining = np.full(len(left), _entropy(belief[:, None])[0] * classes)
-    for j, own in enumerate(votes):  # each predicted class counts once, at the first model that predicts it
-        agree = votes == own
+        raise SelectionError(f"all {np.shape(labels)[1]} images have been asked")
+    return int(left[np.argmin(remaining(np.asarray(labels)[:, left], belief, classes, epsilon=epsilon))])
+
+
+def remaining(labels: np.ndarray, belief: np.ndarray, classes: int, *, epsilon: float = EPSILON) -> np.ndarray:
+    """Return (I,) the entropy of the belief (J,) that the answer to each image of labels (J, I) is expected to leave.
+
+    The expectation is over ``classes`` equally likely answers; those that no model predicts leave the belief as it is. OptionError
+    for an epsilon outside (0, .5).
+
+    >>> remaining(np.array([[0, 1], [0, 1], [1, 1]]), np.full(3, 1 / 3), classes=2).round(3)
+    array([1.096, 1.099])
+    """
+    labels, belief = _classes(labels), np.asarray(belief, dtype=float)
+    odds, now = _odds(epsilon), _entropy(np.asarray(belief, dtype=float)[:, None])[0]
+    out = np.full(labels.shape[1], now * classes)
+    for j, own in enumerate(labels):  # each predicted class counts once, at the first model that predicts it
+        agree = labels == own
         first = np.flatnonzero(~agree[:j].any(0))
         after = belief[:, None] * np.where(agree[:, first], odds, 1.0)
-        remaining[first] += _entropy(after / after.sum(0)) - _entropy(belief[:, None])[0]
-    return int(left[np.argmin(np.round(remaining / classes, _DECIMALS))])
+        out[first] += _entropy(after / after.sum(0)) - now
+    return np.round(out / classes, _DECIMALS)
 
 
 def _classes(labels: np.ndarray) -> np.ndarray:

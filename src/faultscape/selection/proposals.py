@@ -14,6 +14,7 @@ from __future__ import annotations
 import numpy as np
 
 from faultscape.errors import OptionError, SelectionError
+from faultscape.ties import equal_to_zero
 
 FLOOR = 0.1
 
@@ -158,7 +159,7 @@ def entropy_of_labels(labels: np.ndarray) -> np.ndarray:
 
 
 def top(scores: np.ndarray, number: int, *, taken: np.ndarray | tuple[int, ...] = ()) -> np.ndarray:
-    """Return the ``number`` images (N,) of largest score (I,) that are not ``taken``, ties in the order of images.
+    """Return the ``number`` images (N,) of largest score (I,) that are not ``taken``, ties in the order of images (see ``faultscape.ties``).
 
     >>> top(np.array([0.1, 0.7, 0.7, 0.3]), 2, taken=(1,))
     array([2, 3])
@@ -180,7 +181,7 @@ def floored(weights: np.ndarray, floor: float = FLOOR, where: np.ndarray | None 
     inside = np.ones(len(weights), bool) if where is None else np.asarray(where, dtype=bool)
     if not inside.any():
         raise SelectionError("no two models differ on any image: there is nothing that a label could decide")
-    mean = weights[inside].mean()
+    weights, mean = equal_to_zero(weights), weights[inside].mean()
     return np.where(inside, np.maximum(weights, floor * mean) if mean > 0 else 1.0, 0.0)
 
 
@@ -192,4 +193,4 @@ def _pairs(discrepancy: np.ndarray) -> np.ndarray:
             "a selector needs one finite discrepancy, not below 0, for every pair of models and image (P, I); leave out images that "
             "lack a prediction"
         )
-    return pairs
+    return equal_to_zero(pairs)

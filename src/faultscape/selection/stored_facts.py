@@ -22,6 +22,7 @@ from faultscape.corpus.classes import allowed, table
 from faultscape.maps.votes import vote_entropy
 from faultscape.selection import proposals
 from faultscape.study import label_maps
+from faultscape.ties import equal_to_zero
 
 Facts = dict[str, np.ndarray]
 
@@ -70,7 +71,7 @@ def of_shard(
     if not i:
         return {"complete": np.zeros(0, bool), **{name: np.zeros(shapes[name]) for name in needs}}
     both = concordances(read_block(root, settings, images, models), define["concordance"], over=define["over"])
-    apart = 1 - (both[first, second] + both[second, first]) / 2
+    apart = equal_to_zero(1 - (both[first, second] + both[second, first]) / 2)
     complete = np.asarray(~np.isnan(apart).any(0))
     out = {"complete": complete, **{name: np.zeros(shapes[name]) for name in needs}}
     if "dispute" in out:

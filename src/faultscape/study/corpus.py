@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import astuple, dataclass, fields, replace
 from itertools import groupby
 from pathlib import Path
@@ -52,6 +52,11 @@ class Image:
     def tagged(self) -> bool:
         """Whether the digest is what a store says of the bytes, not theirs."""
         return ":" in self.digest
+
+    @property
+    def key(self) -> str:
+        """What stands for the image in the order among equals: its digest where that is of the bytes, else its id."""
+        return tie_key(self.id, self.digest)
 
 
 def read_corpus(root: Path, shard: int | None = None) -> list[Image]:
@@ -158,6 +163,29 @@ def duplicates_column(names: Iterable[str]) -> str:
     ('near_duplicate_of', 'group')
     """
     return _DUPLICATES if _DUPLICATES in names else _EARLIER
+
+
+def tie_key(id_: str, digest: str) -> str:
+    """Return the digest of an image where it is that of its bytes, else its id.
+
+    >>> tie_key("a", "5f3c"), tie_key("a", "etag:5f3c"), tie_key("a", "")
+    ('5f3c', 'a', 'a')
+    """
+    return digest if digest and ":" not in digest else id_
+
+
+def tie_keys(root: Path, ids: Sequence[str]) -> list[str]:
+    """Return the keys of some images, in their order; an id that the study does not have is its own key."""
+    import pyarrow.parquet as pq
+
+    if not len(ids) or not (root / "corpus.parquet").exists():
+        return list(ids)
+    try:
+        table = pq.read_table(root / "corpus.parquet", columns=["id", "digest"], filters=[("id", "in", set(ids))]).to_pydict()
+    except (OSError, ValueError, KeyError) as error:
+        raise _damaged(root / "corpus.parquet", error) from None
+    found = dict(zip(table["id"], table["digest"], strict=True))
+    return [tie_key(id_, found.get(id_, "")) for id_ in ids]
 
 
 def part_name(shard: int) -> str:

@@ -1,20 +1,21 @@
 """The images from which a person's work is drawn, as numbers: some dozen bytes an image, where a row of the corpus takes a thousand.
 
-Conventions: in corpus order; a place is an image's number in it. ``ranks`` are places among the ids sorted, which break ties; ``families`` the place of
-the first image of the pool in each one's near-duplicate group, ``shards`` the shard of each.
+Conventions: in corpus order, or in the order among equals; a place is an image's number in it. ``ranks`` say which place among equals an image has; ``families`` are the
+same for images of one near-duplicate group, ``shards`` the shard of each.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from faultscape.study.corpus import duplicates_column
+from faultscape.study.corpus import duplicates_column, tie_key
+from faultscape.ties import tie_ranks
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -31,6 +32,12 @@ class Pool:
     families: np.ndarray
     shards: np.ndarray
     digest: str
+
+    def taken(self, order: np.ndarray) -> Pool:
+        """Return the pool with its images in another ``order`` (I,)."""
+        import pyarrow as pa
+
+        return Pool(self.ids.take(pa.array(order)), self.ranks[order], self.families[order], self.shards[order], self.digest)
 
     def names(self, places: Sequence[int] | np.ndarray) -> dict[int, str]:
         """Return the ids at some places."""
@@ -54,8 +61,11 @@ def read_groups(root: Path) -> dict[str, str]:
     return dict(zip(table["id"].to_pylist(), table["group"].to_pylist(), strict=True))
 
 
-def read_pool(root: Path, *, keep_duplicates: bool = False) -> Pool:
-    """Return the pool of a study; with ``keep_duplicates`` every image is a family of its own."""
+def read_pool(root: Path, *, keep_duplicates: bool = False, seed: int | None = None) -> Pool:
+    """Return the pool of a study in corpus order; with ``keep_duplicates`` every image is a family of its own.
+
+    Ranks among equals are those of the images' bytes under ``seed`` (faultscape.ties), without one those of the ids.
+    """
     import pyarrow as pa
     import pyarrow.compute as pc
     import pyarrow.parquet as pq
@@ -64,11 +74,13 @@ def read_pool(root: Path, *, keep_duplicates: bool = False) -> Pool:
     if not path.exists():
         return Pool(pa.array([], pa.string()), np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int32), "")
     duplicates = duplicates_column(pq.read_schema(path).names)
-    table = pq.read_table(path, columns=["id", duplicates, "shard"], filters=[("role", "=", "pool")])
+    columns = ["id", duplicates, "shard", *(["digest"] if seed is not None else [])]
+    table = pq.read_table(path, columns=columns, filters=[("role", "=", "pool")])
     ids, groups = (table[name].combine_chunks() for name in ("id", duplicates))
     ids, groups = (column.chunk(0) if isinstance(column, pa.ChunkedArray) else column for column in (ids, groups))
-    ranks = np.empty(len(ids), np.int64)
-    ranks[pc.call_function("array_sort_indices", [ids]).to_numpy()] = np.arange(len(ids))
+    by_id = np.empty(len(ids), np.int64)
+    by_id[pc.call_function("array_sort_indices", [ids]).to_numpy()] = np.arange(len(ids))
+    ranks = by_id if seed is None else tie_ranks(_keys(table), seed, by_id)
     families = np.arange(len(ids))
     if not keep_duplicates:
         families = pc.call_function("index_in", [groups], pc.SetLookupOptions(value_set=groups)).to_numpy().astype(np.int64)
@@ -77,3 +89,9 @@ def read_pool(root: Path, *, keep_duplicates: bool = False) -> Pool:
         for column in (ids, groups):
             digest.update("\n".join(column.slice(start, _AT_ONCE).to_pylist()).encode() + b"\0")
     return Pool(ids, ranks, families, table["shard"].to_numpy(), digest.hexdigest()[:32])
+
+
+def _keys(table: pa.Table) -> Iterator[str]:
+    """Yield what stands for each image in the order among equals."""
+    for rows in table.select(["id", "digest"]).to_batches(_AT_ONCE):
+        yield from map(tie_key, rows["id"].to_pylist(), rows["digest"].to_pylist())

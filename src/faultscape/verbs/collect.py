@@ -248,7 +248,7 @@ def collect(
             )  # fmt: skip
         alone = sorted(names - {f.id for f in found} - held.keys())
         fresh += [Image(id_, "", set_, role or "pool", "clean", "", 0, 0, "", None, "", -1) for id_ in alone]
-        everything = grouped(sharded([i for i in held.values() if i.id not in dropped], fresh, settings.shard))
+        everything = grouped(sharded([i for i in held.values() if i.id not in dropped], fresh, settings.shard), held)
         if not everything:
             what = (
                 f"not one of the {len(found)} files can be used; the first" if len(found) > 1 else "the only file cannot be used"

@@ -15,6 +15,7 @@ import numpy as np
 from faultscape.errors import SelectionError
 from faultscape.nouns import Draw, PairSlot, Slots
 from faultscape.ranking.estimates import Estimates, lure
+from faultscape.ties import RULE, tie_seed
 from faultscape.verbs import labelled, select_draws
 from faultscape.verbs.plan_advice import Drawn
 
@@ -62,15 +63,15 @@ def look(
 ) -> Looked:
     """Return how far the models agree, and what would be drawn, as in the selection ``used``; SelectionError where no image has something of every model."""
     from faultscape.selection import draws
-    from faultscape.study.pool import read_pool
 
-    like: dict[str, Any] = {"seed": 0, "keep_duplicates": False, "temperature": 1.0, "distance": None}
+    like: dict[str, Any] = {"seed": 0, "keep_duplicates": False, "ties": RULE, "temperature": 1.0, "distance": None}
     like |= {} if settings.classifies else {"concordance": "miou", "over": "union"}
     like |= {} if used is None else {key: used.definition[key] for key in like if key in used.definition}
     whole = "labels" if settings.classifies else "agreement"
     needs = ("dispute", "expected", "discrepancy", whole)
     facts = select_draws.gather(root, settings, models, {**like, "selector": "mad"}, needs, engine=engine, workers=workers)
-    inside = np.flatnonzero(facts["complete"] & draws.representatives(read_pool(root).families, facts["complete"]))
+    families = select_draws.read_drawing_pool(root, {**like, "keep_duplicates": False})[0].families
+    inside = np.flatnonzero(facts["complete"] & draws.representatives(families, facts["complete"]))
     if not len(inside):
         raise SelectionError("there is no image of which every model has something to say")
     weights = {}
@@ -186,14 +187,16 @@ def _of_classes(root: Path, settings: Any, models: tuple[str, ...]) -> Slots:
     from faultscape.comparison import class_stored
     from faultscape.selection import class_duels
     from faultscape.study.pool import read_pool
+    from faultscape.verbs.select_pairs import DEFAULTS
 
-    pool = read_pool(root)
+    pool = read_pool(root, seed=0)
     said = class_stored.read_predictions(root, settings, models, pool.ids)
     _, distances = class_stored.distances_of(settings.class_list, None)
     only = np.array([not settings.only or name in settings.only for name in settings.classes.names])
-    return class_duels.class_duels(
-        said, distances, top=DEEPEST["top"], spares=0, allowed=None if only.all() else only, families=pool.families
-    )
+    options: dict[str, Any] = {**DEFAULTS, "top": DEEPEST["top"], "spares": 0}
+    del options["keep_duplicates"]
+    define = class_duels.definition(**options)
+    return class_duels.slots(said, distances, define, pool.ranks, None if only.all() else only, pool.families)
 
 
 def _of_maps(root: Path, settings: Any, models: tuple[str, ...], engine: str, workers: int | None) -> Slots:
@@ -207,7 +210,7 @@ def _of_maps(root: Path, settings: Any, models: tuple[str, ...], engine: str, wo
 
     options: dict[str, Any] = {**DEFAULTS, "per_class": DEEPEST["per_class"], "spares": 0}
     held = duel.definition(resolve(settings.class_list), constraints=None, scale=None, **options)
-    best, pool = duel.empty(models, held), read_pool(root)
+    best, pool = duel.empty(models, held), read_pool(root, seed=tie_seed(held))
     calls = [{"study": str(root), "number": n, "models": list(models), "define": held} for n in sorted(shard_sizes(root))]
     with engines.progress("duels", len(pool.ids)) as tick:
         for number, file in engines.run("faultscape.verbs.select_duels:shard", calls, engine=engine, workers=workers, tick=tick):

@@ -127,7 +127,9 @@ def _standings(
     from faultscape.ranking.standing import rank_accuracies
     from faultscape.study import selections
     from faultscape.study.answers import Answers
+    from faultscape.study.corpus import tie_keys
     from faultscape.study.settings import read_settings
+    from faultscape.ties import tie_order
     from faultscape.verbs.label import current
 
     slots, drawn_from = selections.read_selection(root, selection)
@@ -149,6 +151,9 @@ def _standings(
         images, accuracy, said = labelled.correctness(root, now.models, truth, discarded)
     else:
         images, accuracy = labelled.accuracies(root, now.models, truth, now.definition, discarded)
+    keys = tie_keys(root, images)
+    order = tie_order(keys, ids=images).tolist()  # sums and the bootstrap follow it, whatever images are called
+    images, keys, accuracy = [images[k] for k in order], [keys[k] for k in order], accuracy[:, order]
     if closed is not None and (unknown := [m for m in now.models if m not in closed]):
         raise RankingError(f"the benchmark file says nothing of {unknown[0]!r}; it names {', '.join(closed)}")
     mine = set(now.images)
@@ -160,6 +165,7 @@ def _standings(
         "benchmark": {m: closed[m] for m in now.models} if closed else None,
         "discarded": len({row.image for row in slots.rows} & set(discarded)),
         "definitions": {k: v for k, v in now.definition.items() if k != "scale"} | {"selection": selection, "truth": truth},
+        "keys": [keys[k] for k in inside],
     }
     table = (now.models, now.chosen, accuracy[:, inside], [images[k] for k in inside])
     about = (recommended.chosen_by(now.chosen), recommended.kind_of(accuracy[:, inside]))

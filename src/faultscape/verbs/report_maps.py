@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from faultscape.errors import ImageError, StudyError
+from faultscape.ties import tie_ranks, tie_seed
 
 _DRAWN = 100  # images of a draw on one page
 
@@ -184,11 +185,14 @@ def _constraints(
         [k if define["keep_duplicates"] else first.setdefault(i.near_duplicate_of, k) for k, i in enumerate(images)], np.int64
     )
 
+    ids = [image.id for image in images]
+    ranks = tie_ranks([image.key for image in images], tie_seed(define), ids)
+
     def blocks() -> Any:
         for rows in shards(images).values():
             yield read_block(root, settings, rows, drawn.models), np.array([place[image.id] for image in rows])
 
     try:
-        return constraints.compare(slots, classes, [i.id for i in images], families, blocks, scale, discarded), ""
+        return constraints.compare(slots, classes, ids, ranks, families, blocks, scale, discarded), ""
     except StudyError as error:
         return [], f"the counts of the pairs cannot be read: {error}"

@@ -8,9 +8,9 @@ from faultscape.errors import OptionError, counted
 from faultscape.nouns import Draw, PairSlot, Slots
 
 SELECTORS = ("mad", "random", "disputed", "entropy", "expected-loss", "vma", "model-picker")
-_DUELS = ("concordance", "over", "per_class", "constraints", "scale", "spares", "keep_duplicates")
+_DUELS = ("concordance", "over", "per_class", "constraints", "scale", "spares", "keep_duplicates", "seed")
 _PAIRS = (
-    "distance", "hierarchy", "discrepancy", "top", "confidence", "cap", "cap_rule", "without", "spares", "keep_duplicates",
+    "distance", "hierarchy", "discrepancy", "top", "confidence", "cap", "cap_rule", "without", "spares", "keep_duplicates", "seed",
 )  # fmt: skip
 _DRAWN = ("budget", "more", "seed", "keep_duplicates")  # what every selector takes that draws for all models at once
 _OF = {"mad": ("temperature",), "expected-loss": ("truth",), "vma": ("truth",), "model-picker": ("truth",)}
@@ -95,7 +95,7 @@ def select(
     temperature
         Of mad: draw in proportion to discrepancy^(1 / temperature) instead of taking the largest, so that scores can be estimated.
     seed
-        Seed of the draws (default 0).
+        Seed of the draws, and of the order among images that are equally good (default 0).
     truth
         Which labels selectors learn from that look at them (default labels).
     engine
@@ -114,6 +114,8 @@ def select(
         "spares": spares, "keep_duplicates": keep_duplicates, "budget": budget, "more": more, "temperature": temperature, "seed": seed, "truth": truth,
     }  # fmt: skip
     given = {key: value for key, value in options.items() if value is not None}
+    if seed is not None and seed < 0:
+        raise OptionError(f"seed cannot be negative; got {seed}")
     if selector is None:
         selector = _held(root, as_) or "mad"
     if selector not in SELECTORS:
@@ -122,7 +124,7 @@ def select(
         raise OptionError(f"selector {selector!r} is not known; use {', '.join(SELECTORS)}.{closest(selector, SELECTORS)}")
     classifies = read_settings(root).classifies
     draws = selector != "mad" or temperature is not None or _held(root, as_, draws=True) != ""
-    if not draws and (odd := next((key for key in ("budget", "more", "seed") if key in given), "")):
+    if not draws and (odd := next((key for key in ("budget", "more") if key in given), "")):
         raise OptionError(
             f"--{odd} is for images drawn for all models at once; --selector mad takes the top of each pair, --{'top' if classifies else 'per-class'} of them. "
             f"Give --temperature 1 to draw by MAD, or another --selector"
@@ -141,7 +143,7 @@ def select(
         return select_draws.draw(root, name, selector, given, engine=engine, workers=workers)
     if classifies:
         return select_pairs.pairs(root, name, given)
-    asked = {key: options[key] for key in ("concordance", "over", "per_class", "spares", "keep_duplicates")}
+    asked = {key: options[key] for key in ("concordance", "over", "per_class", "spares", "keep_duplicates", "seed")}
     return select_duels.duels(root, name, asked, constraints, scale, engine, workers)
 
 

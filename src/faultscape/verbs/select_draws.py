@@ -1,11 +1,13 @@
 """The part of select that draws images for all models at once, most of it with known probabilities.
 
 Conventions: called by `select`, and by `rank` for the pool that was drawn from. What the models say of one image is summed up in few numbers: of label maps shard by shard, through
-the engines; of classifiers all at once. An image that some model has nothing to say of is in no pool. Order is that of the pool (study.pool).
+the engines; of classifiers all at once. An image that some model has nothing to say of is in no pool. Order is that among equals (study.pool), so that the same draws fall on the
+same images whatever they are called.
 """
 
 from __future__ import annotations
 
+import math
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,6 +19,8 @@ import numpy as np
 from faultscape.errors import ModelError, OptionError, SelectionError, counted
 from faultscape.nouns import Draw, Slots
 from faultscape.selection import draws, model_picker, proposals
+from faultscape.ties import RULE, count_tied, tie_seed
+from faultscape.verbs.select_ties import tell_ties
 
 BUDGET, MOST = 100, 1_000_000
 CHANCE = ("random", "disputed", "expected-loss", "vma", "mad")  # selectors whose draws have probabilities
@@ -33,14 +37,11 @@ def draw(root: Path, name: str, selector: str, given: dict[str, Any], *, engine:
     from faultscape.comparison.stored import corpus_key
     from faultscape.study import selections
     from faultscape.study.lock import writing
-    from faultscape.study.pool import read_pool
     from faultscape.study.settings import read_settings
     from faultscape.study.tables import log
 
     selections.path(root, name)
     number = given.get("more", given.get("budget", BUDGET))
-    if given.get("seed", 0) < 0:
-        raise OptionError(f"seed cannot be negative; got {given['seed']}")
     if "more" in given and "budget" in given:
         raise OptionError("--budget says how many images in all, --more how many others; give one of them")
     if not 1 <= number <= MOST:
@@ -66,17 +67,18 @@ def draw(root: Path, name: str, selector: str, given: dict[str, Any], *, engine:
         if number <= 0 and old is not None:
             print(f"selection {name!r} has {counted(len(held), 'image')}; --more N draws others")
             return old[0]
-        pool = read_pool(root, keep_duplicates=define["keep_duplicates"])
+        pool = read_drawing_pool(root, define)[0]
         known = _known(root, models, define, given, len(held), engine)
         facts = gather(root, settings, models, define, _NEEDS[define["selector"]], known, engine=engine, workers=workers)
         if left_out := int((~facts["complete"]).sum()):
             print(f"{left_out} of {len(pool.ids)} images are in no pool: some model has nothing to say of them (failures.csv)")
         place = {id_: k for k, id_ in enumerate(pool.ids.to_pylist())} if held else {}
         taken = np.array([place[row.image] for row in held], np.intp)
-        rows = _rows(
+        rows, tied = _rows(
             define, facts, number, taken, pool, known, len(settings.classes.names), max((r.round for r in held), default=0) + 1
         )
-        result = Slots(models, define, (*held, *rows))
+        tell_ties(tied, len(rows), define)
+        result = Slots(models, define, (*held, *rows), tied)
         selections.write_selection(root, result, corpus_key(root, settings, models), name)
         log(root, "select", name=name, number=len(rows), **define)
     return result
@@ -93,15 +95,15 @@ def gather(
     engine: str = "local",
     workers: int | None = None,
 ) -> Facts:
-    """Return what a selector must know of every image of the pool, in its order; ``known`` may hold the ``trust`` (J,) that labels so far put in each model."""
+    """Return what a selector must know of every image of the pool, in the order among equals; ``known`` may hold the ``trust`` (J,) that labels so far put in each model."""
     from faultscape import engine as engines
     from faultscape.selection import stored_facts
     from faultscape.study.corpus import shard_sizes
-    from faultscape.study.pool import read_pool
 
     trust = (known or {}).get("trust")
+    pool, order = read_drawing_pool(root, define)
     if settings.classifies:
-        return stored_facts.of_classes(root, settings, read_pool(root).ids, models, define, needs, trust)
+        return stored_facts.of_classes(root, settings, pool.ids, models, define, needs, trust)
     about = {"models": list(models), "define": define, "needs": list(needs), "trust": None if trust is None else trust.tolist()}
     sizes = shard_sizes(root)
     calls = [{"study": str(root), "number": n, **about} for n in sorted(sizes)]
@@ -111,7 +113,7 @@ def gather(
             with np.load(root / file) as held:
                 found[k] = {key: held[key] for key in held.files}
             (root / file).unlink()
-    return {key: np.concatenate([part[key] for part in found], axis=-1) for key in found[0]}
+    return {key: np.concatenate([part[key] for part in found], axis=-1)[..., order] for key in found[0]}
 
 
 def shard(
@@ -147,11 +149,9 @@ class Pool:
 
 def drawn_from(root: Path, settings: Any, slots: Slots, trust: np.ndarray | None = None) -> Pool:
     """Return the pool of a selection that draws for all models; of one that draws nothing by chance, the images on which models differ. ``trust`` (J,) weighs the votes for what is expected."""
-    from faultscape.study.pool import read_pool
-
     define = slots.definition
     selector = define["selector"]
-    pool = read_pool(root, keep_duplicates=define["keep_duplicates"])
+    pool = read_drawing_pool(root, define)[0]
     needs = dict.fromkeys([*(_NEEDS[selector] if selector in CHANCE else ()), "dispute", "expected"])
     facts = gather(root, settings, slots.models, define, [*needs], {"trust": trust})
     weight = weights(define if selector in CHANCE else {**define, "selector": "disputed"}, facts)
@@ -162,6 +162,16 @@ def drawn_from(root: Path, settings: Any, slots: Slots, trust: np.ndarray | None
     names = pool.names(np.concatenate([inside, agreed]))
     expected = facts["expected"][:, inside]
     return Pool([names[k] for k in inside.tolist()], expected, [names[k] for k in agreed.tolist()], int(others.sum()))
+
+
+def read_drawing_pool(root: Path, define: dict[str, Any]) -> tuple[Any, np.ndarray]:
+    """Return the pool in the order in which a selection draws it, and the places (I,) of its images in corpus order, in which those of earlier versions do."""
+    from faultscape.study.pool import read_pool
+
+    seed = tie_seed(define)
+    pool = read_pool(root, keep_duplicates=define.get("keep_duplicates", False), seed=seed)
+    order = np.arange(len(pool.ranks)) if seed is None else np.argsort(pool.ranks)
+    return pool.taken(order), order
 
 
 def weights(define: dict[str, Any], facts: Facts) -> np.ndarray:
@@ -195,9 +205,9 @@ def _rows(
     known: dict[str, Any],
     classes: int,
     round_: int,
-) -> list[Draw]:
-    """Return the next draws."""
-    selector = define["selector"]
+) -> tuple[list[Draw], int]:
+    """Return the next draws, and how many of them ties decided."""
+    selector, tied = define["selector"], 0
     if selector in CHANCE:
         weight = weights(define, facts)
         # each selector has a stream of its own: labels of two of them together are then of independent draws
@@ -206,27 +216,26 @@ def _rows(
         images, chances, score, size = found.images, found.probability, weight, found.pool
     else:
         inside = facts["complete"] & draws.representatives(pool.families, facts["complete"])
+        preference = np.full(len(inside), -np.inf)
         if selector == "entropy":
-            score = np.where(inside, facts["entropy"], -np.inf)
-            images = proposals.top(score, number, taken=taken)
+            preference[inside] = facts["entropy"][inside]
+            score = preference
         else:
-            held = facts["labels"][:, inside]
-            where, belief = np.flatnonzero(inside), known["belief"]
-            asked = [int(k) for k in np.searchsorted(where, taken)]
-            images, score = [], np.zeros(len(inside))
-            for _ in range(min(number, len(where) - len(asked))):
-                asked.append(model_picker.query(held, belief, classes, asked=tuple(asked), epsilon=define["epsilon"]))
-                images.append(int(where[asked[-1]]))
-                score[images[-1]] = float(belief.max())
-        images = np.asarray([k for k in images if inside[k]], np.intp)
+            held, belief = facts["labels"][:, inside], known["belief"]
+            preference[inside] = -model_picker.remaining(held, belief, classes, epsilon=define["epsilon"])
+            score = np.full(len(inside), belief.max())
+        preference[taken] = -np.inf
+        images = proposals.top(preference, min(number, int(np.isfinite(preference).sum())))
+        tied = count_tied(preference, images)
         chances, size = np.full(len(images), np.nan), int(inside.sum())
     if not len(images):
         raise SelectionError(f"no image is left to draw: all {size} are drawn")
     names = pool.names(images)
-    return [
+    rows = [
         Draw(selector, round_, len(taken) + step, names[k], round(float(score[k]), 12), float(f"{chance:.12g}"), size)
         for step, (k, chance) in enumerate(zip(images.tolist(), chances.tolist(), strict=True), 1)
     ]
+    return rows, tied
 
 
 def _definition(name: str, selector: str, settings: Any, given: dict[str, Any], was: dict[str, Any] | None) -> dict[str, Any]:
@@ -237,7 +246,7 @@ def _definition(name: str, selector: str, settings: Any, given: dict[str, Any], 
 
     if selector == "model-picker" and not settings.classifies:
         raise OptionError(model_picker.ONLY_CLASSES)
-    defaults: dict[str, Any] = {"seed": 0, "keep_duplicates": False} | (
+    defaults: dict[str, Any] = {"seed": 0, "keep_duplicates": False, "ties": RULE} | (
         {} if settings.classifies else {"concordance": "miou", "over": "union"}
     )
     if selector == "model-picker":
@@ -292,4 +301,4 @@ def _known(
         right[values > 0] = 1
         return {"belief": model_picker.belief(right, np.ones(values.shape[1], np.int64), define["epsilon"])}
     n = values.shape[1]
-    return {"trust": (values.sum(1) + 1) / (n + 2)} if n else {}
+    return {"trust": (np.array([math.fsum(own) for own in values]) + 1) / (n + 2)} if n else {}

@@ -10,11 +10,13 @@ from typing import Any
 
 import numpy as np
 
+from faultscape import ties
 from faultscape.errors import OptionError, SelectionError
 from faultscape.nouns import Scale, Slots
+from faultscape.verbs.select_ties import tell_ties
 
 MOST = 10_000  # images of a cell: who wants more wants random sampling
-DEFAULTS = {"concordance": "miou", "over": "union", "per_class": 1, "spares": 3, "keep_duplicates": False}
+DEFAULTS = {"concordance": "miou", "over": "union", "per_class": 1, "spares": 3, "keep_duplicates": False, "seed": 0}
 
 
 def duels(
@@ -79,7 +81,8 @@ def duels(
             raise SelectionError(
                 f"images or predictions changed since selection {name!r} was drawn; draw a new one with --as NAME (labels carry over to it)"
             )
-        best, drawn = duel.empty(models, define), read_pool(root, keep_duplicates=define["keep_duplicates"])
+        best = duel.empty(models, define)
+        drawn = read_pool(root, keep_duplicates=define["keep_duplicates"], seed=ties.tie_seed(define))
         calls = [{"study": str(root), "number": n, "models": list(models), "define": define} for n in sorted(shard_sizes(root))]
         with engines.progress("select", len(drawn.ids)) as tick:
             for number, file in engines.run(
@@ -90,8 +93,9 @@ def duels(
                 best.merge(found)
                 (root / file).unlink()
         result = duel.slots(best, models, define, drawn.names(np.unique(best.images[best.images >= 0])))
+        tell_ties(result.tied, len(result.chosen), define)
         if old is not None:
-            result = Slots(models, define, old[0].rows + extended(old[0], result))
+            result = Slots(models, define, old[0].rows + extended(old[0], result), result.tied)
         selections.write_selection(root, result, drawn_from, name)
         log(root, "select", name=name, **{k: v for k, v in define.items() if k != "scale"})
     return result
@@ -113,7 +117,7 @@ def shard(study: str, number: int, models: list[str], define: dict[str, Any], ti
         classes = resolve(settings.class_list)
         scale = from_json({"classes": define["scale"]}, classes, f"{study}: the scale") if define["scale"] else None
         places = np.arange(len(rows))
-        ranks = np.argsort(np.argsort(np.array([image.id for image in rows], dtype=object), kind="stable"), kind="stable")
+        ranks = ties.tie_ranks([image.key for image in rows], ties.tie_seed(define), [image.id for image in rows])
         groups: dict[str, int] = {}
         families = np.array([groups.setdefault(image.near_duplicate_of, len(groups)) for image in rows])
         counts = block(root, settings, rows, tuple(models))
@@ -145,7 +149,8 @@ def _extended(name: str, was: dict[str, Any], given: dict[str, Any], constraints
     asked |= {"scale": to_json(quartiles)["classes"]} if quartiles is not None else {}
     for key, value in asked.items():
         if was.get(key) != value:
-            words = "another scale file, or none" if key == "scale" else f"{key} {was.get(key)}, not {value}"
+            words = f"{key} {was[key]}, not {value}" if key in was else f"no {key}"
+            words = "another scale file, or none" if key == "scale" else words
             raise SelectionError(
                 f"selection {name!r} was made with {words}; its definition is fixed: use --as NAME for a new one"
             )

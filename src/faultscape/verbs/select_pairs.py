@@ -12,9 +12,11 @@ import numpy as np
 
 from faultscape.errors import ModelError, OptionError, SelectionError
 from faultscape.nouns import PairSlot, Slots
+from faultscape.ties import tie_seed
+from faultscape.verbs.select_ties import tell_ties
 
 DEFAULTS = {
-    "discrepancy": "top1", "top": 30, "confidence": 0.8, "cap": 3, "cap_rule": "accepted", "spares": 10, "keep_duplicates": False,
+    "discrepancy": "top1", "top": 30, "confidence": 0.8, "cap": 3, "cap_rule": "accepted", "spares": 10, "keep_duplicates": False, "seed": 0,
 }  # fmt: skip
 MOST = 100_000  # images of a pair
 GROWS = ("top", "spares")
@@ -53,7 +55,8 @@ def pairs(root: Path, name: str, given: dict[str, Any]) -> Slots:
             )
         about, distances = class_stored.define_distances(classes, given, old[0].definition if old else None)
         kind = about["distance"]
-        values = {**DEFAULTS, **asked} if old is None else {**{k: old[0].definition[k] for k in DEFAULTS}, **asked}
+        was = {} if old is None else old[0].definition
+        values = {key: was.get(key, default) for key, default in DEFAULTS.items()} | asked
         keep = bool(values.pop("keep_duplicates"))
         define = class_duels.definition(**values)
         define |= {"keep_duplicates": keep, **about, "only": settings.only if old is None else old[0].definition["only"]}
@@ -64,15 +67,15 @@ def pairs(root: Path, name: str, given: dict[str, Any]) -> Slots:
                 raise SelectionError(
                     f"images or predictions changed since selection {name!r} was drawn; draw a new one with --as NAME (labels carry over to it)"
                 )
-        drawn = read_pool(root, keep_duplicates=keep)
+        drawn = read_pool(root, keep_duplicates=keep, seed=tie_seed(define))
         said = class_stored.read_predictions(root, settings, models, drawn.ids, top=define["discrepancy"] == "expected")
         _tell_confidence(said, define)
         allowed = np.array([n not in define["without"] and (not define["only"] or n in define["only"]) for n in classes.names])
-        options = {key: define[key] for key in ("top", "confidence", "cap", "cap_rule", "discrepancy", "spares")}
-        result = class_duels.class_duels(
-            said, distances, **options, allowed=None if allowed.all() else allowed, families=None if keep else drawn.families
-        )
-        result = Slots(models, define, result.rows if old is None else old[0].rows + extended(old[0], result))
+        families = None if keep else drawn.families
+        result = class_duels.slots(said, distances, define, drawn.ranks, None if allowed.all() else allowed, families)
+        tell_ties(result.tied, len(result.chosen), define)
+        if old is not None:
+            result = Slots(models, define, old[0].rows + extended(old[0], result), result.tied)
         if old is None:
             print(f"distance: {kind}" + ("" if given.get("distance") or kind == "wordnet" else " (classes have no WordNet ids)"))
         _tell_bias(classes, kind, define, result)
@@ -132,8 +135,10 @@ def _tell_unsure(said: Any, define: dict[str, Any], slots: Slots) -> None:
 
 def _extended(name: str, was: dict[str, Any], now: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
     """Return the definition of an existing selection with what may grow; SelectionError when anything else was asked for."""
-    for key in (key for key in now if key not in (*GROWS, "distance", "hierarchy") and was.get(key) != now[key]):
-        words = "other distances between classes" if key == "distances" else f"{key} {was.get(key)}, not {now[key]}"
+    held = {"seed": 0} | was  # one of an earlier version has none, and equal images stay in the order of their ids
+    for key in (key for key in now if key not in (*GROWS, "distance", "hierarchy", "ties") and held.get(key) != now[key]):
+        words = f"{key} {was[key]}, not {now[key]}" if key in was else f"no {key}"
+        words = "other distances between classes" if key == "distances" else words
         raise SelectionError(f"selection {name!r} was made with {words}; its definition is fixed: use --as NAME for a new one")
     for key in (key for key in GROWS if key in given and given[key] < was[key]):
         print(f"selection {name!r} never shrinks: {key} stays {was[key]}")

@@ -1,0 +1,81 @@
+"""What decides between images that are equally good: chance that is the same everywhere, never their names or the order in which they came.
+
+Conventions: a key is the SHA-256 of an image's bytes where they are known, otherwise its id. The order among equals is that of BLAKE2b(seed, key); images of the same key
+(the same bytes twice) follow their ids. Numbers less than 1e-12 apart are equal: less is what rounding leaves.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+RULE = "digest"  # as a selection's definition names it; one without the name orders by id
+EQUAL = 1e-12
+
+
+def tie_order(keys: Iterable[str], seed: int | None = 0, ids: Sequence[Any] | np.ndarray | None = None) -> np.ndarray:
+    """Return (I,) the places of the keys in the order among equals; of the same keys by ``ids``, else as they came; with no seed by ``ids`` alone.
+
+    >>> tie_order(["x", "y", "z"]), tie_order(["z", "x", "y"]), tie_order(["x", "y", "z"], seed=1)
+    (array([0, 2, 1]), array([1, 0, 2]), array([2, 0, 1]))
+    """
+    by_id = None if ids is None else np.argsort(np.array(ids, dtype=object), kind="stable")
+    if seed is None and by_id is not None:
+        return by_id
+    start = hashlib.blake2b(f"{seed} ".encode(), digest_size=8)
+    values = np.frombuffer(b"".join(_hashed(start, key) for key in keys), ">u8")
+    return np.argsort(values, kind="stable") if by_id is None else by_id[np.argsort(values[by_id], kind="stable")]
+
+
+def tie_ranks(keys: Iterable[str], seed: int | None = 0, ids: Sequence[Any] | np.ndarray | None = None) -> np.ndarray:
+    """Return (I,) which place each key has in the order among equals.
+
+    >>> tie_ranks(["x", "y", "z"])
+    array([0, 2, 1])
+    """
+    order = tie_order(keys, seed, ids)
+    ranks = np.empty(len(order), np.int64)
+    ranks[order] = np.arange(len(order))
+    return ranks
+
+
+def tie_seed(definition: Mapping[str, Any]) -> int | None:
+    """Return the seed of the order among equals of a selection, or None for one that orders them by id, as those of earlier versions do.
+
+    >>> tie_seed({"ties": "digest", "seed": 3}), tie_seed({"selector": "mad"})
+    (3, None)
+    """
+    return int(definition.get("seed", 0)) if definition.get("ties") == RULE else None
+
+
+def equal_to_zero(differences: np.ndarray) -> np.ndarray:
+    """Return differences with those below 1e-12 in size set to 0; NaN stays NaN.
+
+    >>> equal_to_zero(np.array([1e-16, -3e-13, 0.25]))
+    array([0.  , 0.  , 0.25])
+    """
+    differences = np.asarray(differences, dtype=float)
+    return np.where(np.abs(differences) < EQUAL, 0.0, differences)
+
+
+def count_tied(scores: np.ndarray, chosen: np.ndarray) -> int:
+    """Return how many of the ``chosen`` places of scores (I,), large = taken first, ties decided: those as good as the best that was left out.
+
+    Places of -inf or NaN could not be taken.
+
+    >>> count_tied(np.array([3.0, 2, 2, 2, 1]), np.array([0, 1, 3])), count_tied(np.array([3.0, 2, 2, 1]), np.array([0, 1, 2]))
+    (2, 0)
+    """
+    scores = np.round(np.asarray(scores, dtype=float), 12)
+    left = np.isfinite(scores)
+    left[chosen] = False
+    return int((scores[chosen] == scores[left].max()).sum()) if left.any() else 0
+
+
+def _hashed(start: Any, key: str) -> bytes:
+    hashed = start.copy()
+    hashed.update(str(key).encode("utf-8", "surrogateescape"))
+    return hashed.digest()

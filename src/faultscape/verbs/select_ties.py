@@ -1,0 +1,35 @@
+"""What select says of ties: how many slots they decided, and that they decided too many.
+
+Conventions: called by the parts of `select`. A slot is decided by a tie where an image that was left out is as good.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from faultscape.ties import tie_seed
+
+MANY = 0.25
+
+
+def tell_ties(tied: int, slots: int, define: Mapping[str, Any]) -> None:
+    """Say which share of the slots ties decided, and warn above a quarter.
+
+    >>> tell_ties(1, 8, {"ties": "digest", "seed": 0})
+    ties: 1 of 8 slots (12 %) had other images as good; chance decided
+    """
+    if not tied:
+        return
+    by_id = tie_seed(define) is None
+    decided = "the order of ids decided, as when the selection was made" if by_id else "chance decided"
+    print(f"ties: {tied:,} of {slots:,} slots ({100 * tied / slots:.0f} %) had other images as good; {decided}")
+    if tied <= MANY * slots:
+        return
+    if by_id:
+        print("warning: files sorted by class or time put such slots into one corner; draw a new selection with --as NAME")
+    else:
+        print(
+            "warning: ties decide more than a quarter of the slots: disagreement says little of which images matter, and another --seed chooses others; "
+            "images drawn with --temperature 1 or by --selector random can be weighed by how likely they were"
+        )
