@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import socket
+import subprocess
+import sys
 import zlib
 from collections import Counter
 from collections.abc import Iterator
@@ -12,11 +14,33 @@ from pathlib import Path
 import hypothesis
 import pytest
 
+import faultscape
 import loopback
 from faultscape import engine
 
 hypothesis.settings.register_profile("faultscape", derandomize=True, deadline=None, database=None, print_blob=False)
 hypothesis.settings.load_profile("faultscape")
+
+
+HERE = Path(__file__).parent
+FIRST = tuple((HERE / "slowest_files.txt").read_text().split())  # else a worker begins one of these when the others have ended
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Have the kernels compiled once where several workers are to come, and none were compiled beside this package."""
+    several = getattr(config.option, "numprocesses", None) and not hasattr(config, "workerinput")
+    compiled = Path(faultscape.__file__).parent / "maps" / "__pycache__"
+    if several and not [*compiled.glob("compiled*.nbi")]:
+        words = [[sys.executable, str(HERE / "compile_kernels.py"), part] for part in ("line", "scores")]
+        at_work = [subprocess.Popen(line, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) for line in words]
+        for process in at_work:
+            process.wait()  # what fails here will be compiled, or fail, where it is needed
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the files that take longest; the others keep their order."""
+    place = {HERE / name: k for k, name in enumerate(FIRST)}
+    items.sort(key=lambda item: place.get(item.path, len(place)))
 
 
 @pytest.fixture(scope="session")
@@ -50,7 +74,14 @@ def _no_network(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """End with what was skipped and why."""
+    """End with the files that took longest, as slowest_files.txt holds them, and with what was skipped and why."""
+    seconds: Counter[str] = Counter()
+    for report in (report for reports in terminalreporter.stats.values() for report in reports if hasattr(report, "duration")):
+        seconds[report.nodeid.partition("::")[0].removeprefix("tests/")] += report.duration
+    if len(seconds) > len(FIRST):
+        terminalreporter.section("slowest files")
+        for name, took in seconds.most_common(len(FIRST)):
+            terminalreporter.write_line(f"{took:>6.0f} s  {name}")
     reasons = Counter(
         str(report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longrepr)
         for report in terminalreporter.getreports("skipped")

@@ -69,3 +69,10 @@ def test_nothing_is_pickled() -> None:
         assert "import pickle" not in text, path
         assert "torch.load(" not in text, path
         assert "allow_pickle=True" not in text, path
+
+
+def test_the_files_that_take_longest_are_there() -> None:
+    tests = Path(__file__).parents[1]
+    first = (tests / "slowest_files.txt").read_text().split()
+    assert len(first) == len(set(first)) > 5
+    assert [name for name in first if not (tests / name).is_file()] == []
