@@ -58,6 +58,17 @@ def line(*words: object) -> str:
     return err.getvalue().removeprefix("faultscape: ").removesuffix("\n")
 
 
+def told(*words: object) -> list[str]:
+    """Run a command line that must end well, and return the lines that it prints."""
+    from faultscape.cli import main
+
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        status = main([str(word) for word in words])
+    assert status == 0, f"status {status}: {err.getvalue()}"
+    return out.getvalue().splitlines()
+
+
 def refused(function: Callable[..., object], *given: Any, **options: Any) -> str:
     """Call a function that must refuse what it is given, and return what it says."""
     from faultscape.errors import FaultscapeError
@@ -177,7 +188,241 @@ IMAGES = (
     _of_image("a TIFF of 4e9 x 4e9 pixels", lambda folder: (folder / "image.tif").write_bytes(b"II*\0\x08\0\0\0\x02\0" + b"".join(tag.to_bytes(2, "little") + b"\4\0\1\0\0\0\xff\xff\xff\xff" for tag in (256, 257)) + bytes(4)), "pixels are more than|this TIFF is damaged"),
 )  # fmt: skip
 
-CASES: tuple[Case, ...] = (*LABELME, *IMAGES)
+# Networks: each is the smallest ONNX file with one thing wrong, shown to a study of images of 48 x 36
+
+Nodes = list[Any]
+
+
+def _network(
+    nodes: Nodes, folder: Path, *, shape: Any = ("n", 3, "h", "w"), output: Any = None, weights: Any = (), said: Any = None
+) -> None:
+    """Write a network from ``five``, an image's channels and two of them again, to ``out`` beside a study of five classes."""
+    import onnx
+    from onnx import TensorProto, helper
+
+    study(folder)
+    image = helper.make_tensor_value_info("image", TensorProto.FLOAT, shape)
+    nodes = [_node("Gather", ["image", "twice"], ["five"], axis=1), *nodes]
+    outputs = [output or helper.make_tensor_value_info("out", TensorProto.FLOAT, None)]
+    model = helper.make_model(helper.make_graph(nodes, "g", [image], outputs, [*weights, _constant("twice", [0, 1, 2, 0, 1], "int64")]), opset_imports=[helper.make_opsetid("", 17)], ir_version=9)  # fmt: skip
+    for key, value in (said or {}).items():
+        model.metadata_props.add(key=f"faultscape.{key}", value=value)
+    onnx.save(model, folder / "net.onnx")
+
+
+def _node(kind: str, inputs: list[str], outputs: list[str], **more: Any) -> Any:
+    from onnx import helper
+
+    return helper.make_node(kind, inputs, outputs, **more)
+
+
+def _constant(name: str, values: Any, kind: str = "float32") -> Any:
+    import numpy as np
+    from onnx import numpy_helper
+
+    return numpy_helper.from_array(np.asarray(values, kind), name)
+
+
+def _info(kind: str) -> Any:
+    from onnx import TensorProto, helper
+
+    return helper.make_tensor_value_info("out", getattr(TensorProto, kind), None)
+
+
+def _sequence() -> Any:
+    from onnx import TensorProto, helper
+
+    return helper.make_tensor_sequence_value_info("out", TensorProto.FLOAT, None)
+
+
+def _of_one_node(kind: str, folder: Path, **more: Any) -> None:
+    _network([_node(kind, ["five"], ["out"], **more)], folder)
+
+
+def _plain(folder: Path, **more: Any) -> None:
+    _network([_node("Identity", ["five"], ["out"])], folder, **more)
+
+
+def _with_weights(named: int, size: int, folder: Path) -> None:
+    """A network of five classes whose 15 weights lie in a file beside it, of which it names so many bytes and which has so many, nearly none of them on the disk."""
+    from onnx import TensorProto, helper
+
+    numbers = TensorProto(name="weights", data_type=TensorProto.FLOAT, dims=[5, 3, 1, 1], data_location=TensorProto.EXTERNAL)
+    for key, value in (("location", "net.bin"), ("offset", "0"), ("length", str(named))):
+        numbers.external_data.add(key=key, value=value)
+    _network([_node("Conv", ["image", "weights"], ["out"])], folder, output=helper.make_tensor_value_info("out", TensorProto.FLOAT, ["n", 5, "h", "w"]), weights=[numbers])  # fmt: skip
+    with (folder / "net.bin").open("wb") as file:
+        file.truncate(size)
+
+
+def _endless(folder: Path) -> None:
+    """A loop of 10**15 turns."""
+    from onnx import TensorProto, helper
+
+    turn, go_on, before, after = (helper.make_tensor_value_info(n, k, s) for n, k, s in (("turn", TensorProto.INT64, []), ("go", TensorProto.BOOL, []), ("before", TensorProto.FLOAT, None), ("after", TensorProto.FLOAT, None)))  # fmt: skip
+    went_on = helper.make_tensor_value_info("went", TensorProto.BOOL, [])
+    body = helper.make_graph([_node("Identity", ["go"], ["went"]), _node("Neg", ["before"], ["after"])], "body", [turn, go_on, before], [went_on, after])  # fmt: skip
+    nodes = [_node("Loop", ["turns", "yes", "five"], ["out"], body=body)]
+    _network(nodes, folder, weights=[_constant("turns", 10**15, "int64"), _constant("yes", 1, "bool")])
+
+
+def _huge(folder: Path) -> None:
+    """16 TB of zeros in the middle."""
+    nodes = [_node("ConstantOfShape", ["much"], ["zeros"]), _node("ReduceSum", ["zeros"], ["sum"], keepdims=0), _node("Add", ["five", "sum"], ["out"])]  # fmt: skip
+    _network(nodes, folder, weights=[_constant("much", [1 << 42], "int64")])
+
+
+def _three_gigabytes(folder: Path) -> None:
+    _plain(folder)
+    with (folder / "net.onnx").open("r+b") as file:
+        file.truncate(3 << 30)
+
+
+def _predicted(folder: Path) -> str:
+    from unittest import mock
+
+    from faultscape.prediction import bounds
+
+    with mock.patch.object(bounds, "SECONDS", 0.5):
+        return line("predict", folder / "study", f"net={folder / 'net.onnx'}", "--engine", "local")
+
+
+def _predicted_well(folder: Path) -> str:
+    import faultscape as fs
+
+    return repr(fs.predict(str(folder / "study"), {"net": str(folder / "net.onnx")}, engine="local")).splitlines()[1]
+
+
+def _of_network(name: str, write: Callable[[Path], object], says: str) -> Case:
+    return Case(f"network: {name}", write, _predicted, says)
+
+
+NETWORKS = (
+    _of_network("200 GB of sparse weights", partial(_with_weights, 200 * 10**9, 200 * 10**9), r"its weights take 200\.0 GB, and this machine has"),
+    Case("network: 200 GB behind its weights", partial(_with_weights, 60, 200 * 10**9), _predicted_well, r"^  net +4 maps$"),
+    _of_network("weights shorter than named", partial(_with_weights, 60, 40), r"its weights 'net\.bin' have 40 bytes, and it names 60"),
+    _of_network("an ONNX file of 3 GB", _three_gigabytes, r"has 3,221,225,472 bytes; an ONNX file has at most"),
+    _of_network("a scalar", partial(_of_one_node, "ReduceMean", keepdims=0), r"its output 'out' is float32 of shape \(\); expected numbers whose first axis is the 1 image"),
+    _of_network("one answer an image", partial(_of_one_node, "GlobalAveragePool"), r"gives one answer for a whole image of 48 x 36, as a classifier does"),
+    _of_network("an answer of two axes", lambda folder: _network([_node("GlobalAveragePool", ["five"], ["a"]), _node("Flatten", ["a"], ["out"])], folder), r"gives each image an array of shape \(5,\)"),
+    _of_network("a label an image", lambda folder: _network([_node("ArgMax", ["five"], ["a"], axis=1), _node("ReduceMax", ["a"], ["out"], axes=[1, 2, 3], keepdims=0)], folder, output=_info("INT64")), r"gives each image an array of shape \(\)"),
+    _of_network("words", lambda folder: _network([_node("Cast", ["five"], ["out"], to=8)], folder, output=_info("STRING")), "its output 'out' is object of shape"),
+    _of_network("a list", lambda folder: _network([_node("SequenceConstruct", ["five"], ["out"])], folder, output=_sequence()), "its output 'out' is a list"),
+    _of_network("no image", lambda folder: _network([_node("Identity", ["five"], ["a"]), _node("Slice", ["a", "first", "last"], ["out"])], folder, weights=[_constant("first", [0], "int64"), _constant("last", [0], "int64")]), r"of shape \(0, 5, 36, 48\); expected"),
+    _of_network("an image of 10**6 x 10**6", partial(_plain, shape=[1, 3, 10**6, 10**6]), "cannot be brought to 1000000 x 1000000 pixels|fit into memory"),
+    _of_network("a mean of lists within lists", partial(_plain, said={"mean": "[" * 100_000}), "its metadata faultscape.mean is no JSON"),
+    _of_network("classes that are a number", partial(_plain, said={"classes": "5"}), "its metadata faultscape.classes"),
+    _of_network("a loop of 10**15 turns", _endless, r"gave no answer within 0 s an image"),
+    _of_network("16 TB of zeros", _huge, "memory|allocate|size overflow|failed"),
+)  # fmt: skip
+
+
+# Names: what files are called, in folders and in tables that a spreadsheet opens
+
+
+def _named(names: list[str], folder: Path) -> None:
+    """Write an image under each name, nothing under those that end in a blank, and one under a good name."""
+    import numpy as np
+
+    import made
+
+    for name in [*names, "good.png"]:
+        (folder / "photos" / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / "photos" / name.strip()).touch()
+        if name == name.strip():
+            made.write(folder / "made.png", np.zeros((9, 9, 3), np.uint8))
+            (folder / "made.png").rename(folder / "photos" / name)
+
+
+def _collected_names(folder: Path) -> list[str]:
+    return told("collect", folder / "study", folder / "photos", "--classes", "voc")
+
+
+def _shown(folder: Path) -> str:
+    _collected_names(folder)
+    return told("show", folder / "study")[2]
+
+
+def _failure_line(folder: Path) -> str:
+    (folder / "photos").rename(folder / "=photos")
+    with contextlib.chdir(folder):
+        told("collect", "study", "=photos", "--classes", "voc")
+    assert failure(folder / "study", "=photos/x.png") == "it is no picture that can be read"
+    return (folder / "study" / "failures.csv").read_text().splitlines()[1]
+
+
+def _discarded_too(folder: Path) -> None:
+    import made
+
+    study(folder)
+    made.write(folder / "masks" / f"{corpus().ids[1]}.png", corpus().truths[1])
+    (folder / "masks" / "discard.csv").write_text(f"image,reason\n{corpus().ids[1]},blurred\n")
+
+
+NAMES = (
+    Case("names: images in folders with a dot", partial(_named, [".a/b.png", ".a/.c/d.png"]), lambda folder: _collected_names(folder)[0], r"2 images lie in folders whose names begin with a dot, left out; .*the first: .*/\.a/b\.png$"),
+    Case("names: nothing but dots", partial(_named, ["..png", ".jpg"]), lambda folder: _collected_names(folder)[0], r"2 files have no name before the ending and are left out; rename them; the first: .*/\.\.png$"),
+    Case("names: what clears a terminal", partial(_named, ["\x1b[2J\x9b2J\u202e.png"]), _shown, r"^\\x1b\[2J\\x9b2J\\u202e "),
+    Case("names: a formula", partial(_named, ["x.png "]), _failure_line, "^collect,main,'=photos/x.png,"),
+    Case("names: a label and a discard", _discarded_too, lambda folder: told("label", "import", folder / "study", folder / "masks")[0], r"^1 image has a label and a discard: the discard counts, .*part1/photo 001$"),
+)  # fmt: skip
+
+
+# Studies: one file of a whole study is damaged, and a verb reads it
+
+DEEP = "[" * 100_000  # lists within lists
+
+
+def _damaged(file: str, text: str, folder: Path) -> None:
+    (study(folder) / file).write_text(text)
+
+
+def _edited(file: str, before: str, after: str, folder: Path) -> None:
+    path = study(folder) / file
+    text = path.read_text()
+    assert re.search(before, text)
+    path.write_text(re.sub(before, after, text, count=1))
+
+
+def _corpus_column(name: str, values: list[Any] | None, folder: Path) -> None:
+    """Give a column of corpus.parquet other values, or take it away."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    path = study(folder) / "corpus.parquet"
+    table = pq.read_table(path)
+    place = table.column_names.index(name)
+    table = table.remove_column(place)
+    pq.write_table(table if values is None else table.add_column(place, name, pa.array(values)), path)
+
+
+def _of_study(name: str, write: Callable[[Path], object], verb: str, says: str) -> Case:
+    first, *rest = verb.split()
+    return Case(f"study: {name}", write, lambda folder: line(first, folder / "study", *rest), says)
+
+
+STUDIES = (
+    _of_study("a manifest of lists within lists", partial(_damaged, "predictions/model-0/manifest.json", DEEP), "compare --engine local", r"model-0/manifest\.json is damaged; .*"),
+    _of_study("a manifest that is a list", partial(_damaged, "predictions/model-0/manifest.json", "[]"), "select --engine local --as new", r"model-0/manifest\.json is damaged; .*"),
+    _of_study("a sha256 that is no text", partial(_edited, "predictions/model-0/manifest.json", r'"sha256": "\w+"', '"sha256": 5'), "compare --engine local", r"model-0/manifest\.json is damaged; .*"),
+    _of_study("a selection of lists within lists", partial(_damaged, "selection.json", DEEP), "status", r"selection\.json is damaged: its lists lie too deep"),
+    _of_study("a selection without models", partial(_edited, "selection.json", r'"models": \[[^]]*\]', '"models": 5'), "status", r"selection\.json is damaged: models, definition or drawn_from"),
+    _of_study("a change that is a list", partial(_damaged, ".change.json", "[]"), "select --engine local", r"\.change\.json is damaged \(expected an object, \{\.\.\.\}; got \[\]\); put it back"),
+    _of_study("a change of lists within lists", partial(_damaged, ".change.json", DEEP), "select --engine local", r"\.change\.json is damaged \(its lists lie too deep"),
+    _of_study("a change without its line", partial(_damaged, ".change.json", '{"done": false}'), "select --engine local", r"\.change\.json is damaged \(line is None\)"),
+    _of_study("a class id of -1", partial(_edited, "study.toml", r"ids = \[0", "ids = [-1"), "status", r"study\.toml: classes\.ids\.0: .*greater than or equal to 0"),
+    _of_study("a class id of 70000", partial(_edited, "study.toml", r"ids = \[0", "ids = [70000"), "status", r"study\.toml: classes\.ids\.0: .*less than or equal to 65535"),
+    _of_study("settings of lists within lists", partial(_damaged, "study.toml", "a = " + DEEP), "status", r"study\.toml is not TOML"),
+    _of_study("a null id", partial(_corpus_column, "id", [None, "b", "c", "d"]), "status", r"corpus\.parquet is damaged \(its column id has 1 rows without a value\); delete it"),
+    _of_study("ids that are numbers", partial(_corpus_column, "id", [1, 2, 3, 4]), "select --engine local --as new", r"corpus\.parquet is damaged \(its column id holds int64\)"),
+    _of_study("no widths", partial(_corpus_column, "width", None), "compare --engine local", r"corpus\.parquet is damaged \(it has no column width\)"),
+    _of_study("a shard of words", partial(_corpus_column, "shard", ["a"] * 4), "status", r"corpus\.parquet is damaged \(its column shard holds string\)"),
+    _of_study("a width of -1", partial(_corpus_column, "width", [-1] * 4), "report", r"corpus\.parquet is damaged \(its column width holds -1\)"),
+    _of_study("a corpus that is none", partial(_damaged, "corpus.parquet", "PAR1"), "status", r"corpus\.parquet is damaged \("),
+)  # fmt: skip
+
+
+CASES: tuple[Case, ...] = (*LABELME, *IMAGES, *NETWORKS, *NAMES, *STUDIES)
 
 
 def run(folder: Path, names: Iterable[str], module: str = __name__, *, seconds: float = 600) -> dict[str, Told]:

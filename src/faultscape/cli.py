@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import inspect
 import os
+import re
 import sys
-from contextlib import suppress
+from contextlib import nullcontext, redirect_stdout, suppress
 from importlib import import_module
-from typing import Any
+from typing import Any, cast
 
 import cyclopts
 
@@ -34,6 +35,7 @@ VERBS = (
 )
 _LABEL = ("export", "import")  # the two of label
 _NAMED = ("--anomaly", "--confidence", "--doubt", "--probabilities")  # options that take NAME=FOLDER words
+_OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 _SHORT = {"-o": "--output"}  # the one short form, the same in every verb
 
 
@@ -88,13 +90,30 @@ def _add(app: cyclopts.App, function: Any) -> None:
     app.command(function, name=function.__name__.rstrip("_").replace("_", "-"))
 
 
+class _PlainStream:
+    """A stream to which names and texts of files are written as they are, but for what moves a cursor, and in letters that it has."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        letters = getattr(self._stream, "encoding", None) or "utf-8"
+        return self._stream.write(_plain(text).encode(letters, "backslashreplace").decode(letters))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
 def main(words: list[str] | None = None) -> int:
     """Run one command line and return the exit status."""
     words = repeated([_SHORT.get(word, word) for word in (sys.argv[1:] if words is None else words)])
     try:
-        result = build()(words, exit_on_error=False, print_error=False)
-        if result is not None:
-            print(_words(result), flush=True)
+        command, given, _ = build().parse_args(words, exit_on_error=False, print_error=False)
+        ours = bool(sys.stdout) and str(command.__module__).startswith("faultscape.")  # else help, with its colours
+        with redirect_stdout(cast("Any", _PlainStream(sys.stdout))) if ours else nullcontext():
+            result = command(*given.args, **given.kwargs)
+            if result is not None:
+                print(_words(result), flush=True)
     except FaultscapeError as error:
         print(f"faultscape: {_line(error)}", file=sys.stderr)
         return 2
@@ -132,7 +151,16 @@ def _line(error: BaseException) -> str:
     >>> _line(OSError("a\nb"))
     'a\\nb'
     """
-    return "".join(c if c >= " " and c != "\x7f" else repr(c)[1:-1] for c in str(error))
+    return "".join(c if c not in "\t\n" else repr(c)[1:-1] for c in _plain(str(error)))
+
+
+def _plain(text: str) -> str:
+    r"""Return a text without characters that a terminal obeys: control characters but tab and line feed, marks that turn the order of letters, halves of characters.
+
+    >>> _plain("a\x1b[2J\tb\x9b2J\u202e")
+    'a\\x1b[2J\tb\\x9b2J\\u202e'
+    """
+    return _OBEYED.sub(lambda found: repr(found[0])[1:-1], text)
 
 
 def _misread(error: cyclopts.CycloptsError) -> str:
@@ -148,7 +176,7 @@ def _misread(error: cyclopts.CycloptsError) -> str:
         return f"{chain}: {name} is missing{more}"
     if isinstance(error, cyclopts.MissingArgumentError):
         return f"{chain}: {error.keyword} needs a value behind it{more}"
-    return " ".join(str(error).split()).rstrip(".")
+    return _plain(" ".join(str(error).split()).rstrip("."))
 
 
 def _unknown(words: list[str]) -> str:

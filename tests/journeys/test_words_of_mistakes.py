@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import csv
+import io
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -113,3 +115,14 @@ def test_labels_that_are_no_text_are_refused(told, answers: made_answers.Answers
     said = told("label", "import", answers.study, tmp_path / "noise.csv")
     assert "noise.csv: cannot be read as text in UTF-8; save the table as CSV in UTF-8" in said
     assert "codec" not in said
+
+
+def test_letters_that_a_terminal_has_not_are_printed_as_numbers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As under LC_ALL=C without UTF-8: what cannot be encoded, and what a terminal obeys, ends no line in a traceback."""
+    (tmp_path / "x.csv").write_text("id,n\nKöln \N{DOG FACE}\x1b[2J,1\n", encoding="utf-8")
+    terminal = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    monkeypatch.setattr(sys, "stdout", terminal)
+    assert main(["show", str(tmp_path / "x.csv")]) == 0
+    assert terminal.buffer.getvalue().decode("ascii").splitlines()[2].startswith(r"K\xf6ln \U0001f436\x1b[2J")  # type: ignore[attr-defined]
+    with pytest.raises(UnicodeEncodeError):  # and such a stream it was
+        terminal.write("ö")

@@ -187,3 +187,22 @@ def test_a_truth_that_there_is_not_is_refused_by_export(made: made_answers.Answe
     with pytest.raises(LabellingError, match=r"no truth 'lables'; there are labels. Did you mean 'labels'\?"):
         fs.label.export(made.study, str(tmp_path / "q.csv"), truth="lables")
     assert not (tmp_path / "q.csv").exists()
+
+
+def test_questions_about_names_that_a_spreadsheet_would_run_come_back(tmp_path: Path) -> None:
+    """Ids and classes that are formulas stand marked in questions.csv, and are known again without their mark."""
+    (tmp_path / "ids.csv").write_text("image\n=1+1\n@x\n")
+    (tmp_path / "classes.txt").write_text("=cat\n-dog\n")
+    for name, labels in (("one", ("=cat", "-dog")), ("two", ("-dog", "=cat"))):
+        (tmp_path / f"{name}.csv").write_text(f"image,label\n=1+1,{labels[0]}\n@x,{labels[1]}\n")
+    study = str(tmp_path / "study")
+    fs.collect(study, str(tmp_path / "ids.csv"), task="classification", classes=str(tmp_path / "classes.txt"))
+    fs.predict(study, {name: str(tmp_path / f"{name}.csv") for name in ("one", "two")})
+    fs.select(study)
+    asked = fs.label.export(study, str(tmp_path / "questions.csv"), format="csv")
+    assert asked.questions == 4
+    head, *lines = (tmp_path / "questions.csv").read_text().splitlines()
+    assert {line[:3] for line in lines} == {"'=1", "'@x"}
+    (tmp_path / "questions.csv").write_text("\n".join([head, *(line.rstrip(",") + ",,ann,yes" for line in lines)]))
+    assert fs.label.import_(study, str(tmp_path / "questions.csv")).answers == 4
+    assert {row[:2] for row in Answers(Path(study)).answers()} == {(i, c) for i in ("=1+1", "@x") for c in ("=cat", "-dog")}

@@ -53,7 +53,7 @@ def test_a_network_is_another_when_weights_beside_it_are(tmp_path: Path, locatio
     seen = []
     for seed in (3, 4):
         path = external(tmp_path / "net.onnx", location, seed)
-        assert onnx_files.weights_beside(path) == [tmp_path / location]
+        assert [*onnx_files.weights_beside(path)] == [tmp_path / location]
         seen.append(opening.digest("onnx", str(path), {}))
     assert seen[0] != seen[1]
 
@@ -63,7 +63,7 @@ def test_a_file_that_the_network_does_not_name_is_no_part_of_it(tmp_path: Path) 
     before = opening.digest("onnx", str(path), {})
     (tmp_path / "net.onnx.data").write_bytes(b"of another network")
     assert opening.digest("onnx", str(path), {}) == before
-    assert onnx_files.weights_beside(onnx_networks.small(tmp_path / "whole.onnx")) == []
+    assert onnx_files.weights_beside(onnx_networks.small(tmp_path / "whole.onnx")) == {}
 
 
 def test_weights_within_constants_and_branches_are_found(tmp_path: Path) -> None:
@@ -119,6 +119,6 @@ def test_what_is_no_network_is_left_to_its_reader(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     for data in (b"", b"no network", b"\xff" * 40, whole[: len(whole) // 2], rng.bytes(3000), b"\x3a\x05\x2a\x03\x6a\x01\xff"):
         (tmp_path / "torn.onnx").write_bytes(data)
-        assert onnx_files.weights_beside(tmp_path / "torn.onnx") == []
+        assert onnx_files.weights_beside(tmp_path / "torn.onnx") == {}
         with pytest.raises(ModelError, match="onnxruntime cannot load it"):
             opening.open_model(str(tmp_path / "torn.onnx"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import errno
 import hashlib
 import os
@@ -17,6 +18,7 @@ import made
 from faultscape.cli import main
 from faultscape.errors import StudyError
 from faultscape.study.folder import put
+from faultscape.study.tables import Failure, read_failures, replace_failures
 
 OLD, NEW = b"old" * 1000, b"new" * 100_000
 
@@ -112,3 +114,25 @@ def test_what_a_killed_run_was_writing_is_removed_by_the_next_line_and_nothing_e
     assert not [path for path in left if path.exists()]
     assert spool.read_bytes() == b"half"
     assert made.bytes_under(study, "predictions", "*.parquet", "*.toml") == whole
+
+
+def test_failures_come_back_as_they_were_and_no_spreadsheet_runs_them(tmp_path: Path) -> None:
+    rows = [
+        Failure("collect", "main", image, f"{image} is\nno image")
+        for image in ("=1+1", "+x", "-x", "@x", "\tx", "\rx", "'=x", "a", "-1", "\udcff")
+    ]
+    replace_failures(tmp_path, "collect", "main", rows)
+    assert sorted(read_failures(tmp_path)) == sorted(rows)
+    with (tmp_path / "failures.csv").open(newline="", encoding="utf-8", errors="surrogateescape") as file:
+        cells = {cell for row in csv.reader(file) for cell in row}
+    assert {cell for cell in cells if cell[:1] in ("=", "+", "-", "@", "\t", "\r")} == {"-1"}  # a number is none
+
+
+@pytest.mark.parametrize(
+    "text", ["", "stage,name\n", "stage,name,image,reason\na,b\n", 'stage,name,image,reason\n"a', "[" * 200_000]
+)
+def test_a_damaged_table_of_failures_is_said_in_one_line(tmp_path: Path, text: str) -> None:
+    (tmp_path / "failures.csv").write_text(text)
+    with pytest.raises(StudyError, match=r"failures\.csv is damaged .*; delete it, and run the verbs again") as caught:
+        read_failures(tmp_path)
+    assert "\n" not in str(caught.value)

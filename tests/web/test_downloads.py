@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +19,7 @@ import faultscape as fs
 from faultscape.cli import main
 from faultscape.errors import CorpusError, StudyError
 from faultscape.study.web import read_pictures
-from serving import Server, picture
+from serving import Reply, Server, picture, serving
 
 FAST = {"rate": 1000.0}
 
@@ -74,6 +75,26 @@ def test_what_is_there_is_not_asked_for_again(server: Server, study: Path) -> No
     (study / "web" / "pictures" / next(iter(read_pictures(study).values())).file.partition("/")[2]).unlink()
     assert fs.collect(str(study), urls=line, **FAST).came == 1
     assert server.times("/0.png") == 2
+
+
+def test_hosts_are_asked_side_by_side_and_one_that_is_slow_holds_none_but_its_own(server: Server, study: Path) -> None:
+    """The first host answers once the other, whose pictures stand last in the list, has been asked for all of them."""
+    with serving() as other:
+        asked = threading.Event()
+
+        def last(_: dict[str, str]) -> Reply:
+            asked.set()
+            return 200, {}, picture(3)
+
+        other.paths |= {"/2.png": (200, {}, picture(2)), "/3.png": last}
+        server.paths |= {"/0.png": lambda _: (200 if asked.wait(20) else 404, {}, picture(0)), "/1.png": (200, {}, picture(1))}
+        urls = [f"{server.url}/0.png", f"{server.url}/1.png", f"{other.url}/2.png", f"{other.url}/3.png"]
+        brought = fs.collect(str(study), urls=listed(study, *urls), **FAST)
+    assert (brought.came, brought.failed) == (4, 0)
+    places = [urls.index(url) for url in read_pictures(study)]
+    assert sorted(places) == [0, 1, 2, 3]
+    assert places.index(0) < places.index(1)  # of one host in the order of the list
+    assert places.index(2) < places.index(3)
 
 
 def test_a_killed_download_leaves_no_half_file_and_goes_on(server: Server, study: Path) -> None:

@@ -17,11 +17,15 @@ HOME = "127.0.0.1"
 PUBLIC = "93.184.215.14"
 
 
-class Minutes(Clock):
-    """A clock that is a minute on whenever somebody looks."""
+class Steps(Clock):
+    """A clock that is some seconds on whenever somebody looks."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__()
+        self._step = seconds
 
     def __call__(self) -> float:
-        self.time += 60
+        self.time += self._step
         return self.time
 
 
@@ -113,16 +117,48 @@ def test_a_body_that_breaks_off_is_asked_for_again(server: Server) -> None:
     assert web(Clock()).get(f"{server.url}/a", limit=99, named=server.place).body == b"whole"
 
 
-@pytest.mark.parametrize("where", ["headers", "body"])
-def test_an_answer_that_trickles_is_given_up(server: Server, where: str) -> None:
-    """Each piece comes well within the limit of one read, a minute after the last."""
-    headers = {f"X-{k}": "y" * 60_000 for k in range(20)} if where == "headers" else {}
-    server.paths["/a"] = (200, headers, b"x" * (10 if headers else 2_000_000))
-    clock = Minutes()
+def test_an_answer_that_takes_too_long_is_given_up(server: Server) -> None:
+    """Each piece of 64 kB comes some seconds after the last."""
+    server.paths["/a"] = (200, {}, b"x" * 10_000_000)
+    clock = Steps(4)
     with pytest.raises(WebError, match="takes longer than 300 seconds for one answer"):
-        web(clock).get(f"{server.url}/a", limit=3_000_000, named=server.place)
+        web(clock).get(f"{server.url}/a", limit=20_000_000, named=server.place)
     assert server.times("/a") == 1
     assert clock.slept == []
+
+
+def test_an_answer_that_trickles_is_given_up(server: Server) -> None:
+    """Of an answer that does not end a byte comes, and 20 seconds pass whenever somebody looks."""
+    server.paths["/a"] = (200, {"Content-Length": "1000"}, b"x")
+    server.hold.add("/a")
+    clock = Steps(20)
+    with pytest.raises(WebError, match="sends fewer than 1,000 bytes a second"):
+        web(clock).get(f"{server.url}/a", limit=2000, named=server.place)
+    assert clock.time < 1000 + 200
+    assert clock.slept == []
+
+
+def test_a_host_that_fails_five_times_is_closed_and_waited_for_once(server: Server) -> None:
+    server.paths |= {f"/{k}": (503, {}, b"") for k in range(9)} | {"/good": (200, {}, b"x"), "/gone": (404, {}, b"")}
+    clock = Clock()
+    polite = web(clock, rate=1000)
+
+    def ask(path: str) -> str:
+        with pytest.raises(WebError) as told:
+            polite.get(f"{server.url}{path}", limit=10, named=server.place)
+        return f"{type(told.value).__name__}: {told.value}"
+
+    assert ask("/0").endswith("answers 503 Service Unavailable (asked 5 times)")
+    assert [s for s in clock.slept if s >= 1] == [1, 2, 4, 8]
+    assert polite.get(f"{server.url}/good", limit=10, named=server.place).body == b"x"  # and all is forgotten
+    assert ask("/0").endswith("(asked 5 times)")
+    assert [ask(f"/{k}") for k in (1, 2, 3)] == [f"WebError: {server.place}: answers 503 Service Unavailable"] * 3
+    assert "ClosedError" in ask("/4")
+    asked = len(server.asked)
+    assert "it failed 5 times in a row and is left alone; run the same line again later" in ask("/5")
+    assert "left alone" in ask("/good")
+    assert len(server.asked) == asked
+    assert [s for s in clock.slept if s >= 1] == [1, 2, 4, 8] * 2
 
 
 def test_redirects_are_followed_where_they_may_lead(server: Server) -> None:

@@ -17,7 +17,8 @@ from faultscape.corpus import classes
 from faultscape.corpus.web import terms, wordnet
 from faultscape.errors import ClassesError, CorpusError
 from faultscape.study.settings import read_settings
-from faultscape.study.web import Term, guarded, read_rows
+from faultscape.study.tables import guarded
+from faultscape.study.web import Term, read_rows
 
 
 def lines(study: Path) -> list[tuple[str, str, str]]:

@@ -91,7 +91,7 @@ def _noted(notes: Path) -> tuple[dict[str, Any], int]:
         try:
             path, state, *picture = json.loads(line)
             noted = Picture(*picture)
-        except (ValueError, TypeError):
+        except (ValueError, TypeError, RecursionError):
             break
         if not line.endswith(b"\n"):
             break

@@ -54,7 +54,7 @@ def row_of(source: str) -> tuple[str, int] | None:
 def find_rows(argument: str, say: Any) -> list[tuple[str, str]]:
     """Return (id, source) of every row of the Parquet files that an argument names; CorpusError for files that hold no pictures."""
     if store.is_address(argument):
-        above, paths = find_objects(argument, PARQUET)
+        above, paths, _ = find_objects(argument, PARQUET)
         names = relative([*paths, f"{above.split('?')[0].rstrip('/')}/x"])[:-1] if paths else []
     else:
         paths = (

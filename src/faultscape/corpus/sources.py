@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from faultscape.corpus import parquet_rows, store_pictures
-from faultscape.errors import CorpusError, OptionError
+from faultscape.errors import CorpusError, OptionError, counted
 from faultscape.study import store
 from faultscape.study.folder import TEMPORARY
 
@@ -63,7 +63,7 @@ def find(
                 say(f"{argument}: --pattern does not apply to Parquet, whose columns say the ids")
             found += [Found(id_, source) for id_, source in parquet_rows.find_rows(argument, say)]
             continue
-        folder, files = _files(argument, frozenset(endings))
+        folder, files = _files(argument, frozenset(endings), say)
         if not files and some_or_none:
             continue
         if not files:
@@ -129,13 +129,28 @@ def common_suffix(stems: Sequence[str]) -> str:
     return suffix if all(len(os.path.basename(stem)) > len(suffix) for stem in stems) else ""
 
 
-def _files(argument: str, endings: frozenset[str]) -> tuple[str, list[str]]:
-    """Return the folder that ids are relative to, and the files."""
+def _files(argument: str, endings: frozenset[str], say: Say) -> tuple[str, list[str]]:
+    """Return the folder that ids are relative to, and the files; say which a folder has that are left out."""
     path = Path(argument)
     if store.is_address(argument):
-        return store_pictures.find_objects(argument, endings)
+        folder, files, hidden = store_pictures.find_objects(argument, endings)
+        _say_hidden(argument, hidden, say)
+        return folder, files
     if path.is_dir():
-        return argument, [str(p) for p in _walk(argument) if os.path.splitext(p.name.lstrip("."))[1].lower() in endings]
+        folders: list[Path] = []
+        names = [p for p in _walk(argument, folders) if p.suffix.lower() in endings or _without_name(p.name, endings)]
+        hidden = [
+            str(Path(where, name))
+            for folder in folders
+            for where, _, inside in os.walk(folder)
+            for name in sorted(inside)
+            if os.path.splitext(name)[1].lower() in endings
+        ]
+        _say_hidden(argument, hidden, say)
+        if nameless := [p for p in names if _without_name(p.name, endings)]:
+            first = f"{argument}: {counted(len(nameless), 'file has', 'files have')} no name before the ending and"
+            say(f"{first} {'is' if len(nameless) == 1 else 'are'} left out; rename them; the first: {nameless[0]}")
+        return argument, [str(p) for p in names if p not in nameless]
     if path.is_file():
         if path.suffix.lower() in LISTS:
             return str(path.parent), in_list(path)
@@ -147,9 +162,27 @@ def _files(argument: str, endings: frozenset[str]) -> tuple[str, list[str]]:
     raise CorpusError(f"{argument}: no such folder or file; give a folder, a glob in quotes, or a list file ending in .txt")
 
 
-def _walk(folder: str) -> Iterable[Path]:
+def _say_hidden(argument: str, hidden: Sequence[str], say: Say) -> None:
+    if hidden:
+        say(
+            f"{argument}: {counted(len(hidden), 'image lies', 'images lie')} in folders whose names begin with a dot, left out; name such a folder itself to take them; the first: {hidden[0]}"
+        )
+
+
+def _without_name(name: str, endings: frozenset[str]) -> bool:
+    """Whether a file is called as nothing but dots and an ending.
+
+    >>> _without_name("..png", IMAGE_ENDINGS), _without_name(".a.png", IMAGE_ENDINGS)
+    (True, False)
+    """
+    return f".{name.lstrip('.')}".lower() in endings and name.startswith(".")
+
+
+def _walk(folder: str, hidden: list[Path]) -> Iterable[Path]:
+    """Yield the files under a folder, but for those in folders whose names begin with a dot, which are added to ``hidden``."""
     above = {folder: {os.path.realpath(folder)}}  # the real folders that lead to each: a link to one of them leads back
     for where, folders, files in os.walk(folder, followlinks=True, onerror=_refuse):
+        hidden += [Path(where, name) for name in sorted(folders) if name.startswith(".")]
         kept = {name: os.path.realpath(os.path.join(where, name)) for name in sorted(folders) if not name.startswith(".")}
         way = above.pop(where)
         folders[:] = [name for name, real in kept.items() if real not in way]

@@ -14,8 +14,8 @@ from faultscape.errors import CorpusError
 from faultscape.study import store
 
 
-def find_objects(argument: str, endings: frozenset[str]) -> tuple[str, list[str]]:
-    """Return the address that ids are relative to, and the addresses of the objects; CorpusError when the store cannot be listed."""
+def find_objects(argument: str, endings: frozenset[str]) -> tuple[str, list[str], list[str]]:
+    """Return the address that ids are relative to, the addresses of the objects, and of those in folders whose names begin with a dot; CorpusError when the store cannot be listed."""
     place = store.parse(argument, CorpusError)
     key = place.key.rstrip("/")
     if re.search(r"[*?\[]", key):
@@ -23,7 +23,7 @@ def find_objects(argument: str, endings: frozenset[str]) -> tuple[str, list[str]
         wanted = re.compile(_pattern(key[len(fixed) :].lstrip("/")))
         return _under(replace(place, key=fixed), endings, wanted)
     if os.path.splitext(key)[1].lower() in endings:
-        return str(replace(place, key=key.rpartition("/")[0])), [str(replace(place, key=key))]
+        return str(replace(place, key=key.rpartition("/")[0])), [str(replace(place, key=key))], []
     return _under(replace(place, key=key), endings, None)
 
 
@@ -38,12 +38,13 @@ def relative(addresses: list[str]) -> list[str]:
     return [path[len(common) :].lstrip("/") for path in paths]
 
 
-def _under(folder: store.Address, endings: frozenset[str], wanted: re.Pattern[str] | None) -> tuple[str, list[str]]:
+def _under(folder: store.Address, endings: frozenset[str], wanted: re.Pattern[str] | None) -> tuple[str, list[str], list[str]]:
     with store.told(folder, CorpusError):
         names = store.listed(folder, deep=True)
-    hidden = re.compile(r"(^|/)\.[^/]*/")  # as in a folder of this machine
-    kept = [n for n in names if os.path.splitext(n)[1].lower() in endings and not hidden.search(n)]
-    return str(folder), [str(folder / name) for name in kept if wanted is None or wanted.fullmatch(name)]
+    dotted = re.compile(r"(^|/)\.[^/]*/")  # as in a folder of this machine
+    names = [n for n in names if os.path.splitext(n)[1].lower() in endings and (wanted is None or wanted.fullmatch(n))]
+    kept, hidden = ([str(folder / n) for n in names if bool(dotted.search(n)) is left_out] for left_out in (False, True))
+    return str(folder), kept, hidden
 
 
 def _pattern(text: str) -> str:

@@ -1,7 +1,7 @@
 """Two yes/no questions an image: "does x contain an f_i(x)?", "does x contain an f_j(x)?" - the table of questions, and what people answered (S2 2.1, 3.1).
 
 Conventions: CSV in UTF-8 with a header line. Questions have the columns image, class, gloss, and annotator and answer to fill in; of answers image, class, annotator
-and answer count (yes, no or unsure), a line without an answer is a question still open. Of one person's answers to a question the latest counts.
+and answer count (yes, no or unsure), a line without an answer is a question still open. A cell that a spreadsheet would run is marked (`guarded`), and read without its mark. Of one person's answers to a question the latest counts.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 
 from faultscape.errors import LabellingError, counted
-from faultscape.study.tables import csv_text
+from faultscape.study.tables import bare, csv_text, guarded
 
 QUESTIONS = ("image", "class", "gloss", "annotator", "answer")
 ANSWERS = ("image", "class", "annotator", "answer")
@@ -51,7 +51,7 @@ def rows(path: str | os.PathLike[str], wanted: Sequence[str]) -> tuple[list[tupl
                     why = f"has {counted(len(row), 'column')}, the first line {len(head)}; quote what holds a comma"
                     wrong.append((lines.line_num, row[at[0]].strip() if at[0] < len(row) else "", why))
                 elif row:
-                    out.append((lines.line_num, tuple(row[k].strip() for k in at)))
+                    out.append((lines.line_num, tuple(bare(row[k].strip()) for k in at)))
         except UnicodeDecodeError:
             raise LabellingError(f"{path}, line {lines.line_num + 1}: {_NO_TEXT}") from None
         except csv.Error as error:
@@ -80,8 +80,11 @@ def question_table(questions: Iterable[tuple[str, str]], glosses: Mapping[str, s
 
     >>> question_table([("x", "drake")], {"drake": "adult male of a duck"}).splitlines()
     ['image,class,gloss,annotator,answer', 'x,drake,adult male of a duck,,']
+    >>> question_table([("=1+1/x", "@drake")], {}).splitlines()[1]
+    "'=1+1/x,'@drake,,,"
     """
-    return csv_text([QUESTIONS, *((image, class_, glosses.get(class_, ""), "", "") for image, class_ in questions)])
+    rows = ((guarded(image), guarded(class_), guarded(glosses.get(class_, "")), "", "") for image, class_ in questions)
+    return csv_text([QUESTIONS, *rows])
 
 
 def majority(answers: Iterable[Answer]) -> dict[tuple[str, str], bool | None]:

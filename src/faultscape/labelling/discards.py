@@ -1,6 +1,6 @@
 """discard.csv: images that a person would not label, and why.
 
-Conventions: UTF-8 with a header line; columns ``image`` (its id) and ``reason``; ids may hold any character, quoted as CSV quotes.
+Conventions: UTF-8 with a header line; columns ``image`` (its id) and ``reason``; ids may hold any character, quoted as CSV quotes, or stand as in failures.csv.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import csv
 import os
 
 from faultscape.errors import LabellingError
+from faultscape.study.tables import bare
 
 
 def read(path: str | os.PathLike[str]) -> list[tuple[str, str]]:
@@ -24,7 +25,7 @@ def read(path: str | os.PathLike[str]) -> list[tuple[str, str]]:
             for row in rows:
                 if not row["image"] or row["reason"] is None or None in row:
                     raise LabellingError(f"{path}, line {rows.line_num}: expected image,reason; quote what holds a comma")
-                out.append((row["image"], row["reason"]))
+                out.append((bare(row["image"]), row["reason"]))
             return out
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise LabellingError(f"{path}: cannot be read: {error}") from None

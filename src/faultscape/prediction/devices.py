@@ -21,8 +21,10 @@ PRECISIONS = ("float32", "float16", "bfloat16")
 def count(kind: str) -> int:
     """Return how many graphics processors a kind of network can use here."""
     if kind == "onnx":
-        import onnxruntime
-
+        try:
+            import onnxruntime
+        except ImportError:  # who opens the network says what to install
+            return 0
         if "CUDAExecutionProvider" not in onnxruntime.get_available_providers():
             return 0
     if sys.platform == "linux" and not any(map(os.path.exists, _NODES)):  # torch, which takes seconds to import, is not asked

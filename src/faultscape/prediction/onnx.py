@@ -8,13 +8,15 @@ The number of threads is fixed, so that results do not depend on the machine's l
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from faultscape.errors import ModelError, closest, library_text
+from faultscape.errors import ModelError, closest, counted, library_text
+from faultscape.prediction import bounds
 from faultscape.prediction.classifying import as_pixel
 from faultscape.prediction.inputs import inputs_of
 from faultscape.prediction.network import Answer, Size
@@ -53,6 +55,7 @@ class OnnxNetwork:
             providers.insert(0, ("CUDAExecutionProvider", {"device_id": int(device.partition(":")[2] or 0)}))
         file = _with_layers(self.name, given.get("layers", []))
         try:
+            self._run_options = onnxruntime.RunOptions
             self._session = onnxruntime.InferenceSession(file, settings, providers=providers)
         except Exception as error:  # noqa: BLE001 - onnxruntime's errors share no public root
             raise ModelError(f"{path}: onnxruntime cannot load it: {library_text(error)}") from None
@@ -70,6 +73,8 @@ class OnnxNetwork:
         self.batch = shape[0] if isinstance(shape[0], int) and shape[0] > 0 else int(said.get("batch", BATCH))
         self.fixed = _fixed(shape[2:4] if self.layout == "nchw" else shape[1:3])
         self.inputs = inputs_of(said, self.name, size=self.fixed, whole=self._input.type == "tensor(uint8)")
+        if not isinstance(said.get("classes", []), list):
+            raise ModelError(f"{path}: its metadata faultscape.classes is no list of names: {str(said['classes'])[:80]!r}")
         self.class_names = [str(name) for name in said.get("classes", [])]
         self._names = [o.name for o in outputs]
         self._main = next((o for o in outputs if o.name in ("logits", "labels", "output", "out")), outputs[0])
@@ -92,27 +97,47 @@ class OnnxNetwork:
             block = block.astype(np.float16)
         if count < self._padded:
             block = np.concatenate([block, np.repeat(block[-1:], self._padded - count, axis=0)])
+        settings = self._run_options()
+        late = threading.Timer(bounds.SECONDS * count, setattr, (settings, "terminate", True))  # heeded between two nodes
+        late.start()
         try:
-            named = dict(zip(self._names, self._session.run(None, {self._input.name: block}), strict=True))
+            named = dict(zip(self._names, self._session.run(None, {self._input.name: block}, settings), strict=True))
         except Exception as error:  # noqa: BLE001 - onnxruntime's errors share no public root
             if "allocate memory" in str(error):
                 raise MemoryError(str(error).splitlines()[0]) from None
+            if settings.terminate:
+                raise ModelError(
+                    f"{self.name}: gave no answer within {bounds.SECONDS:.0f} s an image; show it less with --input-size or --window"
+                ) from None
             raise ModelError(f"{self.name}: the network failed: {library_text(error)}") from None
+        finally:
+            late.cancel()
+        for name in {self._main.name, *embeddings, *({"confidence"} & named.keys())}:
+            self._check(name, named[name], count)
         return [self._answer(named, row, embeddings) for row in range(count)]
 
+    def _check(self, name: str, values: Any, count: int) -> None:
+        """ModelError unless an output is numbers, of each image those behind its first axis."""
+        if isinstance(values, np.ndarray) and values.dtype.kind in "fiub" and values.ndim and len(values) >= count:
+            return
+        given = f"{values.dtype} of shape {values.shape}" if isinstance(values, np.ndarray) else f"a {type(values).__name__}"
+        raise ModelError(
+            f"{self.name}: its output {name!r} is {given}; expected numbers whose first axis is the {counted(count, 'image')} that it was shown"
+        )
+
     def _answer(self, named: dict[str, Any], row: int, embeddings: Sequence[str]) -> Answer:
-        values = named[self._main.name][row]
-        values = as_pixel(np.asarray(values)) if self._classifies else values
+        values = np.asarray(named[self._main.name][row])
+        values = as_pixel(values) if self._classifies else values
         if values.ndim == 3 and self._channels_last:
             values = values.transpose(2, 0, 1)
         doubt = named.get("confidence") if self._main.name != "confidence" else None
         confidence = None if doubt is None else np.asarray(doubt[row]).astype(np.float32)
         kept = {layer: np.asarray(named[layer][row]) for layer in embeddings}
-        if values.dtype.kind in "iu" or values.ndim == 2 or values.shape[0] == 1:
+        if values.ndim > 1 and (values.dtype.kind in "iub" or values.ndim == 2 or values.shape[0] == 1):
             return Answer(labels=_flat(values, self.name), confidence=confidence, embeddings=kept)
         if values.ndim != 3:
             raise ModelError(
-                f"{self.name}: output {self._main.name!r} gives each picture an array of shape {values.shape}; expected logits, classes x H x W, or labels, H x W"
+                f"{self.name}: output {self._main.name!r} gives each image an array of shape {values.shape}; expected logits, classes x H x W, or labels, H x W"
             )
         return Answer(np.ascontiguousarray(values, np.float32), confidence=confidence, embeddings=kept)
 
@@ -125,7 +150,7 @@ class OnnxNetwork:
                 continue
             try:
                 out[key] = json.loads(text) if key in _WORDS else text
-            except ValueError:
+            except (ValueError, RecursionError):
                 raise ModelError(f"{self.name}: its metadata faultscape.{key} is no JSON: {text[:80]!r}") from None
         return out
 

@@ -1,11 +1,13 @@
 """Which files beside an ONNX file hold its weights, read from the file itself without the package onnx.
 
 Conventions: an ONNX file is a message of protocol buffers: fields, each a number with how it is written, then its value; messages lie within messages. Numbers are
-those of onnx.proto. Only what leads to tensors is followed, and the numbers of a tensor are stepped over.
+those of onnx.proto. Only what leads to tensors is followed, and the numbers of a tensor are stepped over. What a tensor says of its size is compared with the file
+that holds it, before anybody reads that.
 """
 
 from __future__ import annotations
 
+import itertools
 import mmap
 import os
 from collections.abc import Iterator
@@ -13,6 +15,10 @@ from pathlib import Path
 
 from faultscape.errors import ModelError
 
+MOST_BYTES, MOST_FIELDS = (
+    1 << 31,
+    5_000_000,
+)  # of an ONNX file: protocol buffers hold no more bytes, and the largest networks some 100,000 fields
 Field = tuple[int, int, int]  # number of the field; where its bytes begin and end, or its value twice
 
 WITHIN = {
@@ -30,18 +36,25 @@ PLACES, WHERE, ELSEWHERE = (
 )  # of a tensor: keys and values on where its numbers lie; whether that counts, and that it does
 
 
-def weights_beside(path: str | Path) -> list[Path]:
-    """Return the files that hold weights of an ONNX file, in the order of their names; none where it is no such file, which its reader says better.
+def weights_beside(path: str | Path) -> dict[Path, int]:
+    """Return the files that hold weights of an ONNX file, in the order of their names, with how many bytes of each from its start it names (0: all); none where it is no such file, which its reader says better.
 
-    ModelError where one of them is not there, or is named outside the file's folder.
+    ModelError where one of them is not there, is shorter than that, or is named outside the file's folder, and where the ONNX file itself is larger than one can be.
     """
     try:
+        size = os.stat(path).st_size
+        if size > MOST_BYTES:
+            raise ModelError(
+                f"{path}: has {size:,} bytes; an ONNX file has at most {MOST_BYTES:,}, and larger weights lie in files beside it"
+            )
         with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-            named = sorted(set(_locations(data)))
+            named: dict[str, int] = {}
+            for name, end in _weights(data, str(path)):
+                named[name] = max(end, named.get(name, 0)) if end and named.get(name, end) else 0
     except (OSError, ValueError, IndexError):
-        return []
-    files = []
-    for name in named:
+        return {}
+    files = {}
+    for name, end in sorted(named.items()):
         plain = Path(os.path.normpath(name))
         if plain.is_absolute() or plain.parts[:1] == ("..",):
             raise ModelError(
@@ -50,31 +63,41 @@ def weights_beside(path: str | Path) -> list[Path]:
         file = Path(path).parent / plain
         if not file.is_file():
             raise ModelError(f"{path}: its weights {name[:200]!r} are not beside it; put that file into its folder")
-        files.append(file)
+        if (size := file.stat().st_size) < end:
+            raise ModelError(
+                f"{path}: its weights {name[:200]!r} have {size:,} bytes, and it names {end:,}; copy that file again"
+            )
+        files[file] = end
     return files
 
 
-def _locations(data: mmap.mmap) -> Iterator[str]:
-    """Yield where the numbers of tensors lie that are not in the file; IndexError or ValueError where it is torn or another."""
-    todo = [("ModelProto", 0, len(data))]
+def _weights(data: mmap.mmap, path: str) -> Iterator[tuple[str, int]]:
+    """Yield where the numbers of tensors lie that are not in the file, and where they end there; IndexError or ValueError where it is torn or another."""
+    todo, left = [("ModelProto", 0, len(data))], MOST_FIELDS
     while todo:
         kind, first, last = todo.pop()
+        fields = list(itertools.islice(_fields(data, first, last), left + 1))
+        left -= len(fields)
+        if left < 0:
+            raise ModelError(f"{path}: has more than {MOST_FIELDS:,} fields, which no network has")
         if kind != "TensorProto":
-            within = WITHIN[kind]
-            todo += [(within[number], start, end) for number, start, end in _fields(data, first, last) if number in within]
-            continue
-        fields = list(_fields(data, first, last))
-        if (WHERE, ELSEWHERE, ELSEWHERE) in fields:
+            todo += [(WITHIN[kind][number], start, end) for number, start, end in fields if number in WITHIN[kind]]
+        elif (WHERE, ELSEWHERE, ELSEWHERE) in fields:
+            said = {}
             for number, start, end in fields:
-                entry = {n: data[a:b] for n, a, b in _fields(data, start, end)} if number == PLACES else {}
-                if entry.get(1) == b"location":
-                    yield entry.get(2, b"").decode()
+                if number == PLACES:
+                    entry = {n: data[a:b].decode() for n, a, b in _fields(data, start, end)}
+                    said[entry.get(1, "")] = entry.get(2, "")
+            if "location" in said:
+                yield said["location"], int(said.get("offset") or 0) + int(said["length"]) if said.get("length") else 0
 
 
 def _fields(data: mmap.mmap, at: int, last: int) -> Iterator[Field]:
     """Yield the fields of the message that lies from one byte to another."""
     while at < last:
         key, at = _number(data, at)
+        if key < 8:  # no field has the number 0
+            raise ValueError
         match key & 7:
             case 0:
                 value, at = _number(data, at)

@@ -17,7 +17,7 @@ from typing import Any
 
 from faultscape import plug
 from faultscape.errors import ModelError
-from faultscape.prediction import devices, programs, tables
+from faultscape.prediction import bounds, devices, programs, tables
 from faultscape.prediction.classifying import Classifier
 from faultscape.prediction.inference import Inference, Way
 from faultscape.prediction.inputs import size_of
@@ -29,6 +29,7 @@ from faultscape.study.settings import CLASSIFICATION, Kind
 SCRIPTS = (".pt", ".pth", ".ts", ".torchscript")
 LISTS = (".txt", ".csv", ".lst")
 NETWORKS = ("onnx", "transformers", "hub", "exported", "script", "function")
+PIECE, REST = 1 << 22, 1 << 26  # bytes
 OWN_CODE = {
     "function": "runs the code of {0}, which is yours to trust",
     "program": "runs the command {0}, which is yours to trust",
@@ -119,17 +120,22 @@ def digest(kind: str, source: str, options: dict[str, Any]) -> str:
         return _of_command(source)
     if kind == "function":
         return hashlib.sha256(f"{plug.digest(source)}:{source.rpartition(':')[2]}".encode()).hexdigest()
-    files = (
-        sorted(p for p in Path(source).rglob("*") if p.is_file() and not p.name.startswith("."))
-        if kind == "transformers"
-        else [Path(source), *(weights_beside(source) if kind == "onnx" else ())]
-    )
+    if kind == "transformers":
+        files = [(p, p.stat().st_size) for p in sorted(Path(source).rglob("*")) if p.is_file() and not p.name.startswith(".")]
+    else:
+        files = [(Path(source), Path(source).stat().st_size)]
+        for file, end in (weights_beside(source) if kind == "onnx" else {}).items():
+            size = file.stat().st_size  # what lies far behind the last number of a tensor is another network's, or nobody's
+            files.append((file, end if end and size > end + REST else size))
+    bounds.check_files(source, files)
     found = hashlib.sha256()
-    for file in files:
+    for file, most in files:
         found.update(file.name.encode() + b"\0")
+        left = most
         with file.open("rb") as stream:
-            while piece := stream.read(1 << 22):
+            while piece := stream.read(min(left, PIECE)):
                 found.update(piece)
+                left -= len(piece)
     return found.hexdigest()
 
 

@@ -15,15 +15,20 @@ from faultscape.corpus.reading import read_photo
 from faultscape.errors import ImageError, ModelError
 from faultscape.prediction import keeping
 from faultscape.prediction.inference import NAN, Inference
-from faultscape.prediction.network import Size
+from faultscape.prediction.network import Answer, Size
 from faultscape.study.corpus import Image
 
+COARSEST = 32  # pixels of a side: no segmentation network sees in larger steps
 MOST = 64  # pictures at once that are tried
 
 
 def run(model: Inference, size: Size, where: Path, images: int, first: Image) -> None:
     """Run a network once; ModelError when it cannot, or cannot give what is to be kept. Prints how large that gets for so many images."""
-    (output,) = model.predict([np.zeros((size[1], size[0], 3), np.uint8)], [size])
+    prepared = model.prepare(np.zeros((size[1], size[0], 3), np.uint8), size)
+    (answer,) = model.run([prepared])
+    if not model.keep.answers and not isinstance(answer, str):
+        _check_is_a_map(model.network.name, answer, prepared.views[0])
+    output = model.finish(answer, size)
     if output.problem == NAN:  # for an empty picture alone, perhaps
         with suppress(ImageError):
             (output,) = model.predict([read_photo(first)[0]], [size])
@@ -36,6 +41,16 @@ def run(model: Inference, size: Size, where: Path, images: int, first: Image) ->
     root = next((folder for folder in (where, *where.parents) if folder.exists()), Path())
     for line in keeping.told(output.kept, images, shutil.disk_usage(root).free, model.keep):
         print(line)
+
+
+def _check_is_a_map(name: str, answer: Answer, shown: np.ndarray) -> None:
+    """ModelError where a network gives one answer for a whole image (3, H, W) that is larger than what one place of any segmentation network stands for."""
+    said = answer.labels if answer.scores is None else answer.scores
+    if said is not None and said.shape[-2:] == (1, 1) and max(shown.shape[1:]) > COARSEST:
+        raise ModelError(
+            f"{name}: gives one answer for a whole image of {shown.shape[2]} x {shown.shape[1]}, as a classifier does; expected a map. "
+            f"Classifiers compete in a study made with `faultscape collect STUDY IMAGES --task classification`"
+        )
 
 
 def count_channels(model: Inference, size: Size) -> None:

@@ -18,6 +18,7 @@ from faultscape.nouns import Standings
 _KEYS = (
     "models", "labels", "matrices", "rankings", "against", "benchmark", "parents", "stability", "definitions", "notes", "provenance",
 )  # fmt: skip
+_OF_RANKING = {"order": list, "scores": dict, "score_interval": dict, "rank_interval": dict}
 _WHEN_THERE = ("against", "benchmark", "parents", "stability")
 _NUMBERS = ("matrices", "rankings", "against", "benchmark", "parents", "stability")  # where null means an undefined number
 
@@ -33,9 +34,19 @@ def to_json(standings: Standings) -> dict[str, Any]:
 
 
 def from_json(raw: dict[str, Any]) -> Standings:
-    """Return the standings that ``to_json`` wrote; RankingError when a part is missing."""
+    """Return the standings that ``to_json`` wrote; RankingError when a part is missing, or of another kind."""
+    anew = "make them anew with `faultscape rank STUDY`"
     if missing := [key for key in ("models", "labels", "matrices", "rankings", "definitions") if key not in raw]:
-        raise RankingError(f"these are no standings: {missing[0]!r} is missing; make them anew with `faultscape rank STUDY`")
+        raise RankingError(f"these are no standings: {missing[0]!r} is missing; {anew}")
+    lists = ("models", "notes")
+    if odd := next((key for key in _KEYS if key in raw and not isinstance(raw[key], list if key in lists else dict)), ""):
+        raise RankingError(f"these are no standings: {odd} is {str(raw[odd])[:40]!r}; {anew}")
+    for name, ranking in raw["rankings"].items():
+        whole = isinstance(ranking, dict) and all(isinstance(ranking.get(key), kind) for key, kind in _OF_RANKING.items())
+        if not whole and not (isinstance(ranking, dict) and isinstance(ranking.get("unusable"), str)):
+            raise RankingError(f"these are no standings: ranking {name[:40]!r} is damaged; {anew}")
+    if not all(isinstance(word, str) for key in lists for word in raw.get(key, ())):
+        raise RankingError(f"these are no standings: models or notes are no words; {anew}")
     values: dict[str, Any] = {key: _read(raw[key]) if key in _NUMBERS else raw[key] for key in _KEYS if key in raw}
     values |= {"models": tuple(raw["models"]), "notes": tuple(raw.get("notes", ()))}
     return Standings(**values)

@@ -13,9 +13,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import astuple, dataclass, fields, replace
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from faultscape.errors import StudyError
+from faultscape.errors import StudyError, library_text
 from faultscape.study.folder import put
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 ROWS_AT_ONCE = 1024
 _ROWS_IN_GROUP = 4096  # so that one shard is read without the others
+_LEAST = {"width": 0, "height": 0, "shard": 0}  # an id without a picture has no size
 _DUPLICATES, _EARLIER = "near_duplicate_of", "group"
 
 
@@ -61,19 +62,14 @@ class Image:
 
 def read_corpus(root: Path, shard: int | None = None) -> list[Image]:
     """Return all images, or those of one shard, in corpus order; none when nothing was collected."""
-    import pyarrow.parquet as pq
-
-    path = root / "corpus.parquet"
-    if not path.exists():
+    if not (root / "corpus.parquet").exists():
         return []
-    try:
-        return _images(pq.read_table(path, filters=None if shard is None else [("shard", "=", shard)]))
-    except (OSError, ValueError, KeyError) as error:
-        raise _damaged(path, error) from None
+    return _images(read_columns(root, filters=None if shard is None else [("shard", "=", shard)]))
 
 
 def each_shard(root: Path) -> Iterator[tuple[int, list[Image]]]:
     """Yield (number, images) of every shard, in corpus order, one held at a time."""
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
     path, held = root / "corpus.parquet", []
@@ -82,15 +78,62 @@ def each_shard(root: Path) -> Iterator[tuple[int, list[Image]]]:
     try:
         with pq.ParquetFile(path) as file:
             for batch in file.iter_batches(ROWS_AT_ONCE):
-                for number, rows in groupby(_images(batch), key=lambda image: image.shard):
+                for number, rows in groupby(_images(_checked(batch)), key=lambda image: image.shard):
                     if held and held[0].shard != number:
                         yield held[0].shard, held
                         held = []
                     held += rows
-    except (OSError, ValueError, KeyError) as error:
+    except (OSError, ValueError, pa.ArrowException) as error:
         raise _damaged(path, error) from None
     if held:
         yield held[0].shard, held
+
+
+def read_columns(root: Path, columns: list[str] | None = None, filters: Any = None) -> pa.Table:
+    """Return columns of corpus.parquet (of all by default), filtered as pyarrow does; StudyError where it is damaged."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    path = root / "corpus.parquet"
+    try:
+        return _checked(pq.read_table(path, columns=columns, filters=filters), columns)
+    except (OSError, ValueError, pa.ArrowException) as error:
+        raise _damaged(path, error) from None
+
+
+def column_names(root: Path) -> list[str]:
+    """Return the names of the columns of corpus.parquet; StudyError where it is damaged."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    path = root / "corpus.parquet"
+    try:
+        return pq.read_schema(path).names
+    except (OSError, ValueError, pa.ArrowException) as error:
+        raise _damaged(path, error) from None
+
+
+def _checked(table: Any, columns: Iterable[str] | None = None) -> Any:
+    """Return a table, or a batch of one, as it is; ValueError where a column is missing, of another kind, or has no value where there must be one."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    earlier = _DUPLICATES not in table.schema.names
+    for name in columns or [f.name for f in fields(Image) if not (earlier and f.name == _DUPLICATES)]:
+        if name not in table.schema.names:
+            raise ValueError(f"it has no column {name}")
+        column = table[name]
+        if name in _LEAST or name == "dhash":
+            fits = pa.types.is_integer(column.type)
+        else:
+            fits = pa.types.is_string(column.type) or (name == "source" and pa.types.is_binary(column.type))
+        if not fits:
+            raise ValueError(f"its column {name} holds {column.type}")
+        if column.null_count and name != "dhash":
+            raise ValueError(f"its column {name} has {column.null_count} rows without a value")
+        if name in _LEAST and len(column) and (low := pc.call_function("min_max", [column])["min"].as_py()) < _LEAST[name]:
+            raise ValueError(f"its column {name} holds {low}")
+    return table
 
 
 def write_corpus(root: Path, images: list[Image]) -> None:
@@ -111,38 +154,26 @@ def write_corpus(root: Path, images: list[Image]) -> None:
 
 def read_ids(root: Path) -> set[str]:
     """Return the ids of all images."""
-    import pyarrow.parquet as pq
-
-    path = root / "corpus.parquet"
-    return set(pq.read_table(path, columns=["id"])["id"].to_pylist()) if path.exists() else set()
+    return set(read_columns(root, ["id"])["id"].to_pylist()) if (root / "corpus.parquet").exists() else set()
 
 
 def shard_sizes(root: Path) -> dict[int, int]:
     """Return how many images each shard has, without their rows."""
     import numpy as np
-    import pyarrow.parquet as pq
 
     path = root / "corpus.parquet"
     if not path.exists():
         raise StudyError(f"{path} is missing: nothing was collected, or it was removed; run `faultscape collect` again")
-    try:
-        numbers, sizes = np.unique(pq.read_table(path, columns=["shard"])["shard"].to_numpy(), return_counts=True)
-    except (OSError, ValueError, KeyError) as error:
-        raise _damaged(path, error) from None
+    numbers, sizes = np.unique(read_columns(root, ["shard"])["shard"].to_numpy(), return_counts=True)
     return dict(zip(numbers.tolist(), sizes.tolist(), strict=True))
 
 
 def shards_of(root: Path, ids: Iterable[str]) -> dict[str, int]:
     """Return the shards of some images; those that the study does not have are left out."""
-    import pyarrow.parquet as pq
-
     wanted = set(ids)
     if not wanted or not (root / "corpus.parquet").exists():
         return {}
-    try:
-        found = pq.read_table(root / "corpus.parquet", columns=["id", "shard"], filters=[("id", "in", wanted)]).to_pydict()
-    except (OSError, ValueError, KeyError) as error:
-        raise _damaged(root / "corpus.parquet", error) from None
+    found = read_columns(root, ["id", "shard"], filters=[("id", "in", wanted)]).to_pydict()
     return dict(zip(found["id"], found["shard"], strict=True))
 
 
@@ -209,4 +240,4 @@ def _images(table: pa.Table | pa.RecordBatch) -> list[Image]:
 
 
 def _damaged(path: Path, error: Exception) -> StudyError:
-    return StudyError(f"{path} is damaged ({error}); delete it and run collect again")
+    return StudyError(f"{path} is damaged ({library_text(error, most=150)}); delete it and run collect again")

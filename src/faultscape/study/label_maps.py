@@ -6,7 +6,6 @@ store's tag alone, ``photo``: SHA-256 of the bytes it was made from. A missing o
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from faultscape.study.corpus import Image, part_name
 from faultscape.study.folder import check_name
+from faultscape.study.json_text import read_object
 from faultscape.study.part_folders import MANIFEST, files, made
 from faultscape.study.parts import ROWS_IN_GROUP, Part, key_of, put_part, read_manifest, read_part, read_small
 from faultscape.study.settings import Settings
@@ -61,7 +61,9 @@ def classes_key(settings: Settings) -> str:
 def stamps_of(where: Path) -> dict[str, str]:
     """Return what each shard of a model was made from (prediction.origin): outside the laws, since it holds times of files."""
     try:
-        return json.loads((where / ".stamps.json").read_text(encoding="utf-8"))
+        return {
+            name: stamp for name, stamp in read_object((where / ".stamps.json").read_bytes()).items() if isinstance(stamp, str)
+        }
     except (OSError, ValueError):
         return {}
 

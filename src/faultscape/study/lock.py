@@ -8,7 +8,6 @@ A change of models takes many steps: until all of them are done its note lies in
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import IO, Any
 
 from faultscape.errors import StudyError
 from faultscape.study.folder import TEMPORARY, cannot_write
+from faultscape.study.json_text import read_object
 from faultscape.study.part_folders import made
 from faultscape.study.parts import sweep
 
@@ -26,11 +26,15 @@ _VERBS = ".lock-"
 def noted(root: Path) -> dict[str, Any]:
     """Return the note of a change of models: what was asked for, how to ask it again, whether it is ``done``; nothing where there is none."""
     try:
-        return json.loads((root / CHANGE).read_text(encoding="utf-8"))
+        note = read_object((root / CHANGE).read_bytes())
+        kinds = {"done": bool, "line": str, "asked": dict, "names": dict, "right": dict}
+        if odd := next((key for key, kind in kinds.items() if not isinstance(note.get(key), kind)), ""):
+            raise ValueError(f"{odd} is {str(note.get(odd))[:40]}")  # noqa: TRY301 - as any other damage
     except FileNotFoundError:
         return {}
     except (OSError, ValueError) as error:
         raise StudyError(f"{root / CHANGE} is damaged ({error}); put it back from a copy, or delete it") from None
+    return note
 
 
 def unfinished(root: Path) -> str:

@@ -202,7 +202,7 @@ def _store(root: Path) -> Address | None:
 def _named(path: Path, _time: int, _size: int) -> Address | None:
     try:
         name = tomllib.loads(path.read_text(encoding="utf-8")).get("store", "")
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise StudyError(f"{path} is not TOML: {error}") from None
     return store.parse(str(name)) if name else None
 

@@ -8,6 +8,7 @@ then is the old one removed. Everything in a manifest follows from the content, 
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import os
 import re
@@ -18,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from faultscape.errors import StudyError
+from faultscape.study.json_text import read_object
 from faultscape.study.part_folders import MANIFEST, files
 
 if TYPE_CHECKING:
@@ -77,10 +79,19 @@ def write_manifest(folder: Path, parts: dict[str, Part]) -> None:
 @lru_cache(maxsize=32)
 def _parsed(text: bytes) -> dict[str, Part]:
     """Return the entries of a manifest, which a run reads again for each of its shards."""
-    return {
-        name: Part(e["sha256"], e["rows"], e["key"], tuple((image, why) for image, why in e["failures"]))
-        for name, e in json.loads(text.decode("utf-8")).items()
-    }
+    return {name: _part(e["sha256"], e["rows"], e["key"], e["failures"]) for name, e in read_object(text).items()}
+
+
+def _part(sha256: Any, rows: Any, key: Any, failures: Any) -> Part:
+    """Return an entry of a manifest; TypeError or ValueError where it is of other kinds."""
+    found = Part(sha256, rows, key, tuple((image, why) for image, why in failures))
+    if (
+        not all(isinstance(word, str) for word in (sha256, key, *itertools.chain(*found.failures)))
+        or type(rows) is not int
+        or rows < 0
+    ):
+        raise TypeError
+    return found
 
 
 def _written(parts: dict[str, Part]) -> bytes:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from faultscape.study.corpus import duplicates_column, tie_key
+from faultscape.study.corpus import column_names, duplicates_column, read_columns, tie_key
 from faultscape.ties import tie_ranks
 
 if TYPE_CHECKING:
@@ -50,13 +50,11 @@ class Pool:
 def read_groups(root: Path) -> dict[str, str]:
     """Return {id: group} of the images of a study that belong to a group (`collect --group`); nothing where none does."""
     import pyarrow.compute as pc
-    import pyarrow.parquet as pq
 
-    path = root / "corpus.parquet"
-    names = pq.read_schema(path).names if path.exists() else []
+    names = column_names(root) if (root / "corpus.parquet").exists() else []
     if "group" not in names or duplicates_column(names) == "group":  # earlier versions kept near-duplicates there
         return {}
-    table = pq.read_table(path, columns=["id", "group"])
+    table = read_columns(root, ["id", "group"])
     table = table.filter(pc.call_function("not_equal", [table["group"], ""]))
     return dict(zip(table["id"].to_pylist(), table["group"].to_pylist(), strict=True))
 
@@ -68,14 +66,13 @@ def read_pool(root: Path, *, keep_duplicates: bool = False, seed: int | None = N
     """
     import pyarrow as pa
     import pyarrow.compute as pc
-    import pyarrow.parquet as pq
 
     path = root / "corpus.parquet"
     if not path.exists():
         return Pool(pa.array([], pa.string()), np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int32), "")
-    duplicates = duplicates_column(pq.read_schema(path).names)
+    duplicates = duplicates_column(column_names(root))
     columns = ["id", duplicates, "shard", *(["digest"] if seed is not None else [])]
-    table = pq.read_table(path, columns=columns, filters=[("role", "=", "pool")])
+    table = read_columns(root, columns, [("role", "=", "pool")])
     ids, groups = (table[name].combine_chunks() for name in ("id", duplicates))
     ids, groups = (column.chunk(0) if isinstance(column, pa.ChunkedArray) else column for column in (ids, groups))
     by_id = np.empty(len(ids), np.int64)

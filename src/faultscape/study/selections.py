@@ -17,6 +17,7 @@ from typing import Any
 from faultscape.errors import SelectionError, closest
 from faultscape.nouns import Draw, PairSlot, Slot, Slots
 from faultscape.study.folder import check_name, put
+from faultscape.study.json_text import read_object
 from faultscape.study.tables import csv_text
 
 MAIN = "main"
@@ -51,7 +52,14 @@ def read_selection(root: Path, name: str = MAIN) -> tuple[Slots, str]:
             + (f"there are {', '.join(known)}.{closest(name, known)}" if known else f"make one with `faultscape select {root}`")
         )
     try:
-        said = json.loads(about.read_text(encoding="utf-8"))
+        said = read_object(about.read_bytes())
+        models, definition, drawn_from = said["models"], said["definition"], said["drawn_from"]
+        if (
+            not isinstance(models, list)
+            or not isinstance(definition, dict)
+            or not all(isinstance(word, str) for word in (*models, drawn_from))
+        ):
+            raise TypeError("models, definition or drawn_from is of another kind")  # noqa: TRY301 - as any other damage
         with table.open(encoding="utf-8", newline="") as file:
             head, *lines = list(csv.reader(file))
         kind = _KINDS.get(tuple(head))
@@ -61,7 +69,7 @@ def read_selection(root: Path, name: str = MAIN) -> tuple[Slots, str]:
         if not 0 <= (number := said.get("rows", len(lines))) <= len(lines):  # earlier versions do not say it
             raise ValueError(f"it has {len(lines)} of {number} rows")  # noqa: TRY301
         rows = tuple(kind(*(make(text) for make, text in zip(read, line, strict=True))) for line in lines[:number])
-        return Slots(tuple(said["models"]), said["definition"], rows), said["drawn_from"]
+        return Slots(tuple(models), definition, rows), drawn_from
     except (OSError, ValueError, KeyError, IndexError, TypeError, csv.Error) as error:
         raise SelectionError(f"{table} or {about} is damaged: {error}") from None
 

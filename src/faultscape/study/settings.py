@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 import tomllib
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import pydantic
 
@@ -25,6 +25,7 @@ from faultscape.study.folder import put
 Kind = Literal["folder", "table", "onnx", "transformers", "hub", "exported", "script", "function", "program"]
 Task = Literal["segmentation", "classification"]
 CLASSIFICATION = "classification"
+Id = Annotated[int, pydantic.Field(ge=0, le=65535)]  # of a class: label maps have 16 bits
 _WHEN_THERE = ("only", "glosses", "own_order")  # what a study without it does not mention
 
 
@@ -43,11 +44,11 @@ class ClassSettings(pydantic.BaseModel):
 
     model_config = pydantic.ConfigDict(extra="forbid")
     names: list[str]
-    ids: list[int]
+    ids: list[Id]
     colours: list[str] = []
     wnids: list[str] = []
-    void: list[int] = []
-    background: int | None = None
+    void: list[Id] = []
+    background: Id | None = None
     parents: dict[str, list[str]] = {}
 
 
@@ -144,7 +145,7 @@ def read_settings(root: Path) -> Settings:
         raise StudyError(
             f"{root} is no study: it holds no study.toml; begin with `faultscape collect {root} IMAGES --classes NAME`"
         ) from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise StudyError(f"{path} is not TOML: {error}") from None
     except pydantic.ValidationError as error:
         first = error.errors()[0]

@@ -21,6 +21,15 @@ if TYPE_CHECKING:
 
 TIMINGS = ("stage", "name", "shard", "items", "seconds", "load", "model", "write", "warm", "device")
 _OF_MODELS = ("predict", "inference")
+_RUN = (
+    "=",
+    "+",
+    "-",
+    "@",
+    "\t",
+    "\r",
+    "'",
+)  # what a cell begins with that a spreadsheet runs, and the mark that keeps it from that
 _FAILURE_COLUMNS = ["stage", "name", "image", "reason"]
 
 
@@ -41,8 +50,11 @@ def read_failures(root: Path) -> list[Failure]:
         return []
     try:
         with path.open(encoding="utf-8", errors="surrogateescape", newline="") as file:
-            return [Failure(row["stage"], row["name"], row["image"], row["reason"]) for row in csv.DictReader(file)]
-    except (KeyError, csv.Error) as error:
+            head, *rows = csv.reader(file, strict=True)
+            if head != _FAILURE_COLUMNS:
+                raise ValueError(f"its first line is {','.join(head)[:80]!r}")  # noqa: TRY301 - as any other damage
+            return [Failure(*map(bare, row)) for row in rows if row]
+    except (OSError, ValueError, TypeError, csv.Error) as error:
         raise StudyError(f"{path} is damaged ({error}); delete it, and run the verbs again whose failures it held") from None
 
 
@@ -52,7 +64,7 @@ def replace_failures(root: Path, stage: str, name: str, failures: list[Failure])
 
 
 def _put_failures(root: Path, rows: list[Failure]) -> None:
-    table = [_FAILURE_COLUMNS, *((f.stage, f.name, f.image, f.reason) for f in sorted(set(rows)))]
+    table = [_FAILURE_COLUMNS, *(map(guarded, (f.stage, f.name, f.image, f.reason)) for f in sorted(set(rows)))]
     put(root / "failures.csv", csv_text(table).encode("utf-8", "surrogateescape"))
 
 
@@ -93,6 +105,32 @@ def csv_text(rows: Iterable[Sequence[Any]]) -> str:
         csv.writer(line, lineterminator="\r\n").writerow(row)  # this end has both, and so fields that hold either are quoted
         lines.append(line.getvalue().removesuffix("\r\n") + "\n")
     return "".join(lines)
+
+
+def guarded(cell: str) -> str:
+    """Return a cell that no spreadsheet runs.
+
+    >>> guarded("=1+1"), guarded("a cat"), guarded("-1.5")
+    ("'=1+1", 'a cat', '-1.5')
+    """
+    return f"'{cell}" if cell.startswith(_RUN) and not _is_number(cell) else cell
+
+
+def bare(cell: str) -> str:
+    """Return a cell as it was before `guarded`.
+
+    >>> bare(guarded("=1+1")), bare(guarded("'tis")), bare("'60s")
+    ('=1+1', "'tis", "'60s")
+    """
+    return cell[1:] if cell[:1] == "'" and cell[1:].startswith(_RUN) else cell
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
 
 
 class Timings:

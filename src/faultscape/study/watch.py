@@ -23,9 +23,10 @@ class Watch:
         if not self._noting:  # of a run that is over
             self.end()
         try:
-            self._died_over = json.loads(self._note.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            self._died_over = []
+            noted = json.loads(self._note.read_text(encoding="utf-8"))
+        except (OSError, ValueError, RecursionError):
+            noted = []
+        self._died_over = noted if isinstance(noted, list) else []
 
     def begin(self, item: str) -> bool:
         """Note that an item is begun, and return True; or return False for one that is to blame."""

@@ -16,10 +16,9 @@ from pathlib import Path
 
 from faultscape.errors import CorpusError, StudyError
 from faultscape.study.folder import cannot_write, put
-from faultscape.study.tables import csv_text
+from faultscape.study.tables import bare, csv_text, guarded
 
 FOLDER = "web"
-_RUN = ("=", "+", "-", "@", "\t", "'")
 
 
 @dataclass(frozen=True)
@@ -129,29 +128,8 @@ def read_rows(path: Path, needed: Sequence[str]) -> list[dict[str, str]]:
     return rows
 
 
-def guarded(cell: str) -> str:
-    """Return a cell that no spreadsheet runs.
-
-    >>> guarded("=1+1"), guarded("a cat")
-    ("'=1+1", 'a cat')
-    """
-    return f"'{cell}" if cell.startswith(_RUN) and not _number(cell) else cell
-
-
-def _bare(cell: str) -> str:
-    return cell[1:] if cell[:1] == "'" and cell[1:2] and cell[1:2] in "=+-@\t'" else cell
-
-
-def _number(cell: str) -> bool:
-    try:
-        float(cell)
-    except ValueError:
-        return False
-    return True
-
-
 def _parsed(text: str) -> list[dict[str, str]]:
     lines = csv.reader(io.StringIO(text, newline=""))
     names = [name.strip().lower() for name in next(lines, [])]
     empty = dict.fromkeys(names, "")
-    return [empty | dict(zip(names, (_bare(cell.strip()) for cell in line), strict=False)) for line in lines if any(line)]
+    return [empty | dict(zip(names, (bare(cell.strip()) for cell in line), strict=False)) for line in lines if any(line)]

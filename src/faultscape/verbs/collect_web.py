@@ -170,9 +170,7 @@ def _download(
                     downloads, search, lines, wanted, api=api, per_query=per_query, named=names_private(where), tick=tick
                 )
         with progress("download", len(listed)) as tick:
-            for hit in listed:
-                downloads.take(hit, names_private(hit.url))
-                tick(1)
+            downloads.take_all([(hit, names_private(hit.url)) for hit in listed], tick)
     finally:
         shown = _written_down(root, downloads)
     log(root, "collect", urls=urls, api=api, came=downloads.counts.came, failed=downloads.counts.failed)

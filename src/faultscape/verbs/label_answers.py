@@ -154,6 +154,7 @@ def import_(root: Path, source: str, column: str, truth: str) -> Answered:
     from faultscape.study.lock import writing
     from faultscape.study.settings import read_settings
     from faultscape.study.tables import Failure, log, read_failures, replace_failures
+    from faultscape.verbs.label_masks import say_both
 
     files = [Path(source)] if Path(source).is_file() else sorted(Path(source).glob("*.csv"))
     if not files:
@@ -175,6 +176,7 @@ def import_(root: Path, source: str, column: str, truth: str) -> Answered:
             raise LabellingError(
                 f"{source}: nothing could be used; {f'the first: {read.wrong[0][1]}' if read.wrong else 'no line has an answer'}"
             )
+        say_both((read.labels.keys() | {answer[0] for answer in read.answers}) & {image for image, _ in read.discards})
         new, replaced = _store(root, truth, read.labels, images)
         held.answer(read.answers, source)
         everything = held.answers()

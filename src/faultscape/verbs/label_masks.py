@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import os
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -151,6 +152,7 @@ def import_(root: Path, source: str, truth: str, pattern: str | None) -> Importe
             )
         if not files and not thrown and not empty:
             raise LabellingError(f"{source}: holds neither masks, nor LabelMe files, nor a discard.csv for images of this study")
+        say_both(files.keys() & dict(thrown))
         mapping = of_label_ids(classes, {id_: file for id_, file in files.items() if not _is_json(file)})
         places, words = class_tables.table(classes, mapping), class_tables.allowed(classes, mapping)
         new = replaced = 0
@@ -185,6 +187,14 @@ def import_(root: Path, source: str, truth: str, pattern: str | None) -> Importe
     if replaced:
         print(f"{counted(replaced, 'image')} had a label in truth {truth!r}, which is replaced")
     return Imported(truth, new, replaced, discarded, len(failures))
+
+
+def say_both(images: Collection[str]) -> None:
+    """Say what counts of images that one import both labels and discards."""
+    if images:
+        print(
+            f"{counted(len(images), 'image has', 'images have')} a label and a discard: the discard counts, so no selection takes the image, and the label is kept; the first: {min(images)}"
+        )
 
 
 def _prefilled(root: Path, settings: Any, image: Any, model: str) -> Any:

@@ -48,7 +48,7 @@ def plan(
     against: str,
 ) -> Plan:
     """Return what is to be done for a model, and enter it in the settings in hand."""
-    from faultscape.prediction import label_names, opening, origin, trial
+    from faultscape.prediction import bounds, devices, label_names, opening, origin, trial
     from faultscape.prediction.shard_work import Work
     from faultscape.study import kept, label_maps
     from faultscape.study.corpus import each_shard, part_name, shard_sizes
@@ -72,7 +72,9 @@ def plan(
     held = before.labels if before else {}
     if held and "labels" in said and not labels:
         label_names.checked(name, held, settings)
-    model, found, digest = _origin(name, kind, source, settings, shards, said, labels, held, device)
+    tried = partial(bounds.bounded, when=kind == "onnx" and devices.pick(device, kind) == "cpu")
+    with tried():
+        model, found, digest = _origin(name, kind, source, settings, shards, said, labels, held, device)
     settings.models[name] = ModelSettings(source=place, kind=kind, labels=model.labels, options=model.options)
     sizes = shard_sizes(root)
     where, keep = label_maps.predictions(root, name), opening.keep_of(model.options, settings.task)
@@ -105,7 +107,8 @@ def plan(
     if todo:  # what cannot work is said before the study learns of it
         first = next(image for number, rows in shards() if number == todo[0] for image in rows)
         if found is not None:
-            trial.run(found, _largest(settings, shards), where, sum(sizes[s] for s in todo), first)
+            with tried():
+                trial.run(found, _largest(settings, shards), where, sum(sizes[s] for s in todo), first)
         elif kind == "program":
             Work(settings, about, {}).try_one(first)
     if stale:

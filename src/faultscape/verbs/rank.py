@@ -264,16 +264,17 @@ def rank_key(root: Path, selection: str) -> str:
     from faultscape.ranking.recommended import chosen_by
     from faultscape.study import selections
     from faultscape.study.answers import Answers
+    from faultscape.study.json_text import read_object
     from faultscape.study.settings import read_settings
 
     path = selections.path(root, selection, "json", stem="standings")
     if not path.exists():
         return "missing"
     try:
-        said = json.loads(path.read_text(encoding="utf-8"))["provenance"]
+        held = read_object(path.read_bytes())
+        said, models = held["provenance"], held["models"]
         slots, drawn_from = selections.read_selection(root, selection)
         discarded = sorted(set(Answers(root).discarded()) & {row.image for row in slots.rows})
-        models = json.loads(path.read_text(encoding="utf-8"))["models"]
         settings = read_settings(root)
         known = all(model in settings.models for model in slots.models)
         if not known or slots.definition.get("concordance_file", "") != plug.digest(slots.definition.get("concordance", "")):

@@ -164,7 +164,7 @@ def _standings(root: Path, selection: str) -> Any:
     of = "" if selection == selections.MAIN else f" --selection {selection}"
     try:
         return from_json(json.loads(path.read_text(encoding="utf-8")))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise StudyError(f"{path} is damaged ({error}); make it anew with `faultscape rank {root}{of}`") from None
 
 

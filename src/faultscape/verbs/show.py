@@ -80,7 +80,7 @@ def show(file: str, *, rows: int = 20) -> Any:
                 else _Text(json.dumps(raw, indent=1, ensure_ascii=False))
             )
         return _Text(text)
-    except (OSError, ValueError, KeyError, RecursionError, csv.Error) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, csv.Error) as error:
         raise StudyError(
             f"{file}: cannot be shown: {str(error).splitlines()[0] if str(error) else type(error).__name__}"
         ) from None

@@ -135,21 +135,20 @@ def _report(root: Path, place: str, names: Sequence[str], stages: Sequence[tuple
 
 def _measures(root: Path) -> list[tuple[str, str, str]]:
     """Return the line of what `measure` wrote into the study, where it did: stale when maps, truth or classes are others now."""
-    import json
-
     from faultscape.comparison.measure_plan import inputs, of_study
     from faultscape.errors import FaultscapeError
+    from faultscape.study.json_text import read_object
 
     path = root / "measures" / "measure.json"
     if not path.exists():
         return []
     try:
-        made = json.loads(path.read_text(encoding="utf-8"))["provenance"]["inputs"]
+        made = read_object(path.read_bytes())["provenance"]["inputs"]
         if len(made) != 1:  # a table of several data sets is not the study's own
             return []
         ((truth, made_from),) = made.items()
         fresh = inputs(of_study(root, truth)) == made_from
-    except (OSError, ValueError, KeyError, AttributeError, FaultscapeError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, FaultscapeError):
         return [("measure", "stale", "measures/measure.json cannot be read, or its truth is gone; run measure again")]
     return [
         (

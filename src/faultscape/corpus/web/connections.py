@@ -1,7 +1,7 @@
 """Connections that look whom they have reached, and that no server holds open for ever.
 
 Conventions: a name may lead elsewhere by the time it is connected to, so the address that was reached is looked at before anything is sent; whom a proxy reaches,
-the proxy judges. Nothing is read, neither headers nor body, after ``left()`` has come to 0 seconds.
+the proxy judges. Nothing is read, neither headers nor body, after an answer's `Pace` has no seconds left.
 """
 
 from __future__ import annotations
@@ -18,41 +18,58 @@ from typing import Any
 from faultscape.corpus.web.addresses import names_private, private, proxied
 from faultscape.errors import WebError
 
-Left = Callable[[], float]
+PATIENCE = 300.0  # seconds for one answer
+GRACE, LOWEST = 30.0, 1000  # seconds in which nothing need come, and the bytes that must come in each second after
 
 
 class SlowError(WebError):
     """An answer that did not end in time."""
 
 
-def opener(named: str, tls: ssl.SSLContext | None, left: Left) -> urllib.request.OpenerDirector:
+class Pace:
+    """How long an answer may still take: longer the more of it has come, up to PATIENCE."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock, self._start = clock, clock()
+        self.bytes = 0
+
+    def left(self) -> float:
+        """Return seconds; SlowError where there are none."""
+        most = min(PATIENCE, GRACE + self.bytes / LOWEST)
+        if (left := self._start + most - self._clock()) > 0:
+            return left
+        slow = f"sends fewer than {LOWEST:,} bytes a second"
+        raise SlowError(slow if most < PATIENCE else f"takes longer than {PATIENCE:.0f} seconds for one answer")
+
+
+def opener(named: str, tls: ssl.SSLContext | None, pace: Pace) -> urllib.request.OpenerDirector:
     """Return an opener of http, or of https with ``tls``, alone, which follows no redirect: who asks looks where they lead. ``named`` is a server as for `check`."""
     made = urllib.request.OpenerDirector()
     rest = (urllib.request.ProxyHandler(), urllib.request.HTTPErrorProcessor(), urllib.request.HTTPDefaultErrorHandler())
-    for handler in (_Https(named, tls, left) if tls else _Http(named, left), *rest):
+    for handler in (_Https(named, tls, pace) if tls else _Http(named, pace), *rest):
         made.add_handler(handler)
     return made
 
 
 class _Http(urllib.request.HTTPHandler):
-    def __init__(self, named: str, left: Left) -> None:
+    def __init__(self, named: str, pace: Pace) -> None:
         super().__init__()
-        self._named, self._left = named, left
+        self._named, self._pace = named, pace
 
     def http_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
-        return self.do_open(_connecting(http.client.HTTPConnection, req, self._named, self._left), req)
+        return self.do_open(_connecting(http.client.HTTPConnection, req, self._named, self._pace), req)
 
 
 class _Https(urllib.request.HTTPSHandler):
-    def __init__(self, named: str, tls: ssl.SSLContext, left: Left) -> None:
+    def __init__(self, named: str, tls: ssl.SSLContext, pace: Pace) -> None:
         super().__init__(context=tls)
-        self._named, self._tls, self._left = named, tls, left
+        self._named, self._tls, self._pace = named, tls, pace
 
     def https_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
-        return self.do_open(_connecting(http.client.HTTPSConnection, req, self._named, self._left), req, context=self._tls)
+        return self.do_open(_connecting(http.client.HTTPSConnection, req, self._named, self._pace), req, context=self._tls)
 
 
-def _connecting(kind: type[http.client.HTTPConnection], req: urllib.request.Request, named: str, left: Left) -> Any:
+def _connecting(kind: type[http.client.HTTPConnection], req: urllib.request.Request, named: str, pace: Pace) -> Any:
     """Return what makes the connection for a request: only one to a proxy, or to the server that a person named, may reach a private address."""
     meant = named != "" and names_private(req.full_url) == named
 
@@ -66,7 +83,7 @@ def _connecting(kind: type[http.client.HTTPConnection], req: urllib.request.Requ
 
     def made(host: str, **about: Any) -> http.client.HTTPConnection:
         connection = Looking(host, **about)
-        connection.response_class = functools.partial(_Bounded, left=left)  # type: ignore[assignment]
+        connection.response_class = functools.partial(_Bounded, pace=pace)  # type: ignore[assignment]
         return connection
 
     return made
@@ -75,31 +92,31 @@ def _connecting(kind: type[http.client.HTTPConnection], req: urllib.request.Requ
 class _Bounded(http.client.HTTPResponse):
     """An answer of which every read, from the status line on, ends in time."""
 
-    def __init__(self, sock: socket.socket, *about: Any, left: Left, **more: Any) -> None:
+    def __init__(self, sock: socket.socket, *about: Any, pace: Pace, **more: Any) -> None:
         super().__init__(sock, *about, **more)
-        self.fp = io.BufferedReader(_Timed(self.fp.detach(), sock, left))
+        self.fp = io.BufferedReader(_Timed(self.fp.detach(), sock, pace))
 
 
 class _Timed(io.RawIOBase):
     """The bytes of a socket, each read of which waits no longer than is left."""
 
-    def __init__(self, raw: io.RawIOBase, sock: socket.socket, left: Left) -> None:
-        self._raw, self._socket, self._left = raw, sock, left
+    def __init__(self, raw: io.RawIOBase, sock: socket.socket, pace: Pace) -> None:
+        self._raw, self._socket, self._pace = raw, sock, pace
         self._pause = sock.gettimeout()
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int | None:
-        if (left := self._left()) <= 0:
-            raise SlowError("its answer does not end")
+        left = self._pace.left()
         self._socket.settimeout(left if self._pause is None else min(left, self._pause))
         try:
-            return self._raw.readinto(buffer)
+            count = self._raw.readinto(buffer)
         except TimeoutError:
-            if self._left() <= 0:
-                raise SlowError("its answer does not end") from None
+            self._pace.left()
             raise
+        self._pace.bytes += count or 0
+        return count
 
     def close(self) -> None:
         self._raw.close()

@@ -1,14 +1,18 @@
 """Download pictures into STUDY/web: each once, whole, looked at, and written down before the next.
 
 Conventions: what came and was left out is written down too and not asked for again, unless the options now let it in. What did not come is a failure and is asked
-for again by the next run. A picture is left out as a duplicate of the first one that came, or of one that the study has.
+for again by the next run. A picture is left out as a duplicate of the first one that came, or of one that the study has. Hosts of a list are asked side by side, each
+in the order of the list, so that one that is slow holds none but its own.
 """
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, replace
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from faultscape.corpus.duplicates import Groups
 from faultscape.corpus.web.addresses import clean
@@ -22,6 +26,7 @@ from faultscape.study.tables import Failure
 from faultscape.study.web import FOLDER, Term, WebPicture, add_picture, read_pictures
 
 PICTURE_BYTES = 64_000_000
+HOSTS = 8  # that are asked side by side
 _SAME = "the same picture as "
 _NEAR = "near-duplicate of "
 
@@ -45,6 +50,7 @@ class Downloads:
         self.counts = Counts()
         self.failures: list[Failure] = []
         self.tried: set[str] = set()
+        self._lock, self._ended = threading.Lock(), False
         self._ids = {picture.id: url for url, picture in self.pictures.items()}
         self._digests: dict[str, str] = {}
         self._groups, self._names = Groups(), []
@@ -61,6 +67,45 @@ class Downloads:
 
     def take(self, hit: Hit, named: str = "") -> bool:
         """Download a picture, unless it is there; whether it is for review now. ``named`` is the private server that a person named."""
+        with self._lock:
+            known = self._known(hit)
+        if isinstance(known, bool):
+            return known
+        hit, held = known
+        try:
+            answer = self._web.get(hit.url, limit=PICTURE_BYTES, named=named)
+            seen = look(answer.body, answer.headers.get("content-type", ""))
+        except WebError as error:
+            with self._lock:
+                return self._fail(hit.url, str(error))
+        with self._lock:
+            return not self._ended and self._keep(hit, seen, answer.body, held)
+
+    def take_all(self, hits: Iterable[tuple[Hit, str]], tick: Callable[[int], None] = lambda _: None) -> None:
+        """Download a list of pictures, each with the private server that was named, its hosts side by side; what is under way when this is interrupted is not kept."""
+        hosts: dict[str, list[tuple[Hit, str]]] = {}
+        for hit, named in hits:
+            hosts.setdefault(urlsplit(hit.url).netloc, []).append((hit, named))
+
+        def one_host(mine: list[tuple[Hit, str]]) -> None:
+            for hit, named in mine:
+                if self._ended:
+                    return
+                self.take(hit, named)
+                with self._lock:
+                    tick(1)
+
+        pool = ThreadPoolExecutor(HOSTS)
+        try:
+            for done in as_completed([pool.submit(one_host, mine) for mine in hosts.values()]):
+                done.result()
+        finally:
+            with self._lock:
+                self._ended = True
+            pool.shutdown(wait=False, cancel_futures=True)
+
+    def _known(self, hit: Hit) -> bool | tuple[Hit, WebPicture | None]:
+        """Return a hit that is to be asked for, with what is known of it; or where it need not be whether it is for review."""
         try:
             hit = replace(hit, url=clean(hit.url), id=check_name(hit.id, "picture"))
         except FaultscapeError as error:
@@ -76,14 +121,7 @@ class Downloads:
             return self._fail(hit.url, f"another URL has the id {hit.id!r}")
         early = too_early_or_late(hit, self._wanted)
         small = too_small(hit.width, hit.height, self._wanted) if hit.width and hit.height else ""
-        if early or small:
-            return self._fail(hit.url, early or small)
-        try:
-            answer = self._web.get(hit.url, limit=PICTURE_BYTES, named=named)
-            seen = look(answer.body, answer.headers.get("content-type", ""))
-        except WebError as error:
-            return self._fail(hit.url, str(error))
-        return self._keep(hit, seen, answer.body, held)
+        return self._fail(hit.url, early or small) if early or small else (hit, held)
 
     def _keep(self, hit: Hit, seen: Look, data: bytes, held: WebPicture | None) -> bool:
         """Write a picture that came, or why it is left out."""

@@ -1,8 +1,9 @@
 """The one place that talks HTTP: slowly, saying who asks, taking no for an answer, and never more than was bargained for.
 
 Conventions: ``rate`` is requests a second to one host. 429 and 5xx are asked again after what Retry-After says, or 1, 2, 4, ... seconds; a host that wants more
-than ``PATIENCE`` seconds is left alone for the rest of the run, and an answer that takes longer, headers and body, is given up. Bodies are bounded in bytes. Clock and
-sleep come in, so that tests wait for nothing.
+than ``PATIENCE`` seconds is left alone for the rest of the run, and an answer that takes longer, headers and body, or trickles, is given up. So is a host that
+failed ``FAILURES`` times in a row, of which all but the first are asked once. Bodies are bounded in bytes. Clock and sleep come in, so that tests wait for nothing.
+Threads may ask side by side.
 Messages name the host and never the URL, which may hold a key.
 """
 
@@ -13,6 +14,7 @@ import http.client
 import json
 import re
 import ssl
+import threading
 import time
 import urllib.error
 import urllib.request
@@ -25,12 +27,12 @@ from typing import Any
 from urllib.parse import urlencode, urljoin, urlsplit
 
 from faultscape.corpus.web.addresses import Resolve, check, clean, look_up, names_private
-from faultscape.corpus.web.connections import SlowError, opener
+from faultscape.corpus.web.connections import PATIENCE, Pace, SlowError, opener
 from faultscape.errors import OptionError, WebError
 
-PATIENCE = 300.0
 HOPS = 5
 TRIES = 5
+FAILURES = 5
 ANSWER_BYTES = 20_000_000
 _AGAIN = (429, 500, 502, 503, 504)
 _MOVED = (301, 302, 303, 307, 308)
@@ -68,6 +70,8 @@ class Web:
         self._clock, self._sleep, self._now, self._resolve = clock, sleep, now, resolve
         self._free: dict[str, float] = {}
         self._closed: dict[str, str] = {}
+        self._failures: dict[str, int] = {}  # of each host, since it last answered
+        self._lock = threading.Lock()
 
     @functools.cached_property
     def _tls(self) -> ssl.SSLContext:
@@ -86,8 +90,8 @@ class Web:
             again = None
             try:
                 answer = self._once(here, limit, named)
-            except SlowError:
-                raise WebError(f"{host}: takes longer than {PATIENCE:.0f} seconds for one answer") from None
+            except SlowError as slow:
+                raise self._failed(host, f"{host}: {slow}") from None
             except (urllib.error.URLError, OSError, http.client.HTTPException, ValueError) as fault:
                 reason = getattr(fault, "reason", None) or fault
                 words = getattr(reason, "strerror", None) or str(reason) or type(reason).__name__
@@ -96,6 +100,8 @@ class Web:
                     self._closed[host] = f"{what} (asked {TRIES} times)"
                     raise ClosedError(self._closed[host]) from None
             else:
+                if answer.status not in _AGAIN:
+                    self._failures.pop(host, None)
                 if 200 <= answer.status < 300:
                     return answer
                 if answer.status in _MOVED and answer.headers.get("location"):
@@ -134,22 +140,30 @@ class Web:
         if again is not None and again > PATIENCE:
             self._closed[host] = f"{what} and wants to be left alone for {again:.0f} seconds; run the same line again later"
             raise ClosedError(self._closed[host])
-        if tries >= TRIES:
-            raise WebError(f"{what} (asked {tries} times)")
+        if tries >= TRIES or self._failures.get(host):
+            raise self._failed(host, what if tries == 1 else f"{what} (asked {tries} times)")
         self._sleep(again if again is not None else float(2 ** (tries - 1)))
 
+    def _failed(self, host: str, what: str) -> WebError:
+        """Return the error of a host that did not answer, which is closed when that happened often enough in a row."""
+        self._failures[host] = self._failures.get(host, 0) + 1
+        if self._failures[host] < FAILURES:
+            return WebError(what)
+        self._closed[host] = f"{what}; it failed {FAILURES} times in a row and is left alone; run the same line again later"
+        return ClosedError(self._closed[host])
+
     def _wait(self, host: str) -> None:
-        now = self._clock()
-        free = self._free.get(host, now)
+        with self._lock:
+            now = self._clock()
+            free = max(now, self._free.get(host, now))
+            self._free[host] = free + self._pause
         if free > now:
             self._sleep(free - now)
-        self._free[host] = max(now, free) + self._pause
 
     def _once(self, url: str, limit: int, named: str) -> Answer:
         headers = {"User-Agent": self._agent, "Accept-Encoding": "identity"}
         request = urllib.request.Request(url, headers=headers)  # noqa: S310 - `clean` lets http and https pass, nothing else
-        until = self._clock() + PATIENCE
-        asking = opener(named, self._tls if url.startswith("https:") else None, lambda: until - self._clock())
+        asking = opener(named, self._tls if url.startswith("https:") else None, Pace(self._clock))
         try:
             answer = asking.open(request, timeout=self._timeout)
         except urllib.error.HTTPError as error:

@@ -1,0 +1,58 @@
+"""How much of a machine a network may take before anybody has seen it work.
+
+Conventions: sizes are bytes. Memory is that of the machine, or of the container that it is. A limit that the system has not is none.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from faultscape.errors import ModelError
+
+SECONDS = 600.0  # that an ONNX network may take over one image
+_CONTAINER = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
+
+
+def memory() -> int:
+    """Return how much memory there is for all that runs here."""
+    found = [sys.maxsize]
+    with suppress(ValueError, OSError, AttributeError):  # not on Windows
+        found.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    for path in map(Path, _CONTAINER):
+        with suppress(ValueError, OSError):  # "max" is none
+            found.append(int(path.read_text()))
+    return min(found)
+
+
+def check_files(source: str, files: Sequence[tuple[Path, int]]) -> None:
+    """ModelError where a network's files, of each so many bytes, are more than there is memory: before they are read."""
+    size, most = sum(number for _, number in files), memory()
+    if size > most:
+        raise ModelError(
+            f"{source}: its weights take {size / 1e9:,.1f} GB, and this machine has {most / 1e9:,.1f} GB of memory; check the file, or run it on a larger machine"
+        )
+
+
+@contextmanager
+def bounded(*, when: bool = True) -> Iterator[None]:
+    """Let the block have no more memory than is free now, so that what asks for more fails and this process lives on; only where the system is Linux."""
+    if not when or sys.platform != "linux":
+        yield
+        return
+    import resource
+
+    free = re.search(r"MemAvailable:\s*(\d+)", Path("/proc/meminfo").read_text())
+    held = re.search(r"VmData:\s*(\d+)", Path("/proc/self/status").read_text())
+    before = resource.getrlimit(resource.RLIMIT_DATA)
+    most = min(int(free[1]) << 10 if free else sys.maxsize, memory()) + (int(held[1]) << 10 if held else 0)
+    soft = most if before[0] == resource.RLIM_INFINITY else min(most, before[0])
+    resource.setrlimit(resource.RLIMIT_DATA, (soft, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_DATA, before)

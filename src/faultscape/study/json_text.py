@@ -1,0 +1,21 @@
+"""JSON of a study, which a kill never damages and a disk or a person may."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+
+def read_object(text: str | bytes) -> dict[str, Any]:
+    """Return the object that a JSON text holds; ValueError where it holds anything else, or lists too deep within each other.
+
+    >>> read_object('{"a": 1}')
+    {'a': 1}
+    """
+    try:
+        found = json.loads(text)
+    except RecursionError:
+        raise ValueError("its lists lie too deep within each other") from None
+    if not isinstance(found, dict):
+        raise ValueError(f"expected an object, {{...}}; got {str(found)[:40]}")  # noqa: TRY004 - one kind of damage as another
+    return found
