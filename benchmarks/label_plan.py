@@ -63,12 +63,12 @@ def really(losses: np.ndarray, weights: np.ndarray, repeats: int) -> dict[str, f
             right["order"][row] += (np.sign(np.round(found[first] - found[second], 12)) == sign)[sign != 0].all()
             right["scores"][row] += np.abs(found - real) <= WITHIN
     return {
-        name: float("nan") if name == "scores" and pool < images else _first(grid, share / repeats)
+        name: float("nan") if name == "scores" and pool < images else first_right(grid, share / repeats)
         for name, share in right.items()
     }
 
 
-def _first(grid: np.ndarray, share: np.ndarray) -> float:
+def first_right(grid: np.ndarray, share: np.ndarray) -> float:
     """Return the number from which on every column is right in 95 % of repeats."""
     wrong = np.flatnonzero((share < 0.95).any(1))
     return float(grid[min(wrong[-1] + 1, len(grid) - 1)] if len(wrong) else grid[0])
@@ -183,7 +183,7 @@ def of_few(chosen: Set, both: np.ndarray, number: int = 30) -> list[dict[str, fl
             found = np.round(losses[:, order].cumsum(1), 9)
             top = found == found.min(0)
             right[:, 0] += (top * (risk == risk.min())[:, None]).sum(0) / top.sum(0)
-        real = _first(np.arange(1, images + 1), right / 100)
+        real = first_right(np.arange(1, images + 1), right / 100)
         curve, before = (
             variances.curve(np.ones(images), variances.moments(part, variances.OUTSIDE[task(chosen)])),
             imagined(chosen, part),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -218,3 +219,55 @@ def test_when_all_that_can_be_drawn_is_labelled_nothing_more_is_promised() -> No
     assert found["why"].startswith("All that mad can draw and that labels decide is labelled, 90 of about 95")
     enough = advice(numbers(mad=95), {"mad": 100}, Drawn(images=100, lost=4, labels=96))
     assert enough["why"].startswith("The 96 labels of mad are as many as the best model is expected to need")
+
+
+def spread(row: dict, low: int, high: int) -> dict:
+    return row | {"low": low, "high": high, "foretold": high <= 10 * low} if row["labels"] is not None else row
+
+
+def test_a_range_of_more_than_a_factor_of_ten_is_no_number(answers: made_answers.Answers) -> None:
+    found = fs.plan(answers.study)
+    asked = {
+        name: {one: spread(row, 2, 183) for one, row in rows.items()} if name != "scores" else rows
+        for name, rows in found.questions.items()
+    }
+    text = " ".join(repr(replace(found, questions=asked)).split())
+    assert "random ? 2 to 183" in text
+    assert text.count("?: cannot be foretold before labels: the range spans more than a factor of 10") == 2
+    later = replace(found, questions=asked, labels=found.labels | {"used": 30, "selection": "random"})
+    assert "?: cannot be foretold from 30 labels: the range spans" in " ".join(repr(later).split())
+    assert "?: cannot" not in repr(found)  # 26 to 198
+    for rows in found.questions.values():
+        for row in rows.values():
+            assert row["foretold"] == (None if row["labels"] is None else row["high"] <= 10 * row["low"])
+
+
+@pytest.mark.parametrize(("labels", "verb", "budget"), [(0, "select", 50), (40, "select", 70), (70, "rank", None)])
+def test_what_cannot_be_foretold_is_asked_for_fifty_at_a_time(labels: int, verb: str, budget: int | None) -> None:
+    row = {"labels": 30, "low": 2, "high": 70, "foretold": False}
+    found = advice({"mad": row}, {"mad": 90}, Drawn(images=labels, labels=labels))
+    assert (found["verb"], found["budget"]) == (verb, budget)
+    assert "(2 to 70)" in found["why"]
+    assert ("cannot be foretold" in found["why"]) == (verb == "select")
+    known = advice({"mad": row | {"low": 7, "foretold": True}}, {"mad": 90}, Drawn())
+    assert known["budget"] == 30
+
+
+def test_a_selector_that_needs_half_as_many_labels_is_named_for_every_question(answers: made_answers.Answers) -> None:
+    found = fs.plan(answers.study)
+    rows = found.questions["order"]
+    half = rows["mad"] | {"labels": rows["mad"]["labels"] // 2}
+    text = " ".join(repr(replace(found, questions=found.questions | {"order": rows | {"vma": half}})).split())
+    more = f"vma needs half as many labels as mad, or fewer: {half['labels']} instead of {rows['mad']['labels']}"
+    assert more in text
+    assert "needs half as many" not in repr(found)
+    assert plan_words.fewer(numbers(mad=11, vma=6), "mad") == ""
+
+
+def test_groups_of_images_are_counted(answers: made_answers.Answers) -> None:
+    assert "Numbers assume independent images" in " ".join(repr(fs.plan(answers.study)).split())
+    assert fs.plan(answers.study).notes == ()
+    fs.collect(answers.study, group={image: image[:6] for image in answers.images})
+    (note,) = fs.plan(answers.study).notes
+    assert note.startswith("the images lie in 4 groups: for data to come (rank --population future) more labels are needed")
+    assert note.endswith("fewer than 6 carry no interval of it")

@@ -71,3 +71,18 @@ def test_a_ranking_that_cannot_be_used_is_no_first_ranking_and_no_table() -> Non
     (question,) = other_questions.questions({"drawn": found}, {})
     assert question.ranking == "reuse_mean"
     assert verdict(standings(lure=none))[0] == "No intervals yet"
+
+
+def test_beside_each_other_every_ranking_says_what_its_ranges_speak_of() -> None:
+    found = {
+        "main": standings(**DUELS),
+        "drawn": standings(margins=ranking("a")),
+        "next": standings(margins=ranking("a", speaks_of="future")),
+    }
+    said = {(q.selection, q.ranking): q.speaks_of for q in other_questions.questions(found, {})}
+    assert said == {
+        ("main", "perron"): "the chosen images",
+        ("main", "reuse_mean"): "the chosen images",
+        ("drawn", "margins"): "this pool",
+        ("next", "margins"): "data to come",
+    }

@@ -16,7 +16,7 @@ from typing import Any
 
 from faultscape.nouns import Standings
 from faultscape.ranking.agreement import spearman
-from faultscape.reporting.standing_tables import TITLES, firsts, known, listed
+from faultscape.reporting.standing_tables import SPEAKS_OF, TITLES, firsts, known, listed
 
 MOVES, SETTLED, MANY = 2, 0.9, 3
 _FOR_POOL = ("lure", "reuse_mean", "reuse_bradley_terry")
@@ -34,6 +34,7 @@ class Question:
     order: tuple[str, ...]
     scores: dict[str, float | None]
     at_once: dict[str, Any]
+    speaks_of: str = ""
 
     @property
     def title(self) -> str:
@@ -66,6 +67,7 @@ def questions(standings: Mapping[str, Standings], selectors: Mapping[str, str], 
                     order,
                     scores,
                     at_once,
+                    SPEAKS_OF.get(said.get("speaks_of", ""), ""),
                 )
             )
     return out

@@ -76,6 +76,7 @@ KINDS = {
     REUSE: "a label counts for every model",
     UNBIASED: "labels speak for every image that could have been drawn",
 }
+SPEAKS_OF = {POOL: "this pool", FUTURE: "data to come", CHOSEN: "the chosen images"}
 CAVEAT = (
     "These images were chosen for what the models say of them, not drawn by chance: scores and ranks are of these images, "
     "intervals only describe how they vary, and nothing here speaks of other images."
@@ -225,7 +226,7 @@ def ranking_rows(name: str, ranking: dict[str, Any], models: Any) -> dict[str, A
         "axis": figures.axis(span),
         "tied": ranking["tied_for_best"],
         "descriptive": descriptive(ranking),
-        "speaks_of": {POOL: "this pool", FUTURE: "data to come"}.get(ranking.get("speaks_of", ""), ""),
+        "speaks_of": SPEAKS_OF.get(ranking.get("speaks_of", ""), ""),
         "unusable": ranking.get("unusable", ""),
         "at_once": any(known(bound) is not None for bounds in at_once.values() for bound in bounds or ()),
     }

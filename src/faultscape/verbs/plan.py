@@ -24,7 +24,7 @@ _UNSEEN = "models differ on none of the images looked at"
 class LabelPlan:
     """How many labels each question needs, by the selector that draws them, and what duels would come to (the content of plan.json).
 
-    ``questions``: {question: {selector: {labels, low, high, hours, money, why}}}, low to high holding 90 % of what may turn out to be true; where no number of labels answers all are None but ``why``.
+    ``questions``: {question: {selector: {labels, low, high, foretold, hours, money, why}}}, low to high the range of what may turn out, ``foretold`` whether it spans a factor of ten at most; where no number of labels answers all are None but ``why``.
     ``duels``: a row a number of images of a cell, {per_cell, bound, slots, images, hours, ...}. ``labels`` says which labels were used so far, ``recommended`` what to do next.
     """
 
@@ -148,7 +148,7 @@ def plan(
             tuple(priced),
             {**costs, "wage": wage},
             plan_advice.advice(questions["best"], looked.pools, drawn),
-            (*said, *notes),
+            (*said, *notes, *plan_facts.groups_told(root)),
             provenance,
             str(study),
         )
@@ -191,7 +191,7 @@ def answers(
 
     kept = [k for k in range(len(models)) if (looked.differ[k, :k] > 0).all()]
     notes = _near(models, looked, kept)
-    none = {"labels": None, "low": None, "high": None, "units": None}
+    none = {"labels": None, "low": None, "high": None, "foretold": None, "units": None}
     if len(kept) < 2:
         return {name: {selector: {**none, "why": _SAME} for selector in looked.weights} for name in _ASKED}, notes
     some = np.ix_(kept, kept)
@@ -220,6 +220,7 @@ def answers(
                         "labels": middle,
                         "low": low,
                         "high": high,
+                        "foretold": high <= label_needs.FORETOLD * low,
                         "units": middle * _each(looked, selector, middle),
                         "why": None,
                     }

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 SELECTOR, TEMPERATURE = "mad", 1.0  # what ranking.recommended.SELECTION says
+NEXT = 50  # labels to ask for next where nothing foretells how many are needed
 WIDE = 2.0  # another selector is named when it needs fewer labels by this factor
 
 
@@ -42,7 +43,8 @@ def advice(best: dict[str, dict[str, Any]], pools: dict[str, int], drawn: Drawn)
     row = best.get(drawn.selector)
     if row is None or row["labels"] is None:
         return None
-    number = row["labels"]
+    foretold = row.get("foretold", True)
+    number = row["labels"] if foretold else min(drawn.labels + NEXT, row["high"])
     budget = rounded(number + drawn.lost, pools[drawn.selector])
     full = drawn.images >= budget
     verb = (
@@ -54,7 +56,7 @@ def advice(best: dict[str, dict[str, Any]], pools: dict[str, int], drawn: Drawn)
     )
     return {
         "verb": verb, "selection": drawn.name, "selector": drawn.selector, "temperature": drawn.temperature, "budget": budget if verb == "select" else None,
-        "why": _why(verb, number, drawn), "instead": None if verb == "rank" else _instead(best, pools, drawn),
+        "why": _why(verb, number, drawn) if foretold else _why_not(verb, row, drawn), "instead": None if verb == "rank" else _instead(best, pools, drawn),
     }  # fmt: skip
 
 
@@ -71,6 +73,19 @@ def _why(verb: str, number: int, drawn: Drawn) -> str:
     return (
         "Why: at equal labels its draws told the order of real models best, or nearly so (docs/benchmarks-labels.md); the numbers above are only a rough forecast. "
         "Label these, then run plan again: it knows more with each label."
+    )
+
+
+def _why_not(verb: str, row: dict[str, Any], drawn: Drawn) -> str:
+    """Return one sentence that says why, where the number of labels cannot be foretold."""
+    span = f"{row['low']:,} to {row['high']:,}"
+    if verb == "rank":
+        return f"The {drawn.labels:,} labels of {drawn.name} are as many as the best model may need ({span}), or all there are: rank says what they show."
+    if verb == "label":
+        return _why(verb, 0, drawn)
+    return (
+        f"How many labels the best model needs cannot be foretold {'from those that are there' if drawn.labels else 'before labels'} ({span}). Why these: at equal labels their draws told the order of real "
+        "models best, or nearly so (docs/benchmarks-labels.md). Label them, then run plan again: it knows more with each label."
     )
 
 

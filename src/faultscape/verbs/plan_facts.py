@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from faultscape.errors import SelectionError
+from faultscape.errors import SelectionError, counted
 from faultscape.nouns import Draw, PairSlot, Slots
 from faultscape.ranking.estimates import Estimates, lure
+from faultscape.ranking.populations import FEWEST
 from faultscape.ties import RULE, tie_seed
 from faultscape.verbs import labelled, select_draws
 from faultscape.verbs.plan_advice import Drawn
@@ -219,6 +220,24 @@ def _of_maps(root: Path, settings: Any, models: tuple[str, ...], engine: str, wo
             found.renumber(int(np.searchsorted(pool.shards, calls[number]["number"])), pool.ranks, pool.families)
             best.merge(found)
     return duel.slots(best, models, held, pool.names(np.unique(best.images[best.images >= 0])))
+
+
+def groups_told(root: Path) -> list[str]:
+    """Return in how many groups the images of the pool lie, which are not independent then; nothing where the study has no groups."""
+    from faultscape.study.pool import read_groups, read_pool
+
+    groups = read_groups(root)
+    inside = {groups[image] for image in read_pool(root).ids.to_pylist() if image in groups} if groups else set()
+    if not inside:
+        return []
+    few = (
+        f"fewer than {FEWEST} carry no interval of it"
+        if len(inside) < FEWEST
+        else f"labels in fewer than {FEWEST} of them carry no interval of it"
+    )
+    return [
+        f"the images lie in {counted(len(inside), 'group')}: for data to come (rank --population future) more labels are needed than these numbers say, and {few}"
+    ]
 
 
 def deep(slots: Slots) -> list[dict[str, int]]:

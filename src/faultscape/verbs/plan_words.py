@@ -9,6 +9,9 @@ import shlex
 import textwrap
 from typing import Any
 
+from faultscape.errors import counted
+from faultscape.ranking.label_needs import FORETOLD
+from faultscape.verbs.plan_advice import WIDE
 from faultscape.verbs.select_draws import ADAPTIVE
 
 WIDTH = 100
@@ -17,7 +20,11 @@ QUESTIONS = {
     "order": "The order of all models, right with 95 %",
     "scores": "The score of each model, within {within:g} of 100 points with 95 %",
 }
-HELD = "Ranges hold 90 % of what may turn out; on real models they held what was needed 8 times of 10."
+HELD = {  # docs/benchmarks-plan.md
+    "classification": "Ranges held what was really needed in 7 to 9 of 10 cases on data sets left out.",
+    "segmentation": "Ranges held what was really needed in 7 to 8 of 10 cases on data sets left out.",
+}
+INDEPENDENT = "Numbers assume independent images, and speak of this pool."
 
 
 def text(found: Any) -> str:
@@ -27,7 +34,7 @@ def text(found: Any) -> str:
     if all(row["labels"] is None for row in rows):
         lines += ["", *_wrapped(f"No number of labels answers: {rows[0]['why']}.")]
     else:
-        lines += [*_wrapped(HELD), *_wrapped(_cost(found.costs, classes=_classifies(found)))]
+        lines += [*_wrapped(f"{HELD[found.task]} {INDEPENDENT}"), *_wrapped(_cost(found.costs, classes=_classifies(found)))]
         lines += [line for name in QUESTIONS for line in ("", *_question(found, name))]
     if found.duels:
         lines += ["", *_duels(found)]
@@ -107,13 +114,36 @@ def _question(found: Any, name: str) -> list[str]:
     cells = []
     for selector, row in rows.items():
         own: tuple[str, ...] = ("none", *(("",) if proved else ()), "", *(("",) if money else ()))
-        if row["labels"] is not None:
+        if row["labels"] is not None and not row["foretold"]:
+            own = ("?", *((_range(row),) if proved else ()), "", *(("",) if money else ()))
+        elif row["labels"] is not None:
             own = (f"{row['labels']:,}", *((_range(row),) if proved else ()), duration(row["hours"]))
             own = (*own, f"{row['money']:,.0f}") if money else own
-        tested = proved[selector]["labels"] if proved else None
+        tested = proved[selector]["labels"] if proved and proved[selector]["foretold"] else None
         cells.append((_called(selector, found.labels), *own, *(("" if tested is None else f"{tested:,}",) if proved else ())))
     lines = table((*head, *(("proved by tests with",) if proved else ())), cells)
-    return [title, *lines, *(line for why in whys for line in _wrapped(f"none: {why}", "  "))]
+    said = [f"none: {why}" for why in whys]
+    if any(row["foretold"] is False for row in rows.values()):
+        used = found.labels["used"]
+        before = f"from {counted(used, 'label')}" if used else "before labels"
+        said.append(f"?: cannot be foretold {before}: the range spans more than a factor of {FORETOLD}")
+    said += [more] if (more := fewer(rows, (found.recommended or {}).get("selector"))) and name != "best" else []
+    return [title, *lines, *(line for text in said for line in _wrapped(text, "  "))]
+
+
+def fewer(rows: dict[str, dict[str, Any]], selector: str | None) -> str:
+    """Return a sentence where another selector needs half as many labels as the recommended one, '' where none does.
+
+    >>> fewer({"random": {"labels": 40}, "mad": {"labels": 90}}, "mad")
+    'random needs half as many labels as mad, or fewer: 40 instead of 90'
+    """
+    known = {name: row["labels"] for name, row in rows.items() if row["labels"] is not None}
+    if selector not in known:
+        return ""
+    best = min(known, key=lambda name: known[name])
+    if WIDE * known[best] > known[selector]:
+        return ""
+    return f"{best} needs half as many labels as {selector}, or fewer: {known[best]:,} instead of {known[selector]:,}"
 
 
 def _range(row: dict[str, Any]) -> str:
