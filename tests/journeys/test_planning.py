@@ -178,7 +178,7 @@ def test_questions_cost_one_for_each_class_that_is_named(tmp_path: Path) -> None
     assert row["hours"] == pytest.approx(row["labels"] * 2 * 7 / 4)
     assert found.questions["best"]["disputed"]["labels"] <= 20
     why = "no image is drawn on which all models agree, and scores hang on these too"
-    nothing = {"labels": None, "low": None, "high": None, "hours": None, "money": None, "why": why}
+    nothing = {"labels": None, "low": None, "high": None, "foretold": None, "hours": None, "money": None, "why": why}
     assert found.questions["scores"]["disputed"] == nothing
     assert repr(found).count(f"none: {why}") == 1
     for row in found.duels:
