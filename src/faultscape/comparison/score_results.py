@@ -23,17 +23,18 @@ from faultscape.metrics.summary import Summary, weighed
 from faultscape.metrics.units import Draws
 
 RANKS = ("average_precision", "auroc", "fpr95")
+OF_SCORES = (*RANKS, "component_siou", "component_precision", "component_f1")  # of anomaly scores, which may be rounded
 OF_DOUBT = ("misclassification_ap", "calibration_auroc", "misclassification_fpr95", "correct_ap")
 FROM = "the interval from histograms of scores in 65,536 steps"
 DEFINED = {
     "average_precision": "area under precision and recall of anomalous pixels, {curve}, {thresholds} thresholds",
     "auroc": "area under the ROC curve of anomalous pixels, {thresholds} thresholds",
-    "fpr95": "false positive rate of anomalous pixels at the {rule} recall of .95",
+    "fpr95": "false positive rate of anomalous pixels at the {rule} recall of .95, {thresholds} thresholds",
     "misclassification_ap": "area under precision and recall of incorrect pixels by doubt, {curve}, {thresholds} thresholds; not comparable between models of unequal accuracy",
     "calibration_auroc": "AUROC of incorrect pixels against doubt (S3), {thresholds} thresholds",
     "misclassification_fpr95": "share of correct pixels at or above the doubt that is the {rule} recall of .95 of the incorrect",
     "correct_ap": "area under precision and recall of correct pixels by confidence, {curve}, {thresholds} thresholds; not comparable between models of unequal accuracy",
-    "component_siou": "mean sIoU of true components, SegmentMeIfYouCan; threshold of the best pixel F1; size limits: {track}",
+    "component_siou": "mean sIoU of true components, SegmentMeIfYouCan; threshold {at}; size limits: {track}",
     "component_precision": "mean precision of predicted components, SegmentMeIfYouCan; size limits: {track}",
     "component_f1": "F1 of components, mean over sIoU thresholds .25:.05:.75, SegmentMeIfYouCan; size limits: {track}",
     "ece": "expected calibration error, {bins} bins of equal width, the last closed",
@@ -70,9 +71,12 @@ class Scored:
     @property
     def texts(self) -> dict[str, str]:
         """{metric: its definition}."""
-        rule = "first threshold with" if self.definitions.fpr_rule == "first" else "threshold closest to"
-        words = asdict(self.definitions) | {"track": self.definitions.track or "none", "rule": rule}
-        return {name: text.format(**words) for name, text in DEFINED.items()}
+        rule = "first threshold with" if self.definitions.fpr_rule == "first" else "lowest of all thresholds closest to"
+        best = "two places or more below that of the best pixel F1, strictly greater"
+        at = best if self.definitions.thresholds == "quantiles" else "of the best pixel F1"
+        words = asdict(self.definitions) | {"track": self.definitions.track or "none", "rule": rule, "at": at}
+        rounded = f"; scores rounded to {kind}" if (kind := self.definitions.rounding) else ""
+        return {name: text.format(**words) + rounded * (name in OF_SCORES) for name, text in DEFINED.items()}
 
     @property
     def images(self) -> dict[str, dict[str, np.ndarray]]:
@@ -157,6 +161,8 @@ class Scored:
         out = {}
         for k, metric in enumerate(OF_DOUBT if of_doubt else RANKS):
             alone = found["alone"][:, k]
+            if self.definitions.pooling == "per_image":  # of images that have both kinds of pixels
+                alone = np.where(np.isnan(found["alone"][:, 1]), np.nan, alone)
             if self.definitions.pooling == "per_image":
                 means = Means(
                     np.where(self._used(found, draws), _spread(alone, found["usable"], len(self.data.ids)), np.nan)[:, None]

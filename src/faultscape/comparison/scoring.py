@@ -25,6 +25,7 @@ from faultscape.maps.resize import nearest
 from faultscape.metrics import calibration, components, other_curves, rank_counts, score_bootstrap, selective
 from faultscape.metrics.definitions import Definitions
 from faultscape.metrics.doubt import max_probability
+from faultscape.metrics.quantile_curve import frame_bins, quantile_curve
 from faultscape.metrics.rank_metrics import detection
 from faultscape.metrics.score_stream import Chunks, stream
 from faultscape.study import measures
@@ -47,10 +48,10 @@ def score_model(job: dict[str, Any], tick: Callable[[int], None]) -> int:
         chunks = _counted(job, usable, tick)
         exact = stream(chunks, fpr_rule=definitions.fpr_rule)
         found |= _exact(exact, definitions, job, usable)
-        found |= _by_image(job, usable, definitions, exact, tick)
+        found |= _by_image(job, usable, definitions, exact, float(found["threshold"]), tick)
         if job["kind"] != "anomaly":
             turned = stream(_turned(chunks), fpr_rule=definitions.fpr_rule)
-            found["correct_ap"] = _areas(turned, definitions, lambda: ((s, t) for s, t, _ in _turned(chunks, 1)()))[0]
+            found["correct_ap"] = _areas(turned, definitions, lambda: ((s, t) for s, t, _ in _turned(chunks, 1)()))[0][0]
             found["aurc"] = np.array(selective.aurc_of(exact, turned))
             found["augrc"] = np.array(selective.augrc_of(exact.auroc, exact.positives, exact.negatives))
     sink = io.BytesIO()
@@ -206,9 +207,10 @@ def _exact(exact: rank_counts.Detection, definitions: Definitions, job: dict[str
     """Return the numbers of all pixels together, and points of the curves."""
     precision, roc = rank_counts.precision_recall(exact, POINTS), rank_counts.roc(exact, POINTS)
     load = _loader(job)
-    areas = _areas(exact, definitions, lambda: (pair[:2] for k in usable if (pair := load(k)) is not None))
+    areas, threshold = _areas(exact, definitions, lambda: (pair[:2] for k in usable if (pair := load(k)) is not None))
     return {
         "areas": areas,
+        "threshold": np.array(threshold),
         "undefined": np.array(exact.undefined),
         "recall": precision.x,
         "precision": precision.y,
@@ -219,20 +221,28 @@ def _exact(exact: rank_counts.Detection, definitions: Definitions, job: dict[str
 
 def _areas(
     exact: rank_counts.Detection, definitions: Definitions, pixels: Callable[[], Iterable[tuple[np.ndarray, np.ndarray]]]
-) -> np.ndarray:
-    """Return (AP, AUROC, FPR95) as the definitions have them, of a data set or of one image; ``pixels`` gives (score, truth) once more."""
+) -> tuple[np.ndarray, float]:
+    """Return (AP, AUROC, FPR95) as the definitions have them, of a data set or of one image, and the threshold of components; ``pixels`` gives (score, truth) once more."""
+    if definitions.thresholds == "quantiles":
+        found = quantile_curve(frame_bins(*of) for of in pixels())
+        return np.array([found.average_precision, found.auroc, found.fpr95]), found.threshold
     areas = np.array([exact.average_precision, exact.auroc, exact.fpr95])
     if definitions.curve == "trapezoid":
         areas[0] = other_curves.trapezoid_precision(exact)
     if definitions.thresholds == "keras200":
         areas[:2] = other_curves.keras_areas(np.asarray(sum(other_curves.threshold_counts(*of) for of in pixels())))
-    return areas
+    return areas, exact.f1_threshold
 
 
 def _by_image(
-    job: dict[str, Any], usable: list[int], definitions: Definitions, exact: rank_counts.Detection, tick: Callable[[int], None]
+    job: dict[str, Any],
+    usable: list[int],
+    definitions: Definitions,
+    exact: rank_counts.Detection,
+    threshold: float,
+    tick: Callable[[int], None],
 ) -> Found:
-    """Return what each image has of its own: rank metrics, sparse histogram, calibration, windows, components."""
+    """Return what each image has of its own: rank metrics, sparse histogram, calibration, windows, components at ``threshold``."""
     load = _loader(job)
     how = score_bootstrap.coarse_of(exact)
     alone, sparse, rows = [], [], []
@@ -243,15 +253,16 @@ def _by_image(
         score, truth, more = pair
         where = job["ids"][k]
         own = detection(score, truth, fpr_rule=definitions.fpr_rule, where=where)
-        alone.append(_areas(own, definitions, lambda score=score, truth=truth: [(score, truth)]))
+        alone.append(_areas(own, definitions, lambda score=score, truth=truth: [(score, truth)])[0])
         sparse.append(score_bootstrap.sparse_histogram(score, truth, how, where=where))
         row: Found = {}
         if job["kind"] == "anomaly":
-            row |= components.component_counts(score, truth, exact.f1_threshold, track=definitions.track or None)
+            above = definitions.thresholds == "quantiles"
+            row |= components.component_counts(score, truth, threshold, track=definitions.track or None, above=above)
         else:
             correct = _correct(truth)
             own = detection(-score, correct, fpr_rule=definitions.fpr_rule, where=where)
-            turned = _areas(own, definitions, lambda score=score, correct=correct: [(1 - score, correct)])
+            turned, _ = _areas(own, definitions, lambda score=score, correct=correct: [(1 - score, correct)])
             alone[-1] = np.append(alone[-1], turned[0])
             row["windows"] = selective.window_counts(
                 score, truth, window=definitions.window, certain=definitions.certain, accurate=definitions.accurate

@@ -57,6 +57,8 @@ from .pixel import iou_of_classes as iou_of_classes
 from .pixel import miou as miou
 from .pixel import mpa as mpa
 from .pixel import pixel_accuracy as pixel_accuracy
+from .quantile_curve import frame_bins as frame_bins
+from .quantile_curve import quantile_curve as quantile_curve
 from .rank_counts import Detection as Detection
 from .rank_counts import best_f1 as best_f1
 from .rank_counts import per_image as per_image

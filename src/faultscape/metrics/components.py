@@ -1,10 +1,12 @@
 r"""Are anomalous objects found, one by one: sIoU, component precision and F1 as SegmentMeIfYouCan defines them, from one table of region overlaps.
 
-Conventions: a pixel is predicted where its score is at least the threshold; components hang together by sides and corners. In this order: true components below the
-size limit become void; predictions in void are removed; predicted components below their limit are dropped. With K' all predictions that touch a true
-component k, and A their pixels in other true components, sIoU(k) = |k n K'| / |(k u K') \ A|; the precision of a predicted component is its share in true
-ones. At each t of .25:.05:.75 a true component with sIoU >= t is found, else missed, and a predicted one with precision < t is false. Counts add up over images.
-Source: Chan et al. 2021 (SegmentMeIfYouCan), whose threshold is the one with the best pixel F1 over the whole data set; S4 for the setting.
+Conventions: a pixel is predicted where its score is at least the threshold, or, where ``above``, greater than it (which theirs rounds to the scores' own type).
+Components hang together by sides and corners. In this order: predictions in void are removed; predicted components are made, and those below their size limit
+dropped; true components below theirs become void, and so do the pixels that predictions have in them (no component is made anew). All that is not anomalous
+counts as one such component: a frame with less of it than the limit has none left. With K' all predictions that touch a true component k, and A their pixels in
+other true components, sIoU(k) = |k n K'| / |(k u K') \ A|; the precision of a predicted component is its share in true ones. At each of 11 thresholds t, evenly
+from .25 to .75, a true component with sIoU >= t is found, else missed, and a predicted one with precision < t is false. Counts add up over images.
+Source: Chan et al. 2021 (SegmentMeIfYouCan) and its road-anomaly-benchmark; S4 for the setting.
 """
 
 from __future__ import annotations
@@ -14,11 +16,11 @@ from typing import Any
 import numpy as np
 
 from faultscape.errors import MetricError, OptionError
-from faultscape.maps.regions import Overlaps, number, overlaps
+from faultscape.maps.regions import Overlaps, overlaps
 from faultscape.metrics.scores import VOID, check_mask, flat
 
 LIMITS = {None: (0, 0), "anomaly": (500, 100), "obstacle": (50, 10)}  # of predicted and of true components, in pixels
-THRESHOLDS = np.round(np.arange(11) * 0.05 + 0.25, 2)
+THRESHOLDS = np.linspace(0.25, 0.75, 11)  # .6 is .6000000000000001 here, as theirs is
 _ANOMALY, _VOID = 1, 2
 
 
@@ -30,6 +32,7 @@ def component_counts(
     track: str | None = None,
     min_predicted: int | None = None,
     min_truth: int | None = None,
+    above: bool = False,
     void: int = VOID,
     where: str = "",
 ) -> dict[str, Any]:
@@ -54,10 +57,9 @@ def component_counts(
         raise MetricError(f"{where + ': ' if where else ''}components need scores H x W; got shape {score.shape}")
     check_mask(anomaly.ravel(), void, where)
     truth = np.where(anomaly == void, _VOID, anomaly == 1).astype(np.uint8)
-    if at_least[1] > 1:
-        numbers, labels, areas = number(truth)
-        truth[((labels == _ANOMALY) & (areas < at_least[1]))[numbers]] = _VOID
-    return _counts(overlaps(truth, (score >= np.float64(threshold)).astype(np.uint8), 2), at_least[0])
+    predicted = score > score.dtype.type(threshold) if above else score >= np.float64(threshold)
+    outside = np.count_nonzero(anomaly != 1) >= at_least[1]
+    return _counts(overlaps(truth, predicted.astype(np.uint8), 2), *at_least, outside=outside)
 
 
 def component_metrics(counts: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
@@ -70,16 +72,21 @@ def component_metrics(counts: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     }
 
 
-def _counts(table: Overlaps, at_least: int) -> dict[str, Any]:
-    true, predicted = table.truth_label == _ANOMALY, (table.prediction_label == _ANOMALY) & (table.prediction_area >= at_least)
+def _counts(table: Overlaps, least_predicted: int, least_true: int, *, outside: bool) -> dict[str, Any]:
+    """Return the counts of one image; without ``outside`` the pixels in no true component are void."""
+    anomalous = table.truth_label == _ANOMALY
+    true = anomalous & (table.truth_area >= least_true)
+    kept = true | ~anomalous if outside else true  # the regions of the truth that are not void
+    area = np.bincount(table.prediction, weights=table.pixels * kept[table.truth], minlength=len(table.prediction_label))
+    predicted = (table.prediction_label == _ANOMALY) & (table.prediction_area >= least_predicted) & (area > 0)
     both = true[table.truth] & predicted[table.prediction]
     t, p, pixels = table.truth[both], table.prediction[both], table.pixels[both]
     inside = np.bincount(p, weights=pixels, minlength=len(predicted))  # of each prediction, in any true component
     shared = np.bincount(t, weights=pixels, minlength=len(true))[true]
     # |(k u K') \ A| = |k| + sum over K' of what lies outside every true component
-    outside = np.bincount(t, weights=table.prediction_area[p] - inside[p], minlength=len(true))[true]
+    outside = np.bincount(t, weights=area[p] - inside[p], minlength=len(true))[true]
     siou = shared / (table.truth_area[true] + outside)
-    ppv = inside[predicted] / table.prediction_area[predicted]
+    ppv = inside[predicted] / area[predicted]
     found = siou[:, None] >= THRESHOLDS
     return {
         "component_tp": found.sum(0),

@@ -27,7 +27,7 @@ class Definitions:
     pooling: str = "pooled"  # or per_image: how pixels and scores of several images are brought together
     fpr_rule: str = "first"  # or closest
     curve: str = "step"  # or trapezoid: the area under precision and recall
-    thresholds: str = "exact"  # or keras200: 200 equal thresholds on 0..1
+    thresholds: str = "exact"  # or keras200: 200 equal thresholds on 0..1; quantiles: those of each frame, as SegmentMeIfYouCan
     rounding: str = ""  # or float32, float16: the type in which anomaly scores are compared; none is the type they come in
     track: str = ""  # or anomaly, obstacle: size limits of SegmentMeIfYouCan's components
     tolerance: float = 0.0075  # boundary F-score: pixels from 1 on, below 1 a share of the diagonal
@@ -51,14 +51,15 @@ _CHOICES: dict[str, tuple[Any, ...]] = {
     "pooling": ("pooled", "per_image"),
     "fpr_rule": ("first", "closest"),
     "curve": ("step", "trapezoid"),
-    "thresholds": ("exact", "keras200"),
+    "thresholds": ("exact", "keras200", "quantiles"),
     "rounding": ("", "float32", "float16"),
     "track": ("", "anomaly", "obstacle"),
 }
+_SMIYC = {"pooling": "pooled", "fpr_rule": "first", "curve": "step", "thresholds": "quantiles", "rounding": "float16"}
 PRESETS: dict[str, dict[str, Any]] = {
     "fishyscapes": {"pooling": "pooled", "fpr_rule": "first", "curve": "step", "rounding": "float32"},
-    "smiyc": {"pooling": "pooled", "fpr_rule": "first", "curve": "step", "rounding": "float16", "track": "anomaly"},
-    "smiyc-obstacle": {"pooling": "pooled", "fpr_rule": "first", "curve": "step", "rounding": "float16", "track": "obstacle"},
+    "smiyc": _SMIYC | {"track": "anomaly"},
+    "smiyc-obstacle": _SMIYC | {"track": "obstacle"},
     "anomaly-seg": {"pooling": "per_image", "fpr_rule": "closest"},
     "pytorch-ood": {"curve": "trapezoid"},
     "keras200": {"thresholds": "keras200"},
@@ -86,6 +87,10 @@ def define(preset: str | None = None, **given: Any) -> Definitions:
             words = ", ".join(str(v) or "none" for v in _CHOICES[name])
             raise OptionError(f"{name}={value!r} is not known; use {words}")
     out = replace(Definitions(), **said)
+    if out.thresholds == "quantiles" and (out.fpr_rule, out.curve) != ("first", "step"):
+        raise OptionError(
+            f"SegmentMeIfYouCan's curve has the step sum and the first threshold; got curve={out.curve}, fpr_rule={out.fpr_rule}; leave these or the preset out"
+        )
     if not 1 <= out.bins <= MOST_BINS or out.window < 1 or out.tolerance < 0 or out.band <= 0:
         raise OptionError(
             f"bins are 1 to {MOST_BINS}, window 1 or more, tolerance 0 or more, band above 0; got {out.bins}, {out.window}, {out.tolerance}, {out.band}"

@@ -4,8 +4,8 @@ Conventions: counts come as rows, one a distinct score of the anomalous pixels (
 ``reach`` negatives with that score or more, ``above`` negatives with more, all int64. Thresholds are "score >= threshold". Pixels with one score are one
 group: no order among ties is assumed. Average precision is the step sum (no trapezoid, no interpolation), AUROC counts ties as half. The numbers do not
 depend on how the rows are cut into blocks: integers are summed exactly, and float64 terms in fixed groups of 4096 rows.
-``fpr_rule`` "first": at the highest threshold whose recall is at least the one asked for (S3, S4, scikit-learn); "closest": at the threshold whose recall
-lies closest to it, of two the larger recall.
+``fpr_rule`` "first": at the highest threshold whose recall is at least the one asked for (S3, S4, scikit-learn); "closest": of all thresholds, known pixels' scores
+included, up to the first with a recall of 1, at the one whose recall lies closest to it, of equals at the lowest (anomaly-seg, to the rounding of its float64).
 Source: S4 section 5 (all pixels pooled); Davis and Goadrich 2006 on why precision is not interpolated.
 """
 
@@ -126,11 +126,12 @@ def summarise(
         below = positives - hits + rows.own
         wrong_below.add(rows.own * (below / (below + negatives - rows.above)))
         lost += _product(rows.own, rows.reach + rows.above)
-        if fpr_rule == "closest":
-            away = np.abs(hits - recall * positives)
+        if fpr_rule == "closest":  # the lowest threshold of a recall lies just above the next positive's score
+            away = np.abs((hits - rows.own) / positives - recall)
+            away[(hits == rows.own) & (rows.above == 0)] = math.inf  # no pixel lies above the highest positive
             k = len(away) - 1 - int(away[::-1].argmin())
             if away[k] <= nearest:
-                nearest, fpr = float(away[k]), _ratio(int(rows.reach[k]), negatives)
+                nearest, fpr = float(away[k]), _ratio(int(rows.above[k]), negatives)
         elif not found and hits[-1] / positives >= recall:
             found, fpr = True, _ratio(int(rows.reach[np.argmax(hits / positives >= recall)]), negatives)
         scores_f1 = 2 * hits / (hits + rows.reach + positives)
@@ -140,6 +141,8 @@ def summarise(
         keep = _corners(hits, rows, positives, negatives, last_reach) if thin else slice(None)
         kept.append(Rows(rows.scores[keep], hits[keep], rows.reach[keep], rows.above[keep]))
         before, last_reach = int(hits[-1]), int(rows.reach[-1])
+    if fpr_rule == "closest" and kept and abs(1 - recall) <= nearest:
+        fpr = _ratio(last_reach, negatives)
     columns = (
         kept[0] if len(kept) == 1 else [np.concatenate(column) for column in zip(*kept, strict=True)] or [np.empty(0, int)] * 4
     )

@@ -150,7 +150,8 @@ def _areas(own: np.ndarray, other: np.ndarray, fpr_rule: str, recall: float) -> 
         auroc = (other * (tp - own / 2)).sum(1) / (positives * negatives)[:, 0]
         share = tp / positives
         if fpr_rule == "closest":
-            away = np.where(own > 0, np.abs(tp - recall * positives), np.inf)  # thresholds are the scores of anomalies
+            passed = (tp - own >= positives) | (tp + fp == 0)  # all are found before it, or no pixel lies there
+            away = np.where(passed, np.inf, np.abs(share - recall))
             at = share.shape[1] - 1 - away[:, ::-1].argmin(1)
         else:
             at = (share >= recall).argmax(1)
