@@ -17,7 +17,10 @@ from run import DATA
 
 from faultscape.maps.regions import Overlaps
 from faultscape.metrics import boundary, over_under, partition, pixel, region_counts, region_set
+from faultscape.metrics.components import component_counts, component_metrics
 from faultscape.metrics.image_statistics import confusion
+from faultscape.metrics.quantile_curve import frame_bins, quantile_curve
+from faultscape.metrics.rank_metrics import detection
 
 C = 11
 ZOO = DATA / "camvid-zoo"
@@ -189,18 +192,17 @@ def forgiving(table: Overlaps) -> np.ndarray:
     return np.stack([*counts, np.bincount(same[hit], table.pixels[hit] / either[hit], C)])
 
 
-def scores() -> tuple[list[np.ndarray], list[np.ndarray]]:
-    """Return a made float64 logit and the label (0, 1) of every judged pixel of each frame, one in sixteen."""
-    rng, logits, labels = np.random.default_rng(0), [], []
+def frames() -> tuple[list[np.ndarray], list[np.ndarray]]:
+    """Return a made float64 logit and the mask of each frame, one pixel in sixteen."""
+    rng, logits, masks = np.random.default_rng(0), [], []
     for entry in json.loads((DATA / "anomaly" / "index.json").read_text()):
         mask = read(DATA / "anomaly" / entry["set"] / "masks" / f"{entry['id']:03d}.png")[::4, ::4]
         smooth = cv2.GaussianBlur(rng.standard_normal(mask.shape), (0, 0), 3)
         near = cv2.GaussianBlur((mask == 1).astype(float), (0, 0), 2)
         logit = 2.0 * smooth / smooth.std() + 0.3 * rng.standard_normal(mask.shape) + 5 * near - 7 + rng.normal(0, 0.7)
-        kept = mask != 255
-        logits.append(logit[kept])
-        labels.append((mask[kept] == 1).astype(np.int64))
-    return logits, labels
+        logits.append(logit)
+        masks.append(mask)
+    return logits, masks
 
 
 def curve(score: np.ndarray, label: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -215,14 +217,14 @@ def ranks(score: np.ndarray, label: np.ndarray) -> dict[str, float]:
     if not (label.any() and (1 - label).any()):
         return dict.fromkeys(("ap", "trapezoid", "eleven", "auroc", "first", "closest", "line"), np.nan)
     recall, fpr, precision = tp / tp[-1], fp / fp[-1], tp / (tp + fp)
-    best = np.maximum.accumulate(precision[::-1])[::-1]
+    best, full = np.maximum.accumulate(precision[::-1])[::-1], np.searchsorted(tp, tp[-1])
     return {
         "ap": float((np.diff(recall, prepend=0) * precision).sum()),
         "trapezoid": float(np.trapezoid(np.r_[1, precision], np.r_[0, recall])),
         "eleven": float(np.mean([best[np.searchsorted(recall, r)] for r in np.linspace(0, 1, 11)])),
         "auroc": float(np.trapezoid(np.r_[0, recall], np.r_[0, fpr])),
         "first": float(fpr[np.searchsorted(recall, 0.95)]),
-        "closest": float(fpr[np.abs(recall - 0.95).argmin()]),
+        "closest": float(fpr[full - np.abs(recall - 0.95)[full::-1].argmin()]),
         "line": float(np.interp(0.95, recall, fpr)),
     }
 
@@ -234,8 +236,48 @@ def two_hundred(score: np.ndarray, label: np.ndarray) -> float:
     return float(np.trapezoid((tp / tp[0])[::-1], (fp / fp[0])[::-1]))
 
 
+def presets_table() -> Iterator[Row]:
+    """What the presets of scores change, pixels and components, and how far what they leave open reaches."""
+    logits, masks = frames()
+    judged = np.concatenate([m.ravel() for m in masks])
+    for kind, stored in (
+        ("float16", np.float16),
+        ("8 bits", lambda x: (np.round(255 / (1 + np.exp(-x))) / 255).astype(np.float16)),
+    ):
+        kept = [stored(x) for x in logits]
+        exact = detection(np.concatenate([s.ravel() for s in kept]), judged)
+        bins = [frame_bins(s, m) for s, m in zip(kept, masks, strict=True)]
+        theirs = quantile_curve(bins)
+        shuffles = np.array(
+            [quantile_curve([bins[k] for k in np.random.default_rng(r).permutation(len(bins))]) for r in range(20)]
+        )
+        yield "presets", f"{kind}, exact", f"ap {exact.average_precision:.4f}; auroc {exact.auroc:.4f}; fpr95 {exact.fpr95:.4f}"
+        yield "presets", f"{kind}, smiyc", f"ap {theirs[0]:.4f}; auroc {theirs[1]:.4f}; fpr95 {theirs[2]:.4f}"
+        yield (
+            "presets",
+            f"{kind}, smiyc, frames in 20 orders",
+            f"spread of ap {np.ptp(shuffles[:, 0]):.1e}; threshold {np.ptp(shuffles[:, 3]):.1e}",
+        )
+        for track in ("anomaly", "obstacle"):
+            for name, threshold in (
+                ("best F1", np.nextafter(exact.f1_threshold, -9)),
+                ("smiyc", theirs.threshold),
+                ("looked up", theirs.looked_up),
+            ):
+                counts = [component_counts(s, m, threshold, track=track) for s, m in zip(kept, masks, strict=True)]
+                found = component_metrics({key: sum(c[key] for c in counts) for key in counts[0]})
+                said = "; ".join(f"{key.removeprefix('component_')} {float(v):.4f}" for key, v in found.items())
+                yield "presets", f"{kind}, {track} track, threshold {name}", f"at {threshold:.4f}: {said}"
+    for rule in ("first", "closest"):
+        one = [detection(s, m, fpr_rule=rule) for s, m in zip(logits, masks, strict=True)]
+        mean = np.nanmean([d.fpr95 for d in one if d.positives and d.negatives])
+        yield "presets", f"float64, mean over frames, {rule}", f"fpr95 {mean:.4f}"
+
+
 def scores_table() -> Iterator[Row]:
-    logits, labels = scores()
+    planes, masks = frames()
+    logits = [plane[mask != 255] for plane, mask in zip(planes, masks, strict=True)]
+    labels = [(mask[mask != 255] == 1).astype(np.int64) for mask in masks]
     truth = np.concatenate(labels)
     kinds: dict[str, Callable[[np.ndarray], np.ndarray]] = {
         "float64 logit": lambda x: x,
@@ -282,6 +324,6 @@ def gap(place: np.ndarray, p: np.ndarray, ok: np.ndarray) -> float:
 
 
 if __name__ == "__main__":
-    for table in (maps_table, panoptic_void, scores_table, calibration_table):
+    for table in (maps_table, panoptic_void, scores_table, presets_table, calibration_table):
         for metric, convention, measured in table():
             print(f"{metric:<26} {convention:<62} {measured}", flush=True)

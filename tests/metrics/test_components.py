@@ -16,15 +16,13 @@ EIGHT = np.ones((3, 3), int)
 
 def by_loop(score: np.ndarray, anomaly: np.ndarray, threshold: float, limits: tuple[int, int]) -> tuple[list[float], list[float]]:
     """sIoU of every true component and precision of every predicted one, mask by mask."""
-    anomaly = anomaly.copy()
-    labels, n = ndimage.label(anomaly == 1, EIGHT)
-    for k in range(1, n + 1):
-        if (labels == k).sum() < limits[1]:
-            anomaly[labels == k] = 255
-    truth, n = ndimage.label(anomaly == 1, EIGHT)
-    predicted = (score >= threshold) & (anomaly != 255)
-    labels, m = ndimage.label(predicted, EIGHT)
+    labels, m = ndimage.label((score > threshold) & (anomaly != 255), EIGHT)
     kept = [labels == k for k in range(1, m + 1) if (labels == k).sum() >= limits[0]]
+    truth, n = ndimage.label(anomaly == 1, EIGHT)
+    small = [k for k in range(n + 1) if (truth == k).sum() < limits[1]]
+    inside = ~np.isin(truth, small)  # after the predicted components were made
+    kept = [p & inside for p in kept if (p & inside).any()]
+    truth, n = ndimage.label((anomaly == 1) & inside, EIGHT)
     siou = []
     for k in range(1, n + 1):
         mine = truth == k

@@ -50,17 +50,15 @@ def anomaly_seg(frames: Frames) -> tuple[float, float, float]:
     return tuple(np.mean(found, 0).tolist())
 
 
-def smiyc_pixels(frames: Frames) -> tuple[float, float, float, float]:
-    """AP, AUROC, FPR95 and the threshold for components, from bins between 768 quantiles a frame of scores stored as float16."""
+def smiyc_pixels(frames: Frames) -> tuple[float, float, float, float, float]:
+    """AP, AUROC, FPR95, the threshold of the best F1 and the one that the code looks up, from bins between 768 quantiles a frame of scores stored as float16."""
     thresholds, found, mistaken = [], [], []
     for given, mask in frames:
         score = given.astype(np.float16)
         anomalous, known = score[mask == 1], score[mask == 0]
-        edges = [np.array([0, 1])]
-        for values in (anomalous, known):
-            if values.size:
-                edges.append(np.quantile(values, np.linspace(0, 1, min(384, values.size))))
-        edges = np.unique(np.concatenate(edges))
+        some = [values for values in (anomalous, known) if values.size]
+        quantiles = [np.quantile(values, np.linspace(0, 1, min(384, values.size))) for values in some]
+        edges = np.unique(np.concatenate([[0, 1], *quantiles]))
         for counts, values in ((found, anomalous), (mistaken, known)):
             inside = np.searchsorted(edges, values, "right") - 1
             counts.append(np.bincount(np.minimum(inside, len(edges) - 2), minlength=len(edges) - 1)[::-1])
@@ -72,15 +70,19 @@ def smiyc_pixels(frames: Frames) -> tuple[float, float, float, float]:
     keep = [0, *(k for k in range(len(at) - 1) if at[k] != at[k + 1]), len(at) - 1]
     tp, fp = tp[keep], fp[keep]
     if tp[0] != 0 or fp[0] != 0:
-        tp, fp = np.append(0, tp), np.append(0, fp)
+        tp, fp, keep = np.append(0, tp), np.append(0, fp), [-1, *keep]
     precision = np.array([t / (t + f) if t + f else 1.0 for t, f in zip(tp, fp, strict=True)])
     recall, rate = tp / positives, fp / negatives
     f1 = 2 * tp / (2 * tp + fp + (positives - tp))
-    place = min(
-        int(np.nanargmax(f1)), len(at) - 1
-    )  # looked up among all thresholds, not among those kept; theirs may run past the end
+    best = int(np.nanargmax(f1))
+    place = min(best, len(at) - 1)  # among all thresholds, not among those kept; theirs may run past the end
     ap = float(np.sum(np.diff(recall) * precision[1:]))
-    return ap, float(np.trapezoid(recall, rate)), float(rate[np.searchsorted(recall, 0.95)]), float(at[place])
+    return (
+        ap,
+        float(np.trapezoid(recall, rate)),
+        float(rate[np.searchsorted(recall, 0.95)]),
+        *(float(np.float16(at[k])) for k in (keep[best], place)),
+    )
 
 
 def smiyc_components(frames: Frames, threshold: float, least_predicted: int, least_true: int) -> dict[str, float]:
@@ -88,12 +90,12 @@ def smiyc_components(frames: Frames, threshold: float, least_predicted: int, lea
     siou, precision = [], []
     for given, mask in frames:
         score = given.astype(np.float16)
-        predicted = (score > np.float16(threshold)) & (mask != 255)
+        predicted = (score > threshold) & (mask != 255)
         truth, n = ndimage.label(mask == 1, EIGHT)
         pieces, m = ndimage.label(predicted, EIGHT)
         for k in range(1, m + 1):
             if (pieces == k).sum() < least_predicted:
-                pieces = np.where(pieces == k, 0, pieces)  # noqa: PLW2901 - numbers stay, one is gone
+                pieces = np.where(pieces == k, 0, pieces)
         inside = mask < 255
         for k in range(n + 1):  # 0 is all that is not anomalous
             if (truth == k).sum() < least_true:

@@ -34,7 +34,7 @@ DEFINED = {
     "calibration_auroc": "AUROC of incorrect pixels against doubt (S3), {thresholds} thresholds",
     "misclassification_fpr95": "share of correct pixels at or above the doubt that is the {rule} recall of .95 of the incorrect",
     "correct_ap": "area under precision and recall of correct pixels by confidence, {curve}, {thresholds} thresholds; not comparable between models of unequal accuracy",
-    "component_siou": "mean sIoU of true components, SegmentMeIfYouCan; threshold {at}; size limits: {track}",
+    "component_siou": "mean sIoU of true components, SegmentMeIfYouCan; {at}; size limits: {track}",
     "component_precision": "mean precision of predicted components, SegmentMeIfYouCan; size limits: {track}",
     "component_f1": "F1 of components, mean over sIoU thresholds .25:.05:.75, SegmentMeIfYouCan; size limits: {track}",
     "ece": "expected calibration error, {bins} bins of equal width, the last closed",
@@ -72,8 +72,8 @@ class Scored:
     def texts(self) -> dict[str, str]:
         """{metric: its definition}."""
         rule = "first threshold with" if self.definitions.fpr_rule == "first" else "lowest of all thresholds closest to"
-        best = "two places or more below that of the best pixel F1, strictly greater"
-        at = best if self.definitions.thresholds == "quantiles" else "of the best pixel F1"
+        quantiles = self.definitions.thresholds == "quantiles"
+        at = f"score {'>' if quantiles else '>='} that of the best pixel F1, {self.definitions.thresholds} thresholds"
         words = asdict(self.definitions) | {"track": self.definitions.track or "none", "rule": rule, "at": at}
         rounded = f"; scores rounded to {kind}" if (kind := self.definitions.rounding) else ""
         return {name: text.format(**words) + rounded * (name in OF_SCORES) for name, text in DEFINED.items()}

@@ -231,7 +231,7 @@ def _areas(
         areas[0] = other_curves.trapezoid_precision(exact)
     if definitions.thresholds == "keras200":
         areas[:2] = other_curves.keras_areas(np.asarray(sum(other_curves.threshold_counts(*of) for of in pixels())))
-    return areas, exact.f1_threshold
+    return areas, float(np.nextafter(exact.f1_threshold, -np.inf))  # pixels with that very score are predicted
 
 
 def _by_image(
@@ -257,8 +257,7 @@ def _by_image(
         sparse.append(score_bootstrap.sparse_histogram(score, truth, how, where=where))
         row: Found = {}
         if job["kind"] == "anomaly":
-            above = definitions.thresholds == "quantiles"
-            row |= components.component_counts(score, truth, threshold, track=definitions.track or None, above=above)
+            row |= components.component_counts(score, truth, threshold, track=definitions.track or None)
         else:
             correct = _correct(truth)
             own = detection(-score, correct, fpr_rule=definitions.fpr_rule, where=where)

@@ -1,7 +1,6 @@
 r"""Are anomalous objects found, one by one: sIoU, component precision and F1 as SegmentMeIfYouCan defines them, from one table of region overlaps.
 
-Conventions: a pixel is predicted where its score is at least the threshold, or, where ``above``, greater than it (which theirs rounds to the scores' own type).
-Components hang together by sides and corners. In this order: predictions in void are removed; predicted components are made, and those below their size limit
+Conventions: a pixel is predicted where its score is strictly greater than the threshold. Components hang together by sides and corners. In this order: predictions in void are removed; predicted components are made, and those below their size limit
 dropped; true components below theirs become void, and so do the pixels that predictions have in them (no component is made anew). All that is not anomalous
 counts as one such component: a frame with less of it than the limit has none left. With K' all predictions that touch a true component k, and A their pixels in
 other true components, sIoU(k) = |k n K'| / |(k u K') \ A|; the precision of a predicted component is its share in true ones. At each of 11 thresholds t, evenly
@@ -32,7 +31,6 @@ def component_counts(
     track: str | None = None,
     min_predicted: int | None = None,
     min_truth: int | None = None,
-    above: bool = False,
     void: int = VOID,
     where: str = "",
 ) -> dict[str, Any]:
@@ -57,9 +55,9 @@ def component_counts(
         raise MetricError(f"{where + ': ' if where else ''}components need scores H x W; got shape {score.shape}")
     check_mask(anomaly.ravel(), void, where)
     truth = np.where(anomaly == void, _VOID, anomaly == 1).astype(np.uint8)
-    predicted = score > score.dtype.type(threshold) if above else score >= np.float64(threshold)
-    outside = np.count_nonzero(anomaly != 1) >= at_least[1]
-    return _counts(overlaps(truth, predicted.astype(np.uint8), 2), *at_least, outside=outside)
+    predicted = score > np.float64(threshold)  # float64, which a threshold between two narrower scores needs
+    elsewhere = int(np.count_nonzero(anomaly != 1)) >= at_least[1]
+    return _counts(overlaps(truth, predicted.astype(np.uint8), 2), *at_least, elsewhere=elsewhere)
 
 
 def component_metrics(counts: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
@@ -72,11 +70,11 @@ def component_metrics(counts: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     }
 
 
-def _counts(table: Overlaps, least_predicted: int, least_true: int, *, outside: bool) -> dict[str, Any]:
-    """Return the counts of one image; without ``outside`` the pixels in no true component are void."""
+def _counts(table: Overlaps, least_predicted: int, least_true: int, *, elsewhere: bool) -> dict[str, Any]:
+    """Return the counts of one image; without ``elsewhere`` the pixels in no true component are void."""
     anomalous = table.truth_label == _ANOMALY
     true = anomalous & (table.truth_area >= least_true)
-    kept = true | ~anomalous if outside else true  # the regions of the truth that are not void
+    kept = true | ~anomalous if elsewhere else true  # the regions of the truth that are not void
     area = np.bincount(table.prediction, weights=table.pixels * kept[table.truth], minlength=len(table.prediction_label))
     predicted = (table.prediction_label == _ANOMALY) & (table.prediction_area >= least_predicted) & (area > 0)
     both = true[table.truth] & predicted[table.prediction]

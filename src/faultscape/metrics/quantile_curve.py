@@ -3,9 +3,9 @@
 Conventions: the steps are theirs since August 2023, in their order. (1) Of each frame the edges are 0, 1, and at most 384 evenly spaced quantiles of the
 anomalous pixels' scores and as many of the known ones'; pixels are counted in [edge, next edge), the last closed. (2) The lower edges of all frames, descending, are
 the thresholds, and counts are added up along them. (3) Of equal thresholds the last row stays, and the very first row of all does too; a row of zeros goes before
-it. (4) AP is the step sum, AUROC the trapezia, FPR95 that of the first row with a recall of .95. (5) The row with the best F1 is looked up among the thresholds
-as they were before (3), so that the threshold lies two places below the best one or more: components are made with it.
-Theirs leaves open which of equal thresholds comes first (a later frame's, here), and ends in an error where (5) runs past the end (the lowest threshold, here).
+it. (4) AP is the step sum, AUROC the trapezia, FPR95 that of the first row with a recall of .95. (5) ``threshold`` is that of the first row with the best F1, rounded
+to float16, the type in which scores are stored. The code that was read (commit 6bc8f37) looks that row's place up among the thresholds as they were before (3):
+``looked_up`` is what it finds there, or the lowest where it ends in an error. Theirs leaves open which of equal thresholds comes first: here a later frame's.
 Source: Chan et al. 2021 (SegmentMeIfYouCan) and its road-anomaly-benchmark; `rank_counts` has the exact numbers.
 """
 
@@ -32,12 +32,13 @@ class FrameBins(NamedTuple):
 
 
 class QuantileCurve(NamedTuple):
-    """Areas and rate of all frames, and the threshold above which a pixel is predicted; NaN where there is nothing to find or to mistake."""
+    """Areas and rate of all frames, and the thresholds above which a pixel is predicted; NaN where there is nothing to find or to mistake."""
 
     average_precision: float
     auroc: float
     fpr95: float
     threshold: float
+    looked_up: float
 
 
 def frame_bins(score: np.ndarray, anomaly: np.ndarray, *, void: int = VOID, where: str = "") -> FrameBins:
@@ -65,13 +66,14 @@ def quantile_curve(frames: Iterable[FrameBins]) -> QuantileCurve:
     thresholds, anomalous, known = (np.concatenate(column) for column in zip(*frames, strict=True))
     positives, negatives = int(anomalous.sum()), int(known.sum())
     if not positives:
-        return QuantileCurve(math.nan, math.nan, math.nan, math.nan)
+        return QuantileCurve(*(math.nan,) * 5)
     order = np.argsort(thresholds, kind="stable")[::-1]
     thresholds = thresholds[order]
     last = np.concatenate([[0], np.flatnonzero(thresholds[:-1] != thresholds[1:]), [len(thresholds) - 1]])
     tp, fp = (np.cumsum(counts[order])[last] for counts in (anomalous, known))
+    at = thresholds[last]
     if tp[0] or fp[0]:
-        tp, fp = np.concatenate([[0], tp]), np.concatenate([[0], fp])
+        tp, fp, at = np.concatenate([[0], tp]), np.concatenate([[0], fp]), np.concatenate([[np.inf], at])
     recall, reached = tp / positives, tp + fp
     precision = np.divide(tp, reached, out=np.ones(len(tp)), where=reached > 0)
     best = int(np.argmax(2 * tp / (reached + positives)))
@@ -79,7 +81,8 @@ def quantile_curve(frames: Iterable[FrameBins]) -> QuantileCurve:
         average_precision=float(np.sum(np.diff(recall) * precision[1:])),
         auroc=math.nan,
         fpr95=math.nan,
-        threshold=float(thresholds[min(best, len(thresholds) - 1)]),
+        threshold=float(np.float16(at[best])),
+        looked_up=float(np.float16(thresholds[min(best, len(thresholds) - 1)])),
     )
     if not negatives:
         return found

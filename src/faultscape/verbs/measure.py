@@ -145,7 +145,7 @@ def measure(
     pooling
         pooled (default) or per_image: how pixels and scores of several images are brought together.
     fpr_rule
-        first (default: the first threshold with recall of .95) or closest.
+        first (default: the first threshold with recall of .95) or closest (the lowest of all thresholds closest to it).
     curve
         step (default) or trapezoid: the area under precision and recall.
     track
