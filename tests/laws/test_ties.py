@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import astuple
 from pathlib import Path
 from typing import Any
@@ -13,13 +14,15 @@ from hypothesis import strategies as st
 
 import faultscape as fs
 import made
+from faultscape.corpus.arranging import grouped
 from faultscape.errors import SelectionError
+from faultscape.metrics.units import draw_units, units_of
 from faultscape.nouns import Draw, Predictions, Slots
 from faultscape.ranking.classifiers import classifier_rankings
 from faultscape.ranking.draw_rankings import draw_rankings
 from faultscape.ranking.standing import rank_accuracies, to_json
 from faultscape.selection.class_duels import class_duels
-from faultscape.study.corpus import read_corpus
+from faultscape.study.corpus import Image, read_corpus
 from faultscape.ties import count_tied, equal_to_zero, tie_order
 
 IMAGES = 36
@@ -245,6 +248,37 @@ def test_in_memory_order_changes_no_ranking_and_no_interval() -> None:
     for one, other in [*zip(plain, moved, strict=True), *zip(named, renamed, strict=True)]:
         assert to_json(one)["rankings"] == to_json(other)["rankings"]
         assert to_json(one)["matrices"] == to_json(other)["matrices"]
+
+
+def picture(id_: str, digest: str, dhash: int) -> Image:
+    return Image(id_, id_, "main", "pool", "clean", "", 8, 8, digest, dhash, "", 0)
+
+
+@pytest.mark.parametrize("names", list(itertools.permutations("xyz")))
+def test_near_duplicates_are_grouped_by_their_bytes_and_stay_where_they_are_when_others_come(names: tuple[str, ...]) -> None:
+    digests, hashes = sorted(("p", "q", "r"), key=made.tie), (0b11111111, 0b1111, 0)  # the middle one is near both others
+    images = [picture(*about) for about in zip(names, digests, hashes, strict=True)]
+    found = {image.digest: image for image in grouped(sorted(images, key=lambda image: image.id))}
+    assert [found[digest].near_duplicate_of for digest in digests] == [names[0], names[0], names[2]]
+
+    held = {image.id: image for image in grouped([picture(names[1], digests[1], 0b11111111), picture(names[2], digests[2], 0)])}
+    whole = [*held.values(), picture(names[0], digests[0], 0b1111)]
+    said = {image.id: image.near_duplicate_of for image in grouped(whole, held)}
+    assert said == {names[1]: names[1], names[2]: names[2], names[0]: names[1]}
+    known = {image.id: image for image in grouped(whole, held)}
+    left = {image.id: image.near_duplicate_of for image in grouped([known[names[0]], known[names[2]]], known)}
+    assert left == {names[0]: names[2], names[2]: names[2]}  # what began its group has left
+
+
+def test_measure_draws_units_by_what_their_images_are() -> None:
+    rng, groups = np.random.default_rng(3), ["a", "", "b", "a", "", "b", "b", ""]
+    order, ranks = rng.permutation(8), rng.permutation(8)
+    one = draw_units(units_of(groups), 30, 0, ranks=ranks)
+    other = draw_units(units_of([groups[k] for k in order]), 30, 0, ranks=ranks[order])
+    np.testing.assert_array_equal(one.weights[:, order], other.weights)
+    alone = draw_units(units_of(8), 30, 0, ranks=ranks)
+    np.testing.assert_array_equal(alone.weights[:, order], draw_units(units_of(8), 30, 0, ranks=ranks[order]).weights)
+    assert len(np.unique(one.weights, axis=0)) > 20
 
 
 def test_equal_bytes_follow_their_ids_and_the_seed_decides_the_rest() -> None:

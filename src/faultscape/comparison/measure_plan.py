@@ -48,7 +48,8 @@ class DataSet:
     """A data set to measure on: ``truth`` and ``models`` {NAME: source}, the ids in corpus order, and which of them make each shard.
 
     ``classes`` is None where truth is masks of anomaly, or regions without a class; ``images`` {id: path} are photos to show; ``sizes`` (width, height) at
-    which maps are compared, where that is not the truth's own; ``together`` the group of each image, '' for one that is alone, empty where none belong together.
+    which maps are compared, where that is not the truth's own; ``together`` the group of each image, '' for one that is alone, empty where none belong together;
+    ``tie_keys`` what each image of a study is whatever it is called: intervals that are drawn follow it.
     """
 
     name: str
@@ -62,6 +63,7 @@ class DataSet:
     sizes: tuple[tuple[int, int], ...] = ()
     keys: dict[tuple[str, int], str] = field(default_factory=dict)
     together: tuple[str, ...] = ()
+    tie_keys: tuple[str, ...] = ()
 
 
 def of_files(
@@ -141,7 +143,7 @@ def of_study(root: Path, truth: str) -> DataSet:
     ids: list[str] = []
     spans: dict[int, tuple[int, int]] = {}
     sizes: list[tuple[int, int]] = []
-    pictures, together = {}, []
+    pictures, together, tie_keys = {}, [], []
     keys: dict[tuple[str, int], str] = {}
     sure: dict[str, list[Any]] = {name: [] for name in settings.models}
     for number, rows in shards(read_corpus(root)).items():
@@ -152,6 +154,7 @@ def of_study(root: Path, truth: str) -> DataSet:
         spans[number] = (len(ids), len(ids) + len(mine))
         ids += [image.id for image in mine]
         together += [image.group for image in mine]
+        tie_keys += [image.key for image in mine]
         sizes += [settings.working_size or (image.width, image.height) for image in mine]
         pictures |= {image.id: image.source for image in mine}
         for name, model in settings.models.items():
@@ -171,8 +174,8 @@ def of_study(root: Path, truth: str) -> DataSet:
         raise ModelError(f"{root}: the study has no model; add one with `faultscape predict {root} NAME=SOURCE`")
     of_truth = {"study": str(root), "kind": "truth", "name": truth, "labels": {}, "source": truth}
     return DataSet(
-        truth, tuple(ids), spans, of_truth, models, settings.class_list, True, pictures, tuple(sizes), keys, _if_any(together)
-    )
+        truth, tuple(ids), spans, of_truth, models, settings.class_list, True, pictures, tuple(sizes), keys, _if_any(together), tuple(tie_keys)
+    )  # fmt: skip
 
 
 def _if_any(groups: list[str]) -> tuple[str, ...]:

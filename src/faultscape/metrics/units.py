@@ -78,17 +78,24 @@ class Draws:
         return float(values[0]), values[1 : 1 + self.resamples], values[1 + self.resamples :]
 
 
-def draw_units(units: Units, resamples: int, seed: int, *, leave_out: bool = False) -> Draws:
+def draw_units(units: Units, resamples: int, seed: int, *, leave_out: bool = False, ranks: np.ndarray | None = None) -> Draws:
     """Return so many draws of whole units with replacement, in a byte for each image where units are too many to be drawn 256 times.
+
+    Numbers of the seed's stream fall on units in the order of ``ranks`` (I,) of their images (``faultscape.ties``), as they come by default.
 
     >>> draw_units(units_of(["a", "a", ""]), 2, 0, leave_out=True).weights.tolist()
     [[1, 1, 1], [1, 1, 1], [1, 1, 1], [0, 0, 1], [1, 1, 0]]
     """
     rng, n = np.random.default_rng(seed), units.count
+    place = np.arange(n)
+    if ranks is not None:
+        least = np.full(n, len(units.of))
+        np.minimum.at(least, units.of, ranks)
+        place = np.argsort(np.argsort(least))
     out = np.ones((1 + resamples + n * leave_out, len(units.of)), np.uint8 if n > 255 else np.uint16)
     for low in range(1, 1 + resamples, 64):
         rows = out[low : min(low + 64, 1 + resamples)]
-        rows[:] = rng.multinomial(n, np.full(n, 1 / n), size=len(rows))[:, units.of]
+        rows[:] = rng.multinomial(n, np.full(n, 1 / n), size=len(rows))[:, place[units.of]]
     if leave_out:
         out[1 + resamples :] = units.of != np.arange(n)[:, None]
     return Draws(out, resamples)

@@ -25,6 +25,7 @@ from faultscape.metrics.summary import Summary
 from faultscape.metrics.units import FEW, LEAST, Units, draw_units, units_of
 from faultscape.reporting import measure_document
 from faultscape.study import measures
+from faultscape.ties import tie_ranks
 
 _IN_ORDER = {
     "miou": "the mIoU",
@@ -57,7 +58,8 @@ def gather(
     """Return what was found of one data set, with intervals from ``resamples`` draws of its images."""
     units = units_of(data.together or len(data.ids))
     by_leaving_out = bool(resamples and scored.found) and FEW <= units.count <= MANY
-    draws = draw_units(units, resamples, seed, leave_out=by_leaving_out)
+    ranks = tie_ranks(data.tie_keys, ids=data.ids) if data.tie_keys else None
+    draws = draw_units(units, resamples, seed, leave_out=by_leaving_out, ranks=ranks)
     anew = units if resamples else None
     groups = data.classes.groups
     of_maps: dict[str, dict[str, Summary]] = {}
