@@ -418,6 +418,8 @@ STUDIES = (
     _of_study("no widths", partial(_corpus_column, "width", None), "compare --engine local", r"corpus\.parquet is damaged \(it has no column width\)"),
     _of_study("a shard of words", partial(_corpus_column, "shard", ["a"] * 4), "status", r"corpus\.parquet is damaged \(its column shard holds string\)"),
     _of_study("a width of -1", partial(_corpus_column, "width", [-1] * 4), "report", r"corpus\.parquet is damaged \(its column width holds -1\)"),
+    _of_study("a ranking without an order", partial(_damaged, "standings.json", '{"models": [], "labels": {}, "matrices": {}, "rankings": {"mean": {}}, "definitions": {}}'), "report", r"these are no standings: ranking 'mean' is damaged; make them anew"),
+    _of_study("standings of lists within lists", partial(_damaged, "standings.json", DEEP), "report", r"standings\.json is damaged \(.*make it anew with `faultscape rank"),
     _of_study("a corpus that is none", partial(_damaged, "corpus.parquet", "PAR1"), "status", r"corpus\.parquet is damaged \("),
 )  # fmt: skip
 

@@ -42,8 +42,7 @@ def from_json(raw: dict[str, Any]) -> Standings:
     if odd := next((key for key in _KEYS if key in raw and not isinstance(raw[key], list if key in lists else dict)), ""):
         raise RankingError(f"these are no standings: {odd} is {str(raw[odd])[:40]!r}; {anew}")
     for name, ranking in raw["rankings"].items():
-        whole = isinstance(ranking, dict) and all(isinstance(ranking.get(key), kind) for key, kind in _OF_RANKING.items())
-        if not whole and not (isinstance(ranking, dict) and isinstance(ranking.get("unusable"), str)):
+        if not isinstance(ranking, dict) or not (isinstance(ranking.get("unusable"), str) or _is_whole(ranking)):
             raise RankingError(f"these are no standings: ranking {name[:40]!r} is damaged; {anew}")
     if not all(isinstance(word, str) for key in lists for word in raw.get(key, ())):
         raise RankingError(f"these are no standings: models or notes are no words; {anew}")
@@ -70,6 +69,23 @@ def written(value: Any) -> Any:
         # adding 0 turns -0.0 into 0.0
         return float(f"{value:.12g}") + 0.0 if math.isfinite(value) else None
     return value
+
+
+def _is_whole(ranking: dict[str, Any]) -> bool:
+    """Whether a ranking has an order, scores that are numbers, and intervals, of all its models or none, that are pairs of numbers."""
+    if not all(isinstance(ranking.get(key), kind) for key, kind in _OF_RANKING.items()):
+        return False
+    intervals = [value for key, value in ranking.items() if key.endswith("_interval")]
+    order = ranking["order"]
+    if not all(isinstance(word, str) for word in order):
+        return False
+    if not all(isinstance(interval, dict) and (not interval or interval.keys() >= set(order)) for interval in intervals):
+        return False
+    pairs = [pair for interval in intervals for pair in interval.values()]
+    if not all(isinstance(pair, list) and len(pair) == 2 for pair in pairs):
+        return False
+    numbers = [*ranking["scores"].values(), *(number for pair in pairs for number in pair)]
+    return all(number is None or isinstance(number, int | float) for number in numbers)
 
 
 def _read(value: Any) -> Any:
