@@ -97,6 +97,24 @@ class Pairs:
         return f"Pairs({len(self.images)} images, {len(self.models)} models{truths}, {len(self.classes)} classes, {len(self.pairs)} pairs)"
 
 
+@dataclass(frozen=True, eq=False)
+class Agreement:
+    """How far J models agree before any label: ``mean`` (J, J), NaN on the diagonal and where two have no image in common; ``images`` (J, J) counted, ``alike`` (J, J) on how many the two are identical.
+
+    ``concordance`` says what was measured (0-1 of classifiers); ``warnings`` are sentences on models that agree with nobody, or everywhere.
+    """
+
+    models: tuple[str, ...]
+    concordance: str
+    mean: np.ndarray
+    images: np.ndarray
+    alike: np.ndarray
+    warnings: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"Agreement({self.concordance} of {len(self.models)} models, {counted(len(self.warnings), 'warning')})"
+
+
 @dataclass(frozen=True)
 class Slot:
     """One place of one cell: this image was chosen for this defender, attacker and class (a row of selection.csv)."""

@@ -1,3 +1,4 @@
+from .agreement import mean_agreement as mean_agreement
 from .concordance import accuracies as accuracies
 from .concordance import concordances as concordances
 from .concordance import shares as shares

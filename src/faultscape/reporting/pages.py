@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from faultscape.nouns import Classes, Slots, Standings
+from faultscape.nouns import Agreement, Classes, Slots, Standings
 from faultscape.ranking import recommended
 from faultscape.reporting import charts, figures, other_questions, outcomes, pair_outcomes, standing_tables
 from faultscape.reporting.class_cards import ClassCard
@@ -58,6 +58,7 @@ class Facts:
     pictures_left_out: int = 0
     remarks: tuple[str, ...] = ()
     times: tuple[FrameTimes, ...] = ()
+    agreement: Agreement | None = None
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -198,7 +199,16 @@ def _context(facts: Facts) -> dict[str, Any]:
         "parents": standing_tables.parents(standings) if standings else [],
         "model_place": {m: k for k, m in enumerate(models)},
         "crowd": len(models) >= _CROWD,
+        "agreement_cells": _agreement_cells(facts.agreement) if facts.agreement is not None else [],
     }
+
+
+def _agreement_cells(found: Agreement) -> list[list[tuple[float, float]]]:
+    """Return (agreement, depth of its colour) of every two models; the colour spans what there is."""
+    known = found.mean[~np.isnan(found.mean)]
+    low, high = (known.min(), known.max()) if len(known) else (0.0, 1.0)
+    depth = np.nan_to_num((found.mean - low) / max(high - low, 1e-9)).round(3)
+    return [list(zip(row, depths, strict=True)) for row, depths in zip(found.mean.tolist(), depth.tolist(), strict=True)]
 
 
 def _of_duels(facts: DuelFacts) -> dict[str, Any]:

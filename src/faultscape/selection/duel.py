@@ -2,8 +2,8 @@
 
 Conventions: for every ordered pair (defender, attacker) and every class but the background, the candidates are the images in which the defender
 predicts the class; with ``class+scale`` its share of the defender's map must lie in the closed interval of the class's quartiles. The ``per_class``
-lowest concordances are chosen, the ``spares`` next stand behind; equal ones in the order of ``faultscape.ties``. ``none`` is S0 eq. 1: one cell an ordered pair, whatever
-the class.
+lowest concordances are chosen, the ``spares`` next stand behind; equal ones in the order of ``faultscape.ties``. An image on which two maps are the same is no candidate.
+``none`` is S0 eq. 1: one cell an ordered pair, whatever the class.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from faultscape import plug, ties
+from faultscape.comparison.agreement import identical
 from faultscape.comparison.concordance import concordances, shares
 from faultscape.errors import OptionError, SelectionError
 from faultscape.nouns import Classes, Pairs, Scale, Slot, Slots
@@ -117,6 +118,10 @@ def take(
 ) -> None:
     """Offer a block of images to the cells: (I,) their places in the corpus, ranks among equals, near-duplicate groups."""
     agreement = concordances(pairs, define["concordance"], over=define["over"])  # S0 eq. 1
+    for place in np.flatnonzero((pairs.pairs < len(agreement)).all(1)).tolist():
+        first, second = pairs.pairs[place]
+        same = identical(pairs, place)  # a label of such an image tells nothing of the one that it does not of the other
+        agreement[first, second, same] = agreement[second, first, same] = np.nan
     best.offer(agreement, members(pairs, define["constraints"], scale), images, ranks, families)
 
 
@@ -161,7 +166,7 @@ def slots(best: Best, models: tuple[str, ...], define: dict[str, Any], images: S
                 )
     if not rows:
         raise SelectionError(
-            f"no image satisfies the constraints {define['constraints']!r}: no model predicts a class within its bounds; try --constraints class or none"
+            f"no image satisfies the constraints {define['constraints']!r}: no model predicts a class within its bounds on an image where another one differs; try --constraints class or none"
         )
     return Slots(tuple(models), define, tuple(rows), _tied(best, define))
 

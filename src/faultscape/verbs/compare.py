@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from faultscape.errors import ModelError, StudyError
+from faultscape.nouns import Agreement
 from faultscape.study.arrays import Share
 
 
 @dataclass(frozen=True)
 class Compared:
-    """What `compare` counted."""
+    """What `compare` counted, and how far the models agree: None where it did but a part, or where there is no pool."""
 
     study: str
     models: int
@@ -22,10 +23,14 @@ class Compared:
     shards_counted: int
     parts_made: int
     classifies: bool = False
+    agreement: Agreement | None = None
 
     def __repr__(self) -> str:
+        return "\n".join([self._counted(), *(_agreement_lines(self.agreement) if self.agreement is not None else [])])
+
+    def _counted(self) -> str:
         if self.classifies:
-            return f"{self.study}: {self.models} classifiers; their answers are compared when images are selected, and nothing is to be counted before"
+            return f"{self.study}: {self.pairs} pairs of {self.models} classifiers; their answers are compared as they are, and nothing is to be counted before"
         truths = f", each against {', '.join(self.truths)}" if self.truths else ""
         made = (
             f"{self.parts_made} parts counted in {self.shards_counted} shard{'s' * (self.shards_counted != 1)}"
@@ -35,8 +40,18 @@ class Compared:
         return f"{self.study}: {self.pairs} pairs of {self.models} models{truths}; {made}"
 
 
+def _agreement_lines(found: Agreement) -> list[str]:
+    """Return the table of mean agreement and the warnings."""
+    from faultscape.comparison.agreement import table_text
+    from faultscape.verbs.compare_agreement import warning_lines
+
+    return [table_text(found), *warning_lines(found)]
+
+
 def compare(study: str, *, engine: str = "processes", workers: int | None = None, shard: str | None = None) -> Compared:
     """Count, for every image, where each pair of models (and each model and truth) agree; only what is missing or stale is counted.
+
+    It says how far every two models agree in the mean over the pool, and warns of models that agree with nobody, or everywhere, before anything is labelled.
 
     Parameters
     ----------
@@ -55,6 +70,7 @@ def compare(study: str, *, engine: str = "processes", workers: int | None = None
     from faultscape.study.lock import changing, writing
     from faultscape.study.settings import read_settings
     from faultscape.study.tables import log
+    from faultscape.verbs.compare_agreement import agreement
 
     root = existing(study)
     mine = share(shard)
@@ -65,15 +81,15 @@ def compare(study: str, *, engine: str = "processes", workers: int | None = None
             raise ModelError(
                 f"comparing needs two models; the study has {have}; add more with `faultscape predict {study} NAME=SOURCE`"
             )
+        j = len(settings.models)
         if settings.classifies:
-            j = len(settings.models)
-            return Compared(study, j, j * (j - 1) // 2, (), 0, 0, classifies=True)
+            return Compared(study, j, j * (j - 1) // 2, (), 0, 0, classifies=True, agreement=agreement(root, settings))
         known = truths(root)
         done = count(root, known, engine=engine, workers=workers, mine=mine)
         with changing(root):
             log(root, "compare", engine=engine, shard=shard)
-    j = len(settings.models)
-    return Compared(study, j, j * (j - 1) // 2, tuple(known), *done)
+        found = None if shard else agreement(root, settings)
+    return Compared(study, j, j * (j - 1) // 2, tuple(known), *done, agreement=found)
 
 
 def count(

@@ -204,6 +204,7 @@ def predict(
         calls = [call | {"lanes": lanes} for call in calls]
         apart: dict[str, Any] = {"apart": bool(networks), "gpus": int(bool(there) or device.startswith("cuda"))}
         statistics = Statistics(root, settings, against) if against else None
+        resized: dict[str, list[dict[str, Any]]] = {}
         timings, beside = Timings(root), {name: set(kept.kinds(root, name)) for name in given}
         try:
             with engines.progress("predict", total) as tick:
@@ -212,6 +213,7 @@ def predict(
                 ):
                     with changing(root):
                         predict_shard.enter(root, calls[number], made, timings, beside[calls[number]["name"]], statistics)
+                    resized.setdefault(calls[number]["name"], []).append(made)
         finally:
             with changing(root):
                 timings.write()
@@ -221,6 +223,8 @@ def predict(
                 log(root, "predict", models={n: str(s) for n, s in given.items()}, engine=engine, shard=shard)
             if not shard:
                 changed_models.forget(root)
+    for name, parts in resized.items():
+        _tell_resized(name, parts)
     if given and not shard and all(maps == 0 for maps, _ in counts.values()):
         from faultscape.study.tables import read_failures
 
@@ -262,6 +266,16 @@ def named(models: tuple[Any, ...], task: str = "segmentation") -> dict[str, str]
     if not out:
         raise ModelError(f"no model given; write NAME=SOURCE, for example {example}")
     return out
+
+
+def _tell_resized(name: str, parts: list[dict[str, Any]]) -> None:
+    """Say of how many maps that were read now the size is another than the photo's."""
+    if number := sum(part["resized"] for part in parts):
+        w, h, width, height = next(part["example"] for part in parts if part["resized"])
+        of = sum(part["rows"] for part in parts)
+        print(
+            f"note: {name}: {number:,} of {of:,} maps have another size than their photos ({w} x {h} for {width} x {height}); they are compared at the working size, by nearest neighbour"
+        )
 
 
 def _truth(root: Path, asked: str | None) -> str:

@@ -21,6 +21,7 @@ def shard(
 ) -> dict[str, Any]:  # fmt: skip
     """Make one part of predictions/NAME; what a killed run had done is taken from its spool."""
     from faultscape.comparison.measuring_at_once import AtOnce
+    from faultscape.maps import runs
     from faultscape.prediction import opening
     from faultscape.prediction.batches import unrecord
     from faultscape.prediction.shard_work import Work
@@ -43,6 +44,8 @@ def shard(
         spool.close()
         raise
     maps, failures, times = [], [], []
+    resized, sizes = 0, {row.id: (row.width, row.height) for row in rows} if model["kind"] in ("folder", "program") else {}
+    example: list[int] = []
     chunks = {folder: kept.Chunks(where / folder, number) for folder in keep.folders if folder not in drop}
     measured = AtOnce(root, settings, against, name, rows, model["labels"]) if against else None
     for record in spool:
@@ -55,6 +58,8 @@ def shard(
                 failures.append((row.id, row.problem))
                 continue
             maps.append(label_maps.StoredMap(row.id, row.runs, row.photo))
+            if sizes and settings.task == "segmentation" and (size := runs.shape(row.runs)[::-1]) != sizes[row.id]:
+                resized, example = resized + 1, example or [*size, *sizes[row.id]]
             for folder in row.kept.keys() - drop:
                 chunks.setdefault(folder, kept.Chunks(where / folder, number)).add(row.id, row.kept[folder])
     sha = label_maps.put_maps(where, number, maps)
@@ -63,7 +68,7 @@ def shard(
     spool.close()  # it goes when what was made of it counts
     return {
         "sha256": sha, "rows": len(maps), "key": key, "failures": failures, "kept": beside, "times": times, "device": work.device,
-        "statistics": statistics, "seconds": time.perf_counter() - start,
+        "resized": resized, "example": example, "statistics": statistics, "seconds": time.perf_counter() - start,
     }  # fmt: skip
 
 

@@ -147,8 +147,21 @@ def _common(root: Path, selection: str, drawn: Any) -> dict[str, Any]:
         "discarded": len({row.image for row in drawn.rows} & set(discarded)),
         "failures": len(read_failures(root)),
         "remarks": tuple(remarks),
+        "agreement": _agreement(root),
         "times": tuple(row for row in frame_times(root) if row.name in slots.models),
     }
+
+
+def _agreement(root: Path) -> Any:
+    """Return how far the study's models agree; None where it cannot be said before `compare` has run."""
+    from faultscape.study.settings import read_settings
+    from faultscape.verbs.compare_agreement import agreement
+
+    settings = read_settings(root)
+    try:
+        return agreement(root, settings, keep=False) if len(settings.models) > 1 else None
+    except StudyError:
+        return None
 
 
 def _standings(root: Path, selection: str) -> Any:

@@ -105,7 +105,7 @@ def select(
     """
     from faultscape.study.folder import existing
     from faultscape.study.settings import read_settings
-    from faultscape.verbs import select_draws, select_duels, select_pairs
+    from faultscape.verbs import compare_agreement, select_draws, select_duels, select_pairs
 
     root = existing(study)
     options = {
@@ -140,11 +140,14 @@ def select(
         )
     name = as_ or ("main" if selector == "mad" and not draws else selector)
     if draws:
-        return select_draws.draw(root, name, selector, given, engine=engine, workers=workers)
-    if classifies:
-        return select_pairs.pairs(root, name, given)
-    asked = {key: options[key] for key in ("concordance", "over", "per_class", "spares", "keep_duplicates", "seed")}
-    return select_duels.duels(root, name, asked, constraints, scale, engine, workers)
+        slots = select_draws.draw(root, name, selector, given, engine=engine, workers=workers)
+    elif classifies:
+        slots = select_pairs.pairs(root, name, given)
+    else:
+        asked = {key: options[key] for key in ("concordance", "over", "per_class", "spares", "keep_duplicates", "seed")}
+        slots = select_duels.duels(root, name, asked, constraints, scale, engine, workers)
+    compare_agreement.tell_warnings(root)
+    return slots
 
 
 def told(slots: Slots) -> str:

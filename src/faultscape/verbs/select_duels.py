@@ -5,17 +5,19 @@ Conventions: called by `select` alone. What a shard finds lies in a temporary fi
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from faultscape import ties
-from faultscape.errors import OptionError, SelectionError
+from faultscape.errors import OptionError, SelectionError, counted
 from faultscape.nouns import Scale, Slots
 from faultscape.verbs.select_ties import tell_ties
 
 MOST = 10_000  # images of a cell: who wants more wants random sampling
+PILE = 10  # slots of an image from which on it is told
 DEFAULTS = {"concordance": "miou", "over": "union", "per_class": 1, "spares": 3, "keep_duplicates": False, "seed": 0}
 
 
@@ -96,9 +98,22 @@ def duels(
         tell_ties(result.tied, len(result.chosen), define)
         if old is not None:
             result = Slots(models, define, old[0].rows + extended(old[0], result), result.tied)
+        _tell_piles(result)
         selections.write_selection(root, result, drawn_from, name)
         log(root, "select", name=name, **{k: v for k, v in define.items() if k != "scale"})
     return result
+
+
+def _tell_piles(slots: Slots) -> None:
+    """Say on how many images more than ten slots lie, where it is the constraint that lets them: a few hard images then stand for many classes."""
+    held = Counter(row.image for row in slots.chosen)
+    piles = [image for image, number in held.most_common() if number > PILE]
+    if slots.definition["constraints"] == "class" and piles:
+        share = sum(held[image] for image in piles) / len(slots.chosen)
+        print(
+            f"note: {counted(len(piles), 'image')} hold{'s' * (len(piles) == 1)} more than {PILE} slots each, {share:.0%} of all (most: {piles[0]}, {held[piles[0]]}); "
+            "--scale, the usual sizes of classes, spreads them over other images"
+        )
 
 
 def shard(study: str, number: int, models: list[str], define: dict[str, Any], tick: Any) -> str:

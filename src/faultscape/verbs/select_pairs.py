@@ -5,12 +5,13 @@ Conventions: called by `select` alone. Answers of all images of the pool are rea
 
 from __future__ import annotations
 
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from faultscape.errors import ModelError, OptionError, SelectionError
+from faultscape.errors import ModelError, OptionError, SelectionError, counted
 from faultscape.nouns import PairSlot, Slots
 from faultscape.ties import tie_seed
 from faultscape.verbs.select_ties import tell_ties
@@ -80,9 +81,35 @@ def pairs(root: Path, name: str, given: dict[str, Any]) -> Slots:
             print(f"distance: {kind}" + ("" if given.get("distance") or kind == "wordnet" else " (classes have no WordNet ids)"))
         _tell_bias(classes, kind, define, result)
         _tell_unsure(said, define, result)
+        short = {cell for cell, number in _filled(result, models).items() if number < define["top"]}
+        if short and define["top"] > define["cap"]:
+            free = {**define, "cap": MOST, "spares": 0}
+            freely = class_duels.slots(said, distances, free, drawn.ranks, None if allowed.all() else allowed, families)
+            _tell_cap(define, short, _filled(result, models), _filled(freely, models))
         selections.write_selection(root, result, corpus_key(root, settings, models), name)
         log(root, "select", name=name, **define)
     return result
+
+
+def _filled(slots: Slots, models: tuple[str, ...]) -> dict[tuple[str, str], int]:
+    """Return how many images each pair of models has."""
+    held = dict.fromkeys(combinations(models, 2), 0)
+    for row in slots.chosen:
+        held[row.cell] = held.get(row.cell, 0) + 1
+    return held
+
+
+def _tell_cap(
+    define: dict[str, Any], short: set[tuple[str, str]], held: dict[tuple[str, str], int], freely: dict[tuple[str, str], int]
+) -> None:
+    """Say how many pairs the cap keeps from their images."""
+    kept = [cell for cell in short if freely[cell] > held[cell]]
+    if kept:
+        full = sum(freely[cell] >= define["top"] for cell in kept)
+        print(
+            f"note: --cap {define['cap']} keeps {counted(len(kept), 'pair')} of {len(held)} from --top {define['top']} images; without it {full} would have them: "
+            "there are few classes; a higher --cap under another name (--as) fills them"
+        )
 
 
 def _tell_confidence(said: Any, define: dict[str, Any]) -> None:

@@ -1,0 +1,83 @@
+"""What a person is told of models that agree with nobody, or everywhere.
+
+Conventions: sentences without a stop at the end; numbers are mean agreements from 0 to 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from faultscape.comparison.agreement import alike
+from faultscape.comparison.misplaced import NOBODY, Finding
+from faultscape.errors import counted
+from faultscape.nouns import Agreement, Classes
+
+_NUMBERS = ("no", "one", "two", "three", "four", "five", "six")
+_NAMED = 3  # classes of a mix-up that are told
+
+
+def warnings(found: Agreement, misplaced: Sequence[Finding], classes: Classes) -> list[str]:
+    """Return the warnings of a table of agreement: misplaced models, and pairs that agree everywhere."""
+    words = [misplaced_words(finding, found.models, classes, found.concordance) for finding in misplaced]
+    for one, other in alike(found):
+        images = int(found.images[found.models.index(one), found.models.index(other)])
+        words.append(
+            f"{one} and {other} agree everywhere ({counted(images, 'image')}): no label can tell them apart, and their duel has no slot"
+        )
+    return words
+
+
+def misplaced_words(f: Finding, models: Sequence[str], classes: Classes, concordance: str = "miou") -> str:
+    """Return what is wrong with a model, in a sentence.
+
+    >>> from faultscape.corpus.classes import resolve
+    >>> misplaced_words(Finding(1, "shift", 0.22, 0.91, 0.2, 0.9, shift=1), ("a", "b", "c"), resolve(2))
+    'b agrees with nobody (.22; the others .90 with each other): its images appear to be shifted by one; with image i + 1 it would agree .91'
+    >>> misplaced_words(Finding(0, "chance", 0.1, float("nan"), 0.1, float("nan")), ("a", "b"), resolve(2))
+    'a and b agree .10, no more than with shuffled images (.10): one of them is at chance, or its images are in another order'
+    """
+    name, two = models[f.model], len(models) == 2
+    if f.kind in ("nobody", "chance"):
+        if two:
+            return f"{models[0]} and {models[1]} agree {_share(f.agreement)}, no more than with shuffled images ({_share(f.chance)}): one of them is at chance, or its images are in another order"
+        than = f"; the others agree {_share(f.others)} with each other" if f.others == f.others else ""
+        if f.kind == "chance":
+            order = "; a permutation of its images would look the same" if concordance == "0-1" else ""
+            return f"{name} is at chance: it agrees {_share(f.agreement)} with the others, and would {_share(f.chance)} with shuffled images{than}{order}"
+        return f"{name} agrees with nobody: {_share(f.agreement)}, where shuffled images give {_share(f.chance)}{than}; no shift of images and no mix-up of classes explains it"
+    would = f"it would agree {_share(f.would)}"
+    end = {
+        "shift": f"its images appear to be shifted by {_number(f.shift)}; with image i {'+-'[f.shift < 0]} {abs(f.shift)} {would}",
+        "reversed": f"its images appear to stand in reverse order; turned round {would}",
+        "names": f"its images appear to be sorted in another way than the others' (10 before 9, or 9 before 10); in the other order {would}",
+        "permutation": f"its images appear to be permuted; in another order {would}",
+        "classes": f"{_mixed(f, classes)}; put right {would}",
+    }[f.kind]
+    if two:
+        return f"{models[0]} and {models[1]} agree {_share(f.agreement)}, and one of them is misplaced: of {name}, {end}".replace(
+            "it would", "the two would"
+        )
+    lost = f.others == f.others and f.agreement - f.chance < NOBODY * (f.others - f.chance)
+    beside = f"; the others {_share(f.others)} with each other" if f.others == f.others else ""
+    how = "agrees with nobody" if lost else "agrees less than it could"
+    return f"{name} {how} ({_share(f.agreement)}{beside}): {end}"
+
+
+def _mixed(f: Finding, classes: Classes) -> str:
+    """Return which classes a model mixes up."""
+    pairs = [f"{classes.names[said]} where the others say {classes.names[meant]}" for said, meant in f.classes]
+    more = f" and {len(pairs) - _NAMED} more" if len(pairs) > _NAMED else ""
+    named = f"it says {', '.join(pairs[:_NAMED])}{more}"
+    return (
+        f"its class ids appear to be shifted by {_number(-f.shift)} ({named})"
+        if f.shift
+        else f"its classes appear to be mixed up: {named}"
+    )
+
+
+def _number(value: int) -> str:
+    return _NUMBERS[abs(value)] if abs(value) < len(_NUMBERS) else f"{abs(value)}"
+
+
+def _share(value: float) -> str:
+    return f"{value:.2f}".removeprefix("0")

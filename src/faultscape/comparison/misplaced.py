@@ -1,0 +1,386 @@
+"""Models that agree with nobody, and the order of images or of classes under which they would: found before there is any label.
+
+Conventions: ``answers`` (J, N, H, W): what each model says of some pixels of N images in corpus order, as places of classes, NONE where it says nothing; of classifiers H = W = 1.
+``starts`` say where a new run of consecutive images begins. The agreement of two models on an image is the mean IoU of the classes that either names (of one pixel 1 or 0); orders are
+looked for by the share of pixels on which they agree, which is cheaper. What is called wrong must be clearer than chance makes anything once in a thousand studies (``RISK``):
+what is not told may be wrong all the same.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+from scipy.special import stdtrit
+
+from faultscape.metrics.pixel import METRICS
+
+NONE = np.uint16(65535)
+FEWEST = 8  # images from which anything is said
+RISK = 1e-3  # that in a study where nothing is wrong anything is told of an order
+NOBODY = 0.25  # of the agreement beyond chance that the others have with each other: so much has a model that answers one image in four as they do, and guesses the rest
+GUESS = 0.1  # below this share of it there is too little to tell it from a guess
+ALONE = 0.05  # of what is possible beyond chance, where there are no others to compare with
+NEAR = (1, -1, 2, -2, 3, -3, 5, -5, 8, -8, 12, -12)  # shifts that are always looked at; in a drive a farther one shows at these
+_CLASS = 0.1  # IoU by which a class fits another better, having twice its own
+_BATCHES, _OTHERS, _FARTHEST, _ASSIGNED, _PIXELS, _SEARCHED = 40, 12, 64, 1024, 256, 1024
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What is wrong with one model: its ``kind`` is shift, reversed, names, permutation, classes, nobody or chance.
+
+    ``agreement`` is its mean with the others as it is, ``would`` what it would be, ``chance`` what shuffled images give, ``others`` what the others have with each other (NaN of two
+    models). ``shift``: the answer of the image so many places on is the one that fits. ``classes``: (what it says, what the others say), places.
+    """
+
+    model: int
+    kind: str
+    agreement: float
+    would: float
+    chance: float
+    others: float
+    shift: int = 0
+    classes: tuple[tuple[int, int], ...] = ()
+
+
+def find_misplaced(answers: np.ndarray, starts: Sequence[int] = (0,), keys: Sequence[str] = ()) -> list[Finding]:
+    """Return what is wrong with which model, the clearest first; nothing where there are fewer than eight images.
+
+    ``keys`` are the images' ids, for orders that come of sorting numbers in names. A model of which the order is found counts, put right, among the others of the next.
+
+    >>> rng = np.random.default_rng(0)
+    >>> truth = rng.integers(0, 5, (1, 400, 1, 1))
+    >>> said = np.where(rng.random((4, 400, 1, 1)) < 0.8, truth, rng.integers(0, 5, (4, 400, 1, 1)))
+    >>> said[2] = np.roll(said[2], 1, axis=0)
+    >>> [(f.model, f.kind, f.shift) for f in find_misplaced(said)]
+    [(2, 'shift', 1)]
+    """
+    answers = np.asarray(answers, np.uint16).copy()
+    j, n = answers.shape[:2]
+    if j < 2 or n < FEWEST:
+        return []
+    runs = [slice(*span) for span in pairwise([*starts, n])]
+    found: dict[int, Finding] = {}
+    facts = _agreements(answers)
+    while len(found) < (j if j > 2 else 1):  # of two models each is as far from the other
+        best: tuple[float, Finding, np.ndarray] | None = None
+        for m in (m for m in range(j) if m not in found):
+            for right, about in _orders(answers, m, runs, keys, lost=bool(_lost(facts, m))):
+                said = _finding(answers, facts, m, right, about)
+                if best is None or said.would - said.agreement > best[0]:
+                    best = said.would - said.agreement, said, right
+        if best is None or best[0] <= 0:
+            break
+        found[best[1].model] = best[1]
+        answers[best[1].model] = best[2]
+        facts = _agreements(answers)
+    rest = [m for m in range(j) if m not in found and _lost(facts, m)]
+    return [
+        *found.values(),
+        *(_finding(answers, facts, m, None, {"kind": _lost(facts, m)}) for m in (rest if j > 2 or not rest else rest[:1])),
+    ]
+
+
+@dataclass(frozen=True, eq=False)
+class _Facts:
+    """``pairs`` and ``chance`` (J, J): mean agreement of every two models, as they are and with shuffled images; ``beyond`` (J, N): of each model with the others, less chance."""
+
+    pairs: np.ndarray
+    chance: np.ndarray
+    beyond: np.ndarray
+
+
+def _agreements(answers: np.ndarray) -> _Facts:
+    """Return how far all models agree, and would by chance: one model's images against other images of the other, a shuffle a pair."""
+    j, n = answers.shape[:2]
+    rng = np.random.default_rng(0)
+    coded = _all_coded(answers)
+    pairs, chance = np.full((j, j), np.nan), np.full((j, j), np.nan)
+    each, among = np.zeros((j, n)), np.zeros((j, n))
+    for a in range(j):
+        for b in range(a + 1, j):
+            values = _image_agreement(coded[a], coded[b])
+            pairs[a, b] = pairs[b, a] = _mean(values)
+            chance[a, b] = chance[b, a] = _mean(_image_agreement(coded[a], coded[b], rng.permutation(n)))
+            known = ~np.isnan(values)
+            for m in (a, b):
+                each[m] += np.where(known, values, 0)
+                among[m] += known
+    mean = np.divide(each, among, out=np.full((j, n), np.nan), where=among > 0)
+    return _Facts(pairs, chance, mean - np.array([_mean(row) for row in chance])[:, None])
+
+
+@dataclass(frozen=True, eq=False)
+class _Coded:
+    """What a model says (N, P), the same as cells of (N, n + 1), and how many pixels of each image it gives each of n classes, and none, (N, n + 1)."""
+
+    places: np.ndarray
+    cells: np.ndarray
+    sizes: np.ndarray
+
+    @property
+    def there(self) -> np.ndarray:
+        """Return (N,) whether it says anything of an image."""
+        return np.asarray(self.sizes[:, :-1].sum(1) > 0)
+
+
+def _coded(maps: np.ndarray, n: int) -> _Coded:
+    """Return the maps of a model (N, H, W) with NONE as class n, in the fewest bytes."""
+    places = _flat(np.minimum(maps, n).astype(np.uint8 if n < 256 else np.uint16))
+    if places.shape[1] == 1:
+        return _Coded(places, places, np.stack([places[:, 0] < n, places[:, 0] == n], 1).astype(np.int64))
+    cells = places + np.arange(len(places))[:, None] * (n + 1)
+    return _Coded(places, cells, np.bincount(cells.ravel(), minlength=len(places) * (n + 1)).reshape(-1, n + 1))
+
+
+def _all_coded(answers: np.ndarray) -> list[_Coded]:
+    """Return every model's maps, coded with one number of classes."""
+    n = _classes(answers)
+    return [_coded(maps, n) for maps in answers]
+
+
+def _classes(answers: np.ndarray) -> int:
+    """Return one more than the highest place that anybody names."""
+    return int(answers[answers != NONE].max(initial=0)) + 1
+
+
+def _image_agreement(one: _Coded, other: _Coded, order: np.ndarray | None = None) -> np.ndarray:
+    """Return (N,) the agreement of two models on each image, or with the image of the other that ``order`` (N,) says; NaN where one of them says nothing."""
+    places, sizes, there = other.places, other.sizes, other.there
+    if order is not None:
+        places, sizes, there = places[order], sizes[order], there[order]
+    there = one.there & there
+    n = sizes.shape[1] - 1
+    if places.shape[1] == 1:
+        return np.where(there, (one.places == places)[:, 0].astype(float), np.nan)
+    same = np.bincount(one.cells[one.places == places], minlength=len(places) * (n + 1)).reshape(-1, n + 1)
+    return np.where(there, METRICS["miou"](same[:, :-1], one.sizes, sizes, over="union"), np.nan)
+
+
+def _lost(facts: _Facts, m: int) -> str:
+    """Return nobody or chance for a model that agrees with nobody, else nothing."""
+    reach, others = _reach(facts, m)
+    values = facts.beyond[m][~np.isnan(facts.beyond[m])]
+    if len(values) < FEWEST or np.isnan(reach):
+        return ""
+    batches = np.array([part.mean() for part in np.array_split(values, min(_BATCHES, len(values)))])
+    highest = values.mean() + 2 * batches.std(ddof=1) / np.sqrt(len(batches))
+    if highest >= (ALONE if np.isnan(others) else NOBODY) * reach:
+        return ""
+    return "chance" if np.isnan(others) or values.mean() < GUESS * reach else "nobody"
+
+
+def _reach(facts: _Facts, m: int) -> tuple[float, float]:
+    """Return the agreement beyond chance that a model could have, and that of the others with each other as it is; where these agree as little, what is possible at all, and NaN."""
+    rest = np.delete(np.arange(len(facts.pairs)), m)
+    first, second = np.triu_indices(len(rest), 1)
+    cells = rest[first], rest[second]
+    possible = 1 - _mean(facts.chance)
+    beyond = facts.pairs[cells] - facts.chance[cells]
+    if len(beyond) and not np.isnan(beyond).all() and (middle := float(np.nanmedian(beyond))) > ALONE * possible:
+        return middle, _mean(facts.pairs[cells])
+    return possible, np.nan
+
+
+def _finding(answers: np.ndarray, facts: _Facts, m: int, right: np.ndarray | None, about: dict[str, Any]) -> Finding:
+    """Return a finding of a model, with the numbers that speak for it."""
+    rest = [b for b in range(len(answers)) if b != m]
+    would = np.nan
+    if right is not None:
+        first, *others = _all_coded(np.stack([right, *answers[rest]]))
+        would = _mean(np.array([_mean(_image_agreement(first, other)) for other in others]))
+    return Finding(
+        m, agreement=_mean(facts.pairs[m]), would=would, chance=_mean(facts.chance[m]), others=_reach(facts, m)[1], **about
+    )
+
+
+def _orders(
+    answers: np.ndarray, m: int, runs: list[slice], keys: Sequence[str], *, lost: bool
+) -> Iterator[tuple[np.ndarray, dict[str, Any]]]:
+    """Yield what a model would say in the order of images, or under the mix-up of classes, that fits the others clearly better than what it says; and what is to be said of it."""
+    mine, j, n = answers[m], *answers.shape[:2]
+    rest = np.array([b for b in range(j) if b != m])
+    small = _narrow(answers)
+    others = small[rest[np.linspace(0, len(rest) - 1, min(len(rest), _OTHERS)).astype(int)]]
+    now = _share(small[m], others)
+
+    def better(right: np.ndarray, tests: int) -> float:
+        """Return how much better (N, P) answers fit, 0 where it is not clear that they do."""
+        return _clear(_share(right, others) - now, RISK / (tests * j))
+
+    near = {k: better(_shifted(small[m], k, runs), len(NEAR)) for k in NEAR}
+    if lost or any(near.values()):
+        farthest = min(max(run.stop - run.start for run in runs) // 2, _FARTHEST)
+        every = {k: better(_shifted(small[m], k, runs), 2 * farthest) for k in range(-farthest, farthest + 1) if k}
+        k = max(every, key=lambda k: (every[k], -abs(k)))
+        if every[k] > 0:
+            yield _shifted(mine, k, runs), {"kind": "shift", "shift": k}
+    if mixed := _mixed_classes(small[m], others):
+        said, meant = (np.array(side) for side in zip(*mixed, strict=True))
+        table = np.arange(1 << 16).astype(np.uint16)
+        table[said] = meant
+        put_right = table[:256].astype(np.uint8)[small[m]] if small.dtype == np.uint8 else table[small[m]]
+        # two models that say nearly always one class each would seem to agree, were one called the other: what counts is beyond chance
+        elsewhere = others[:, np.random.default_rng(0).permutation(n)]
+        by_chance = _share(put_right, elsewhere) - _share(small[m], elsewhere)
+        if _clear(_share(put_right, others) - now - by_chance, RISK / (len(NEAR) * j)):
+            steps = set((meant - said).tolist())
+            yield (
+                table[mine],
+                {"kind": "classes", "classes": mixed, "shift": steps.pop() if len(steps) == 1 and len(mixed) > 1 else 0},
+            )
+    if not lost or len(runs) > 1:
+        return
+    for kind, places in _named_orders(n, keys):
+        if better(small[m][places], len(NEAR)):
+            yield mine[places], {"kind": kind}
+    k = _best_turn(mine, answers[rest])
+    if k and better(np.roll(small[m], -k, 0), n):
+        yield np.roll(mine, -k, 0), {"kind": "shift", "shift": k}
+    elif mine[0].size >= _PIXELS and n <= _ASSIGNED:
+        half = mine.shape[2] // 2
+        seen, unseen = (
+            answers[..., :half],
+            _narrow(answers[..., half:]),
+        )  # an order is found on the left of the maps, and believed for what it does to the right
+        places = _assigned(seen[m], seen[rest])
+        if _clear(_share(unseen[m][places], unseen[rest]) - _share(unseen[m], unseen[rest]), RISK / j):
+            yield mine[_assigned(mine, answers[rest])], {"kind": "permutation"}
+
+
+def _narrow(answers: np.ndarray) -> np.ndarray:
+    """Return (J, N, P) answers of at most ``_SEARCHED`` pixels, in one byte where classes allow it; the largest number says none."""
+    flat = _flat(answers)
+    flat = flat[..., :: -(-flat.shape[2] // _SEARCHED)]
+    return np.ascontiguousarray(np.minimum(flat, 255).astype(np.uint8) if _classes(answers) < 255 else flat)
+
+
+def _flat(maps: np.ndarray) -> np.ndarray:
+    return maps.reshape(*maps.shape[:-2], -1)
+
+
+def _mean(values: np.ndarray) -> float:
+    """Return the mean of what is known, NaN where nothing is."""
+    known = values[~np.isnan(values)]
+    return float(known.mean()) if len(known) else np.nan
+
+
+def _share(one: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """Return (N,) the share of pixels on which a model (N, P) agrees with others (B, N, P), of those of which both say something; NaN where there are none."""
+    same, both = np.zeros(len(one)), np.zeros(len(one))
+    none, wide = np.iinfo(one.dtype).max, one.shape[1]
+    silent = one == none
+    whole = not silent.any()
+    for other in others:
+        equal = one == other
+        if wide == 1:
+            known = ~(silent | (other == none))[:, 0]
+            same += equal[:, 0] & known
+            both += known
+        elif whole:  # what is equal is then said
+            same += equal.sum(1)
+            both += (other != none).sum(1)
+        else:
+            silence = silent | (other == none)
+            same += (equal & ~silence).sum(1)
+            both += wide - silence.sum(1)
+    return np.divide(same, both, out=np.full(len(one), np.nan), where=both > 0)
+
+
+def _clear(gains: np.ndarray, risk: float) -> float:
+    """Return the mean of gains on images where it lies above 0 by a t-test of consecutive batches of them, else 0."""
+    gains = gains[~np.isnan(gains)]
+    if len(gains) < FEWEST:
+        return 0.0
+    batches = np.array([part.mean() for part in np.array_split(gains, min(_BATCHES, len(gains)))])
+    error = batches.std(ddof=1) / np.sqrt(len(batches))
+    return float(gains.mean()) if batches.mean() > stdtrit(len(batches) - 1, 1 - risk) * error and gains.mean() > 0 else 0.0
+
+
+def _shifted(maps: np.ndarray, k: int, runs: Sequence[slice]) -> np.ndarray:
+    """Return maps of which each image has that of the image k places on in its run, nothing at the ends."""
+    out = np.full_like(maps, np.iinfo(maps.dtype).max)
+    for run in runs:
+        part = maps[run]
+        if k > 0:
+            out[run][: max(len(part) - k, 0)] = part[k:]
+        else:
+            out[run][-k:] = part[: max(len(part) + k, 0)]
+    return out
+
+
+def _mixed_classes(mine: np.ndarray, others: np.ndarray) -> tuple[tuple[int, int], ...]:
+    """Return (what a model says, what the others say) of classes that it mixes up: found on every other image, and believed where it holds on the rest."""
+    none = np.iinfo(mine.dtype).max
+    n = int(max(side[side != none].max(initial=0) for side in (mine, others))) + 1
+    found, check = (_overlap(mine[k::2], others[:, k::2], n) for k in (0, 1))
+    _, meant = linear_sum_assignment(-(found + 1e-9 * np.eye(n)))
+    own = np.arange(n)
+    mixed = [c for c in own[meant != own].tolist() if found[c, meant[c]] >= 2 * found[c, c] + _CLASS]
+    mixed = [c for c in mixed if check[c, meant[c]] >= 2 * check[c, c] + _CLASS]
+    return tuple((c, int(meant[c])) for c in mixed)
+
+
+def _overlap(mine: np.ndarray, others: np.ndarray, n: int) -> np.ndarray:
+    """Return (n, n) the IoU of each class that a model says with each that others say, over all of them."""
+    cells = np.zeros(n * n, np.int64)
+    for other in others:
+        known = (mine < n) & (other < n)
+        cells += np.bincount(mine[known].astype(np.int64) * n + other[known], minlength=n * n)
+    both = cells.reshape(n, n)
+    either = both.sum(1)[:, None] + both.sum(0)[None] - both
+    return np.divide(both, either, out=np.zeros((n, n)), where=either > 0)
+
+
+def _named_orders(n: int, keys: Sequence[str]) -> Iterator[tuple[str, np.ndarray]]:
+    """Yield orders of images that come of mistakes: last first, and names sorted with 10 before 9 where others have 9 before 10, either way."""
+    yield "reversed", np.arange(n)[::-1]
+    if len(keys) == n:
+        plain = np.array(sorted(range(n), key=lambda k: keys[k]))
+        counting = np.array(sorted(range(n), key=lambda k: [int(w) if w.isdigit() else w for w in re.split(r"(\d+)", keys[k])]))
+        if (plain != counting).any():
+            for names, given in ((plain, counting), (counting, plain)):
+                order = np.empty(n, np.int64)
+                order[given] = names
+                yield "names", order
+
+
+def _marks(maps: np.ndarray, classes: int, grid: tuple[int, int] = (6, 8)) -> np.ndarray:
+    """Return (N, D) the share of each class in each field of a grid over a map."""
+    n, h, w = maps.shape
+    rows, columns = np.arange(h) * min(grid[0], h) // h, np.arange(w) * min(grid[1], w) // w
+    field = rows[:, None] * min(grid[1], w) + columns
+    cells = np.where(maps < classes, maps, classes).astype(np.int64) + field * (classes + 1)
+    fields = int(field.max()) + 1
+    held = np.bincount(
+        (cells + np.arange(n)[:, None, None] * fields * (classes + 1)).ravel(), minlength=n * fields * (classes + 1)
+    )
+    return held.reshape(n, fields, classes + 1)[..., :classes].reshape(n, -1) / (h * w)
+
+
+def _all_marks(mine: np.ndarray, others: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return (N, D) marks of a model's maps, and the mean of those of others, classes that all have alike left out of account."""
+    classes = max(_classes(mine), _classes(others))
+    own, theirs = _marks(mine, classes), np.mean([_marks(other, classes) for other in others], 0)
+    return own - own.mean(0), theirs - theirs.mean(0)
+
+
+def _best_turn(mine: np.ndarray, others: np.ndarray) -> int:
+    """Return by how many images a model is to be turned, the last going first, to fit the others best; from -N / 2 to N / 2."""
+    own, theirs = _all_marks(mine, others)
+    n = len(own)
+    fit = np.fft.irfft((np.fft.rfft(own, axis=0) * np.conj(np.fft.rfft(theirs, axis=0))).sum(1), n)
+    k = int(fit.argmax())
+    return k if k <= n // 2 else k - n
+
+
+def _assigned(mine: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """Return the order of a model's images that fits the others' best, each image once."""
+    own, theirs = _all_marks(mine, others)
+    return linear_sum_assignment(-(theirs @ own.T))[1]

@@ -1,0 +1,139 @@
+"""How far models agree before any label: the table is a plain mean, and what is misplaced is named, in real networks and in none that are as they should be."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import faultscape as fs
+from faultscape.comparison.agreement import alike, mean_agreement, table_text
+from faultscape.comparison.agreement_words import warnings
+from faultscape.comparison.misplaced import NONE, find_misplaced
+from faultscape.corpus.classes import resolve
+from faultscape.nouns import Predictions
+
+
+def iou(one: np.ndarray, other: np.ndarray) -> float:
+    """mIoU over the classes of either map, pixel by pixel."""
+    values = [((one == c) & (other == c)).sum() / ((one == c) | (other == c)).sum() for c in range(3) if c in one or c in other]
+    return float(np.mean(values))
+
+
+def test_the_table_is_the_mean_over_images_that_two_models_have() -> None:
+    rng = np.random.default_rng(3)
+    maps: dict[str, list] = {name: list(rng.integers(0, 3, (6, 12, 20))) for name in "abc"}
+    maps["d"] = [m.copy() for m in maps["a"]]
+    maps["b"][2] = None
+    whole = fs.comparison.count(maps, classes=3)
+    parts = [fs.comparison.count({n: m[s] for n, m in maps.items()}, classes=3) for s in (slice(0, 4), slice(4, 6))]
+    for found in (mean_agreement(whole), mean_agreement(parts)):
+        assert found.images[0].tolist() == [0, 5, 6, 6]
+        wanted = np.mean([iou(x, y) for x, y in zip(maps["a"], maps["b"], strict=True) if y is not None])
+        assert found.mean[0, 1] == pytest.approx(wanted, abs=1e-12)
+        assert found.mean[1, 0] == found.mean[0, 1]
+        assert alike(found) == [("a", "d")]
+    maps["d"][5][0, 0] = (maps["d"][5][0, 0] + 1) % 3
+    assert alike(mean_agreement(fs.comparison.count(maps, classes=3))) == []  # one pixel of 1,440 is enough
+    assert " .99" in table_text(mean_agreement(fs.comparison.count(maps, classes=3))).splitlines()[2]  # and is not rounded away
+
+
+def test_a_duel_of_two_models_that_agree_everywhere_has_no_slot() -> None:
+    rng = np.random.default_rng(3)
+    maps = {name: rng.integers(0, 3, (6, 4, 5)) for name in "ab"}
+    maps["c"] = maps["a"].copy()
+    maps["c"][:2] = maps["b"][:2]
+    slots = fs.selection.duels(fs.comparison.count(maps, classes=3), per_class=4, spares=2)
+    chosen = {(row.defender, row.attacker): set() for row in slots.rows}
+    for row in slots.rows:
+        chosen[row.defender, row.attacker].add(row.image)
+    assert chosen["a", "c"] == {"0", "1"}
+    assert chosen["b", "c"] == {"2", "3", "4", "5"}
+
+
+def people(rng: np.random.Generator, models: int = 5, images: int = 600, classes: int = 6, error: float = 0.3) -> np.ndarray:
+    """(J, N, 1, 1) answers whose errors fall by chance."""
+    truth = rng.integers(0, classes, (1, images, 1, 1))
+    shape = (models, images, 1, 1)
+    return np.where(rng.random(shape) < error, rng.integers(0, classes, shape), truth).astype(np.uint16)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_classifiers_that_are_as_they_should_be_are_not_accused(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    assert find_misplaced(people(rng)) == []
+    assert find_misplaced(people(rng, models=2)) == []
+    assert find_misplaced(people(rng, images=12)) == []
+    by_class = np.sort(people(rng, error=0.0), axis=1)  # sorted by class, as most data sets lie
+    noisy = np.where(rng.random(by_class.shape) < 0.3, rng.integers(0, 6, by_class.shape), by_class)
+    assert find_misplaced(noisy) == []
+
+
+def test_what_is_wrong_with_a_classifier_is_named() -> None:
+    rng = np.random.default_rng(8)
+    said = people(rng)
+
+    def found(model: int, answers: np.ndarray, keys: tuple[str, ...] = ()) -> list[tuple[int, str, int]]:
+        changed = said.copy()
+        changed[model] = answers
+        return [(f.model, f.kind, f.shift) for f in find_misplaced(changed, keys=keys)]
+
+    assert found(1, np.roll(said[1], 2, 0)) == [(1, "shift", 2)]
+    assert found(1, np.roll(said[1], -170, 0)) == [(1, "shift", -170)]
+    assert found(3, said[3][::-1]) == [(3, "reversed", 0)]
+    assert found(0, (said[0] + 2) % 6)[0][:2] == (0, "classes")
+    swapped = np.array([0, 3, 2, 1, 4, 5], np.uint16)[said[2]]
+    changed = said.copy()
+    changed[2] = swapped
+    (finding,) = find_misplaced(changed)
+    assert finding.classes == ((1, 3), (3, 1))
+    assert finding.would > 0.5 > finding.agreement
+    assert found(4, rng.permutation(said[4])) == [(4, "chance", 0)]
+    assert found(4, np.full_like(said[4], 2)) == [(4, "chance", 0)]
+    keys = tuple(
+        f"img{k}" for k in range(600)
+    )  # in corpus order img10 stands before img2; these answers were written in counting order
+    order = sorted(range(600), key=lambda k: keys[k])
+    counted = np.empty_like(said[1])
+    counted[order] = said[1]
+    assert found(1, counted, tuple(sorted(keys)))[0][:2] == (1, "names")
+
+
+def test_of_several_shifted_models_each_is_named_and_no_other() -> None:
+    said = people(np.random.default_rng(2), models=7)
+    for m in (1, 4, 5):
+        said[m] = np.roll(said[m], 1, 0)
+    assert sorted((f.model, f.shift) for f in find_misplaced(said)) == [(1, 1), (4, 1), (5, 1)]
+    said[2, :50] = NONE  # a model that has nothing to say of some images is no worse for it
+    assert sorted((f.model, f.shift) for f in find_misplaced(said)) == [(1, 1), (4, 1), (5, 1)]
+
+
+@pytest.fixture(scope="module")
+def zoo(data: Path) -> tuple[list[str], np.ndarray]:
+    """Ten real networks' maps of 120 CamVid images, every eighth pixel."""
+    if not (data / "camvid-zoo").is_dir():
+        pytest.skip(f"no camvid-zoo in {data}")
+    names = sorted(path.name for path in (data / "camvid-zoo").iterdir() if path.is_dir())
+    files = [sorted((data / "camvid-zoo" / name / "labels").glob("*.png"))[:120] for name in names]
+    return names, np.array([[np.asarray(Image.open(path))[4::8, 4::8] for path in row] for row in files], np.uint16)
+
+
+def test_real_networks_are_not_accused(zoo: tuple[list[str], np.ndarray]) -> None:
+    assert find_misplaced(zoo[1]) == []
+
+
+@pytest.mark.parametrize(("model", "shift"), [("fcn", 1), ("pixel", 1), ("unet", -3)])
+def test_a_shift_of_ids_among_ten_real_networks_is_named(zoo: tuple[list[str], np.ndarray], model: str, shift: int) -> None:
+    names, maps = zoo
+    m = names.index(model)
+    shifted = maps.copy()
+    shifted[m] = np.roll(maps[m], shift, 0)
+    (finding,) = find_misplaced(shifted)
+    assert (finding.model, finding.kind, finding.shift) == (m, "shift", shift)
+    assert finding.would > finding.agreement + 0.03
+    few = mean_agreement(Predictions(resolve(11), tuple(names), ("x",), np.zeros((10, 1), int), np.ones((10, 1))))
+    words = warnings(few, [finding], resolve(11))[0]
+    assert words.startswith(model)
+    assert f"with image i {'+-'[shift < 0]} {abs(shift)} it would agree" in words
