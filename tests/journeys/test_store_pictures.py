@@ -6,7 +6,6 @@ import hashlib
 from pathlib import Path
 
 import numpy as np
-import onnx
 import pytest
 from PIL import Image
 
@@ -52,7 +51,7 @@ def test_collect_reads_the_beginning_of_each_picture_and_has_the_ids_and_sizes_o
     assert set(there) == {*here, "part0/large"}
     assert all((there[i].width, there[i].height) == (here[i].width, here[i].height) for i in here)
     assert (there["part0/large"].width, there["part0/large"].height) == (800, 600)
-    assert all(i.digest.startswith("etag:") and i.dhash is None and i.group == i.id for i in there.values())
+    assert all(i.digest.startswith("etag:") and i.dhash is None and i.near_duplicate_of == i.id for i in there.values())
     assert there["part0/large"].digest == f"etag:{hashlib.md5(large).hexdigest()}"
     assert there["part0/large"].source == f"{bucket.uri}/photos/part0/large.jpg"
 
@@ -121,6 +120,8 @@ def test_a_local_picture_that_changed_is_noticed_too(corpus: made.Corpus, study:
 def network(path: Path) -> Path:
     """A network that sees three classes, by the strongest colour."""
     shape = ["n", 3, "h", "w"]
+    import onnx
+
     node = onnx.helper.make_node("Identity", ["input"], ["logits"])
     ends = [onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, shape) for name in ("input", "logits")]
     graph = onnx.helper.make_graph([node], "net", ends[:1], ends[1:])

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
-from sklearn.metrics import average_precision_score, roc_auc_score, roc_curve
 
 import faultscape as fs
 from faultscape.errors import MetricError, OptionError
@@ -42,6 +41,8 @@ def same(one, other) -> bool:
 )
 @settings(max_examples=150)
 def test_equal_to_scikit_learn_with_ties_and_without(seed, size, levels, share, dtype):
+    from sklearn.metrics import average_precision_score, roc_auc_score, roc_curve
+
     score, anomaly = made(seed, size, levels, share, "int64")
     score = (np.abs(score) if dtype == "uint16" else score).astype(dtype)
     d = detection(score, anomaly)
@@ -55,6 +56,8 @@ def test_equal_to_scikit_learn_with_ties_and_without(seed, size, levels, share, 
 
 
 def test_equal_to_scikit_learn_on_many_continuous_scores():
+    from sklearn.metrics import average_precision_score, roc_auc_score
+
     rng = np.random.default_rng(0)
     anomaly = rng.random(300_000) < 0.01
     score = rng.standard_normal(300_000).astype(np.float32) + anomaly
@@ -266,6 +269,8 @@ def test_precision_recall_of_correctness_of_the_release(confidence, ap):
 
 
 def test_both_directions_are_those_of_scikit_learn_and_leave_void_out():
+    from sklearn.metrics import average_precision_score
+
     rng = np.random.default_rng(5)
     wrong = rng.choice([0, 1, 255], 500, p=[0.6, 0.3, 0.1])
     for doubt in (rng.random(500).astype(np.float16), rng.integers(0, 200, 500).astype(np.uint8), rng.random(500)):
@@ -279,6 +284,8 @@ def test_both_directions_are_those_of_scikit_learn_and_leave_void_out():
 
 
 def test_real_masks_with_a_made_score(data: Path):
+    from sklearn.metrics import average_precision_score, roc_auc_score
+
     masks = sorted((data / "anomaly").glob("fs_lostfound_half/masks/*.png"))[:6]
     if not masks:
         pytest.skip("no anomaly masks")

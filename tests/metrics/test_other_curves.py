@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from sklearn.metrics import auc, precision_recall_curve
 
 import faultscape as fs
 from faultscape.errors import MetricError
@@ -18,6 +17,8 @@ def sample(n: int = 20_000) -> tuple[np.ndarray, np.ndarray]:
 
 
 def test_trapezia_are_scikit_learns_area_under_its_curve() -> None:
+    from sklearn.metrics import auc, precision_recall_curve
+
     score, mask = sample()
     precision, recall, _ = precision_recall_curve(mask, score, drop_intermediate=False)
     found = other_curves.trapezoid_precision(fs.metrics.detection(score, mask))

@@ -1,4 +1,3 @@
-import choix
 import numpy as np
 import pytest
 
@@ -29,6 +28,8 @@ def walk(wins):
 
 @pytest.mark.parametrize("j", [3, 6, 12])
 def test_rank_centrality_is_that_of_choix_and_of_the_walk_as_printed(j):
+    import choix
+
     counts = games(j, j)
     data = [(a, b) for a, b in np.ndindex(counts.shape) for _ in range(int(counts[a, b]))]
     theirs = np.exp(choix.rank_centrality(j, data))
