@@ -201,7 +201,7 @@ def test_intervals_draw_whole_groups_where_images_belong_together(
     capsys.readouterr()
     assert main(line(corpus, tmp_path / "o", "--group", drives, *quick)) == 0
     found, alone = document(tmp_path / "o"), document(measured)
-    note = "intervals draw whole groups anew: 8 groups of 8 to 9 images; fewer than 20, so that they are Student's with 7 degrees of freedom"
+    note = "intervals draw whole groups anew: 8 groups of 8 to 9 images; Student's t with 7 degrees of freedom"
     assert f"note: {note}" in capsys.readouterr().out
     assert found["units"] == {"drawn": "groups", "count": 8}
     assert alone["units"] == {"drawn": "images", "count": 70}

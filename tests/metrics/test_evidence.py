@@ -8,7 +8,7 @@ from scipy import stats
 
 from faultscape.metrics import summary
 from faultscape.metrics.definitions import Definitions
-from faultscape.metrics.evidence import Drawn, Means, Ratios, bca_interval
+from faultscape.metrics.evidence import Drawn, Means, Ratios
 from faultscape.metrics.neighbours import alike, neighbour_correlation, too_narrow
 from faultscape.metrics.slopes import of_sums
 from faultscape.metrics.units import draw_units, units_of
@@ -53,32 +53,57 @@ def test_slopes_of_a_ratio_are_its_derivatives() -> None:
     assert Ratios(found, None).interval(units_of(30))[0] < ratio
 
 
-def test_bca_is_that_of_scipy() -> None:
-    values = np.random.default_rng(3).exponential(size=40)
-    oracle = stats.bootstrap((values,), np.mean, n_resamples=4000, method="BCa", random_state=0)
-    left = np.array([np.delete(values, k).mean() for k in range(40)])
-    ends = bca_interval(values.mean(), oracle.bootstrap_distribution, left)
-    assert ends == pytest.approx([oracle.confidence_interval.low, oracle.confidence_interval.high], abs=1e-12)
+def test_what_has_no_slopes_is_left_out_unit_by_unit() -> None:
+    """Of a mean the jackknife is Student's; of differences it is that of the differences."""
+    values = np.random.default_rng(3).exponential(size=(2, 25))
+    used = np.ones(25, bool)
+    left = np.array([np.delete(values, k, 1).mean(1) for k in range(25)]).T
+    one, other = (Drawn(v.mean(), np.zeros(0), gone, used) for v, gone in zip(values, left, strict=True))
+    assert one.interval(units_of(25)) == pytest.approx(Means(values[0][:, None]).interval(units_of(25)))
+    gap = Means((values[0] - values[1])[:, None])
+    assert one.common(other).interval(units_of(25)) == pytest.approx(gap.interval(units_of(25)))
+    assert np.isnan(one.common(Drawn(0.5, np.zeros(0), np.zeros(0), used)).interval(units_of(25))).all()
+    assert np.isnan(Drawn(0.5, np.zeros(0), left[0][:5], used[:5]).interval(units_of(5))).all()
+    known = Drawn(0.5, np.zeros(0), np.append(left[0], np.nan), np.ones(26, bool)).interval(units_of(26))
+    assert not np.isnan(known).any()  # a unit without which there is no value tells nothing
 
 
-def test_what_is_drawn_is_students_from_few_units_and_holds_its_point() -> None:
-    rng = np.random.default_rng(4)
-    used = np.ones(10, bool)
-    replicates = rng.normal(0.5, 0.1, 4000)
-    low, high = Drawn(0.5, replicates, np.zeros(0), used).interval(units_of(10))
-    half = stats.t.ppf(0.975, 9) * replicates.std() * np.sqrt(10 / 9)
+def test_an_error_that_noise_makes_larger_may_be_none_at_all() -> None:
+    """Calibrated forecasts: the calibration error is above 0 by chance alone, and its interval reaches down to 0."""
+    from faultscape.metrics import calibration
+
+    held = inside = 0
+    for seed in range(100):
+        rng = np.random.default_rng(seed)
+        sure = rng.beta(6, 1.5, (30, 300))
+        right = rng.random(sure.shape) < sure
+        rows = [calibration.calibration_counts(s, r) for s, r in zip(sure, right, strict=True)]
+        sums = {key: np.stack([row[key] for row in rows]) for key in rows[0]}
+        draws = draw_units(units_of(30), 200, seed, leave_out=True)
+        values = np.asarray(calibration.ece({key: draws.weights @ v for key, v in sums.items()}))
+        low, high = Drawn(*draws.split(values), np.ones(30, bool), shape="bent").interval(units_of(30))
+        inside += low <= values[0] <= high
+        held += low <= 0
+    assert inside == 100
+    assert held >= 84  # of the jackknife alone 20, of percentiles none
+
+
+def test_what_moves_in_steps_has_the_spread_of_its_draws() -> None:
+    replicates = np.random.default_rng(5).normal(0.5, 0.1, 4000)
+    left, used = np.full(30, 0.5), np.ones(30, bool)  # no image alone moves it
+    low, high = Drawn(0.5, replicates, left, used, shape="stepped").interval(units_of(30))
+    half = stats.t.ppf(0.975, 29) * replicates.std() * np.sqrt(30 / 29)
     assert (low, high) == (pytest.approx(0.5 - half), pytest.approx(0.5 + half))
+    gap = Drawn(0.5, replicates, left, used, shape="stepped").common(Drawn(0.4, replicates / 2, left, used, shape="stepped"))
+    assert np.ptp(gap.interval(units_of(30))) == pytest.approx(half)
+
+
+def test_percentiles_hold_their_point() -> None:
+    replicates = np.random.default_rng(4).normal(0.5, 0.1, 4000)
     many = np.ones(30, bool)
     low, high = Drawn(0.1, replicates, np.zeros(0), many).interval(units_of(30))
-    assert low == 0.1  # the point lies inside
-    assert high == pytest.approx(np.quantile(replicates, 0.975))
-    low, high = Drawn(0.3, replicates, np.zeros(30), many, bent=True).interval(
-        units_of(30)
-    )  # an error that noise alone makes larger
-    added = replicates.mean() - 0.3
-    assert low == pytest.approx(np.quantile(replicates, 0.025) - 2 * added)
-    assert high == pytest.approx(max(0.3, np.quantile(replicates, 0.975) - 2 * added))
-    assert np.isnan(Drawn(0.5, replicates, np.zeros(0), used).interval(units_of(["a", "b"] * 5))).all()
+    assert (low, high) == (0.1, pytest.approx(np.quantile(replicates, 0.975)))
+    assert np.isnan(Drawn(0.5, replicates, np.zeros(0), many).interval(units_of(["a", "b", "c"] * 10))).all()
     assert np.isnan(Drawn(0.5, np.zeros(0), np.zeros(0), many).interval(units_of(30))).all()
 
 

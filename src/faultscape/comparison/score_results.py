@@ -160,20 +160,19 @@ class Scored:
             exact = np.append(exact, found["correct_ap"])
         out = {}
         for k, metric in enumerate(OF_DOUBT if of_doubt else RANKS):
-            alone = found["alone"][:, k]
+            alone, shape = found["alone"][:, k], "stepped" if "fpr95" in metric else "smooth"
             if self.definitions.pooling == "per_image":  # of images that have both kinds of pixels
                 alone = np.where(np.isnan(found["alone"][:, 1]), np.nan, alone)
-            if self.definitions.pooling == "per_image":
                 means = Means(
                     np.where(self._used(found, draws), _spread(alone, found["usable"], len(self.data.ids)), np.nan)[:, None]
                 )
                 out[metric] = Summary(means.value, None, int(np.isnan(alone).sum()), "mean over images with a value", means)
                 continue
             if not whole:
-                out[metric] = _drawn(drawn[:, k], draws, used, 0, "histograms of scores in 65,536 steps")
+                out[metric] = _drawn(drawn[:, k], draws, used, 0, "histograms of scores in 65,536 steps", shape=shape)
                 continue
             out[metric] = _drawn(
-                _moved(drawn[:, k], exact[k]), draws, used, int(np.isnan(alone).sum()), "all pixels pooled; " + FROM
+                _moved(drawn[:, k], exact[k]), draws, used, int(np.isnan(alone).sum()), "all pixels pooled; " + FROM, shape=shape
             )
             plain = self.definitions.curve == "step" and self.definitions.thresholds == "exact"
             if plain and abs(exact[k] - drawn[0, k]) > 1e-4:
@@ -210,7 +209,7 @@ class Scored:
         bins = self.definitions.bins
         drawn = np.concatenate([calibration.equal_mass_of_groups(count, right, count * sure, bins) for count, right in groups])
         drawn = _moved(drawn, exact) if whole else drawn
-        return _drawn(drawn, draws, used, int(np.isnan(drawn[0])), "pooled over images; " + FROM, bent=True)
+        return _drawn(drawn, draws, used, int(np.isnan(drawn[0])), "pooled over images; " + FROM, shape="bent")
 
     def _calibrated(self, found: scoring.Found, draws: Draws) -> dict[str, Summary]:
         """Return what is made of sums over images; errors of calibration, which are no smooth function of them, by draws."""
@@ -237,7 +236,7 @@ class Scored:
                 kind = needs.removesuffix("count")
                 sums = {key: weighed(draws.weights, values) for key, values in rows.items() if key.startswith(kind)}
                 values = np.asarray(_CALIBRATION[metric](sums))
-                out[metric] = _drawn(values, draws, used, int(np.isnan(values[0])), "pooled over images", bent=True)
+                out[metric] = _drawn(values, draws, used, int(np.isnan(values[0])), "pooled over images", shape="bent")
         return out
 
 
@@ -250,10 +249,12 @@ def _points(found: scoring.Found, x: str, y: str) -> dict[str, list[float]]:
     return {key: [float(f"{v:.6g}") for v in found[key][known]] for key in (x, y)} if known.any() else {}
 
 
-def _drawn(values: np.ndarray, draws: Draws, used: np.ndarray, undefined: int, aggregate: str, *, bent: bool = False) -> Summary:
+def _drawn(
+    values: np.ndarray, draws: Draws, used: np.ndarray, undefined: int, aggregate: str, *, shape: str = "smooth"
+) -> Summary:
     """Return a number with its values in all draws."""
     value, replicates, left_out = draws.split(values)
-    return Summary(value, None, undefined, aggregate, Drawn(value, replicates, left_out, used, bent))
+    return Summary(value, None, undefined, aggregate, Drawn(value, replicates, left_out, used, shape))
 
 
 def _moved(drawn: np.ndarray, exact: float) -> np.ndarray:

@@ -1,8 +1,8 @@
-"""What an interval of a metric, and of the difference of two models in it, comes from: means over images, sums over images, or draws.
+"""What an interval of a metric, and of the difference of two models in it, comes from: means over images, sums over images, or the data set without each unit.
 
 Conventions: two models are compared over the cells that both have (`common`): of means the (image, class) cells with a value, of numbers made of sums the classes
 with a value. `apart` is the difference of the two numbers as they are, each over all that its model has. An interval is 95 %, of data to come: units are drawn anew.
-Source: Efron 1979 and 1987; Jaeckel 1972.
+Source: Efron 1979; Jaeckel 1972; Tukey 1958 (jackknife with Student's t).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 
 from faultscape.metrics import region_set
 from faultscape.metrics.slopes import LEVEL, Linear, mean_over_images, student_interval
-from faultscape.metrics.units import FEW, LEAST, Units
+from faultscape.metrics.units import LEAST, Units
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,70 +83,66 @@ class Ratios:
 
 @dataclass(frozen=True, eq=False)
 class Drawn:
-    """A number that has no slopes: its ``replicates`` (B,) over units drawn anew, none where there is no interval, and its values with a unit ``left_out`` (U,), if known.
+    """A number without slopes of its own: its values with each unit ``left_out`` (U,), unless units are too many, and ``replicates`` (B,) over units drawn anew.
 
-    ``used`` (I,) are the images that count; ``bent`` says that the number is a sum of absolute values, which noise alone makes larger.
+    ``used`` (I,) are the images that count. Without either there is no interval. ``shape`` says more of the number: *smooth*; *bent*, made of absolute values, which noise
+    alone makes larger; *stepped*, which a unit left out moves not at all, or by much.
     """
 
     value: float
     replicates: np.ndarray
     left_out: np.ndarray
     used: np.ndarray
-    bent: bool = False
+    shape: str = "smooth"
 
     def common(self, other: Drawn) -> Drawn:
         """Return the difference of two numbers, draw by draw; without draws where one has none."""
-        there = min(len(self.replicates), len(other.replicates))
-        left = self.left_out - other.left_out if len(self.left_out) == len(other.left_out) else np.zeros(0)
-        gap = self.replicates[:there] - other.replicates[:there]
-        return Drawn(self.value - other.value, gap, left, self.used | other.used)
+        replicates, left_out = (
+            mine - theirs if len(mine) == len(theirs) else np.zeros(0)
+            for mine, theirs in ((self.replicates, other.replicates), (self.left_out, other.left_out))
+        )
+        shape = "stepped" if self.shape == "stepped" else "smooth"  # noise adds to both of two errors
+        return Drawn(self.value - other.value, replicates, left_out, self.used | other.used, shape)
 
     apart = common
 
     def interval(self, units: Units) -> np.ndarray:
-        """Return (2,) Student's interval from the spread of the draws below twenty units, else BCa or, where no unit was left out, percentiles; NaN below six units.
-
-        Noise adds to a bent number as often as there is noise: once in the point, twice in the draws. What the draws add to the point is taken from both.
-        """
+        """Return (2,) Student's interval by the jackknife, of what moves in steps by the spread of the draws; percentiles where no unit was left out; NaN below six units."""
         count = int(units.known(np.where(self.used, 1.0, np.nan)))
         known = self.replicates[~np.isnan(self.replicates)]
-        if count < LEAST or not len(known) or np.isnan(self.value):
+        left_out = self.left_out[~np.isnan(self.left_out)]  # a unit without which there is no value tells nothing
+        if count < LEAST or np.isnan(self.value):
             return np.full(2, np.nan)
-        added = max(known.mean() - self.value, 0.0) if self.bent else 0.0
-        if count < FEW:
-            found = spread_interval(self.value - added, known, count)
-        elif self.bent:
-            found = np.quantile(known, [(1 - LEVEL) / 2, (1 + LEVEL) / 2]) - 2 * added
-        elif len(self.left_out):
-            found = bca_interval(self.value, known, self.left_out)
-        else:
-            found = np.quantile(known, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-        return np.array([min(found[0], self.value), max(found[1], self.value)])
+        if len(left_out) and self.shape != "stepped":
+            low, high = jackknife_interval(self.value, left_out, count)
+            return np.array([low - self._added(known), high])
+        if not len(known):
+            return np.full(2, np.nan)
+        if len(left_out):
+            return _student(self.value, known.var() * count / (count - 1), count)
+        twice = known.mean() - self.value if self.shape == "bent" else 0.0
+        low, high = np.quantile(known, [(1 - LEVEL) / 2, (1 + LEVEL) / 2]) - twice
+        return np.array([min(low - self._added(known), self.value), max(high, self.value)])
+
+    def _added(self, known: np.ndarray) -> float:
+        """Return what noise has added to a bent number, were it nothing else: draws have noise of twice the variance, and so sqrt(2) times as much."""
+        return max(float(known.mean()) - self.value, 0.0) / (np.sqrt(2) - 1) if self.shape == "bent" and len(known) else 0.0
 
 
-def spread_interval(value: float, replicates: np.ndarray, count: int) -> np.ndarray:
-    """Return (2,) Student's interval with ``count`` - 1 degrees of freedom from the spread of a bootstrap, whose variance is that of n where n - 1 is right."""
+def jackknife_interval(value: float, left_out: np.ndarray, count: int) -> np.ndarray:
+    """Return (2,) Student's interval from the values with one of ``count`` units left out.
+
+    >>> jackknife_interval(3.5, np.array([4.0, 3.8, 3.6, 3.4, 3.2, 3.0]), 6).round(3).tolist()  # the mean of 1, 2, 3, 4, 5, 6
+    [1.537, 5.463]
+    """
+    return _student(value, (count - 1) / count * float(((left_out - left_out.mean()) ** 2).sum()), count)
+
+
+def _student(value: float, variance: float, count: int) -> np.ndarray:
     from scipy.stats import t
 
-    half = t.ppf((1 + LEVEL) / 2, count - 1) * replicates.std() * np.sqrt(count / (count - 1))
+    half = t.ppf((1 + LEVEL) / 2, count - 1) * np.sqrt(variance)
     return np.array([value - half, value + half])
-
-
-def bca_interval(value: float, replicates: np.ndarray, left_out: np.ndarray) -> np.ndarray:
-    """Return (2,) Efron's bias-corrected and accelerated interval, the acceleration from the values with one unit left out.
-
-    >>> bca_interval(0.0, np.linspace(-1, 1, 4001), np.array([-1.0, 1.0])).round(3).tolist()
-    [-0.95, 0.95]
-    """
-    from scipy.special import ndtr, ndtri
-
-    below = ((replicates < value).mean() + (replicates <= value).mean()) / 2
-    middle = ndtri(np.clip(below, 0.5 / len(replicates), 1 - 0.5 / len(replicates)))
-    away = np.nanmean(left_out) - left_out[~np.isnan(left_out)] if not np.isnan(left_out).all() else np.zeros(1)
-    square = (away**2).sum()
-    bend = (away**3).sum() / (6 * square**1.5) if square > 0 else 0.0
-    ends = middle + ndtri([(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-    return np.quantile(replicates, ndtr(middle + ends / np.maximum(1 - bend * ends, 1e-3)))
 
 
 Evidence = Means | Ratios | Drawn

@@ -1,7 +1,7 @@
 """What is drawn anew where an interval speaks of data to come: images, or whole groups of images that belong together.
 
 Conventions: ``of`` (I,) is the number of the unit that each image belongs to, 0 to U - 1 in the order in which they first occur. Fewer than six units carry no
-interval; from fewer than twenty Student's t is used, whatever is estimated.
+interval; intervals are Student's with one degree of freedom fewer than units.
 Source: Davison and Hinkley 1997, 3.8 (cluster bootstrap).
 """
 
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 LEAST = 6  # fewer units carry no interval
-FEW = 20  # fewer are too few for the shape of a bootstrap's distribution: only its spread is used
+MANY = 2000  # beyond these each is no longer left out once, but drawn with replacement
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,6 +21,7 @@ from faultscape.metrics.evidence import Evidence, Means
 from faultscape.metrics.slopes import student_interval
 from faultscape.metrics.summary import HIGH, Summary
 from faultscape.metrics.units import Units
+from faultscape.reporting.measure_coverage import held
 
 KINDS = {"over": "rom", "under": "rum", "missed": "missed", "invented": "invented"}
 LOW_SCORES = frozenset(
@@ -82,7 +83,7 @@ def models(
             }
             entry |= {
                 "better": "high" if metric in HIGH or _scores_high(metric) else "low",
-                "definition": f"{text}; {found.aggregate}",
+                "definition": f"{text}; {found.aggregate}{'' if math.isnan(low) or units is None else held(metric, units)}",
             }
             if found.per_class is not None:
                 entry["per_class"] = {c: number(v) for c, v in zip(classes, found.per_class, strict=True)}

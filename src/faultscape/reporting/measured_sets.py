@@ -22,7 +22,7 @@ from faultscape.metrics.definitions import Definitions
 from faultscape.metrics.image_statistics import CURVE
 from faultscape.metrics.neighbours import alike, too_narrow
 from faultscape.metrics.summary import Summary
-from faultscape.metrics.units import FEW, LEAST, Units, draw_units, units_of
+from faultscape.metrics.units import LEAST, MANY, Units, draw_units, units_of
 from faultscape.reporting import measure_document
 from faultscape.study import measures
 from faultscape.ties import tie_ranks
@@ -33,7 +33,6 @@ _IN_ORDER = {
     "average_precision": "the AP",
     "calibration_auroc": "the AUROC",
 }  # what neighbours are compared by
-MANY = 2000  # units up to which each is left out once, for BCa
 MISSING = frozenset(["no map was found", "no scores were found"])
 
 
@@ -57,9 +56,9 @@ def gather(
 ) -> MeasuredSet:
     """Return what was found of one data set, with intervals from ``resamples`` draws of its images."""
     units = units_of(data.together or len(data.ids))
-    by_leaving_out = bool(resamples and scored.found) and FEW <= units.count <= MANY
+    wanted, few = bool(resamples and scored.found), units.count <= MANY
     ranks = tie_ranks(data.tie_keys, ids=data.ids) if data.tie_keys else None
-    draws = draw_units(units, resamples, seed, leave_out=by_leaving_out, ranks=ranks)
+    draws = draw_units(units, resamples if wanted else 0, seed, leave_out=wanted and few, ranks=ranks)
     anew = units if resamples else None
     groups = data.classes.groups
     of_maps: dict[str, dict[str, Summary]] = {}
@@ -221,12 +220,7 @@ def _drawn_anew(data: DataSet, units: Units, images: Mapping[str, Mapping[str, n
         said = f"intervals draw whole groups anew: {describe_groups(data.together)}"
         if units.count < LEAST:
             return [f"{said}; fewer than {LEAST} carry no interval: cut them into runs of consecutive images with --block"]
-        few = (
-            f"; fewer than {FEW}, so that they are Student's with {units.count - 1} degrees of freedom"
-            if units.count < FEW
-            else ""
-        )
-        return [said + few]
+        return [f"{said}; Student's t with {units.count - 1} degrees of freedom"] if units.count <= MANY else [said]
     if units.count < LEAST:
         return [f"{counted_words(units.count, 'image')}: fewer than {LEAST} carry no interval"]
     for metric, title in _IN_ORDER.items():

@@ -84,6 +84,7 @@ def _context(document: Mapping[str, Any], facts: Facts) -> dict[str, Any]:
         "intervals": any(
             e.get("low") is not None for one in named.values() for of in one.get("models", {}).values() for e in of.values()
         ),
+        "grouped": any((one.get("units") or {}).get("drawn") == "groups" for one in named.values()),
         "settings": settings(document.get("provenance") or {}, defined),
         "kinds": _kinds(facts.worst, len(named) > 1),
         "provenance": document.get("provenance", {}),
@@ -119,8 +120,8 @@ def headline(document: Mapping[str, Any]) -> str:
 def settings(provenance: Mapping[str, Any], metrics: Collection[str]) -> str:
     """Return in words the definitions that these metrics depend on.
 
-    >>> settings({"definitions": {"void": "cut", "pooling": "pooled", "curve": "step"}, "resamples": 1000}, {"miou": ""})
-    'pooling pooled, 1000 redraws of images'
+    >>> settings({"definitions": {"void": "cut", "pooling": "pooled", "curve": "step"}}, {"miou": ""})
+    'pooling pooled'
     """
     made = provenance.get("definitions") or {}
     of_regions = (
@@ -132,8 +133,7 @@ def settings(provenance: Mapping[str, Any], metrics: Collection[str]) -> str:
     ranked = ("fpr_rule", "curve", "thresholds") if {"auroc", "calibration_auroc"} & set(metrics) else ()
     wanted = ("preset", *regional, *(("over",) if "dice" in metrics else ()), "pooling", *ranked)
     words = [f"{key.replace('_', ' ')} {made[key]}" for key in wanted if made.get(key)]
-    draws = provenance.get("resamples")
-    return ", ".join(words + ([f"{draws} redraws of images"] if draws else []))
+    return ", ".join(words)
 
 
 def flat(value: Any) -> str:

@@ -181,7 +181,7 @@ def measure(
     skip
         Go on without images whose maps are wrong (size, values), instead of stopping; they stand in failures.csv.
     resamples
-        Bootstrap draws of images for the intervals of scores; 0 for no interval at all.
+        Bootstrap draws for the intervals of FPR95, of errors of calibration, and of scores of more than 2,000 images or groups; 0 for no interval at all.
     seed
         Of the bootstrap.
     worst
