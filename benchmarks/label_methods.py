@@ -16,6 +16,8 @@ from faultscape.ranking.thurstone import thurstone
 from faultscape.selection import model_picker, proposals
 from faultscape.selection.draws import Draws
 
+POWER = 1 / 3  # of margins, as `rank` had them when docs/benchmarks-labels.md was made
+
 
 def weights(chosen: Set) -> dict[str, np.ndarray]:
     """Return the weights (I,) of every selector that draws."""
@@ -73,7 +75,7 @@ def weighted(chosen: Set, draws: Draws, budget: int, proxies: dict[str, np.ndarr
     return {
         "LURE": estimates.lure(losses, q, draws.pool),
         "LURE + control": estimates.prediction_powered(losses, q, proxies["loss"], places),
-        "margins + control": estimates.prediction_powered(estimates.margins(losses), q, proxies["margin"], places),
+        "margins + control": estimates.prediction_powered(estimates.margins(losses, POWER), q, proxies["margin"], places),
     }
 
 
@@ -82,20 +84,20 @@ def controlled(losses: np.ndarray, images: np.ndarray, proxies: dict[str, np.nda
     size = len(proxies["images"])
     places = np.searchsorted(proxies["images"], images)
     even = estimates.uniform_steps(len(images), size)
-    return -estimates.prediction_powered(estimates.margins(losses), even, proxies["margin"], places).loss
+    return -estimates.prediction_powered(estimates.margins(losses, POWER), even, proxies["margin"], places).loss
 
 
 def proxies(chosen: Set, weight: np.ndarray) -> dict[str, np.ndarray]:
     """Return the pool of these weights and the expected losses and margins on it."""
     pool = np.flatnonzero(weight > 0)
     expected = chosen.expected[:, pool]
-    return {"images": pool, "loss": expected, "margin": estimates.margins(expected)}
+    return {"images": pool, "loss": expected, "margin": estimates.margins(expected, POWER)}
 
 
 def truth(chosen: Set, pool: np.ndarray) -> dict[str, np.ndarray]:
     """Return each model's mean loss and mean margin on the pool, by all labels."""
     losses = chosen.losses[:, pool]
-    return {"loss": losses.mean(1), "margin": estimates.margins(losses).mean(1)}
+    return {"loss": losses.mean(1), "margin": estimates.margins(losses, POWER).mean(1)}
 
 
 def faithful(chosen: Set, losses: np.ndarray, duels: np.ndarray) -> np.ndarray:

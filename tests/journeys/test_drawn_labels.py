@@ -41,7 +41,7 @@ def test_disputed_draws_and_random_labels_of_the_rest_give_scores_on_the_whole_c
     found = fs.rank(answers.study, selection="disputed", resamples=50)
     assert found.rankings["corpus"]["scores"] == pytest.approx(exact(answers))
     assert found.rankings["lure"]["scores"] != pytest.approx(exact(answers))
-    assert next(iter(found.rankings)) == "margins"
+    assert next(iter(found.rankings)) == "prediction_powered"
 
 
 def test_random_labels_of_agreed_images_count_however_few_they_are(answers: made_answers.Answers) -> None:
@@ -156,7 +156,7 @@ def test_the_first_line_says_who_leads_or_that_nobody_does(
     assert main(["rank", answers.study, "--selection", "random"]) == 0
     said = capsys.readouterr().out
     assert said.startswith("model-0 leads. It is first in")
-    assert "Standings of 3 models from 60 labelled images\n  margins, intervals of this pool\n" in said
+    assert "Standings of 3 models from 60 labelled images\n  prediction_powered, intervals of this pool\n" in said
 
 
 def test_of_random_selections_the_one_with_most_agreed_labels_counts_and_only_of_these_models(

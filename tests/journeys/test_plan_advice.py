@@ -36,29 +36,30 @@ def numbers(**labels: int) -> dict[str, dict[str, int]]:
     return {name.replace("_", "-"): {"labels": number} for name, number in labels.items()}
 
 
-POOLS = {"random": 200, "disputed": 90, "vma": 90, "mad": 90}
+POOLS = {"random": 200, "disputed": 90, "vma": 90, "mad": 90, "information": 90}
+RECOMMENDED = Drawn("order", "information", goal="order")
 
 
 def test_the_recommended_line_can_be_pasted_from_the_start_to_the_ranking(answers: made_answers.Answers) -> None:
     study, quoted = answers.study, shlex.quote(answers.study)
     start = fs.plan(study)
-    need = start.questions["best"]["mad"]["labels"]
+    need = start.questions["best"]["information"]["labels"]
     assert line(start) == f"faultscape select {quoted} {SELECTION} --budget {rounded(need, 200)}"
     assert main(shlex.split(line(start))[1:]) == 0
     drawn = fs.plan(study)
-    assert line(drawn) == f"faultscape label export {quoted} OUT --format csv --selection mad"
+    assert line(drawn) == f"faultscape label export {quoted} OUT --format csv --selection order"
     assert f"{rounded(need, 200)} images are drawn and 0 of them labelled" in " ".join(repr(drawn).split())
     made_answers.import_labels(answers)
     for _ in range(9):  # every time the line is done, the next one comes, until there is nothing to draw
         known = fs.plan(study)
-        assert known.labels["selection"] == "mad"
+        assert known.labels["selection"] == "order"
         if known.recommended["verb"] == "rank":
             break
         assert line(known).startswith(f"faultscape select {quoted} {SELECTION} --budget ")
         assert main(shlex.split(line(known))[1:]) == 0
-    assert line(known) == f"faultscape rank {quoted} --selection mad"
+    assert line(known) == f"faultscape rank {quoted} --selection order"
     assert main(shlex.split(line(known))[1:]) == 0
-    assert known.labels["used"] >= known.questions["best"]["mad"]["labels"]
+    assert known.labels["used"] >= known.questions["best"]["information"]["labels"]
 
 
 def test_what_python_returns_names_the_study_and_the_file_does_not(answers: made_answers.Answers) -> None:
@@ -67,17 +68,17 @@ def test_what_python_returns_names_the_study_and_the_file_does_not(answers: made
     written = (Path(answers.study) / "plan.json").read_text()
     assert answers.study not in written
     advised = json.loads(written)["recommended"]
-    assert {key: advised[key] for key in ("verb", "selection", "selector", "temperature")} == {
+    assert {key: advised[key] for key in ("verb", "selection", "selector", "goal")} == {
         "verb": "select",
-        "selection": "mad",
-        "selector": "mad",
-        "temperature": 1,
+        "selection": "order",
+        "selector": "information",
+        "goal": "order",
     }
 
 
 def test_a_selection_that_was_drawn_in_another_way_keeps_its_name_and_its_temperature(answers: made_answers.Answers) -> None:
-    fs.select(answers.study, selector="mad", temperature=0.5, budget=5)
-    assert f" --as mad-2 {SELECTION} --budget " in line(fs.plan(answers.study))  # mad is another thing
+    fs.select(answers.study, selector="mad", temperature=0.5, budget=5, as_="order")
+    assert f" --as order-2 {SELECTION} --budget " in line(fs.plan(answers.study))  # order is another thing
     fs.select(answers.study, as_="cold", selector="mad", temperature=0.5, budget=5)
     made_answers.import_labels(answers)
     cold = fs.plan(answers.study, selection="cold")
@@ -188,11 +189,11 @@ def test_budgets_are_round_and_never_above_the_pool() -> None:
 
 
 def test_another_selector_is_named_only_where_it_needs_half() -> None:
-    found = advice(numbers(random=60, disputed=50, vma=31, mad=62), POOLS, Drawn())
+    found = advice(numbers(random=60, disputed=50, vma=31, information=62), POOLS, RECOMMENDED)
     assert "The table prefers vma by far, with 31 labels instead of 62" in found["instead"]
     assert "--selector vma --budget 40" in found["instead"]
-    assert (found["selector"], found["budget"]) == ("mad", 70)
-    assert advice(numbers(random=60, disputed=50, vma=32, mad=62), POOLS, Drawn())["instead"] is None
+    assert (found["selector"], found["goal"], found["budget"]) == ("information", "order", 70)
+    assert advice(numbers(random=60, disputed=50, vma=32, information=62), POOLS, RECOMMENDED)["instead"] is None
 
 
 def test_labels_that_are_there_count_before_another_selector_is_named() -> None:
@@ -205,19 +206,19 @@ def test_labels_that_are_there_count_before_another_selector_is_named() -> None:
 
 def test_discarded_images_are_drawn_again_and_nothing_is_asked_that_cannot_be_answered() -> None:
     best = numbers(mad=62)
-    assert advice(best, POOLS, Drawn(images=60, lost=5, labels=55))["budget"] == 70
-    assert advice(best, POOLS, Drawn(images=70, lost=9, labels=61))["budget"] == 80
-    assert advice(best, POOLS, Drawn(images=90, lost=40, labels=50))["verb"] == "rank"  # the pool is used up
-    assert advice(best, POOLS, Drawn(images=90, lost=40, labels=49))["verb"] == "label"
-    assert advice({"mad": {"labels": None}}, POOLS, Drawn()) is None
-    assert advice(numbers(random=3), POOLS, Drawn()) is None
+    assert advice(best, POOLS, Drawn("mad", "mad", 1.0, images=60, lost=5, labels=55))["budget"] == 70
+    assert advice(best, POOLS, Drawn("mad", "mad", 1.0, images=70, lost=9, labels=61))["budget"] == 80
+    assert advice(best, POOLS, Drawn("mad", "mad", 1.0, images=90, lost=40, labels=50))["verb"] == "rank"  # the pool is used up
+    assert advice(best, POOLS, Drawn("mad", "mad", 1.0, images=90, lost=40, labels=49))["verb"] == "label"
+    assert advice({"mad": {"labels": None}}, POOLS, RECOMMENDED) is None
+    assert advice(numbers(random=3), POOLS, RECOMMENDED) is None
 
 
 def test_when_all_that_can_be_drawn_is_labelled_nothing_more_is_promised() -> None:
-    found = advice(numbers(mad=95), {"mad": 100}, Drawn(images=100, lost=10, labels=90))
+    found = advice(numbers(mad=95), {"mad": 100}, Drawn("mad", "mad", 1.0, images=100, lost=10, labels=90))
     assert found["verb"] == "rank"
     assert found["why"].startswith("All that mad can draw and that labels decide is labelled, 90 of about 95")
-    enough = advice(numbers(mad=95), {"mad": 100}, Drawn(images=100, lost=4, labels=96))
+    enough = advice(numbers(mad=95), {"mad": 100}, Drawn("mad", "mad", 1.0, images=100, lost=4, labels=96))
     assert enough["why"].startswith("The 96 labels of mad are as many as the best model is expected to need")
 
 
@@ -245,20 +246,20 @@ def test_a_range_of_more_than_a_factor_of_ten_is_no_number(answers: made_answers
 @pytest.mark.parametrize(("labels", "verb", "budget"), [(0, "select", 50), (40, "select", 70), (70, "rank", None)])
 def test_what_cannot_be_foretold_is_asked_for_fifty_at_a_time(labels: int, verb: str, budget: int | None) -> None:
     row = {"labels": 30, "low": 2, "high": 70, "foretold": False}
-    found = advice({"mad": row}, {"mad": 90}, Drawn(images=labels, labels=labels))
+    found = advice({"mad": row}, {"mad": 90}, Drawn("mad", "mad", 1.0, images=labels, labels=labels))
     assert (found["verb"], found["budget"]) == (verb, budget)
     assert "(2 to 70)" in found["why"]
     assert ("cannot be foretold" in found["why"]) == (verb == "select")
-    known = advice({"mad": row | {"low": 7, "foretold": True}}, {"mad": 90}, Drawn())
+    known = advice({"mad": row | {"low": 7, "foretold": True}}, {"mad": 90}, Drawn("mad", "mad", 1.0))
     assert known["budget"] == 30
 
 
 def test_a_selector_that_needs_half_as_many_labels_is_named_for_every_question(answers: made_answers.Answers) -> None:
     found = fs.plan(answers.study)
     rows = found.questions["order"]
-    half = rows["mad"] | {"labels": rows["mad"]["labels"] // 2}
+    half = rows["information"] | {"labels": rows["information"]["labels"] // 2}
     text = " ".join(repr(replace(found, questions=found.questions | {"order": rows | {"vma": half}})).split())
-    more = f"vma needs half as many labels as mad, or fewer: {half['labels']} instead of {rows['mad']['labels']}"
+    more = f"vma needs half as many labels as information, or fewer: {half['labels']} instead of {rows['information']['labels']}"
     assert more in text
     assert "needs half as many" not in repr(found)
     assert plan_words.fewer(numbers(mad=11, vma=6), "mad") == ""

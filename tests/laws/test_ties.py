@@ -24,10 +24,11 @@ from faultscape.ranking.standing import rank_accuracies, to_json
 from faultscape.selection.class_duels import class_duels
 from faultscape.study.corpus import Image, read_corpus
 from faultscape.ties import count_tied, equal_to_zero, tie_order
+from faultscape.verbs.select_draws import ADAPTIVE
 
 IMAGES = 36
 NAMES = ("cat", "dog", "car", "boat", "tree")
-BY_CHANCE = ("random", "disputed", "expected-loss", "vma")
+BY_CHANCE = ("random", "disputed", "expected-loss", "vma", "information", "mad+information")
 OF_MAPS: dict[str, dict[str, Any]] = {
     "duels": {"per_class": 2},
     "mad": {"temperature": 1.0, "budget": 13},
@@ -101,7 +102,7 @@ def facts(study: str, ids: list[str], selections: dict[str, dict[str, Any]]) -> 
     place, out = {id_: k for k, id_ in enumerate(ids)}, {}
     for name, options in selections.items():
         slots = fs.select(study, as_=name, engine="local", **options)
-        if options.get("selector") in ("expected-loss", "vma", "model-picker"):
+        if options.get("selector") in ADAPTIVE:
             slots = fs.select(study, as_=name, engine="local", more=6)  # after labels
         standings = to_json(fs.rank(study, selection=name, resamples=60, engine="local"))
         rows = [tuple(place.get(cell, cell) if isinstance(cell, str) else cell for cell in astuple(row)) for row in slots.rows]

@@ -205,9 +205,9 @@ def test_margins_stand_first_and_are_how_far_a_model_lies_above_the_others() -> 
         {"x": 0.25, "y": -0.25}
     )  # right twice where the other is wrong, of four, half each
     graded = RIGHT * 0.512
-    damped = draw_rankings(["x", "y"], rows, graded, list(WEIGHTS), proxy=1 - graded, pool=list(WEIGHTS), resamples=0).rankings
-    assert damped["margins"]["scores"] == pytest.approx({"x": 0.2, "y": -0.2})  # the cube root of .512 is .8
-    assert damped["margins"]["score_interval"]["x"] == pytest.approx([0.2, 0.2])  # every image of the pool is labelled
+    found = draw_rankings(["x", "y"], rows, graded, list(WEIGHTS), proxy=1 - graded, pool=list(WEIGHTS), resamples=0).rankings
+    assert found["margins"]["scores"] == pytest.approx({"x": 0.128, "y": -0.128})  # half of .512 on two of four
+    assert found["margins"]["score_interval"]["x"] == pytest.approx([0.128, 0.128])  # every image of the pool is labelled
     some = draw_rankings(["x", "y"], rows[:3], graded, list(WEIGHTS), proxy=1 - graded, pool=list(WEIGHTS), resamples=0).rankings
     low, high = some["margins"]["score_interval"]["x"]
     assert low < some["margins"]["scores"]["x"] < high
@@ -217,7 +217,7 @@ def test_margins_are_weighed_by_the_chances_of_the_draws_and_re_used_margins_are
     rows = drawn("dc", WEIGHTS)
     options = {"proxy": np.zeros((2, 4)), "pool": list(WEIGHTS), "resamples": 0}
     found = draw_rankings(["x", "y"], rows, RIGHT * 0.9, list(WEIGHTS), **options).rankings
-    once = 0.9 ** (1 / 3) / 2  # x alone is right on d, both on c
+    once = 0.9 / 2  # x alone is right on d, both on c
     v = estimates.lure_weights(np.array([row.probability for row in rows]), 4)
     assert found["margins"]["scores"]["x"] == pytest.approx(v[0] * once / 2)
     assert found["reuse_margins"]["scores"]["x"] == pytest.approx(once / 2)

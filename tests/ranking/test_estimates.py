@@ -160,9 +160,10 @@ def test_margins_by_hand() -> None:
     losses = np.array([[0.5, 1.0], [0.41, 0.0], [0.25, 0.0]])
     assert margins(losses, 0.5)[:, 0] == pytest.approx([(0.3 + 0.5) / 3, (-0.3 + 0.4) / 3, -(0.5 + 0.4) / 3])
     assert margins(losses, 1.0) == pytest.approx(losses - losses.mean(0))
-    assert margins(losses)[:, 1] == pytest.approx(margins(losses, 1.0)[:, 1])  # 0 and 1: the power is no matter
+    assert margins(losses, 0.4)[:, 1] == pytest.approx(margins(losses)[:, 1])  # 0 and 1: the power is no matter
     assert margins(losses, 0.0)[:, 0] == pytest.approx([2 / 3, 0, -2 / 3])
-    assert margins(np.array([[0.027], [0.0]]))[:, 0] == pytest.approx([0.3 / 2, -0.3 / 2])  # a cube root, unless told
+    assert margins(np.array([[0.027], [0.0]]), 1 / 3)[:, 0] == pytest.approx([0.3 / 2, -0.3 / 2])
+    assert margins(np.array([[0.027], [0.0]]))[:, 0] == pytest.approx([0.027 / 2, -0.027 / 2])  # as they are, unless told
     assert margins(losses).sum(0) == pytest.approx([0, 0])
 
 

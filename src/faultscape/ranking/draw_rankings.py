@@ -2,7 +2,7 @@
 
 Conventions: ``accuracy`` (J, I) is each model's concordance with the truth, or 1 and 0 of classifiers, NaN where unknown. ``lure`` weighs every label by how (un)likely
 it was to be drawn, ``prediction_powered`` adds what the models themselves say of the images that nobody labelled. Both are scores on the pool that was drawn from; ``corpus`` adds the
-images on which no two models differ, from labels drawn there. ``margins`` is how far a model lies above the others, damped and with the same control variate. ``reuse_margins`` takes
+images on which no two models differ, from labels drawn there. ``margins`` is how far a model lies above the mean of all, with the same control variate. ``reuse_margins`` takes
 the labels for it as they come, while intervals and ranks are of the weighted estimate. What ``speaks_of`` the "pool" holds of it; of the "chosen" images alone, by redrawing them: whatever a
 selector that draws nothing by chance chose, and re-use of labels whose weights differ. Which draws count: ``drawn_steps``.
 Source: Farquhar et al. 2021; Angelopoulos et al. 2023 (prediction-powered inference).

@@ -17,7 +17,7 @@ import numpy as np
 
 from faultscape.nouns import Draw
 
-LEARNING = ("expected-loss", "vma")  # selectors whose weights change from round to round
+LEARNING = ("expected-loss", "vma", "information", "mad+information")  # selectors whose weights change from round to round
 
 
 @dataclass(frozen=True, eq=False)

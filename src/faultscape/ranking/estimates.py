@@ -7,7 +7,7 @@ everywhere else: a difference between two models on the corpus is their differen
 absolute score needs labels of the rest as well (``combined``). A loss of NaN is refused: a mean over what happens to be known is
 not of the pool.
 Source: Farquhar et al. 2021 (LURE); Kossen et al. 2021; Angelopoulos et al. 2023 (prediction-powered inference, PPI++); the
-scale of the variance, damped margins and one coefficient for all models are ours.
+scale of the variance, margins and one coefficient for all models are ours.
 """
 
 from __future__ import annotations
@@ -155,18 +155,19 @@ def prediction_powered(
     )
 
 
-def margins(losses: np.ndarray, power: float = 1 / 3) -> np.ndarray:
-    """Return (J, I) how much worse each model is than the others, mean over k of sign(l_j - l_k) |l_j - l_k|^power.
+def margins(losses: np.ndarray, power: float = 1.0) -> np.ndarray:
+    """Return (J, I) how much worse each model is than the others, mean over k of sign(l_j - l_k) |l_j - l_k|^power: the loss less the mean of all models'.
 
-    Power 1 is the loss less the mean of all models', power 0 counts who wins; losses of 0 and 1 are the same under every power
-    above 0. Losses less than 1e-12 apart are equal: a root would make much of what rounding leaves. Damping keeps few images with large differences from deciding a ranking, as ties and wins do, and keeps more of the size.
-    What all models share is gone, and with it the part of the variance of ``lure`` that no ranking needs.
+    Power 0 counts who wins; powers between damp large differences. Losses of 0 and 1 are the same under every power above 0; losses less than 1e-12 apart are equal: a root would make much
+    of what rounding leaves. What all models share is gone, and with it the part of the variance of ``lure`` that no ranking needs.
 
-    >>> margins(np.array([[0.216, 1.0], [0.0, 1.0]])).round(12)
-    array([[ 0.3,  0. ],
-           [-0.3,  0. ]])
+    >>> margins(np.array([[0.5, 1.0], [0.25, 1.0]]))
+    array([[ 0.125,  0.   ],
+           [-0.125,  0.   ]])
     """
     losses = np.asarray(losses, dtype=float)
+    if power == 1:
+        return equal_to_zero(losses - losses.mean(0))
     out = np.empty_like(losses)
     for j, own in enumerate(losses):
         gap = equal_to_zero(own - losses)

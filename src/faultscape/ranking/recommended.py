@@ -1,9 +1,10 @@
 """Which ranking stands first, and which images to draw for a ranking: what measurements on real models recommend.
 
-Conventions: decided by the table of docs/benchmarks-labels.md and by nothing else; when the table changes, this does. What stands first depends on how the images were chosen: ``chance``
-(drawn with known probabilities), ``top`` (for all models, without probabilities: entropy, model-picker), ``duels``; and on whether answers are right or wrong or graded.
+Conventions: decided by the table of docs/benchmarks-choice.md, which leaves one data set out, and by nothing else; when the table changes, this does. What stands first depends on how the
+images were chosen: ``chance`` (drawn with known probabilities), ``best`` (so drawn for the one question which model is best), ``top`` (for all models, without probabilities: entropy,
+model-picker), ``duels``; and on whether answers are right or wrong or graded.
 `select` itself stays with MAD's duels: they show where models fail, which is another question.
-Source: ours; benchmarks/label_efficiency.py.
+Source: ours; benchmarks/leave_one_out.py and choice_table.py.
 """
 
 from __future__ import annotations
@@ -16,17 +17,23 @@ import numpy as np
 
 from faultscape.nouns import Draw
 
-CHANCE, TOP, DUELS = "chance", "top", "duels"
+CHANCE, BEST, TOP, DUELS = "chance", "best", "top", "duels"
 BINARY, GRADED = "right or wrong", "graded"
 FIRST = {  # the first of these that standings have, and that can be used
-    (CHANCE, BINARY): ("margins", "reuse_margins", "reuse_bradley_terry", "reuse_mean"),
-    (CHANCE, GRADED): ("reuse_margins", "margins", "reuse_bradley_terry", "reuse_mean"),
+    (CHANCE, BINARY): ("prediction_powered", "lure", "reuse_mean"),
+    (CHANCE, GRADED): ("prediction_powered", "lure", "reuse_mean"),
+    (BEST, BINARY): ("reuse_margins", "margins", "reuse_mean"),
+    (BEST, GRADED): ("reuse_margins", "margins", "reuse_mean"),
     (TOP, BINARY): ("reuse_mean",),  # control after choices without probabilities can collapse
     (TOP, GRADED): ("reuse_mean",),
     (DUELS, BINARY): ("reuse_bradley_terry", "reuse_mean"),
     (DUELS, GRADED): ("reuse_bradley_terry", "reuse_mean"),
 }
-SELECTION = "--selector mad --temperature 1"
+GOALS = {
+    "order": "information",
+    "best": "information",
+}  # the selector for each goal; for the order it does not learn between rounds
+SELECTION = "--goal order"
 
 
 def chosen_by(rows: Sequence[Any]) -> str:
@@ -50,12 +57,13 @@ def kind_of(accuracy: Any) -> str:
     return BINARY if np.isin(accuracy[~np.isnan(accuracy)], (0, 1)).all() else GRADED
 
 
-def ordered(rankings: Mapping[str, Any], chosen: str, kind: str) -> dict[str, Any]:
-    """Return rankings with the recommended one first, which is never one that cannot be used.
+def ordered(rankings: Mapping[str, Any], chosen: str, kind: str, goal: str | None = None) -> dict[str, Any]:
+    """Return rankings with the recommended one first, which is never one that cannot be used; the ``goal`` is that of draws by chance.
 
     >>> list(ordered({"lure": {"unusable": "too few"}, "reuse_mean": {}, "margins": {"unusable": "too few"}}, "chance", "right or wrong"))
     ['reuse_mean', 'lure', 'margins']
     """
     usable = [name for name, said in rankings.items() if not said.get("unusable")]
+    chosen = BEST if chosen == CHANCE and goal == "best" else chosen
     first = next((name for name in FIRST[chosen, kind] if name in usable), next(iter(usable), None))
     return dict(rankings) if first is None else {first: rankings[first], **rankings}

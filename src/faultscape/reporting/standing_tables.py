@@ -35,7 +35,7 @@ RANKINGS = {  # title, what it says, source, kind, short title
     "borda": ("Borda", "the mean share of points won against others", "win shares", FAITHFUL, "Borda"),
     "margins": (
         "Margins",
-        "how far a model lies above the others, damped, with what the models themselves say of the rest",
+        "how far a model lies above the mean of all, with what the models themselves say of the rest",
         "ours",
         UNBIASED,
         "Margins",

@@ -52,6 +52,7 @@ def plan(
     cost: Any = None,
     wage: float | None = None,
     within: float = 1.0,
+    goal: str = "order",
     selection: str | None = None,
     truth: str = "labels",
     seed: int = 0,
@@ -73,6 +74,8 @@ def plan(
         Money for an hour.
     within
         How exactly scores are asked for, in points of 100.
+    goal
+        order (of all models; default) or best: which draws to recommend, as `select --goal`.
     selection
         The selection whose labels are used; default: of those drawn by chance the one with most labels.
     truth
@@ -94,8 +97,10 @@ def plan(
     from faultscape.study.tables import log
     from faultscape.verbs import labelled, plan_advice, plan_facts
     from faultscape.verbs.compare import count
+    from faultscape.verbs.select import chosen_for
 
     root = existing(study)
+    chosen_for(goal)
     costs = read_costs(cost)
     if wage is not None and not (math.isfinite(wage) and wage >= 0):
         raise OptionError(f"a wage is money for an hour, not below 0; got {wage}")
@@ -124,7 +129,7 @@ def plan(
             duels = plan_facts.deep(plan_facts.duels(root, settings, models, engine=engine, workers=workers))
         except SelectionError as error:
             duels, notes = [], [*notes, f"there are no duels: {error}"] if (looked.differ > 0).any() else notes
-        drawn = plan_facts.drawn(root, settings, models, used, truth)
+        drawn = plan_facts.drawn(root, settings, models, used, truth, goal)
         questions, said = answers(models, looked, used, settings.task, within / 100, seed)
         unit = "question" if settings.classifies else "mask"
         for row in (row for rows in questions.values() for row in rows.values()):

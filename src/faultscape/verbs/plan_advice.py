@@ -2,7 +2,7 @@
 
 Conventions: called by `plan` alone. Before any label the selector is the one that measurements on real models recommend; labels that are there are drawn on. How many is the
 number of the question which model is best.
-Source: ours; docs/benchmarks-labels.md decides the selector.
+Source: ours; docs/benchmarks-choice.md decides the selector.
 """
 
 from __future__ import annotations
@@ -11,18 +11,18 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-SELECTOR, TEMPERATURE = "mad", 1.0  # what ranking.recommended.SELECTION says
 NEXT = 50  # labels to ask for next where nothing foretells how many are needed
 WIDE = 2.0  # another selector is named when it needs fewer labels by this factor
 
 
 @dataclass(frozen=True)
 class Drawn:
-    """The selection to go on with: its name, its selector with the temperature, how many images it has, how many of these are discarded, and how many labelled."""
+    """The selection to go on with: its name, its selector with the temperature or the goal that chose it, how many images it has, how many of these are discarded, and how many labelled."""
 
-    name: str = SELECTOR
-    selector: str = SELECTOR
-    temperature: float | None = TEMPERATURE
+    name: str
+    selector: str
+    temperature: float | None = None
+    goal: str | None = None
     images: int = 0
     lost: int = 0
     labels: int = 0
@@ -55,7 +55,7 @@ def advice(best: dict[str, dict[str, Any]], pools: dict[str, int], drawn: Drawn)
         else "select"
     )
     return {
-        "verb": verb, "selection": drawn.name, "selector": drawn.selector, "temperature": drawn.temperature, "budget": budget if verb == "select" else None,
+        "verb": verb, "selection": drawn.name, "selector": drawn.selector, "temperature": drawn.temperature, "goal": drawn.goal, "budget": budget if verb == "select" else None,
         "why": _why(verb, number, drawn) if foretold else _why_not(verb, row, drawn), "instead": None if verb == "rank" else _instead(best, pools, drawn),
     }  # fmt: skip
 
@@ -71,7 +71,7 @@ def _why(verb: str, number: int, drawn: Drawn) -> str:
     if drawn.labels:
         return f"{drawn.labels:,} of about {number:,} labels are there; this draws on. Run plan again on the way: each label makes the number surer."
     return (
-        "Why: at equal labels its draws told the order of real models best, or nearly so (docs/benchmarks-labels.md); the numbers above are only a rough forecast. "
+        "Why: at equal labels its draws told the order of real models best, or nearly so (docs/benchmarks-choice.md); the numbers above are only a rough forecast. "
         "Label these, then run plan again: it knows more with each label."
     )
 
@@ -85,7 +85,7 @@ def _why_not(verb: str, row: dict[str, Any], drawn: Drawn) -> str:
         return _why(verb, 0, drawn)
     return (
         f"How many labels the best model needs cannot be foretold {'from those that are there' if drawn.labels else 'before labels'} ({span}). Why these: at equal labels their draws told the order of real "
-        "models best, or nearly so (docs/benchmarks-labels.md). Label them, then run plan again: it knows more with each label."
+        "models best, or nearly so (docs/benchmarks-choice.md). Label them, then run plan again: it knows more with each label."
     )
 
 
@@ -98,5 +98,5 @@ def _instead(best: dict[str, dict[str, Any]], pools: dict[str, int], drawn: Draw
         return None
     return (
         f"The table prefers {name} by far, with {others[name]:,} labels instead of {still:,}{' more' if drawn.labels else ''}: if you trust the forecast more than what was measured, "
-        f"draw with --selector {name}{f' --temperature {TEMPERATURE:g}' if name == SELECTOR else ''} --budget {rounded(others[name], pools[name])}."
+        f"draw with --selector {name}{' --temperature 1' if name == 'mad' else ''} --budget {rounded(others[name], pools[name])}."
     )

@@ -16,6 +16,7 @@ from faultscape.errors import SelectionError, counted
 from faultscape.nouns import Draw, PairSlot, Slots
 from faultscape.ranking.estimates import Estimates, lure
 from faultscape.ranking.populations import FEWEST
+from faultscape.ranking.recommended import GOALS
 from faultscape.ties import RULE, tie_seed
 from faultscape.verbs import labelled, select_draws
 from faultscape.verbs.plan_advice import Drawn
@@ -67,7 +68,7 @@ def look(
 
     like: dict[str, Any] = {"seed": 0, "keep_duplicates": False, "ties": RULE, "temperature": 1.0, "distance": None}
     like |= {} if settings.classifies else {"concordance": "miou", "over": "union"}
-    like |= {} if used is None else {key: used.definition[key] for key in like if key in used.definition}
+    like |= {} if used is None else {key: used.definition[key] for key in (*like, "sharpness") if key in used.definition}
     whole = "labels" if settings.classifies else "agreement"
     needs = ("dispute", "expected", "discrepancy", whole)
     facts = select_draws.gather(root, settings, models, {**like, "selector": "mad"}, needs, engine=engine, workers=workers)
@@ -75,6 +76,7 @@ def look(
     inside = np.flatnonzero(facts["complete"] & draws.representatives(families, facts["complete"]))
     if not len(inside):
         raise SelectionError("there is no image of which every model has something to say")
+    like.setdefault("sharpness", select_draws.sharpness(facts))
     weights = {}
     for selector in select_draws.CHANCE:
         try:
@@ -138,23 +140,24 @@ def measured(
     return None, [f"labels of {' and '.join(names)} are not used: {why}" for why, names in others.items() if names]
 
 
-def drawn(root: Path, settings: Any, models: tuple[str, ...], used: Measured | None, truth: str) -> Drawn:
-    """Return the selection to go on with: the one ``used``, else the recommended one, under the first name that is free or holds such draws."""
+def drawn(root: Path, settings: Any, models: tuple[str, ...], used: Measured | None, truth: str, goal: str) -> Drawn:
+    """Return the selection to go on with: the one ``used``, else the one recommended for the goal, under the first name that is free or holds such draws."""
     from faultscape.comparison.stored import corpus_key
     from faultscape.study import selections
     from faultscape.study.answers import Answers
 
-    key, names, wanted = corpus_key(root, settings, models), selections.names(root), Drawn()
+    key, names, wanted = corpus_key(root, settings, models), selections.names(root), Drawn(goal, GOALS[goal], goal=goal)
     gone = labelled.undecidable(root, models, truth) | set(Answers(root).discarded())
     for name in [used.selection] if used else [wanted.name, *(f"{wanted.name}-{k}" for k in range(2, len(names) + 3))]:
         if name not in names:
             return replace(wanted, name=name)
         slots, drawn_from = selections.read_selection(root, name)
         define = slots.definition
-        like = (define["selector"], define.get("temperature")) == (wanted.selector, wanted.temperature)
+        like = (define["selector"], define.get("goal")) == (wanted.selector, goal)
         if used or (like and slots.models == models and drawn_from == key):
             lost = sum(row.image in gone for row in slots.rows)
-            return Drawn(name, define["selector"], define.get("temperature"), len(slots.rows), lost, used.labels if used else 0)
+            how = (define["selector"], define.get("temperature"), define.get("goal"))
+            return Drawn(name, *how, len(slots.rows), lost, used.labels if used else 0)
     raise AssertionError("more names than selections")  # pragma: no cover
 
 

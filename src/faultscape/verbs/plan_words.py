@@ -80,6 +80,10 @@ def command(found: Any) -> str:
         return f"faultscape rank {place} --selection {name}{other}"
     if advice["verb"] == "label":
         return f"faultscape label export {place} OUT --format {'csv' if _classifies(found) else 'png'} --selection {name}"
+    if goal := advice["goal"]:
+        as_ = "" if name == goal else f" --as {name}"
+        learns = other if goal != "order" and found.labels["used"] else ""
+        return f"faultscape select {place}{as_} --goal {goal}{learns} --budget {advice['budget']}"
     as_ = "" if name == selector else f" --as {name}"
     warm = "" if advice["temperature"] is None else f" --temperature {advice['temperature']:g}"
     learns = other if selector in ADAPTIVE and found.labels["used"] else ""

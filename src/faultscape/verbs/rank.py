@@ -187,7 +187,8 @@ def _standings(
             *table, class_names=names, parents={} if whole else classes.parents, epsilon=settings["epsilon"], **options
         )
         standings = replace(standings, stability=standing_stability.of_duels(*table, names, epsilon=settings["epsilon"]))
-    standings = replace(standings, notes=(*standings.notes, *said), rankings=recommended.ordered(standings.rankings, *about))
+    ordered = recommended.ordered(standings.rankings, *about, now.definition.get("goal"))
+    standings = replace(standings, notes=(*standings.notes, *said), rankings=ordered)
     if late := [m for m in toml.models if m not in now.models]:
         note = f"{', '.join(late)} came after selection {selection} was made: not ranked here"
         standings = replace(standings, notes=(*standings.notes, note))

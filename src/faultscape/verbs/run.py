@@ -22,6 +22,12 @@ class Ran:
         return "\n".join([*self.done, repr(self.status)])
 
 
+_WANTED = {
+    "order": "if it is their order that you want, as many images drawn for all of them tell it better:",
+    "best": "if you want to know which one is best, images drawn for that tell it sooner:",
+}
+
+
 def run(
     study: str,
     *arguments: Any,
@@ -34,6 +40,7 @@ def run(
     distance: str | None = None,
     concordance: str | None = None,
     truth: str = "labels",
+    goal: str = "order",
     engine: str = "processes",
 ) -> Ran:
     """Do all stages that are undone: collect, predict, compare, select; once labels are there, rank and report.
@@ -62,12 +69,13 @@ def run(
         Of label maps: miou (default), fwiou, mpa, pixel_accuracy, dice, or file.py:function.
     truth
         Which labels count.
+    goal
+        order (of all models; default) or best: which draws to recommend beside the duels, as `select --goal`.
     engine
         local (this process), processes (all cores), ray, or ray://HOST:PORT.
     """
     from faultscape.nouns import PairSlot, Slot
     from faultscape.prediction.opening import there
-    from faultscape.ranking.recommended import SELECTION
     from faultscape.study.settings import read_settings
     from faultscape.verbs import rank, select
     from faultscape.verbs.collect import collect
@@ -76,6 +84,7 @@ def run(
     from faultscape.verbs.report import report
     from faultscape.verbs.status import status
 
+    select.chosen_for(goal)
     images = [a for a in arguments if isinstance(a, str) and (("=" not in a) or Path(a).exists())]
     models = [a for a in arguments if a not in images]
     root, done = Path(study), []
@@ -98,8 +107,8 @@ def run(
     done.append(select.told(slots))
     if isinstance(slots.chosen[0], Slot | PairSlot):
         done.append(
-            f"these show where models fail; if it is their order that you want, as many images drawn for all of them tell it better: "
-            f"faultscape select {shlex.quote(study)} {SELECTION} --budget {len(slots.images)}"
+            f"these show where models fail; {_WANTED[goal]} "
+            f"faultscape select {shlex.quote(study)} --goal {goal} --budget {len(slots.images)}"
         )
     if truth in labelled.truths(root):
         done.append(rank.told(rank.rank(study, truth=truth, engine=engine)))

@@ -7,13 +7,14 @@ from typing import Any
 from faultscape.errors import OptionError, counted
 from faultscape.nouns import Draw, PairSlot, Slots
 
-SELECTORS = ("mad", "random", "disputed", "entropy", "expected-loss", "vma", "model-picker")
+SELECTORS = ("mad", "random", "disputed", "entropy", "expected-loss", "vma", "information", "mad+information", "model-picker")
 _DUELS = ("concordance", "over", "per_class", "constraints", "scale", "spares", "keep_duplicates", "seed")
 _PAIRS = (
     "distance", "hierarchy", "discrepancy", "top", "confidence", "cap", "cap_rule", "without", "spares", "keep_duplicates", "seed",
 )  # fmt: skip
 _DRAWN = ("budget", "more", "seed", "keep_duplicates")  # what every selector takes that draws for all models at once
-_OF = {"mad": ("temperature",), "expected-loss": ("truth",), "vma": ("truth",), "model-picker": ("truth",)}
+_LEARN = ("expected-loss", "vma", "information", "mad+information", "model-picker")
+_OF = {"mad": ("temperature",), **dict.fromkeys(_LEARN, ("truth",))}
 
 
 def select(
@@ -21,6 +22,7 @@ def select(
     *,
     as_: str | None = None,
     selector: str | None = None,
+    goal: str | None = None,
     concordance: str | None = None,
     over: str | None = None,
     per_class: int | None = None,
@@ -55,9 +57,11 @@ def select(
     study
         The study folder.
     as_
-        Name of the selection (default main, of images drawn for all models the selector's name); a study keeps any number of them, and labels are shared.
+        Name of the selection (default main, of images drawn for all models the selector's name, or the goal); a study keeps any number of them, and labels are shared.
     selector
-        mad (default), random, disputed, entropy, expected-loss, vma or model-picker.
+        mad (default), random, disputed, entropy, expected-loss, vma, information, mad+information or model-picker.
+    goal
+        order (of all models) or best (which model is best): draw images as measurements on real models recommend for it, instead of --selector.
     concordance
         Of label maps: miou (default), fwiou, mpa, pixel_accuracy, dice, or file.py:function.
     over
@@ -89,7 +93,7 @@ def select(
     keep_duplicates
         Let near-duplicate images stand in one cell.
     budget
-        How many images the other selectors draw (default 100).
+        How many images the other selectors draw (default 100; with --goal best 10, since the next are drawn with what labels say).
     more
         Draw so many more, from the labels that there are by now.
     temperature
@@ -110,12 +114,14 @@ def select(
     root = existing(study)
     options = {
         "concordance": concordance, "over": over, "per_class": per_class, "constraints": constraints, "scale": scale, "distance": distance,
-        "hierarchy": hierarchy, "discrepancy": discrepancy, "top": top, "confidence": confidence, "cap": cap, "cap_rule": cap_rule, "without": without or None,
+        "hierarchy": hierarchy, "goal": goal, "discrepancy": discrepancy, "top": top, "confidence": confidence, "cap": cap, "cap_rule": cap_rule, "without": without or None,
         "spares": spares, "keep_duplicates": keep_duplicates, "budget": budget, "more": more, "temperature": temperature, "seed": seed, "truth": truth,
     }  # fmt: skip
     given = {key: value for key, value in options.items() if value is not None}
     if seed is not None and seed < 0:
         raise OptionError(f"seed cannot be negative; got {seed}")
+    if goal is not None:
+        selector = chosen_for(goal, selector)
     if selector is None:
         selector = _held(root, as_) or "mad"
     if selector not in SELECTORS:
@@ -131,14 +137,14 @@ def select(
         )
     if draws:
         task = ("distance", "hierarchy") if classifies and selector == "mad" else () if classifies else ("concordance", "over")
-        kind: tuple[str, ...] = (*_DRAWN, *_OF.get(selector, ()), *task)
+        kind: tuple[str, ...] = (*_DRAWN, *(("goal",) if goal else ()), *_OF.get(selector, ()), *task)
     else:
         kind = _PAIRS if classifies else _DUELS
     if odd := next((key for key in given if key not in kind), None):
         raise OptionError(
             f"--{odd.replace('_', '-')} says nothing to {_words(selector, draws=draws, classifies=classifies)}; it takes {_listed(kind)}"
         )
-    name = as_ or ("main" if selector == "mad" and not draws else selector)
+    name = as_ or goal or ("main" if selector == "mad" and not draws else selector)
     if draws:
         slots = select_draws.draw(root, name, selector, given, engine=engine, workers=workers)
     elif classifies:
@@ -150,6 +156,24 @@ def select(
     return slots
 
 
+def chosen_for(goal: str, selector: str | None = None) -> str:
+    """Return the selector that measurements recommend for a goal; OptionError for an unknown goal, or where a selector was given too.
+
+    >>> chosen_for("order", "mad")
+    Traceback (most recent call last):
+    ...
+    faultscape.errors.OptionError: --goal order chooses the selector; give --goal or --selector mad, not both
+    """
+    from faultscape.errors import closest
+    from faultscape.ranking.recommended import GOALS
+
+    if goal not in GOALS:
+        raise OptionError(f"--goal is {' or '.join(GOALS)}; got {goal!r}.{closest(goal, list(GOALS))}")
+    if selector is not None:
+        raise OptionError(f"--goal {goal} chooses the selector; give --goal or --selector {selector}, not both")
+    return GOALS[goal]
+
+
 def told(slots: Slots) -> str:
     """Return what a person reads after `select`: slots, distinct images, empty cells, and how that compares with the upper bound of the paper."""
     chosen, j = slots.chosen, len(slots.models)
@@ -159,7 +183,12 @@ def told(slots: Slots) -> str:
         rounds = f" in {last} rounds, {sum(row.round == last for row in chosen)} in the last" if last > 1 else ""
         pool = max(row.pool for row in chosen)
         all_ = f"; these are all {pool:,} that could be drawn" if len(chosen) >= pool else ""
-        return f"{counted(len(chosen), 'image')} drawn by {slots.definition['selector']}{rounds}, to be labelled for all {j} models{all_}"
+        more = (
+            "; after their labels --more 10 draws on with what these say"
+            if slots.definition.get("goal") == "best" and not all_
+            else ""
+        )
+        return f"{counted(len(chosen), 'image')} drawn by {slots.definition['selector']}{rounds}, to be labelled for all {j} models{all_}{more}"
     if chosen and isinstance(chosen[0], PairSlot):
         k = slots.depth
         held = {cell: sum(row.cell == cell for row in chosen) for cell in dict.fromkeys(row.cell for row in chosen)}

@@ -18,16 +18,22 @@ import numpy as np
 
 from faultscape.errors import ModelError, OptionError, SelectionError, counted
 from faultscape.nouns import Draw, Slots
-from faultscape.selection import draws, model_picker, proposals
+from faultscape.selection import draws, information, model_picker, proposals
 from faultscape.ties import RULE, count_tied, tie_seed
 from faultscape.verbs.select_ties import tell_ties
 
 BUDGET, MOST = 100, 1_000_000
-CHANCE = ("random", "disputed", "expected-loss", "vma", "mad")  # selectors whose draws have probabilities
-ADAPTIVE = ("expected-loss", "vma", "model-picker")  # those that learn from labels between rounds
+ROUND = 10  # images at first where the best is sought: the next are drawn with what labels say
+# selectors whose draws have probabilities, and those that learn from labels between rounds
+CHANCE = ("random", "disputed", "expected-loss", "vma", "mad", "information", "mad+information")
+ADAPTIVE = ("expected-loss", "vma", "model-picker", "information", "mad+information")
+INFORMED = ("information", "mad+information")
+# sharpness of classifiers' answers and of label maps, where two models alone leave nothing to fit it on
+UNFITTED = {True: 0.5, False: 5.0}
+_BLOCK = 20_000  # images at a time
 _NEEDS = {
     "random": (), "disputed": ("dispute",), "expected-loss": ("expected", "dispute"), "vma": ("expected", "dispute"), "mad": ("discrepancy",), "entropy": ("entropy",),
-    "model-picker": ("labels",),
+    "model-picker": ("labels",), "information": ("similarity", "dispute"), "mad+information": ("similarity", "dispute", "discrepancy"),
 }  # fmt: skip
 Facts = dict[str, np.ndarray]  # see selection.stored_facts
 
@@ -41,7 +47,7 @@ def draw(root: Path, name: str, selector: str, given: dict[str, Any], *, engine:
     from faultscape.study.tables import log
 
     selections.path(root, name)
-    number = given.get("more", given.get("budget", BUDGET))
+    number = given.get("more", given.get("budget", ROUND if given.get("goal") == "best" else BUDGET))
     if "more" in given and "budget" in given:
         raise OptionError("--budget says how many images in all, --more how many others; give one of them")
     if not 1 <= number <= MOST:
@@ -70,6 +76,9 @@ def draw(root: Path, name: str, selector: str, given: dict[str, Any], *, engine:
         pool = read_drawing_pool(root, define)[0]
         known = _known(root, models, define, given, len(held), engine)
         facts = gather(root, settings, models, define, _NEEDS[define["selector"]], known, engine=engine, workers=workers)
+        if define["selector"] in INFORMED:
+            define.setdefault("sharpness", sharpness(facts))
+            facts["belief"] = _belief(define, facts, known, pool)
         if left_out := int((~facts["complete"]).sum()):
             print(f"{left_out} of {len(pool.ids)} images are in no pool: some model has nothing to say of them (failures.csv)")
         place = {id_: k for k, id_ in enumerate(pool.ids.to_pylist())} if held else {}
@@ -82,6 +91,11 @@ def draw(root: Path, name: str, selector: str, given: dict[str, Any], *, engine:
         selections.write_selection(root, result, corpus_key(root, settings, models), name)
         log(root, "select", name=name, number=len(rows), **define)
     return result
+
+
+def learns(define: dict[str, Any]) -> bool:
+    """Return whether draws learn from the labels before them; not where the order of all is asked for: what is learnt is soon of the best alone (docs/benchmarks-choice.md)."""
+    return define["selector"] in ADAPTIVE and define.get("goal") != "order"
 
 
 def gather(
@@ -102,6 +116,8 @@ def gather(
 
     trust = (known or {}).get("trust")
     pool, order = read_drawing_pool(root, define)
+    similar = "labels" if settings.classifies else "agreement"
+    needs = [similar if need == "similarity" else need for need in needs]
     if settings.classifies:
         return stored_facts.of_classes(root, settings, pool.ids, models, define, needs, trust)
     about = {"models": list(models), "define": define, "needs": list(needs), "trust": None if trust is None else trust.tolist()}
@@ -152,9 +168,10 @@ def drawn_from(root: Path, settings: Any, slots: Slots, trust: np.ndarray | None
     define = slots.definition
     selector = define["selector"]
     pool = read_drawing_pool(root, define)[0]
-    needs = dict.fromkeys([*(_NEEDS[selector] if selector in CHANCE else ()), "dispute", "expected"])
+    needs = dict.fromkeys([*(_NEEDS[selector] if selector in CHANCE and selector not in INFORMED else ()), "dispute", "expected"])
     facts = gather(root, settings, slots.models, define, [*needs], {"trust": trust})
-    weight = weights(define if selector in CHANCE else {**define, "selector": "disputed"}, facts)
+    # what information draws from is where models differ, whatever it weighs there
+    weight = weights(define if selector in CHANCE and selector not in INFORMED else {**define, "selector": "disputed"}, facts)
     inside = np.flatnonzero((weight > 0) & draws.representatives(pool.families, weight > 0))
     rest = facts["complete"] & ~np.isin(pool.families, pool.families[inside])
     rest &= draws.representatives(pool.families, rest)
@@ -186,6 +203,13 @@ def weights(define: dict[str, Any], facts: Facts) -> np.ndarray:
     elif selector == "mad":
         weight = np.zeros(len(complete))
         weight[complete] = proposals.mad(facts["discrepancy"][:, complete], define["temperature"])
+    elif selector in INFORMED:
+        inside = complete & (facts["dispute"] > 0)
+        weight = np.zeros(len(complete))
+        if inside.any():
+            weight[inside] = proposals.floored(_information(define["sharpness"], facts, inside))
+        if selector == "mad+information" and inside.any():
+            weight[complete] = information.mix(proposals.mad(facts["discrepancy"][:, complete]), weight[complete])
     else:
         function = proposals.expected_loss if selector == "expected-loss" else proposals.vma
         # where all agree losses are equal: labels there tell no model from another, and the ensemble, sure and wrong, would mislead the estimate
@@ -194,6 +218,41 @@ def weights(define: dict[str, Any], facts: Facts) -> np.ndarray:
     if not weight.any():
         raise SelectionError("no two models differ on any image: there is nothing that a label could decide")
     return weight
+
+
+def sharpness(facts: Facts) -> float:
+    """Return how closely answers are to be expected to follow the best model, fitted on images where models differ."""
+    some = np.flatnonzero(facts["complete"] & (facts["dispute"] > 0))
+    some = some[np.random.default_rng(0).permutation(len(some))[: information.SAMPLE]]
+    said = facts["labels"] if "labels" in facts else facts["agreement"]
+    if len(said) < 3 or not len(some):
+        return UNFITTED["labels" in facts]
+    return information.fit_sharpness((said[:, None, some] == said[:, some]) if "labels" in facts else said[..., some])
+
+
+def _information(sharpness: float, facts: Facts, inside: np.ndarray) -> np.ndarray:
+    """Return how much the answer to each image ``inside`` tells about which model is best."""
+    said = facts["labels"] if "labels" in facts else facts["agreement"]
+    belief = facts.get("belief", np.full(len(said), 1 / len(said)))
+    tell = information.information_of_labels if "labels" in facts else information.information_of_similarities
+    places = np.flatnonzero(inside)
+    return np.concatenate([tell(said[..., places[k : k + _BLOCK]], belief, sharpness) for k in range(0, len(places), _BLOCK)])
+
+
+def _belief(define: dict[str, Any], facts: Facts, known: dict[str, Any], pool: Any) -> np.ndarray:
+    """Return the belief (J,) that each model is the best after the labels so far, even where nothing is to be learnt from them."""
+    said = facts["labels"] if "labels" in facts else facts["agreement"]
+    if "labelled" not in known:
+        return np.full(len(said), 1 / len(said))
+    images, scores = known["labelled"]
+    if "labels" in facts:
+        return information.belief_of_labels(scores > 0, define["sharpness"])
+    place = {id_: k for k, id_ in enumerate(pool.ids.to_pylist()) if facts["complete"][k]}
+    kept = sorted(
+        (k for k, image in enumerate(images) if image in place), key=lambda k: place[images[k]]
+    )  # sums in the pool's order
+    there = facts["agreement"][..., [place[images[k]] for k in kept]]
+    return information.belief_of_similarities(there, scores[:, kept], define["sharpness"])
 
 
 def _rows(
@@ -246,8 +305,10 @@ def _definition(name: str, selector: str, settings: Any, given: dict[str, Any], 
 
     if selector == "model-picker" and not settings.classifies:
         raise OptionError(model_picker.ONLY_CLASSES)
-    defaults: dict[str, Any] = {"seed": 0, "keep_duplicates": False, "ties": RULE} | (
-        {} if settings.classifies else {"concordance": "miou", "over": "union"}
+    defaults: dict[str, Any] = (
+        {"seed": 0, "keep_duplicates": False, "ties": RULE}
+        | ({"goal": given["goal"]} if "goal" in given else {})
+        | ({} if settings.classifies else {"concordance": "miou", "over": "union"})
     )
     if selector == "model-picker":
         defaults["epsilon"] = model_picker.EPSILON
@@ -279,12 +340,13 @@ def _known(
     root: Path, models: tuple[str, ...], define: dict[str, Any], given: dict[str, Any], drawn: int, engine: str
 ) -> dict[str, Any]:
     """Return what the labels so far teach an adaptive selector: how far each model is to be trusted, or the belief that it is the best."""
+    from faultscape.ranking.estimates import vote_weights
     from faultscape.study.answers import Answers
     from faultscape.study.settings import read_settings
     from faultscape.verbs import labelled
     from faultscape.verbs.compare import count
 
-    if define["selector"] not in ADAPTIVE:
+    if not learns(define):
         return {}
     truth = given.get("truth", labelled.LABELS)
     there = drawn and truth in labelled.truths(root)
@@ -294,11 +356,19 @@ def _known(
         )
     if there and not read_settings(root).classifies:
         count(root, [truth], engine=engine)
-    values = labelled.scores(root, models, truth, define, Answers(root).discarded())[1] if there else np.zeros((len(models), 0))
-    values = values[:, ~np.isnan(values).any(0)]
+    images, values = (
+        labelled.scores(root, models, truth, define, Answers(root).discarded()) if there else ([], np.zeros((len(models), 0)))
+    )
+    decided = np.asarray(~np.isnan(values).any(0))
+    values = values[:, decided]
+    if define["selector"] in INFORMED:
+        return {"labelled": ([image for image, one in zip(images, decided.tolist(), strict=True) if one], values)}
     if define["selector"] == "model-picker":
         right = np.zeros((len(models), values.shape[1]), np.int64)
         right[values > 0] = 1
         return {"belief": model_picker.belief(right, np.ones(values.shape[1], np.int64), define["epsilon"])}
-    n = values.shape[1]
-    return {"trust": (np.array([math.fsum(own) for own in values]) + 1) / (n + 2)} if n else {}
+    if not (n := values.shape[1]):
+        return {}
+    if read_settings(root).classifies:
+        return {"trust": vote_weights(1 - values)}
+    return {"trust": (np.array([math.fsum(own) for own in values]) + 1) / (n + 2)}

@@ -1,0 +1,155 @@
+"""Two questions, two ways to draw: the order of all models, and which one is best; through a study, and as the committed table says."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import faultscape as fs
+import made
+import made_answers
+from faultscape.cli import main
+from faultscape.comparison.stored import read_block
+from faultscape.errors import OptionError, SelectionError
+from faultscape.nouns import Draw
+from faultscape.ranking import recommended
+from faultscape.selection import information, proposals
+from faultscape.study.corpus import pool, read_corpus
+from faultscape.study.selections import read_selection
+from faultscape.study.settings import read_settings
+
+PAGE = Path(__file__).parents[2] / "docs" / "benchmarks-choice.md"
+ERRORS = (0.1, 0.3, 0.5, 0.2)
+IS = {"LURE + control": "prediction_powered", "mean": "reuse_mean", "margins re-used + control": "reuse_margins"}
+
+
+@pytest.fixture(scope="module")
+def answers(tmp_path_factory: pytest.TempPathFactory) -> made_answers.Answers:
+    return made_answers.study(tmp_path_factory.mktemp("answers"), errors=ERRORS)
+
+
+def facts(rows: tuple[Draw, ...]) -> list[tuple[str, float]]:
+    return [(row.image, row.probability) for row in rows]
+
+
+def probabilities(weight: np.ndarray, places: list[int], taken: list[int]) -> list[float]:
+    """Return the probability of each step when images of such weights are drawn one after the other."""
+    left, out = weight.copy(), []
+    left[taken] = 0
+    for place in places:
+        out.append(left[place] / left.sum())
+        left[place] = 0
+    return out
+
+
+@pytest.mark.parametrize("goal", ["order", "best"])
+def test_the_default_of_each_goal_is_what_the_table_chose(goal: str) -> None:
+    said = re.search(rf"^\| {goal} \| ([^|]+) \| ([^|]+) \|$", PAGE.read_text(), re.MULTILINE)
+    assert said is not None
+    selector, ranking = said.groups()
+    assert recommended.GOALS[goal] == selector.removesuffix(", at once")
+    assert selector.endswith(", at once") == (goal == "order")  # the draws for the order do not learn
+    how = recommended.BEST if goal == "best" else recommended.CHANCE
+    assert {recommended.FIRST[how, kind][0] for kind in (recommended.BINARY, recommended.GRADED)} == {IS[ranking]}
+
+
+def test_for_the_order_draws_are_the_same_whatever_labels_say(answers: made_answers.Answers) -> None:
+    assert main(["select", answers.study, "--goal", "order", "--budget", "12"]) == 0
+    slots = read_selection(Path(answers.study), "order")[0]
+    assert slots.definition["selector"] == recommended.GOALS["order"]
+    assert slots.definition["goal"] == "order"
+    labels = np.stack(list(answers.labels.values()))
+    differ = np.flatnonzero((labels != labels[0]).any(0))
+    value = information.information_of_labels(labels[:, differ], np.full(4, 0.25), slots.definition["sharpness"])
+    weight = np.zeros(60)
+    weight[differ] = proposals.floored(value)
+    places = [answers.images.index(row.image) for row in slots.rows]
+    assert [row.probability for row in slots.rows] == pytest.approx(probabilities(weight, places, []))
+    made_answers.import_labels(answers, list(slots.images))
+    more = fs.select(answers.study, goal="order", more=5).rows
+    assert facts(more) == facts(fs.select(answers.study, goal="order", budget=17, as_="whole").rows)
+    made_answers.import_labels(answers)
+    found = fs.rank(answers.study, selection="order", resamples=20)
+    assert next(iter(found.rankings)) == recommended.FIRST[recommended.CHANCE, recommended.BINARY][0]
+
+
+def test_for_the_best_draws_learn_who_it_may_be(answers: made_answers.Answers) -> None:
+    slots = fs.select(answers.study, goal="best")
+    assert len(slots.rows) == 10
+    assert "after their labels --more 10 draws on with what these say" in fs.verbs.select.told(slots)
+    made_answers.import_labels(answers)
+    more = fs.select(answers.study, as_="best", more=6).rows
+    labels = np.stack(list(answers.labels.values()))
+    differ = np.flatnonzero((labels != labels[0]).any(0))
+    sharpness = slots.definition["sharpness"]
+    belief = information.belief_of_labels(labels == answers.truth, sharpness)  # every label of the study tells
+    assert belief.max() > 0.9
+    weight = np.zeros(60)
+    weight[differ] = proposals.floored(information.information_of_labels(labels[:, differ], belief, sharpness))
+    places = [answers.images.index(row.image) for row in more]
+    assert [row.probability for row in more[10:]] == pytest.approx(probabilities(weight, places[10:], places[:10]))
+    found = fs.rank(answers.study, selection="best", resamples=20)
+    assert next(iter(found.rankings)) == "reuse_margins"
+    assert found.rankings["lure"]["speaks_of"] == "pool"  # drawn by chance all the same
+
+
+def test_label_maps_are_drawn_by_what_their_concordances_tell(tmp_path: Path) -> None:
+    corpus = made.corpus(tmp_path / "corpus", images=14, models=3)
+    study = str(made.collected(corpus, tmp_path / "study", shard_size=5))
+    fs.predict(study, corpus.models, engine="local")
+    fs.compare(study, engine="local")
+    slots = fs.select(study, selector="mad+information", budget=6, engine="local")
+    every = fs.select(study, selector="information", budget=6, engine="local")
+    sharpness = every.definition["sharpness"]
+    assert slots.definition["sharpness"] == sharpness > 1
+    root, names, similar = Path(study), [], []
+    settings, images = read_settings(root), pool(read_corpus(root))
+    for shard in sorted({image.shard for image in images}):
+        mine = [image for image in images if image.shard == shard]
+        names += [image.id for image in mine]
+        similar.append(fs.comparison.concordances(read_block(root, settings, mine, slots.models), "miou"))
+    both = np.concatenate(similar, axis=-1)
+    value = proposals.floored(information.information_of_similarities(both, np.full(3, 1 / 3), sharpness))
+    first, second = np.triu_indices(3, 1)
+    mixed = information.mix(proposals.mad(1 - both[first, second]), value)
+    for rows, weight in ((slots.rows, mixed), (every.rows, value)):
+        expected = probabilities(weight, [names.index(row.image) for row in rows], [])
+        assert [row.probability for row in rows] == pytest.approx(expected, rel=1e-5)
+    assert {row.pool for row in every.rows} == {14}
+    with pytest.raises(SelectionError, match="information draws more from the labels so far, and there are none"):
+        fs.select(study, as_="information", more=2, engine="local")
+
+
+def test_two_models_leave_nothing_to_fit_and_are_drawn_all_the_same(tmp_path: Path) -> None:
+    answers = made_answers.study(tmp_path, images=30, errors=(0.2, 0.5))
+    slots = fs.select(answers.study, goal="order", budget=5)
+    labels = np.stack(list(answers.labels.values()))
+    left = int((labels[0] != labels[1]).sum())
+    assert [row.probability for row in slots.rows] == pytest.approx([1 / (left - k) for k in range(5)])
+
+
+def test_plan_and_run_recommend_by_goal(answers: made_answers.Answers) -> None:
+    assert f"faultscape select {answers.study} --as" not in repr(fs.plan(answers.study, goal="best"))
+    assert any(
+        f"faultscape select {answers.study} --goal best --budget" in line
+        for line in fs.run(answers.study, top=3, goal="best").done
+    )
+    for verb in (fs.plan, fs.run):
+        with pytest.raises(OptionError, match=r"--goal is order or best; got 'bets'\. Did you mean 'best'"):
+            verb(answers.study, goal="bets")
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"goal": "best", "selector": "mad"}, "--goal best chooses the selector; give --goal or --selector mad, not both"),
+        ({"goal": "worst"}, "--goal is order or best; got 'worst'"),
+        ({"goal": "order", "temperature": 1.0}, "--temperature says nothing to --selector information; it takes --budget"),
+    ],
+)
+def test_what_a_goal_does_not_take_is_refused(answers: made_answers.Answers, options: dict, said: str) -> None:
+    with pytest.raises(OptionError, match=said):
+        fs.select(answers.study, **options)
