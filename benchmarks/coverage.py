@@ -15,12 +15,14 @@ from pathlib import Path
 import numpy as np
 from label_methods import weights
 from label_sets import SETS, Set
+from leave_one_out import alike
 
 from faultscape.nouns import Draw
 from faultscape.ranking import estimates, recommended
 from faultscape.ranking.draw_rankings import draw_rankings
-from faultscape.ranking.estimate_intervals import margin_intervals
+from faultscape.ranking.estimate_intervals import loss_intervals, margin_intervals
 from faultscape.ranking.replicated import held
+from faultscape.selection import information, proposals
 from faultscape.selection.draws import draw
 
 ROOT, KEPT = Path(__file__).parents[1], Path(tempfile.gettempdir()) / "faultscape-coverage"
@@ -39,11 +41,19 @@ def ordered(whole: Set, order: str) -> Set:
 
 
 def recommended_weights(chosen: Set) -> np.ndarray:
-    """Return the weights of the recommended draws, by the name of their selector."""
-    words = recommended.SELECTION.split()
-    selector = words[words.index("--selector") + 1]
-    (found,) = [own for name, own in weights(chosen).items() if name in (selector, f"{selector}, temperature 1")]
-    return found
+    """Return the weights of the draws that are recommended for the order of all, which learn nothing from labels."""
+    if (selector := recommended.GOALS["order"]) != "information":
+        return next(own for name, own in weights(chosen).items() if name.partition(",")[0] == selector)
+    differ = np.flatnonzero((chosen.discrepancy > 0).any(0))
+    some = np.random.default_rng(0).permutation(differ)[: information.SAMPLE]
+    sharpness, belief = information.fit_sharpness(alike(chosen, some)), np.full(len(chosen.losses), 1 / len(chosen.losses))
+    out = np.zeros(chosen.losses.shape[1])
+    if chosen.labels is not None:
+        value = information.information_of_labels(chosen.labels[:, differ], belief, sharpness)
+    else:
+        value = information.information_of_similarities(alike(chosen, differ), belief, sharpness)
+    out[differ] = proposals.floored(value)
+    return out
 
 
 def real(chosen: Set, pool: np.ndarray, name: str) -> np.ndarray:
@@ -53,29 +63,28 @@ def real(chosen: Set, pool: np.ndarray, name: str) -> np.ndarray:
 
 
 class Proxies:
-    """The loss to expect of each model on every image of the pool, and its margins, under any weights of the votes."""
+    """The loss to expect of each model on every image of the pool, under any weights of the votes."""
 
     def __init__(self, chosen: Set, pool: np.ndarray) -> None:
         self.apart = None if chosen.labels is None else (chosen.labels[:, None, pool] != chosen.labels[:, pool]).astype(float)
         self.expected = chosen.expected[:, pool]
-        self.margins = estimates.margins(self.expected)
 
-    def after(self, losses: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return both from the labels so far, whose losses (J, M) weigh the votes of classifiers."""
+    def after(self, losses: np.ndarray) -> np.ndarray:
+        """Return what is expected from the labels so far, whose losses (J, M) weigh the votes of classifiers."""
         if self.apart is None:
-            return self.expected, self.margins
+            return self.expected
         trust = estimates.vote_weights(losses)
-        expected = np.tensordot(trust / trust.sum(), self.apart, 1)
-        return expected, estimates.margins(expected)
+        return np.tensordot(trust / trust.sum(), self.apart, 1)
 
 
-def interval(
-    name: str, losses: np.ndarray, q: np.ndarray, at: np.ndarray, told: tuple[np.ndarray, np.ndarray]
-) -> np.ndarray | None:
-    """Return the (J, 2) interval of scores that ``draw_rankings`` gives a ranking by margins (``verified`` there), without its bootstrap; None for other rankings."""
+def interval(name: str, losses: np.ndarray, q: np.ndarray, at: np.ndarray, proxy: np.ndarray) -> np.ndarray | None:
+    """Return the (J, 2) interval of scores that ``draw_rankings`` gives a ranking, without its bootstrap; None where it has to say."""
+    if name == "prediction_powered":
+        found = estimates.inside(estimates.prediction_powered(losses, q, proxy, at))
+        return held(1 - loss_intervals(found)[:, ::-1], 1 - found.loss)
     if name not in {"margins", "reuse_margins"}:
         return None
-    own, (_, said), most = estimates.margins(losses), told, 1 - 1 / len(losses)
+    own, said, most = estimates.margins(losses), estimates.margins(proxy), 1 - 1 / len(losses)
     found = estimates.inside(estimates.prediction_powered(own, q, said, at, (-most, most)))
     assert found.possible is not None
     bounds = -np.clip(margin_intervals(found), *found.possible.T[:, :, None])[:, ::-1]
@@ -92,10 +101,10 @@ def one(chosen: Set, weight: np.ndarray, proxies: Proxies, repeat: int) -> dict[
     for number in (n for n in BUDGETS if n <= MOST * len(pool)):
         images, q = draws.images[:number], draws.probability[:number]
         losses, at = chosen.losses[:, images], np.searchsorted(pool, images)
-        told = proxies.after(losses)
-        bounds = interval(name, losses, q, at, told)
+        proxy = proxies.after(losses)
+        bounds = interval(name, losses, q, at, proxy)
         if bounds is None or repeat % BLOCK == 0:
-            by_room = ranked(name, losses, q, at, told[0], repeat)
+            by_room = ranked(name, losses, q, at, proxy, repeat)
             assert bounds is None or np.allclose(bounds, by_room, atol=1e-9)
             bounds = by_room
         low, high = bounds.T
