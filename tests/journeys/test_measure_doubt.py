@@ -50,6 +50,25 @@ def of_maps(corpus: made.Corpus, root: Path, *words: str) -> dict[str, Any]:
     return json.loads((root / "o" / "measure.json").read_text())
 
 
+def test_probabilities_that_name_another_class_than_the_map_are_told_with_their_share(maps: Any, tmp_path: Path) -> None:
+    """Channels in another order than the class list's: the commonest mistake, and nothing else would say it."""
+    corpus, p = maps
+    words = ("--probabilities", f"model-1={tmp_path / 'probabilities'}")
+    assert not any("another class" in note for note in of_maps(corpus, tmp_path, *words)["notes"])
+    other = judged = 0
+    for id_, values in p.items():
+        turned = values[[1, 0, 2, 3, 4]]
+        np.save(tmp_path / "probabilities" / f"{id_}.npy", turned)
+        k = corpus.ids.index(id_)
+        kept = corpus.truths[k] < 5
+        label = corpus.maps["model-1"][k]
+        other += int((kept & (turned.argmax(0) != label)).sum())
+        judged += int(kept.sum())
+    told = [note for note in of_maps(corpus, tmp_path, *words)["notes"] if "another class" in note]
+    assert len(told) == 1
+    assert f"in {100 * other / judged:.1f} % of the pixels; is the order of their channels" in told[0]
+
+
 def test_probabilities_give_calibration_and_doubt_without_ties(maps: Any, tmp_path: Path) -> None:
     corpus, p = maps
     found = of_maps(corpus, tmp_path, "--probabilities", f"model-1={tmp_path / 'probabilities'}")["models"]["model-1"]

@@ -22,7 +22,7 @@ from faultscape.study.arrays import Share
 from faultscape.study.parts import key_of
 from faultscape.study.settings import class_settings
 
-_VERSION = 8  # of what a job finds: another number measures all scores anew
+_VERSION = 9  # of what a job finds: another number measures all scores anew
 _OF_SCORES = (
     "fpr_rule",
     "curve",
@@ -144,6 +144,13 @@ def _notes(job: Mapping[str, Any], found: scoring.Found) -> list[tuple[str, str]
         notes.append((name, f"{bad} of {images} images have no map or {kind} that can be used; failures.csv says why"))
     if kind == "anomaly" and have and (empty := int((np.diff(found["ends"]) == 0).sum())):
         notes.append((name, f"{empty} of {have} masks are void everywhere, and count for nothing"))
+    if "row_other_class" in found and (other := int(found["row_other_class"].sum())):
+        share = other / int(found["row_judged_pixels"].sum())
+        order = "; is the order of their channels that of the class list?" if share > 0.05 else ""
+        said = f"{100 * share:.1f} %" if share >= 0.0005 else "less than .1 %"
+        notes.append(
+            (name, f"its map names another class than the most probable of its probabilities in {said} of the pixels{order}")
+        )
     if have and (why := str(found["undefined"])):
         notes.append((name, why if kind == "anomaly" else why.replace("anomalous", "incorrect").replace("known", "correct")))
     return notes

@@ -168,9 +168,9 @@ def _loader(job: dict[str, Any]) -> Callable[[int], tuple[np.ndarray, np.ndarray
             if "probabilities" not in source:
                 return given, wrong, scores_of(source, "confidence", k, truth.shape, job)
             made = scores_of(source, "probabilities", k, truth.shape, job)
-            return given, wrong, None if made is None else (made, truth)
+            return given, wrong, None if made is None else (made, truth, label_map)
         doubt = max_probability(given) if given.ndim == 3 else _unsure(given)
-        return doubt, wrong, (given, truth) if given.ndim == 3 else given
+        return doubt, wrong, (given, truth, label_map) if given.ndim == 3 else given
 
     return mistakes
 
@@ -289,13 +289,22 @@ def _calibration(more: Any, truth: np.ndarray, definitions: Definitions, fine: n
     valid, right = truth != VOID, truth == 0
     out: Found = {}
     if isinstance(more, tuple):
-        probabilities, label = more
+        probabilities, label, label_map = more
+        out["judged_pixels"] = np.array(np.count_nonzero(valid))
+        out["other_class"] = np.array(np.count_nonzero(valid & _otherwise(probabilities, label_map)))
         sure = np.minimum(probabilities.max(0), 1)  # a softmax may end a rounding above 1
         out |= calibration.probability_counts(probabilities, label, valid, bins=definitions.bins, where=where)
     else:
         sure = more
     fine += calibration.fine_counts(sure, right, valid, where=where)
     return out | calibration.calibration_counts(sure, right, valid, bins=definitions.bins, where=where)
+
+
+def _otherwise(probabilities: np.ndarray, label_map: np.ndarray) -> np.ndarray:
+    """Return (H, W) where a map of places names a class that is not the most probable one; a tie is not otherwise, nor is void."""
+    named = label_map < len(probabilities)
+    mine = np.take_along_axis(probabilities, np.where(named, label_map, 0)[None].astype(np.intp), 0)[0]
+    return named & (mine < probabilities.max(0))
 
 
 def sparse_images(found: Found, images: int) -> list[score_bootstrap.SparseHistogram]:

@@ -80,6 +80,7 @@ def models(
                 "low": number(low),
                 "high": number(high),
                 "undefined": found.undefined,
+                "undefined_of": undefined_of(found),
             }
             entry |= {
                 "better": "high" if metric in HIGH or _scores_high(metric) else "low",
@@ -149,6 +150,15 @@ def gaps(summaries: Mapping[str, Mapping[str, Summary]], classes: Sequence[str],
             }
             out.append(row | {"share": number(value / total)})
     return out
+
+
+def undefined_of(found: Summary) -> str:
+    """Return what ``undefined`` counts: cells (image, class), images, classes, or the one value itself."""
+    if "mean over the classes" in found.aggregate:
+        return "cells (image, class)"
+    if found.aggregate.startswith(("mean over images", "all pixels pooled")):
+        return "images"
+    return "classes" if found.per_class is not None else "the value itself"
 
 
 def number(value: Any) -> float | None:

@@ -93,11 +93,13 @@ def curves(
     on_x: Axis | None = None,
     on_y: Axis | None = None,
     diagonal: bool = False,
+    steps: bool = False,
     shares: Sequence[float] = (),
     height: int = 260,
 ) -> Markup:
     """Return curves over each other; axes from 0 to 1 unless given, and the diagonal where it means something.
 
+    With ``steps`` a point's height holds from the point before it (the first from the left edge), as precision does between two recalls: equal scores have none between.
     ``shares`` are bars behind the first curve's points, 1 a quarter of the height.
     """
     from markupsafe import Markup, escape
@@ -118,6 +120,9 @@ def curves(
             parts.append(_fixed(f'<rect class="count {ink(lines[0].ink)}" {box}/>'))
     for line in lines:
         points = [(x, y) for x, y in zip(line.x, line.y, strict=True) if x is not None and y is not None]
+        if steps:
+            before = [on_x.low, *(x for x, _ in points)]
+            points = [corner for start, (x, y) in zip(before, points, strict=False) for corner in ((start, y), (x, y))]
         path = "L".join(f"{1000 * _part(on_x, x):.1f} {1000 - 1000 * _part(on_y, y):.1f}" for x, y in points)
         if path:
             parts.append(
