@@ -84,7 +84,7 @@ def test_every_metric_has_value_interval_direction_and_definition(measured: Path
     for metrics in found["models"].values():
         assert set(NAMES) <= set(metrics)
         for name, entry in metrics.items():
-            assert {"value", "low", "high", "undefined", "better", "definition"} <= set(entry), name
+            assert {"value", "low", "high", "undefined", "undefined_of", "better", "definition"} <= set(entry), name
             assert entry["low"] <= entry["value"] <= entry["high"], name
             assert entry["better"] in ("high", "low")
             assert len(entry["definition"]) > 20, name
@@ -104,6 +104,8 @@ def test_the_numbers_are_those_of_the_rooms_on_arrays(measured: Path, corpus: ma
         for metric in ("rom", "rum", "ror", "rur", "pe_os", "pe_us", "ap50", "ap75", "ap"):
             assert found[metric]["value"] == pytest.approx(getattr(regions, metric), abs=1e-11), metric
             assert found[metric]["undefined"] == regions.undefined[metric]
+            assert found[metric]["undefined_of"] == "cells (image, class)"
+        assert (found["rom"]["undefined_of"], found["miou"]["undefined_of"]) == ("cells (image, class)", "classes")
         pairs = fs.comparison.count({name: maps}, classes, truth=corpus.truths)
         summed = [counts[0].sum(0) for counts in (pairs.both, pairs.rows, pairs.columns)]
         for metric in ("miou", "fwiou", "mpa", "pixel_accuracy", "dice"):

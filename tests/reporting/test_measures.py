@@ -320,3 +320,10 @@ def test_figures_say_their_numbers_and_escape_names() -> None:
     gappy = str(curves([Curve("a", [0, None, 1], [0, 0.5, 1], 0)], "x", "y"))
     assert 'd="M0.0 1000.0L1000.0 0.0"' in gappy
     assert "nan" not in gappy
+
+
+def test_precision_of_tied_scores_is_drawn_in_steps() -> None:
+    """Between two recalls there is no threshold: nothing lies on the slope that a straight line would draw."""
+    line = [Curve("a", [0.5, 1.0], [1.0, 0.25], 0)]
+    assert 'd="M0.0 0.0L500.0 0.0L500.0 750.0L1000.0 750.0"' in curves(line, "recall", "precision", steps=True)
+    assert 'd="M500.0 0.0L1000.0 750.0"' in curves(line, "recall", "precision")
