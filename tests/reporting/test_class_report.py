@@ -115,6 +115,28 @@ def test_heat_maps_hold_the_numbers_of_the_standings_and_the_brightest_is_the_hi
     assert {"background:#fae296;color:#101418", "background:#122642;color:#ffffff"} <= styles
 
 
+def test_the_page_says_how_much_runs_in_circles_and_how_consistent_ratios_are(
+    studies: dict[str, Path], pairs: tuple[Page, str], tmp_path: Path
+) -> None:
+    standings = json.loads((studies["ranked"] / "standings.json").read_text())
+    b, one, two, three = (np.array(standings["matrices"][n], dtype=float) for n in ("dominance", "case_1", "case_2", "case_3"))
+    logs, weight = np.log(np.where(b > 0, b, 1)), np.nan_to_num(one + two + two.T + three)
+    np.fill_diagonal(weight, 0)
+    first, second = np.triu_indices(4, 1)
+    root = np.sqrt(weight[first, second])
+    apart = (np.eye(4)[first] - np.eye(4)[second]) * root[:, None]
+    flow = logs[first, second] * root
+    left = flow - apart @ np.linalg.lstsq(apart, flow, rcond=None)[0]
+    values = np.linalg.eigvals(np.where(np.eye(4, dtype=bool), 1, b)).real.max()
+    assert f"{100 * (left @ left) / (flow @ flow):.0f} % of the differences between models run in circles" in pairs[1]
+    assert f"consistency ratio is {(values - 4) / 3 / 0.9:.3f}:" in pairs[1]  # .9: Saaty's random index of four
+    older = shutil.copytree(studies["ranked"], tmp_path / "older")
+    del standings["rankings"]["hodge"]["shares"]
+    standings["rankings"]["perron"]["consistency_ratio"] = None
+    (older / "standings.json").write_text(json.dumps(standings))
+    assert "in circles" not in page_of(older, tmp_path)[1]
+
+
 def test_cases_on_the_page_add_up_to_those_of_the_standings(studies: dict[str, Path], pairs: tuple[Page, str]) -> None:
     matrices = json.loads((studies["ranked"] / "standings.json").read_text())["matrices"]
     one, two, three = (np.nansum(np.array(matrices[f"case_{k}"], dtype=float)) for k in (1, 2, 3))

@@ -246,6 +246,7 @@ def _of_pairs(facts: PairFacts) -> dict[str, Any]:
     return _class_rows(facts.cards) | {
         "accuracy": standing_tables.accuracy_matrix(matrices["accuracy"]) if "accuracy" in matrices else [],
         "dominance": standing_tables.ratio_matrix("dominance", matrices["dominance"]) if "dominance" in matrices else None,
+        "contradictions": standing_tables.contradictions(standings) if standings else [],
         "ends": ends,
         "ends_shown": _PAIRS_SHOWN,
         "sums": (sums[0], sums[1] + sums[2], sums[3], sum(sums)),

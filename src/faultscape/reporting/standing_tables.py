@@ -270,6 +270,28 @@ def correlation(standings: Standings) -> float | None:
     return known(spearman(*([math.nan if x is None else x for x in scores] for scores in (first, second))))
 
 
+def contradictions(standings: Standings) -> list[str]:
+    """Return in sentences how far pairs of classifiers contradict each other: the share of their differences that runs in circles, and Saaty's consistency ratio; what is not known is left out.
+
+    >>> shares = {"gradient": 0.75, "curl": 0.2, "harmonic": 0.05}
+    >>> contradictions(Standings(("a", "b"), {}, {}, {"hodge": {"shares": shares}}, {}))[0][:75]
+    '25 % of the differences between models run in circles (a beats b, b beats c'
+    """
+    said, rankings = [], standings.rankings
+    gradient = known(rankings.get("hodge", {}).get("shares", {}).get("gradient"))
+    ratio = known(rankings.get("perron", {}).get("consistency_ratio"))
+    if gradient is not None:
+        said.append(
+            f"{100 * max(0.0, 1 - gradient):.0f} % of the differences between models run in circles (a beats b, b beats c, c beats a), "
+            "measured by the squares of log dominance: no scores can explain that part, and few images of each pair look like circles too."
+        )
+    if ratio is not None:
+        said.append(
+            f"Saaty's consistency ratio is {max(0.0, ratio):.3f}: 0 where every dominance is the product of those on a way round, about 1 where dominances are random."
+        )
+    return said
+
+
 def parents(standings: Standings) -> list[tuple[str, int, list[dict[str, Any]]]]:
     """Return (parent group, labelled images, tables of its rankings)."""
     return [
