@@ -130,7 +130,7 @@ def test_few_groups_are_told_and_fewer_than_six_carry_no_interval() -> None:
 
 def test_what_was_chosen_says_nothing_of_data_to_come_but_redraws_whole_groups() -> None:
     with pytest.raises(
-        OptionError, match=r"--population future: the images were chosen .* `faultscape select STUDY --selector mad"
+        OptionError, match=r"--population future: the images were chosen .* `faultscape select STUDY --goal order --budget N`"
     ):
         ranked(selector="entropy")
     with pytest.raises(OptionError, match="--population is pool or future; got 'all'"):
