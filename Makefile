@@ -3,6 +3,9 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 
+# Where the environment forbids Python to keep what it compiled, each of the tests' hundreds of programs would compile all of its libraries again.
+export PYTHONDONTWRITEBYTECODE :=
+
 .PHONY: help demo test lint types layers wheel check bench pins clean
 help:            ## show this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'

@@ -13,7 +13,7 @@ words = subprocess.run([command, "--help"], check=True, capture_output=True, tex
 assert "collect" in words, words
 with tempfile.TemporaryDirectory() as folder:
     made = fs.demo(str(Path(folder) / "study"), scenes=24)
-    assert len(made.standings.models) == 5, made
+    assert len(made.drawn.models) == 5, made
     assert (Path(folder) / "study" / "report.html").stat().st_size > 10_000
     measured = fs.measure(str(Path(folder) / "study"), resamples=20)
     assert len(measured.models) == 5, measured

@@ -61,7 +61,7 @@ class Demonstrated:
             f"2. Who is better?  {used[1]} images drawn for all {len(truth)} networks, with known probabilities",
             *(f"   {line}" for line in _first(self.drawn)),
             "",
-            f"Checked against the labels of all {self.images} images, which nobody would have in earnest:",
+            f"Checked against the labels of all {self.images} images, available only because this is a demo:",
             *(f"   {model:<24} {score:8.4f}" for model, score in truth),
             f"{right['drawn'][1]} pairs of networks lie more than {100 * APART:g} point apart. In the right order: {right['duels'][0]} by the duels, {right['drawn'][0]} by the drawn images.",
             *(
@@ -150,7 +150,7 @@ def demo(study: str = "demo-study", *, scenes: int = 300, engine: str = "process
     scale(str(root / "demo" / "training"), classes=classes, output=str(root / "scale.json"))
     duels = select(study, scale=str(root / "scale.json"), engine=engine)
     stage("select", f"where they fail: {told(duels)}")
-    drawn = select(study, as_=DRAWN, selector="mad", temperature=1.0, budget=len(duels.images), engine=engine)
+    drawn = select(study, as_=DRAWN, goal="order", budget=len(duels.images), engine=engine)
     stage("select", f"who is better: {told(drawn)}")
     answers = root / "demo" / "answers" / "labels"
     answers.mkdir(parents=True, exist_ok=True)
@@ -167,7 +167,7 @@ def demo(study: str = "demo-study", *, scenes: int = 300, engine: str = "process
     compare(study, engine=engine)
     _, every = accuracies(root, duels.models, "everything", duels.definition)
     truth = dict(zip(duels.models, every.mean(axis=1).tolist(), strict=True))
-    stage("check", "the scores from all labels, which nobody would have in earnest")
+    stage("check", "the scores from all labels, available only because this is a demo")
     for name in (DRAWN, "main"):
         stage("report", report(study, selection=name, bands=BANDS))
     print()
