@@ -11,6 +11,7 @@ from PIL import Image
 import faultscape as fs
 from faultscape.comparison.agreement import alike, mean_agreement, table_text
 from faultscape.comparison.agreement_words import warnings
+from faultscape.comparison.concordance import concordances
 from faultscape.comparison.misplaced import NONE, find_misplaced
 from faultscape.corpus.classes import resolve
 from faultscape.nouns import Predictions
@@ -38,6 +39,34 @@ def test_the_table_is_the_mean_over_images_that_two_models_have() -> None:
     maps["d"][5][0, 0] = (maps["d"][5][0, 0] + 1) % 3
     assert alike(mean_agreement(fs.comparison.count(maps, classes=3))) == []  # one pixel of 1,440 is enough
     assert " .99" in table_text(mean_agreement(fs.comparison.count(maps, classes=3))).splitlines()[2]  # and is not rounded away
+
+
+def test_agreement_is_the_mean_of_both_directions_where_a_concordance_has_two() -> None:
+    rng = np.random.default_rng(4)
+    maps = {name: list(rng.integers(0, 3, (4, 6, 8))) for name in "ab"}
+    both = fs.comparison.count(maps, classes=3)
+    values = concordances(both, "fwiou")
+    assert (values[0, 1] != values[1, 0]).all()
+    found = mean_agreement(both, "fwiou").mean
+    assert found[0, 1] == found[1, 0] == pytest.approx((values[0, 1] + values[1, 0]).mean() / 2, abs=1e-12)
+
+
+def test_maps_are_alike_only_where_both_have_no_class_on_the_same_pixels() -> None:
+    one = np.random.default_rng(5).integers(0, 3, (4, 6, 8)).astype(np.uint8)
+    one[:, 0] = 255
+    less = one.copy()
+    less[1, 3, 3] = 255  # says nothing of one more pixel
+    for other, pairs in ((one.copy(), [("a", "b")]), (less, [])):
+        for first, second in ((one, other), (other, one)):
+            assert alike(mean_agreement(fs.comparison.count({"a": first, "b": second}, classes=resolve(3, void=255)))) == pairs
+
+
+def test_an_image_of_which_one_classifier_says_nothing_counts_for_no_pair_of_it() -> None:
+    labels = np.array([[0, 1, -1, 2, -1], [0, 2, 1, 2, -1], [0, 2, 1, -1, 0]])
+    found = mean_agreement(Predictions(resolve(3), tuple("abc"), tuple("vwxyz"), labels, np.full((3, 5), np.nan)))
+    assert found.images[np.triu_indices(3, 1)].tolist() == [3, 2, 3]
+    assert found.mean[np.triu_indices(3, 1)] == pytest.approx([2 / 3, 1 / 2, 1])
+    assert alike(found) == [("b", "c")]
 
 
 def test_a_duel_of_two_models_that_agree_everywhere_has_no_slot() -> None:
@@ -90,6 +119,10 @@ def test_what_is_wrong_with_a_classifier_is_named() -> None:
     (finding,) = find_misplaced(changed)
     assert finding.classes == ((1, 3), (3, 1))
     assert finding.would > 0.5 > finding.agreement
+    changed[2] = np.roll(said[2], -170, 0)
+    (finding,) = find_misplaced(changed)
+    right = mean_agreement(of_people(said))
+    assert finding.would == pytest.approx(np.nanmean(right.mean[2]))  # what it had before it was turned
     assert found(4, rng.permutation(said[4])) == [(4, "chance", 0)]
     assert found(4, np.full_like(said[4], 2)) == [(4, "chance", 0)]
     keys = tuple(
@@ -108,6 +141,55 @@ def test_of_several_shifted_models_each_is_named_and_no_other() -> None:
     assert sorted((f.model, f.shift) for f in find_misplaced(said)) == [(1, 1), (4, 1), (5, 1)]
     said[2, :50] = NONE  # a model that has nothing to say of some images is no worse for it
     assert sorted((f.model, f.shift) for f in find_misplaced(said)) == [(1, 1), (4, 1), (5, 1)]
+
+
+def test_a_shift_within_short_runs_is_put_right_run_by_run() -> None:
+    said = people(np.random.default_rng(4))
+    as_it_was = mean_agreement(of_people(said)).mean[2]
+    for low in range(0, 600, 10):
+        said[2, low : low + 10] = np.roll(said[2, low : low + 10], 3, 0)
+    (finding,) = find_misplaced(said, starts=range(0, 600, 10))
+    assert (finding.model, finding.kind, finding.shift) == (2, "shift", 3)
+    assert finding.would == pytest.approx(
+        np.nanmean(as_it_was), abs=0.02
+    )  # ends of runs count for nothing, and not as other scenes
+
+
+def test_two_words_that_are_said_nearly_always_are_not_taken_for_one() -> None:
+    rng = np.random.default_rng(6)
+    said = np.where(rng.random((5, 600, 1, 1)) < 0.05, 0, (rng.random((1, 600, 1, 1)) < 0.9).astype(int))
+    said[1] = rng.random((600, 1, 1)) < 0.1  # a guess, nearly always 0 where the others say 1
+    assert "classes" not in [f.kind for f in find_misplaced(said)]
+    said[1] = said[0] == 0  # one that does say 0 for 1
+    assert [(f.model, f.kind, f.classes) for f in find_misplaced(said)] == [(1, "classes", ((0, 1), (1, 0)))]
+
+
+def of_people(said: np.ndarray) -> Predictions:
+    """The answers of classifiers as predictions."""
+    j, n = said.shape[:2]
+    return Predictions(
+        resolve(6), tuple("abcdefg"[:j]), tuple(map(str, range(n))), said[..., 0, 0].astype(int), np.full((j, n), np.nan)
+    )
+
+
+def blocks(rng: np.random.Generator, images: int) -> np.ndarray:
+    """Maps of four classes (N, 16, 16) that are the same in fields of 4 x 4 pixels."""
+    return rng.integers(0, 4, (images, 4, 4)).repeat(4, 1).repeat(4, 2)
+
+
+def test_an_order_of_maps_is_found_where_there_is_one_and_not_in_maps_of_other_scenes() -> None:
+    rng = np.random.default_rng(9)
+    truth = blocks(rng, 60)
+    said = np.where(rng.random((5, *truth.shape)) < 0.3, rng.integers(0, 4, (5, *truth.shape)), truth)
+    assert find_misplaced(said) == []
+    good = said[3].copy()
+    said[3] = rng.permutation(good)
+    (finding,) = find_misplaced(said)
+    assert (finding.model, finding.kind) == (3, "permutation")
+    said[3] = good
+    for seed in range(3):  # an order that fits best there always is
+        said[1] = blocks(np.random.default_rng(seed), 60)
+        assert [(f.model, f.kind) for f in find_misplaced(said)] == [(1, "chance")]
 
 
 @pytest.fixture(scope="module")

@@ -148,6 +148,17 @@ def test_what_may_mean_any_brightness_is_refused_by_name_and_says_what_to_do(tmp
     assert said in str(told.value)
 
 
+def test_floats_become_the_nearest_of_256_and_the_darkest_that_is_read_is_16(tmp_path: Path) -> None:
+    steps = np.arange(255)
+    for off, nearest in ((0.4, steps), (0.6, steps + 1)):
+        made_tiff.write(tmp_path / "floats.tif", ((steps + off) / 255).astype(np.float32)[None])
+        assert fs.corpus.read_rgb(tmp_path / "floats.tif")[0, :, 0].tolist() == nearest.tolist()
+    dark = np.full((4, 6), 16 << 8, np.uint16)
+    assert fs.corpus.read_rgb(made_tiff.write(tmp_path / "dark.tif", dark)).max() == 16
+    with pytest.raises(ImageError, match="its brightest pixel 15 of 255"):
+        fs.corpus.read_rgb(made_tiff.write(tmp_path / "dark.tif", dark - 1))
+
+
 def test_sixteen_bits_are_upright_too(tmp_path: Path) -> None:
     exif = Image.Exif()
     exif[0x0112] = 6  # turned: the first row is the right side

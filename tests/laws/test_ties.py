@@ -25,6 +25,7 @@ from faultscape.selection.class_duels import class_duels
 from faultscape.study.corpus import Image, read_corpus
 from faultscape.ties import count_tied, equal_to_zero, tie_order
 from faultscape.verbs.select_draws import ADAPTIVE
+from faultscape.verbs.select_ties import tell_ties
 
 IMAGES = 36
 NAMES = ("cat", "dog", "car", "boat", "tree")
@@ -305,10 +306,24 @@ def test_a_slot_is_decided_by_a_tie_where_another_order_of_equals_may_leave_it_o
     assert bool(may_go) == (set(chosen.tolist()) != set(other.tolist()))
 
 
+def test_ties_that_decide_more_than_a_quarter_of_the_slots_are_warned_of(capsys: pytest.CaptureFixture[str]) -> None:
+    def told(tied: int, slots: int, define: dict[str, Any]) -> str:
+        tell_ties(tied, slots, define)
+        return capsys.readouterr().out
+
+    by_chance, by_id = {"ties": "digest", "seed": 1}, {"selector": "mad"}
+    assert told(0, 8, by_chance) == told(0, 8, by_id) == ""
+    assert told(2, 8, by_chance) == "ties: 2 of 8 slots (25 %) had other images as good; chance decided\n"
+    assert "another --seed chooses others" in told(3, 8, by_chance)
+    assert "warning" not in told(2, 8, by_id)
+    assert "draw a new selection with --as NAME" in told(3, 8, by_id)
+
+
 def test_what_rounding_leaves_is_no_difference() -> None:
     losses = np.array([[0.1 + 0.2, 0.5, 1.0], [0.3, 0.5 + 4e-13, 0.0]])
     assert losses[0, 0] != losses[1, 0]
     assert fs.ranking.margins(losses).tolist() == [[0, 0, 0.5], [0, 0, -0.5]]
+    assert fs.ranking.margins(losses, 1 / 3).tolist() == [[0, 0, 0.5], [0, 0, -0.5]]  # a root would make .0000038 of 5e-17
     assert equal_to_zero(np.array([2e-12, np.nan]))[0] == 2e-12
     assert np.isnan(equal_to_zero(np.array([np.nan]))[0])
     pairs = np.array([[1e-16, 0.5], [0.0, 0.5]])

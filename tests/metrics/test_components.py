@@ -96,6 +96,13 @@ def test_a_component_of_the_very_limit_stays() -> None:
         assert (counts["component_truths"], counts["component_predictions"]) == (truths, predictions)
 
 
+def test_a_score_of_the_very_threshold_is_not_predicted() -> None:
+    truth, score = np.zeros((12, 30), np.uint8), np.zeros((12, 30), np.float32)
+    truth[:10, :10], score[:10, :10] = 1, 0.75
+    assert component_counts(score, truth, 0.75)["component_predictions"] == 0
+    assert component_counts(score, truth, 0.75 - 1e-12)["component_predictions"] == 1
+
+
 def test_images_add_up() -> None:
     score = np.zeros((30, 60))
     score[10:20, 10:40] = 1

@@ -8,9 +8,9 @@ from scipy import stats
 
 from faultscape.metrics import summary
 from faultscape.metrics.definitions import Definitions
-from faultscape.metrics.evidence import Drawn, Means, Ratios
+from faultscape.metrics.evidence import Drawn, Means, Ratios, jackknife_interval
 from faultscape.metrics.neighbours import alike, neighbour_correlation, too_narrow
-from faultscape.metrics.slopes import of_sums
+from faultscape.metrics.slopes import Linear, of_sums
 from faultscape.metrics.units import draw_units, units_of
 
 
@@ -53,6 +53,24 @@ def test_slopes_of_a_ratio_are_its_derivatives() -> None:
     assert Ratios(found, None).interval(units_of(30))[0] < ratio
 
 
+def test_two_numbers_made_of_classes_are_compared_over_the_classes_that_both_have() -> None:
+    rng = np.random.default_rng(6)
+    values, slopes = rng.random((2, 4)), rng.normal(size=(2, 30, 4))
+    values[0, 1] = values[1, 3] = np.nan
+    slopes[:, 7] = np.nan  # an image that counts for nothing
+    slopes[0, :, 1] = slopes[1, :, 3] = np.nan
+    one, other = (
+        Ratios(Linear(np.nanmean(v), np.where(np.arange(30) == 7, np.nan, np.nanmean(np.nan_to_num(s), 1))), Linear(v, s))
+        for v, s in zip(values, slopes, strict=True)
+    )
+    both, rest = [0, 2], np.arange(30) != 7
+    gap = one.common(other)
+    assert gap.value == pytest.approx((values[0] - values[1])[both].mean())
+    assert gap.linear.slopes[rest] == pytest.approx((slopes[0] - slopes[1])[rest][:, both].mean(1))
+    assert np.isnan(gap.linear.slopes[7])
+    assert one.apart(other).value == pytest.approx(np.nanmean(values[0]) - np.nanmean(values[1]))
+
+
 def test_what_has_no_slopes_is_left_out_unit_by_unit() -> None:
     """Of a mean the jackknife is Student's; of differences it is that of the differences."""
     values = np.random.default_rng(3).exponential(size=(2, 25))
@@ -66,6 +84,15 @@ def test_what_has_no_slopes_is_left_out_unit_by_unit() -> None:
     assert np.isnan(Drawn(0.5, np.zeros(0), left[0][:5], used[:5]).interval(units_of(5))).all()
     known = Drawn(0.5, np.zeros(0), np.append(left[0], np.nan), np.ones(26, bool)).interval(units_of(26))
     assert not np.isnan(known).any()  # a unit without which there is no value tells nothing
+
+
+def test_a_difference_has_the_units_that_either_number_has() -> None:
+    values = np.random.default_rng(7).exponential(size=(2, 20))
+    values[0, 10:] = values[1, :10] = np.nan
+    left = [np.array([np.nanmean(np.delete(v, k)) for k in range(20)]) for v in values]
+    one, other = (Drawn(float(np.nanmean(v)), np.zeros(0), gone, ~np.isnan(v)) for v, gone in zip(values, left, strict=True))
+    gap = one.common(other).interval(units_of(20))
+    assert gap == pytest.approx(jackknife_interval(one.value - other.value, left[0] - left[1], 20))
 
 
 def test_an_error_that_noise_makes_larger_may_be_none_at_all() -> None:

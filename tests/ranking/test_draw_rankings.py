@@ -243,6 +243,36 @@ def test_re_used_margins_of_drawn_images_have_the_intervals_and_ranks_of_the_wei
     assert reused["speaks_of"] == weighted["speaks_of"] == "pool"
 
 
+def test_models_that_are_equal_as_they_come_may_have_either_rank_though_weights_tell_them_apart() -> None:
+    names = [f"{k:03d}" for k in range(400)]
+    weight = dict(zip(names, [1.0, 9.0] * 200, strict=True))
+    order = np.random.default_rng(2).permutation(400)[:100]
+    light = [k for k in order.tolist() if k % 2 == 0][:25]  # seldom drawn, and so of great weight
+    heavy = [k for k in order.tolist() if k % 2][:25]
+    right = np.ones((2, 400))
+    right[0, heavy] = right[1, light] = 0
+    rows = drawn([names[k] for k in order], weight)
+    seen = [names[k] for k in order]
+    found = draw_rankings(["x", "y"], rows, right[:, order], seen, proxy=np.zeros((2, 400)), pool=names, resamples=300).rankings
+    assert found["margins"]["rank_interval"] == {"x": [1, 1], "y": [2, 2]}
+    reused = found["reuse_margins"]
+    assert reused["scores"]["x"] == pytest.approx(reused["scores"]["y"])
+    for kind in ("rank_interval", "simultaneous_rank_interval"):
+        assert reused[kind] == {"x": [1, 2], "y": [1, 2]}
+    assert set(reused["tied_for_best"]) == set(reused["best_set"]) == {"x", "y"}
+
+
+def test_six_drawn_labels_that_all_favour_one_model_tell_two_apart_and_five_do_not() -> None:
+    names = [f"{k:02d}" for k in range(40)]
+    right = np.array([[0.90, 0.88, 0.89, 0.91, 0.9, 0.92], [0.10, 0.05, 0.07, 0.08, 0.06, 0.1]])
+    best = {}
+    for number in (5, 6):
+        rows = drawn(names[:number], dict.fromkeys(names, 1.0), "random")
+        found = draw_rankings(["x", "y"], rows, right[:, :number], names[:number], resamples=300)
+        best[number] = found.rankings["lure"]["tied_for_best"]
+    assert best == {5: ["x", "y"], 6: ["x"]}  # chance alone does that once in 32, and in 64, times
+
+
 def test_labels_from_elsewhere_behind_a_draw_that_waits_do_not_count() -> None:
     rows = drawn("dbca", WEIGHTS)
     correct = RIGHT.copy()

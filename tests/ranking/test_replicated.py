@@ -12,7 +12,7 @@ from scipy import stats
 
 from faultscape.ranking.classifiers import classifier_rankings
 from faultscape.ranking.intervals import bootstrap_weights, percentile_interval, share_intervals
-from faultscape.ranking.replicated import ranking
+from faultscape.ranking.replicated import lost_share, ranking
 
 
 def ranked(correct: np.ndarray, **options: object):
@@ -75,6 +75,19 @@ def test_scores_of_all_there_is_are_ranked_without_doubt() -> None:
     assert open_["simultaneous_rank_interval"]["j"] == [1, 10]
 
 
+@pytest.mark.parametrize("groups", [6, 8, 19])
+def test_few_groups_have_students_intervals_of_the_spread_that_groups_have(groups: int) -> None:
+    scores = np.array([0.7, 0.4])
+    draws = scores + np.random.default_rng(1).normal(0, [0.05, 0.02], (500, 2))
+    said = ranking(("a", "b"), scores, draws, groups, groups=True)["score_interval"]
+    # a bootstrap of G groups spreads as if they were all there are: (G - 1) / G of the variance
+    half = stats.t.ppf(0.975, groups - 1) * (draws - scores).std(0) * np.sqrt(groups / (groups - 1))
+    assert np.array([said["a"], said["b"]]) == pytest.approx(scores[:, None] + np.outer(half, [-1, 1]))
+    many = ranking(("a", "b"), scores, draws, 20, groups=True)["score_interval"]
+    wider = scores + (draws - scores) * np.sqrt(20 / 19)
+    assert np.array([many["a"], many["b"]]) == pytest.approx(percentile_interval(wider))
+
+
 def test_tied_for_best_is_paired() -> None:
     noise = np.random.default_rng(3).normal(size=(500, 1))
     draws = noise + np.array([0.1, 0.0, 0.1]) + np.random.default_rng(4).normal(0, 0.01, (500, 3))
@@ -125,6 +138,13 @@ def test_ranks_stay_open_where_more_than_two_in_a_hundred_replicates_are_lost() 
         assert ranking(tuple("abc"), scores, draws, 100)[key] == {m: [1, 3] for m in "abc"}
     draws[:, 2] = scores[2] = np.nan  # a model that has no score loses nothing
     assert ranking(tuple("abc"), scores, draws, 100)["tied_for_best"] == ["a", "b"]
+
+
+def test_a_replicate_is_lost_where_any_model_lacks_its_score() -> None:
+    draws = np.array([[0.4, np.nan], [0.3, 0.1], [np.nan, 0.2], [np.nan, np.nan]])
+    assert lost_share(np.array([0.5, 0.2]), draws) == 0.75
+    assert lost_share(np.array([np.nan, 0.2]), draws) == 0.5
+    assert lost_share(np.array([0.5, 0.2]), draws[:0]) == 0
 
 
 def test_standings_say_which_rankings_stay_open_because_replicates_were_lost() -> None:

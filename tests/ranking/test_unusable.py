@@ -110,6 +110,16 @@ def test_after_choices_without_probabilities_the_mean_stands_first(kind: str) ->
     assert next(iter(recommended.ordered({name: {} for name in NAMES[1:]}, recommended.TOP, kind))) == "reuse_mean"
 
 
+@pytest.mark.parametrize("chosen", [recommended.TOP, recommended.DUELS])
+def test_a_goal_is_that_of_draws_by_chance_alone(chosen: str) -> None:
+    rankings: dict[str, dict[str, str]] = {name: {} for name in NAMES}
+    whatever = recommended.ordered(rankings, chosen, recommended.BINARY)
+    assert list(recommended.ordered(rankings, chosen, recommended.BINARY, goal="best")) == list(whatever)
+    first = {goal: next(iter(recommended.ordered(rankings, "chance", recommended.BINARY, goal))) for goal in ("order", "best")}
+    assert first["best"] == recommended.FIRST[recommended.BEST, recommended.BINARY][0]
+    assert first["order"] == recommended.FIRST[recommended.CHANCE, recommended.BINARY][0] != first["best"]
+
+
 @pytest.mark.parametrize("key", list(recommended.FIRST))
 def test_whatever_was_chosen_some_ranking_that_can_be_used_stands_first(key: tuple[str, str]) -> None:
     rankings = {name: {"unusable": "too few"} for name in NAMES[:4]} | {"reuse_mean": {}}

@@ -9,7 +9,7 @@ import pytest
 
 from faultscape.reporting import measure_words, measures
 from faultscape.reporting.gap_sentences import sentence
-from faultscape.reporting.leaders import standings
+from faultscape.reporting.leaders import contradictions, standings
 from faultscape.reporting.measure_figures import Curve, Dot, curves, scatter
 from faultscape.reporting.measure_tables import GROUPS, TITLES, tables
 from faultscape.reporting.measure_views import by_class, confusions, differences
@@ -209,6 +209,13 @@ def test_the_best_is_who_leads_where_both_have_a_value_and_a_sentence_says_what_
     html = measures.page(compared(("a", "b", 0.02, -0.01), metric="miou"), measures.Facts())
     assert "b has the least IoU error where models can be compared" in html
     assert "a leads b by 0.0100 over all that each has, and b leads a" in html
+
+
+def test_two_models_that_are_equal_where_both_have_a_value_contradict_a_sure_lead_but_do_not_turn_it() -> None:
+    assert contradictions(compared(("a", "b", 0.0, -0.02)), "ap") == [("a", "b", "unsure")]
+    assert contradictions(compared(("a", "b", 0.02, -0.02)), "ap") == [("a", "b", "turned")]
+    assert contradictions(compared(("a", "b", -0.02, -0.0005)), "ap") == [("a", "b", "sure")]
+    assert contradictions(compared(("a", "b", -0.02, -0.03)), "ap") == []
 
 
 def test_nobody_is_best_where_comparisons_form_a_circle() -> None:

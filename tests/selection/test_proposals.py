@@ -33,6 +33,16 @@ def test_the_others_stand_for_the_truth_of_a_label_map() -> None:
         proposals.expected_of_concordances(concordance)
 
 
+def test_the_others_stand_for_the_truth_as_far_as_each_is_trusted() -> None:
+    concordance = np.full((3, 3, 1), np.nan)
+    concordance[0, 1], concordance[2, 1] = 0.8, 0.6
+    concordance[1, 0], concordance[0, 2] = 0.1, 0.4
+    trusted = proposals.expected_of_concordances(concordance, np.array([3.0, 5.0, 1.0]))
+    assert trusted[:, 0] == pytest.approx([0.9, 1 - (3 * 0.8 + 0.6) / 4, 0.6])
+    alike = proposals.expected_of_concordances(concordance, np.full(3, 7.0))
+    assert alike == pytest.approx(proposals.expected_of_concordances(concordance))
+
+
 def test_random_prefers_nothing_and_disputed_asks_only_whether_any_two_differ() -> None:
     assert proposals.uniform(4).tolist() == [1, 1, 1, 1]
     assert proposals.disputed(DIFFERS, graded=False).tolist() == [0, 1, 1, 1]
@@ -88,6 +98,7 @@ def test_entropy_is_that_of_the_ensemble_and_its_top_is_taken_in_order() -> None
     assert proposals.entropy(votes) == pytest.approx(by_hand)
     assert proposals.top(np.array([1.0, 2.0, 2.0, 3.0]), 3).tolist() == [3, 1, 2]
     assert proposals.top(np.array([1.0, 2.0, 2.0, 3.0]), 3, taken=np.array([3])).tolist() == [1, 2, 0]
+    assert proposals.top(np.array([0.3, 0.1 + 0.2, 0.3 + 1e-11]), 3).tolist() == [2, 0, 1]  # what rounding leaves is a tie
 
 
 @pytest.mark.parametrize("wrong", [np.array([[np.nan, 1.0]]), np.array([[-0.1, 1.0]]), np.ones(3)])
