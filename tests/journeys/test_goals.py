@@ -76,6 +76,24 @@ def test_for_the_order_draws_are_the_same_whatever_labels_say(answers: made_answ
     assert next(iter(found.rankings)) == recommended.FIRST[recommended.CHANCE, recommended.BINARY][0]
 
 
+def test_for_the_order_two_lines_rank_as_one_does_when_an_image_is_lost(tmp_path: Path) -> None:
+    answers = made_answers.study(tmp_path, errors=ERRORS)
+    one = fs.select(answers.study, goal="order", budget=24, as_="one")
+    fs.select(answers.study, goal="order", budget=12, as_="two")
+    two = fs.select(answers.study, goal="order", more=12, as_="two")
+    assert facts(one.rows) == facts(two.rows)
+    assert {row.round for row in two.rows} == {1, 2}
+    lost = one.rows[20].image
+    made_answers.import_labels(answers, [row.image for row in one.rows if row.image != lost])
+    (tmp_path / "discard.csv").write_text(f"image,reason\n{lost},blurred\n")
+    assert fs.label.import_(answers.study, str(tmp_path / "discard.csv")).discarded == 1
+    first, second = (fs.rank(answers.study, selection=name, resamples=20).rankings for name in ("one", "two"))
+    assert "unusable" not in first["lure"]
+    assert first == second
+    told = [fs.plan(answers.study, selection=name).questions for name in ("one", "two")]
+    assert told[0] == told[1]
+
+
 def test_for_the_best_draws_learn_who_it_may_be(answers: made_answers.Answers) -> None:
     slots = fs.select(answers.study, goal="best")
     assert len(slots.rows) == 10

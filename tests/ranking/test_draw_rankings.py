@@ -333,6 +333,8 @@ def test_rounds_of_a_selector_that_does_not_learn_are_one() -> None:
     assert scores(two, correct) == pytest.approx(scores(one, correct))
     learnt = [drawn("dbc", WEIGHTS, "vma", rounds) for rounds in ([1, 1, 1], [1, 2, 2])]
     assert scores(learnt[0], correct) != pytest.approx(scores(learnt[1], correct))
+    assert scores(learnt[1], correct, learns=False) == pytest.approx(scores(one, correct))  # what was said goes before the name
+    assert scores(two, correct, learns=True) == pytest.approx(scores(learnt[1], correct))
 
 
 def test_a_score_that_stands_first_lies_in_its_own_interval() -> None:

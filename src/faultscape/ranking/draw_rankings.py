@@ -41,6 +41,7 @@ def draw_rankings(
     rest: tuple[Any, int] | None = None,
     lost: Collection[str] = (),
     elsewhere: Collection[str] = (),
+    learns: bool | None = None,
     resamples: int = 1000,
     seed: int = 0,
     all_labels: bool = False,
@@ -54,7 +55,7 @@ def draw_rankings(
     """Return the standings from (J, I) scores of the models on the labelled ``images``.
 
     ``rows`` are the draws in order. ``proxy`` (J, N) is the loss of each model to expect on each image of the ``pool``, for the control variate. ``rest`` are scores (J, n) on
-    images drawn evenly from those on which no two models differ, and how many such images there are. ``lost`` and ``elsewhere``: see ``drawn_steps``. ``keys`` (I,) say what
+    images drawn evenly from those on which no two models differ, and how many such images there are. ``lost``, ``elsewhere`` and ``learns``: see ``drawn_steps``. ``keys`` (I,) say what
     each image is whatever it is called (its id by default): the bootstrap draws images in their order.
     ``population`` says what intervals speak of: this "pool", or data to come ("future"), which draw images anew, or whole ``groups`` {image: group}. Groups are also redrawn whole where nothing was drawn by chance.
     Errors: RankingError for shapes that do not fit, or no labelled draw; OptionError for negative resamples, and for a population that the draws say nothing of.
@@ -84,7 +85,7 @@ def draw_rankings(
         notes.append(f"{extra} labelled images outside the selection count in the re-use rankings")
     counted, found, reused, even = None, {}, None, False
     if by_chance:
-        counted = steps(rows, images, accuracy, lost=lost, elsewhere=elsewhere)
+        counted = steps(rows, images, accuracy, lost=lost, elsewhere=elsewhere, learns=learns)
         allowed = drawn_estimates.unbiased(counted, images, accuracy, proxy, pool, rest, future=future, groups=groups)
         found, even, reused, said = allowed.estimates, allowed.even, allowed.reused, allowed.notes
     else:

@@ -17,7 +17,7 @@ import numpy as np
 
 from faultscape.nouns import Draw
 
-LEARNING = ("expected-loss", "vma", "information", "mad+information")  # selectors whose weights change from round to round
+LEARNING = ("expected-loss", "vma", "information", "mad+information")  # selectors that learn where nothing else is said
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,8 +38,11 @@ def steps(
     *,
     lost: Collection[str] = (),
     elsewhere: Collection[str] = (),
+    learns: bool | None = None,
 ) -> Steps:
     """Return the draws that count; ``lost`` images will never be decided, ``elsewhere`` are those that other selections chose.
+
+    Where draws do not ``learn`` from labels, weights stay what they are from round to round, and all rounds are one line; None goes by the selector's name.
 
     >>> rows = [Draw("random", 1, k, image, 1.0, 1 / (6 - k), 5) for k, image in enumerate("abcd", 1)]
     >>> found = steps(rows, ["a", "b", "c"], np.array([[1.0, np.nan, 0.0]]))
@@ -69,7 +72,7 @@ def steps(
         notes.append(
             f"{_draws(number)} without a label that decides for every model: taken out of the pool, as if lost by chance"
         )
-    rounds = np.array([row.round if row.selector in LEARNING else 1 for row in rows])
+    rounds = np.array([row.round if (row.selector in LEARNING if learns is None else learns) else 1 for row in rows])
     chance = remaining(np.array([row.probability for row in rows]), rounds, ~gone)
     kept = np.flatnonzero(decided[:end] & ~gone[:end])
     out = frozenset(row.image for row, lacks in zip(rows, gone, strict=True) if lacks)

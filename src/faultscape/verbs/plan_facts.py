@@ -167,7 +167,7 @@ def _estimated(
     """Return what the draws of a selection measured that count, or nothing where they are fewer than two."""
     from faultscape.ranking.drawn_steps import steps
 
-    found = steps(slots.rows, images, accuracy, lost=lost, elsewhere=elsewhere)
+    found = steps(slots.rows, images, accuracy, lost=lost, elsewhere=elsewhere, learns=select_draws.learns(slots.definition))
     if (labels := len(found.columns)) < 2:
         return None
     measured = lure(1 - accuracy[:, found.columns], found.probability, found.pool)

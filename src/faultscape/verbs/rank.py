@@ -224,6 +224,7 @@ def _about_draws(
     models, pool = slots.models, select_draws.drawn_from(root, settings, slots, trust)
     lost = labelled.undecidable(root, models, truth) | set(discarded)
     out: dict[str, Any] = {"lost": lost, "elsewhere": labelled.chosen_elsewhere(root, selection)}
+    out |= {"learns": select_draws.learns(slots.definition)}
     out |= {"proxy": pool.expected, "pool": pool.images}
     if slots.definition["selector"] not in select_draws.CHANCE or not pool.agreed or pool.others:
         return out
