@@ -11,7 +11,7 @@ import faultscape as fs
 import made
 import made_answers
 from faultscape.cli import main
-from faultscape.errors import OptionError, SelectionError
+from faultscape.errors import OptionError, SelectionError, StudyError
 from faultscape.maps.votes import vote_entropy
 from faultscape.nouns import Draw
 from faultscape.study.selections import read_selection
@@ -72,6 +72,18 @@ def test_the_same_line_again_draws_nothing(maps: tuple[made.Corpus, str], capsys
     assert fs.select(study, selector="random", budget=4, as_="again").rows == first.rows
     assert "has 4 images; --more N draws others" in capsys.readouterr().out
     assert len(fs.select(study, selector="random", budget=6, as_="again").rows) == 6
+
+
+def test_a_line_that_asks_for_no_number_leaves_a_selection_as_it_is(maps: tuple[made.Corpus, str]) -> None:
+    _, study = maps
+    held = fs.select(study, as_="few", selector="random", budget=3)
+    assert fs.select(study, as_="few").rows == held.rows
+    assert fs.select(study, as_="few", selector="random").rows == held.rows
+
+
+def test_an_empty_name_is_no_name(maps: tuple[made.Corpus, str]) -> None:
+    with pytest.raises(StudyError, match="selection"):
+        fs.select(maps[1], as_="", selector="random")
 
 
 def test_every_engine_draws_the_same(maps: tuple[made.Corpus, str]) -> None:

@@ -219,7 +219,7 @@ def test_intervals_draw_whole_groups_where_images_belong_together(
     assert main(line(corpus, tmp_path / "o", "--block", 14, *quick)) == 0
     found = document(tmp_path / "o")
     assert "5 groups of 14 images" in found["notes"][0]
-    assert "fewer than 6 carry no interval: cut them into runs of consecutive images with --block" in found["notes"][0]
+    assert "fewer than 6 carry no interval: with --block N they are cut into runs of N consecutive images" in found["notes"][0]
     assert {entry["low"] for of in found["models"].values() for entry in of.values()} == {None}
     assert {row["high"] for row in found["paired"]} == {None}
     assert found["models"]["model-1"]["rom"]["value"] == alone["models"]["model-1"]["rom"]["value"]

@@ -65,7 +65,10 @@ def test_a_ranking_that_cannot_be_used_is_no_first_ranking_and_no_table() -> Non
     none = unusable(MODELS, "effective sample size 4.0, below 10")
     found = standings(lure=none, reuse_mean=ranking("a", speaks_of="chosen"))
     assert firsts(found) == {"re-use": "reuse_mean"}
-    assert verdict(found)[0] == "a leads on the chosen images"
+    head, words = verdict(found)
+    assert head == "a leads on the chosen images"
+    assert words.startswith("No score of the pool can be given yet: effective sample size 4.0, below 10. ")
+    assert "not drawn by chance" not in words
     assert "  lure: cannot be used: effective sample size 4.0, below 10\n" in repr(found)
     assert ranking_rows("lure", none, MODELS)["unusable"] == "effective sample size 4.0, below 10"
     (question,) = other_questions.questions({"drawn": found}, {})

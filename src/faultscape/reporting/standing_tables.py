@@ -81,6 +81,10 @@ CAVEAT = (
     "These images were chosen for what the models say of them, not drawn by chance: scores and ranks are of these images, "
     "intervals only describe how they vary, and nothing here speaks of other images."
 )
+TOO_FEW = (  # of images that were drawn by chance
+    "No score of the pool can be given yet: {why}. Scores and ranks are of the labelled images, "
+    "intervals only describe how they vary, and nothing here speaks of other images."
+)
 TITLES, SHORTS = ({name: words[k] for name, words in RANKINGS.items()} for k in (0, 4))
 _NAMED = 4  # more models than that are counted, not named
 _DARK, _BRIGHT = np.array([18, 38, 66]), np.array([250, 226, 150])  # ends of the scale of Fig. 3
@@ -121,8 +125,12 @@ def claiming(standings: Standings) -> dict[str, Any]:
 
 
 def caveat(standings: Standings) -> str:
-    """Return what stands above standings of images that were not drawn by chance; '' where something speaks of more than these."""
-    return CAVEAT if (found := claiming(standings)) and all(map(descriptive, found.values())) else ""
+    """Return what stands above standings that speak of the chosen images alone; '' where something speaks of more than these."""
+    found = claiming(standings)
+    if not found or not all(map(descriptive, found.values())):
+        return ""
+    why = next((said["unusable"] for said in standings.rankings.values() if said.get("unusable")), "")
+    return TOO_FEW.format(why=why) if why else CAVEAT
 
 
 def verdict(standings: Standings) -> tuple[str, str]:

@@ -144,7 +144,7 @@ def select(
         raise OptionError(
             f"--{odd.replace('_', '-')} says nothing to {_words(selector, draws=draws, classifies=classifies)}; it takes {_listed(kind)}"
         )
-    name = as_ or goal or ("main" if selector == "mad" and not draws else selector)
+    name = as_ if as_ is not None else goal or ("main" if selector == "mad" and not draws else selector)
     if draws:
         slots = select_draws.draw(root, name, selector, given, engine=engine, workers=workers)
     elif classifies:

@@ -69,6 +69,8 @@ def draw(root: Path, name: str, selector: str, given: dict[str, Any], *, engine:
             raise SelectionError(
                 f"{what} changed since selection {name!r} was drawn, and its draws are of what there was; draw a new one with --selector {selector} --as NAME (labels carry over to it)"
             )
+        if old is not None and not {"more", "budget"} & set(given):
+            number = len(held)  # nothing new was asked for
         number -= 0 if "more" in given else len(held)
         if number <= 0 and old is not None:
             print(f"selection {name!r} has {counted(len(held), 'image')}; --more N draws others")
