@@ -164,7 +164,7 @@ def table() -> tuple[list[str], list[str]]:
 def page() -> None:
     lines, outside = table()
     text = (ROOT / "benchmarks" / "coverage-notes.md").read_text()
-    told = "\n".join(outside) or "Nothing."
+    told = "\n".join(outside) or "Nothing of what was run."
     (ROOT / "docs" / "benchmarks-coverage.md").write_text(text.replace("{table}", "\n".join(lines)).replace("{outside}", told))
 
 

@@ -220,22 +220,22 @@ def test_a_discarded_draw_leaves_the_pool(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"selector": "random", "top": 3}, "--top says nothing to --selector random; it takes --budget"),
+        ({"selector": "random", "top": 3}, "--top does not apply to --selector random; available options: --budget"),
         (
             {"budget": 3},
             "--budget is for images drawn for all models at once; --selector mad takes the top of each pair, --per-class of them. Give --temperature 1",
         ),
-        ({"distance": "01"}, "--distance says nothing to duels of segmentation models"),
+        ({"distance": "01"}, "--distance does not apply to duels of segmentation models"),
         ({"selector": "entrpy"}, "selector 'entrpy' is not known; .* Did you mean 'entropy'"),
         (
             {"selector": "random", "temperature": 1.0},
-            "--temperature says nothing to --selector random; it takes --budget, --more, --seed, --keep-duplicates, --concordance, --over$",
+            "--temperature does not apply to --selector random; available options: --budget, --more, --seed, --keep-duplicates, --concordance, --over$",
         ),
         ({"temperature": 0.0, "as_": "cold"}, "the temperature must be a number above 0"),
         ({"selector": "random", "seed": -1, "as_": "x"}, "seed cannot be negative; got -1"),
         ({"selector": "random", "budget": 3, "more": 4}, "--budget says how many images in all, --more how many others"),
         ({"selector": "random", "budget": 0}, "--budget is 1 to 1,000,000 images; got 0"),
-        ({"selector": "random", "truth": "labels"}, "--truth says nothing to --selector random; it takes --budget"),
+        ({"selector": "random", "truth": "labels"}, "--truth does not apply to --selector random; available options: --budget"),
         ({"selector": "disputed", "concordance": "iou", "as_": "x"}, "concordance 'iou' is not known"),
     ],
 )

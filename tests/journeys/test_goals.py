@@ -165,7 +165,10 @@ def test_plan_and_run_recommend_by_goal(answers: made_answers.Answers) -> None:
     [
         ({"goal": "best", "selector": "mad"}, "--goal best chooses the selector; give --goal or --selector mad, not both"),
         ({"goal": "worst"}, "--goal is order or best; got 'worst'"),
-        ({"goal": "order", "temperature": 1.0}, "--temperature says nothing to --selector information; it takes --budget"),
+        (
+            {"goal": "order", "temperature": 1.0},
+            "--temperature does not apply to --selector information; available options: --budget",
+        ),
     ],
 )
 def test_what_a_goal_does_not_take_is_refused(answers: made_answers.Answers, options: dict, said: str) -> None:

@@ -234,9 +234,9 @@ def test_a_range_of_more_than_a_factor_of_ten_is_no_number(answers: made_answers
     }
     text = " ".join(repr(replace(found, questions=asked)).split())
     assert "random ? 2 to 183" in text
-    assert text.count("?: cannot be foretold before labels: the range spans more than a factor of 10") == 2
+    assert text.count("?: cannot be predicted before labels: the range spans more than a factor of 10") == 2
     later = replace(found, questions=asked, labels=found.labels | {"used": 30, "selection": "random"})
-    assert "?: cannot be foretold from 30 labels: the range spans" in " ".join(repr(later).split())
+    assert "?: cannot be predicted from 30 labels: the range spans" in " ".join(repr(later).split())
     assert "?: cannot" not in repr(found)  # 26 to 198
     for rows in found.questions.values():
         for row in rows.values():
@@ -249,7 +249,7 @@ def test_what_cannot_be_foretold_is_asked_for_fifty_at_a_time(labels: int, verb:
     found = advice({"mad": row}, {"mad": 90}, Drawn("mad", "mad", 1.0, images=labels, labels=labels))
     assert (found["verb"], found["budget"]) == (verb, budget)
     assert "(2 to 70)" in found["why"]
-    assert ("cannot be foretold" in found["why"]) == (verb == "select")
+    assert ("cannot be predicted" in found["why"]) == (verb == "select")
     known = advice({"mad": row | {"low": 7, "foretold": True}}, {"mad": 90}, Drawn("mad", "mad", 1.0))
     assert known["budget"] == 30
 

@@ -36,7 +36,7 @@ def test_duels_lead_on_the_chosen_images_and_without_a_level() -> None:
     head, words = verdict(found)
     assert head == "a leads on the chosen images"
     assert words.startswith(CAVEAT)
-    assert best_at_once(found).startswith("Looked at for all models at once, the best on the chosen images is a by Perron rank")
+    assert best_at_once(found).startswith("Corrected for multiple comparisons, the best on the chosen images is a by Perron rank")
     terminal = told(found)
     assert "95 %" not in terminal
     assert "  perron, intervals descriptive\n" in terminal

@@ -181,7 +181,7 @@ def test_benchmark_images_by_class_and_by_masks(studies: dict[str, Path], tmp_pa
 def test_every_page_says_how_firm_its_ranking_is(html: str) -> None:
     words = " ".join("".join(Page(html).text).split())
     assert "Of Aggressiveness: all 4 models are linked" in words
-    assert "Looked at for all models at once, the best on the chosen images is" in words
+    assert "Corrected for multiple comparisons, the best on the chosen images is" in words
     assert words.count("all at once") > 4
     assert "questions" not in {attrs.get("id") for _, attrs in Page(html).tags}  # there is no other selection
 

@@ -1,4 +1,4 @@
-"""Scores of all models on the whole corpus from a few drawn labels, unbiased whatever the draws preferred, with intervals.
+"""Scores of all models on the whole corpus from a few drawn labels, whatever the draws preferred, with intervals: LURE unbiased, the others approximately.
 
 Conventions: ``losses`` (J, M) are of the drawn images in the order drawn, small = good (a score is 1 - loss); ``probability``
 (M,) is that of each step among the images left (``selection.draws``), N the number of images in the pool. All that is said is
@@ -117,8 +117,8 @@ def prediction_powered(
 
     ``drawn`` (M,) are the draws' places in the pool. The coefficient is PPI++'s, cov(v l, v h) / var(v h), over all models
     together and believed by M / (M + 10): one a model makes intervals of differences too short where models seldom differ.
-    It comes from the same labels, so that the estimate is unbiased but for terms of 1 / M. RankingError as ``lure``, or for a
-    proxy of another shape.
+    It comes from the same labels, as the votes behind the proxy may, so that the estimate is approximately unbiased, where
+    ``lure`` is exactly so. RankingError as ``lure``, or for a proxy of another shape.
 
     >>> proxy = np.array([[0.0, 1.0, 1.0, 1.0]])
     >>> found = prediction_powered(np.array([[0.0, 1.0]]), np.array([1 / 4, 1 / 3]), proxy, np.array([0, 1]))

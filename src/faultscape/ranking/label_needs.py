@@ -1,6 +1,6 @@
 """How many labels a question needs: which model is best, the order of all, the score of each, from what the predictions and the labels so far let expect.
 
-Conventions: ``worlds`` (W, J) are mean losses as they may turn out to be, small = good, of which only differences count. A number of labels is found for each world;
+Conventions: ``worlds`` (W, J) are mean losses as they may be, small = good, of which only differences count. A number of labels is found for each world;
 what is told is the median and the range that holds 90 % of the worlds. A best model or an order is *right* when the chances that any of the comparisons it rests on comes out the
 wrong way sum to at most 5 %; it is *proved* when each of them passes a test at the level .05 / (J (J - 1)), Bonferroni's for all pairs and the first step of Holm's, with a chance
 of 80 %. All labels of a pool decide every question about it.

@@ -137,7 +137,7 @@ def _not_settled(stability: Mapping[str, Any]) -> list[str]:
 
 
 def _contradicted(name: str, found: Sequence[Question]) -> list[str]:
-    """Say which models draws from the whole pool put the other way round, beyond doubt on either side."""
+    """Say which models draws from the whole pool put the other way round, conclusively on either side."""
     mine = next((one for one in found if one.selection == name), None)
     said = []
     for other in found:

@@ -159,7 +159,7 @@ def verdict(standings: Standings) -> tuple[str, str]:
         said.append(f"It is ahead by {TITLES.get(name, name)}{at}.")
     else:
         sure = all(counted[first].get("best_set", tied) == tied for first in firsts(standings).values() if first in counted)
-        head = f"{tied[0]} {'leads' if sure else 'is ahead, but not beyond doubt'}{where}"
+        head = f"{tied[0]} leads{where}{'' if sure else ', but not conclusively'}"
         many = f"the {len(best)} rankings with intervals" if len(best) > 1 else "the ranking with intervals"
         said.append(f"It is first in {many}, and the labels show of every other model that some model is better than it{at}.")
     if others:
@@ -172,11 +172,11 @@ def _named(models: Sequence[str]) -> str:
 
 
 def best_at_once(standings: Standings) -> str:
-    """Return in words which models may be the best, looked at for all models at once, by the first ranking of each kind; '' where nothing says so, or labels are too few.
+    """Return in words which models may be the best, corrected for multiple comparisons, by the first ranking of each kind; '' where nothing says so, or labels are too few.
 
     >>> of = lambda best: {"best_set": best}
     >>> best_at_once(Standings(("a", "b", "c"), {}, {}, {"perron": of(["a", "b"]), "borda": of(["a"]), "reuse_mean": of(["a"])}, {}))
-    'Looked at for all models at once (95 %), the best is one of a and b by Perron rank; a by Mean over all labels.'
+    'Corrected for multiple comparisons (95 %), the best is one of a and b by Perron rank; a by Mean over all labels.'
     """
     said, counted = [], claiming(standings)
     for name in firsts(standings).values() if standings.labels.get("used", FEW) >= FEW else ():
@@ -188,8 +188,8 @@ def best_at_once(standings: Standings) -> str:
             said.append(f"{who} by {TITLES.get(name, name)}")
     if not said:
         return ""
-    where = "at once, the best on the chosen images" if caveat(standings) else f"at once ({level(standings)}), the best"
-    return f"Looked at for all models {where} is {'; '.join(said)}."
+    where = ", the best on the chosen images" if caveat(standings) else f" ({level(standings)}), the best"
+    return f"Corrected for multiple comparisons{where} is {'; '.join(said)}."
 
 
 def firsts(standings: Standings) -> dict[str, str]:

@@ -24,7 +24,7 @@ _UNSEEN = "models differ on none of the images looked at"
 class LabelPlan:
     """How many labels each question needs, by the selector that draws them, and what duels would come to (the content of plan.json).
 
-    ``questions``: {question: {selector: {labels, low, high, foretold, hours, money, why}}}, low to high the range of what may turn out, ``foretold`` whether it spans a factor of ten at most; where no number of labels answers all are None but ``why``.
+    ``questions``: {question: {selector: {labels, low, high, foretold, hours, money, why}}}, low to high the range of what is likely, ``foretold`` whether it spans a factor of ten at most; where no number of labels answers all are None but ``why``.
     ``duels``: a row a number of images of a cell, {per_cell, bound, slots, images, hours, ...}. ``labels`` says which labels were used so far, ``recommended`` what to do next.
     """
 
@@ -81,7 +81,7 @@ def plan(
     truth
         Which labels count.
     seed
-        Seed of what may turn out to be true.
+        Seed of the simulated outcomes.
     engine
         local, processes, ray or ray://HOST:PORT.
     workers

@@ -77,14 +77,14 @@ def _why(verb: str, number: int, drawn: Drawn) -> str:
 
 
 def _why_not(verb: str, row: dict[str, Any], drawn: Drawn) -> str:
-    """Return one sentence that says why, where the number of labels cannot be foretold."""
+    """Return one sentence that says why, where the number of labels cannot be predicted."""
     span = f"{row['low']:,} to {row['high']:,}"
     if verb == "rank":
         return f"The {drawn.labels:,} labels of {drawn.name} are as many as the best model may need ({span}), or all there are: rank says what they show."
     if verb == "label":
         return _why(verb, 0, drawn)
     return (
-        f"How many labels the best model needs cannot be foretold {'from those that are there' if drawn.labels else 'before labels'} ({span}). Why these: at equal labels their draws told the order of real "
+        f"How many labels the best model needs cannot be predicted {'from those that are there' if drawn.labels else 'before labels'} ({span}). Why these: at equal labels their draws told the order of real "
         "models best, or nearly so (docs/benchmarks-choice.md). Label them, then run plan again: it knows more with each label."
     )
 

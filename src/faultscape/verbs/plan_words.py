@@ -130,7 +130,7 @@ def _question(found: Any, name: str) -> list[str]:
     if any(row["foretold"] is False for row in rows.values()):
         used = found.labels["used"]
         before = f"from {counted(used, 'label')}" if used else "before labels"
-        said.append(f"?: cannot be foretold {before}: the range spans more than a factor of {FORETOLD}")
+        said.append(f"?: cannot be predicted {before}: the range spans more than a factor of {FORETOLD}")
     said += [more] if (more := fewer(rows, (found.recommended or {}).get("selector"))) and name != "best" else []
     return [title, *lines, *(line for text in said for line in _wrapped(text, "  "))]
 

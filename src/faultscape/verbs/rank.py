@@ -80,7 +80,7 @@ def rank(
     classifies = read_settings(root).classifies
     if (epsilon if classifies else laplace) is not None:
         raise OptionError(
-            f"--{'epsilon' if classifies else 'laplace'} says nothing of {'classifiers' if classifies else 'label maps'}"
+            f"--{'epsilon' if classifies else 'laplace'} does not apply to {'classifiers' if classifies else 'label maps'}"
         )
     own = {"laplace": 1.0 if laplace is None else laplace} if classifies else {"epsilon": 0.01 if epsilon is None else epsilon}
     for name, value in {**own, "resamples": resamples, "seed": seed}.items():

@@ -142,7 +142,7 @@ def select(
         kind = _PAIRS if classifies else _DUELS
     if odd := next((key for key in given if key not in kind), None):
         raise OptionError(
-            f"--{odd.replace('_', '-')} says nothing to {_words(selector, draws=draws, classifies=classifies)}; it takes {_listed(kind)}"
+            f"--{odd.replace('_', '-')} does not apply to {_words(selector, draws=draws, classifies=classifies)}; available options: {_listed(kind)}"
         )
     name = as_ if as_ is not None else goal or ("main" if selector == "mad" and not draws else selector)
     if draws:
