@@ -111,6 +111,8 @@ def test_for_the_best_draws_learn_who_it_may_be(answers: made_answers.Answers) -
     assert [row.probability for row in more[10:]] == pytest.approx(probabilities(weight, places[10:], places[:10]))
     found = fs.rank(answers.study, selection="best", resamples=20)
     assert next(iter(found.rankings)) == "reuse_margins"
+    assert found.rankings["reuse_margins"]["speaks_of"] == "chosen"  # an order: its intervals do not hold
+    assert "reuse_margins, intervals descriptive" in repr(found)
     assert found.rankings["lure"]["speaks_of"] == "pool"  # drawn by chance all the same
 
 

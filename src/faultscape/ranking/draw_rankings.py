@@ -4,7 +4,7 @@ Conventions: ``accuracy`` (J, I) is each model's concordance with the truth, or 
 it was to be drawn, ``prediction_powered`` adds what the models themselves say of the images that nobody labelled. Both are scores on the pool that was drawn from; ``corpus`` adds the
 images on which no two models differ, from labels drawn there. ``margins`` is how far a model lies above the mean of all, with the same control variate. ``reuse_margins`` takes
 the labels for it as they come, while intervals and ranks are of the weighted estimate. What ``speaks_of`` the "pool" holds of it; of the "chosen" images alone, by redrawing them: whatever a
-selector that draws nothing by chance chose, and re-use of labels whose weights differ. Which draws count: ``drawn_steps``.
+selector that draws nothing by chance chose, re-use of labels whose weights differ, and ``reuse_margins`` of draws that learn. Which draws count: ``drawn_steps``.
 Source: Farquhar et al. 2021; Angelopoulos et al. 2023 (prediction-powered inference).
 """
 
@@ -22,12 +22,12 @@ from faultscape.nouns import Draw, Standings
 from faultscape.ranking import drawn_estimates, estimate_intervals, replicated
 from faultscape.ranking.agreement import compare_benchmark, plain
 from faultscape.ranking.drawn_estimates import MARGINS, REUSED, unusable
-from faultscape.ranking.drawn_steps import steps
+from faultscape.ranking.drawn_steps import LEARNING, steps
 from faultscape.ranking.estimates import Estimates
 from faultscape.ranking.intervals import DECIMALS, LEVEL, ranks
 from faultscape.ranking.populations import group_numbers
 from faultscape.ranking.recommended import SELECTION
-from faultscape.ranking.replicated import FUTURE, POOL
+from faultscape.ranking.replicated import CHOSEN, FUTURE, POOL
 
 
 def draw_rankings(
@@ -109,6 +109,8 @@ def draw_rankings(
         rankings[name]["speaks_of"] = population
         if name == MARGINS and reused is not None:
             rankings[REUSED] = _as_they_come(models, -reused, rankings[name])
+            if any(row.selector in LEARNING for row in rows) if learns is None else learns:
+                rankings[REUSED]["speaks_of"] = CHOSEN  # labels chose labels: an order, whose intervals do not hold
             points[REUSED], replicates[REUSED] = -reused, replicates[name]
     own = {
         "resamples": resamples,
