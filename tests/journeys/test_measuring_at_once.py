@@ -55,7 +55,15 @@ def test_confidence_that_a_study_keeps_is_measured_as_that_of_files(corpus: made
     )  # fmt: skip
     mine = numbers(root)["net"]
     assert {"ece", "aurc", "rom"} <= {name.lower() for name in mine}
-    assert mine == plain.models["net"]
+    drawn = {
+        "misclassification_fpr95",
+        "mce",
+    }  # by the bytes of photos where they are known, and by ids in folders of maps: other draws
+    assert {name: of for name, of in mine.items() if name not in drawn} == {
+        name: of for name, of in plain.models["net"].items() if name not in drawn
+    }
+    for name in drawn:
+        assert mine[name]["value"] == plain.models["net"][name]["value"]
 
 
 def test_statistics_made_beside_maps_are_those_of_kept_confidence_and_measure_finds_them_done(

@@ -61,7 +61,7 @@ def test_both_pages_show_the_same_rankings_side_by_side(study: Path) -> None:
     for page in (main_page, random_page):
         cells = [" ".join(cell.split()) for cell in page.cells]
         end = cells.index("labels used")
-        tables.append([cells[k : k + 4] for k in range(end - 4 * (len(MODELS) + 1), end + 4, 4)])
+        tables.append([cells[k : k + 4] for k in range(end - 4 * (len(MODELS) + 2), end + 4, 4)])
     assert tables[0] == tables[1]
     used = [json.loads((study / f"standings{name}.json").read_text())["labels"]["used"] for name in ("", "-random")]
     assert tables[0][-1] == ["labels used", str(used[0]), str(used[0]), str(used[1])]

@@ -38,7 +38,8 @@ class Emotion:
         facts = {"complete": np.ones(len(truth), bool), "dispute": proposals.disputed(self.differs, graded=False)}
         facts |= {"expected": self.expected, "discrepancy": self.differs}
         self.weights = {  # as `select` makes them
-            name: select_draws.weights({"selector": name, "temperature": 1.0}, facts) for name in select_draws.CHANCE
+            name: select_draws.weights({"selector": name, "temperature": 1.0}, facts)
+            for name in ("random", "disputed", "expected-loss", "vma", "mad")
         }
 
 
