@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ from faultscape.errors import OptionError, SelectionError, StudyError
 from faultscape.maps.votes import vote_entropy
 from faultscape.nouns import Draw
 from faultscape.study.selections import read_selection
+from faultscape.verbs import select_draws
 
 
 @pytest.fixture(scope="module")
@@ -172,6 +174,53 @@ def test_selectors_that_learn_draw_more_only_from_labels(tmp_path: Path) -> None
     weight = np.where(differ, np.maximum(mean, 0.1 * mean[differ].mean()), 0)  # where all agree no label tells one from another
     left = weight.sum() - weight[at].sum()
     assert more[5].probability == pytest.approx(weight[answers.images.index(more[5].image)] / left)
+
+
+@pytest.fixture
+def inverted(tmp_path: Path) -> made_answers.Answers:
+    """Three classifiers that know something, and one that is always wrong: no image on which all agree."""
+    return made_answers.study(tmp_path, images=120, errors=(0.1, 0.2, 0.3, 1.0), seed=8)
+
+
+def test_one_model_below_chance_does_not_make_every_image_disputed(inverted: made_answers.Answers) -> None:
+    labels, truth = np.stack(list(inverted.labels.values())), inverted.truth
+    rows = fs.select(inverted.study, selector="disputed", budget=20).rows
+    first = (labels != labels[0]).any(0)
+    assert rows[0].probability == pytest.approx(1 / first.sum())  # without labels all models count alike
+    made_answers.import_labels(inverted, [row.image for row in rows])
+    found = fs.select(inverted.study, selector="disputed", more=20)
+    assert found.definition["votes"] == "weighed"
+    assert found.rows[:20] == rows
+    assert {row.pool for row in found.rows} == {first.sum()}
+    at = [inverted.images.index(row.image) for row in found.rows]
+    right = ((labels[:, at[:20]] == truth[at[:20]]).sum(1) + 6) / 28
+    trust = np.maximum(np.log(right / (1 - right)), 1e-3)
+    assert (trust >= 0.1 * trust.max()).tolist() == [True, True, True, False]
+    among = (labels[:3] != labels[0]).any(0)
+    weight = np.where(among, 1.0, np.where(first, 0.1 * among[first].mean(), 0))
+    left = weight.sum() - weight[at[:20]].sum()
+    for row, k in zip(found.rows[20:], at[20:], strict=True):
+        assert (row.score, row.probability) == pytest.approx((weight[k], weight[k] / left))
+        left -= weight[k]
+    assert among[at[20:]].mean() > 1.4 * among[at[:20]].mean()
+    assert select_draws.learns(found.definition)  # rounds stay apart where an image is lost: what it weighed before is not known
+    assert not select_draws.learns({"selector": "disputed"})
+
+
+def test_disputed_draws_without_labels_or_of_earlier_versions_go_on_as_they_did(inverted: made_answers.Answers) -> None:
+    study = inverted.study
+    whole = fs.select(study, selector="disputed", budget=40, as_="whole").rows
+    for name in ("cut", "old"):
+        fs.select(study, selector="disputed", budget=20, as_=name)
+    file = Path(study) / "selection-old.json"
+    old = json.loads(file.read_text())
+    del old["definition"]["votes"]
+    file.write_text(json.dumps(old))
+    with pytest.raises(SelectionError, match="there are none in truth 'mine'"):
+        fs.select(study, as_="cut", more=20, truth="mine")
+    assert facts(list(fs.select(study, as_="cut", more=20).rows)) == facts(list(whole))
+    made_answers.import_labels(inverted)
+    assert facts(list(fs.select(study, as_="old", more=20).rows)) == facts(list(whole))
 
 
 def test_the_model_picker_asks_where_the_answer_tells_most(tmp_path: Path, maps: tuple[made.Corpus, str]) -> None:

@@ -15,7 +15,7 @@ import made
 import made_answers
 from faultscape.cli import main
 from faultscape.errors import FaultscapeError
-from faultscape.ranking.recommended import SELECTION
+from faultscape.ranking.recommended import GOALS, SELECTION
 from faultscape.verbs import plan_words
 from faultscape.verbs.plan import LabelPlan
 from faultscape.verbs.plan_advice import Drawn, advice, rounded
@@ -36,6 +36,10 @@ def numbers(**labels: int) -> dict[str, dict[str, int]]:
     return {name.replace("_", "-"): {"labels": number} for name, number in labels.items()}
 
 
+def advised(rows: dict, pools: dict[str, int], drawn: Drawn, goal: str = "best") -> dict | None:
+    return advice({"best": {}, "order": {}, goal: rows}, pools, drawn, goal)
+
+
 POOLS = {"random": 200, "disputed": 90, "vma": 90, "mad": 90, "information": 90}
 RECOMMENDED = Drawn("order", "information", goal="order")
 
@@ -43,7 +47,7 @@ RECOMMENDED = Drawn("order", "information", goal="order")
 def test_the_recommended_line_can_be_pasted_from_the_start_to_the_ranking(answers: made_answers.Answers) -> None:
     study, quoted = answers.study, shlex.quote(answers.study)
     start = fs.plan(study)
-    need = start.questions["best"]["information"]["labels"]
+    need = start.questions["order"]["information"]["labels"]
     assert line(start) == f"faultscape select {quoted} {SELECTION} --budget {rounded(need, 200)}"
     assert main(shlex.split(line(start))[1:]) == 0
     drawn = fs.plan(study)
@@ -59,7 +63,7 @@ def test_the_recommended_line_can_be_pasted_from_the_start_to_the_ranking(answer
         assert main(shlex.split(line(known))[1:]) == 0
     assert line(known) == f"faultscape rank {quoted} --selection order"
     assert main(shlex.split(line(known))[1:]) == 0
-    assert known.labels["used"] >= known.questions["best"]["information"]["labels"]
+    assert known.labels["used"] >= known.questions["order"]["information"]["labels"]
 
 
 def test_what_python_returns_names_the_study_and_the_file_does_not(answers: made_answers.Answers) -> None:
@@ -180,6 +184,21 @@ def test_a_selection_that_is_stale_is_named_with_the_reason(answers: made_answer
         fs.plan(answers.study, selection="random")
 
 
+def test_the_budget_is_of_the_question_that_is_asked(answers: made_answers.Answers) -> None:
+    order, best = fs.plan(answers.study), fs.plan(answers.study, goal="best")
+    needed = {name: order.questions[name][GOALS[name]]["labels"] for name in ("order", "best")}
+    assert rounded(needed["order"], 200) != rounded(needed["best"], 200)
+    for found, name in ((order, "order"), (best, "best")):
+        assert (found.recommended["question"], found.recommended["budget"]) == (name, rounded(needed[name], 200))
+    assert (
+        "that the order of all is expected to need"
+        in advised(numbers(mad=95), {"mad": 80}, Drawn("mad", "mad", 1.0, images=80, labels=80), "order")["why"]
+    )
+    slots = fs.select(answers.study, goal="best")
+    made_answers.import_labels(answers, list(slots.images))
+    assert fs.plan(answers.study).recommended["question"] == "best"  # what was drawn for a goal goes on for it
+
+
 def test_budgets_are_round_and_never_above_the_pool() -> None:
     for labels in range(2, 3000):
         budget = rounded(labels, 10_000)
@@ -189,36 +208,36 @@ def test_budgets_are_round_and_never_above_the_pool() -> None:
 
 
 def test_another_selector_is_named_only_where_it_needs_half() -> None:
-    found = advice(numbers(random=60, disputed=50, vma=31, information=62), POOLS, RECOMMENDED)
+    found = advised(numbers(random=60, disputed=50, vma=31, information=62), POOLS, RECOMMENDED)
     assert "The table prefers vma by far, with 31 labels instead of 62" in found["instead"]
     assert "--selector vma --budget 40" in found["instead"]
     assert (found["selector"], found["goal"], found["budget"]) == ("information", "order", 70)
-    assert advice(numbers(random=60, disputed=50, vma=32, information=62), POOLS, RECOMMENDED)["instead"] is None
+    assert advised(numbers(random=60, disputed=50, vma=32, information=62), POOLS, RECOMMENDED)["instead"] is None
 
 
 def test_labels_that_are_there_count_before_another_selector_is_named() -> None:
     drawn = Drawn("random", "random", None, images=40, labels=40)
-    assert advice(numbers(random=100, mad=31), POOLS, drawn)["instead"] is None  # 60 more, or 31
-    found = advice(numbers(random=100, mad=30), POOLS, drawn)
+    assert advised(numbers(random=100, mad=31), POOLS, drawn)["instead"] is None  # 60 more, or 31
+    found = advised(numbers(random=100, mad=30), POOLS, drawn)
     assert "with 30 labels instead of 60 more" in found["instead"]
     assert "--selector mad --temperature 1 --budget 30" in found["instead"]
 
 
 def test_discarded_images_are_drawn_again_and_nothing_is_asked_that_cannot_be_answered() -> None:
     best = numbers(mad=62)
-    assert advice(best, POOLS, Drawn("mad", "mad", 1.0, images=60, lost=5, labels=55))["budget"] == 70
-    assert advice(best, POOLS, Drawn("mad", "mad", 1.0, images=70, lost=9, labels=61))["budget"] == 80
-    assert advice(best, POOLS, Drawn("mad", "mad", 1.0, images=90, lost=40, labels=50))["verb"] == "rank"  # the pool is used up
-    assert advice(best, POOLS, Drawn("mad", "mad", 1.0, images=90, lost=40, labels=49))["verb"] == "label"
-    assert advice({"mad": {"labels": None}}, POOLS, RECOMMENDED) is None
-    assert advice(numbers(random=3), POOLS, RECOMMENDED) is None
+    assert advised(best, POOLS, Drawn("mad", "mad", 1.0, images=60, lost=5, labels=55))["budget"] == 70
+    assert advised(best, POOLS, Drawn("mad", "mad", 1.0, images=70, lost=9, labels=61))["budget"] == 80
+    assert advised(best, POOLS, Drawn("mad", "mad", 1.0, images=90, lost=40, labels=50))["verb"] == "rank"  # the pool is used up
+    assert advised(best, POOLS, Drawn("mad", "mad", 1.0, images=90, lost=40, labels=49))["verb"] == "label"
+    assert advised({"mad": {"labels": None}}, POOLS, RECOMMENDED) is None
+    assert advised(numbers(random=3), POOLS, RECOMMENDED) is None
 
 
 def test_when_all_that_can_be_drawn_is_labelled_nothing_more_is_promised() -> None:
-    found = advice(numbers(mad=95), {"mad": 100}, Drawn("mad", "mad", 1.0, images=100, lost=10, labels=90))
+    found = advised(numbers(mad=95), {"mad": 100}, Drawn("mad", "mad", 1.0, images=100, lost=10, labels=90))
     assert found["verb"] == "rank"
     assert found["why"].startswith("All that mad can draw and that labels decide is labelled, 90 of about 95")
-    enough = advice(numbers(mad=95), {"mad": 100}, Drawn("mad", "mad", 1.0, images=100, lost=4, labels=96))
+    enough = advised(numbers(mad=95), {"mad": 100}, Drawn("mad", "mad", 1.0, images=100, lost=4, labels=96))
     assert enough["why"].startswith("The 96 labels of mad are as many as the best model is expected to need")
 
 
@@ -246,19 +265,19 @@ def test_a_range_of_more_than_a_factor_of_ten_is_no_number(answers: made_answers
 @pytest.mark.parametrize(("labels", "verb", "budget"), [(0, "select", 50), (40, "select", 70), (70, "rank", None)])
 def test_what_cannot_be_foretold_is_asked_for_fifty_at_a_time(labels: int, verb: str, budget: int | None) -> None:
     row = {"labels": 30, "low": 2, "high": 70, "foretold": False}
-    found = advice({"mad": row}, {"mad": 90}, Drawn("mad", "mad", 1.0, images=labels, labels=labels))
+    found = advised({"mad": row}, {"mad": 90}, Drawn("mad", "mad", 1.0, images=labels, labels=labels))
     assert (found["verb"], found["budget"]) == (verb, budget)
     assert "(2 to 70)" in found["why"]
     assert ("cannot be predicted" in found["why"]) == (verb == "select")
-    known = advice({"mad": row | {"low": 7, "foretold": True}}, {"mad": 90}, Drawn("mad", "mad", 1.0))
+    known = advised({"mad": row | {"low": 7, "foretold": True}}, {"mad": 90}, Drawn("mad", "mad", 1.0))
     assert known["budget"] == 30
 
 
 def test_a_selector_that_needs_half_as_many_labels_is_named_for_every_question(answers: made_answers.Answers) -> None:
     found = fs.plan(answers.study)
-    rows = found.questions["order"]
+    rows = found.questions["best"]  # of the order, which is asked for, the recommendation says it
     half = rows["information"] | {"labels": rows["information"]["labels"] // 2}
-    text = " ".join(repr(replace(found, questions=found.questions | {"order": rows | {"vma": half}})).split())
+    text = " ".join(repr(replace(found, questions=found.questions | {"best": rows | {"vma": half}})).split())
     more = f"vma needs half as many labels as information, or fewer: {half['labels']} instead of {rows['information']['labels']}"
     assert more in text
     assert "needs half as many" not in repr(found)

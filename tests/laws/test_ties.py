@@ -103,7 +103,7 @@ def facts(study: str, ids: list[str], selections: dict[str, dict[str, Any]]) -> 
     place, out = {id_: k for k, id_ in enumerate(ids)}, {}
     for name, options in selections.items():
         slots = fs.select(study, as_=name, engine="local", **options)
-        if options.get("selector") in ADAPTIVE:
+        if options.get("selector") in (*ADAPTIVE, "disputed"):
             slots = fs.select(study, as_=name, engine="local", more=6)  # after labels
         standings = to_json(fs.rank(study, selection=name, resamples=60, engine="local"))
         rows = [tuple(place.get(cell, cell) if isinstance(cell, str) else cell for cell in astuple(row)) for row in slots.rows]

@@ -43,6 +43,24 @@ def test_the_others_stand_for_the_truth_as_far_as_each_is_trusted() -> None:
     assert alike == pytest.approx(proposals.expected_of_concordances(concordance))
 
 
+def test_what_only_untrusted_models_dispute_weighs_the_floor() -> None:
+    labels = np.array([[0, 0, 0, 0, 0], [0, 0, 1, 1, 0], [0, 1, 1, 2, 1], [0, 2, 3, 3, 0]])
+    trust = np.array([2.0, 0.2, 0.19, 0.001])  # a tenth of the heaviest is trusted still
+    assert proposals.disputed_among_trusted(labels, trust).tolist() == pytest.approx([0, 0.05, 1, 1, 0.05])
+    assert proposals.disputed_among_trusted(labels, trust, floor=0.4).tolist() == pytest.approx([0, 0.2, 1, 1, 0.2])
+    assert proposals.disputed_among_trusted(labels, np.ones(4)).tolist() == [0, 1, 1, 1, 1]
+    assert proposals.disputed_among_trusted(labels, np.full(4, 0.001)).tolist() == [0, 1, 1, 1, 1]  # all alike below chance
+    assert proposals.disputed_among_trusted(labels, np.array([1, 0, 0, 0])).tolist() == [
+        0,
+        1,
+        1,
+        1,
+        1,
+    ]  # with whom should it differ
+    with pytest.raises(SelectionError, match="no two models differ"):
+        proposals.disputed_among_trusted(labels[:, :1], trust)
+
+
 def test_random_prefers_nothing_and_disputed_asks_only_whether_any_two_differ() -> None:
     assert proposals.uniform(4).tolist() == [1, 1, 1, 1]
     assert proposals.disputed(DIFFERS, graded=False).tolist() == [0, 1, 1, 1]

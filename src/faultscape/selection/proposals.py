@@ -17,6 +17,7 @@ from faultscape.errors import OptionError, SelectionError
 from faultscape.ties import equal_to_zero
 
 FLOOR = 0.1
+LEAST_TRUST = 0.1  # of the heaviest vote, for a dispute to count whole
 
 
 def expected_of_labels(labels: np.ndarray, trust: np.ndarray | None = None) -> np.ndarray:
@@ -89,6 +90,20 @@ def disputed(discrepancy: np.ndarray, *, graded: bool = True) -> np.ndarray:
     """
     pairs = _pairs(discrepancy)
     return pairs.mean(0) if graded else (pairs > 0).any(0).astype(float)
+
+
+def disputed_among_trusted(labels: np.ndarray, trust: np.ndarray, *, floor: float = FLOOR) -> np.ndarray:
+    """Return one where two trusted models differ in their labels (J, I), the floor times the mean where only others do, zero where all agree.
+
+    A model is trusted whose vote (``trust`` (J,)) weighs at least a tenth of the heaviest. Where no two of them ever differ, every
+    image on which any models do weighs one. Errors: OptionError for a floor outside [0, 1), SelectionError where no models differ.
+
+    >>> disputed_among_trusted(np.array([[0, 0, 0], [0, 0, 1], [0, 1, 1]]), np.array([1.0, 1.0, 0.001]))
+    array([0.  , 0.05, 1.  ])
+    """
+    labels, trust = np.asarray(labels), np.asarray(trust, dtype=float)
+    trusted = labels[trust >= LEAST_TRUST * trust.max()]
+    return floored((trusted != trusted[0]).any(0).astype(float), floor, (labels != labels[0]).any(0))
 
 
 def expected_loss(expected: np.ndarray, *, floor: float = FLOOR, where: np.ndarray | None = None) -> np.ndarray:

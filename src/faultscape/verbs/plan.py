@@ -75,7 +75,7 @@ def plan(
     within
         How exactly scores are asked for, in points of 100.
     goal
-        order (of all models; default) or best: which draws to recommend, as `select --goal`.
+        order (of all models; default) or best: which draws to recommend, as `select --goal`, and the question whose number is the budget; draws made for a goal are gone on with for it.
     selection
         The selection whose labels are used; default: of those drawn by chance the one with most labels.
     truth
@@ -152,7 +152,7 @@ def plan(
             questions,
             tuple(priced),
             {**costs, "wage": wage},
-            plan_advice.advice(questions["best"], looked.pools, drawn),
+            plan_advice.advice(questions, looked.pools, drawn, drawn.goal or goal),
             (*said, *notes, *plan_facts.groups_told(root)),
             provenance,
             str(study),

@@ -1,7 +1,7 @@
 """What a plan recommends to do next: draw so many images, label those that are drawn, or rank.
 
 Conventions: called by `plan` alone. Before any label the selector is the one that measurements on real models recommend; labels that are there are drawn on. How many is the
-number of the question which model is best.
+number of the question that is asked, which model is best or the order of all.
 Source: ours; docs/benchmarks-choice.md decides the selector.
 """
 
@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 NEXT = 50  # labels to ask for next where nothing foretells how many are needed
+ASKED = {"best": "the best model", "order": "the order of all"}  # what labels are needed for
 WIDE = 2.0  # another selector is named when it needs fewer labels by this factor
 
 
@@ -38,9 +39,12 @@ def rounded(labels: int, pool: int) -> int:
     return min(step * math.ceil(labels / step), pool)
 
 
-def advice(best: dict[str, dict[str, Any]], pools: dict[str, int], drawn: Drawn) -> dict[str, Any] | None:
-    """Return what to do next, from the numbers of labels that each selector needs for the best model; nothing where no number answers."""
-    row = best.get(drawn.selector)
+def advice(
+    questions: dict[str, dict[str, dict[str, Any]]], pools: dict[str, int], drawn: Drawn, goal: str
+) -> dict[str, Any] | None:
+    """Return what to do next, from the numbers of labels that each selector needs for the question ``goal``, "best" or "order"; nothing where no number answers."""
+    rows, asked = questions[goal], ASKED[goal]
+    row = rows.get(drawn.selector)
     if row is None or row["labels"] is None:
         return None
     foretold = row.get("foretold", True)
@@ -55,17 +59,17 @@ def advice(best: dict[str, dict[str, Any]], pools: dict[str, int], drawn: Drawn)
         else "select"
     )
     return {
-        "verb": verb, "selection": drawn.name, "selector": drawn.selector, "temperature": drawn.temperature, "goal": drawn.goal, "budget": budget if verb == "select" else None,
-        "why": _why(verb, number, drawn) if foretold else _why_not(verb, row, drawn), "instead": None if verb == "rank" else _instead(best, pools, drawn),
+        "verb": verb, "question": goal, "selection": drawn.name, "selector": drawn.selector, "temperature": drawn.temperature, "goal": drawn.goal, "budget": budget if verb == "select" else None,
+        "why": _why(verb, number, drawn, asked) if foretold else _why_not(verb, row, drawn, asked), "instead": None if verb == "rank" else _instead(rows, pools, drawn),
     }  # fmt: skip
 
 
-def _why(verb: str, number: int, drawn: Drawn) -> str:
+def _why(verb: str, number: int, drawn: Drawn, asked: str) -> str:
     """Return one sentence that says why."""
     if verb == "rank" and drawn.labels < number:
-        return f"All that {drawn.name} can draw and that labels decide is labelled, {drawn.labels:,} of about {number:,} that the best model is expected to need: rank says what they show."
+        return f"All that {drawn.name} can draw and that labels decide is labelled, {drawn.labels:,} of about {number:,} that {asked} is expected to need: rank says what they show."
     if verb == "rank":
-        return f"The {drawn.labels:,} labels of {drawn.name} are as many as the best model is expected to need; the intervals of rank say whether they were enough."
+        return f"The {drawn.labels:,} labels of {drawn.name} are as many as {asked} is expected to need; the intervals of rank say whether they were enough."
     if verb == "label":
         return f"{drawn.images:,} images are drawn and {drawn.labels:,} of them labelled: label the others, then run plan again."
     if drawn.labels:
@@ -76,22 +80,22 @@ def _why(verb: str, number: int, drawn: Drawn) -> str:
     )
 
 
-def _why_not(verb: str, row: dict[str, Any], drawn: Drawn) -> str:
+def _why_not(verb: str, row: dict[str, Any], drawn: Drawn, asked: str) -> str:
     """Return one sentence that says why, where the number of labels cannot be predicted."""
     span = f"{row['low']:,} to {row['high']:,}"
     if verb == "rank":
-        return f"The {drawn.labels:,} labels of {drawn.name} are as many as the best model may need ({span}), or all there are: rank says what they show."
+        return f"The {drawn.labels:,} labels of {drawn.name} are as many as {asked} may need ({span}), or all there are: rank says what they show."
     if verb == "label":
-        return _why(verb, 0, drawn)
+        return _why(verb, 0, drawn, asked)
     return (
-        f"How many labels the best model needs cannot be predicted {'from those that are there' if drawn.labels else 'before labels'} ({span}). Why these: at equal labels their draws told the order of real "
+        f"How many labels {asked} needs cannot be predicted {'from those that are there' if drawn.labels else 'before labels'} ({span}). Why these: at equal labels their draws told the order of real "
         "models best, or nearly so (docs/benchmarks-choice.md). Label them, then run plan again: it knows more with each label."
     )
 
 
-def _instead(best: dict[str, dict[str, Any]], pools: dict[str, int], drawn: Drawn) -> str | None:
+def _instead(rows: dict[str, dict[str, Any]], pools: dict[str, int], drawn: Drawn) -> str | None:
     """Return a sentence where the numbers prefer another selector by far."""
-    others = {name: row["labels"] for name, row in best.items() if row["labels"] is not None}
+    others = {name: row["labels"] for name, row in rows.items() if row["labels"] is not None}
     still = others[drawn.selector] - drawn.labels
     name = min(others, key=lambda other: others[other])
     if name == drawn.selector or others[name] * WIDE > still:

@@ -86,7 +86,8 @@ def command(found: Any) -> str:
         return f"faultscape select {place}{as_} --goal {goal}{learns} --budget {advice['budget']}"
     as_ = "" if name == selector else f" --as {name}"
     warm = "" if advice["temperature"] is None else f" --temperature {advice['temperature']:g}"
-    learns = other if selector in ADAPTIVE and found.labels["used"] else ""
+    learning = selector in ADAPTIVE or (selector == "disputed" and _classifies(found))
+    learns = other if learning and found.labels["used"] else ""
     return f"faultscape select {place}{as_} --selector {selector}{warm}{learns} --budget {advice['budget']}"
 
 
@@ -131,7 +132,9 @@ def _question(found: Any, name: str) -> list[str]:
         used = found.labels["used"]
         before = f"from {counted(used, 'label')}" if used else "before labels"
         said.append(f"?: cannot be predicted {before}: the range spans more than a factor of {FORETOLD}")
-    said += [more] if (more := fewer(rows, (found.recommended or {}).get("selector"))) and name != "best" else []
+    advised = found.recommended or {"selector": None, "question": "best"}
+    if rows != found.questions[advised["question"]]:  # of that question the recommendation says it
+        said += [more] if (more := fewer(rows, advised["selector"])) else []
     return [title, *lines, *(line for text in said for line in _wrapped(text, "  "))]
 
 

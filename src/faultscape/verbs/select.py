@@ -137,7 +137,8 @@ def select(
         )
     if draws:
         task = ("distance", "hierarchy") if classifies and selector == "mad" else () if classifies else ("concordance", "over")
-        kind: tuple[str, ...] = (*_DRAWN, *(("goal",) if goal else ()), *_OF.get(selector, ()), *task)
+        own = ("truth",) if classifies and selector == "disputed" else _OF.get(selector, ())
+        kind: tuple[str, ...] = (*_DRAWN, *(("goal",) if goal else ()), *own, *task)
     else:
         kind = _PAIRS if classifies else _DUELS
     if odd := next((key for key in given if key not in kind), None):

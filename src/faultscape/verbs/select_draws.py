@@ -28,6 +28,9 @@ ROUND = 10  # images at first where the best is sought: the next are drawn with 
 CHANCE = ("random", "disputed", "expected-loss", "vma", "mad", "information", "mad+information")
 ADAPTIVE = ("expected-loss", "vma", "model-picker", "information", "mad+information")
 INFORMED = ("information", "mad+information")
+WEIGHED = {
+    "votes": "weighed"
+}  # in the definition of disputed classifiers that are drawn with what labels say; of earlier versions it lacks
 # sharpness of classifiers' answers and of label maps, where two models alone leave nothing to fit it on
 UNFITTED = {True: 0.5, False: 5.0}
 _BLOCK = 20_000  # images at a time
@@ -77,7 +80,10 @@ def draw(root: Path, name: str, selector: str, given: dict[str, Any], *, engine:
             return old[0]
         pool = read_drawing_pool(root, define)[0]
         known = _known(root, models, define, given, len(held), engine)
-        facts = gather(root, settings, models, define, _NEEDS[define["selector"]], known, engine=engine, workers=workers)
+        needs = (*_NEEDS[define["selector"]], *(("labels",) if _weighs(define) and "trust" in known else ()))
+        facts = gather(root, settings, models, define, needs, known, engine=engine, workers=workers)
+        if _weighs(define) and "trust" in known:
+            facts["trust"] = known["trust"]
         if define["selector"] in INFORMED:
             define.setdefault("sharpness", sharpness(facts))
             facts["belief"] = _belief(define, facts, known, pool)
@@ -97,7 +103,12 @@ def draw(root: Path, name: str, selector: str, given: dict[str, Any], *, engine:
 
 def learns(define: dict[str, Any]) -> bool:
     """Return whether draws learn from the labels before them; not where the order of all is asked for: what is learnt is soon of the best alone (docs/benchmarks-choice.md)."""
-    return define["selector"] in ADAPTIVE and define.get("goal") != "order"
+    return (define["selector"] in ADAPTIVE and define.get("goal") != "order") or _weighs(define)
+
+
+def _weighs(define: dict[str, Any]) -> bool:
+    """Return whether disputes count by how far labels so far trust the models; without labels all models count alike."""
+    return define["selector"] == "disputed" and define.get("votes") == WEIGHED["votes"]
 
 
 def gather(
@@ -202,6 +213,9 @@ def weights(define: dict[str, Any], facts: Facts) -> np.ndarray:
         weight = proposals.uniform(len(complete))
     elif selector == "disputed":
         weight = facts["dispute"]
+        if "trust" in facts:  # of classifiers one, below chance, would make every image disputed
+            weight = np.zeros(len(complete))
+            weight[complete] = proposals.disputed_among_trusted(facts["labels"][:, complete], facts["trust"])
     elif selector == "mad":
         weight = np.zeros(len(complete))
         weight[complete] = proposals.mad(facts["discrepancy"][:, complete], define["temperature"])
@@ -312,6 +326,8 @@ def _definition(name: str, selector: str, settings: Any, given: dict[str, Any], 
         | ({"goal": given["goal"]} if "goal" in given else {})
         | ({} if settings.classifies else {"concordance": "miou", "over": "union"})
     )
+    if selector == "disputed" and settings.classifies:
+        defaults |= WEIGHED
     if selector == "model-picker":
         defaults["epsilon"] = model_picker.EPSILON
     asked = {key: given[key] for key in (*defaults, "temperature") if key in given}
@@ -341,7 +357,7 @@ def _definition(name: str, selector: str, settings: Any, given: dict[str, Any], 
 def _known(
     root: Path, models: tuple[str, ...], define: dict[str, Any], given: dict[str, Any], drawn: int, engine: str
 ) -> dict[str, Any]:
-    """Return what the labels so far teach an adaptive selector: how far each model is to be trusted, or the belief that it is the best."""
+    """Return what the labels so far teach a selector that learns: how far each model is to be trusted, or the belief that it is the best."""
     from faultscape.ranking.estimates import vote_weights
     from faultscape.study.answers import Answers
     from faultscape.study.settings import read_settings
@@ -352,7 +368,7 @@ def _known(
         return {}
     truth = given.get("truth", labelled.LABELS)
     there = drawn and truth in labelled.truths(root)
-    if drawn and not there:
+    if drawn and not there and (not _weighs(define) or "truth" in given):
         raise SelectionError(
             f"{define['selector']} draws more from the labels so far, and there are none in truth {truth!r}; import them first"
         )
