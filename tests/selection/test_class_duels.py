@@ -13,6 +13,7 @@ import faultscape as fs
 from faultscape.errors import OptionError, SelectionError
 from faultscape.nouns import Predictions, Slots
 from faultscape.selection.class_duels import class_duels
+from faultscape.selection.class_duels import slots as class_slots
 from faultscape.selection.spares import effective, extended
 from made import tie
 
@@ -177,10 +178,47 @@ def test_the_expected_discrepancy_is_over_all_classes_that_both_name() -> None:
     )
     said = Predictions(fs.corpus.resolve(6), ("a", "b"), ("x", "y"), labels[..., 0], shares[..., 0], (labels, shares))
     slots = class_duels(said, apart(), confidence=0, discrepancy="expected")
+    assert slots.definition["temperatures"] == {}
     # x: (0 or 1) against (1 or 0): .5 * 1; y: .9 * .8 * 1 + .1 * .8 * 4 + .1 * .2 * 5
     assert [(r.image, round(r.distance, 6)) for r in slots.rows] == [("y", 1.14), ("x", 0.5)]
     with pytest.raises(OptionError, match="needs probabilities of more than one class"):
         class_duels(replace(said, top=None), apart(), confidence=0, discrepancy="expected")
+
+
+def plain_expected(p: np.ndarray, q: np.ndarray, distances: np.ndarray, t: float, u: float) -> float:
+    """Sum over all pairs of classes, in plain Python, of what is left of each after its temperature."""
+    first, second = ([float(x) ** (1 / s) for x in row] for row, s in ((p, t), (q, u)))
+    return sum(
+        x / sum(first) * (y / sum(second)) * float(distances[i, j]) for i, x in enumerate(first) for j, y in enumerate(second)
+    )
+
+
+@pytest.mark.parametrize("temperatures", [{}, {"a": 2.5}, {"a": 2.5, "b": 0.7}])
+def test_the_expected_discrepancy_is_over_all_images_and_calibrated(temperatures: dict[str, float]) -> None:
+    rng = np.random.default_rng(4)
+    shares = rng.dirichlet(np.full(6, 0.4), (2, 40))
+    shares[:, 0] = np.eye(6)[3]  # both sure of one class: nothing is to be expected between the two
+    order = np.argsort(-shares, axis=2)
+    top = order.astype(np.int32), np.take_along_axis(shares, order, 2)
+    names = tuple(f"i{k}" for k in range(40))
+    said = Predictions(fs.corpus.resolve(6), ("a", "b"), names, top[0][..., 0], top[1][..., 0], top)
+    slots = class_duels(said, apart(), confidence=0, cap=99, top=99, discrepancy="expected", temperatures=temperatures)
+    scale = [temperatures.get(m, 1.0) for m in "ab"]
+    wanted = {image: plain_expected(shares[0, k], shares[1, k], apart(), *scale) for k, image in enumerate(names) if k}
+    assert {r.image: r.distance for r in slots.rows} == pytest.approx(wanted)
+    assert [r.image for r in slots.rows] == sorted(wanted, key=lambda i: -wanted[i])
+    assert any(r.label_a == r.label_b for r in slots.rows)
+    assert slots.definition["temperatures"] == temperatures
+    older = {key: value for key, value in slots.definition.items() if key != "temperatures"}  # as earlier versions wrote it
+    before = class_slots(said, apart(), older, np.arange(40))
+    apart_ = np.flatnonzero(said.labels[0] != said.labels[1])
+    plainly = {names[k]: plain_expected(shares[0, k], shares[1, k], apart(), 1, 1) for k in apart_}
+    assert {r.image: r.distance for r in before.rows} == pytest.approx(plainly)
+
+
+def test_a_temperature_is_a_number_above_0() -> None:
+    with pytest.raises(OptionError, match="a temperature is a number above 0; got 0"):
+        class_duels(predictions([[0], [1]]), apart(), discrepancy="expected", temperatures={"a": 0})
 
 
 @given(competitions(), st.integers(1, 3), st.integers(0, 3))

@@ -9,3 +9,4 @@ from .semantic_distances import abstract_classes as abstract_classes
 from .semantic_distances import class_distances as class_distances
 from .semantic_distances import pair_distances as pair_distances
 from .semantic_distances import word_path as word_path
+from .temperatures import fit_temperature as fit_temperature

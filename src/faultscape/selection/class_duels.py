@@ -4,12 +4,12 @@ Conventions: for every unordered pair of models the candidates are the images th
 ``confidence`` (left out where a model says none). They are ordered by distance, then by the lesser of both probabilities, the larger first, then as ``faultscape.ties`` says; at most
 ``cap`` of them may have one predicted label of a model. The first ``top`` are chosen, the ``spares`` next stand behind. ``cap_rule`` "accepted" counts what was taken,
 as the paper says; "scanned" is what the authors' code does: it counts each candidate it looks at under both of its labels, for the two models together, and takes
-no unordered pair of labels twice.
+no unordered pair of labels twice. With the expected discrepancy images on which both say the same are candidates too, unless nothing is to be expected between the two.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from faultscape.ties import RULE, tie_ranks
 
 CAP_RULES = ("accepted", "scanned")
 DISCREPANCIES = ("top1", "expected")
+UNCALIBRATED = "uncalibrated"  # in place of the temperature of a model without labels
 
 
 def class_duels(
@@ -32,6 +33,7 @@ def class_duels(
     cap: int = 3,
     cap_rule: str = "accepted",
     discrepancy: str = "top1",
+    temperatures: Mapping[str, float] | None = None,
     spares: int = 10,
     allowed: np.ndarray | None = None,
     families: Sequence[int] | np.ndarray | None = None,
@@ -41,7 +43,8 @@ def class_duels(
     """Return the slots of every unordered pair of models, S2 eq. 4 for the k largest.
 
         ``distances`` (C, C) between classes; ``allowed`` (C,) says which predicted labels count, all by default; ``families`` (I,) are near-duplicate groups, of which a
-        pair takes the first alone. ``discrepancy`` "expected" orders by the distance to expect under what both models say of all classes they name (S2 4). ``keys`` (I,) say what
+        pair takes the first alone. ``discrepancy`` "expected" orders by the distance to expect under what both models say of all classes they name (S2 4), over all images; with
+        ``temperatures`` {model: T} from their calibrated probabilities (comparison.fit_temperature), of other models as they come. ``keys`` (I,) say what
     each image is whatever it is called, such as the SHA-256 of its file, its id by default: with ``seed`` they decide between equal ones.
         Errors: OptionError for options out of range, SelectionError for fewer than two models or where no image can be chosen.
 
@@ -51,8 +54,9 @@ def class_duels(
         [('y', 2.0), ('x', 1.0)]
     """
     define = definition(
-        top=top, confidence=confidence, cap=cap, cap_rule=cap_rule, discrepancy=discrepancy, spares=spares, seed=seed
-    )
+        top=top, confidence=confidence, cap=cap, cap_rule=cap_rule, discrepancy=discrepancy, spares=spares, seed=seed,
+        temperatures=temperatures,
+    )  # fmt: skip
     ranks = tie_ranks(predictions.images if keys is None else keys, seed, predictions.images)
     return slots(predictions, distances, define, ranks, allowed, families)
 
@@ -82,7 +86,15 @@ def slots(
 
 
 def definition(
-    *, top: int, confidence: float, cap: int, cap_rule: str, discrepancy: str, spares: int, seed: int = 0
+    *,
+    top: int,
+    confidence: float,
+    cap: int,
+    cap_rule: str,
+    discrepancy: str,
+    spares: int,
+    seed: int = 0,
+    temperatures: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Return what fixes a selection of this kind, in a form JSON can hold; OptionError for what is out of range."""
     if top < 1 or spares < 0 or cap < 1:
@@ -92,9 +104,12 @@ def definition(
     for word, known, what in ((cap_rule, CAP_RULES, "cap rule"), (discrepancy, DISCREPANCIES, "discrepancy")):
         if word not in known:
             raise OptionError(f"{what} {word!r} is not known; use {' or '.join(known)}")
+    if wrong := [t for t in (temperatures or {}).values() if t != UNCALIBRATED and not 0 < t < np.inf]:
+        raise OptionError(f"a temperature is a number above 0; got {wrong[0]}")
     return {
         "selector": "mad",
         "discrepancy": discrepancy,
+        **({"temperatures": dict(temperatures or {})} if discrepancy == "expected" else {}),
         "top": top,
         "confidence": confidence,
         "cap": cap,
@@ -111,7 +126,8 @@ def _pair(
     """Return the rows of one pair, and how many of the chosen ones ties decided."""
     first, second = said.labels[a], said.labels[b]
     sure = np.fmin(said.probabilities[a], said.probabilities[b])  # S2 3.1, of whoever says how sure; NaN where neither does
-    open_ = (first != second) & (first >= 0) & (second >= 0) & ~(sure < define["confidence"])
+    everywhere = "temperatures" in define  # selections of earlier versions lack them, and look where labels differ
+    open_ = ((first != second) | everywhere) & (first >= 0) & (second >= 0) & ~(sure < define["confidence"])
     if allowed is not None:
         open_ &= np.asarray(allowed)[first] & np.asarray(allowed)[second]
     at = np.flatnonzero(open_)
@@ -120,9 +136,10 @@ def _pair(
             raise OptionError(
                 "the expected discrepancy needs probabilities of more than one class; predict with --keep probabilities=K"
             )
-        one, other = ((said.top[0][m, at], said.top[1][m, at]) for m in (a, b))
+        one, other = (_distributions(said, m, at, define) for m in (a, b))
         far = expected_distance(one, other, distances)
-        at, far = at[~np.isnan(far)], far[~np.isnan(far)]
+        kept = np.round(far, 12) > 0 if everywhere else ~np.isnan(far)
+        at, far = at[kept], far[kept]
     else:
         far = np.asarray(distances, dtype=float)[first[at], second[at]]  # S2 eq. 2 or 3
     far, bound = np.round(far, 12), np.round(np.where(np.isnan(sure[at]), 0.0, -sure[at]), 12)
@@ -145,6 +162,14 @@ def _pair(
     ]  # fmt: skip
     cap = define["cap"] if define["cap_rule"] == "accepted" else len(at)
     return rows, _tied(equal, first[at], second[at], taken[: define["top"]], cap)
+
+
+def _distributions(said: Predictions, model: int, at: np.ndarray, define: dict[str, Any]) -> tuple[np.ndarray, np.ndarray]:
+    """Return the labels and probabilities of one model on these images, calibrated where its temperature is known."""
+    assert said.top is not None
+    labels, shares = said.top[0][model, at], said.top[1][model, at]
+    temperature = define.get("temperatures", {}).get(said.models[model], UNCALIBRATED)
+    return labels, shares if temperature == UNCALIBRATED else shares.astype(float) ** (1 / temperature)
 
 
 def _tied(equal: np.ndarray, first: np.ndarray, second: np.ndarray, chosen: list[int], cap: int) -> int:

@@ -77,7 +77,7 @@ def select(
     hierarchy
         What stands above the classes: a table of parents (CSV or JSON), or a folder of WordNet; default: WordNet above ImageNet's classes, which comes along.
     discrepancy
-        top1 (default): between the likeliest classes; expected: what is to be expected under all probabilities that both models name.
+        top1 (default): between the likeliest classes; expected: what is to be expected under all probabilities that both models name, calibrated by labels where there are 20.
     top
         Images for each pair of classifiers (k of S2; default 30).
     confidence

@@ -59,9 +59,11 @@ def pairs(root: Path, name: str, given: dict[str, Any]) -> Slots:
         was = {} if old is None else old[0].definition
         values = {key: was.get(key, default) for key, default in DEFAULTS.items()} | asked
         keep = bool(values.pop("keep_duplicates"))
-        define = class_duels.definition(**values)
+        define = class_duels.definition(**values, temperatures=was.get("temperatures"))
         define |= {"keep_duplicates": keep, **about, "only": settings.only if old is None else old[0].definition["only"]}
         define["without"] = banned if old is None or "without" in given else old[0].definition["without"]
+        if old is not None and "temperatures" not in was:  # one of an earlier version looks where labels differ, uncalibrated
+            define.pop("temperatures", None)
         if old is not None:
             define = _extended(name, old[0].definition, define, given)
             if old[1] != corpus_key(root, settings, old[0].models):
@@ -71,6 +73,9 @@ def pairs(root: Path, name: str, given: dict[str, Any]) -> Slots:
         drawn = read_pool(root, keep_duplicates=keep, seed=tie_seed(define))
         said = class_stored.read_predictions(root, settings, models, drawn.ids, top=define["discrepancy"] == "expected")
         _tell_confidence(said, define)
+        if "temperatures" in define:
+            define["temperatures"] = _temperatures(root, settings, said, define["temperatures"])
+            _tell_calibration(define["temperatures"])
         allowed = np.array([n not in define["without"] and (not define["only"] or n in define["only"]) for n in classes.names])
         families = None if keep else drawn.families
         result = class_duels.slots(said, distances, define, drawn.ranks, None if allowed.all() else allowed, families)
@@ -89,6 +94,44 @@ def pairs(root: Path, name: str, given: dict[str, Any]) -> Slots:
         selections.write_selection(root, result, corpus_key(root, settings, models), name)
         log(root, "select", name=name, **define)
     return result
+
+
+def _temperatures(root: Path, settings: Any, said: Any, known: dict[str, Any]) -> dict[str, Any]:
+    """Return {model: temperature} of all models: as they are known, for others from the labels of the pool that there are, or the word that there are too few."""
+    from faultscape.comparison.class_stored import read_label_sets
+    from faultscape.comparison.temperatures import fit_temperature
+    from faultscape.selection.class_duels import UNCALIBRATED
+    from faultscape.study import label_maps
+    from faultscape.study.answers import Answers
+    from faultscape.verbs.labelled import LABELS
+
+    fresh = [m for m in said.models if m not in known]
+    if not fresh or said.top is None or LABELS not in label_maps.truths(root):
+        return known | dict.fromkeys(fresh, UNCALIBRATED)
+    gone = Answers(root).discarded()
+    truths = read_label_sets(root, settings, LABELS, said.images)
+    truths = [None if image in gone else right for image, right in zip(said.images, truths, strict=True)]
+    at = [k for k, right in enumerate(truths) if right]
+    found = {}
+    for model in fresh:
+        labels, shares = (part[said.models.index(model), at] for part in said.top)
+        fitted = fit_temperature(labels, shares, [truths[k] for k in at], len(settings.class_list))
+        found[model] = UNCALIBRATED if fitted is None else fitted
+    return known | found
+
+
+def _tell_calibration(temperatures: dict[str, Any]) -> None:
+    """Say by which temperatures probabilities are calibrated, and which are not."""
+    from faultscape.comparison.temperatures import FEWEST
+    from faultscape.selection.class_duels import UNCALIBRATED
+
+    fitted = [f"{model} {t:.3g}" for model, t in temperatures.items() if t != UNCALIBRATED]
+    if fitted:
+        print(f"expected discrepancy: probabilities calibrated by labels, with temperatures {', '.join(fitted)}")
+    if open_ := [model for model, t in temperatures.items() if t == UNCALIBRATED]:
+        print(
+            f"expected discrepancy: uncalibrated: {', '.join(open_)}; a temperature needs {FEWEST} labelled images with probabilities when the selection is made"
+        )
 
 
 def _filled(slots: Slots, models: tuple[str, ...]) -> dict[tuple[str, str], int]:
@@ -145,25 +188,27 @@ def _tell_bias(classes: Any, kind: str, define: dict[str, Any], slots: Slots) ->
 
 def _tell_unsure(said: Any, define: dict[str, Any], slots: Slots) -> None:
     """Say how many images the confidence constraint shut out, where pairs have fewer than they were to have."""
-    j, out, differing = len(said.models), 0, 0
+    j, out, differing, everywhere = len(said.models), 0, 0, "temperatures" in define
     if len(slots.chosen) == j * (j - 1) // 2 * define["top"]:
         return
     for first in range(j):
         for second in range(first + 1, j):
             labels, sure = said.labels[[first, second]], said.probabilities[[first, second]]
-            apart = (labels[0] != labels[1]) & (labels >= 0).all(0)
+            apart = ((labels[0] != labels[1]) | everywhere) & (labels >= 0).all(0)
             differing += int(apart.sum())
             out += int((apart & (sure < define["confidence"]).any(0)).sum())
     if out:
         print(
-            f"note: of {differing:,} answers in which two models differ, {out:,} are left out, since one of the two is less sure than --confidence {define['confidence']:g}"
+            f"note: of {differing:,} answers {'of' if everywhere else 'in which'} two models{'' if everywhere else ' differ'}, {out:,} are left out, since one of the two is less sure than --confidence {define['confidence']:g}"
         )
 
 
 def _extended(name: str, was: dict[str, Any], now: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
     """Return the definition of an existing selection with what may grow; SelectionError when anything else was asked for."""
     held = {"seed": 0} | was  # one of an earlier version has none, and equal images stay in the order of their ids
-    for key in (key for key in now if key not in (*GROWS, "distance", "hierarchy", "ties") and held.get(key) != now[key]):
+    for key in (
+        key for key in now if key not in (*GROWS, "distance", "hierarchy", "ties", "temperatures") and held.get(key) != now[key]
+    ):
         words = f"{key} {was[key]}, not {now[key]}" if key in was else f"no {key}"
         words = "other distances between classes" if key == "distances" else words
         raise SelectionError(f"selection {name!r} was made with {words}; its definition is fixed: use --as NAME for a new one")

@@ -93,12 +93,17 @@ def _after(root: Path, settings: Any, name: str, held: Mapping[str, tuple[Slots,
             other
             for other, (slots, drawn_from) in held.items()
             if other != name
-            and slots.definition == held[name][0].definition
+            and _asked(slots) == _asked(held[name][0])
             and set(slots.models) == set(settings.models)
             and drawn_from == corpus_key(root, settings, slots.models)
         ),
         "",
     )
+
+
+def _asked(slots: Slots) -> dict[str, Any]:
+    """Return a selection's definition without what labels and models of its day decided."""
+    return {key: value for key, value in slots.definition.items() if key != "temperatures"}
 
 
 def _again(place: str, slots: Slots, name: str, taken: Mapping[str, Any]) -> str:
