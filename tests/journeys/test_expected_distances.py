@@ -13,6 +13,7 @@ from faultscape.study.selections import read_selection
 from faultscape.verbs.collect import collect
 from faultscape.verbs.label import import_
 from faultscape.verbs.predict import predict
+from faultscape.verbs.report import report
 from faultscape.verbs.select import select
 
 CLASSES, IMAGES = ("cat", "dog", "car", "boat"), [f"p{k:02d}" for k in range(60)]
@@ -21,14 +22,14 @@ WAY = {"discrepancy": "expected", "confidence": 0.0, "cap": 60, "distance": "01"
 
 def said(model: int) -> np.ndarray:
     rng = np.random.default_rng(model)
-    return rng.dirichlet(np.full(4, 0.3), 60).astype(np.float32)
+    return rng.dirichlet(np.full(4, 0.7), 60).astype(np.float32)
 
 
 def table(path: Path, model: int) -> str:
-    lines = ["image,label,probability,label_2,probability_2"]
+    lines = ["image,label,probability,label_2,probability_2,label_3,probability_3"]
     for image, row in zip(IMAGES, said(model), strict=True):
-        a, b = np.argsort(-row)[:2]
-        lines.append(f"{image},{CLASSES[a]},{row[a]:.6f},{CLASSES[b]},{row[b]:.6f}")
+        named = [f"{CLASSES[k]},{row[k]:.6f}" for k in np.argsort(-row)[:3]]
+        lines.append(",".join([image, *named]))
     path.write_text("\n".join(lines) + "\n")
     return str(path)
 
@@ -52,26 +53,30 @@ def test_labels_calibrate_what_is_chosen_and_later_ones_change_nothing(
 
     label(study, tmp_path / "few.csv", range(19))
     capsys.readouterr()
-    select(str(study), top=5, spares=0, **WAY)
+    select(str(study), top=50, spares=0, **WAY)
     assert "expected discrepancy: uncalibrated: m0, m1; a temperature needs 20 labelled images" in capsys.readouterr().out
-    held = json.loads((study / "selection.json").read_text())
-    assert read_selection(study)[0].definition["temperatures"] == {"m0": "uncalibrated", "m1": "uncalibrated"}, held
+    assert read_selection(study)[0].definition["temperatures"] == {"m0": "uncalibrated", "m1": "uncalibrated"}
 
     label(study, tmp_path / "more.csv", range(19, 40))
-    select(str(study), as_="later", top=5, spares=0, **WAY)
+    (tmp_path / "discard.csv").write_text(f"image,reason\n{IMAGES[7]},no photo\n")
+    import_(str(study), str(tmp_path / "discard.csv"))
+    known = [k for k in range(40) if k != 7]
+    select(str(study), as_="later", top=50, spares=0, **WAY)
     fitted = read_selection(study, "later")[0].definition["temperatures"]
     for m in range(2):
-        order = np.argsort(-said(m), axis=1)[:40, :2]
-        shares = np.round(np.take_along_axis(said(m)[:40].astype(float), order, 1), 6).astype(np.float32)
-        assert fitted[f"m{m}"] == pytest.approx(fit_temperature(order, shares, [{k % 4} for k in range(40)], 4), rel=1e-5)
+        order = np.argsort(-said(m), axis=1)[known, :3]
+        shares = np.round(np.take_along_axis(said(m)[known].astype(float), order, 1), 6).astype(np.float32)
+        assert fitted[f"m{m}"] == pytest.approx(fit_temperature(order, shares, [{k % 4} for k in known], 4), rel=1e-5)
     assert f"calibrated by labels, with temperatures m0 {fitted['m0']:.3g}, m1 {fitted['m1']:.3g}" in capsys.readouterr().out
     assert rows(study, "later") != rows(study, "main")
-    assert any(r.label_a == r.label_b for r in read_selection(study, "later")[0].rows) or fitted["m0"] < 1
+    page = Path(report(str(study), selection="later").path).read_text()
+    assert f"<dt>temperatures</dt><dd>m0 {fitted['m0']}, m1 {fitted['m1']}</dd>" in page
+    assert any(r.label_a == r.label_b for r in read_selection(study, "later")[0].rows)
 
     label(study, tmp_path / "all.csv", range(40, 60))
     predict(str(study), {"m2": tables["m2"]}, engine="local")
-    select(str(study), as_="later", top=8)
-    select(str(study), as_="fresh", top=8, spares=0, **WAY)
+    select(str(study), as_="later", top=60)
+    select(str(study), as_="fresh", top=60, spares=0, **WAY)
     now = read_selection(study, "later")[0].definition["temperatures"]
     assert {m: now[m] for m in fitted} == fitted
     anew = read_selection(study, "fresh")[0].definition["temperatures"]
