@@ -62,8 +62,6 @@ def pairs(root: Path, name: str, given: dict[str, Any]) -> Slots:
         define = class_duels.definition(**values, temperatures=was.get("temperatures"))
         define |= {"keep_duplicates": keep, **about, "only": settings.only if old is None else old[0].definition["only"]}
         define["without"] = banned if old is None or "without" in given else old[0].definition["without"]
-        if old is not None and "temperatures" not in was:  # one of an earlier version looks where labels differ, uncalibrated
-            define.pop("temperatures", None)
         if old is not None:
             define = _extended(name, old[0].definition, define, given)
             if old[1] != corpus_key(root, settings, old[0].models):
