@@ -154,12 +154,34 @@ def test_two_models_leave_nothing_to_fit_and_are_drawn_all_the_same(tmp_path: Pa
 def test_plan_and_run_recommend_by_goal(answers: made_answers.Answers) -> None:
     assert f"faultscape select {answers.study} --as" not in repr(fs.plan(answers.study, goal="best"))
     assert any(
-        f"faultscape select {answers.study} --goal best --budget" in line
-        for line in fs.run(answers.study, top=3, goal="best").done
+        line.endswith(f"faultscape select {answers.study} --goal best") for line in fs.run(answers.study, top=3, goal="best").done
     )
     for verb in (fs.plan, fs.run):
         with pytest.raises(OptionError, match=r"--goal is order or best; got 'bets'\. Did you mean 'best'"):
             verb(answers.study, goal="bets")
+
+
+def test_plan_goes_for_the_best_model_in_rounds_with_labels_in_between(tmp_path: Path) -> None:
+    answers = made_answers.study(tmp_path, errors=ERRORS)
+
+    def advised() -> str:
+        return " ".join(repr(fs.plan(answers.study, goal="best")).split())
+
+    assert f"faultscape select {answers.study} --goal best" in advised()
+    assert "--budget" not in advised()
+    drawn = fs.select(answers.study, goal="best")
+    assert len(drawn.images) == 10
+    assert f"faultscape label export {answers.study} OUT --format csv --selection best" in advised()
+    made_answers.import_labels(answers, list(drawn.images))
+    assert f"faultscape select {answers.study} --as best --more 10" in advised()
+
+
+def test_the_mixture_draws_by_the_distances_of_mad_and_says_so(answers: made_answers.Answers) -> None:
+    define = {
+        name: fs.select(answers.study, selector=name, budget=5, as_=f"d-{name[:5].strip('+')}", **more).definition
+        for name, more in (("mad", {"temperature": 1.0}), ("mad+information", {}))
+    }
+    assert define["mad+information"]["distance"] == define["mad"]["distance"] == "01"
 
 
 @pytest.mark.parametrize(

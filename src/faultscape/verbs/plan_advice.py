@@ -11,6 +11,8 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from faultscape.verbs.select_draws import ROUND
+
 NEXT = 50  # labels to ask for next where nothing foretells how many are needed
 ASKED = {"best": "the best model", "order": "the order of all"}  # what labels are needed for
 WIDE = 2.0  # another selector is named when it needs fewer labels by this factor
@@ -51,15 +53,11 @@ def advice(
     number = row["labels"] if foretold else min(drawn.labels + NEXT, row["high"])
     budget = rounded(number + drawn.lost, pools[drawn.selector])
     full = drawn.images >= budget
-    verb = (
-        "rank"
-        if drawn.labels >= number or (full and drawn.labels >= drawn.images - drawn.lost)
-        else "label"
-        if full
-        else "select"
-    )
+    learns = drawn.goal == "best"  # each round is drawn with what the labels of the rounds before say
+    labelled = drawn.labels >= drawn.images - drawn.lost
+    verb = "rank" if drawn.labels >= number or (full and labelled) else "label" if full or (learns and not labelled) else "select"
     return {
-        "verb": verb, "question": goal, "selection": drawn.name, "selector": drawn.selector, "temperature": drawn.temperature, "goal": drawn.goal, "budget": budget if verb == "select" else None,
+        "verb": verb, "question": goal, "selection": drawn.name, "selector": drawn.selector, "temperature": drawn.temperature, "goal": drawn.goal, "budget": budget if verb == "select" else None, "round": ROUND if learns and verb == "select" else None, "begun": drawn.images > 0,
         "why": _why(verb, number, drawn, asked) if foretold else _why_not(verb, row, drawn, asked), "instead": None if verb == "rank" else _instead(rows, pools, drawn),
     }  # fmt: skip
 
@@ -75,9 +73,16 @@ def _why(verb: str, number: int, drawn: Drawn, asked: str) -> str:
     if drawn.labels:
         return f"{drawn.labels:,} of about {number:,} labels are there; this draws on. Run plan again on the way: each label makes the number surer."
     return (
-        "Why: at equal labels its draws told the order of real models best, or nearly so (docs/benchmarks-choice.md); the numbers above are only a rough forecast. "
+        f"Why: {_told(drawn)} (docs/benchmarks-choice.md); the numbers above are only a rough forecast. "
         "Label these, then run plan again: it knows more with each label."
     )
+
+
+def _told(drawn: Drawn) -> str:
+    """Return what was measured of the recommended draws, for the goal that they serve."""
+    if drawn.goal == "best":
+        return f"drawn {ROUND} at a time, with labels in between, they found the best of real models soonest, or nearly so"
+    return "at equal labels its draws told the order of real models best, or nearly so"
 
 
 def _why_not(verb: str, row: dict[str, Any], drawn: Drawn, asked: str) -> str:
@@ -88,8 +93,8 @@ def _why_not(verb: str, row: dict[str, Any], drawn: Drawn, asked: str) -> str:
     if verb == "label":
         return _why(verb, 0, drawn, asked)
     return (
-        f"How many labels {asked} needs cannot be predicted {'from those that are there' if drawn.labels else 'before labels'} ({span}). Why these: at equal labels their draws told the order of real "
-        "models best, or nearly so (docs/benchmarks-choice.md). Label them, then run plan again: it knows more with each label."
+        f"How many labels {asked} needs cannot be predicted {'from those that are there' if drawn.labels else 'before labels'} ({span}). Why these: {_told(drawn)} "
+        "(docs/benchmarks-choice.md). Label them, then run plan again: it knows more with each label."
     )
 
 

@@ -83,6 +83,10 @@ def command(found: Any) -> str:
     if goal := advice["goal"]:
         as_ = "" if name == goal else f" --as {name}"
         learns = other if goal != "order" and found.labels["used"] else ""
+        if advice["round"] and advice["begun"]:
+            return f"faultscape select {place} --as {name}{learns} --more {advice['round']}"
+        if advice["round"]:
+            return f"faultscape select {place}{as_} --goal {goal}{learns}"
         return f"faultscape select {place}{as_} --goal {goal}{learns} --budget {advice['budget']}"
     as_ = "" if name == selector else f" --as {name}"
     warm = "" if advice["temperature"] is None else f" --temperature {advice['temperature']:g}"

@@ -108,7 +108,7 @@ def run(
     if isinstance(slots.chosen[0], Slot | PairSlot):
         done.append(
             f"these show where models fail; {_WANTED[goal]} "
-            f"faultscape select {shlex.quote(study)} --goal {goal} --budget {len(slots.images)}"
+            f"faultscape select {shlex.quote(study)} --goal {goal}{'' if goal == 'best' else f' --budget {len(slots.images)}'}"
         )
     if truth in labelled.truths(root):
         done.append(rank.told(rank.rank(study, truth=truth, engine=engine)))

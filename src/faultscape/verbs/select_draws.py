@@ -334,9 +334,8 @@ def _definition(name: str, selector: str, settings: Any, given: dict[str, Any], 
     if not settings.classifies:
         plug.find("concordance", asked.get("concordance", "miou"), METRICS)
     about: dict[str, Any] = {}
-    if (
-        selector == "mad" and settings.classifies
-    ):  # a label is right or wrong, so that 0-1 is the distance here (docs/benchmarks-labels.md)
+    mad = selector == "mad" or (selector == "mad+information" and (was is None or "distances" in was))
+    if mad and settings.classifies:  # a label is right or wrong, so that 0-1 is the distance here (docs/benchmarks-labels.md)
         about = class_stored.define_distances(settings.class_list, given, was, "01")[0]
     if was is None:
         define = {"selector": selector, **defaults, **asked, **about}
