@@ -1,4 +1,4 @@
-"""How often nominal 95 % hold, of the ranking that stands first after the recommended draws: ``python benchmarks/coverage.py [SET ...] [--order ORDER] [--repeats N] [--page]``.
+"""How often nominal 95 % hold, of the ranking that stands first after the recommended draws: ``python benchmarks/ranking_coverage.py [SET ...] [--order ORDER] [--repeats N] [--page]``.
 
 What is drawn and what stands first is read off ``ranking.recommended``. A repeat draws anew from a set in natural, class-sorted or shuffled order and asks for each number of labels whether the
 intervals hold the scores by all labels of the pool. The intervals are those of ``draw_rankings``, held against it in the first repeat of each block. Every hundred repeats are one JSON file
