@@ -48,7 +48,10 @@ def one(whole: Set, number: int, repeat: int) -> dict[str, float]:
     sample = np.random.default_rng(0).permutation(differ)[: information.SAMPLE]
     pool = Pool(chosen, information.fit_sharpness(alike(chosen, sample)))
     start = pool.spread(proposals.floored(pool.value(np.full(number, 1 / number))))
-    weights = pool.static | {"information, at once": start, "mad+information, at once": information.mix(pool.static["mad"], start)}
+    weights = pool.static | {
+        "information, at once": start,
+        "mad+information, at once": information.mix(pool.static["mad"], start),
+    }
     real, out = -chosen.losses.mean(1), {}
     for place, (name, weight) in enumerate(weights.items()):
         inside = np.flatnonzero(weight > 0)
@@ -102,7 +105,10 @@ def table(number: int) -> list[str]:
     regret = {m: {name: best[name] - found[name][m].mean() for name in found} for m in shared}
     order = sorted(shared, key=lambda m: max(regret[m].values()))
     repeats = {len(next(iter(cells.values()))) for cells in found.values()}
-    lines = [f"| {number} models ({min(repeats)} repeats) | " + " | ".join(found) + " | largest |", "|---|" + "---|" * (len(found) + 1)]
+    lines = [
+        f"| {number} models ({min(repeats)} repeats) | " + " | ".join(found) + " | largest |",
+        "|---|" + "---|" * (len(found) + 1),
+    ]
     for method in order:
         cells = " | ".join(f"{value:.3f}" for value in regret[method].values())
         lines.append(f"| {method.replace(' | ', ', ranked by ')} | {cells} | {max(regret[method].values()):.3f} |")
@@ -110,7 +116,10 @@ def table(number: int) -> list[str]:
     for name, cells in found.items():
         gap = cells[order[0]] - cells[DEFAULT]
         within[name] = bool(gap.mean() <= gap.std(ddof=1) / np.sqrt(len(gap)))
-    return [*lines, f"The rule: the default {'stands' if all(within.values()) else 'does not stand'} for {number} models {within}."]
+    return [
+        *lines,
+        f"The rule: the default {'stands' if all(within.values()) else 'does not stand'} for {number} models {within}.",
+    ]
 
 
 def main() -> None:

@@ -9,7 +9,7 @@ file in a folder for temporary files, so that an interrupted run goes on; ``--pa
 from __future__ import annotations
 
 import argparse
-import datetime
+import datetime as dt
 import json
 import os
 import platform
@@ -209,7 +209,7 @@ def page() -> None:
         lines, outside = table(goal)
         text = text.replace(f"{{{goal}}}", "\n".join(lines))
         text = text.replace(f"{{outside {goal}}}", "\n".join(outside) or "Nothing.")
-    machine = f"{datetime.date.today()}, {platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}, numpy {np.__version__}, scipy {scipy.__version__}"
+    machine = f"{dt.datetime.now(tz=dt.UTC):%Y-%m-%d}, {platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}, numpy {np.__version__}, scipy {scipy.__version__}"
     (ROOT / "docs" / "benchmarks-coverage.md").write_text(text.replace("{machine}", machine))
 
 

@@ -266,6 +266,14 @@ def _endless(folder: Path) -> None:
     _network(nodes, folder, weights=[_constant("turns", 10**15, "int64"), _constant("yes", 1, "bool")])
 
 
+def _long(folder: Path, *, known: bool) -> None:
+    """One product of seconds, which nothing interrupts: before the first image where its numbers are ``known``, and at each where they come from the image."""
+    size = [_constant("much", [3500, 3500], "int64")]
+    one = _node("ConstantOfShape", ["much"], ["a"]) if known else _node("Expand", ["mean", "much"], ["a"])
+    mean = [] if known else [_node("ReduceMean", ["five"], ["mean"], keepdims=0)]
+    _network([*mean, one, _node("MatMul", ["a", "a"], ["b"]), _node("ReduceSum", ["b"], ["sum"], keepdims=0), _node("Add", ["five", "sum"], ["out"])], folder, weights=size)  # fmt: skip
+
+
 def _huge(folder: Path) -> None:
     """16 TB of zeros in the middle."""
     nodes = [_node("ConstantOfShape", ["much"], ["zeros"]), _node("ReduceSum", ["zeros"], ["sum"], keepdims=0), _node("Add", ["five", "sum"], ["out"])]  # fmt: skip
@@ -283,7 +291,7 @@ def _predicted(folder: Path) -> str:
 
     from faultscape.prediction import bounds
 
-    with mock.patch.object(bounds, "SECONDS", 0.5):
+    with mock.patch.object(bounds, "SECONDS", 0.3):
         return line("predict", folder / "study", f"net={folder / 'net.onnx'}", "--engine", "local")
 
 
@@ -312,6 +320,8 @@ NETWORKS = (
     _of_network("an image of 10**6 x 10**6", partial(_plain, shape=[1, 3, 10**6, 10**6]), "cannot be brought to 1000000 x 1000000 pixels|fit into memory"),
     _of_network("a mean of lists within lists", partial(_plain, said={"mean": "[" * 100_000}), "its metadata faultscape.mean is no JSON"),
     _of_network("classes that are a number", partial(_plain, said={"classes": "5"}), "its metadata faultscape.classes"),
+    _of_network("hours of folding before the first image", partial(_long, known=True), r"has not opened it within 0 s"),
+    _of_network("one product that nothing interrupts", partial(_long, known=False), r"gave no answer within 0 s an image"),
     _of_network("a loop of 10**15 turns", _endless, r"gave no answer within 0 s an image"),
     _of_network("16 TB of zeros", _huge, "memory|allocate|size overflow|failed"),
 )  # fmt: skip

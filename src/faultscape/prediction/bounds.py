@@ -8,14 +8,19 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterator, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TypeVar
 
 from faultscape.errors import ModelError
 
-SECONDS = 600.0  # that an ONNX network may take over one image
+SECONDS = 600.0  # that an ONNX network may take to open, and over one image
 _CONTAINER = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
+
+Value = TypeVar("Value")
 
 
 def memory() -> int:
@@ -56,3 +61,20 @@ def bounded(*, when: bool = True) -> Iterator[None]:
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_DATA, before)
+
+
+def within(seconds: float, call: Callable[[], Value]) -> Value:
+    """Return what a call returns, or TimeoutError where it takes longer: it is left behind in a thread that no exit waits for.
+
+    A library that never looks up would otherwise hold this process for as long as it likes, and Ctrl-C with it.
+    """
+    found: Future[Value] = Future()
+
+    def work() -> None:
+        try:
+            found.set_result(call())
+        except BaseException as error:  # noqa: BLE001 - raised again where the call was made
+            found.set_exception(error)
+
+    threading.Thread(target=work, daemon=True).start()
+    return found.result(seconds)

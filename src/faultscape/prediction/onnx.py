@@ -8,7 +8,6 @@ The number of threads is fixed, so that results do not depend on the machine's l
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -56,7 +55,11 @@ class OnnxNetwork:
         file = _with_layers(self.name, given.get("layers", []))
         try:
             self._run_options = onnxruntime.RunOptions
-            self._session = onnxruntime.InferenceSession(file, settings, providers=providers)
+            self._session = bounds.within(
+                bounds.SECONDS, lambda: onnxruntime.InferenceSession(file, settings, providers=providers)
+            )
+        except TimeoutError:
+            raise ModelError(f"{path}: onnxruntime has not opened it within {bounds.SECONDS:.0f} s; check the file") from None
         except Exception as error:  # noqa: BLE001 - onnxruntime's errors share no public root
             raise ModelError(f"{path}: onnxruntime cannot load it: {library_text(error)}") from None
         said = {**self._metadata(), **given}
@@ -98,20 +101,18 @@ class OnnxNetwork:
         if count < self._padded:
             block = np.concatenate([block, np.repeat(block[-1:], self._padded - count, axis=0)])
         settings = self._run_options()
-        late = threading.Timer(bounds.SECONDS * count, setattr, (settings, "terminate", True))  # heeded between two nodes
-        late.start()
         try:
-            named = dict(zip(self._names, self._session.run(None, {self._input.name: block}, settings), strict=True))
+            given = bounds.within(bounds.SECONDS * count, lambda: self._session.run(None, {self._input.name: block}, settings))
+        except TimeoutError:
+            settings.terminate = True  # heeded between two nodes
+            raise ModelError(
+                f"{self.name}: gave no answer within {bounds.SECONDS:.0f} s an image; show it less with --input-size or --window"
+            ) from None
         except Exception as error:  # noqa: BLE001 - onnxruntime's errors share no public root
             if "allocate memory" in str(error):
                 raise MemoryError(str(error).splitlines()[0]) from None
-            if settings.terminate:
-                raise ModelError(
-                    f"{self.name}: gave no answer within {bounds.SECONDS:.0f} s an image; show it less with --input-size or --window"
-                ) from None
             raise ModelError(f"{self.name}: the network failed: {library_text(error)}") from None
-        finally:
-            late.cancel()
+        named = dict(zip(self._names, given, strict=True))
         for name in {self._main.name, *embeddings, *({"confidence"} & named.keys())}:
             self._check(name, named[name], count)
         return [self._answer(named, row, embeddings) for row in range(count)]
