@@ -11,11 +11,12 @@ import re
 import sys
 from contextlib import nullcontext, redirect_stdout, suppress
 from importlib import import_module
-from typing import Any, cast
+from types import GenericAlias
+from typing import Any, cast, get_args
 
 import cyclopts
 
-from faultscape.errors import FaultscapeError, closest, write_cure
+from faultscape.errors import FaultscapeError, OptionError, closest, write_cure
 
 VERBS = (
     "collect",
@@ -37,6 +38,7 @@ _LABEL = ("export", "import")  # the two of label
 _NAMED = ("--anomaly", "--confidence", "--doubt", "--probabilities")  # options that take NAME=FOLDER words
 _OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 _SHORT = {"-o": "--output"}  # the one short form, the same in every verb
+_WHOLE = re.compile(r"[+-]?\d+")
 
 
 def build() -> cyclopts.App:
@@ -48,6 +50,7 @@ def build() -> cyclopts.App:
         result_action="return_value",
         suppress_keyboard_interrupt=False,
         default_parameter=cyclopts.Parameter(negative_iterable=(), consume_multiple=False),
+        group_parameters=cyclopts.Group("Parameters", validator=_whole_numbers),
     )
     for verb in VERBS:
         module = import_module(f"faultscape.verbs.{verb}")
@@ -88,6 +91,18 @@ def repeated(words: list[str]) -> list[str]:
 def _add(app: cyclopts.App, function: Any) -> None:
     """Add one verb; options are keyword-only arguments, their names without a trailing underscore."""
     app.command(function, name=function.__name__.rstrip("_").replace("_", "-"))
+
+
+def _whole_numbers(arguments: cyclopts.ArgumentCollection) -> None:
+    """OptionError for an option that takes whole numbers and was given another: cyclopts rounds 10.5 to 10."""
+    for argument in arguments:
+        odd = next((token for token in argument.tokens if token.value and not _WHOLE.fullmatch(token.value)), None)
+        if odd is not None and _takes(argument, int):
+            raise OptionError(f"{odd.keyword} takes a whole number; got {odd.value!r}")
+
+
+def _takes(argument: cyclopts.Argument, kind: type) -> bool:
+    return bool({argument.hint, *get_args(argument.hint)} & {kind, GenericAlias(list, (kind,))})
 
 
 class _PlainStream:
@@ -176,6 +191,10 @@ def _misread(error: cyclopts.CycloptsError) -> str:
         return f"{chain}: {name} is missing{more}"
     if isinstance(error, cyclopts.MissingArgumentError):
         return f"{chain}: {error.keyword} needs a value behind it{more}"
+    if isinstance(error, cyclopts.CoercionError) and argument is not None and error.token is not None:
+        for kind, words in ((int, "a whole number"), (float, "a number")):
+            if _takes(argument, kind):
+                return _plain(f"{error.token.keyword} takes {words}; got {error.token.value!r}")
     return _plain(" ".join(str(error).split()).rstrip("."))
 
 

@@ -11,7 +11,7 @@ import pytest
 
 import faultscape as fs
 import made
-from faultscape.corpus.groups import assign_groups, cut_blocks, describe_groups, group_names
+from faultscape.corpus.groups import assign_groups, cut_blocks, describe_groups, group_names, join_blocks
 from faultscape.errors import OptionError, StudyError
 from faultscape.study.corpus import each_shard, read_corpus
 from faultscape.study.pool import read_pool
@@ -99,11 +99,51 @@ def test_collect_enters_groups_says_them_and_keeps_them(tmp_path: Path, capsys: 
     fs.collect(root, str(corpus.photos))  # the same images once more
     assert (Path(root) / "corpus.parquet").read_bytes() == before
     capsys.readouterr()
-    again = fs.collect(root, block=3)  # no images are named: all of them
-    assert again.groups == "2 groups of 3 images"
-    assert "6 images belong to another group now" in capsys.readouterr().out
-    assert fs.collect(root, block=3).new == 0
-    assert "another group" not in capsys.readouterr().out
+    other = dict.fromkeys(corpus.ids[:4], "drive") | {corpus.ids[5]: "lone"}
+    again = fs.collect(root, group=other)  # no images are named: all of them
+    assert again.groups == "2 groups of 1 to 4 images, 1 image alone"
+    said = "1 image has a group now, 4 images belong to another group now, 1 image stands alone now; intervals follow"
+    assert capsys.readouterr().out.startswith(said)
+    assert fs.collect(root, group=other).new == 0
+    assert "now" not in capsys.readouterr().out
+
+
+def test_a_block_alone_cuts_the_groups_that_there_are_and_again_without_cutting_their_runs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root, corpus = study(tmp_path)
+    fs.collect(root, str(corpus.photos), classes=str(corpus.classes), group="{group}/*")
+    assert set(groups_of(root).values()) == {"part0", "part1"}
+    assert fs.collect(root, block=2).groups == "2 groups of 3 images"  # 3 are nearer to one block of 2 than to two
+    assert set(groups_of(root).values()) == {"part0:1", "part1:1"}
+    assert "--block 2 cuts the groups that the images have: 2 groups of 3 images" in capsys.readouterr().out
+    fs.collect(root, group=dict.fromkeys(corpus.ids[:5], "drive"))
+    for block, runs in ((2, 2), (3, 2), (5, 1), (2, 2)):
+        fs.collect(root, block=block)
+        assert set(groups_of(root).values()) - {""} == {f"drive:{k + 1}" for k in range(runs)}, block
+        assert groups_of(root)[corpus.ids[5]] == ""  # alone beside groups
+    fs.collect(root, str(corpus.photos), block=5)  # the images that the line names are these
+    assert set(groups_of(root).values()) == {"drive:1", ""}
+
+
+def test_blocks_of_all_images_are_cut_anew_with_the_images_that_came(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    root, corpus = study(tmp_path)
+    first = tmp_path / "first.txt"
+    first.write_text("".join(f"{corpus.photos / id_}.png\n" for id_ in corpus.ids[:4]))
+    fs.collect(root, str(first), classes=str(corpus.classes), block=2)
+    fs.collect(root, str(corpus.photos), set_="more")
+    assert fs.collect(root, block=5).groups == "2 groups of 5 images"
+    said = capsys.readouterr().out
+    assert "6 images have a group now" in said
+    assert "cuts the groups" not in said
+
+
+def test_words_that_end_in_numbers_are_runs_only_where_one_ends_before_the_next_begins() -> None:
+    apart = {"a": "ward:1", "b": "ward:2", "c": "ward:1"}
+    assert join_blocks(apart) == apart
+    beginning_late = {"a": "ward:2", "b": "ward:3"}
+    assert join_blocks(beginning_late) == beginning_late
+    assert join_blocks({"a9": "ward:1", "a10": "ward:2"}) == {"a9": "ward", "a10": "ward"}
 
 
 def test_groups_of_no_image_are_refused_before_anything_is_written(tmp_path: Path) -> None:

@@ -46,6 +46,19 @@ def test_missing_words_are_named_as_they_are_typed_and_words_without_a_place_are
     assert "oken" not in said
 
 
+def test_options_that_take_numbers_say_so_and_round_nothing(told) -> None:
+    """Cyclopts reads --block 10.5 as 10."""
+    for line, option, value in (
+        (("collect", "s", "--block", "10.5"), "--block", "10.5"),
+        (("collect", "s", "--block=10.0"), "--block", "10.0"),
+        (("measure", "t", "--ignore", "3", "--ignore", "2.5"), "--ignore", "2.5"),
+        (("rank", "s", "--seed", "ten"), "--seed", "ten"),
+    ):
+        assert told(*line) == f"faultscape: {option} takes a whole number; got '{value}'\n"
+    assert told("select", "s", "--temperature", "hot") == "faultscape: --temperature takes a number; got 'hot'\n"
+    assert "whole" not in told("select", "none", "--temperature", "0.5")
+
+
 def test_the_help_speaks_of_classifiers_too(capsys: pytest.CaptureFixture[str]) -> None:
     main(["--help"])
     assert "Choose between segmentation models, or image classifiers" in " ".join(capsys.readouterr().out.split())

@@ -73,6 +73,30 @@ def cut_blocks(groups: Mapping[str, str], ids: Sequence[str], block: int) -> dic
     return {id_: out[id_] for id_ in ids if id_ in out}
 
 
+def join_blocks(groups: Mapping[str, str]) -> dict[str, str]:
+    """Return {id: group} with the runs that ``cut_blocks`` made of a group joined again; nothing where these were runs of all images.
+
+    Words that end in :1, :2, ... are runs only where all images of each come before those of the next.
+
+    >>> join_blocks({"a_1": "a:1", "a_2": "a:1", "a_3": "a:2", "b": "b"})
+    {'a_1': 'a', 'a_2': 'a', 'a_3': 'a', 'b': 'b'}
+    >>> join_blocks({"x": "block:1", "y": "block:2"})
+    {}
+    """
+    runs: dict[str, list[tuple[list[int | str], str, int]]] = {}
+    for id_, group in groups.items():
+        whole, _, number = group.rpartition(":")
+        if whole and number.isascii() and number.isdigit():
+            runs.setdefault(whole, []).append((counting(id_), id_, int(number)))
+    joined = set()
+    for whole, members in runs.items():
+        numbers = [number for *_, number in sorted(members)]
+        if numbers == sorted(numbers) and sorted(set(numbers)) == list(range(1, numbers[-1] + 1)):
+            joined.add(whole)
+    out = {id_: whole if (whole := group.rpartition(":")[0]) in joined else group for id_, group in groups.items()}
+    return {} if set(out.values()) == {"block"} and "block" in joined else out
+
+
 def assign_groups(
     ids: Sequence[str], asked: str | os.PathLike[str] | Mapping[str, str] | None, block: int | None
 ) -> dict[str, str]:

@@ -133,7 +133,7 @@ def collect(
         Which images belong together (one drive, sequence, city or patient), so that intervals draw them together: a pattern over the ids such as "{group}_*", or a
         .csv file with columns id and group. Of the images named here, or of all where none is. In Python also a dict.
     block
-        Cut each group, or without --group the order of the ids, into runs of about this many consecutive images.
+        Cut each group, of --group or those that the images have, into runs of about this many consecutive images; without any group the order of the ids.
     """
     from faultscape.corpus import id_lists, looking, reading
     from faultscape.corpus.arranging import grouped, sharded
@@ -163,9 +163,9 @@ def collect(
     others = (classes, only_classes, size, not_in, shard_size, set_, role, pattern, store, probe)
     regroup = (group is not None or block is not None) and all(value is None for value in others)
     if regroup and not images and web is None and (root / "study.toml").exists():
-        everything, changed = collect_groups.group_again(root, group, block)
-        if changed:
-            print(collect_groups.told_changes(changed))
+        everything, said = collect_groups.group_again(root, group, block)
+        if said:
+            print(said)
         settings, failures = toml.read_settings(root), [f for f in read_failures(root) if f.stage == "collect"]
         return _collected(study, everything, 0, len(failures), settings)
     if not images and web is None:
