@@ -176,6 +176,31 @@ def test_selectors_that_learn_draw_more_only_from_labels(tmp_path: Path) -> None
     assert more[5].probability == pytest.approx(weight[answers.images.index(more[5].image)] / left)
 
 
+def test_more_than_once_without_labels_in_between_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    answers = made_answers.study(tmp_path, images=40)
+
+    def told(**more: object) -> list[str]:
+        capsys.readouterr()
+        fs.select(answers.study, **more)
+        return [line for line in capsys.readouterr().out.splitlines() if line.startswith("note")]
+
+    assert told(selector="expected-loss", budget=5) == []
+    made_answers.import_labels(answers, [row.image for row in drawn(answers.study, "expected-loss")])
+    assert told(selector="expected-loss", more=4) == []
+    waits = "note: 4 images drawn before wait for a label still; what is drawn now learns nothing from them"
+    assert told(selector="expected-loss", more=3) == [waits]
+    rows = drawn(answers.study, "expected-loss")
+    made_answers.import_labels(answers, [row.image for row in rows[:-1]])
+    (tmp_path / "discard.csv").write_text(f"image,reason\n{rows[-1].image},blurred\n")
+    fs.label.import_(answers.study, str(tmp_path / "discard.csv"))  # what is discarded waits no more
+    assert told(selector="expected-loss", more=1) == []
+    assert told(selector="random", budget=5) == []
+    labelled = {row.image for row in rows}  # or discarded
+    waiting = sum(row.image not in labelled for row in drawn(answers.study, "random"))
+    assert waiting > 1
+    assert told(selector="random", budget=6) == [f"note: {waiting} images drawn before wait for a label still"]
+
+
 @pytest.fixture
 def inverted(tmp_path: Path) -> made_answers.Answers:
     """Three classifiers that know something, and one that is always wrong: no image on which all agree."""

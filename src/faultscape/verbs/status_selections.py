@@ -59,7 +59,7 @@ def of_one(
         todo = f"faultscape select {place}{flag}" if known and not _drawn(slots) else _again(place, slots, name, held)
     which = "" if name == selections.MAIN else f" --selection {name}"
     which += "" if truth == "labels" else f" --truth {truth}"
-    have, partly, answered = _labelled(root, settings, now, truth) if labelled and known else (0, 0, False)
+    have, partly, answered = count_labelled(root, settings, now, truth) if labelled and known else (0, 0, False)
     ask = f"faultscape label export {place} OUT --format {'csv' if settings.classifies else 'png'}{which}{' --again' if answered else ''}"
     number = len(now.images)
     of_them = f"{name}: {have} of {counted(number, 'image')} labelled{f', {partly} partly' if partly else ''} (truth {truth})"
@@ -122,7 +122,7 @@ def _again(place: str, slots: Slots, name: str, taken: Mapping[str, Any]) -> str
     return " ".join([f"faultscape select {place}", *words, f"--as {free}"])
 
 
-def _labelled(root: Path, settings: Any, slots: Slots, truth: str) -> tuple[int, int, bool]:
+def count_labelled(root: Path, settings: Any, slots: Slots, truth: str) -> tuple[int, int, bool]:
     """Return how many images of a selection are labelled, how many partly, and whether all that is left to ask was asked once and left undecided."""
     from faultscape.labelling.answers import majority
     from faultscape.study import label_maps
