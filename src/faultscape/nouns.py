@@ -1,4 +1,4 @@
-"""What travels between rooms: frozen dataclasses, and nothing that computes.
+"""What travels between rooms: frozen dataclasses, and nothing that computes but words.
 
 Conventions: letters in shapes are H W pixels, C classes, J models, I images, P pairs. Inside the package a label map holds
 *places*: 0..C-1 in the order of ``Classes.ids``, and C for void. The ids that people see stand in ``Classes.ids``.
@@ -7,6 +7,7 @@ Conventions: letters in shapes are H W pixels, C classes, J models, I images, P 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -233,6 +234,24 @@ class Slots:
         return f"Slots({len(self.chosen)} slots in {cells} cells, {len(self.images)} distinct images, {len(self.models)} models)"
 
 
+def rank_words(ranges: Mapping[str, Any], model: str, *, to: str = "–") -> str:
+    """Return the range of a model's ranks in words: open where it may have any, one number where both ends are one, '' where nothing is known.
+
+    >>> ranges = {"a": [1, 3], "b": [2, 2], "c": [2, 3], "d": [math.nan, math.nan]}
+    >>> [rank_words(ranges, model) for model in "abcd"]
+    ['open', '2', '2–3', '']
+    """
+    known = {name: pair for name, pair in ranges.items() if pair and None not in pair and all(map(math.isfinite, pair))}
+    if model not in known:
+        return ""
+    low, high = known[model]
+    return f"{low:g}" if low == high else "open" if (low, high) == (1, len(known)) else f"{low:g}{to}{high:g}"
+
+
+def _number(value: float | None, digits: int = 3) -> str:
+    return "–" if value is None or not math.isfinite(value) else f"{value:.{digits}f}"
+
+
 @dataclass(frozen=True, eq=False)
 class Standings:
     """Who wins: matrices, rankings with intervals, how many labels were used (the content of standings.json)."""
@@ -262,17 +281,19 @@ class Standings:
             lines.append(f"  {name}{f', intervals {of}' if of else ''}")
             for place, model in enumerate(ranking["order"], 1):
                 low, high = ranking["score_interval"].get(model, (float("nan"), float("nan")))
-                first, last = ranking["rank_interval"].get(model, (float("nan"), float("nan")))
                 spread = f"  [{low:.4f}, {high:.4f}]" if not math.isnan(low) else ""
-                spread += f"  rank {first:g}-{last:g}" if not math.isnan(first) else ""
+                ranks = rank_words(ranking["rank_interval"], model, to="-")
+                spread += f"  rank {ranks}" if ranks else ""
                 tied = "  tied for best" if model in ranking["tied_for_best"] and len(ranking["tied_for_best"]) > 1 else ""
-                score = ranking["scores"][model]
-                lines.append(f"    {place:>3}  {model:<24} {score:8.4f}{spread}{tied}")
+                lines.append(f"    {place:>3}  {model:<24} {_number(ranking['scores'][model], 4):>8}{spread}{tied}")
         for name, other in self.against.items():
-            said = ", ".join(f"{ranking} {value:.3f}" for ranking, value in other["spearman"].items())
-            lines.append(f"  against {name}: overlap of images {other['image_overlap']:.3f}; Spearman {said}")
+            said = ", ".join(f"{ranking} {_number(value)}" for ranking, value in other["spearman"].items())
+            lines.append(f"  against {name}: overlap of images {_number(other['image_overlap'])}; Spearman {said}")
         if self.benchmark:
-            said = ", ".join(f"{ranking} {x:.3f} [{a:.3f}, {b:.3f}]" for ranking, (x, a, b) in self.benchmark["spearman"].items())
+            said = ", ".join(
+                f"{ranking} {_number(x)}" + ("" if math.isnan(a) else f" [{_number(a)}, {_number(b)}]")
+                for ranking, (x, a, b) in self.benchmark["spearman"].items()
+            )
             lines.append(f"  against the benchmark: Spearman {said}")
         lines += [f"  note: {note}" for note in self.notes]
         return "\n".join(lines)

@@ -34,8 +34,8 @@ def test_disputed_draws_and_random_labels_of_the_rest_give_scores_on_the_whole_c
     made_answers.import_labels(answers, list(disputed.images))
     alone = fs.rank(answers.study, selection="disputed", resamples=50)
     assert "corpus" not in alone.rankings
-    told = f"{differ(answers).sum()} images on which models differ; on {(~differ(answers)).sum()} others they do not"
-    assert any(told in note and "select --selector random" in note for note in alone.notes)
+    told = f"scores of this pool are of the {differ(answers).sum()} images on which models differ; on {(~differ(answers)).sum()} others they do not"
+    assert any(note.startswith(told) and "select --selector random" in note for note in alone.notes)
     fs.select(answers.study, selector="random", budget=60)
     made_answers.import_labels(answers)
     found = fs.rank(answers.study, selection="disputed", resamples=50)

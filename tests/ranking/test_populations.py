@@ -119,6 +119,7 @@ def test_few_groups_are_told_and_fewer_than_six_carry_no_interval() -> None:
         "labels lie in 12 of 12 groups: fewer than 20, and Student's t with 11 degrees of freedom" in n for n in some.notes
     )
     assert any("labels lie in 5 of 5 groups: fewer than 6, which carry no interval" in n for n in few.notes)
+    assert [sum("groups" in n for n in found.notes) for found in (some, few)] == [1, 1]  # and told once
     for name in ("margins", "reuse_margins", "prediction_powered", "lure", "reuse_mean"):
         assert np.isfinite(some.rankings[name]["score_interval"]["x"]).all(), name
         assert np.isnan(few.rankings[name]["score_interval"]["x"]).all(), name

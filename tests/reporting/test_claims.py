@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from faultscape.nouns import Standings
 from faultscape.ranking.replicated import unusable
 from faultscape.reporting import other_questions
@@ -52,6 +54,29 @@ def test_of_drawn_images_the_headline_rests_on_what_speaks_of_the_pool() -> None
     assert "c by" not in best_at_once(found)
     assert "  margins, intervals of this pool\n" in repr(found)
     assert "  reuse_mean, intervals descriptive\n" in repr(found)
+
+
+def test_ranks_that_may_be_any_are_open_on_the_terminal_and_in_tables_and_no_number_is_nan() -> None:
+    nan = float("nan")
+    said = ranking("abc") | {"rank_interval": {"a": [1, 3], "b": [2, 2], "c": [2, 3]}, "scores": {"a": 0.5, "b": 0.25, "c": nan}}
+    found = replace(
+        standings(reuse_mean=said),
+        against={"other": {"spearman": {"reuse_mean": nan}, "image_overlap": 0.5}},
+        benchmark={"spearman": {"reuse_mean": (0.5, nan, nan)}},
+    )
+    lines = told(found).splitlines()
+    assert [line.split("rank ")[1].split()[0] for line in lines if "  rank " in line] == ["open", "2", "2-3"]
+    assert "nan" not in told(found)
+    assert "  against other: overlap of images 0.500; Spearman reuse_mean –" in lines
+    assert "  against the benchmark: Spearman reuse_mean 0.500" in lines
+    at_once = said | {"simultaneous_rank_interval": {m: [1, 3] for m in "abc"}}
+    rows = ranking_rows("reuse_mean", at_once, MODELS)["rows"]
+    assert [row["ranks"] for row in rows] == ["open", "2", "2–3"]
+    assert {row["at_once"] for row in rows} == {"open"}
+
+
+def test_who_leads_is_said_without_a_model_that_is_better_than_itself() -> None:
+    assert "and each other model is shown to be worse than at least one (at 95 %" in verdict(standings(margins=ranking("a")))[1]
 
 
 def test_the_headline_is_that_of_the_ranking_that_stands_first() -> None:

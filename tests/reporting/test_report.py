@@ -204,8 +204,8 @@ def test_draws_of_label_maps_have_a_page_and_stand_beside_the_duels(studies: dic
     assert sum(alt.startswith("truth of") for alt in pictures) == 8
     assert HOSTILE in "".join(page.text)
     duels = Page(Path(report(str(study)).path).read_text())
-    row = duels.cells.index("selector")
-    assert [cell.strip() for cell in duels.cells[row + 1 : row + 4]] == ["mad", "mad", "random"]
+    row = duels.cells.index("drawn by")
+    assert [cell.strip() for cell in duels.cells[row + 1 : row + 4]] == ["mad, duels", "mad, duels", "random"]
     with pytest.raises(OptionError, match="was drawn for all classes at once"):
         report(str(study), selection="random", reference_images=str(tmp_path))
 

@@ -83,11 +83,11 @@ def draw_rankings(
     notes = [f"{number} of {len(rows)} drawn images are labelled" + (f", {discarded} are discarded" if discarded else "")]
     if extra := len(used) - number:
         notes.append(f"{extra} labelled images outside the selection count in the re-use rankings")
-    counted, found, reused, even = None, {}, None, False
+    counted, found, reused, even, told = None, {}, None, False, 0
     if by_chance:
         counted = steps(rows, images, accuracy, lost=lost, elsewhere=elsewhere, learns=learns)
         allowed = drawn_estimates.unbiased(counted, images, accuracy, proxy, pool, rest, future=future, groups=groups)
-        found, even, reused, said = allowed.estimates, allowed.even, allowed.reused, allowed.notes
+        found, even, reused, said, told = allowed.estimates, allowed.even, allowed.reused, allowed.notes, allowed.groups
     else:
         said = [
             f"{rows[0].selector} draws nothing by chance: no score of the pool can be estimated from its images, and intervals are descriptive"
@@ -96,7 +96,7 @@ def draw_rankings(
         known = [images[k] for k in used.tolist()]
         scores = scores | drawn_estimates.reused_margins(accuracy[:, used], known, weights, proxy, pool)
     draws = dict.fromkeys(scores, replicated.draws_of(np.ones(len(used), bool), group))
-    whole = replicated.table(models, {}, scores, errors, fits, draws, notes, ~np.isnan(accuracy[:, used]), group)
+    whole = replicated.table(models, {}, scores, errors, fits, draws, notes, ~np.isnan(accuracy[:, used]), group, told)
     if counted is not None and even and len(used) == len(counted.columns):
         for row in whole.rankings.values():
             row["speaks_of"] = population

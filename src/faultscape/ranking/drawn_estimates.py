@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from faultscape.errors import counted as counted_words
 from faultscape.ranking import estimates
 from faultscape.ranking.drawn_steps import Steps
 from faultscape.ranking.estimates import Estimates
@@ -27,12 +28,13 @@ NO_CORPUS = f"{CORPUS} is left out: it is of this pool alone; labels of `select 
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """The estimates that the draws allow, by name, whether all labels weigh the same, the losses (J,) of margins without the weights where they do not, and what to say."""
+    """The estimates that the draws allow, by name, whether all labels weigh the same, the losses (J,) of margins without the weights where they do not, what to say, and how many groups of labelled images that counts."""
 
     estimates: dict[str, Estimates]
     even: bool
     reused: np.ndarray | None
     notes: list[str]
+    groups: int = 0
 
 
 def unusable(found: Estimates) -> str:
@@ -89,21 +91,25 @@ def unbiased(
         group = np.arange(size) if group is None else group
         for name, (own, said, span) in controls.items():
             found[name] = to_come(found[name], own, chance, group, drawn, proxy=said, span=span)
-        notes = [*notes, _anew(group, drawn), f"lure: scores are of images like the {size:,} that could be drawn"]
-        return Found(found, even, reused, notes if rest is None or not rest[1] else [*notes, NO_CORPUS])
+        differ = " on which models differ" if rest is not None and rest[1] else " that could be drawn"
+        notes = [*notes, _anew(group, drawn), f"scores are of images like the {size:,}{differ}"]
+        notes = notes if rest is None or not rest[1] else [*notes, NO_CORPUS]
+        return Found(found, even, reused, notes, len(np.unique(group[drawn])))
     if rest is None or not rest[1]:
-        return Found(found, even, reused, [*notes, f"lure: scores are of all {size:,} images that could be drawn"])
+        return Found(found, even, reused, [*notes, f"scores of this pool are of all {size:,} images that could be drawn"])
     scores, agreed = rest
     whole = size + agreed
-    told = f"lure: scores are of the {size:,} images on which models differ; on {agreed:,} others they do not"
+    here = f"scores of this pool are of the {size:,} images on which models differ"
     if not (labels := np.shape(scores)[1]):
         more = (
-            f"{told}. Labels of `select --selector random` tell how good they are there: then `{CORPUS}` holds the scores on all"
+            f"{here}; on {agreed:,} others they do not. Labels of `select --selector random` tell how good they are there: "
+            f"then `{CORPUS}` holds the scores on all"
         )
         return Found(found, even, reused, [*notes, more])
     there = estimates.lure(1 - np.asarray(scores, dtype=float), estimates.uniform_steps(labels, agreed), agreed)
     found[CORPUS] = estimates.combined([found.get("prediction_powered", found["lure"]), there], [size / whole, agreed / whole])
-    more = f"{told}, and {labels} labels drawn there by chance tell how good they are: {CORPUS} holds the scores on all {whole:,}"
+    drawn_there = counted_words(labels, "label drawn there by chance tells", "labels drawn there by chance tell")
+    more = f"{here}; on {agreed:,} others they do not, and {drawn_there} how good they are: {CORPUS} holds the scores on all {whole:,}"
     return Found(found, even, reused, [*notes, more])
 
 

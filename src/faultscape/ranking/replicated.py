@@ -166,12 +166,13 @@ def table(
     notes: list[str],
     decided: np.ndarray,
     group: np.ndarray | None = None,
+    groups_told: int = 0,
 ) -> Table:
     """Return rankings with intervals from scores (1 + B, J); what is said of several rankings is said once.
 
     ``errors`` are sandwich errors (J,) of some rankings, ``drawn`` the number of images that a ranking's replicates draw from,
     ``decided`` (J, I) whether a label says how good a model is on an image; ``notes`` go first. Where whole groups were drawn, ``group`` (I,) is that of
-    each image, and ``drawn`` counts groups.
+    each image, and ``drawn`` counts groups; ``groups_told`` of them are counted in another note.
     """
     what = "images" if group is None else "groups of images"
     resamples = len(next(iter(scores.values()))) - 1
@@ -179,7 +180,9 @@ def table(
     notes = [*notes, *(f"{', '.join(name for name, lines in said.items() if text in lines)}: {text}" for text in texts)]
     if not resamples:
         notes.append("no bootstrap: there are no intervals, and nobody is called tied for best")
-    elif (images := max(drawn.values())) < ENOUGH:
+    elif (images := max(drawn.values())) == groups_told and group is not None:
+        pass
+    elif images < ENOUGH:
         notes.append(f"no interval of a score: fewer than {ENOUGH} {what} ({images}) cannot carry one, nor tell models apart")
     elif group is not None:
         told = f": fewer than {MANY}, and Student's t with {images - 1} degrees of freedom" if images < MANY else ""

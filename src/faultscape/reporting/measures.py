@@ -15,7 +15,7 @@ from faultscape.reporting import figures, measure_figures, measure_views
 from faultscape.reporting.gap_sentences import sentence
 from faultscape.reporting.leaders import errors, standings
 from faultscape.reporting.measure_tables import TITLES, saturated, sets_of, tables
-from faultscape.reporting.pages import number, rank_range
+from faultscape.reporting.pages import number
 from faultscape.reporting.templates import template
 
 HEADLINES = {
@@ -59,7 +59,7 @@ class Facts:
 
 def page(document: Mapping[str, Any], facts: Facts) -> str:
     """Return the page as HTML."""
-    return template("measures.html.jinja", number=number, rank=rank_range, flat=flat).render(**_context(document, facts))
+    return template("measures.html.jinja", number=number, flat=flat).render(**_context(document, facts))
 
 
 def _context(document: Mapping[str, Any], facts: Facts) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from faultscape.nouns import Standings
+from faultscape.nouns import Standings, rank_words
 from faultscape.ranking.agreement import spearman
 from faultscape.reporting.standing_tables import SPEAKS_OF, TITLES, firsts, known, listed
 
@@ -28,6 +28,7 @@ class Question:
 
     selection: str
     selector: str
+    drawn_by: str
     ranking: str
     labels: int
     stale: bool
@@ -40,6 +41,10 @@ class Question:
     def title(self) -> str:
         """What the ranking is called."""
         return TITLES.get(self.ranking, self.ranking)
+
+    def ranks(self, model: str) -> str:
+        """The range of a model's ranks in words, for all models at once."""
+        return rank_words(self.at_once, model)
 
 
 def questions(standings: Mapping[str, Standings], selectors: Mapping[str, str], stale: Sequence[str] = ()) -> list[Question]:
@@ -61,6 +66,7 @@ def questions(standings: Mapping[str, Standings], selectors: Mapping[str, str], 
                 Question(
                     name,
                     selectors.get(name, ""),
+                    _drawn_by(selectors.get(name, ""), table),
                     ranking,
                     int(table.labels.get("used", 0)),
                     name in stale,
@@ -71,6 +77,19 @@ def questions(standings: Mapping[str, Standings], selectors: Mapping[str, str], 
                 )
             )
     return out
+
+
+def _drawn_by(selector: str, table: Standings) -> str:
+    """Return in words how a selection's images were chosen: two of one selector may be duels and draws.
+
+    >>> _drawn_by("mad", Standings((), {}, {}, {}, {"selector": "mad", "temperature": 1.0})), _drawn_by("mad", Standings((), {}, {}, {}, {}))
+    ('mad, temperature 1', 'mad, duels')
+    """
+    if "temperature" in table.definitions:
+        return f"{selector}, temperature {table.definitions['temperature']:g}"
+    if selector == "mad":
+        return "mad, duels"
+    return f"{selector}, for --goal {goal}" if (goal := table.definitions.get("goal")) else selector
 
 
 def correlations(found: Sequence[Question]) -> list[list[float | None]]:

@@ -95,7 +95,7 @@ class DrawFacts(Facts):
 def page(facts: DuelFacts | PairFacts | DrawFacts) -> str:
     """Return the page as HTML."""
     file, more = _kind_of(facts)
-    filters = {"coded": coded, "number": number, "rank": rank_range, "percent": percent, "plain": plain}
+    filters = {"coded": coded, "number": number, "percent": percent, "plain": plain}
     return template(file, **filters).render(f=facts, **_context(facts), **more)
 
 
@@ -131,18 +131,6 @@ def number(value: Any, digits: int = 3) -> str:
     if value is None or not math.isfinite(value):
         return "–"
     return f"{value:.{digits}f}".replace("-", "−")
-
-
-def rank_range(bounds: Any) -> str:
-    """Return a range of ranks: one number where both ends are one.
-
-    >>> rank_range([1, 3]), rank_range([2, 2]), rank_range(None)
-    ('1–3', '2', '–')
-    """
-    if not bounds or any(b is None or not math.isfinite(b) for b in bounds):
-        return "–"
-    low, high = bounds
-    return f"{low:g}" if low == high else f"{low:g}–{high:g}"
 
 
 def percent(part: float, whole: float) -> str:

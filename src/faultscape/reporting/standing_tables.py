@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from faultscape.nouns import Standings
+from faultscape.nouns import Standings, rank_words
 from faultscape.ranking.replicated import CHOSEN, FEW, FUTURE, POOL
 from faultscape.reporting import figures
 
@@ -161,7 +161,7 @@ def verdict(standings: Standings) -> tuple[str, str]:
         sure = all(counted[first].get("best_set", tied) == tied for first in firsts(standings).values() if first in counted)
         head = f"{tied[0]} leads{where}{'' if sure else ', but not conclusively'}"
         many = f"the {len(best)} rankings with intervals" if len(best) > 1 else "the ranking with intervals"
-        said.append(f"It is first in {many}, and the labels show of every other model that some model is better than it{at}.")
+        said.append(f"It is first in {many}, and each other model is shown to be worse than at least one{at}.")
     if others:
         said.append(f"In other rankings {_named(others)} {'is' if len(others) == 1 else 'are'} among the best too.")
     return head, " ".join(said)
@@ -222,8 +222,8 @@ def ranking_rows(name: str, ranking: dict[str, Any], models: Any) -> dict[str, A
                 "score": score,
                 "low": low,
                 "high": high,
-                "ranks": ranking["rank_interval"].get(model),
-                "at_once": at_once.get(model),
+                "ranks": rank_words(ranking["rank_interval"], model),
+                "at_once": rank_words(at_once, model),
                 "tied": model in ranking["tied_for_best"],
                 "best": model in (ranking.get("best_set") or ()),
             }
@@ -236,7 +236,7 @@ def ranking_rows(name: str, ranking: dict[str, Any], models: Any) -> dict[str, A
         "descriptive": descriptive(ranking),
         "speaks_of": SPEAKS_OF.get(ranking.get("speaks_of", ""), ""),
         "unusable": ranking.get("unusable", ""),
-        "at_once": any(known(bound) is not None for bounds in at_once.values() for bound in bounds or ()),
+        "at_once": any(row["at_once"] for row in rows),
     }
 
 
