@@ -48,6 +48,7 @@ def draw(root: Path, name: str, selector: str, given: dict[str, Any], *, engine:
     from faultscape.study.lock import writing
     from faultscape.study.settings import read_settings
     from faultscape.study.tables import log
+    from faultscape.verbs.status_selections import tell_waiting
 
     selections.path(root, name)
     number = given.get("more", given.get("budget", ROUND if given.get("goal") == "best" else BUDGET))
@@ -81,7 +82,7 @@ def draw(root: Path, name: str, selector: str, given: dict[str, Any], *, engine:
         pool = read_drawing_pool(root, define)[0]
         known = _known(root, models, define, given, len(held), engine)
         if held:
-            _tell_waiting(root, name, settings, define, given)
+            tell_waiting(root, settings, name, given.get("truth"), learns=learns(define))
         needs = (*_NEEDS[define["selector"]], *(("labels",) if _weighs(define) and "trust" in known else ()))
         facts = gather(root, settings, models, define, needs, known, engine=engine, workers=workers)
         if _weighs(define) and "trust" in known:
@@ -101,22 +102,6 @@ def draw(root: Path, name: str, selector: str, given: dict[str, Any], *, engine:
         selections.write_selection(root, result, corpus_key(root, settings, models), name)
         log(root, "select", name=name, number=len(rows), **define)
     return result
-
-
-def _tell_waiting(root: Path, name: str, settings: Any, define: dict[str, Any], given: dict[str, Any]) -> None:
-    """Say how many images of a selection wait for a label while more are drawn."""
-    from faultscape.study.answers import Answers
-    from faultscape.verbs.label import current
-    from faultscape.verbs.labelled import LABELS, truths
-    from faultscape.verbs.status_selections import count_labelled
-
-    slots = current(root, name, Answers(root).discarded())
-    asked = [given.get("truth", LABELS)] if learns(define) else truths(root)
-    found = [count_labelled(root, settings, slots, truth) for truth in truths(root) if truth in asked]
-    waiting = 0 if any(undecided for *_, undecided in found) else len(slots.images) - max((have for have, *_ in found), default=0)
-    if waiting:
-        what = "; what is drawn now learns nothing from them" if learns(define) else ""
-        print(f"note: {counted(waiting, 'image')} drawn before {'waits' if waiting == 1 else 'wait'} for a label still{what}")
 
 
 def learns(define: dict[str, Any]) -> bool:

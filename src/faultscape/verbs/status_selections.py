@@ -1,6 +1,6 @@
 """The part of `status` that looks at one selection: whether it is of the models and images of now, how many of its images are labelled, and what to type next.
 
-Conventions: called by `status` alone; nothing is written. An image counts as labelled when nothing that the selection asks of it is open: of classifiers a label, or answers that
+Conventions: called by `status`, and by `select` for the images that wait; nothing is written. An image counts as labelled when nothing that the selection asks of it is open: of classifiers a label, or answers that
 decide for both models of a pair, or for all models where it was drawn for all.
 """
 
@@ -59,7 +59,7 @@ def of_one(
         todo = f"faultscape select {place}{flag}" if known and not _drawn(slots) else _again(place, slots, name, held)
     which = "" if name == selections.MAIN else f" --selection {name}"
     which += "" if truth == "labels" else f" --truth {truth}"
-    have, partly, answered = count_labelled(root, settings, now, truth) if labelled and known else (0, 0, False)
+    have, partly, answered = _labelled(root, settings, now, truth) if labelled and known else (0, 0, False)
     ask = f"faultscape label export {place} OUT --format {'csv' if settings.classifies else 'png'}{which}{' --again' if answered else ''}"
     number = len(now.images)
     of_them = f"{name}: {have} of {counted(number, 'image')} labelled{f', {partly} partly' if partly else ''} (truth {truth})"
@@ -122,7 +122,21 @@ def _again(place: str, slots: Slots, name: str, taken: Mapping[str, Any]) -> str
     return " ".join([f"faultscape select {place}", *words, f"--as {free}"])
 
 
-def count_labelled(root: Path, settings: Any, slots: Slots, truth: str) -> tuple[int, int, bool]:
+def tell_waiting(root: Path, settings: Any, name: str, truth: str | None, *, learns: bool) -> None:
+    """Say how many images of a selection wait for a label while more are drawn; draws that learn do so from one ``truth`` (default labels)."""
+    from faultscape.study.answers import Answers
+    from faultscape.verbs.label import current
+    from faultscape.verbs.labelled import LABELS, truths
+
+    now = current(root, name, Answers(root).discarded())
+    found = [_labelled(root, settings, now, t) for t in truths(root) if not learns or t == (truth or LABELS)]
+    waiting = 0 if any(undecided for *_, undecided in found) else len(now.images) - max((have for have, *_ in found), default=0)
+    if waiting:
+        what = "; what is drawn now learns nothing from them" if learns else ""
+        print(f"note: {counted(waiting, 'image')} drawn before {'waits' if waiting == 1 else 'wait'} for a label still{what}")
+
+
+def _labelled(root: Path, settings: Any, slots: Slots, truth: str) -> tuple[int, int, bool]:
     """Return how many images of a selection are labelled, how many partly, and whether all that is left to ask was asked once and left undecided."""
     from faultscape.labelling.answers import majority
     from faultscape.study import label_maps
