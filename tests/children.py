@@ -1,9 +1,12 @@
-"""Programs that tests start and interrupt."""
+"""Programs that tests start, interrupt and wait for."""
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 
@@ -16,3 +19,27 @@ def start(words: list[str], **options: Any) -> subprocess.Popen[Any]:
         return subprocess.Popen(words, **options)
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+def end(program: subprocess.Popen[bytes], seconds: float) -> str:
+    """Return what a program says on standard error until nobody can any more; it leads a session, of which who lives too long is named and killed."""
+    try:
+        return program.communicate(timeout=seconds)[1].decode()
+    except subprocess.TimeoutExpired:
+        living = "; ".join(_session(program.pid)) or "nobody of its session"
+        with suppress(ProcessLookupError):
+            os.killpg(program.pid, signal.SIGKILL)
+        program.communicate()
+        raise AssertionError(f"after {seconds:g} s there still lived: {living}") from None
+
+
+def _session(leader: int) -> list[str]:
+    """The processes of a session: number, state (Z: it ended, and nobody asked how) and line of each."""
+    found = []
+    for place in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            state, _, _, session = (place / "stat").read_text().rpartition(") ")[2].split()[:4]
+            if int(session) == leader:
+                words = (place / "cmdline").read_bytes().decode(errors="replace").replace("\0", " ")
+                found.append(f"{place.name} {state} {words[:200]}".strip())
+    return sorted(found)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+import children
 import faultscape as fs
 import made
 from faultscape.errors import StudyError
@@ -85,13 +86,13 @@ def test_killed_at_any_of_20_random_moments_and_started_again_gives_the_same_byt
         except subprocess.TimeoutExpired:
             os.kill(process.pid, signal.SIGKILL)  # the parent alone: its workers must notice by themselves
             kills += 1
-        process.communicate()
+        children.end(process, 400)
         if process.returncode == 0:  # it finished: begin anew, so that every kill hits undone work
             assert made.bytes_under(study, *COVERED) == expected
             study = tmp_path / f"study-{turn}"
     assert kills >= 10
     final = start("processes")
-    error = final.communicate(timeout=120)[1].decode()
+    error = children.end(final, 400)
     assert final.returncode == 0, error
     assert made.bytes_under(study, *COVERED) == expected
     left = [p for p in study.rglob("*") if p.name.startswith((".writing-", ".spool-"))]

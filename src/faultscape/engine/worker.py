@@ -1,7 +1,7 @@
 """A worker process: both ends of its pipe.
 
 Conventions: ``python -m faultscape.engine.worker`` reads requests (``task``, ``call``, ``attempt``), a JSON object a line, from its standard input, and answers
-with what is said of a call (see tasks), a line each. It ends with its parent. Whatever a library prints goes to standard error.
+with what is said of a call (see tasks), a line each. It ends with its parent, whatever ends that and whatever it does itself at that moment. What a library prints goes to standard error.
 """
 
 from __future__ import annotations
@@ -19,12 +19,14 @@ from typing import Any
 
 from faultscape import errors
 
+_PR_SET_PDEATHSIG = 1  # of <sys/prctl.h>
+
 
 class Worker:
     """The parent's end: a process that is started at once and does one call at a time."""
 
     def __init__(self, folder: str | None = None, environment: dict[str, str] | None = None) -> None:
-        words = [sys.executable, "-m", "faultscape.engine.worker"]
+        words = [sys.executable, "-m", "faultscape.engine.worker", str(os.getpid())]
         self._process = subprocess.Popen(  # noqa: S603 - our own module
             words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8", cwd=folder, env=environment
         )
@@ -56,11 +58,12 @@ class Worker:
                 pipe.close()  # type: ignore[union-attr]
 
 
-def work() -> None:
-    """Be a worker: a request a line on standard input, ticks and answers a line each on standard output."""
+def work(parent: int) -> None:
+    """Be a worker of a process: a request a line on standard input, ticks and answers a line each on standard output."""
+    _end_with(parent)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to answer; workers end with it
     from faultscape.engine.tasks import perform
 
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to answer; workers end with it
     requests: queue.SimpleQueue[str] = queue.SimpleQueue()
 
     def listen() -> None:
@@ -73,8 +76,11 @@ def work() -> None:
     threading.Thread(target=listen, daemon=True).start()
 
     def say(said: dict[str, Any]) -> None:
-        out.write(json.dumps(said) + "\n")
-        out.flush()
+        try:
+            out.write(json.dumps(said) + "\n")
+            out.flush()
+        except OSError:  # nobody listens: neither go on nor wait at the exit for what a library still does
+            os._exit(0)
 
     while True:
         request = json.loads(requests.get())
@@ -88,5 +94,18 @@ def work() -> None:
             say({"error": "RuntimeError", "text": traceback.format_exc()})
 
 
+def _end_with(parent: int) -> None:
+    """Have Linux end this process with its parent: the thread that listens cannot, while a library holds the interpreter's lock.
+
+    What counts there as the parent is the thread that started this process, so that one has to live as long.
+    """
+    if sys.platform == "linux":
+        import ctypes
+
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != parent:  # it was gone before
+            os._exit(0)
+
+
 if __name__ == "__main__":
-    work()
+    work(int(sys.argv[1]))
