@@ -14,13 +14,13 @@ import pytest
 
 import faultscape as fs
 import made
-from faultscape.comparison import stored
+from faultscape.comparison import agreement_sample, stored
 from faultscape.study import corpus as study_corpus
 from faultscape.verbs.compare import shard
 
 SHARD, SHARDS, MODELS = 3, 6, 3
 NETWORK = Path(fs.__file__).parent / "prediction" / "networks" / "mobile.onnx"
-NUMBERS = {"id", "digest", "near_duplicate_of", "group", "shard", "role"}  # some hundred bytes an image: these may be read of all
+NUMBERS = {"id", "digest", "near_duplicate_of", "group", "shard", "role"}  # some hundred bytes an image: these may be read of all, a few times
 
 
 class Reads:
@@ -44,6 +44,10 @@ class Reads:
     def wide(self, *columns: str) -> list[int]:
         """The numbers of rows of tables with all these columns, but for those of a few numbers an image and for times."""
         return [rows for rows, names in self.tables if not names <= NUMBERS and "seconds" not in names and set(columns) <= names]
+
+    def narrow(self, *columns: str) -> list[int]:
+        """The numbers of rows of tables of a few numbers an image, with all these columns: such are read of all, but not once a shard."""
+        return [rows for rows, names in self.tables if names <= NUMBERS and set(columns) <= names]
 
 
 @pytest.fixture(scope="module")
@@ -97,17 +101,36 @@ def test_the_work_on_one_shard_reads_no_other(study: str, monkeypatch: pytest.Mo
     assert len(reads.wide()) == MODELS + 2
 
 
-def test_compare_never_reads_more_than_a_shard_at_once(study: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    reads = Reads(monkeypatch)
+def test_compare_never_reads_more_than_a_shard_at_once_and_looks_through_a_sample_again(
+    study: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(agreement_sample, "_MAPS", 4)  # as many images of a pool, however large, are looked at for misplaced models
+    monkeypatch.setattr(agreement_sample, "_RUN", 2)  # the first two and the last two: of two shards
+    reads, held = Reads(monkeypatch), blocks(monkeypatch)
     assert fs.compare(study, engine="local").shards_counted == SHARDS
     assert max(reads.wide()) == SHARD
-    counted, looked_through = MODELS + 1, MODELS  # by the search for models whose images are misplaced, of 128 images at most
-    assert sum(reads.wide("runs")) == SHARD * SHARDS * (counted + looked_through)
+    assert sorted(reads.wide("runs")) == [SHARD] * (SHARDS * (MODELS + 1) + 2 * MODELS)
+    assert len(reads.wide("counts")) == SHARDS * MODELS
+    assert len(reads.narrow()) < SHARDS
+    assert len(held) == SHARDS
+    assert max(held) <= 1  # at most the shard before
 
 
 def test_select_never_reads_more_than_a_shard_at_once_and_keeps_none(study: str, monkeypatch: pytest.MonkeyPatch) -> None:
     fs.compare(study, engine="local")
-    reads, read, alive, held = Reads(monkeypatch), stored.read_block, weakref.WeakSet(), []
+    reads, held = Reads(monkeypatch), blocks(monkeypatch)
+    fs.select(study, engine="local")
+    assert max(reads.wide()) == SHARD
+    assert len(reads.wide("counts")) == SHARDS * MODELS
+    assert reads.narrow("digest") == [SHARD * SHARDS]  # by which ties are decided: of all images, once
+    assert len(reads.narrow()) < SHARDS
+    assert len(held) == SHARDS
+    assert max(held) <= 1
+
+
+def blocks(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many shards' counts were held when those of the next were read."""
+    read, alive, held = stored.read_block, weakref.WeakSet(), []
 
     def counted(*given: Any, **options: Any) -> Any:
         block = read(*given, **options)
@@ -116,8 +139,4 @@ def test_select_never_reads_more_than_a_shard_at_once_and_keeps_none(study: str,
         return block
 
     monkeypatch.setattr(stored, "read_block", counted)
-    fs.select(study, engine="local")
-    assert max(reads.wide()) == SHARD
-    assert len(reads.wide("counts")) == SHARDS * MODELS
-    assert len(held) == SHARDS
-    assert max(held) <= 1  # at most the shard before
+    return held
