@@ -20,7 +20,14 @@ from faultscape.verbs.compare import shard
 
 SHARD, SHARDS, MODELS = 3, 6, 3
 NETWORK = Path(fs.__file__).parent / "prediction" / "networks" / "mobile.onnx"
-NUMBERS = {"id", "digest", "near_duplicate_of", "group", "shard", "role"}  # some hundred bytes an image: these may be read of all, a few times
+NUMBERS = {
+    "id",
+    "digest",
+    "near_duplicate_of",
+    "group",
+    "shard",
+    "role",
+}  # some hundred bytes an image: these may be read of all, a few times
 
 
 class Reads:
@@ -104,7 +111,9 @@ def test_the_work_on_one_shard_reads_no_other(study: str, monkeypatch: pytest.Mo
 def test_compare_never_reads_more_than_a_shard_at_once_and_looks_through_a_sample_again(
     study: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(agreement_sample, "_MAPS", 4)  # as many images of a pool, however large, are looked at for misplaced models
+    monkeypatch.setattr(
+        agreement_sample, "_MAPS", 4
+    )  # as many images of a pool, however large, are looked at for misplaced models
     monkeypatch.setattr(agreement_sample, "_RUN", 2)  # the first two and the last two: of two shards
     reads, held = Reads(monkeypatch), blocks(monkeypatch)
     assert fs.compare(study, engine="local").shards_counted == SHARDS
