@@ -1,7 +1,7 @@
 """A driver for the laws of engines, run as a program: one study's line, in which each call takes long enough to be interrupted.
 
 Run as ``slowly.py STUDY PHOTOS TRUTH CLASSES ENGINE SECONDS VERBS NAME=MAPS...``; the engine's log goes to standard error. With FATAL, a folder, the worker of
-every fortieth call of a verb, from call 20 on, kills itself once.
+every twelfth call of a verb, from call 6 on, kills itself once.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def call(
 ) -> Any:
     """Do one call of a verb, later."""
     time.sleep(seconds)
-    if fatal and place % 40 == 20 and not (mark := Path(fatal, f"{task.split(':', maxsplit=1)[0]}-{place}")).exists():
+    if fatal and place % 12 == 6 and not (mark := Path(fatal, f"{task.split(':', maxsplit=1)[0]}-{place}")).exists():
         mark.write_text("killed")
         os.kill(os.getpid(), signal.SIGKILL)
     return engine.perform(task, given, attempt, tick)
