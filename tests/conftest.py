@@ -23,6 +23,9 @@ hypothesis.settings.load_profile("faultscape")
 
 
 HERE = Path(__file__).parent
+collect_ignore_glob = [
+    "prediction/*_networks.py"
+]  # files of networks hold no tests; the search for examples in them would import torch everywhere
 FIRST = tuple((HERE / "slowest_files.txt").read_text().split())  # else a worker begins one of these when the others have ended
 
 

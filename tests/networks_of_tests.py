@@ -5,12 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-import onnx
-from onnx import TensorProto, helper, numpy_helper
 
 
 def colour_network(path: Path, weights: np.ndarray) -> Path:
     """Logits (classes, H, W) = weights (classes, 3) times colour on 0..1, as an ONNX file."""
+
+    import onnx
+    from onnx import TensorProto, helper, numpy_helper
+
     image = helper.make_tensor_value_info("image", TensorProto.FLOAT, ["n", 3, "h", "w"])
     logits = helper.make_tensor_value_info("logits", TensorProto.FLOAT, ["n", len(weights), "h", "w"])
     kernel = numpy_helper.from_array(weights.astype(np.float32)[:, :, None, None], "w")

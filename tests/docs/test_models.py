@@ -16,8 +16,6 @@ import pytest
 from faultscape.errors import ModelError
 from faultscape.plug import find
 
-torch = pytest.importorskip("torch")
-
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "models.md").read_text()
 SOURCES = sorted(set(re.findall(r"examples/models/\w+\.py:\w+", PAGE)))
@@ -84,11 +82,18 @@ CSAIL = {
 }
 
 
+@pytest.fixture(autouse=True)
+def _installed() -> None:
+    pytest.importorskip("torch")
+
+
 def loader(file: str, name: str) -> Callable[..., Any]:
     return find("model", f"{ROOT}/examples/models/{file}.py:{name}", {})
 
 
 def tiny(channels: int) -> Any:
+    import torch
+
     return torch.nn.Conv2d(3, channels, 1)
 
 
@@ -109,6 +114,9 @@ def present(monkeypatch: pytest.MonkeyPatch, **modules: dict[str, Any]) -> None:
 @pytest.fixture
 def fetched(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, dict[str, Any]]]:
     """What was asked for at torch's hub; the weights of a network of so many channels come back."""
+
+    import torch
+
     asked: dict[str, dict[str, Any]] = {}
     answers: dict[str, Any] = {"state": {}}
 
@@ -172,6 +180,8 @@ def test_without_its_library_a_function_says_in_one_line_what_to_install(
 
 @pytest.mark.parametrize("name", SEGMENTATION)
 def test_networks_of_torchvision(name: str, monkeypatch: pytest.MonkeyPatch, fetched: dict[str, Any]) -> None:
+    import torch
+
     enumeration, file = SEGMENTATION[name]
     labels = ["__background__", *"abcdefghijklmnopqrst"]
     weights = SimpleNamespace(url=f"https://download.pytorch.org/models/{file}", meta={"categories": labels})
@@ -293,6 +303,8 @@ def test_ones_own_network_of_smp_lies_in_a_folder(monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.parametrize("name", MMSEG)
 def test_networks_of_mmsegmentation(name: str, monkeypatch: pytest.MonkeyPatch, fetched: dict[str, Any]) -> None:
+    import torch
+
     path, channels = MMSEG[name]
 
     class Inner(torch.nn.Module):
@@ -326,6 +338,8 @@ def test_networks_of_mmsegmentation(name: str, monkeypatch: pytest.MonkeyPatch, 
 @pytest.mark.parametrize("answer", [dict, tuple])
 @pytest.mark.parametrize("name", CSAIL)
 def test_networks_of_csail(name: str, answer: type, monkeypatch: pytest.MonkeyPatch, fetched: dict[str, Any]) -> None:
+    import torch
+
     folder, epoch, width = CSAIL[name]
 
     class Encoder(torch.nn.Module):

@@ -13,8 +13,6 @@ import pytest
 from faultscape.errors import ModelError
 from faultscape.plug import find
 
-torch = pytest.importorskip("torch")
-
 ROOT = Path(__file__).parents[2]
 
 NET = """
@@ -198,6 +196,11 @@ def loader(name: str, file: str = "from_clones") -> Any:
     return find("model", f"{ROOT}/examples/models/{file}.py:{name}", {})
 
 
+@pytest.fixture(autouse=True)
+def _installed() -> None:
+    pytest.importorskip("torch")
+
+
 @pytest.fixture
 def clones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("FAULTSCAPE_CLONES", str(tmp_path))
@@ -206,6 +209,9 @@ def clones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def clone(folder: Path, name: str) -> dict[str, Any]:
     """Make the clone that a function wants, with weights, and return the weights."""
+
+    import torch
+
     repository, files, weights, holds, channels = CLONES[name]
     for file, text in files.items():
         path = folder / repository / file
@@ -231,6 +237,8 @@ def clone(folder: Path, name: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("name", CLONES)
 def test_a_clone_and_its_weights_become_a_network(name: str, clones: Path) -> None:
+    import torch
+
     state, channels = clone(clones, name), CLONES[name][-1]
     path = list(sys.path)
     network = loader(name)()
@@ -248,6 +256,8 @@ def test_a_clone_and_its_weights_become_a_network(name: str, clones: Path) -> No
 
 
 def test_fcn_sees_blue_first_and_less_the_means_of_its_authors(clones: Path) -> None:
+    import torch
+
     weights = clone(clones, "fcn8s_voc")
     network = loader("fcn8s_voc")()
     picture = torch.zeros(1, 3, 4, 4)
@@ -282,6 +292,8 @@ def test_what_is_missing_is_said_with_where_it_belongs(clones: Path) -> None:
 
 
 def test_weights_that_would_run_code_are_refused(clones: Path) -> None:
+    import torch
+
     clone(clones, "refinenet101_voc")
     torch.save({"layer.weight": SimpleNamespace()}, clones / "refinenet-pytorch" / "rf101_voc.pth.tar")
     with pytest.raises(ModelError, match="holds more than tensors") as caught:

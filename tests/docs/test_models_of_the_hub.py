@@ -7,9 +7,6 @@ from pathlib import Path
 
 import pytest
 
-torch = pytest.importorskip("torch")
-transformers = pytest.importorskip("transformers")
-
 PAGE = (Path(__file__).parents[2] / "docs" / "models.md").read_text()
 # read on the hub's pages; the classes stand in transformers' own lists
 HUB = {
@@ -48,8 +45,17 @@ HUB = {
 }
 
 
+@pytest.fixture(autouse=True)
+def _installed() -> None:
+    pytest.importorskip("torch")
+    pytest.importorskip("transformers")
+
+
 @pytest.mark.parametrize("model", HUB)
 def test_architectures_of_the_hub_are_known_to_transformers(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    import torch
+    import transformers
+
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     kind, options = HUB[model]
     stages = {"out_features": ["stage1", "stage2", "stage3", "stage4"], "depths": [1] * 4}

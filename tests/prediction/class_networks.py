@@ -13,7 +13,6 @@ from onnx import TensorProto, helper, numpy_helper
 from torch import nn
 
 NAMES = ("sky", "road", "car", "person", "tree")
-KINDS = ("vit", "resnet", "convnext")
 
 
 class Small(nn.Module):

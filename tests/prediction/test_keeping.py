@@ -6,7 +6,6 @@ import re
 from pathlib import Path
 
 import numpy as np
-import onnx_networks
 import pytest
 
 import faultscape as fs
@@ -33,6 +32,8 @@ def study(corpus: made.Corpus, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def net(tmp_path: Path) -> Path:
+    import onnx_networks
+
     return onnx_networks.small(tmp_path / "net.onnx")
 
 
@@ -122,6 +123,8 @@ def test_a_kind_that_is_added_to_a_finished_model_changes_no_byte_of_the_labels_
 
 
 def test_what_was_kept_of_a_network_that_is_another_now_is_gone(corpus: made.Corpus, study: Path, net: Path) -> None:
+    import onnx_networks
+
     fs.predict(str(study), {"net": net}, engine="local", keep=["confidence"])
     old = read(study, "confidence")
     onnx_networks.small(net, seed=8)
@@ -181,6 +184,8 @@ def test_words_that_exclude_each_other_are_told(words: list[str], told: str) -> 
 
 @pytest.mark.parametrize("keep", [["logits"], ["probabilities=2"], ["confidence"]])
 def test_a_network_of_labels_alone_is_refused_before_the_study_learns_of_it(study: Path, tmp_path: Path, keep: list[str]) -> None:
+    import onnx_networks
+
     only = onnx_networks.small(tmp_path / "labels.onnx", labels=True)
     before = made.bytes_under(study, "*.toml", "predictions")
     with pytest.raises(

@@ -7,10 +7,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import onnx
-import onnx_networks
 import pytest
-import torch_networks
 
 import faultscape as fs
 import made
@@ -66,6 +63,8 @@ def study(tmp_path: Path) -> Path:
 
 
 def predicted(study: Path, names: list[str], **options: Any) -> dict[str, str]:
+    import onnx_networks
+
     net = onnx_networks.small(study.parent / "net.onnx", classes=names)
     fs.predict(str(study), {"net": net}, engine="local", **options)
     return fs.study.settings.read_settings(study).models["net"].labels
@@ -186,6 +185,10 @@ def labels(photo):
 
 def free_channels(path: Path) -> Path:
     """The small network as ONNX that does not say how many channels it has."""
+
+    import onnx
+    import onnx_networks
+
     model = onnx.load(onnx_networks.small(path))
     model.graph.output[0].type.tensor_type.shape.dim[1].dim_param = "c"
     onnx.save(model, path)
@@ -195,6 +198,10 @@ def free_channels(path: Path) -> Path:
 @pytest.fixture
 def sources(tmp_path: Path) -> dict[str, str]:
     """The same five channels without names, as every kind of network, and a function that gives labels."""
+
+    import onnx_networks
+    import torch_networks
+
     code = tmp_path / "mine.py"
     code.write_text(CODE)
     files = {

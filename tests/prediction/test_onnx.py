@@ -7,9 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnx
 import pytest
-from onnx import TensorProto, helper, numpy_helper
 
 import faultscape as fs
 import made
@@ -31,6 +29,10 @@ def network(
     metadata: dict[str, str] | None = None,
 ) -> Path:
     """A 1x1 convolution from colour to classes, written as a real ONNX file."""
+
+    import onnx
+    from onnx import TensorProto, helper, numpy_helper
+
     rng = np.random.default_rng(4)
     weights = rng.normal(size=(classes, 3, 1, 1)).astype(np.float32) if weights is None else weights
     height, width = (size[1], size[0]) if size else ("h", "w")
@@ -135,6 +137,9 @@ def test_what_the_runtime_says_is_told_whole_on_one_line(tmp_path: Path) -> None
 
 
 def test_a_network_of_something_else_than_pictures_is_told_what_it_takes(tmp_path: Path) -> None:
+    import onnx
+    from onnx import TensorProto, helper
+
     ids = helper.make_tensor_value_info("ids", TensorProto.FLOAT, ["n", "l"])
     out = helper.make_tensor_value_info("out", TensorProto.FLOAT, ["n", "l"])
     graph = helper.make_graph([helper.make_node("Relu", ["ids"], ["out"])], "text", [ids], [out])
@@ -219,6 +224,10 @@ def test_a_working_size_applies_to_networks_when_they_run_and_to_folders_when_th
 
 def channels_last(path: Path, source: Path, height: object = "h2", width: object = "w2") -> Path:
     """The same network with its logits as N x H x W x C."""
+
+    import onnx
+    from onnx import TensorProto, helper
+
     model = onnx.load(source)
     classes = model.graph.output[0].type.tensor_type.shape.dim[1].dim_value
     model.graph.node.append(helper.make_node("Transpose", ["logits"], ["last"], perm=[0, 2, 3, 1]))
@@ -303,6 +312,10 @@ def test_options_that_no_network_can_have_leave_the_study_as_it_was(tmp_path: Pa
 
 def one_channel(path: Path, weight: float, bias: float, op: str = "Round") -> Path:
     """Red times a weight and a bias, as one channel of floats."""
+
+    import onnx
+    from onnx import TensorProto, helper, numpy_helper
+
     nodes = [helper.make_node("Conv", ["image", "w", "b"], ["raw"]), helper.make_node(op, ["raw"], ["out"])]
     kernel = np.array([weight, 0, 0], np.float32).reshape(1, 3, 1, 1)
     graph = helper.make_graph(

@@ -5,10 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-import onnx
-import onnx_networks
 import pytest
-from onnx import AttributeProto, TensorProto, helper, numpy_helper
 
 import faultscape as fs
 import made
@@ -20,6 +17,10 @@ from faultscape.study import label_maps
 
 def external(path: Path, location: str, seed: int = 3) -> Path:
     """The small network with all its weights in another file of its folder."""
+
+    import onnx
+    import onnx_networks
+
     model = onnx.load(onnx_networks.small(path, seed=seed))
     (path.parent / location).parent.mkdir(exist_ok=True)
     (path.parent / location).unlink(missing_ok=True)
@@ -29,6 +30,9 @@ def external(path: Path, location: str, seed: int = 3) -> Path:
 
 def naming(path: Path, location: str) -> Path:
     """The same with another name written for that file."""
+
+    import onnx
+
     model = onnx.load(external(path, "weights.bin"), load_external_data=False)
     for tensor in model.graph.initializer:
         next(entry for entry in tensor.external_data if entry.key == "location").value = location
@@ -37,6 +41,9 @@ def naming(path: Path, location: str) -> Path:
 
 
 def test_the_numbers_of_fields_are_those_of_onnx() -> None:
+    import onnx
+    from onnx import TensorProto
+
     for kind, within in onnx_files.WITHIN.items():
         fields = getattr(onnx, kind).DESCRIPTOR.fields
         found = {field.number: field.message_type.name for field in fields if field.message_type is not None}
@@ -59,6 +66,8 @@ def test_a_network_is_another_when_weights_beside_it_are(tmp_path: Path, locatio
 
 
 def test_a_file_that_the_network_does_not_name_is_no_part_of_it(tmp_path: Path) -> None:
+    import onnx_networks
+
     path = external(tmp_path / "net.onnx", "weights.bin")
     before = opening.digest("onnx", str(path), {})
     (tmp_path / "net.onnx.data").write_bytes(b"of another network")
@@ -67,6 +76,9 @@ def test_a_file_that_the_network_does_not_name_is_no_part_of_it(tmp_path: Path) 
 
 
 def test_weights_within_constants_and_branches_are_found(tmp_path: Path) -> None:
+    import onnx
+    from onnx import AttributeProto, TensorProto, helper, numpy_helper
+
     tensors = []
     for name in ("one", "two", "three"):
         tensor = numpy_helper.from_array(np.zeros(2, np.float32), name)

@@ -7,10 +7,7 @@ from pathlib import Path
 import four_photos
 import numpy as np
 import pytest
-import torch
-import torch_networks as nets
 from four_photos import red, stored
-from safetensors.torch import save_file
 
 import faultscape as fs
 from faultscape.errors import ModelError
@@ -138,6 +135,8 @@ def test_smaller_labels_are_enlarged_by_the_nearest(code: str, photo: np.ndarray
 
 @pytest.mark.parametrize("name", ["load", "load_callable"])
 def test_a_loader_returns_a_network_or_any_callable(code: str, photo: np.ndarray, name: str) -> None:
+    import torch_networks as nets
+
     model = opening.open_model(f"{code}:{name}")
     mean, std = (0.4, 0.3) if name == "load" else (0, 1)
     assert model.network.class_names == (["sky", "road", "car", "person", "tree"] if name == "load" else [])
@@ -244,6 +243,9 @@ def unseeded():
 def test_weights_that_a_loader_reads_from_elsewhere_are_part_of_the_model(
     study: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    import torch
+    from safetensors.torch import save_file
+
     weights, code = tmp_path / "weights.safetensors", tmp_path / "nets.py"
     code.write_text(LOADER.format(weights=str(weights)))
     found = []

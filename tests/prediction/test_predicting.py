@@ -9,9 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnx
 import pytest
-from onnx import TensorProto, helper, numpy_helper
 
 import faultscape as fs
 import made
@@ -32,6 +30,10 @@ WEIGHTS = np.random.default_rng(4).normal(size=(5, 3)).astype(np.float32)
 
 def network(path: Path, weights: np.ndarray = WEIGHTS, *, labels: bool = False, confidence: bool = False) -> Path:
     """Colour times weights (classes, 3) a pixel, as logits or labels, beside it the largest softmax."""
+
+    import onnx
+    from onnx import TensorProto, helper, numpy_helper
+
     shape = ["n", 3, "h", "w"]
     nodes = [helper.make_node("Conv", ["image", "w"], ["logits"])]
     outputs = [helper.make_tensor_value_info("logits", TensorProto.FLOAT, ["n", len(weights), "h", "w"])]

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import cv2
 import numpy as np
 import pytest
-import torch
-from torch import nn
 
 from faultscape.errors import ModelError, OptionError
 from faultscape.maps import winners
@@ -19,6 +17,9 @@ from faultscape.prediction.keeping import Keep
 from faultscape.prediction.network import Answer
 from faultscape.prediction.torch_network import of_module
 
+if TYPE_CHECKING:
+    import torch
+
 KERNEL = np.random.default_rng(5).normal(size=(4, 3, 3, 3)).astype(np.float32)
 SIZE = (37, 26)  # width, height
 LOGITS = Keep(logits=True)
@@ -26,6 +27,10 @@ LOGITS = Keep(logits=True)
 
 def network(**options: Any) -> Any:
     """A 3x3 convolution from colour to four classes."""
+
+    import torch
+    from torch import nn
+
     module = nn.Conv2d(3, 4, 3, padding=1, bias=False)
     with torch.no_grad():
         module.weight.copy_(torch.from_numpy(KERNEL))
@@ -183,6 +188,8 @@ def test_a_network_that_fails_over_one_picture_loses_only_that_one() -> None:
 
 
 def test_labels_cannot_be_averaged_and_layers_have_no_windows() -> None:
+    from torch import nn
+
     class Labels(nn.Conv2d):
         def forward(self, input: torch.Tensor) -> torch.Tensor:
             return super().forward(input).argmax(1)
@@ -194,6 +201,8 @@ def test_labels_cannot_be_averaged_and_layers_have_no_windows() -> None:
 
 
 def test_a_layer_that_the_network_does_not_call_is_told() -> None:
+    from torch import nn
+
     module = nn.Sequential(nn.Conv2d(3, 4, 1))
     module[0].idle = nn.ReLU()
     (out,) = Inference(of_module(module, "toy", {}), keep=Keep(embeddings=("0.idle",))).predict([photo()])
@@ -277,6 +286,8 @@ def test_an_input_that_no_memory_holds_is_the_problem_of_its_picture(monkeypatch
 
 @pytest.mark.parametrize("said", ["40x36", (40, 36), [40, 36], "[40, 36]", "(40, 36)"])
 def test_a_network_says_its_sizes_as_words_or_as_pairs(said: Any) -> None:
+    from torch import nn
+
     module = nn.Conv2d(3, 4, 3)
     module.size, module.window = said, said
     toy = of_module(module, "toy", {})
@@ -285,6 +296,8 @@ def test_a_network_says_its_sizes_as_words_or_as_pairs(said: Any) -> None:
 
 @pytest.mark.parametrize("said", [{"size": (40, 0)}, {"size": "big"}, {"window": [1, 2, 3]}, {"multiple": 10**9}, {"std": [0]}])
 def test_what_a_network_says_of_its_input_in_vain_is_one_sentence(said: dict[str, Any]) -> None:
+    from torch import nn
+
     module = nn.Conv2d(3, 4, 3)
     for key, value in said.items():
         setattr(module, key, value)
@@ -309,6 +322,8 @@ def test_without_a_graphics_processor_torch_is_not_even_imported(monkeypatch: py
 
 
 def test_a_network_may_say_in_which_windows_it_sees_and_an_option_goes_before_that() -> None:
+    from torch import nn
+
     shapes: list[tuple[int, ...]] = []
 
     class Counting(nn.Module):

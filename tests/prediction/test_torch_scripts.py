@@ -9,51 +9,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
-import torch_networks as nets
 
 from faultscape.errors import ModelError
 from faultscape.prediction import opening, scripted_files
-
-
-class Saves(torch.nn.Module):
-    """Writes a file whenever it runs."""
-
-    def __init__(self, to: Path) -> None:
-        super().__init__()
-        self.to, self.small = str(to), nets.Small()
-
-    def forward(self, image: torch.Tensor) -> torch.Tensor:
-        torch.save(image, self.to)
-        return self.small(image)
-
-
-class Within(torch.nn.Module):
-    """Holds a network that writes a file."""
-
-    def __init__(self, to: Path) -> None:
-        super().__init__()
-        self.layers = torch.nn.Sequential(Saves(to))
-
-    def forward(self, image: torch.Tensor) -> torch.Tensor:
-        return self.layers(image)
-
-
-class Careful(torch.nn.Module):
-    """Uses what ordinary networks use: texts of all kinds, words that are also operators, layers by number, profiling."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.small, self.save, self.ops = nets.Small(), [1, 2], torch.nn.Identity()
-        self.layers = torch.nn.ModuleDict({"a-b": torch.nn.Sequential(torch.nn.Identity())})
-
-    def forward(self, image: torch.Tensor) -> torch.Tensor:
-        if image.dim() != 4:
-            raise ValueError("a \"quoted\" 'text' \\ of é # torch.save(x)\n")
-        with torch.profiler.record_function("all of it"):
-            for layer in self.layers.values():
-                image = layer(self.ops(image))
-            return self.small(image)
 
 
 def evil_code(victim: Path) -> dict[str, tuple[bytes, bytes]]:
@@ -94,6 +52,8 @@ SAID = {
 
 
 def evil(tmp_path: Path, attack: str) -> str:
+    import torch_networks as nets
+
     old, new = evil_code(tmp_path / "created")[attack]
     whole = nets.scripted(tmp_path / "whole.ts")
     member = "code/__torch__/torch_networks.py"
@@ -103,9 +63,11 @@ def evil(tmp_path: Path, attack: str) -> str:
     return str(nets.forged(whole, tmp_path / "net.ts", {member: code.replace(old, new)}))
 
 
-@pytest.mark.parametrize("module", [Saves, Within])
-def test_a_network_that_writes_a_file_is_refused_and_writes_none(tmp_path: Path, module: type[Saves | Within]) -> None:
-    path = nets.scripted(tmp_path / "net.ts", module=module(tmp_path / "created"))
+@pytest.mark.parametrize("module", ["Saves", "Within"])
+def test_a_network_that_writes_a_file_is_refused_and_writes_none(tmp_path: Path, module: str) -> None:
+    import torch_networks as nets
+
+    path = nets.scripted(tmp_path / "net.ts", module=getattr(nets, module)(tmp_path / "created"))
     with pytest.raises(ModelError, match=r"net\.ts: its code calls 'save'; only operators of torch that compute are run"):
         opening.open_model(str(path))
     assert not (tmp_path / "created").exists()
@@ -129,20 +91,27 @@ def test_these_attacks_are_real_where_nothing_looks(tmp_path: Path, attack: str,
 
 
 def test_a_file_of_the_oldest_form_whose_code_may_lie_anywhere_is_refused(tmp_path: Path) -> None:
+    import torch_networks as nets
+
     path = nets.forged(nets.scripted(tmp_path / "whole.ts"), tmp_path / "net.ts", {"Model.json": b"{}"})
     with pytest.raises(ModelError, match=r"net\.ts: is written as torch did before 1\.1; load it there, and save it with"):
         opening.open_model(str(path))
 
 
 def test_ordinary_words_and_texts_are_no_attack(tmp_path: Path) -> None:
+    import torch_networks as nets
+
     photo = np.random.default_rng(0).integers(0, 256, (16, 24, 3), np.uint8)
     plain, careful = (
-        opening.open_model(str(nets.scripted(tmp_path / f"{type(m).__name__}.ts", module=m))) for m in (nets.Small(), Careful())
+        opening.open_model(str(nets.scripted(tmp_path / f"{type(m).__name__}.ts", module=m)))
+        for m in (nets.Small(), nets.Careful())
     )
     assert (careful.predict([photo])[0].labels == plain.predict([photo])[0].labels).all()
 
 
 def test_a_network_of_packed_whole_numbers_is_no_attack(tmp_path: Path) -> None:
+    import torch
+    import torch_networks as nets
     from torch.ao import quantization
 
     with warnings.catch_warnings():

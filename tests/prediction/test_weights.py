@@ -6,12 +6,10 @@ import functools
 import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-import torch
-from torch import nn
 
 import faultscape as fs
 import made
@@ -20,8 +18,15 @@ from faultscape.prediction import weights
 from faultscape.prediction.torch_network import of_module
 from faultscape.study import label_maps
 
+if TYPE_CHECKING:
+    import torch
+    from torch import nn
+
 
 def net(seed: int) -> nn.Module:
+    import torch
+    from torch import nn
+
     torch.manual_seed(seed)
     return nn.Conv2d(3, 5, 1)
 
@@ -57,6 +62,12 @@ def of_the_file(network: nn.Module) -> Callable[[torch.Tensor], torch.Tensor]:
     return space["run"]
 
 
+def of_a_tensor(network: nn.Conv2d) -> Callable[[torch.Tensor], torch.Tensor]:
+    import torch
+
+    return functools.partial(torch.conv2d, weight=network.weight)
+
+
 def first_of(networks: list[nn.Module], images: torch.Tensor) -> torch.Tensor:
     return networks[0](images)
 
@@ -73,7 +84,7 @@ HOLDERS: dict[str, Callable[[Any], Any]] = {
     "a method": lambda network: Wrapper(net=network).look,
     "a list of an object": lambda network: Wrapper(net=None, nets=[network]),
     "an object in a closure": lambda network: within_a_function(Wrapper(net=network)),
-    "a tensor": lambda network: functools.partial(torch.conv2d, weight=network.weight),
+    "a tensor": of_a_tensor,
     "an array": lambda network: functools.partial(np.multiply, network.weight.detach().numpy()),
 }
 
@@ -88,6 +99,9 @@ def test_weights_are_found_wherever_a_callable_holds_them(holder: str) -> None:
 
 def quantised(seed: int, way: str) -> nn.Module:
     """Layers that keep their weights as packed whole numbers, one scale a tensor or a channel."""
+
+    import torch
+    from torch import nn
     from torch.ao import quantization
 
     with warnings.catch_warnings():
@@ -103,13 +117,17 @@ def quantised(seed: int, way: str) -> nn.Module:
         return torch.jit.script(module) if way == "script" else module
 
 
-class Holding(nn.Module):
-    def __init__(self, tensor: torch.Tensor) -> None:
-        super().__init__()
-        self.register_buffer("held", tensor)
+def holding(tensor: torch.Tensor) -> nn.Module:
+    from torch import nn
+
+    module = nn.Module()
+    module.register_buffer("held", tensor)
+    return module
 
 
 def whole_numbers(scale: float) -> torch.Tensor:
+    import torch
+
     return torch.quantize_per_tensor(torch.tensor([1.0, 2.0]) * scale, scale, 0, torch.qint8)
 
 
@@ -122,17 +140,22 @@ def test_packed_weights_are_weights(way: str) -> None:
 
 
 def test_whole_numbers_of_another_scale_are_other_weights() -> None:
-    assert weights.digest(Holding(whole_numbers(0.5))) != weights.digest(Holding(whole_numbers(0.25)))
-    assert weights.digest(Holding(whole_numbers(0.5))) == weights.digest(Holding(whole_numbers(0.5)))
+    assert weights.digest(holding(whole_numbers(0.5))) != weights.digest(holding(whole_numbers(0.25)))
+    assert weights.digest(holding(whole_numbers(0.5))) == weights.digest(holding(whole_numbers(0.5)))
 
 
 def test_sparse_weights_are_weights() -> None:
+    import torch
+
     one, other = torch.eye(3), torch.diag(torch.tensor([1.0, 2.0, 1.0]))
-    assert weights.digest(Holding(one.to_sparse())) == weights.digest(Holding(one.to_sparse()))
-    assert weights.digest(Holding(one.to_sparse()))[0] != weights.digest(Holding(other.to_sparse()))[0]
+    assert weights.digest(holding(one.to_sparse())) == weights.digest(holding(one.to_sparse()))
+    assert weights.digest(holding(one.to_sparse()))[0] != weights.digest(holding(other.to_sparse()))[0]
 
 
 def test_where_no_weights_are_found_or_not_all_can_be_read_the_user_is_told() -> None:
+    import torch
+    from torch import nn
+
     class Odd(nn.Conv2d):
         def get_extra_state(self) -> Any:
             return object()
@@ -141,7 +164,7 @@ def test_where_no_weights_are_found_or_not_all_can_be_read_the_user_is_told() ->
     assert of_module(lambda images: images, "toy", {}).notes == (
         "note: toy: no weights were found in what it returns, so that it is not noticed when they change; give the model another name then",
     )
-    for module in (Odd(3, 5, 1), Holding(torch.empty(3, device="meta"))):
+    for module in (Odd(3, 5, 1), holding(torch.empty(3, device="meta"))):
         (said,) = weights.note("toy", *weights.digest(module))
         assert said.startswith("note: toy: some of its weights cannot be read, so that it is not noticed when they change")
 
@@ -158,6 +181,8 @@ def load():
 
 @pytest.mark.parametrize("engine", ["local", "processes"])
 def test_a_callable_around_other_weights_is_run_again(tmp_path: Path, engine: str, capsys: pytest.CaptureFixture[str]) -> None:
+    import torch
+
     corpus = made.corpus(tmp_path / "corpus", images=2, models=1)
     study, code, path = str(tmp_path / "study"), tmp_path / "nets.py", tmp_path / "weights.pt"
     code.write_text(LOADER.format(path=str(path)))

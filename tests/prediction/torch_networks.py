@@ -30,6 +30,66 @@ class Small(nn.Module):
         return self.head(torch.relu(self.first(image)))
 
 
+class Dict(Small):
+    def forward(self, image: torch.Tensor) -> dict[str, torch.Tensor]:
+        return {"aux": image, "out": super().forward(image)}
+
+
+class Labels(Small):
+    def forward(self, image: torch.Tensor) -> torch.Tensor:
+        return super().forward(image).argmax(1)
+
+
+class Tuple(Small):
+    def forward(self, image: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        return super().forward(image), image
+
+
+class One(Small):
+    def forward(self, image: torch.Tensor) -> torch.Tensor:
+        return super().forward(image)[:, :1]
+
+
+class Saves(torch.nn.Module):
+    """Writes a file whenever it runs."""
+
+    def __init__(self, to: Path) -> None:
+        super().__init__()
+        self.to, self.small = str(to), Small()
+
+    def forward(self, image: torch.Tensor) -> torch.Tensor:
+        torch.save(image, self.to)
+        return self.small(image)
+
+
+class Within(torch.nn.Module):
+    """Holds a network that writes a file."""
+
+    def __init__(self, to: Path) -> None:
+        super().__init__()
+        self.layers = torch.nn.Sequential(Saves(to))
+
+    def forward(self, image: torch.Tensor) -> torch.Tensor:
+        return self.layers(image)
+
+
+class Careful(torch.nn.Module):
+    """Uses what ordinary networks use: texts of all kinds, words that are also operators, layers by number, profiling."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.small, self.save, self.ops = Small(), [1, 2], torch.nn.Identity()
+        self.layers = torch.nn.ModuleDict({"a-b": torch.nn.Sequential(torch.nn.Identity())})
+
+    def forward(self, image: torch.Tensor) -> torch.Tensor:
+        if image.dim() != 4:
+            raise ValueError("a \"quoted\" 'text' \\ of é # torch.save(x)\n")
+        with torch.profiler.record_function("all of it"):
+            for layer in self.layers.values():
+                image = layer(self.ops(image))
+            return self.small(image)
+
+
 def exported(
     path: Path, shape: tuple[int, int, int] | None = None, said: dict[str, Any] | None = None, module: nn.Module | None = None
 ) -> Path:
