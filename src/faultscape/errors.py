@@ -121,6 +121,17 @@ def library_text(error: BaseException, *, first_line: bool = False, most: int = 
     return (" ".join(lines) or type(error).__name__)[:most]
 
 
+def reason(error: BaseException) -> str:
+    """Return what went wrong with a file that the sentence around names already: of the system's errors the words alone.
+
+    >>> reason(FileNotFoundError(errno.ENOENT, "No such file or directory", "x.csv")), reason(ValueError("no JSON"))
+    ('there is no such file', 'no JSON')
+    """
+    if isinstance(error, FileNotFoundError):
+        return "there is no such file"
+    return str((isinstance(error, OSError) and error.strerror) or error)
+
+
 def write_cure(error: OSError) -> str:
     """Return what a person does about a file that cannot be written; '' where that is not known.
 

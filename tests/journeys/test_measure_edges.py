@@ -165,10 +165,19 @@ def test_presets_and_options_without_effect_are_told(
 ) -> None:
     measured(tmp_path, "--preset", "keras200", of=corpus)
     assert "note: --preset keras200 changes nothing here" in capsys.readouterr().out
-    measured(tmp_path, "--preset", "s0-printed", of=corpus)
-    assert "changes nothing" not in capsys.readouterr().out
+    for preset, of in (
+        ("fishyscapes", ""),
+        ("smiyc", " or --doubt or --confidence or --probabilities"),
+    ):  # whose other choices are the default
+        measured(tmp_path, "--preset", preset, of=corpus)
+        assert f"note: --preset {preset} changes nothing here: it is of --anomaly{of}\n" in capsys.readouterr().out
+    for preset in ("s0-printed", "torchmetrics"):
+        measured(tmp_path, "--preset", preset, of=corpus)
+        assert "changes nothing" not in capsys.readouterr().out
     truth, scores = masks(tmp_path, None)
     measured(tmp_path / "a", truth, "--anomaly", scores, "--worst", 5, "--images", tmp_path / "masks")
     out = capsys.readouterr().out
     assert "note: --worst changes nothing here: it is of maps" in out
     assert "note: --images changes nothing here: it is of folders of maps" in out
+    measured(tmp_path / "b", truth, "--anomaly", scores, "--preset", "fishyscapes")
+    assert "--preset" not in capsys.readouterr().out

@@ -93,7 +93,7 @@ def test_scores_are_compared_on_the_images_that_both_have_scores_of(corpus: made
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--bins", "100000"), "bins are 1 to 4096"), (("--certain", "nan"), "certain is a finite number"), (("--accurate", "inf"), "accurate is a finite number"), (("--tolerance", "nan"), "tolerance is a finite number"),
+        (("--bins", "100000"), "bins are 1 to 4096; got 100000\n"), (("--window", "0"), "window is 1 or more; got 0\n"), (("--band", "0"), "band is above 0; got 0.0\n"), (("--tolerance", "-1"), "tolerance is 0 or more; got -1.0\n"), (("--certain", "nan"), "certain is a finite number"), (("--accurate", "inf"), "accurate is a finite number"), (("--tolerance", "nan"), "tolerance is a finite number"),
         (("--seed", "-1"), "seed is a whole number, 0 or more"), (("--score-scale", "0"), "above 0; got 0"), (("--score-scale", "-5"), "above 0; got -5"),
         (("--score-scale", "inf"), "above 0; got inf"), (("--regions", "given", "--divisor", "0"), "1 or more; got 0"), (("--regions", "given", "--divisor", "-3"), "1 or more; got -3"),
     ],

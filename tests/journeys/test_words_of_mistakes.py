@@ -12,6 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import faultscape as fs
+import made
 import made_answers
 from faultscape.cli import main
 
@@ -128,6 +130,46 @@ def test_labels_that_are_no_text_are_refused(told, answers: made_answers.Answers
     said = told("label", "import", answers.study, tmp_path / "noise.csv")
     assert "noise.csv: cannot be read as text in UTF-8; save the table as CSV in UTF-8" in said
     assert "codec" not in said
+
+
+def test_files_that_are_not_there_are_said_so_without_numbers_of_the_system(
+    told, answers: made_answers.Answers, tmp_path: Path
+) -> None:
+    fs.select(answers.study, selector="random", budget=8)
+    made_answers.import_labels(answers)
+    none, corpus = tmp_path / "none.json", tmp_path / "ids.csv"
+    corpus.write_text("image\np1\n")
+    maps = made.corpus(tmp_path / "maps", images=2, models=2)
+    study = str(made.collected(maps, tmp_path / "study", 4))
+    fs.predict(study, maps.models, engine="local")
+    for line in (
+        ("rank", answers.study, "--selection", "random", "--benchmark", none),
+        ("select", study, "--scale", none),
+        ("collect", tmp_path / "s", corpus, "--task", "classification", "--classes", "imagenet1k", "--only-classes", none),
+    ):
+        said = told(*line)
+        assert f"{none}: " in said
+        assert "there is no such file" in said
+        assert "Errno" not in said
+
+
+@pytest.mark.parametrize(("option", "least"), [("top", 1), ("cap", 1), ("spares", 0)])
+def test_only_the_option_that_was_typed_is_named(told, answers: made_answers.Answers, option: str, least: int) -> None:
+    said = told("select", answers.study, f"--{option}", least - 1)
+    assert said == f"faultscape: {option} must be at least {least}; got {least - 1}\n"
+
+
+def test_what_is_no_text_is_said_to_be_none_instead_of_printed(told, answers: made_answers.Answers, tmp_path: Path) -> None:
+    noise, start = tmp_path / "noise.csv", tmp_path / "start.csv"
+    noise.write_bytes(np.random.default_rng(0).integers(0, 256, 3000, np.uint8).tobytes())
+    assert told("predict", answers.study, f"x={noise}").endswith(
+        "noise.csv: is no text in UTF-8; save the table as CSV in UTF-8\n"
+    )
+    start.write_bytes(b"image,label\n\0\0,,,\n")
+    assert told("predict", answers.study, f"x={start}").endswith("start.csv: is no text; save the table as CSV in UTF-8\n")
+    maps = made.corpus(tmp_path / "maps", images=2, models=1)
+    study = made.collected(maps, tmp_path / "study", 4)
+    assert told("predict", study, f"x={start}").endswith("start.csv: is no text; expected a list of files, one a line\n")
 
 
 def test_letters_that_a_terminal_has_not_are_printed_as_numbers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

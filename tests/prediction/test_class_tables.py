@@ -252,7 +252,7 @@ def test_files_that_are_no_tables_are_refused_in_a_line(study: str, tmp_path: Pa
     (tmp_path / "utf16.csv").write_bytes(PLAIN.encode("utf-16"))
     refused(study, str(tmp_path / "utf16.csv"))
     (tmp_path / "latin.csv").write_bytes(PLAIN.replace("cat", "cät").encode("latin-1"))
-    assert "UTF8" in refused(study, str(tmp_path / "latin.csv"))
+    assert "is no text in UTF-8; save" in refused(study, str(tmp_path / "latin.csv"))
     (tmp_path / "cut.csv.gz").write_bytes(gzip.compress((PLAIN * 1000).encode())[:-30])
     refused(study, str(tmp_path / "cut.csv.gz"))
     assert "there is no such file" in refused(study, str(tmp_path / "gone.csv"))

@@ -63,6 +63,8 @@ def test_a_new_file_that_cannot_be_written_is_not_there_at_all(tmp_path: Path) -
         (errno.EROFS, "that disk can only be read"),
         (errno.EACCES, "choose a folder you may write to, then"),
         (errno.EIO, "free some space or choose a folder you may write to, then"),
+        (errno.ENOENT, "choose a folder you may write to, then"),
+        (errno.ENOTDIR, "choose a folder you may write to, then"),
     ],
 )
 def test_what_cannot_be_written_is_told_with_what_cures_it(

@@ -80,12 +80,18 @@ def idle(asked: Mapping[str, Any], sets: Sequence[DataSet], definitions: Definit
         if value is None or value is False or value == []:
             continue
         if name == "preset":
-            if not any(_NEEDS.get(choice, present) & present for choice in PRESETS[value]):
-                lines.append(f"note: --preset {value} changes nothing here: it is of other metrics")
+            said = PRESETS[value]  # what it changes, or where that is nothing, what it names
+            own = [_NEEDS.get(key, present) for key in said if said[key] != getattr(Definitions(), key)]
+            own = own or [_NEEDS.get(key, present) for key in said]
+            if not any(needs & present for needs in own):
+                lines.append(f"note: --preset {value} changes nothing here: it is of {_of(frozenset().union(*own))}")
             continue
         needs = _NEEDS.get(name)
         if needs is None or needs & present:
             continue
-        of = "maps" if needs >= _MAPS else " or ".join(_WORDS[need] for need in _WORDS if need in needs)
-        lines.append(f"note: --{name.replace('_', '-')} changes nothing here: it is of {of}")
+        lines.append(f"note: --{name.replace('_', '-')} changes nothing here: it is of {_of(needs)}")
     return lines
+
+
+def _of(needs: frozenset[str]) -> str:
+    return "maps" if needs >= _MAPS else " or ".join(_WORDS[need] for need in _WORDS if need in needs)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from faultscape.corpus import class_lists
-from faultscape.errors import ClassesError, closest
+from faultscape.errors import ClassesError, closest, reason
 from faultscape.nouns import Classes
 
 UNKNOWN = 65535
@@ -65,7 +65,7 @@ def read(path: Path) -> Classes:
         place = f" ({error})" if path.suffix.lower() in (".toml", ".json") else ""
         raise ClassesError(f"{path}: cannot be read as a class list: it is not {form}{place}; expected {_FORMS}") from None
     except (OSError, ValueError, RecursionError) as error:
-        raise ClassesError(f"{path}: cannot be read as a class list: {error}") from None
+        raise ClassesError(f"{path}: cannot be read as a class list: {reason(error)}") from None
     return parse(raw, str(path))
 
 

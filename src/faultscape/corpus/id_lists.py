@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from faultscape.errors import ClassesError, CorpusError, closest
+from faultscape.errors import ClassesError, CorpusError, closest, reason
 from faultscape.nouns import Classes
 
 _HEADS = ("image", "id")
@@ -66,7 +66,7 @@ def read_classes(argument: str, classes: Classes) -> tuple[str, ...]:
         text = path.read_text(encoding="utf-8")
         said = json.loads(text) if path.suffix.lower() == ".json" else [line.strip() for line in text.splitlines()]
     except (OSError, ValueError, RecursionError) as error:
-        raise ClassesError(f"{argument}: cannot be read as a list of classes: {error}") from None
+        raise ClassesError(f"{argument}: cannot be read as a list of classes: {reason(error)}") from None
     if not isinstance(said, list) or not all(isinstance(word, str | int) for word in said):
         raise ClassesError(f"{argument}: is no list of classes; expected a name, an id or a WordNet id a line")
     picked = {class_place(str(word), classes, argument) for word in said if str(word).strip()}
@@ -133,4 +133,4 @@ def _rows(path: Path) -> list[list[str]]:
         with path.open(encoding="utf-8-sig", newline="") as file:
             return [row for row in csv.reader(file) if row and any(cell.strip() for cell in row)]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise CorpusError(f"{path}: cannot be read as a list of images: {error}") from None
+        raise CorpusError(f"{path}: cannot be read as a list of images: {reason(error)}") from None

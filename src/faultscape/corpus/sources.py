@@ -201,6 +201,8 @@ def in_list(path: Path) -> list[str]:
         lines = path.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
     except OSError as error:
         raise CorpusError(f"{path}: {error.strerror}") from None
+    if any("\0" in line for line in lines):
+        raise CorpusError(f"{path}: is no text; expected a list of files, one a line")
     for number, line in enumerate(lines, 1):
         if not line.strip() or line.lstrip().startswith("#"):
             continue

@@ -10,7 +10,7 @@ import csv
 import os
 from collections.abc import Iterable, Mapping, Sequence
 
-from faultscape.errors import LabellingError, counted
+from faultscape.errors import LabellingError, counted, reason
 from faultscape.study.tables import bare, csv_text, guarded
 
 QUESTIONS = ("image", "class", "gloss", "annotator", "answer")
@@ -32,7 +32,7 @@ def columns(path: str | os.PathLike[str]) -> tuple[str, ...]:
     except UnicodeDecodeError:
         raise LabellingError(f"{path}: {_NO_TEXT}") from None
     except (OSError, csv.Error) as error:
-        raise LabellingError(f"{path}: cannot be read: {error}") from None
+        raise LabellingError(f"{path}: cannot be read: {reason(error)}") from None
 
 
 def rows(path: str | os.PathLike[str], wanted: Sequence[str]) -> tuple[list[tuple[int, tuple[str, ...]]], list[Unusable]]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import csv
 import os
 
-from faultscape.errors import LabellingError
+from faultscape.errors import LabellingError, reason
 from faultscape.study.tables import bare
 
 
@@ -28,4 +28,4 @@ def read(path: str | os.PathLike[str]) -> list[tuple[str, str]]:
                 out.append((bare(row["image"]), row["reason"]))
             return out
     except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise LabellingError(f"{path}: cannot be read: {error}") from None
+        raise LabellingError(f"{path}: cannot be read: {reason(error)}") from None

@@ -91,10 +91,12 @@ def define(preset: str | None = None, **given: Any) -> Definitions:
         raise OptionError(
             f"SegmentMeIfYouCan's curve has the step sum and the first threshold; got curve={out.curve}, fpr_rule={out.fpr_rule}; leave these or the preset out"
         )
-    if not 1 <= out.bins <= MOST_BINS or out.window < 1 or out.tolerance < 0 or out.band <= 0:
-        raise OptionError(
-            f"bins are 1 to {MOST_BINS}, window 1 or more, tolerance 0 or more, band above 0; got {out.bins}, {out.window}, {out.tolerance}, {out.band}"
-        )
+    for name, fits, wanted in (
+        ("bins", 1 <= out.bins <= MOST_BINS, f"are 1 to {MOST_BINS}"), ("window", out.window >= 1, "is 1 or more"),
+        ("tolerance", not out.tolerance < 0, "is 0 or more"), ("band", not out.band <= 0, "is above 0"),
+    ):  # fmt: skip
+        if not fits:
+            raise OptionError(f"{name} {wanted}; got {getattr(out, name)}")
     for name in ("tolerance", "band", "certain", "accurate"):
         if not math.isfinite(getattr(out, name)):
             raise OptionError(f"{name} is a finite number; got {getattr(out, name)}")

@@ -6,6 +6,7 @@ cell are counted while it is read, and whatever is more ends the reading with a 
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
 from collections.abc import Iterator, Sequence
@@ -68,12 +69,25 @@ def _reading(path: str) -> Iterator[None]:
     try:
         yield
     except (OSError, ValueError, KeyError, TypeError, NotImplementedError, MemoryError) as error:
+        if is_text(path) and (binary := _no_text(path)):
+            raise ModelError(f"{path}: {binary}; save the table as CSV in UTF-8") from None
         words = " ".join(str(error).split())[:200]
         if "straddling" in words or "out of sync" in words:
             words = f"a line of it is longer than {_BLOCK:,} bytes; is a quotation mark open?"
         if "columns, got" in words and (odd := _odd_line(path)):
             raise ModelError(f"{path}, {odd}; quote what holds a {'tab' if _parted(path) == TAB else 'comma'}") from None
         raise ModelError(f"{path}: cannot be read as a table: {words}") from None
+
+
+def _no_text(path: str) -> str:
+    """Return that a file is no text in UTF-8; nothing where its beginning is."""
+    try:
+        text = codecs.getincrementaldecoder("utf-8")().decode(_Counted(path).read(_BLOCK))
+    except UnicodeDecodeError:
+        return "is no text in UTF-8"
+    except (OSError, ModelError):
+        return ""
+    return "is no text" if "\0" in text else ""
 
 
 def _odd_line(path: str) -> str:

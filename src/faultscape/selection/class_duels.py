@@ -97,8 +97,9 @@ def definition(
     temperatures: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Return what fixes a selection of this kind, in a form JSON can hold; OptionError for what is out of range."""
-    if top < 1 or spares < 0 or cap < 1:
-        raise OptionError(f"top and cap must be at least 1 and spares at least 0; got {top}, {cap} and {spares}")
+    for word, value, least in (("top", top, 1), ("cap", cap, 1), ("spares", spares, 0)):
+        if value < least:
+            raise OptionError(f"{word} must be at least {least}; got {value}")
     if not 0 <= confidence <= 1:
         raise OptionError(f"confidence is a probability from 0 to 1; got {confidence}")
     for word, known, what in ((cap_rule, CAP_RULES, "cap rule"), (discrepancy, DISCREPANCIES, "discrepancy")):

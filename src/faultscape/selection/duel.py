@@ -81,8 +81,9 @@ def definition(
         raise OptionError(
             "constraints class+scale need the quartiles of a training set; make them with `faultscape scale MASKS` and give --scale FILE"
         )
-    if per_class < 1 or spares < 0:
-        raise OptionError(f"per-class must be at least 1 and spares at least 0; got {per_class} and {spares}")
+    for option, value, least in (("per-class", per_class, 1), ("spares", spares, 0)):
+        if value < least:
+            raise OptionError(f"{option} must be at least {least}; got {value}")
     own = plug.digest(concordance)
     return {
         "selector": "mad",

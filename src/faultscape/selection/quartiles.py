@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from faultscape.corpus.classes import UNKNOWN, allowed, resolve, table
-from faultscape.errors import ClassesError, LabelMapError
+from faultscape.errors import ClassesError, LabelMapError, reason
 from faultscape.nouns import Classes, Scale
 
 
@@ -88,5 +88,5 @@ def read_scale(path: str | Path, classes: Classes) -> Scale:
     try:
         raw = json.loads(Path(path).read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
-        raise ClassesError(f"{path}: cannot be read as a scale file: {error}") from None
+        raise ClassesError(f"{path}: cannot be read as a scale file: {reason(error)}; `faultscape scale` writes one") from None
     return from_json(raw, classes, str(path))

@@ -6,6 +6,7 @@ digits and ``. _ - +`` and start with neither ``.`` nor ``-``, so that no name c
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import re
@@ -80,5 +81,6 @@ def make_folder(path: Path) -> None:
 
 def cannot_write(path: Path, error: OSError) -> StudyError:
     """Return the one sentence for a file that cannot be written, with what cures it."""
-    cure = write_cure(error) or "free some space or choose a folder you may write to"
+    nowhere = error.errno in (errno.ENOENT, errno.ENOTDIR)  # as under /proc: no space makes such a folder
+    cure = write_cure(error) or f"{'' if nowhere else 'free some space or '}choose a folder you may write to"
     return StudyError(f"cannot write {path}: {error.strerror or error}; {cure}, then run the same line again")

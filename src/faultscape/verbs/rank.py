@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from faultscape import plug
-from faultscape.errors import OptionError, RankingError, closest
+from faultscape.errors import OptionError, RankingError, closest, reason
 from faultscape.nouns import Draw, Slots, Standings
 from faultscape.verbs import labelled, select_draws
 
@@ -305,7 +305,7 @@ def _benchmark(path: str) -> dict[str, float]:
             raise RankingError(f"{path}: gives {repeated!r} two scores; give each model one")
         return {name: float(row[1]) for name, row in zip(names, rows[start:], strict=True)}
     except (OSError, ValueError, IndexError, AttributeError, TypeError, RecursionError, csv.Error) as error:
-        raise RankingError(f"{path}: expected lines of model,score: {error}") from None
+        raise RankingError(f"{path}: expected lines of model,score: {reason(error)}") from None
 
 
 def _is_number(word: str) -> bool:

@@ -50,10 +50,9 @@ def duels(
     concordance, per_class, spares = (asked[key] for key in ("concordance", "per_class", "spares"))
     if concordance is not None:
         plug.find("concordance", concordance, METRICS)
-    if (per_class is not None and not 1 <= per_class <= MOST) or (spares is not None and not 0 <= spares <= MOST):
-        raise OptionError(
-            f"per-class must be at least 1 and spares at least 0, neither above {MOST:,}; got {per_class} and {spares}"
-        )
+    for option, value, least in (("per-class", per_class, 1), ("spares", spares, 0)):
+        if value is not None and not least <= value <= MOST:
+            raise OptionError(f"{option} must be at least {least} and at most {MOST:,}; got {value}")
     selections.path(root, name)
     with writing(root):
         settings = read_settings(root)
