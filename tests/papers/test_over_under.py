@@ -10,9 +10,12 @@ import numpy as np
 import pytest
 
 import faultscape as fs
+import made
 from faultscape.recipes import over_under
+from faultscape.reporting.leaders import standings
+from faultscape.reporting.measure_views import disagreements
 
-MODELS = ("fcn", "unet-drop", "pixel")
+MODELS = ("fcn", "unet", "unet-drop", "pixel")
 
 
 @pytest.fixture(scope="module")
@@ -62,6 +65,41 @@ def test_a_sentence_says_where_the_worst_network_loses(measured: Any) -> None:
     assert gaps[0]["class"] in said
     assert gaps[0]["best"] in said
     assert "pixel" in over_under.shown("camvid", measured.document)
+
+
+def test_a_network_that_hardly_says_pedestrian_trails_until_both_are_looked_at_where_both_have_a_value(measured: Any) -> None:
+    """RUM of pedestrians is small: unet has it in 197 images and unet-drop in 16, so that unet's mean is smaller without a region more kept apart."""
+    row = next(r for r in measured.document["paired"] if (r["metric"], r["first"], r["second"]) == ("rum", "unet", "unet-drop"))
+    assert row["difference_all"] == pytest.approx(-0.0105, abs=6e-5)
+    assert row["high_all"] < 0
+    assert row["difference"] == pytest.approx(0.0041, abs=6e-5)
+    assert row["low"] < 0 < row["high"]
+    said = (
+        "RUM: unet leads unet-drop by 0.0105 over all that each has, and unet-drop leads unet by 0.0041 where both have a value."
+    )
+    assert said in disagreements(measured.document, "rum")
+
+
+def test_who_never_says_a_hard_class_leads_only_over_all_that_each_has(tmp_path: Path) -> None:
+    """Class 2 is run together by the one network that says it; where both have a value that network is the better."""
+    for k in range(8):
+        truth = np.zeros((8, 24), np.uint8)
+        for left in (2, 8, 14, 20):
+            truth[1:4, left : left + 3] = 1
+        truth[5:7, 2:8], truth[5:7, 10:22] = 2, 2
+        says, never = truth.copy(), np.where(truth == 2, 0, truth).astype(np.uint8)
+        says[5:7, 8:10] = 2
+        if k % 3:
+            never[2, 2:11] = 1  # two of four
+        for name, label_map in (("truth", truth), ("says", says), ("never", never)):
+            made.write(tmp_path / name / f"{k}.png", label_map)
+    models = {name: str(tmp_path / name) for name in ("says", "never")}
+    found = fs.measure(str(tmp_path / "truth"), models, classes=3, output=str(tmp_path / "out"), worst=0, boundaries=False)
+    row = next(r for r in found.document["paired"] if r["metric"] == "rum")
+    assert (row["first"], row["second"]) == ("says", "never")
+    assert row["low_all"] > 0 > row["high"]
+    assert standings(found.document, "rum") == {"says": "best"}
+    assert [text for text in disagreements(found.document, "rum") if text.startswith("RUM: never leads says by")]
 
 
 def test_the_terms_of_the_equations_are_those_of_figure_3() -> None:
