@@ -204,7 +204,9 @@ def test_intervals_draw_whole_groups_where_images_belong_together(
     assert main(line(corpus, tmp_path / "o", "--group", drives, *quick)) == 0
     found, alone = document(tmp_path / "o"), document(measured)
     note = "intervals draw whole groups anew: 8 groups of 8 to 9 images; Student's t with 7 degrees of freedom"
-    assert f"note: {note}" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert f"note: {note}" in said
+    assert "*" in said
     assert found["units"] == {"drawn": "groups", "count": 8}
     assert alone["units"] == {"drawn": "images", "count": 70}
     table = pq.read_table(tmp_path / "o" / "per_image.parquet").to_pylist()
@@ -220,6 +222,10 @@ def test_intervals_draw_whole_groups_where_images_belong_together(
     found = document(tmp_path / "o")
     assert "5 groups of 14 images" in found["notes"][0]
     assert "fewer than 6 carry no interval: with --block N they are cut into runs of N consecutive images" in found["notes"][0]
+    assert found["notes"][1] == "without intervals nothing is marked as the best, shaded or called beaten"
+    assert "*" not in capsys.readouterr().out
+    assert main(line(corpus, tmp_path / "none", "--resamples", 0, "--engine", "local", *quick)) == 0
+    assert "without intervals nothing is marked as the best, shaded or called beaten" in capsys.readouterr().out
     assert {entry["low"] for of in found["models"].values() for entry in of.values()} == {None}
     assert {row["high"] for row in found["paired"]} == {None}
     assert found["models"]["model-1"]["rom"]["value"] == alone["models"]["model-1"]["rom"]["value"]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
+import re
 from dataclasses import astuple
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,8 @@ from hypothesis import strategies as st
 
 import faultscape as fs
 import made
+from faultscape.comparison.measure_plan import DataSet
+from faultscape.comparison.measured_order import ranks_of
 from faultscape.corpus.arranging import grouped
 from faultscape.errors import SelectionError
 from faultscape.metrics.units import draw_units, units_of
@@ -23,7 +27,7 @@ from faultscape.ranking.draw_rankings import draw_rankings
 from faultscape.ranking.standing import rank_accuracies, to_json
 from faultscape.selection.class_duels import class_duels
 from faultscape.study.corpus import Image, read_corpus
-from faultscape.ties import count_tied, equal_to_zero, tie_order
+from faultscape.ties import count_tied, equal_to_zero, tie_order, tie_ranks
 from faultscape.verbs.select_draws import ADAPTIVE
 from faultscape.verbs.select_ties import tell_ties
 
@@ -330,3 +334,58 @@ def test_what_rounding_leaves_is_no_difference() -> None:
     assert fs.selection.disputed(pairs).tolist() == [0, 0.5]
     assert fs.selection.disputed(pairs, graded=False).tolist() == [0, 1]
     assert fs.selection.mad(pairs).tolist() == [0, 2]
+
+
+def folders(root: Path, ids: list[str], models: tuple[str, ...] = ("one", "two")) -> dict[str, Any]:
+    """What measure makes of folders in which many images are wrong alike: few true maps, and mistakes of the same size in one place or another; by the images' places."""
+    rng, place = np.random.default_rng(6), {id_: k for k, id_ in enumerate(ids)}
+    truths = [made.blobs(rng, (12, 16)) for _ in range(5)]
+    for k, id_ in enumerate(ids):
+        truth = truths[k % len(truths)]
+        made.write(root / "truth" / f"{id_}.png", truth)
+        for name in ("one", "two"):
+            said = truth.copy()
+            said[rng.integers(0, 12), rng.integers(0, 16)] = 1
+            made.write(root / name / f"{id_}.png", said)
+            (root / f"{name}-doubt" / f"{id_}.npy").parent.mkdir(parents=True, exist_ok=True)
+            np.save(root / f"{name}-doubt" / f"{id_}.npy", np.where(said != truth, 0.6, 0.3) + rng.normal(0, 0.2, said.shape))
+    maps, doubt = {name: str(root / name) for name in models}, {name: str(root / f"{name}-doubt") for name in models}
+    options: dict[str, Any] = {"output": str(root / "out"), "worst": 4, "resamples": 40, "boundaries": False, "engine": "local"}
+    found = fs.measure(str(root / "truth"), maps, classes=5, doubt=doubt, **options).document
+    page = (root / "out" / "report.html").read_text()
+    worst = [(model, place[image]) for model, image in re.findall(r"<h3>(one|two) on (.+?)</h3>", page)]
+    ends = {(name, m): (e["value"], e["low"], e["high"]) for name, of in found["models"].items() for m, e in of.items()}
+    return {"worst": worst, "intervals": ends}
+
+
+@pytest.fixture(scope="module")
+def of_folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    return folders(tmp_path_factory.mktemp("folders"), names(0))
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_names_and_order_of_maps_change_nothing_of_what_measure_makes_of_folders(
+    of_folders: dict[str, Any], seed: int, tmp_path: Path
+) -> None:
+    other = folders(tmp_path, names(seed), ("two", "one"))
+    assert sorted(other["worst"]) == sorted(of_folders["worst"])
+    assert [w for w in other["worst"] if w[0] == "one"] == [w for w in of_folders["worst"] if w[0] == "one"]
+    assert other["intervals"].keys() == of_folders["intervals"].keys()
+    for key, numbers in of_folders["intervals"].items():
+        assert other["intervals"][key] == pytest.approx(numbers, abs=1e-9), key
+
+
+def test_the_worst_images_of_folders_are_among_equals_and_from_everywhere(of_folders: dict[str, Any]) -> None:
+    low, value, high = (of_folders["intervals"]["one", "misclassification_fpr95"][k] for k in (1, 0, 2))
+    assert low < value < high  # by draws
+    assert len({place for _, place in of_folders["worst"]}) > 8
+    assert max(place for _, place in of_folders["worst"]) > IMAGES // 2
+
+
+def test_a_true_map_that_is_gone_counts_as_its_id(tmp_path: Path) -> None:
+    (tmp_path / "a.png").write_bytes(b"1")
+    files = [str(tmp_path / "a.png"), str(tmp_path / "gone.png"), None]
+    data = DataSet("d", ("a", "b", "c"), {}, {"files": files}, {}, fs.corpus.resolve(2), True)
+    keys = [hashlib.sha256(b"1").hexdigest(), "b", "c"]
+    assert ranks_of(data, np.arange(3)).tolist() == tie_ranks(keys).tolist()
+    assert ranks_of(data, np.array([2, 1])).tolist() == tie_ranks(["c", "b"]).tolist()

@@ -59,6 +59,21 @@ def test_worst_images_leave_out_the_undefined_and_the_faultless() -> None:
     assert worst_images(images, 0) == []
 
 
+def test_errors_that_rounding_tells_apart_are_equal() -> None:
+    images = {"a": {"rom": np.array([0.1 + 0.2, 0.3, 1e-14, 0.2])}}
+    assert images["a"]["rom"][0] > images["a"]["rom"][1]
+    asked: list[list[int]] = []
+
+    def backwards(places: np.ndarray) -> np.ndarray:
+        asked.append(places.tolist())
+        return -places
+
+    assert worst_images(images, 2, backwards) == [(0, "rom", "a", 1), (1, "rom", "a", 0)]
+    assert worst_images(images, 1, backwards) == [(0, "rom", "a", 1)]
+    assert worst_images({"a": {"rom": np.array([0.1, 0.3, 0.2])}}, 2, backwards) == [(0, "rom", "a", 1), (1, "rom", "a", 2)]
+    assert asked == [[0, 1], [0, 1]]  # no file is read where nothing is tied
+
+
 def test_measure_writes_the_page_with_pictures(tmp_path: Path) -> None:
     corpus = made.corpus(tmp_path / "corpus", images=6, models=3)
     fs.measure(

@@ -12,7 +12,7 @@ from faultscape.reporting.gap_sentences import sentence
 from faultscape.reporting.leaders import contradictions, standings
 from faultscape.reporting.measure_figures import Curve, Dot, curves, scatter
 from faultscape.reporting.measure_tables import GROUPS, TITLES, tables
-from faultscape.reporting.measure_views import by_class, confusions, differences
+from faultscape.reporting.measure_views import by_class, confusions, differences, front
 from faultscape.reporting.unbeaten import pareto
 from made_document import HOSTILE, METRICS, Page, document, gap
 
@@ -122,7 +122,7 @@ def test_a_sentence_says_nothing_where_the_interval_holds_zero() -> None:
     what["gaps"].append(gap("unet", "psp", "car", "over", 0.1, 0.1))
     assert "tearing car regions apart" in sentence(what, "unet")
     assert "pole" not in sentence(what, "unet")
-    assert "stands out" in sentence({"gaps": [doubtful | {"low": None}]}, "unet")
+    assert sentence({"gaps": [doubtful | {"low": None}]}, "unet") == ""
     assert "stands out" in sentence({"gaps": [doubtful | {"low": 0.0}]}, "unet")
 
 
@@ -171,7 +171,7 @@ def test_the_best_is_marked_and_ties_are_those_of_the_paired_interval() -> None:
         for f, s, lo, hi in rows
     ]
     assert standings({"models": models, "paired": paired}, "miou") == {"b": "best", "c": "tie"}
-    assert standings({"models": models}, "miou") == {"b": "best"}
+    assert standings({"models": models}, "miou") == {}
     assert standings({"models": {"a": models["a"]}}, "miou") == {}
     apart = {n: {"miou": of["miou"] | {"definition": "not comparable between models"}} for n, of in models.items()}
     assert standings({"models": apart}, "miou") == {}
@@ -205,7 +205,8 @@ def test_the_best_is_who_leads_where_both_have_a_value_and_a_sentence_says_what_
     ]
     assert "but b is ahead" in measure_words.told("o", what)
     table = measure_words.told("o", what).splitlines()
-    assert ["*" in line for line in table[1:4]] == [False, True, False]
+    assert ["*" in line for line in table[1:4]] == [False, True, True]
+    assert "* marks the best and what its intervals do not tell apart from it" in table[-1]
     html = measures.page(compared(("a", "b", 0.02, -0.01), metric="miou"), measures.Facts())
     assert "b has the least IoU error where models can be compared" in html
     assert "a leads b by 0.0100 over all that each has, and b leads a" in html
@@ -230,6 +231,52 @@ def test_nobody_is_best_where_comparisons_form_a_circle() -> None:
     assert pareto({"models": models}) == ["a"]
     assert pareto(what) == []
     assert "none, the comparisons form a circle" in measures.page(what, measures.Facts())
+
+
+def test_without_intervals_nothing_is_starred_shaded_or_called_beaten() -> None:
+    bare, known = document(intervals=False), document()
+    for what, marked in ((known, True), (bare, False)):
+        table = measure_words.told("o", what)
+        assert ("*" in table) == marked
+        page = shown(what)
+        cells = [attrs.get("class") or "" for tag, attrs in page.tags if tag == "td" and "data-value" in attrs]
+        assert any(word in ("best", "tie") for of in cells for word in of.split()) == marked
+        assert any(attrs.get("class") == "tied" for tag, attrs in page.tags if tag == "tr") == marked
+        assert ("nothing is shaded" in page.text) != marked
+        assert ("Not beaten: not said, since there are no intervals" in page.text) != marked
+        assert ("the least" in measures.headline(what)) == marked
+    assert "highest mIoU" not in shown(bare | {"gaps": [gap("unet", "model 2", "pole", "under", 0.2, 0.3) | {"low": None}]}).text
+
+
+def test_a_column_has_no_best_where_the_leaders_difference_to_one_model_has_no_interval() -> None:
+    what = compared(("a", "b", -0.02, -0.02), ("a", "c", -0.03, -0.03), ("b", "c", -0.01, -0.01))
+    assert standings(what, "ap") == {"a": "best"}
+    what["paired"][2].update(low=None, high=None)  # of the two behind
+    assert standings(what, "ap") == {"a": "best"}
+    what["paired"][1].update(low=None, high=None)
+    assert standings(what, "ap") == {}
+
+
+def test_who_is_beaten_is_said_of_pairs_with_intervals() -> None:
+    models = {
+        n: {m: {"value": v, "better": "low"} for m in ("miou", "rom", "rum")} for n, v in (("a", 0.1), ("b", 0.2), ("c", 0.3))
+    }
+    rows = [
+        {"metric": m, "first": f, "second": s, "difference": -0.1, "low": -0.2, "high": -0.05}
+        for f, s in (("a", "b"), ("a", "c"), ("b", "c"))
+        for m in ("miou", "rom", "rum")
+    ]
+    assert {row["model"]: row["by"] for row in front({"models": models, "paired": rows})["rows"]} == {
+        "a": [],
+        "b": ["a"],
+        "c": ["a", "b"],
+    }
+    rows[4] |= {"low": None, "high": None}  # ROM of a and c
+    assert {row["model"]: row["by"] for row in front({"models": models, "paired": rows})["rows"]} == {
+        "a": [],
+        "b": ["a"],
+        "c": ["b"],
+    }
 
 
 def test_main_scores_and_rest_hold_every_metric_once() -> None:

@@ -49,7 +49,7 @@ class DataSet:
 
     ``classes`` is None where truth is masks of anomaly, or regions without a class; ``images`` {id: path} are photos to show; ``sizes`` (width, height) at
     which maps are compared, where that is not the truth's own; ``together`` the group of each image, '' for one that is alone, empty where none belong together;
-    ``tie_keys`` what each image of a study is whatever it is called: intervals that are drawn follow it.
+    ``tie_keys`` what each image of a study is whatever it is called; of folders ``measured_order`` asks the files.
     """
 
     name: str

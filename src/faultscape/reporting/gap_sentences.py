@@ -1,7 +1,7 @@
 """What a model loses most by, in a sentence of plain words, and nothing where the numbers do not say it.
 
 Conventions: a gap is one kind of region error of one class, of a model minus that of the best model (by mIoU); it speaks only when its whole interval lies
-above 0. Its share is of all that the model's regions lose to the best model, over classes and kinds. Names stand as the class list writes them.
+above 0, and where no gap has an interval there is no sentence. Its share is of all that the model's regions lose to the best model, over classes and kinds. Names stand as the class list writes them.
 Source: S1 V (explaining where a model's error comes from).
 """
 
@@ -19,13 +19,15 @@ WAYS = {
 
 
 def sentence(document: Mapping[str, Any], model: str) -> str:
-    """Return one sentence on what a model loses most by; empty where nothing was compared.
+    """Return one sentence on what a model loses most by; empty where nothing was compared, or without intervals.
 
     >>> gap = {"model": "unet", "best": "psp", "class": "pole", "kind": "under", "gap": 0.2, "low": 0.1, "high": 0.3, "share": 0.34}
     >>> sentence({"models": {"unet": {}, "psp": {}}, "gaps": [gap]}, "unet")
     'unet loses most by running neighbouring pole regions together: 34 % of what its regions lose to psp.'
     """
     gaps = document.get("gaps") or []
+    if all(gap.get("low") is None for gap in gaps):
+        return ""
     mine = [gap for gap in gaps if gap["model"] == model]
     if not mine:
         leads = model in {gap["best"] for gap in gaps}

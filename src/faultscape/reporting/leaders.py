@@ -2,7 +2,7 @@
 
 Conventions: an error is 1 - value where large values are good, the value itself otherwise; 0 is best. Two models are compared over the cells that both have, as the
 rows of ``paired`` say; where a document has no row of a pair, by the two errors. The best of a metric is the model that no other is ahead of; where every model has
-one ahead of it the comparisons form a circle, and nobody is best.
+one ahead of it the comparisons form a circle, and nobody is best. Nor is anybody where the best's difference to another model has no interval.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def error_gaps(document: Document, metric: str, of: str = "") -> dict[tuple[str,
 
 
 def standings(document: Document, metric: str) -> dict[str, str]:
-    """Return {NAME: best or tie} of one metric in one data set; empty where fewer than two models have it, it cannot be compared, or comparisons form a circle.
+    """Return {NAME: best or tie} of one metric in one data set; empty where fewer than two models have it, it cannot be compared, has no intervals, or comparisons form a circle.
 
     >>> of = lambda x: {"rom": {"value": x, "better": "low"}}
     >>> rows = [("a", "b", -0.02, -0.1, 0.05), ("a", "c", -0.3, -0.4, -0.2), ("b", "c", -0.28, -0.3, -0.2)]
@@ -58,10 +58,12 @@ def standings(document: Document, metric: str) -> dict[str, str]:
         return {}
     gaps = error_gaps(document, metric)
     best = [name for name in found if not any(ahead(gaps, found, other, name) for other in found if other != name)]
-    if len(best) == len(found):
+    if len(best) == len(found) or not all(
+        has_interval(gaps, leader, name) for leader in best for name in found if name != leader
+    ):
         return {}
     out = dict.fromkeys(best, "best")
-    ties = [name for name in found if name not in out and any(_holds_zero(gaps.get((name, leader))) for leader in best)]
+    ties = [name for name in found if name not in out and any(not _sure(*gaps[name, leader][1:]) for leader in best)]
     return out | dict.fromkeys(ties, "tie")
 
 
@@ -69,6 +71,11 @@ def ahead(gaps: Mapping[tuple[str, str], tuple[float, Any, Any]], found: Mapping
     """Return whether the first model has the smaller error: in what both have where that is known, else by the two errors."""
     gap = gaps.get((one, other))
     return found[one] < found[other] if gap is None else gap[0] < 0
+
+
+def has_interval(gaps: Mapping[tuple[str, str], tuple[float, Any, Any]], one: str, other: str) -> bool:
+    """Return whether the difference of two models has an interval."""
+    return None not in gaps.get((one, other), (None,))
 
 
 def contradictions(document: Document, metric: str) -> list[tuple[str, str, str]]:
@@ -85,10 +92,6 @@ def contradictions(document: Document, metric: str) -> list[tuple[str, str, str]
         elif was != now and None not in (low, common[1]):
             out.append((one, other, "sure" if now else "unsure"))
     return out
-
-
-def _holds_zero(gap: tuple[float, float | None, float | None] | None) -> bool:
-    return gap is not None and gap[1] is not None and gap[2] is not None and gap[1] <= 0 <= gap[2]
 
 
 def _sure(low: float | None, high: float | None) -> bool:

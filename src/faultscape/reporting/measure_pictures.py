@@ -1,7 +1,7 @@
 """The page of `measure` with its pictures: which images are the worst, drawn with their regions, as many as fit.
 
-Conventions: the worst of a kind of error are a model's images of the largest error, undefined ones and those without error left out. Pictures together take
-about 6 MB; the first of each kind and model come first, and what no longer fits is counted.
+Conventions: the worst of a kind of error are a model's images of the largest error, undefined ones and those without error left out; errors equal to 12 digits follow
+`comparison.measured_order`, never names. Pictures together take about 6 MB; the first of each kind and model come first, and what no longer fits is counted.
 Source: S1 Figs. 2, 7.
 """
 
@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from faultscape.comparison.measure_plan import DataSet
+from faultscape.comparison.measured_order import ranks_of
 from faultscape.comparison.measuring import reader
 from faultscape.corpus.reading import read_source
 from faultscape.errors import FaultscapeError
@@ -45,7 +47,9 @@ def page(
     room = Room(ROOM)
     cards: list[measures.Card] = []
     left_out = photos_left_out = unreadable = 0
-    wanted = [(*chosen, data) for data in sets for chosen in worst_images(documents[data.name].images, worst)]
+    wanted = [
+        (*chosen, data) for data in sets for chosen in worst_images(documents[data.name].images, worst, partial(ranks_of, data))
+    ]
     drawers = {data.name: drawer(data, documents[data.name], definitions, options) for data in sets}
     for _, metric, model, k, data in sorted(wanted, key=lambda row: row[0]):
         card = drawers[data.name](model, k, metric) if room.left > ROOM // 100 else None
@@ -66,8 +70,10 @@ def page(
     return measures.page(document, measures.Facts(title or out.name, cards, left_out, photos_left_out, unreadable, colours))
 
 
-def worst_images(images: Mapping[str, Mapping[str, np.ndarray]], worst: int) -> list[tuple[int, str, str, int]]:
-    """Return (rank, metric, model, place of the image) of the ``worst`` images of each model and kind of error.
+def worst_images(
+    images: Mapping[str, Mapping[str, np.ndarray]], worst: int, ranks: Callable[[np.ndarray], np.ndarray] | None = None
+) -> list[tuple[int, str, str, int]]:
+    """Return (rank, metric, model, place of the image) of the ``worst`` images of each model and kind of error; ``ranks`` says of some places which comes first among equals (default: as they come).
 
     >>> worst_images({"a": {"rom": np.array([0.0, np.nan, 0.5, 0.7])}}, 3)
     [(0, 'rom', 'a', 3), (1, 'rom', 'a', 2)]
@@ -76,9 +82,13 @@ def worst_images(images: Mapping[str, Mapping[str, np.ndarray]], worst: int) -> 
     for metric in KINDS:
         for model, values in images.items():
             if metric in values:
-                errors = error_of(metric, values[metric])
-                order = np.argsort(-np.nan_to_num(errors, nan=-1.0), kind="stable")[:worst]
-                out += [(rank, metric, model, int(k)) for rank, k in enumerate(order) if errors[k] > 0]
+                errors = np.round(np.nan_to_num(error_of(metric, values[metric])), 12)
+                places = np.flatnonzero(errors > 0)
+                if 0 < worst < len(places):  # no other is as bad as the last that is taken
+                    places = places[errors[places] >= np.sort(errors[places])[-worst]]
+                tied = worst and len(np.unique(errors[places])) < len(places)
+                order = np.lexsort((ranks(places) if ranks and tied else places, -errors[places]))[:worst]
+                out += [(rank, metric, model, int(k)) for rank, k in enumerate(places[order])]
     return out
 
 

@@ -38,9 +38,11 @@ def dots(one: Document) -> list[Dot]:
 
 
 def front(one: Document) -> dict[str, Any]:
-    """Return the rows of IoU error, ROM and RUM together, unbeaten models first, with an axis a column."""
+    """Return the rows of IoU error, ROM and RUM together, unbeaten models first, with an axis a column; without ``intervals`` nobody is called beaten."""
     rows = []
-    for model, by in unbeaten.beaten(one).items():
+    compared = unbeaten.compared(one)
+    for model, others in unbeaten.beaten(one).items():
+        by = [other for other in others if (other, model) in compared]
         cells = [cell(one["models"][model][m]) for m in unbeaten.THREE]
         rows.append(
             {"model": model, "cells": cells, "by": by, "unsure": bool(by) and not any(unbeaten.surely(one, b, model) for b in by)}
@@ -48,7 +50,7 @@ def front(one: Document) -> dict[str, Any]:
     rows.sort(key=lambda row: (bool(row["by"]), row["cells"][0].value))
     columns = [[row["cells"][k] for row in rows] for k in range(3)]
     axes = [figures.axis([v for c in column for v in (c.value, c.low, c.high)], at_most=3) for column in columns]
-    return {"rows": rows, "axes": axes, "unbeaten": [row["model"] for row in rows if not row["by"]]}
+    return {"rows": rows, "axes": axes, "unbeaten": [row["model"] for row in rows if not row["by"]], "intervals": bool(compared)}
 
 
 def by_class(one: Document) -> list[dict[str, Any]]:

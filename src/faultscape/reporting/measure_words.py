@@ -1,6 +1,7 @@
 """What `measure` prints: one table of models against the errors that say most, and where the rest lies.
 
-Conventions: 0 is best in every column, as in S1's Table I; the best model of a column, which no other is ahead of where both have a value, is marked with a star.
+Conventions: 0 is best in every column, as in S1's Table I; a star marks what the page shades, the best model of a column, which no other is ahead of where both have a
+value, and those that the intervals do not tell apart from it. Without intervals there is none.
 """
 
 from __future__ import annotations
@@ -27,7 +28,9 @@ def told(path: str, document: Mapping[str, Any]) -> str:
             lines.append(f"{name}:")
         lines += _table(one)
         lines += [f"note: {note}" for note in one.get("notes", ())]
-    lines.append(f"{path}: measure.json, per_image.parquet, report.html (errors: 0 is best, * marks the best)")
+    stars = any(standings(one, m) for one in sets.values() for m, _ in COLUMNS)
+    said = "0 is best, * marks the best and what its intervals do not tell apart from it" if stars else "0 is best"
+    lines.append(f"{path}: measure.json, per_image.parquet, report.html (errors: {said})")
     return "\n".join(lines)
 
 
@@ -38,12 +41,12 @@ def _table(one: Mapping[str, Any]) -> list[str]:
     width = max([5, *(len(name) for name in models)])
     lines = [f"{'':<{width}} " + " ".join(f"{title:>12}" for _, title in columns)]
     errors = {name: {m: error(of[m]) if m in of else None for m, _ in columns} for name, of in models.items()}
-    best = {m: {name for name, how in standings(one, m).items() if how == "best"} for m, _ in columns}
+    starred = {m: standings(one, m) for m, _ in columns}
     for name, row in errors.items():
         cells = []
         for m, _ in columns:
             value = row[m]
-            star = "*" if name in best[m] else " "
+            star = "*" if name in starred[m] else " "
             cells.append(f"{'-':>11} " if value is None else f"{value:>11.4f}{star}")
         lines.append(f"{name:<{width}} " + " ".join(cells))
     return lines + [f"note: {said}" for m, title in columns for said in turned(one, m, title)]

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from faultscape.comparison.measure_plan import DataSet, has_maps
+from faultscape.comparison.measured_order import ranks_of
 from faultscape.corpus.groups import describe_groups
 from faultscape.errors import MetricError
 from faultscape.errors import counted as counted_words
@@ -25,7 +26,6 @@ from faultscape.metrics.summary import Summary
 from faultscape.metrics.units import LEAST, MANY, Units, draw_units, units_of
 from faultscape.reporting import measure_document
 from faultscape.study import measures
-from faultscape.ties import tie_ranks
 
 _IN_ORDER = {
     "miou": "the mIoU",
@@ -57,7 +57,7 @@ def gather(
     """Return what was found of one data set, with intervals from ``resamples`` draws of its images."""
     units = units_of(data.together or len(data.ids))
     wanted, few = bool(resamples and scored.found), units.count <= MANY
-    ranks = tie_ranks(data.tie_keys, ids=data.ids) if data.tie_keys else None
+    ranks = ranks_of(data, np.arange(len(data.ids))) if wanted else None
     draws = draw_units(units, resamples if wanted else 0, seed, leave_out=wanted and few, ranks=ranks)
     anew = units if resamples else None
     groups = data.classes.groups
@@ -106,6 +106,8 @@ def gather(
     document["failures"] = sum(len(found) for found in failures.values())
     document["units"] = {"drawn": "groups" if units.grouped else "images", "count": units.count}
     drawn = _drawn_anew(data, units, images) if anew else []
+    if len(data.models) > 1 and (anew is None or units.count < LEAST):
+        drawn.append("without intervals nothing is marked as the best, shaded or called beaten")
     document["notes"] = _notes(data, counted, failures) + _together([*_unknown(out, data), *scored.notes]) + drawn
     return MeasuredSet(document, images)
 

@@ -109,11 +109,10 @@ def headline(document: Mapping[str, Any]) -> str:
         found = standings(one, metric)
         if found:
             leaders = list(found)
-            known = one["models"][leaders[0]][metric].get("low") is not None
             verb = "has" if len(leaders) == 1 else "share"
             found_errors = errors(one, metric)
             where = "" if found_errors[leaders[0]] == min(found_errors.values()) else " where models can be compared"
-            return f"{_listed(leaders)} {verb} the least {title}{where}" + ("" if known else ", without intervals")
+            return f"{_listed(leaders)} {verb} the least {title}{where}"
     return f"{len(models)} models, measured"
 
 

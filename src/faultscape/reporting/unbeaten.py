@@ -1,7 +1,7 @@
 """Which models are not beaten on IoU error, ROM and RUM at once.
 
 Conventions: a model beats another that is no better in any of the three and worse in at least one (Pareto), over what both have; numbers are compared, and whether
-the intervals of the paired differences leave no doubt is said beside. Models that lack one of the three take no part.
+the intervals of the paired differences leave no doubt, or are not there, is said beside. Models that lack one of the three take no part.
 Source: S1 Fig. 7 (models traded off in accuracy, tearing and merging).
 """
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from faultscape.reporting.leaders import ahead, error_gaps, errors
+from faultscape.reporting.leaders import ahead, error_gaps, errors, has_interval
 
 THREE = ("miou", "rom", "rum")
 
@@ -44,6 +44,18 @@ def beaten(document: Mapping[str, Any]) -> dict[str, list[str]]:
         name: sorted((n for n in names if n != name and beats(n, name)), key=lambda n: [found[metric][n] for metric in THREE])
         for name in names
     }
+
+
+def compared(document: Mapping[str, Any]) -> set[tuple[str, str]]:
+    """Return the pairs of models, in both orders, whose differences in IoU error, ROM and RUM have intervals: of others neither is called beaten by the other.
+
+    >>> of = {m: {"value": 0.1, "better": "low"} for m in THREE}
+    >>> rows = [{"metric": m, "first": "a", "second": "b", "difference": 0.1, "low": 0.0, "high": 0.2} for m in THREE]
+    >>> sorted(compared({"models": {"a": of}, "paired": rows})), compared({"models": {"a": of}, "paired": rows[:2]})
+    ([('a', 'b'), ('b', 'a')], set())
+    """
+    first, *others = (error_gaps(document, metric) for metric in THREE)
+    return {pair for pair in first if all(has_interval(gaps, *pair) for gaps in (first, *others))}
 
 
 def surely(document: Mapping[str, Any], winner: str, loser: str) -> bool:
