@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import inspect
 import json
 from pathlib import Path
@@ -41,7 +40,6 @@ def numbers(folder: Path) -> dict:
 
 
 def test_confidence_that_a_study_keeps_is_measured_as_that_of_files(corpus: made.Corpus, net: Path, tmp_path: Path) -> None:
-    by_their_names(corpus.photos)
     root = study(tmp_path / "study", corpus)
     fs.predict(str(root), {"net": net}, keep=["confidence"], engine="local")
     fs.measure(str(root), resamples=20, engine="local")
@@ -53,19 +51,11 @@ def test_confidence_that_a_study_keeps_is_measured_as_that_of_files(corpus: made
     where = {"net": str(tmp_path / "confidence")}
     plain = fs.measure(
         str(corpus.truth), {"net": str(tmp_path / "maps")}, classes=str(corpus.classes), confidence=where, resamples=20, output=str(tmp_path / "out"),
-        engine="local",
+        images=str(corpus.photos), engine="local",
     )  # fmt: skip
     mine = numbers(root)["net"]
     assert {"ece", "aurc", "rom", "mce", "misclassification_fpr95"} <= set(mine)
     assert mine == plain.models["net"]
-
-
-def by_their_names(photos: Path) -> None:
-    """Put the photos' bytes where they follow each other among equals as the names do: a study draws by bytes, folders of maps by names."""
-    paths = sorted(photos.rglob("*.png"))
-    codes = sorted((path.read_bytes() for path in paths), key=lambda code: made.tie(hashlib.sha256(code).hexdigest()))
-    for path, code in zip(paths, codes, strict=True):
-        path.write_bytes(code)
 
 
 def test_statistics_made_beside_maps_are_those_of_kept_confidence_and_measure_finds_them_done(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import re
-from dataclasses import astuple
+from dataclasses import astuple, replace
 from pathlib import Path
 from typing import Any
 
@@ -382,10 +382,14 @@ def test_the_worst_images_of_folders_are_among_equals_and_from_everywhere(of_fol
     assert max(place for _, place in of_folders["worst"]) > IMAGES // 2
 
 
-def test_a_true_map_that_is_gone_counts_as_its_id(tmp_path: Path) -> None:
+def test_the_photo_counts_then_the_true_map_then_the_id(tmp_path: Path) -> None:
     (tmp_path / "a.png").write_bytes(b"1")
     files = [str(tmp_path / "a.png"), str(tmp_path / "gone.png"), None]
     data = DataSet("d", ("a", "b", "c"), {}, {"files": files}, {}, fs.corpus.resolve(2), True)
     keys = [hashlib.sha256(b"1").hexdigest(), "b", "c"]
     assert ranks_of(data, np.arange(3)).tolist() == tie_ranks(keys).tolist()
     assert ranks_of(data, np.array([2, 1])).tolist() == tie_ranks(["c", "b"]).tolist()
+    (tmp_path / "b.jpg").write_bytes(b"2")
+    seen = replace(data, images={"a": str(tmp_path / "gone.jpg"), "b": str(tmp_path / "b.jpg")})
+    keys[1] = hashlib.sha256(b"2").hexdigest()  # a photo comes before the map of it
+    assert ranks_of(seen, np.arange(3)).tolist() == tie_ranks(keys).tolist()

@@ -1,7 +1,7 @@
 """Which of a data set's images comes first among equals, whatever they are called.
 
-Conventions: the key of a study's image is its own (``DataSet.tie_keys``), that of folders the SHA-256 of the true map's file; images of the same true map follow
-the digests of what the models say of them, whoever says it. A file that is not there any more counts as its image's id.
+Conventions: the key of a study's image is its own (``DataSet.tie_keys``), that of folders the SHA-256 of the photo's file where photos are given, else of the true map's;
+images of the same true map follow the digests of what the models say of them, whoever says it. Where no file is there any more the id counts.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def ranks_of(data: DataSet, places: np.ndarray) -> np.ndarray:
     wanted = places.tolist()
     if data.tie_keys:
         return tie_ranks([data.tie_keys[k] for k in wanted], ids=[data.ids[k] for k in wanted])
-    keys = [_digest(data.truth["files"][k]) or data.ids[k] for k in wanted]
+    keys = [_digest(data.images.get(data.ids[k])) or _digest(data.truth["files"][k]) or data.ids[k] for k in wanted]
     several = {key for key, times in Counter(keys).items() if times > 1}
     said = [_said(data, k) if key in several else "" for key, k in zip(keys, wanted, strict=True)]
     return tie_ranks(keys, ids=[f"{what} {data.ids[k]}" for what, k in zip(said, wanted, strict=True)])
