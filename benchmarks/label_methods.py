@@ -15,6 +15,7 @@ from faultscape.ranking.estimates import Estimates
 from faultscape.ranking.thurstone import thurstone
 from faultscape.selection import model_picker, proposals
 from faultscape.selection.draws import Draws
+from faultscape.selection.weights import drawing_weights
 
 POWER = 1 / 3  # of margins, as `rank` had them when docs/benchmarks-labels.md was made
 
@@ -22,16 +23,12 @@ POWER = 1 / 3  # of margins, as `rank` had them when docs/benchmarks-labels.md w
 def weights(chosen: Set) -> dict[str, np.ndarray]:
     """Return the weights (I,) of every selector that draws."""
     graded = chosen.labels is None
-    differ = (chosen.discrepancy > 0).any(0)
-    given = {
-        "random": proposals.uniform(len(differ)),
-        "disputed": proposals.disputed(chosen.discrepancy, graded=graded),
-        "expected-loss": proposals.expected_loss(chosen.expected, where=differ),
-        "vma": proposals.vma(chosen.expected, where=differ),
-        "mad, temperature 1": proposals.mad(chosen.discrepancy),
-    }
+    facts = {"complete": np.ones(chosen.losses.shape[1], bool), "dispute": proposals.disputed(chosen.discrepancy, graded=graded)}
+    facts |= {"expected": chosen.expected, "discrepancy": chosen.discrepancy}
+    given = {name: drawing_weights(name, facts) for name in ("random", "disputed", "expected-loss", "vma")}
+    given["mad, temperature 1"] = drawing_weights("mad", facts)
     if graded:
-        return given | {"mad, temperature .5": proposals.mad(chosen.discrepancy, 0.5)}
+        return given | {"mad, temperature .5": drawing_weights("mad", facts, temperature=0.5)}
     return given | {"expected-loss, whole pool": proposals.expected_loss(chosen.expected)}
 
 

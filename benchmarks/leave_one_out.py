@@ -23,6 +23,7 @@ from faultscape.ranking.agreement import spearman
 from faultscape.ranking.bradley_terry import bradley_terry, wins
 from faultscape.selection import information, model_picker, proposals
 from faultscape.selection.draws import draw
+from faultscape.selection.weights import INFORMED, drawing_weights
 
 KEPT = Path(tempfile.gettempdir()) / "faultscape-choice"
 BLOCK, REPEATS = 20, 200
@@ -30,6 +31,7 @@ BUDGETS = (25, 50, 100, 200, 400)
 FIRST = (*range(1, 21), *range(24, 101, 4))  # labels at which the leader is looked at; it leads since the last look
 GRID = np.array(sorted({*FIRST, *BUDGETS}))
 ROUND = 10
+DRAWN = ("random", "disputed", "expected-loss", "vma", "mad", *INFORMED)  # the place of each is that of its stream
 DETERMINISTIC = 1  # blocks of the tops, where only ties differ between repeats
 
 
@@ -60,13 +62,11 @@ class Pool:
             self.apart = np.array([(own != labels).sum(1) for own in labels])  # (J, J) on how many images they differ
             self.first = np.argmax(labels[:, None] == labels, axis=0)  # of each model, the first that says the same
             self.cell = (self.first * len(self.differ) + np.arange(len(self.differ))).ravel()
-        inside = np.isin(np.arange(self.size), self.differ)
-        self.static = {
-            "random": proposals.uniform(self.size),
-            "disputed": proposals.disputed(chosen.discrepancy, graded=self.graded),
-            "expected-loss": proposals.expected_loss(chosen.expected, where=inside),
-            "vma": proposals.vma(chosen.expected, where=inside),
-            "mad": proposals.mad(chosen.discrepancy),
+        self.facts = {
+            "complete": np.ones(self.size, bool),
+            "dispute": proposals.disputed(chosen.discrepancy, graded=self.graded),
+            "expected": chosen.expected,
+            "discrepancy": chosen.discrepancy,
         }
 
     def padded(self, values: np.ndarray) -> np.ndarray:
@@ -95,35 +95,30 @@ class Pool:
             return information.belief_of_similarities(there, 1 - self.set.losses[:, images], self.sharpness)
         return information.belief_of_labels(self.set.losses[:, images] == 0, self.sharpness)
 
-    def spread(self, values: np.ndarray) -> np.ndarray:
-        """Return weights (I,) of all images from those where models differ."""
-        out = np.zeros(self.size)
-        out[self.differ] = values
-        return out
+    def weights(self, selector: str, taken: np.ndarray) -> np.ndarray:
+        """Return the weights (I,) of a selector after the labels of the images ``taken``; only those of information hang on them."""
+        if selector not in INFORMED:
+            return drawing_weights(selector, self.facts)
+        value = np.zeros(self.size)
+        value[self.differ] = self.value(self.belief(taken))
+        return drawing_weights(selector, self.facts | {"value": value})
 
 
 def drawn(pool: Pool, repeat: int, most: int) -> dict[str, tuple[np.ndarray, np.ndarray, int]]:
     """Return the images of each selector that draws, in order, the probability of each step and the number that could be drawn."""
-    differ, mad = pool.differ, pool.static["mad"]
-    none = np.zeros(0, np.intp)
-
-    def value(taken: np.ndarray) -> np.ndarray:
-        return pool.spread(proposals.floored(pool.value(pool.belief(taken))))
-
-    start = value(none)
-    static = pool.static | {"information, at once": start, "mad+information, at once": information.mix(mad, start)}
-    out = {}
-    for place, (name, weight) in enumerate(static.items()):
+    none, out = np.zeros(0, np.intp), {}
+    at_once = {f"{name}, at once" if name in INFORMED else name: name for name in DRAWN}
+    for place, (name, selector) in enumerate(at_once.items()):
+        weight = pool.weights(selector, none)
         found = draw(weight, min(most, int((weight > 0).sum())), seed=1000 * repeat + place)
         out[name] = (found.images, found.probability, found.pool)
-    learning = {"information": value, "mad+information": lambda taken: information.mix(mad, value(taken))}
-    for place, (name, weigh) in enumerate(learning.items(), len(static)):
-        images, chance = none, np.zeros(0)
-        while len(images) < min(most, len(differ)):
-            number = min(ROUND, most - len(images), len(differ) - len(images))
-            found = draw(weigh(images), number, seed=1000 * repeat + place, taken=images)
+    for place, name in enumerate(INFORMED, len(at_once)):
+        images, chance, whole = none, np.zeros(0), len(pool.differ)
+        while len(images) < min(most, whole):
+            number = min(ROUND, most - len(images), whole - len(images))
+            found = draw(pool.weights(name, images), number, seed=1000 * repeat + place, taken=images)
             images, chance = np.append(images, found.images), np.append(chance, found.probability)
-        out[name] = (images, chance, len(differ))
+        out[name] = (images, chance, whole)
     return out
 
 

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 RULE = "digest"  # as a selection's definition names it; one without the name orders by id
-EQUAL = 1e-12
+DECIMALS = 12
+EQUAL = 10.0**-DECIMALS
 
 
 def tie_order(keys: Iterable[str], seed: int | None = 0, ids: Sequence[Any] | np.ndarray | None = None) -> np.ndarray:
@@ -69,7 +70,7 @@ def count_tied(scores: np.ndarray, chosen: np.ndarray) -> int:
     >>> count_tied(np.array([3.0, 2, 2, 2, 1]), np.array([0, 1, 3])), count_tied(np.array([3.0, 2, 2, 1]), np.array([0, 1, 2]))
     (2, 0)
     """
-    scores = np.round(np.asarray(scores, dtype=float), 12)
+    scores = np.round(np.asarray(scores, dtype=float), DECIMALS)
     left = np.isfinite(scores)
     left[chosen] = False
     return int((scores[chosen] == scores[left].max()).sum()) if left.any() else 0

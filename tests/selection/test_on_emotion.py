@@ -11,7 +11,7 @@ from faultscape.ranking.agreement import spearman
 from faultscape.ranking.estimates import lure, prediction_powered
 from faultscape.selection import model_picker, proposals
 from faultscape.selection.draws import Draws, draw
-from faultscape.verbs import select_draws
+from faultscape.selection.weights import drawing_weights
 
 # (selector, labels): the Spearman correlation measured before, and over how many repeats
 BEFORE = {
@@ -38,8 +38,7 @@ class Emotion:
         facts = {"complete": np.ones(len(truth), bool), "dispute": proposals.disputed(self.differs, graded=False)}
         facts |= {"expected": self.expected, "discrepancy": self.differs}
         self.weights = {  # as `select` makes them
-            name: select_draws.weights({"selector": name, "temperature": 1.0}, facts)
-            for name in ("random", "disputed", "expected-loss", "vma", "mad")
+            name: drawing_weights(name, facts) for name in ("random", "disputed", "expected-loss", "vma", "mad")
         }
 
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from faultscape.metrics import region_set
-from faultscape.metrics.slopes import LEVEL, Linear, mean_over_images, student_interval
-from faultscape.metrics.units import LEAST, Units
+from faultscape.metrics.slopes import Linear, mean_over_images, student_interval
+from faultscape.metrics.units import LEAST, LEVEL, Units
 
 
 @dataclass(frozen=True, eq=False)

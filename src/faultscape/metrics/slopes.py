@@ -12,9 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from faultscape.metrics.units import LEAST, Units
+from faultscape.metrics.units import LEAST, LEVEL, Units
 
-LEVEL = 0.95
 _STEP = 1e-4  # of a weight, for the central difference
 _ROWS = 4096
 Sums = Mapping[str, np.ndarray]

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-LEAST = 6  # fewer units carry no interval
+LEVEL = 0.95  # of intervals, here and of rankings
+LEAST = 6  # fewer units (images, groups) carry no interval: five alike come by chance once in 32 times
 MANY = 2000  # beyond these each is no longer left out once, but drawn with replacement
 
 

@@ -14,8 +14,10 @@ from typing import Any
 import numpy as np
 
 from faultscape.errors import RankingError, closest
+from faultscape.metrics.units import LEVEL
 from faultscape.nouns import Standings
-from faultscape.ranking.intervals import DECIMALS, LEVEL, LOST, percentile_interval, ranks
+from faultscape.ranking.intervals import LOST, percentile_interval, ranks
+from faultscape.ties import DECIMALS
 
 
 def spearman(first: Any, second: Any) -> Any:

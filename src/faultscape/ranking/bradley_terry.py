@@ -13,8 +13,7 @@ from scipy.special import expit, log_expit
 
 from faultscape.errors import OptionError
 from faultscape.ranking.likelihood import maximise
-
-DECIMALS = 12
+from faultscape.ties import DECIMALS
 
 
 def wins(accuracy: np.ndarray, weights: np.ndarray | None = None) -> np.ndarray:

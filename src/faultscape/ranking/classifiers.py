@@ -14,13 +14,13 @@ from typing import Any, Protocol
 import numpy as np
 
 from faultscape.errors import RankingError, closest
+from faultscape.metrics.units import LEVEL
 from faultscape.nouns import Standings
 from faultscape.ranking import replicated
 from faultscape.ranking.agreement import compare_benchmark
 from faultscape.ranking.borda import borda
 from faultscape.ranking.davidson import bradley_terry_ties
 from faultscape.ranking.hodge import hodge_rank, hodge_split
-from faultscape.ranking.intervals import LEVEL
 from faultscape.ranking.likelihood import connected
 from faultscape.ranking.pair_counts import PairCounts, pair_counts
 from faultscape.ranking.perron import consistency_ratio, dominance, perron, smoothed_accuracy

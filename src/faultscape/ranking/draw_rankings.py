@@ -18,16 +18,18 @@ from typing import Any
 import numpy as np
 
 from faultscape.errors import OptionError, RankingError
+from faultscape.metrics.units import LEVEL
 from faultscape.nouns import Draw, Standings
 from faultscape.ranking import drawn_estimates, estimate_intervals, replicated
 from faultscape.ranking.agreement import compare_benchmark, plain
 from faultscape.ranking.drawn_estimates import MARGINS, REUSED, unusable
 from faultscape.ranking.drawn_steps import LEARNING, steps
 from faultscape.ranking.estimates import Estimates
-from faultscape.ranking.intervals import DECIMALS, LEVEL, ranks
+from faultscape.ranking.intervals import ranks
 from faultscape.ranking.populations import group_numbers
 from faultscape.ranking.recommended import SELECTION
 from faultscape.ranking.replicated import CHOSEN, FUTURE, POOL
+from faultscape.ties import DECIMALS
 
 
 def draw_rankings(

@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 
 from faultscape.errors import counted as counted_words
+from faultscape.metrics.units import LEAST
 from faultscape.ranking import estimates
 from faultscape.ranking.drawn_steps import Steps
 from faultscape.ranking.estimates import Estimates
-from faultscape.ranking.populations import FEWEST, group_numbers, to_come
+from faultscape.ranking.populations import group_numbers, to_come
 from faultscape.ranking.replicated import MANY
 
 MARGINS, REUSED, CORPUS = "margins", "reuse_margins", "corpus"
@@ -120,7 +121,7 @@ def _anew(group: np.ndarray, drawn: np.ndarray) -> str:
         return f"{told}: images are drawn anew, each for itself"
     labelled = len(np.unique(group[drawn]))
     few = f": fewer than {MANY}, and Student's t with {labelled - 1} degrees of freedom" if labelled < MANY else ""
-    few = f": fewer than {FEWEST}, which carry no interval" if labelled < FEWEST else few
+    few = f": fewer than {LEAST}, which carry no interval" if labelled < LEAST else few
     return f"{told}: whole groups are drawn anew, and labels lie in {labelled} of {len(np.unique(group)):,} groups{few}"
 
 

@@ -11,8 +11,9 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import stdtrit
 
+from faultscape.metrics.units import LEVEL
 from faultscape.ranking.estimates import Estimates
-from faultscape.ranking.intervals import LEVEL, share_intervals
+from faultscape.ranking.intervals import share_intervals
 
 
 def loss_intervals(found: Estimates, level: float = LEVEL) -> np.ndarray:

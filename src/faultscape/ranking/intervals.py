@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import numpy as np
 
-LEVEL = 0.95
+from faultscape.metrics.units import LEVEL
+from faultscape.ties import DECIMALS
+
 LOST = 0.02  # share of replicates without a score beyond which they speak of lucky draws alone
 SURE = 6  # cases at which three quarters of a variance are believed
-DECIMALS = 12
 _CHUNK = 2_000_000
 
 

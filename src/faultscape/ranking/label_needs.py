@@ -15,8 +15,8 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from faultscape.errors import RankingError
+from faultscape.metrics.units import LEVEL
 from faultscape.ranking.estimates import Estimates
-from faultscape.ranking.intervals import LEVEL
 from faultscape.ranking.label_variances import Curve, variance
 from faultscape.ties import EQUAL
 

@@ -12,10 +12,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from faultscape.metrics.units import LEAST
 from faultscape.ranking import estimates
 from faultscape.ranking.estimates import Estimates
-
-FEWEST = 6  # groups with labels below which nothing says how far scores vary
 
 
 def to_come(
@@ -47,7 +46,7 @@ def to_come(
     _, code = np.unique(group, return_inverse=True)
     if code.max() + 1 < pool:
         labelled = len(np.unique(code[drawn]))
-        if labelled < FEWEST:
+        if labelled < LEAST:
             covariance, freedom = np.full_like(covariance, np.nan), 0
         else:
             each = np.zeros((len(losses), pool))  # how far each image moves the estimates

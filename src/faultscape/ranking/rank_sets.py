@@ -14,8 +14,8 @@ import numpy as np
 from scipy.special import betainc, stdtr
 
 from faultscape.errors import RankingError
-from faultscape.ranking.bradley_terry import DECIMALS
-from faultscape.ranking.intervals import LEVEL
+from faultscape.metrics.units import LEVEL
+from faultscape.ties import DECIMALS
 
 
 def paired_p_values(accuracy: np.ndarray, weights: np.ndarray | None = None) -> np.ndarray:

@@ -18,17 +18,17 @@ import numpy as np
 from scipy.special import stdtrit
 
 from faultscape.errors import OptionError, RankingError
+from faultscape.metrics.units import LEAST, LEVEL
 from faultscape.ranking import intervals
 from faultscape.ranking.agreement import plain
-from faultscape.ranking.bradley_terry import DECIMALS, bradley_terry, smoothed, wins
+from faultscape.ranking.bradley_terry import bradley_terry, smoothed, wins
 from faultscape.ranking.likelihood import connected
 from faultscape.ranking.rank_sets import rank_sets, replicate_p_values, single_rank_sets
 from faultscape.ranking.sandwich import reuse_games, standard_errors
-from faultscape.ties import tie_order
+from faultscape.ties import DECIMALS, tie_order
 
 PSEUDO_COUNT = 0.5
-FEW = 10  # fewer images than this carry a bootstrap badly,
-ENOUGH = 6  # and fewer than these not at all: five alike come by chance once in 32 times
+FEW = 10  # fewer images than this carry a bootstrap badly, and fewer than LEAST not at all
 # what intervals speak of: the pool that was drawn from, or data to come like it, or they describe the chosen images
 POOL, FUTURE, CHOSEN = "pool", "future", "chosen"
 MANY = 20  # groups of images from which on percentiles of the bootstrap are believed; of fewer Student's t
@@ -182,8 +182,8 @@ def table(
         notes.append("no bootstrap: there are no intervals, and nobody is called tied for best")
     elif (images := max(drawn.values())) == groups_told and group is not None:
         pass
-    elif images < ENOUGH:
-        notes.append(f"no interval of a score: fewer than {ENOUGH} {what} ({images}) cannot carry one, nor tell models apart")
+    elif images < LEAST:
+        notes.append(f"no interval of a score: fewer than {LEAST} {what} ({images}) cannot carry one, nor tell models apart")
     elif group is not None:
         told = f": fewer than {MANY}, and Student's t with {images - 1} degrees of freedom" if images < MANY else ""
         notes.append(f"intervals redraw whole groups of images; labels lie in {images} groups{told}")
@@ -204,7 +204,7 @@ def table(
         {name: matrix.tolist() for name, matrix in matrices.items()},
         rankings,
         {name: s[0] for name, s in scores.items()},
-        {name: s[1:] if drawn[name] >= ENOUGH else s[1:1] for name, s in scores.items()},
+        {name: s[1:] if drawn[name] >= LEAST else s[1:1] for name, s in scores.items()},
         tuple(notes),
     )
 
@@ -248,11 +248,11 @@ def ranking(
             images / (images - 1)
         )  # a bootstrap's spread is that of G, not G - 1
     spread = intervals.percentile_interval(replicates)
-    if groups and ENOUGH <= images < MANY and len(replicates) > 1:
-        half = stdtrit(images - 1, (1 + intervals.LEVEL) / 2) * np.nanstd(replicates, 0)
+    if groups and LEAST <= images < MANY and len(replicates) > 1:
+        half = stdtrit(images - 1, (1 + LEVEL) / 2) * np.nanstd(replicates, 0)
         spread = np.where(np.isnan(spread), np.nan, scores[:, None] + half[:, None] * np.array([-1, 1]))
     if not exact:
-        spread[(images < ENOUGH) | (spread[:, 1] - spread[:, 0] < 10**-DECIMALS)] = np.nan
+        spread[(images < LEAST) | (spread[:, 1] - spread[:, 0] < 10**-DECIMALS)] = np.nan
     spread = held(spread, scores)
     p_values = replicate_p_values(scores, replicates, images, exact=exact)
     if lost_share(scores, replicates) > intervals.LOST:
@@ -298,10 +298,10 @@ def _mean_intervals(scores: np.ndarray, decided: np.ndarray, group: np.ndarray |
     out = np.full((len(decided), 2), np.nan)
     for k in np.flatnonzero((len(scores) > 2) & ~np.isnan(scores[0])).tolist():
         sizes = np.ones(decided[k].sum()) if group is None else np.unique(group[decided[k]], return_counts=True)[1]
-        if (n := len(sizes)) < ENOUGH:
+        if (n := len(sizes)) < LEAST:
             continue
         variance = np.nanvar(scores[1:, k]) * n / (n - 1)  # a bootstrap's is that of n, not n - 1
-        factor = float(stdtrit(n - 1, (1 + intervals.LEVEL) / 2))
+        factor = float(stdtrit(n - 1, (1 + LEVEL) / 2))
         unit = 1 / n if group is None else _unit(float(variance), scores[0, k], sizes)
         out[k] = intervals.share_intervals(scores[:1, k], np.array([variance]), unit, factor)[0]
     return out

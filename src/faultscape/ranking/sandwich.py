@@ -12,8 +12,8 @@ from __future__ import annotations
 import numpy as np
 
 from faultscape.errors import RankingError
-from faultscape.ranking.bradley_terry import DECIMALS
 from faultscape.ranking.davidson import chances
+from faultscape.ties import DECIMALS
 
 Games = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 

@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 
 from faultscape.errors import RankingError, closest
+from faultscape.metrics.units import LEVEL
 from faultscape.nouns import Pairs, Slot, Slots, Standings
 from faultscape.ranking import replicated
 from faultscape.ranking.agreement import compare_benchmark
-from faultscape.ranking.intervals import LEVEL
 from faultscape.ranking.populations import group_numbers
 from faultscape.ranking.replicated import INTERVAL
 from faultscape.ranking.tables import duels, table

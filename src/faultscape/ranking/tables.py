@@ -17,12 +17,12 @@ import numpy as np
 from faultscape.errors import RankingError, closest
 from faultscape.nouns import Slot
 from faultscape.ranking import replicated
-from faultscape.ranking.bradley_terry import DECIMALS
 from faultscape.ranking.likelihood import connected
 from faultscape.ranking.matrices import aggressiveness, resistance
 from faultscape.ranking.outcomes import Outcomes, outcomes
 from faultscape.ranking.replicated import Table, draws_of, image_weights
 from faultscape.ranking.thurstone import thurstone
+from faultscape.ties import DECIMALS
 
 FAITHFUL = {"aggressiveness": aggressiveness, "resistance": resistance}
 

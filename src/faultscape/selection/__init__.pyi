@@ -24,3 +24,4 @@ from .proposals import vma as vma
 from .quartiles import read_scale as read_scale
 from .quartiles import scale as scale
 from .spares import effective as effective
+from .weights import drawing_weights as drawing_weights

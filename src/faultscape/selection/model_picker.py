@@ -12,13 +12,13 @@ from __future__ import annotations
 import numpy as np
 
 from faultscape.errors import OptionError, SelectionError
+from faultscape.ties import DECIMALS
 
 EPSILON = 0.46
 ONLY_CLASSES = (
     "the model picker is defined for losses of 0 and 1 (right or wrong), which a segmentation does not have; "
     "use --selector disputed, expected-loss or vma"
 )
-_DECIMALS = 12
 
 
 def belief(labels: np.ndarray, truth: np.ndarray, epsilon: float = EPSILON) -> np.ndarray:
@@ -68,7 +68,7 @@ def remaining(labels: np.ndarray, belief: np.ndarray, classes: int, *, epsilon: 
         first = np.flatnonzero(~agree[:j].any(0))
         after = belief[:, None] * np.where(agree[:, first], odds, 1.0)
         out[first] += _entropy(after / after.sum(0)) - now
-    return np.round(out / classes, _DECIMALS)
+    return np.round(out / classes, DECIMALS)
 
 
 def _classes(labels: np.ndarray) -> np.ndarray:

@@ -13,7 +13,7 @@ from typing import Any
 
 from faultscape.verbs.select_draws import ROUND
 
-NEXT = 50  # labels to ask for next where nothing foretells how many are needed
+NEXT = 50  # labels to ask for next where nothing foretells how many are needed, and below which what is said from them is called rough
 ASKED = {"best": "the best model", "order": "the order of all"}  # what labels are needed for
 WIDE = 2.0  # another selector is named when it needs fewer labels by this factor
 

@@ -13,16 +13,16 @@ from typing import Any
 import numpy as np
 
 from faultscape.errors import SelectionError, counted
+from faultscape.metrics.units import LEAST
 from faultscape.nouns import Draw, PairSlot, Slots
 from faultscape.ranking.estimates import Estimates, lure
-from faultscape.ranking.populations import FEWEST
 from faultscape.ranking.recommended import GOALS
+from faultscape.selection.weights import CHANCE, fitted_sharpness
 from faultscape.ties import RULE, tie_seed
 from faultscape.verbs import labelled, select_draws
-from faultscape.verbs.plan_advice import Drawn
+from faultscape.verbs.plan_advice import NEXT, Drawn
 
 LOOKED_AT = 8_000_000  # numbers of agreement, J x J an image
-FEW = 50  # labels below which numbers are said to be rough
 NOT_BY_CHANCE = (
     "the images were not drawn by chance; where images are chosen because models differ, they differ more than elsewhere"
 )
@@ -76,9 +76,9 @@ def look(
     inside = np.flatnonzero(facts["complete"] & draws.representatives(families, facts["complete"]))
     if not len(inside):
         raise SelectionError("there is no image of which every model has something to say")
-    like.setdefault("sharpness", select_draws.sharpness(facts))
+    like.setdefault("sharpness", fitted_sharpness(facts))
     weights = {}
-    for selector in select_draws.CHANCE:
+    for selector in CHANCE:
         try:
             weights[selector] = select_draws.weights({**like, "selector": selector}, facts)
         except SelectionError:  # no two models differ
@@ -136,7 +136,7 @@ def measured(
     used = max(found, key=lambda one: one.labels) if found else None
     if used is not None:
         few = f"{used.labels} labels are few: on real models the numbers named from 25 were little better than those from none, and rather too small; the upper end of a range is the safer plan"
-        return used, [few] if used.labels < FEW else []
+        return used, [few] if used.labels < NEXT else []
     return None, [f"labels of {' and '.join(names)} are not used: {why}" for why, names in others.items() if names]
 
 
@@ -234,9 +234,9 @@ def groups_told(root: Path) -> list[str]:
     if not inside:
         return []
     few = (
-        f"fewer than {FEWEST} carry no interval of it"
-        if len(inside) < FEWEST
-        else f"labels in fewer than {FEWEST} of them carry no interval of it"
+        f"fewer than {LEAST} carry no interval of it"
+        if len(inside) < LEAST
+        else f"labels in fewer than {LEAST} of them carry no interval of it"
     )
     return [
         f"the images lie in {counted(len(inside), 'group')}: for data to come (rank --population future) more labels are needed than these numbers say, and {few}"

@@ -219,6 +219,7 @@ def _about_draws(
     """Return what the rankings of drawn images must know beside the scores: the pool, what the models say of it, each as far as labels trust it, and labels where no two of them differ."""
     from faultscape.comparison.stored import corpus_key
     from faultscape.ranking.drawn_steps import steps
+    from faultscape.selection.weights import CHANCE
     from faultscape.study import selections
 
     models, pool = slots.models, select_draws.drawn_from(root, settings, slots, trust)
@@ -226,7 +227,7 @@ def _about_draws(
     out: dict[str, Any] = {"lost": lost, "elsewhere": labelled.chosen_elsewhere(root, selection)}
     out |= {"learns": select_draws.learns(slots.definition)}
     out |= {"proxy": pool.expected, "pool": pool.images}
-    if slots.definition["selector"] not in select_draws.CHANCE or not pool.agreed or pool.others:
+    if slots.definition["selector"] not in CHANCE or not pool.agreed or pool.others:
         return out
     agreed, best = set(pool.agreed), np.zeros((len(models), 0))
     for name in selections.names(root):  # images of random draws that fall there are even draws of them

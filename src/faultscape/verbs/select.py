@@ -13,8 +13,6 @@ _PAIRS = (
     "distance", "hierarchy", "discrepancy", "top", "confidence", "cap", "cap_rule", "without", "spares", "keep_duplicates", "seed",
 )  # fmt: skip
 _DRAWN = ("budget", "more", "seed", "keep_duplicates")  # what every selector takes that draws for all models at once
-_LEARN = ("expected-loss", "vma", "information", "mad+information", "model-picker")
-_OF = {"mad": ("temperature",), **dict.fromkeys(_LEARN, ("truth",))}
 
 
 def select(
@@ -137,7 +135,8 @@ def select(
         )
     if draws:
         task = ("distance", "hierarchy") if classifies and selector == "mad" else () if classifies else ("concordance", "over")
-        own = ("truth",) if classifies and selector == "disputed" else _OF.get(selector, ())
+        learns = selector in select_draws.ADAPTIVE or (classifies and selector == "disputed")
+        own = ("truth",) if learns else ("temperature",) if selector == "mad" else ()
         kind: tuple[str, ...] = (*_DRAWN, *(("goal",) if goal else ()), *own, *task)
     else:
         kind = _PAIRS if classifies else _DUELS

@@ -18,26 +18,20 @@ import numpy as np
 
 from faultscape.errors import ModelError, OptionError, SelectionError, counted
 from faultscape.nouns import Draw, Slots
+from faultscape.ranking.drawn_steps import LEARNING
 from faultscape.selection import draws, information, model_picker, proposals
+from faultscape.selection.weights import CHANCE, INFORMED, NEEDS, drawing_weights, fitted_sharpness
 from faultscape.ties import RULE, count_tied, tie_seed
 from faultscape.verbs.select_ties import tell_ties
 
 BUDGET, MOST = 100, 1_000_000
 ROUND = 10  # images at first where the best is sought: the next are drawn with what labels say
-# selectors whose draws have probabilities, and those that learn from labels between rounds
-CHANCE = ("random", "disputed", "expected-loss", "vma", "mad", "information", "mad+information")
-ADAPTIVE = ("expected-loss", "vma", "model-picker", "information", "mad+information")
-INFORMED = ("information", "mad+information")
+# selectors that learn from labels between rounds
+ADAPTIVE = (*LEARNING, "model-picker")
 WEIGHED = {
     "votes": "weighed"
 }  # in the definition of disputed classifiers that are drawn with what labels say; of earlier versions it lacks
-# sharpness of classifiers' answers and of label maps, where two models alone leave nothing to fit it on
-UNFITTED = {True: 0.5, False: 5.0}
-_BLOCK = 20_000  # images at a time
-_NEEDS = {
-    "random": (), "disputed": ("dispute",), "expected-loss": ("expected", "dispute"), "vma": ("expected", "dispute"), "mad": ("discrepancy",), "entropy": ("entropy",),
-    "model-picker": ("labels",), "information": ("similarity", "dispute"), "mad+information": ("similarity", "dispute", "discrepancy"),
-}  # fmt: skip
+_NEEDS = {**NEEDS, "entropy": ("entropy",), "model-picker": ("labels",)}
 Facts = dict[str, np.ndarray]  # see selection.stored_facts
 
 
@@ -88,7 +82,7 @@ def draw(root: Path, name: str, selector: str, given: dict[str, Any], *, engine:
         if _weighs(define) and "trust" in known:
             facts["trust"] = known["trust"]
         if define["selector"] in INFORMED:
-            define.setdefault("sharpness", sharpness(facts))
+            define.setdefault("sharpness", fitted_sharpness(facts))
             facts["belief"] = _belief(define, facts, known, pool)
         if left_out := int((~facts["complete"]).sum()):
             print(f"{left_out} of {len(pool.ids)} images are in no pool: some model has nothing to say of them (failures.csv)")
@@ -208,54 +202,9 @@ def read_drawing_pool(root: Path, define: dict[str, Any]) -> tuple[Any, np.ndarr
 
 
 def weights(define: dict[str, Any], facts: Facts) -> np.ndarray:
-    """Return the weights (I,) in proportion to which images are drawn, zero outside the pool."""
-    selector, complete = define["selector"], facts["complete"]
-    if not complete.any():
-        raise SelectionError("there is no image of which every model has something to say")
-    if selector == "random":
-        weight = proposals.uniform(len(complete))
-    elif selector == "disputed":
-        weight = facts["dispute"]
-        if "trust" in facts:  # of classifiers one, below chance, would make every image disputed
-            weight = np.zeros(len(complete))
-            weight[complete] = proposals.disputed_among_trusted(facts["labels"][:, complete], facts["trust"])
-    elif selector == "mad":
-        weight = np.zeros(len(complete))
-        weight[complete] = proposals.mad(facts["discrepancy"][:, complete], define["temperature"])
-    elif selector in INFORMED:
-        inside = complete & (facts["dispute"] > 0)
-        weight = np.zeros(len(complete))
-        if inside.any():
-            weight[inside] = proposals.floored(_information(define["sharpness"], facts, inside))
-        if selector == "mad+information" and inside.any():
-            weight[complete] = information.mix(proposals.mad(facts["discrepancy"][:, complete]), weight[complete])
-    else:
-        function = proposals.expected_loss if selector == "expected-loss" else proposals.vma
-        # where all agree losses are equal: labels there tell no model from another, and the ensemble, sure and wrong, would mislead the estimate
-        weight = function(facts["expected"], where=complete & (facts["dispute"] > 0))
-    weight = np.where(complete, weight, 0.0)
-    if not weight.any():
-        raise SelectionError("no two models differ on any image: there is nothing that a label could decide")
-    return weight
-
-
-def sharpness(facts: Facts) -> float:
-    """Return how closely answers are to be expected to follow the best model, fitted on images where models differ."""
-    some = np.flatnonzero(facts["complete"] & (facts["dispute"] > 0))
-    some = some[np.random.default_rng(0).permutation(len(some))[: information.SAMPLE]]
-    said = facts["labels"] if "labels" in facts else facts["agreement"]
-    if len(said) < 3 or not len(some):
-        return UNFITTED["labels" in facts]
-    return information.fit_sharpness((said[:, None, some] == said[:, some]) if "labels" in facts else said[..., some])
-
-
-def _information(sharpness: float, facts: Facts, inside: np.ndarray) -> np.ndarray:
-    """Return how much the answer to each image ``inside`` tells about which model is best."""
-    said = facts["labels"] if "labels" in facts else facts["agreement"]
-    belief = facts.get("belief", np.full(len(said), 1 / len(said)))
-    tell = information.information_of_labels if "labels" in facts else information.information_of_similarities
-    places = np.flatnonzero(inside)
-    return np.concatenate([tell(said[..., places[k : k + _BLOCK]], belief, sharpness) for k in range(0, len(places), _BLOCK)])
+    """Return the weights (I,) in proportion to which a selection so defined draws images, zero outside the pool."""
+    asked = {key: define[key] for key in ("temperature", "sharpness") if key in define}
+    return drawing_weights(define["selector"], facts, **asked)
 
 
 def _belief(define: dict[str, Any], facts: Facts, known: dict[str, Any], pool: Any) -> np.ndarray:
