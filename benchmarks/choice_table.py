@@ -1,7 +1,8 @@
 """Choose the defaults from what leave_one_out.py has found, by leaving one data set out, and write docs/benchmarks-choice.md: ``python benchmarks/choice_table.py``.
 
-The rule: the regret of a selector with a ranking on a set is how far it lies behind the best of that set; the one whose largest regret over the sets is least is chosen. Another is equal to it
-whose regret is within a standard error of its own on every set, and then the simpler ranking wins, and of equally simple ones the one of less regret. Only what draws with known probabilities is chosen; anything may be the best that regret is measured from.
+The rule: the regret of a selector with a ranking on a set is how far it lies behind the best of that set, for the order in standard deviations of rho by luck; the one whose largest regret over the
+sets is least is chosen. Another is equal to it that lies no more than a standard error behind it on every set, repeat for repeat, and then the simpler ranking wins, and of equally simple ones the one of less
+regret. Only what draws with known probabilities is chosen; anything may be the best that regret is measured from.
 """
 
 from __future__ import annotations
@@ -25,9 +26,7 @@ SETS = {  # held-out sets: the same drives, and the same networks, are one
     "camvid-zoo": ["frames", "crops"],
     "16class-confidence": ["colour", "noise"],
 }
-FEW_MODELS = (
-    5  # below it one pair of neighbours in the wrong order costs too much of Spearman's rho (1/2 of three models, 1/5 of four)
-)
+FEW_MODELS = "16class-confidence"  # three networks: one pair of neighbours in the wrong order costs half of rho
 RANKINGS = {  # how simple each is
     "mean": 0, "LURE": 1, "Bradley-Terry": 1, "mean + control": 2, "LURE + control": 2, "margins re-used + control": 3, "margins + control": 3,
 }  # fmt: skip
@@ -35,6 +34,7 @@ CANDIDATES = [r for r in RANKINGS if r != "mean + control"]  # `rank` has no suc
 SELECTORS = ["random", "disputed", "mad", "expected-loss", "vma", "information, at once", "mad+information, at once", "information", "mad+information"]  # fmt: skip
 GOALS = {"order": [str(b) for b in BUDGETS if b >= 50], "best": ["coda"]}
 DIGITS = {"order": 3, "best": 0}
+Regrets = dict[str, dict[str, list[np.ndarray]]]  # {method: {set: of each part, a number a repeat}}
 Cells = dict[str, dict[str, dict[str, list[float]]]]  # of each set: {method: {budget or "coda": a number a repeat}}
 
 
@@ -55,40 +55,47 @@ def read() -> tuple[Cells, dict[str, dict[str, Any]]]:
     return found, about
 
 
-def regrets(found: Cells, goal: str) -> dict[str, dict[str, tuple[float, float]]]:
-    """Return {method: {set: (regret, its standard error)}}; of a set of several parts the mean."""
-    out: dict[str, dict[str, list[tuple[float, float]]]] = defaultdict(lambda: defaultdict(list))
+def regrets(found: Cells, goal: str) -> Regrets:
+    """Return how far each method lies behind the best of a set in the mean, a number a repeat."""
+    out: Regrets = defaultdict(lambda: defaultdict(list))
     for name, parts in SETS.items():
         for part in (p for p in parts if p in found):
-            values = {}
-            for method, rows in found[part].items():
-                each = np.mean([rows[key] for key in GOALS[goal] if key in rows], 0)
-                values[method] = (float(each.mean()), float(each.std(ddof=1) / np.sqrt(len(each))))
-            best = (max if goal == "order" else min)(value for value, _ in values.values())
-            for method, (value, error) in values.items():
-                out[method][name].append((abs(best - value), error))
+            values = {m: np.mean([rows[key] for key in GOALS[goal] if key in rows], 0) for m, rows in found[part].items()}
+            sign = 1 if goal == "order" else -1
+            best = max(sign * value.mean() for value in values.values())
+            for method, value in values.items():
+                out[method][name].append(best - sign * value)
+    return out
+
+
+def in_deviations(table: Regrets, about: dict[str, dict[str, Any]]) -> Regrets:
+    """Return regrets in rho as multiples of 1 / sqrt(J - 1), the standard deviation of rho of J models in random order."""
+    many = {name: about[part]["models"] - 1 for name, parts in SETS.items() for part in parts if part in about}
     return {
-        method: {name: (float(np.mean([r for r, _ in rows])), float(np.sqrt(sum(e**2 for _, e in rows)) / len(rows))) for name, rows in sets.items()}
-        for method, sets in out.items()
-    }  # fmt: skip
+        m: {name: [np.sqrt(many[name]) * part for part in parts] for name, parts in sets.items()} for m, sets in table.items()
+    }
 
 
-def deciding(about: dict[str, dict[str, Any]], goal: str) -> list[str]:
-    """Return the sets that decide: for the order those of enough models."""
-    there = {name: [about[p]["models"] for p in parts if p in about] for name, parts in SETS.items()}
-    return [name for name, models in there.items() if models and (goal == "best" or min(models) >= FEW_MODELS)]
+def mean(parts: list[np.ndarray]) -> float:
+    """Return the mean over the parts of a set."""
+    return float(np.mean([part.mean() for part in parts]))
 
 
-def choose(table: dict[str, dict[str, tuple[float, float]]], sets: list[str]) -> str:
+def error(parts: list[np.ndarray]) -> float:
+    """Return the standard error of that mean."""
+    return float(np.sqrt(sum(part.var(ddof=1) / len(part) for part in parts)) / len(parts))
+
+
+def choose(table: Regrets, sets: list[str]) -> str:
     """Return the method that the rule chooses over some sets."""
     methods = [f"{selector} | {ranking}" for selector in SELECTORS for ranking in CANDIDATES]
     there = [m for m in methods if m in table and all(name in table[m] for name in sets)]
-    worst = {m: max(table[m][name][0] for name in sets) for m in there}
+    worst = {m: max(mean(table[m][name]) for name in sets) for m in there}
     least = min(there, key=lambda m: worst[m])
 
     def no_worse(method: str, name: str) -> bool:
-        (regret, error), (own, other) = table[method][name], table[least][name]
-        return regret - own <= np.hypot(error, other)
+        behind = [own - other for own, other in zip(table[method][name], table[least][name], strict=True)]
+        return mean(behind) <= error(behind)
 
     equal = [m for m in there if m == least or all(no_worse(m, name) for name in sets)]
     return min(equal, key=lambda m: (RANKINGS[m.split(" | ")[1]], worst[m]))
@@ -99,30 +106,41 @@ def words(method: str) -> str:
 
 
 def short(value: float, digits: int) -> str:
-    return f"{value:.{digits}f}".replace("0.", ".", 1) if digits else f"{value:.0f}"
+    told = f"{round(value, digits) + 0.0:.{digits}f}"  # + 0.0: minus zero is zero
+    return told.replace("0.", ".", 1) if digits else told
 
 
-def left_out(table: dict[str, dict[str, tuple[float, float]]], sets: list[str], goal: str) -> list[str]:
+def left_out(table: Regrets, deciding: Regrets, goal: str) -> list[str]:
     """Return a table: a row a set left out, what the others choose, and its regret there."""
     lines = ["| left out | chosen on the others | regret on the one left out |", "|---|---|---|"]
-    for name in SETS:
-        if name in next(iter(table.values())):
-            chosen = choose(table, [other for other in sets if other != name])
-            regret, error = table[chosen][name]
-            lines.append(f"| {name} | {words(chosen)} | {short(regret, DIGITS[goal])} ± {short(error, DIGITS[goal])} |")
+    there = next(iter(table.values()))
+    for name in (name for name in SETS if name in there):
+        chosen = choose(deciding, [other for other in SETS if other in there and other != name])
+        told = (short(number(table[chosen][name]), DIGITS[goal]) for number in (mean, error))
+        lines.append(f"| {name} | {words(chosen)} | {' ± '.join(told)} |")
     return lines
 
 
-def rows(table: dict[str, dict[str, tuple[float, float]]], sets: list[str], goal: str) -> list[str]:
-    """Return a table: a row a method, a column a set, the regret in each cell and the largest of the sets that decide."""
+def rows(table: Regrets, deciding: Regrets, goal: str) -> list[str]:
+    """Return a table: a row a method, a column a set, the regret in each cell and the largest, in what decides."""
     shown = [name for name in SETS if name in next(iter(table.values()))]
-    lines = ["| selector | ranking | " + " | ".join(shown) + " | largest |", "|---|---|" + "---|" * (len(shown) + 1)]
-    order = {m: max((table[m][name][0] for name in sets if name in table[m]), default=np.inf) for m in table}
+    largest = "largest, in deviations" if goal == "order" else "largest"
+    lines = ["| selector | ranking | " + " | ".join(shown) + f" | {largest} |", "|---|---|" + "---|" * (len(shown) + 1)]
+    order = {m: max(mean(parts) for parts in sets.values()) for m, sets in deciding.items()}
     for method in sorted((m for m in table if "cube root" not in m), key=lambda m: order[m]):
-        cells = [short(table[method][name][0], DIGITS[goal]) if name in table[method] else "" for name in shown]
+        cells = [short(mean(table[method][name]), DIGITS[goal]) if name in table[method] else "" for name in shown]
         selector, ranking = method.split(" | ")
         lines.append(f"| {selector} | {ranking} | " + " | ".join(cells) + f" | {short(order[method], DIGITS[goal])} |")
     return lines
+
+
+def other_rules(table: Regrets) -> str:
+    """Return what the rule would choose for the order from plain rho, with and without the sets of few models."""
+    every = [name for name in SETS if name in next(iter(table.values()))]
+    without = choose(table, [name for name in every if name != FEW_MODELS])
+    return (
+        f"In plain rho the rule would choose {words(choose(table, every))}; in plain rho without {FEW_MODELS} {words(without)}."
+    )
 
 
 def write() -> dict[str, str]:
@@ -132,7 +150,8 @@ def write() -> dict[str, str]:
     head = f"{dt.datetime.now(tz=dt.UTC):%Y-%m-%d}, {processor()}, {os.cpu_count()} cores, Python {platform.python_version()}, {libraries}"
     notes = (ROOT / "benchmarks" / "choice-notes.md").read_text().split("<!-- cut -->")
     tables = {goal: regrets(found, goal) for goal in GOALS}
-    chosen = {goal: choose(table, deciding(about, goal)) for goal, table in tables.items()}
+    deciding = tables | {"order": in_deviations(tables["order"], about)}
+    chosen = {goal: choose(table, list(next(iter(table.values())))) for goal, table in deciding.items()}
     lines = ["# Which selector and ranking stand first", "", f"Made by `python benchmarks/leave_one_out.py` and `python benchmarks/choice_table.py`; {head}.", ""]  # fmt: skip
     lines += [notes[0].strip(), "", "| goal | selector | ranking |", "|---|---|---|"]
     lines += [f"| {goal} | {one.split(' | ')[0]} | {one.split(' | ')[1]} |" for goal, one in chosen.items()]
@@ -144,12 +163,10 @@ def write() -> dict[str, str]:
                 f"| {name} | {part} | {held['models']} | {held['images']:,} | {100 * held['disputed']:.0f} % | {held['sharpness']:.2f} | {len(found[part]['random | mean']['coda'])} |"
             )
     for k, goal in enumerate(GOALS):
-        sets = deciding(about, goal)
         lines += ["", f"## {'The order of all' if goal == 'order' else 'Who is best'}", "", notes[2 + k].strip(), ""]
-        lines += [*left_out(tables[goal], sets, goal), ""]
-        if goal == "order":
-            lines += [f"With the sets of few models deciding too the rule would choose {words(choose(tables[goal], [n for n in SETS if n in tables[goal][chosen[goal]]]))}.", ""]  # fmt: skip
-        lines += rows(tables[goal], sets, goal)
+        lines += [*left_out(tables[goal], deciding[goal], goal), ""]
+        lines += [other_rules(tables[goal]), ""] if goal == "order" else []
+        lines += rows(tables[goal], deciding[goal], goal)
     lines += ["", notes[4].strip(), ""]
     (ROOT / "docs" / "benchmarks-choice.md").write_text("\n".join(lines), encoding="utf-8")
     return chosen
