@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 from label_sets import SETS, Set, classes
-from leave_one_out import Pool, alike
+from leave_one_out import AT_ONCE, Pool, alike
 
 from faultscape.ranking import estimates
 from faultscape.ranking.agreement import spearman
@@ -47,11 +47,7 @@ def one(whole: Set, number: int, repeat: int) -> dict[str, float]:
     differ = np.flatnonzero((chosen.discrepancy > 0).any(0))
     sample = np.random.default_rng(0).permutation(differ)[: information.SAMPLE]
     pool = Pool(chosen, information.fit_sharpness(alike(chosen, sample)))
-    start = pool.spread(proposals.floored(pool.value(np.full(number, 1 / number))))
-    weights = pool.static | {
-        "information, at once": start,
-        "mad+information, at once": information.mix(pool.static["mad"], start),
-    }
+    weights = {name: pool.weights(selector) for name, selector in AT_ONCE.items()}
     real, out = -chosen.losses.mean(1), {}
     for place, (name, weight) in enumerate(weights.items()):
         inside = np.flatnonzero(weight > 0)

@@ -11,7 +11,7 @@ import argparse
 import json
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -31,7 +31,10 @@ BUDGETS = (25, 50, 100, 200, 400)
 FIRST = (*range(1, 21), *range(24, 101, 4))  # labels at which the leader is looked at; it leads since the last look
 GRID = np.array(sorted({*FIRST, *BUDGETS}))
 ROUND = 10
-DRAWN = ("random", "disputed", "expected-loss", "vma", "mad", *INFORMED)  # the place of each is that of its stream
+# what is drawn at once, and its selector; the place of each is that of its stream
+AT_ONCE = {name: name for name in ("random", "disputed", "expected-loss", "vma", "mad")} | {
+    f"{name}, at once": name for name in INFORMED
+}
 DETERMINISTIC = 1  # blocks of the tops, where only ties differ between repeats
 
 
@@ -95,24 +98,23 @@ class Pool:
             return information.belief_of_similarities(there, 1 - self.set.losses[:, images], self.sharpness)
         return information.belief_of_labels(self.set.losses[:, images] == 0, self.sharpness)
 
-    def weights(self, selector: str, taken: np.ndarray) -> np.ndarray:
+    def weights(self, selector: str, taken: Sequence[int] | np.ndarray = ()) -> np.ndarray:
         """Return the weights (I,) of a selector after the labels of the images ``taken``; only those of information hang on them."""
         if selector not in INFORMED:
             return drawing_weights(selector, self.facts)
         value = np.zeros(self.size)
-        value[self.differ] = self.value(self.belief(taken))
+        value[self.differ] = self.value(self.belief(np.asarray(taken, np.intp)))
         return drawing_weights(selector, self.facts | {"value": value})
 
 
 def drawn(pool: Pool, repeat: int, most: int) -> dict[str, tuple[np.ndarray, np.ndarray, int]]:
     """Return the images of each selector that draws, in order, the probability of each step and the number that could be drawn."""
     none, out = np.zeros(0, np.intp), {}
-    at_once = {f"{name}, at once" if name in INFORMED else name: name for name in DRAWN}
-    for place, (name, selector) in enumerate(at_once.items()):
-        weight = pool.weights(selector, none)
+    for place, (name, selector) in enumerate(AT_ONCE.items()):
+        weight = pool.weights(selector)
         found = draw(weight, min(most, int((weight > 0).sum())), seed=1000 * repeat + place)
         out[name] = (found.images, found.probability, found.pool)
-    for place, name in enumerate(INFORMED, len(at_once)):
+    for place, name in enumerate(INFORMED, len(AT_ONCE)):
         images, chance, whole = none, np.zeros(0), len(pool.differ)
         while len(images) < min(most, whole):
             number = min(ROUND, most - len(images), whole - len(images))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,10 @@ from faultscape.cli import main
 from faultscape.errors import OptionError, SelectionError, StudyError
 from faultscape.maps.votes import vote_entropy
 from faultscape.nouns import Draw
+from faultscape.selection.draws import draw
+from faultscape.selection.weights import drawing_weights
 from faultscape.study.selections import read_selection
+from faultscape.ties import tie_order
 from faultscape.verbs import select_draws
 
 
@@ -329,6 +333,44 @@ def test_two_selectors_draw_independently_from_one_seed(tmp_path: Path) -> None:
         row.probability for row in disputed.rows
     }  # models differ everywhere: the weights are the same
     assert random.images != disputed.images
+    order, best = (fs.select(answers.study, goal=goal, budget=10) for goal in ("order", "best"))
+    warm, cold = (fs.select(answers.study, temperature=t, budget=10, as_=f"mad-{t}") for t in (1.0, 0.5))
+    far = fs.select(answers.study, temperature=1.0, distance=distances(tmp_path), budget=10, as_="far")
+    for alike in ((order, best), (warm, cold, far)):  # of the same weights, for another goal, temperature or distance
+        assert len({max(row.score for row in found.rows) for found in alike}) == 1
+        assert len({found.images for found in alike}) == len(alike)
+
+
+def distances(folder: Path) -> str:
+    """A file in which classes lie two apart."""
+    rows = [",".join(["", *made_answers.NAMES])]
+    rows += [",".join([name, *("0" if name == other else "2" for other in made_answers.NAMES)]) for name in made_answers.NAMES]
+    (folder / "two.csv").write_text("\n".join(rows) + "\n")
+    return str(folder / "two.csv")
+
+
+def test_a_selection_of_earlier_versions_goes_on_with_the_random_numbers_that_it_began_with(tmp_path: Path) -> None:
+    answers = made_answers.study(tmp_path)
+    held = fs.select(answers.study, goal="order", budget=5, as_="old").rows
+    whole = fs.select(answers.study, goal="order", budget=9, as_="new")
+    file = Path(answers.study) / "selection-old.json"
+    old = json.loads(file.read_text())
+    assert old["definition"].pop("stream") == "definition"
+    file.write_text(json.dumps(old))
+    more = fs.select(answers.study, as_="old", more=4)
+    assert "stream" not in more.definition
+    order = [answers.images[k] for k in tie_order(answers.images, 0)]
+    weight = information_weights(answers, order, more.definition["sharpness"])
+    taken = [order.index(row.image) for row in held]
+    stream = (0, zlib.crc32(b"information"))  # of the selector alone
+    assert [row.image for row in more.rows[5:]] == [order[k] for k in draw(weight, 4, seed=stream, taken=taken).images]
+    assert more.rows[5:] != whole.rows[5:]
+
+
+def information_weights(answers: made_answers.Answers, order: list[str], sharpness: float) -> np.ndarray:
+    labels = np.stack(list(answers.labels.values()))[:, [answers.images.index(image) for image in order]]
+    given = {"complete": np.ones(len(order), bool), "dispute": (labels != labels[0]).any(0).astype(float), "labels": labels}
+    return drawing_weights("information", given, sharpness=sharpness)
 
 
 def test_what_a_selection_is_stays_fixed(maps: tuple[made.Corpus, str]) -> None:

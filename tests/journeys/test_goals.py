@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -116,6 +117,21 @@ def test_for_the_best_draws_learn_who_it_may_be(answers: made_answers.Answers) -
     assert found.rankings["lure"]["speaks_of"] == "pool"  # drawn by chance all the same
 
 
+def test_the_first_ten_images_for_the_best_carry_an_order_and_no_score_of_the_pool(tmp_path: Path) -> None:
+    answers = made_answers.study(tmp_path, images=200, errors=(0.1, 0.3, 0.5, 0.2, 0.4))
+    made_answers.import_labels(answers, list(fs.select(answers.study, goal="best").images))
+    found = fs.rank(answers.study, selection="best", resamples=20)
+    weighted = json.loads((Path(answers.study) / "standings-best.json").read_text())["rankings"]
+    for name in ("margins", "prediction_powered", "lure"):
+        assert re.fullmatch(r"effective sample size 9\.\d, below 10", weighted[name]["unusable"])
+        assert set(weighted[name]["scores"].values()) == {None}
+        assert all(interval == [None, None] for interval in weighted[name]["score_interval"].values())
+        assert f"{name}: cannot be used: effective sample size" in repr(found)
+    assert next(iter(weighted)) == "reuse_margins"
+    assert weighted["reuse_margins"]["speaks_of"] == "chosen"
+    assert "No score of the pool can be given yet: effective sample size" in fs.verbs.rank.told(found)
+
+
 def test_label_maps_are_drawn_by_what_their_concordances_tell(tmp_path: Path) -> None:
     corpus = made.corpus(tmp_path / "corpus", images=14, models=3)
     study = str(made.collected(corpus, tmp_path / "study", shard_size=5))
@@ -152,7 +168,8 @@ def test_two_models_leave_nothing_to_fit_and_are_drawn_all_the_same(tmp_path: Pa
 
 
 def test_plan_and_run_recommend_by_goal(answers: made_answers.Answers) -> None:
-    assert f"faultscape select {answers.study} --as" not in repr(fs.plan(answers.study, goal="best"))
+    found = fs.plan(answers.study, goal="best").recommended  # whatever other selections have labels too
+    assert (found["goal"], found["selection"], found["question"]) == ("best", "best", "best")
     assert any(
         line.endswith(f"faultscape select {answers.study} --goal best") for line in fs.run(answers.study, top=3, goal="best").done
     )

@@ -196,7 +196,16 @@ def test_the_budget_is_of_the_question_that_is_asked(answers: made_answers.Answe
     )
     slots = fs.select(answers.study, goal="best")
     made_answers.import_labels(answers, list(slots.images))
-    assert fs.plan(answers.study).recommended["question"] == "best"  # what was drawn for a goal goes on for it
+    found = fs.plan(answers.study)
+    assert found.recommended["question"] == "best"  # what was drawn for a goal goes on for it
+    assert not any("--goal" in note for note in (*found.notes, *fs.plan(answers.study, goal="best").notes))
+    said = "--goal order chooses no draws here: those of selection 'best' have labels and are gone on with, drawn for the best model; `faultscape select STUDY --goal order` draws for it"
+    assert said in fs.plan(answers.study, goal="order").notes
+    made_answers.import_labels(answers, list(fs.select(answers.study, goal="order", budget=8).images))
+    told = fs.plan(answers.study, goal="order")  # of two selections that have labels the one for this goal
+    assert (told.labels["selection"], told.recommended["question"]) == ("order", "order")
+    assert said not in told.notes
+    assert fs.plan(answers.study).labels["selection"] == "best"  # without a goal the one with more
 
 
 def test_budgets_are_round_and_never_above_the_pool() -> None:

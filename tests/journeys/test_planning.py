@@ -101,6 +101,14 @@ def test_the_numbers_stand_in_the_order_of_the_questions(maps: tuple[str, made.C
         assert found["best"][selector]["low"] <= best <= found["best"][selector]["high"]
 
 
+@pytest.mark.parametrize(("goal", "told"), [("order", "told the order as well"), ("best", "found the best nearly as soon")])
+def test_of_label_maps_the_recommendation_says_on_how_little_it_rests(
+    maps: tuple[str, made.Corpus], goal: str, told: str
+) -> None:
+    said = f"what to draw of label maps rests on one data set, ten networks on CamVid, where random draws {told} (docs/benchmarks-choice.md)"
+    assert said in fs.plan(maps[0], goal=goal).notes
+
+
 def test_duels_are_those_that_select_makes(maps: tuple[str, made.Corpus], tmp_path: Path) -> None:
     study, corpus = maps
     planned = {row["per_cell"]: row for row in fs.plan(study, engine="local").duels}

@@ -52,7 +52,7 @@ def plan(
     cost: Any = None,
     wage: float | None = None,
     within: float = 1.0,
-    goal: str = "order",
+    goal: str | None = None,
     selection: str | None = None,
     truth: str = "labels",
     seed: int = 0,
@@ -75,7 +75,7 @@ def plan(
     within
         How exactly scores are asked for, in points of 100.
     goal
-        order (of all models; default) or best: which draws to recommend, as `select --goal`, and the question whose number is the budget; draws made for a goal are gone on with for it.
+        order (of all models; default) or best: which draws to recommend, as `select --goal`, and the question whose number is the budget. Draws that have labels are gone on with as they were made, those for this goal first.
     selection
         The selection whose labels are used; default: of those drawn by chance the one with most labels.
     truth
@@ -100,6 +100,7 @@ def plan(
     from faultscape.verbs.select import chosen_for
 
     root = existing(study)
+    asked, goal = goal, goal or "order"
     chosen_for(goal)
     costs = read_costs(cost)
     if wage is not None and not (math.isfinite(wage) and wage >= 0):
@@ -123,7 +124,7 @@ def plan(
             )
         if known and not settings.classifies:
             count(root, known, engine=engine)
-        used, notes = plan_facts.measured(root, settings, models, selection, truth)
+        used, notes = plan_facts.measured(root, settings, models, selection, truth, asked)
         looked = plan_facts.look(root, settings, models, used, engine=engine, workers=workers)
         try:
             duels = plan_facts.deep(plan_facts.duels(root, settings, models, engine=engine, workers=workers))
@@ -153,7 +154,7 @@ def plan(
             tuple(priced),
             {**costs, "wage": wage},
             plan_advice.advice(questions, looked.pools, drawn, drawn.goal or goal),
-            (*said, *notes, *plan_facts.groups_told(root)),
+            (*said, *notes, *plan_facts.groups_told(root), *plan_advice.reservations(drawn, settings.task, asked)),
             provenance,
             str(study),
         )

@@ -15,6 +15,10 @@ from faultscape.verbs.select_draws import ROUND
 
 NEXT = 50  # labels to ask for next where nothing foretells how many are needed, and below which what is said from them is called rough
 ASKED = {"best": "the best model", "order": "the order of all"}  # what labels are needed for
+RANDOM = {
+    "order": "told the order as well",
+    "best": "found the best nearly as soon",
+}  # of the one set of label maps
 WIDE = 2.0  # another selector is named when it needs fewer labels by this factor
 
 
@@ -29,6 +33,25 @@ class Drawn:
     images: int = 0
     lost: int = 0
     labels: int = 0
+
+
+def reservations(drawn: Drawn, task: str, asked: str | None) -> list[str]:
+    """Return what to say against a recommendation: that draws go on for another goal than the one ``asked`` for, and on how little it rests.
+
+    >>> reservations(Drawn("vma", "vma", images=20, labels=20), "classification", "best")
+    ["--goal best chooses no draws here: those of selection 'vma' have labels and are gone on with, drawn for no goal; `faultscape select STUDY --goal best` draws for it"]
+    """
+    told = []
+    if asked is not None and asked != drawn.goal:
+        told.append(
+            f"--goal {asked} chooses no draws here: those of selection {drawn.name!r} have labels and are gone on with, drawn for {ASKED[drawn.goal] if drawn.goal else 'no goal'}; "
+            f"`faultscape select STUDY --goal {asked}` draws for it"
+        )
+    if task == "segmentation" and drawn.goal:
+        told.append(
+            f"what to draw of label maps rests on one data set, ten networks on CamVid, where random draws {RANDOM[drawn.goal]} (docs/benchmarks-choice.md)"
+        )
+    return told
 
 
 def rounded(labels: int, pool: int) -> int:

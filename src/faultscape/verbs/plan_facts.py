@@ -66,9 +66,11 @@ def look(
     """Return how far the models agree, and what would be drawn, as in the selection ``used``; SelectionError where no image has something of every model."""
     from faultscape.selection import draws
 
-    like: dict[str, Any] = {"seed": 0, "keep_duplicates": False, "ties": RULE, "temperature": 1.0, "distance": None}
-    like |= {} if settings.classifies else {"concordance": "miou", "over": "union"}
-    like |= {} if used is None else {key: used.definition[key] for key in (*like, "sharpness") if key in used.definition}
+    like: dict[str, Any] = {"seed": 0, "keep_duplicates": False, "ties": RULE, "temperature": 1.0}
+    like |= {"distance": "01"} if settings.classifies else {"concordance": "miou", "over": "union"}  # as `select` draws by mad
+    like |= (
+        {} if used is None else {key: used.definition[key] for key in (*like, "hierarchy", "sharpness") if key in used.definition}
+    )
     whole = "labels" if settings.classifies else "agreement"
     needs = ("dispute", "expected", "discrepancy", whole)
     facts = select_draws.gather(root, settings, models, {**like, "selector": "mad"}, needs, engine=engine, workers=workers)
@@ -104,9 +106,9 @@ def look(
 
 
 def measured(
-    root: Path, settings: Any, models: tuple[str, ...], selection: str | None, truth: str
+    root: Path, settings: Any, models: tuple[str, ...], selection: str | None, truth: str, goal: str | None = None
 ) -> tuple[Measured | None, list[str]]:
-    """Return what was measured by the selection asked for, or the one with most labels of those drawn by chance from what the study has now; and what to say."""
+    """Return what was measured by the selection asked for, or the one with most labels of those drawn by chance from what the study has now, first of those drawn for the ``goal``; and what to say."""
     from faultscape.comparison.stored import corpus_key
     from faultscape.study import selections
     from faultscape.study.answers import Answers
@@ -133,7 +135,7 @@ def measured(
             found.append(one)
         else:
             others[TOO_FEW].append(name)
-    used = max(found, key=lambda one: one.labels) if found else None
+    used = max(found, key=lambda one: (goal is not None and one.definition.get("goal") == goal, one.labels)) if found else None
     if used is not None:
         few = f"{used.labels} labels are few: on real models the numbers named from 25 were little better than those from none, and rather too small; the upper end of a range is the safer plan"
         return used, [few] if used.labels < NEXT else []

@@ -31,6 +31,8 @@ ADAPTIVE = (*LEARNING, "model-picker")
 WEIGHED = {
     "votes": "weighed"
 }  # in the definition of disputed classifiers that are drawn with what labels say; of earlier versions it lacks
+# in the definition of what is drawn from a stream of random numbers of its own; of earlier versions, whose stream is the selector's alone, it lacks
+STREAM = {"stream": "definition"}
 _NEEDS = {**NEEDS, "entropy": ("entropy",), "model-picker": ("labels",)}
 Facts = dict[str, np.ndarray]  # see selection.stored_facts
 
@@ -201,6 +203,19 @@ def read_drawing_pool(root: Path, define: dict[str, Any]) -> tuple[Any, np.ndarr
     return pool.taken(order), order
 
 
+def stream(define: dict[str, Any]) -> tuple[int, int]:
+    """Return the seed of a selection's random numbers: what is drawn otherwise is drawn from others, so that labels of two selections are of independent draws.
+
+    >>> stream({"selector": "random", "seed": 0}), stream({"selector": "random", "seed": 0, "goal": "order", **STREAM})
+    ((0, 373021397), (0, 995265046))
+    """
+    words = [define["selector"]]
+    if define.get("stream") == STREAM["stream"]:  # of files the name alone: where they lie decides nothing
+        told = (define.get(key) for key in ("goal", "temperature", "concordance", "over", "distance"))
+        words += [f"{one:g}" if isinstance(one, float | int) else Path(one).name for one in told if one is not None]
+    return define["seed"], zlib.crc32(" ".join(words).encode())
+
+
 def weights(define: dict[str, Any], facts: Facts) -> np.ndarray:
     """Return the weights (I,) in proportion to which a selection so defined draws images, zero outside the pool."""
     asked = {key: define[key] for key in ("temperature", "sharpness") if key in define}
@@ -237,9 +252,7 @@ def _rows(
     selector, tied = define["selector"], 0
     if selector in CHANCE:
         weight = weights(define, facts)
-        # each selector has a stream of its own: labels of two of them together are then of independent draws
-        stream = (define["seed"], zlib.crc32(selector.encode()))
-        found = draws.draw(weight, number, seed=stream, taken=taken, families=pool.families)
+        found = draws.draw(weight, number, seed=stream(define), taken=taken, families=pool.families)
         images, chances, score, size = found.images, found.probability, weight, found.pool
     else:
         inside = facts["complete"] & draws.representatives(pool.families, facts["complete"])
@@ -280,6 +293,8 @@ def _definition(name: str, selector: str, settings: Any, given: dict[str, Any], 
     )
     if selector == "disputed" and settings.classifies:
         defaults |= WEIGHED
+    if selector in CHANCE:
+        defaults |= STREAM
     if selector == "model-picker":
         defaults["epsilon"] = model_picker.EPSILON
     asked = {key: given[key] for key in (*defaults, "temperature") if key in given}
