@@ -396,7 +396,7 @@ def test_what_is_for_label_maps_says_so_of_classifiers(answers: made_answers.Ans
 
 
 def test_run_plan_and_report_recommend_what_was_measured(tmp_path: Path) -> None:
-    from faultscape.ranking.recommended import BINARY, CHANCE, FIRST, SELECTION
+    from faultscape.ranking.recommended import CHANCE, FIRST, SELECTION
 
     answers = made_answers.study(tmp_path, images=40)
     made_answers.import_labels(answers)
@@ -410,4 +410,4 @@ def test_run_plan_and_report_recommend_what_was_measured(tmp_path: Path) -> None
     assert f"faultscape select {answers.study} {SELECTION} --budget" in repr(fs.plan(answers.study))
     assert main(["select", answers.study, *SELECTION.split(), "--budget", "16"]) == 0
     found = fs.rank(answers.study, selection="order", resamples=10)
-    assert next(iter(found.rankings)) == next(name for name in FIRST[CHANCE, BINARY] if name in found.rankings)
+    assert next(iter(found.rankings)) == next(name for name in FIRST[CHANCE] if name in found.rankings)

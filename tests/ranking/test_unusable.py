@@ -98,31 +98,30 @@ def test_a_row_that_cannot_be_used_says_so_in_words_and_in_json_and_does_not_sta
     assert raw["unusable"].startswith("effective sample size")
     assert raw["scores"] == {"x": None, "y": None, "z": None}
     assert repr(from_json(json.loads(json.dumps(to_json(table))))) == words
-    rankings = recommended.ordered(table.rankings, "chance", "right or wrong")
+    rankings = recommended.ordered(table.rankings, "chance")
     assert "unusable" not in next(iter(rankings.values()))
 
 
 NAMES = ("margins", "reuse_margins", "prediction_powered", "lure", "reuse_mean", "reuse_bradley_terry")
 
 
-@pytest.mark.parametrize("kind", [recommended.BINARY, recommended.GRADED])
-def test_after_choices_without_probabilities_the_mean_stands_first(kind: str) -> None:
-    assert next(iter(recommended.ordered({name: {} for name in NAMES[1:]}, recommended.TOP, kind))) == "reuse_mean"
+def test_after_choices_without_probabilities_the_mean_stands_first() -> None:
+    assert next(iter(recommended.ordered({name: {} for name in NAMES[1:]}, recommended.TOP))) == "reuse_mean"
 
 
 @pytest.mark.parametrize("chosen", [recommended.TOP, recommended.DUELS])
 def test_a_goal_is_that_of_draws_by_chance_alone(chosen: str) -> None:
     rankings: dict[str, dict[str, str]] = {name: {} for name in NAMES}
-    whatever = recommended.ordered(rankings, chosen, recommended.BINARY)
-    assert list(recommended.ordered(rankings, chosen, recommended.BINARY, goal="best")) == list(whatever)
-    first = {goal: next(iter(recommended.ordered(rankings, "chance", recommended.BINARY, goal))) for goal in ("order", "best")}
-    assert first["best"] == recommended.FIRST[recommended.BEST, recommended.BINARY][0]
-    assert first["order"] == recommended.FIRST[recommended.CHANCE, recommended.BINARY][0] != first["best"]
+    whatever = recommended.ordered(rankings, chosen)
+    assert list(recommended.ordered(rankings, chosen, goal="best")) == list(whatever)
+    first = {goal: next(iter(recommended.ordered(rankings, "chance", goal))) for goal in ("order", "best")}
+    assert first["best"] == recommended.FIRST[recommended.BEST][0]
+    assert first["order"] == recommended.FIRST[recommended.CHANCE][0] != first["best"]
 
 
-@pytest.mark.parametrize("key", list(recommended.FIRST))
-def test_whatever_was_chosen_some_ranking_that_can_be_used_stands_first(key: tuple[str, str]) -> None:
+@pytest.mark.parametrize("chosen", list(recommended.FIRST))
+def test_whatever_was_chosen_some_ranking_that_can_be_used_stands_first(chosen: str) -> None:
     rankings = {name: {"unusable": "too few"} for name in NAMES[:4]} | {"reuse_mean": {}}
-    assert next(iter(recommended.ordered(rankings, *key))) == "reuse_mean"
-    assert set(recommended.FIRST[key]) <= set(NAMES)
-    assert list(recommended.ordered({}, *key)) == []
+    assert next(iter(recommended.ordered(rankings, chosen))) == "reuse_mean"
+    assert set(recommended.FIRST[chosen]) <= set(NAMES)
+    assert list(recommended.ordered({}, chosen)) == []

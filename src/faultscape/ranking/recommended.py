@@ -2,7 +2,7 @@
 
 Conventions: decided by the table of docs/benchmarks-choice.md, which leaves one data set out, and by nothing else; when the table changes, this does. What stands first depends on how the
 images were chosen: ``chance`` (drawn with known probabilities), ``best`` (so drawn for the one question which model is best), ``top`` (for all models, without probabilities: entropy,
-model-picker), ``duels``; and on whether answers are right or wrong or graded.
+model-picker), ``duels``. Whether answers are right or wrong or graded makes no difference.
 `select` itself stays with MAD's duels: they show where models fail, which is another question.
 Source: ours; benchmarks/leave_one_out.py and choice_table.py.
 """
@@ -13,21 +13,14 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from faultscape.nouns import Draw
 
 CHANCE, BEST, TOP, DUELS = "chance", "best", "top", "duels"
-BINARY, GRADED = "right or wrong", "graded"
 FIRST = {  # the first of these that standings have, and that can be used
-    (CHANCE, BINARY): ("prediction_powered", "lure", "reuse_mean"),
-    (CHANCE, GRADED): ("prediction_powered", "lure", "reuse_mean"),
-    (BEST, BINARY): ("reuse_margins", "margins", "reuse_mean"),
-    (BEST, GRADED): ("reuse_margins", "margins", "reuse_mean"),
-    (TOP, BINARY): ("reuse_mean",),  # control after choices without probabilities can collapse
-    (TOP, GRADED): ("reuse_mean",),
-    (DUELS, BINARY): ("reuse_bradley_terry", "reuse_mean"),
-    (DUELS, GRADED): ("reuse_bradley_terry", "reuse_mean"),
+    CHANCE: ("prediction_powered", "lure", "reuse_mean"),
+    BEST: ("reuse_margins", "margins", "reuse_mean"),
+    TOP: ("reuse_mean",),  # control after choices without probabilities can collapse
+    DUELS: ("reuse_bradley_terry", "reuse_mean"),
 }
 GOALS = {
     "order": "information",
@@ -47,23 +40,13 @@ def chosen_by(rows: Sequence[Any]) -> str:
     return CHANCE if all(math.isfinite(row.probability) for row in rows) else TOP
 
 
-def kind_of(accuracy: Any) -> str:
-    """Return whether scores, NaN where unknown, are right or wrong or graded.
-
-    >>> kind_of([[1, 0, math.nan]]), kind_of([[0.5, 1, 0]])
-    ('right or wrong', 'graded')
-    """
-    accuracy = np.asarray(accuracy, dtype=float)
-    return BINARY if np.isin(accuracy[~np.isnan(accuracy)], (0, 1)).all() else GRADED
-
-
-def ordered(rankings: Mapping[str, Any], chosen: str, kind: str, goal: str | None = None) -> dict[str, Any]:
+def ordered(rankings: Mapping[str, Any], chosen: str, goal: str | None = None) -> dict[str, Any]:
     """Return rankings with the recommended one first, which is never one that cannot be used; the ``goal`` is that of draws by chance.
 
-    >>> list(ordered({"lure": {"unusable": "too few"}, "reuse_mean": {}, "margins": {"unusable": "too few"}}, "chance", "right or wrong"))
+    >>> list(ordered({"lure": {"unusable": "too few"}, "reuse_mean": {}, "margins": {"unusable": "too few"}}, "chance"))
     ['reuse_mean', 'lure', 'margins']
     """
     usable = [name for name, said in rankings.items() if not said.get("unusable")]
     chosen = BEST if chosen == CHANCE and goal == "best" else chosen
-    first = next((name for name in FIRST[chosen, kind] if name in usable), next(iter(usable), None))
+    first = next((name for name in FIRST[chosen] if name in usable), next(iter(usable), None))
     return dict(rankings) if first is None else {first: rankings[first], **rankings}

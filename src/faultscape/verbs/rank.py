@@ -168,8 +168,8 @@ def _standings(
         "keys": [keys[k] for k in inside],
     }
     table = (now.models, now.chosen, accuracy[:, inside], [images[k] for k in inside])
-    about = (recommended.chosen_by(now.chosen), recommended.kind_of(accuracy[:, inside]))
-    if together := drawn_whole(root, about[0], settings["population"]):
+    chosen = recommended.chosen_by(now.chosen)
+    if together := drawn_whole(root, chosen, settings["population"]):
         options["groups"] = together
     if now.chosen and isinstance(now.chosen[0], Draw):
         drawn = (now.models, slots.rows, *table[2:])  # those that were discarded too: they were of the pool
@@ -187,7 +187,7 @@ def _standings(
             *table, class_names=names, parents={} if whole else classes.parents, epsilon=settings["epsilon"], **options
         )
         standings = replace(standings, stability=standing_stability.of_duels(*table, names, epsilon=settings["epsilon"]))
-    ordered = recommended.ordered(standings.rankings, *about, now.definition.get("goal"))
+    ordered = recommended.ordered(standings.rankings, chosen, now.definition.get("goal"))
     standings = replace(standings, notes=(*standings.notes, *said), rankings=ordered)
     if late := [m for m in toml.models if m not in now.models]:
         note = f"{', '.join(late)} came after selection {selection} was made: not ranked here"
