@@ -14,7 +14,7 @@ import tempfile
 import threading
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
@@ -104,24 +104,32 @@ def cluster() -> Iterator[Any]:
             client = free.getsockname()[1]
         made_here: Any = Cluster(initialize_head=True, head_node_args={**NODE, "ray_client_server_port": client})
         made_here.client = f"ray://127.0.0.2:{client}"
-        for _ in range(2):
-            made_here.add_node(**NODE, wait=False)
-        answers(client)
+        others = [made_here.add_node(**NODE, wait=False) for _ in range(2)]
+        until(lambda: answers(client))
+        until(lambda: all(lives(made_here, node) for node in others))
         yield made_here
         made_here.shutdown()
 
 
-def answers(port: int) -> None:
-    """Wait until the cluster's client server, which starts last, takes connections."""
+def until(so: Callable[[], bool]) -> None:
+    """Wait until something is so."""
     end = time.monotonic() + 200
-    while True:
-        try:
-            socket.create_connection(("127.0.0.2", port), 1).close()
-        except OSError:
-            assert time.monotonic() < end
-            threading.Event().wait(0.1)
-        else:
-            return
+    while not so():
+        assert time.monotonic() < end
+        threading.Event().wait(0.1)
+
+
+def answers(port: int) -> bool:
+    """Whether the cluster's client server, which starts last, takes connections."""
+    with suppress(OSError):
+        socket.create_connection(("127.0.0.2", port), 1).close()
+        return True
+    return False
+
+
+def lives(cluster: Any, node: Any) -> bool:
+    """Whether a cluster knows of a node that it lives; Ray's own wait counts those, too, whose death it has not noticed yet."""
+    return any(known["Alive"] and known["NodeID"] == node.node_id for known in cluster.global_state.node_table())
 
 
 def calls_of(log: list[str]) -> list[tuple[int, str]]:
@@ -238,8 +246,11 @@ def test_a_killed_node_costs_nothing_but_time(line: Line, expected: dict[str, by
     cluster.remove_node(victim, allow_graceful=False)
     after = heard(process, rf"call \d+: lost.* with node {victim.node_id}")
     process.send_signal(signal.SIGSTOP)  # else the line might end before
-    cluster.add_node(**NODE)  # it comes back, as another
-    process.send_signal(signal.SIGCONT)
+    try:
+        back = cluster.add_node(**NODE, wait=False)  # it comes back, as another
+        until(lambda: lives(cluster, back))
+    finally:
+        process.send_signal(signal.SIGCONT)
     log = line.end(process, before + after)
     lost = int(next(m[1] for text in after if (m := re.search(r"call (\d+): lost", text))))
     again = [node for number, node in calls_of(log[len(before) + len(after) :]) if number == lost]
