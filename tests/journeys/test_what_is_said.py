@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ import made
 from faultscape.maps import runs
 from faultscape.study import label_maps
 from faultscape.study.settings import read_settings
+from faultscape.verbs import select
 
 
 @pytest.fixture
@@ -82,3 +84,18 @@ def test_cityscapes_label_ids_become_the_classes_when_labels_are_imported(tmp_pa
             "ulm/ulm_1": True,
             "ulm/ulm_2": True,
         }
+
+
+def test_one_of_a_kind_is_said_in_the_singular(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    corpus, study = made.corpus(tmp_path / "corpus", images=1, models=2), str(tmp_path / "study")
+    said = [repr(fs.collect(study, str(corpus.photos), classes=str(corpus.classes)))]
+    said.append(repr(fs.predict(study, dict([next(iter(corpus.models.items()))]), engine="local")))
+    said.append(repr(fs.status(study)))
+    said.append(repr(fs.predict(study, corpus.models, engine="local")))
+    said.append(repr(fs.compare(study, engine="local")))
+    said.append(select.told(fs.select(study, constraints="none")))
+    fs.label.import_(study, str(corpus.truth))
+    said += [repr(fs.rank(study, resamples=20, engine="local")), repr(fs.report(study)), repr(fs.plan(study))]
+    said.append(capsys.readouterr().out)
+    ones = r"(?<![0-9.,-])(?<!of )1 (?:labelled |chosen |distinct )?(?:images|maps|pairs|parts|shards|models|slots|spares|labels|cells|groups)\b"
+    assert [line for line in "\n".join(said).splitlines() if re.search(ones, line)] == []

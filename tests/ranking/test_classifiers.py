@@ -154,7 +154,7 @@ def test_partial_labels_count_where_they_decide():
     assert scores(table, "reuse_mean")[a] == pytest.approx(partial[a, used].mean())
     assert scores(table, "reuse_mean")[b] == pytest.approx(np.nanmean(partial[b, used]))
     assert any("labels decide" in note for note in table.notes)
-    assert any("slots have a label that does not decide both" in note for note in table.notes)
+    assert any("1 slot has a label that does not decide both of its models" in note for note in table.notes)
 
 
 def test_labels_are_counted_and_others_count_only_when_asked():

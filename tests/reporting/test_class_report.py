@@ -237,6 +237,8 @@ def test_the_filters_show_only_what_fits_and_nothing_is_wider_than_a_phone(
     page.on("pageerror", lambda error: complaints.append(str(error)))
     page.goto(Path(report(str(studies["ranked"])).path).as_uri())
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    glance = page.locator("table.glance").locator("..")  # with its six rankings, whole
+    assert glance.evaluate("box => [box.scrollWidth <= box.clientWidth, box.querySelectorAll('thead th').length]") == [True, 7]
     page.select_option("select[name=model]", "m3")
     page.select_option("select[name=other]", "m1")
     page.select_option("select[name=case]", "cIII")

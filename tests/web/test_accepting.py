@@ -51,7 +51,7 @@ def test_later_decisions_join_earlier_ones(reviewed: Path, tmp_path: Path, capsy
     assert ids(reviewed) == ["web/p0", "web/p1", "web/p3"]
     capsys.readouterr()
     fs.collect(str(reviewed), accept=decided(tmp_path, "id,decision\np0,reject\np3,\n"))
-    assert "1 pictures accepted, 1 rejected, 2 left undecided" in (out := capsys.readouterr().out)
+    assert "1 picture accepted, 1 rejected, 2 left undecided" in (out := capsys.readouterr().out)
     assert "1 of the rejected are in the study since an earlier line and stay" in out
     assert read_decisions(reviewed / "web" / "accept.csv") == {"p0": "reject", "p1": "accept"}
     assert 'const KNOWN = {"p0": "reject", "p1": "accept"};' in (reviewed / "web" / "review.html").read_text()

@@ -276,7 +276,7 @@ def test_a_hostile_table_does_no_harm(server: Server, study: Path, capsys: pytes
     path = Path(table(study, *rows))
     path.write_bytes(path.read_bytes().replace(b"\x00", b""))
     assert main(["collect", str(study), "--urls", str(path), "--rate", "1000"]) == 0
-    assert "1 pictures came" in capsys.readouterr().out
+    assert "1 picture came" in capsys.readouterr().out
     assert kept(study) == ["good.png"]
     assert not list(study.parent.rglob("*escape*"))
     told = (study / "failures.csv").read_text()

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from faultscape.errors import RankingError, closest
+from faultscape.errors import RankingError, closest, counted
 from faultscape.metrics.units import LEVEL
 from faultscape.nouns import Standings
 from faultscape.ranking import replicated
@@ -128,7 +128,9 @@ def classifier_rankings(
     nu = float(bradley_terry_ties(point.wins, point.ties, PSEUDO_COUNT)[1])
     notes = [f"{int(chosen.sum())} of {n_chosen} chosen images are labelled"]
     if extra := len(used) - int(chosen.sum()):
-        notes.append(f"{extra} labelled images outside the selection count in the re-use rankings")
+        notes.append(
+            f"{counted(extra, 'labelled image outside the selection counts', 'labelled images outside the selection count')} in the re-use rankings"
+        )
     notes += _said(models, point, image, correct, ratios)
     again, errors, others = replicated.reuse(models, correct, weights)
     errors["bradley_terry"] = standard_errors(_games(first, second, image, correct), scores["bradley_terry"][0], nu, PSEUDO_COUNT)
@@ -189,9 +191,9 @@ def _said(models: tuple[str, ...], point: PairCounts, image: np.ndarray, correct
         shares = ", ".join(f"{name} {100 * n / decided:.1f} %" for name, n in zip(("I", "II", "III"), cases, strict=True))
         notes.append(f"cases of {decided:.0f} decided slots: {shares}")
     if open_slots := int((image >= 0).sum() - decided):
-        notes.append(
-            f"{open_slots} slots have a label that does not decide both of their models, or repeat an image of their pair"
-        )
+        one = "slot has a label that does not decide both of its models, or repeats an image of its pair"
+        many = "slots have a label that does not decide both of their models, or repeat an image of their pair"
+        notes.append(counted(open_slots, one, many))
     if not (point.total > 0)[~np.eye(len(models), dtype=bool)].all():
         notes.append(connectivity(models, point.total))
     if (ratios == 0).any():

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from faultscape.errors import OptionError, RankingError
+from faultscape.errors import counted as counted_words
 from faultscape.metrics.units import LEVEL
 from faultscape.nouns import Draw, Standings
 from faultscape.ranking import drawn_estimates, estimate_intervals, replicated
@@ -84,7 +85,9 @@ def draw_rankings(
     scores, errors, fits = replicated.reuse(models, accuracy[:, used], weights)
     notes = [f"{number} of {len(rows)} drawn images are labelled" + (f", {discarded} are discarded" if discarded else "")]
     if extra := len(used) - number:
-        notes.append(f"{extra} labelled images outside the selection count in the re-use rankings")
+        notes.append(
+            f"{counted_words(extra, 'labelled image outside the selection counts', 'labelled images outside the selection count')} in the re-use rankings"
+        )
     counted, found, reused, even, told = None, {}, None, False, 0
     if by_chance:
         counted = steps(rows, images, accuracy, lost=lost, elsewhere=elsewhere, learns=learns)

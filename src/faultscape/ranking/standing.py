@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from faultscape.errors import RankingError, closest
+from faultscape.errors import RankingError, closest, counted
 from faultscape.metrics.units import LEVEL
 from faultscape.nouns import Pairs, Slot, Slots, Standings
 from faultscape.ranking import replicated
@@ -125,7 +125,9 @@ def rank_accuracies(
     whole = table(models, places.at(used), accuracy[:, used], chosen[used], groups=len(class_names), together=of, **options)
     notes = [f"{int(chosen.sum())} of {n_chosen} chosen images are labelled"]
     if extra := len(used) - int(chosen.sum()):
-        notes.append(f"{extra} labelled images outside the selection count in the re-use rankings")
+        notes.append(
+            f"{counted(extra, 'labelled image outside the selection counts', 'labelled images outside the selection count')} in the re-use rankings"
+        )
     by_parent = {}
     for name, members in (parents or {}).items():
         named = [class_names.index(member) for member in members if member in class_names]
@@ -138,7 +140,7 @@ def rank_accuracies(
             labels = {"used": len(mine), "slots": len(inside.image)}
             by_parent[name] = {"labels": labels, "matrices": part.matrices, "rankings": part.rankings, "notes": part.notes}
         elif len(inside.image):
-            notes.append(f"parent group {name}: none of its {len(inside.image)} slots is labelled; it is not ranked")
+            notes.append(f"parent group {name}: none of its {counted(len(inside.image), 'slot')} is labelled; it is not ranked")
     own = options | {"all_labels": all_labels, "level": LEVEL, "interval": INTERVAL}
     own |= {
         "pseudo_count": replicated.PSEUDO_COUNT,

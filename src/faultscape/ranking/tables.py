@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from faultscape.errors import RankingError, closest
+from faultscape.errors import RankingError, closest, counted
 from faultscape.nouns import Slot
 from faultscape.ranking import replicated
 from faultscape.ranking.likelihood import connected
@@ -119,7 +119,9 @@ def _shared(models: tuple[str, ...], accuracy: np.ndarray) -> tuple[np.ndarray, 
     notes = []
     if not whole.all():
         lacking = ", ".join(m for m, row in zip(models, known, strict=True) if row.any() and not row.all())
-        notes.append(f"re-use: {int((~whole).sum())} labelled images are left out, on which {lacking} cannot be scored")
+        notes.append(
+            f"re-use: {counted(int((~whole).sum()), 'labelled image is', 'labelled images are')} left out, on which {lacking} cannot be scored"
+        )
     if not ranked.all():
         lacking = ", ".join(m for m, yes in zip(models, ranked, strict=True) if not yes)
         notes.append(f"re-use: {lacking} cannot be scored on any labelled image")
@@ -131,5 +133,7 @@ def _skipped(found: Outcomes) -> list[str]:
     if found.empty_cells:
         notes.append(f"{found.empty_cells} of {found.cells} cells (defender, attacker, class) hold no image and are skipped")
     if found.unlabelled_cells:
-        notes.append(f"{found.unlabelled_cells} cells hold images but no label and are skipped")
+        notes.append(
+            f"{counted(found.unlabelled_cells, 'cell holds images but no label and is', 'cells hold images but no label and are')} skipped"
+        )
     return notes

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from faultscape.errors import CorpusError, OptionError
+from faultscape.errors import CorpusError, OptionError, counted
 
 _TASKS = ("queries", "urls", "api", "accept")
 _OF = {  # which options say something to which task
@@ -54,9 +54,9 @@ class Downloaded:
     def __repr__(self) -> str:
         stopped = f"\nstopped: {self.stopped}" if self.stopped else ""
         return (
-            f"{self.study}/web: {self.came} pictures came, {self.there} were there, {self.left_out} left out as duplicates or unfit, "
+            f"{self.study}/web: {counted(self.came, 'picture')} came, {self.there} {'was' if self.there == 1 else 'were'} there, {self.left_out} left out as duplicates or unfit, "
             f"{self.failed} could not be had (failures.csv){stopped}\n"
-            f"next: open {self.study}/web/review.html ({self.for_review} pictures), then collect {self.study} --accept accept.csv"
+            f"next: open {self.study}/web/review.html ({counted(self.for_review, 'picture')}), then collect {self.study} --accept accept.csv"
         )
 
 
@@ -251,7 +251,9 @@ def _accepted(root: Path, *, file: Path) -> tuple[str, ...]:
     with writing(root):
         write_decisions(root, decisions)
         _review(root, read_pictures(root).values())
-    print(f"{len(accepted)} pictures accepted, {len(rejected)} rejected, {len(pictures) - len(decisions)} left undecided")
+    print(
+        f"{counted(len(accepted), 'picture')} accepted, {len(rejected)} rejected, {len(pictures) - len(decisions)} left undecided"
+    )
     sources = {str((root / FOLDER / pictures[id_].file).absolute()) for id_ in rejected}
     if held := sum(image.source in sources for image in read_corpus(root)):
         print(f"{held} of the rejected are in the study since an earlier line and stay; discard them with label import")

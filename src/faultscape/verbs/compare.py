@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from faultscape.errors import ModelError, StudyError
+from faultscape.errors import ModelError, StudyError, counted
 from faultscape.nouns import Agreement
 from faultscape.study.arrays import Share
 
@@ -30,14 +30,14 @@ class Compared:
 
     def _counted(self) -> str:
         if self.classifies:
-            return f"{self.study}: {self.pairs} pairs of {self.models} classifiers; their answers are compared as they are, and nothing is to be counted before"
+            return f"{self.study}: {counted(self.pairs, 'pair')} of {self.models} classifiers; their answers are compared as they are, and nothing is to be counted before"
         truths = f", each against {', '.join(self.truths)}" if self.truths else ""
         made = (
-            f"{self.parts_made} parts counted in {self.shards_counted} shard{'s' * (self.shards_counted != 1)}"
+            f"{counted(self.parts_made, 'part')} counted in {counted(self.shards_counted, 'shard')}"
             if self.parts_made
             else "nothing was missing"
         )
-        return f"{self.study}: {self.pairs} pairs of {self.models} models{truths}; {made}"
+        return f"{self.study}: {counted(self.pairs, 'pair')} of {self.models} models{truths}; {made}"
 
 
 def _agreement_lines(found: Agreement) -> list[str]:

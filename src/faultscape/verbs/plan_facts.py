@@ -137,7 +137,7 @@ def measured(
             others[TOO_FEW].append(name)
     used = max(found, key=lambda one: (goal is not None and one.definition.get("goal") == goal, one.labels)) if found else None
     if used is not None:
-        few = f"{used.labels} labels are few: on real models the numbers named from 25 were little better than those from none, and rather too small; the upper end of a range is the safer plan"
+        few = f"{counted(used.labels, 'label is', 'labels are')} few: on real models the numbers named from 25 were little better than those from none, and rather too small; the upper end of a range is the safer plan"
         return used, [few] if used.labels < NEXT else []
     return None, [f"labels of {' and '.join(names)} are not used: {why}" for why, names in others.items() if names]
 

@@ -99,8 +99,8 @@ def _head(found: Any) -> str:
     used = found.labels["used"]
     known = "from the predictions alone: a rough forecast"
     if used:
-        known = f"from the predictions and {used:,} labels of selection {found.labels['selection']}"
-    return f"Labels that {len(found.models)} models on {found.images:,} images need in all, {known}."
+        known = f"from the predictions and {used:,} label{'s' * (used != 1)} of selection {found.labels['selection']}"
+    return f"Labels that {len(found.models)} models on {found.images:,} image{'s' * (found.images != 1)} need in all, {known}."
 
 
 def _cost(costs: dict[str, Any], *, classes: bool) -> str:

@@ -35,7 +35,7 @@ class Predicted:
         lines += [f"  {name} is removed; labels, and selections that were drawn with it, are kept" for name in self.removed]
         for name, (maps, failed) in self.models.items():
             lines.append(
-                f"  {name:<24} {maps} {self.what}"
+                f"  {name:<24} {counted(maps, self.what[:-1], self.what)}"
                 + (f", {counted(failed, 'image')} without one (failures.csv)" if failed else "")
             )
         return "\n".join(lines)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from faultscape.errors import OptionError, StudyError
+from faultscape.errors import OptionError, StudyError, counted
 from faultscape.nouns import Draw, PairSlot
 
 
@@ -21,7 +21,7 @@ class Reported:
     images: int
 
     def __repr__(self) -> str:
-        return f"{self.path}: {self.images} chosen images, {self.size / 1e6:.1f} MB; open it in a browser"
+        return f"{self.path}: {counted(self.images, 'chosen image')}, {self.size / 1e6:.1f} MB; open it in a browser"
 
 
 def report(

@@ -195,15 +195,15 @@ def told(slots: Slots) -> str:
         cells, full = j * (j - 1) // 2, sum(number == k for number in held.values())
         short = f"; {cells - full} of {cells} pairs have fewer than {k}" if full < cells else ""
         return (
-            f"{len(chosen)} slots, {len(slots.images)} distinct images to label (at most J(J-1)/2 k = {j} x {j - 1} / 2 x {k} = {cells * k} slots){short}; "
-            f"{spares} spares behind"
+            f"{counted(len(chosen), 'slot')}, {counted(len(slots.images), 'distinct image')} to label (at most J(J-1)/2 k = {j} x {j - 1} / 2 x {k} = {cells * k} slots){short}; "
+            f"{counted(spares, 'spare')} behind"
         )
     groups = len(slots.definition["groups"])
     cells, full = j * (j - 1) * groups, len({(r.defender, r.attacker, r.class_) for r in chosen})
     most = cells * slots.depth
     return (
-        f"{len(chosen)} slots, {len(slots.images)} distinct images to label; {cells - full} of {cells} cells are empty "
-        f"(at most J(J-1)|Y|K = {j} x {j - 1} x {groups} x {slots.depth} = {most} slots); {spares} spares behind"
+        f"{counted(len(chosen), 'slot')}, {counted(len(slots.images), 'distinct image')} to label; {cells - full} of {cells} cells are empty "
+        f"(at most J(J-1)|Y|K = {j} x {j - 1} x {groups} x {slots.depth} = {most} slots); {counted(spares, 'spare')} behind"
     )
 
 

@@ -31,5 +31,5 @@ def tell_ties(tied: int, slots: int, define: Mapping[str, Any]) -> None:
     else:
         print(
             "warning: ties decide more than a quarter of the slots: disagreement says little of which images matter, and another --seed chooses others; "
-            "images drawn with --temperature 1 or by --selector random can be weighed by how likely they were"
+            "--goal order draws images for the order of the models, with probabilities that are known"
         )

@@ -82,7 +82,7 @@ def status(study: str) -> Status:
     else:
         empty = [m for m in models if not any(part.rows for part in stored[m].values())]
         words = f"; of {', '.join(empty)} not one map could be used (failures.csv)" if empty else ""
-        stages.append(("predict", "done", f"{len(models)} models: {', '.join(models)}{words}"))
+        stages.append(("predict", "done", f"{counted(len(models), 'model')}: {', '.join(models)}{words}"))
     truths = labelled.truths(root)
     if len(models) >= 2 and not settings.classifies:
         parts = wanted(root, settings, sorted(sizes), [])
