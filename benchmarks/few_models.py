@@ -2,7 +2,7 @@
 
 Three networks of one set say more of the scale of Spearman's rho than of a selector (docs/benchmarks-choice.md). Here three, and four, models of each set of more are drawn anew in every repeat,
 so that no triple decides. Rule, written before any number was seen: the default stands for few models where its largest regret over the sets is the least of all, or where on every set it lies
-within a standard error, of paired repeats, of the one whose is. Every hundred repeats are one JSON file in a folder for temporary files; without missing ones the table is printed.
+within a standard error, of paired repeats, of the one whose is. Every hundred repeats are one JSON file in a folder for temporary files; then the table is printed, and what the rule says. docs/benchmarks-choice.md tells it.
 """
 
 from __future__ import annotations
