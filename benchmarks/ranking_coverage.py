@@ -34,7 +34,7 @@ ROOT, KEPT = Path(__file__).parents[1], Path(tempfile.gettempdir()) / "faultscap
 BLOCK, REPEATS, RESAMPLES = 100, 1000, 200
 BUDGETS = (25, 50, 100, 200, 400)
 MOST = 0.98  # a pool all but labelled: above this share of it nothing is left open
-WEIGHTED = "margins", "prediction_powered"  # after draws that learn these claim something, whatever stands first
+WEIGHTED = "margins", "lure", "prediction_powered"  # after draws that learn these claim something, whatever stands first
 
 
 class Drawing:
@@ -98,6 +98,9 @@ def interval(name: str, losses: np.ndarray, q: np.ndarray, at: np.ndarray, proxy
     """Return the (J, 2) interval of scores that ``draw_rankings`` gives a ranking, without its bootstrap; None where it gives no number."""
     if name == "prediction_powered":
         found = estimates.inside(estimates.prediction_powered(losses, q, proxy, at))
+        return None if drawn_estimates.unusable(found) else held(1 - loss_intervals(found)[:, ::-1], 1 - found.loss)
+    if name == "lure":
+        found = estimates.inside(estimates.lure(losses, q, proxy.shape[1]))
         return None if drawn_estimates.unusable(found) else held(1 - loss_intervals(found)[:, ::-1], 1 - found.loss)
     own, said, most = estimates.margins(losses), estimates.margins(proxy), 1 - 1 / len(losses)
     found = estimates.inside(estimates.prediction_powered(own, q, said, at, (-most, most)))

@@ -243,6 +243,30 @@ def test_re_used_margins_of_drawn_images_have_the_intervals_and_ranks_of_the_wei
     assert reused["speaks_of"] == weighted["speaks_of"] == "pool"
 
 
+@pytest.mark.parametrize(("number", "scores"), [(99, "chosen"), (100, "pool")])
+def test_draws_that_learnt_have_descriptive_intervals_of_margins_and_of_scores_while_labels_are_few(
+    number: int, scores: str
+) -> None:
+    rng, names = np.random.default_rng(5), [f"{k:03d}" for k in range(300)]
+    right = (rng.random((3, 300)) < [[0.9], [0.6], [0.7]]).astype(float)
+    weights = dict(zip(names, rng.uniform(0.5, 2, 300), strict=True))
+    rows = drawn(names[:number], weights, "information", [1 + step // 50 for step in range(number)])
+    options = {"proxy": 1 - right, "pool": names, "resamples": 10}
+    found = draw_rankings(list("xyz"), rows, right, names, **options)
+    said = {name: row["speaks_of"] for name, row in found.rankings.items()}
+    assert said == {
+        "margins": "chosen",
+        "reuse_margins": "chosen",
+        "reuse_mean": "chosen",
+        "lure": scores,
+        "prediction_powered": scores,
+    }
+    assert any("draws learnt" in note for note in found.notes) == (scores == "chosen")
+    at_once = draw_rankings(list("xyz"), [replace(row, round=1) for row in rows], right, names, **options)
+    for name in ("margins", "reuse_margins", "lure", "prediction_powered"):
+        assert at_once.rankings[name]["speaks_of"] == "pool"
+
+
 def test_models_that_are_equal_as_they_come_may_have_either_rank_though_weights_tell_them_apart() -> None:
     names = [f"{k:03d}" for k in range(400)]
     weight = dict(zip(names, [1.0, 9.0] * 200, strict=True))

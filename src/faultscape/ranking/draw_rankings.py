@@ -4,7 +4,8 @@ Conventions: ``accuracy`` (J, I) is each model's concordance with the truth, or 
 it was to be drawn, ``prediction_powered`` adds what the models themselves say of the images that nobody labelled. Both are scores on the pool that was drawn from; ``corpus`` adds the
 images on which no two models differ, from labels drawn there. ``margins`` is how far a model lies above the mean of all, with the same control variate. ``reuse_margins`` takes
 the labels for it as they come, while intervals and ranks are of the weighted estimate. What ``speaks_of`` the "pool" holds of it; of the "chosen" images alone, by redrawing them: whatever a
-selector that draws nothing by chance chose, re-use of labels whose weights differ, and ``reuse_margins`` of draws that learn. Which draws count: ``drawn_steps``.
+selector that draws nothing by chance chose, and re-use of labels whose weights differ. Of rounds that learnt from labels so do both margins, and below a hundred labels all rankings: simulated,
+their intervals hold too seldom (docs/benchmarks-coverage.md). Which draws count: ``drawn_steps``.
 Source: Farquhar et al. 2021; Angelopoulos et al. 2023 (prediction-powered inference).
 """
 
@@ -31,6 +32,8 @@ from faultscape.ranking.populations import group_numbers
 from faultscape.ranking.recommended import SELECTION
 from faultscape.ranking.replicated import CHOSEN, FUTURE, POOL
 from faultscape.ties import DECIMALS
+
+LEARNT = 100  # labels from which intervals of scores hold after draws that learn (docs/benchmarks-coverage.md)
 
 
 def draw_rankings(
@@ -106,16 +109,18 @@ def draw_rankings(
         for row in whole.rankings.values():
             row["speaks_of"] = population
     replicates, rankings, points = dict(whole.replicates), {}, dict(whole.scores)
+    learnt = counted is not None and by_learning(rows, learns)
+    few = learnt and number < LEARNT
+    if few and any(not unusable(estimate) for estimate in found.values()):
+        said.append(f"draws learnt from labels, and {number} are few for that: intervals are descriptive below {LEARNT}")
     for name, estimate in found.items():
         if why := unusable(estimate):
             rankings[name] = replicated.unusable(models, why) | {"speaks_of": population}
             continue
         rankings[name], points[name], replicates[name] = _row(models, name, estimate, resamples, seed)
-        rankings[name]["speaks_of"] = population
+        rankings[name]["speaks_of"] = CHOSEN if few or (learnt and name == MARGINS) else population
         if name == MARGINS and reused is not None:
             rankings[REUSED] = _as_they_come(models, -reused, rankings[name])
-            if any(row.selector in LEARNING for row in rows) if learns is None else learns:
-                rankings[REUSED]["speaks_of"] = CHOSEN  # labels chose labels: an order, whose intervals do not hold
             points[REUSED], replicates[REUSED] = -reused, replicates[name]
     own = {
         "resamples": resamples,
@@ -138,6 +143,17 @@ def draw_rankings(
         benchmark={} if benchmark is None else compare_benchmark(models, benchmark, points, replicates),
         notes=(*whole.notes, *said),
     )
+
+
+def by_learning(rows: Sequence[Draw], learns: bool | None = None) -> bool:
+    """Return whether some of the draws were made with what labels of earlier rounds said; where that is not known the selector tells.
+
+    >>> rows = [Draw("information", round, round, image, 1.0, 0.5, 9) for round, image in enumerate("ab", 1)]
+    >>> by_learning(rows), by_learning(rows[:1]), by_learning(rows, learns=False)
+    (True, False, False)
+    """
+    learning = any(row.selector in LEARNING for row in rows) if learns is None else learns
+    return learning and len({row.round for row in rows}) > 1
 
 
 def check_population(population: str, by_chance: bool) -> None:
