@@ -34,7 +34,7 @@ ROOT, KEPT = Path(__file__).parents[1], Path(tempfile.gettempdir()) / "faultscap
 BLOCK, REPEATS, RESAMPLES = 100, 1000, 200
 BUDGETS = (25, 50, 100, 200, 400)
 MOST = 0.98  # a pool all but labelled: above this share of it nothing is left open
-WEIGHTED = "margins", "lure", "prediction_powered"  # after draws that learn these claim something, whatever stands first
+WEIGHTED = "margins", "lure", "prediction_powered"
 
 
 class Drawing:
@@ -88,10 +88,9 @@ class Drawing:
 
 
 def rankings(goal: str) -> tuple[str, ...]:
-    """Return the rankings whose intervals are looked at: what stands first, and after draws that learn what else claims something."""
-    if goal == "order":
-        return (recommended.FIRST[recommended.CHANCE, recommended.BINARY][0],)
-    return (recommended.FIRST[recommended.BEST, recommended.BINARY][0], *WEIGHTED)
+    """Return the rankings whose intervals are looked at: what stands first, and the others that weigh labels as draws preferred them."""
+    chosen = recommended.BEST if goal == "best" else recommended.CHANCE
+    return tuple(dict.fromkeys([recommended.FIRST[chosen, recommended.BINARY][0], *WEIGHTED]))
 
 
 def interval(name: str, losses: np.ndarray, q: np.ndarray, at: np.ndarray, proxy: np.ndarray) -> np.ndarray | None:

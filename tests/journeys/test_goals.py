@@ -114,7 +114,9 @@ def test_for_the_best_draws_learn_who_it_may_be(answers: made_answers.Answers) -
     assert next(iter(found.rankings)) == "reuse_margins"
     assert found.rankings["reuse_margins"]["speaks_of"] == "chosen"  # an order: its intervals do not hold
     assert "reuse_margins, intervals descriptive" in repr(found)
-    assert {row["speaks_of"] for row in found.rankings.values() if "unusable" not in row} == {"chosen"}  # few labels chose one another
+    assert {row["speaks_of"] for row in found.rankings.values() if "unusable" not in row} == {
+        "chosen"
+    }  # few labels chose one another
 
 
 def test_the_first_ten_images_for_the_best_carry_an_order_and_no_score_of_the_pool(tmp_path: Path) -> None:

@@ -243,28 +243,18 @@ def test_re_used_margins_of_drawn_images_have_the_intervals_and_ranks_of_the_wei
     assert reused["speaks_of"] == weighted["speaks_of"] == "pool"
 
 
-@pytest.mark.parametrize(("number", "scores"), [(99, "chosen"), (100, "pool")])
-def test_draws_that_learnt_have_descriptive_intervals_of_margins_and_of_scores_while_labels_are_few(
-    number: int, scores: str
-) -> None:
+def test_rounds_that_learnt_from_labels_have_descriptive_intervals_and_those_drawn_at_once_claim_theirs() -> None:
     rng, names = np.random.default_rng(5), [f"{k:03d}" for k in range(300)]
     right = (rng.random((3, 300)) < [[0.9], [0.6], [0.7]]).astype(float)
-    weights = dict(zip(names, rng.uniform(0.5, 2, 300), strict=True))
-    rows = drawn(names[:number], weights, "information", [1 + step // 50 for step in range(number)])
-    options = {"proxy": 1 - right, "pool": names, "resamples": 10}
-    found = draw_rankings(list("xyz"), rows, right, names, **options)
-    said = {name: row["speaks_of"] for name, row in found.rankings.items()}
-    assert said == {
-        "margins": "chosen",
-        "reuse_margins": "chosen",
-        "reuse_mean": "chosen",
-        "lure": scores,
-        "prediction_powered": scores,
-    }
-    assert any("draws learnt" in note for note in found.notes) == (scores == "chosen")
-    at_once = draw_rankings(list("xyz"), [replace(row, round=1) for row in rows], right, names, **options)
-    for name in ("margins", "reuse_margins", "lure", "prediction_powered"):
-        assert at_once.rankings[name]["speaks_of"] == "pool"
+    weights, rounds = dict(zip(names, rng.uniform(0.5, 2, 300), strict=True)), [1 + step // 50 for step in range(100)]
+    said = {}
+    for told, numbers in (("learnt", rounds), ("at once", [1] * 100)):
+        rows = drawn(names[:100], weights, "information", numbers)
+        found = draw_rankings(list("xyz"), rows, right, names, proxy=1 - right, pool=names, resamples=10)
+        said[told] = {name: row["speaks_of"] for name, row in found.rankings.items()}
+        assert any("rounds learnt" in note for note in found.notes) == (told == "learnt")
+    assert said["learnt"] == dict.fromkeys(("margins", "reuse_margins", "lure", "prediction_powered", "reuse_mean"), "chosen")
+    assert said["at once"] == dict.fromkeys(said["learnt"], "pool") | {"reuse_mean": "chosen"}
 
 
 def test_models_that_are_equal_as_they_come_may_have_either_rank_though_weights_tell_them_apart() -> None:

@@ -4,8 +4,8 @@ Conventions: ``accuracy`` (J, I) is each model's concordance with the truth, or 
 it was to be drawn, ``prediction_powered`` adds what the models themselves say of the images that nobody labelled. Both are scores on the pool that was drawn from; ``corpus`` adds the
 images on which no two models differ, from labels drawn there. ``margins`` is how far a model lies above the mean of all, with the same control variate. ``reuse_margins`` takes
 the labels for it as they come, while intervals and ranks are of the weighted estimate. What ``speaks_of`` the "pool" holds of it; of the "chosen" images alone, by redrawing them: whatever a
-selector that draws nothing by chance chose, and re-use of labels whose weights differ. Of rounds that learnt from labels so do both margins, and below a hundred labels all rankings: simulated,
-their intervals hold too seldom (docs/benchmarks-coverage.md). Which draws count: ``drawn_steps``.
+selector that draws nothing by chance chose, re-use of labels whose weights differ, and all that is made of rounds that learnt from labels: simulated, such intervals hold too seldom (docs/benchmarks-coverage.md).
+Which draws count: ``drawn_steps``.
 Source: Farquhar et al. 2021; Angelopoulos et al. 2023 (prediction-powered inference).
 """
 
@@ -32,8 +32,6 @@ from faultscape.ranking.populations import group_numbers
 from faultscape.ranking.recommended import SELECTION
 from faultscape.ranking.replicated import CHOSEN, FUTURE, POOL
 from faultscape.ties import DECIMALS
-
-LEARNT = 100  # labels from which intervals of scores hold after draws that learn (docs/benchmarks-coverage.md)
 
 
 def draw_rankings(
@@ -110,15 +108,16 @@ def draw_rankings(
             row["speaks_of"] = population
     replicates, rankings, points = dict(whole.replicates), {}, dict(whole.scores)
     learnt = counted is not None and by_learning(rows, learns)
-    few = learnt and number < LEARNT
-    if few and any(not unusable(estimate) for estimate in found.values()):
-        said.append(f"draws learnt from labels, and {number} are few for that: intervals are descriptive below {LEARNT}")
+    if learnt:
+        said.append(
+            "rounds learnt from labels: intervals are descriptive, since such intervals hold too seldom; those of draws made at once hold"
+        )
     for name, estimate in found.items():
         if why := unusable(estimate):
             rankings[name] = replicated.unusable(models, why) | {"speaks_of": population}
             continue
         rankings[name], points[name], replicates[name] = _row(models, name, estimate, resamples, seed)
-        rankings[name]["speaks_of"] = CHOSEN if few or (learnt and name == MARGINS) else population
+        rankings[name]["speaks_of"] = CHOSEN if learnt else population
         if name == MARGINS and reused is not None:
             rankings[REUSED] = _as_they_come(models, -reused, rankings[name])
             points[REUSED], replicates[REUSED] = -reused, replicates[name]
