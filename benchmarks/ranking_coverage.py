@@ -90,7 +90,7 @@ class Drawing:
 def rankings(goal: str) -> tuple[str, ...]:
     """Return the rankings whose intervals are looked at: what stands first, and the others that weigh labels as draws preferred them."""
     chosen = recommended.BEST if goal == "best" else recommended.CHANCE
-    return tuple(dict.fromkeys([recommended.FIRST[chosen, recommended.BINARY][0], *WEIGHTED]))
+    return tuple(dict.fromkeys([recommended.FIRST[chosen][0], *WEIGHTED]))
 
 
 def interval(name: str, losses: np.ndarray, q: np.ndarray, at: np.ndarray, proxy: np.ndarray) -> np.ndarray | None:
