@@ -23,7 +23,7 @@ from faultscape.selection.draws import draw
 
 KEPT = Path(tempfile.gettempdir()) / "faultscape-few-models"
 BLOCK, REPEATS = 100, 200
-BUDGETS, X
+BUDGETS, NUMBERS = (50, 100, 200, 400), (3, 4, 8)
 MANY = ("emotion", "cue-conflict", "16class-22nets", "crops")
 DEFAULT = "information, at once | LURE + control"
 

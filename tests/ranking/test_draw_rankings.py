@@ -257,6 +257,17 @@ def test_rounds_that_learnt_from_labels_have_descriptive_intervals_and_those_dra
     assert said["at once"] == dict.fromkeys(said["learnt"], "pool") | {"reuse_mean": "chosen"}
 
 
+@pytest.mark.parametrize(("skipped", "lost", "speaks"), [(2, 0, "pool"), (3, 0, "chosen"), (3, 1, "pool"), (0, 9, "pool")])
+def test_draws_that_were_skipped_are_not_taken_to_be_lost_by_chance(skipped: int, lost: int, speaks: str) -> None:
+    rng, names = np.random.default_rng(5), [f"{k:03d}" for k in range(200)]
+    right = (rng.random((2, 200)) < [[0.9], [0.6]]).astype(float)
+    rows = drawn(names[:50], dict(zip(names, rng.uniform(0.5, 2, 200), strict=True)))
+    right[:, 5 : 5 + max(skipped, lost)] = np.nan
+    found = draw_rankings(list("xy"), rows, right[:, :50], names[:50], lost=names[5 : 5 + lost], resamples=0)
+    assert found.rankings["lure"]["speaks_of"] == speaks
+    assert any(f"{skipped} of the first 50 draws were skipped" in note for note in found.notes) == (speaks == "chosen")
+
+
 def test_models_that_are_equal_as_they_come_may_have_either_rank_though_weights_tell_them_apart() -> None:
     names = [f"{k:03d}" for k in range(400)]
     weight = dict(zip(names, [1.0, 9.0] * 200, strict=True))

@@ -14,6 +14,7 @@ from faultscape.ranking.estimate_intervals import difference_intervals, loss_int
 from faultscape.ranking.estimates import (
     Estimates,
     combined,
+    inside,
     lure,
     lure_weights,
     margins,
@@ -288,6 +289,38 @@ def test_no_observed_error_bounds_the_errors_that_remain_as_the_hypergeometric_d
     assert low == 0
     assert bound <= high <= 1.3 * bound + 1 / pool
     assert loss_intervals(lure(np.ones((1, labels)), uniform_steps(labels, pool), pool))[0] == pytest.approx([1 - high, 1])
+
+
+@pytest.mark.parametrize("labels", [50, 100])
+@pytest.mark.parametrize("share", [1.0, 0.95])
+def test_intervals_hold_the_truth_of_models_that_are_nearly_always_wrong(share: float, labels: int) -> None:
+    rng = np.random.default_rng(1)
+    weights, losses = rng.choice([0.2, 1.0, 2.0], 300), (rng.random((1, 300)) < share).astype(float)
+    proxy, held = np.full((1, 300), 0.6) + rng.uniform(-0.3, 0.3, 300), []
+    for seed in range(100):
+        drawn = draw(weights, labels, seed=seed)
+        seen, q = losses[:, drawn.images], drawn.probability
+        pool = np.flatnonzero(weights > 0)
+        for found in (lure(seen, q, 300), prediction_powered(seen, q, proxy, np.searchsorted(pool, drawn.images))):
+            ((low, high),) = loss_intervals(inside(found))
+            held.append(low - 1e-12 <= losses.mean() <= high + 1e-12)
+    assert np.mean(held[::2]) > 0.92
+    assert np.mean(held[1::2]) > 0.92
+
+
+def test_intervals_of_losses_and_of_what_is_right_mirror_each_other() -> None:
+    drawn = draw(np.linspace(0.2, 2, 60), 25, seed=3)
+    losses = (np.random.default_rng(4).random((3, 25)) < [[0.1], [0.8], [0.97]]).astype(float)
+    q, proxy = drawn.probability, np.random.default_rng(5).random((3, 60))
+    for wrong, right in (
+        (lure(losses, q, 60), lure(1 - losses, q, 60)),
+        (prediction_powered(losses, q, proxy, drawn.images), prediction_powered(1 - losses, q, 1 - proxy, drawn.images)),
+    ):
+        bounds, other = loss_intervals(inside(wrong)), 1 - loss_intervals(inside(right))[:, ::-1]
+        for j in range(3):  # each is widened to hold its own point
+            points = [inside(wrong).loss[j], 1 - inside(right).loss[j]]
+            low, high = min(bounds[j, 0], *points), max(bounds[j, 1], *points)
+            assert (low, high) == pytest.approx((min(other[j, 0], *points), max(other[j, 1], *points)))
 
 
 def test_models_that_no_label_tells_apart_may_differ() -> None:

@@ -75,6 +75,14 @@ def test_ranks_that_may_be_any_are_open_on_the_terminal_and_in_tables_and_no_num
     assert {row["at_once"] for row in rows} == {"open"}
 
 
+def test_draws_whose_intervals_do_not_hold_are_not_called_images_that_were_chosen_for_what_models_say() -> None:
+    found = standings(lure=ranking("a", speaks_of="chosen"), reuse_mean=ranking("a", speaks_of="chosen"))
+    head, said = verdict(found)
+    assert head == "a leads on the chosen images"
+    assert said.startswith("The images were drawn by chance, and yet their intervals do not hold")
+    assert caveat(standings(reuse_mean=ranking("a", speaks_of="chosen"))).startswith("These images were chosen for what")
+
+
 def test_who_leads_is_said_without_a_model_that_is_better_than_itself() -> None:
     assert "and each other model is shown to be worse than at least one (at 95 %" in verdict(standings(margins=ranking("a")))[1]
 

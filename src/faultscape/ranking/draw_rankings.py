@@ -4,7 +4,8 @@ Conventions: ``accuracy`` (J, I) is each model's concordance with the truth, or 
 it was to be drawn, ``prediction_powered`` adds what the models themselves say of the images that nobody labelled. Both are scores on the pool that was drawn from; ``corpus`` adds the
 images on which no two models differ, from labels drawn there. ``margins`` is how far a model lies above the mean of all, with the same control variate. ``reuse_margins`` takes
 the labels for it as they come, while intervals and ranks are of the weighted estimate. What ``speaks_of`` the "pool" holds of it; of the "chosen" images alone, by redrawing them: whatever a
-selector that draws nothing by chance chose, re-use of labels whose weights differ, and all that is made of rounds that learnt from labels: simulated, such intervals hold too seldom (docs/benchmarks-coverage.md).
+selector that draws nothing by chance chose, re-use of labels (of a pool the bootstrap knows no end), draws of which some were skipped, and all that is made of rounds that learnt from labels: simulated, such intervals hold too
+seldom (docs/benchmarks-coverage.md).
 Which draws count: ``drawn_steps``.
 Source: Farquhar et al. 2021; Angelopoulos et al. 2023 (prediction-powered inference).
 """
@@ -103,7 +104,7 @@ def draw_rankings(
         scores = scores | drawn_estimates.reused_margins(accuracy[:, used], known, weights, proxy, pool)
     draws = dict.fromkeys(scores, replicated.draws_of(np.ones(len(used), bool), group))
     whole = replicated.table(models, {}, scores, errors, fits, draws, notes, ~np.isnan(accuracy[:, used]), group, told)
-    if counted is not None and even and len(used) == len(counted.columns):
+    if population == FUTURE and counted is not None and even and len(used) == len(counted.columns) and not counted.skipped:
         for row in whole.rankings.values():
             row["speaks_of"] = population
     replicates, rankings, points = dict(whole.replicates), {}, dict(whole.scores)
@@ -117,7 +118,7 @@ def draw_rankings(
             rankings[name] = replicated.unusable(models, why) | {"speaks_of": population}
             continue
         rankings[name], points[name], replicates[name] = _row(models, name, estimate, resamples, seed)
-        rankings[name]["speaks_of"] = CHOSEN if learnt else population
+        rankings[name]["speaks_of"] = CHOSEN if learnt or (counted is not None and counted.skipped) else population
         if name == MARGINS and reused is not None:
             rankings[REUSED] = _as_they_come(models, -reused, rankings[name])
             points[REUSED], replicates[REUSED] = -reused, replicates[name]

@@ -2,7 +2,7 @@
 
 Conventions: ``accuracy`` (J, I) holds the scores of the models on ``images``, NaN where unknown; a draw is *decided* where its label decides for every model. Draws behind the last
 decided one are steps not made yet. An image that will never be decided (discarded, or its answers stand at a tie) is taken out of the pool as if it had never been there: what is
-lost is lost by chance. So is one that merely waits, unless labels behind it came from elsewhere: the images of a duel were chosen because models differ, and to count them while
+lost is lost by chance. So is one that merely waits (more than one in twenty are said to be *skipped*: who skips seldom does so by chance), unless labels behind it came from elsewhere: the images of a duel were chosen because models differ, and to count them while
 others wait would be no chance draw. Then the draws before the last that was labelled for its own sake count, of those before the first that waits: where the row of labels ends says
 something of the duels, and the last of them would be chosen for being none (inverse sampling).
 Source: Farquhar et al. 2021, section 3; Haldane 1945 (inverse sampling); the rule of what waits is ours.
@@ -17,18 +17,20 @@ import numpy as np
 
 from faultscape.nouns import Draw
 
+SKIPPED = 0.05  # share of draws without labels above which they are not taken to be lost by chance
 LEARNING = ("expected-loss", "vma", "information", "mad+information")  # selectors that learn where nothing else is said
 
 
 @dataclass(frozen=True, eq=False)
 class Steps:
-    """The K draws that count: their columns among the images with scores, the ``probability`` of each, how many images the ``pool`` has, which were taken ``out`` of it, and what to say."""
+    """The K draws that count: their columns among the images with scores, the ``probability`` of each, how many images the ``pool`` has, which were taken ``out`` of it, what to say, and whether more were ``skipped`` than chance lets expect."""
 
     columns: np.ndarray
     probability: np.ndarray
     pool: int
     out: frozenset[str]
     notes: tuple[str, ...]
+    skipped: bool = False
 
 
 def steps(
@@ -68,6 +70,11 @@ def steps(
     elif 0 < end < len(rows):
         notes.append(f"{_draws(len(rows) - end)} behind the last label: they change nothing yet")
     gone = np.array([row.image in lost or (k < end and not decided[k]) for k, row in enumerate(rows)], bool)
+    passed = sum(not decided[k] and rows[k].image not in lost for k in range(end))
+    if skipped := passed > SKIPPED * end:
+        notes.append(
+            f"{passed} of the first {_draws(end)} were skipped, which is seldom by chance: intervals are descriptive until they are labelled or discarded"
+        )
     if number := int(gone.sum()):
         notes.append(
             f"{_draws(number)} without a label that decides for every model: taken out of the pool, as if lost by chance"
@@ -76,7 +83,7 @@ def steps(
     chance = remaining(np.array([row.probability for row in rows]), rounds, ~gone)
     kept = np.flatnonzero(decided[:end] & ~gone[:end])
     out = frozenset(row.image for row, lacks in zip(rows, gone, strict=True) if lacks)
-    return Steps(at[kept], chance[kept], rows[0].pool - number if rows else 0, out, tuple(notes))
+    return Steps(at[kept], chance[kept], rows[0].pool - number if rows else 0, out, tuple(notes), skipped)
 
 
 def remaining(probability: np.ndarray, rounds: np.ndarray, kept: np.ndarray) -> np.ndarray:

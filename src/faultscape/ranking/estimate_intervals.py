@@ -17,7 +17,9 @@ from faultscape.ranking.intervals import share_intervals
 
 
 def loss_intervals(found: Estimates, level: float = LEVEL) -> np.ndarray:
-    """Return (J, 2) intervals of losses between 0 and 1, inside of what the labels leave possible.
+    """Return (J, 2) intervals of losses between 0 and 1, inside of what the labels leave possible, and around the losses.
+
+    Of losses above 1/2 they are those of 1 - loss, mirrored: few rights are then as few cases as few errors are.
 
     Of ``combined`` parts each bound is as far off as the squares of the parts' own distances add up to: a part of few labels
     without an error keeps its upper bound so, which a sum of variances would lose (Zou and Donner 2008).
@@ -33,6 +35,13 @@ def loss_intervals(found: Estimates, level: float = LEVEL) -> np.ndarray:
         for part, share in found.parts:
             off += (share * (loss_intervals(part, level).T - part.loss)) ** 2
         return np.clip(found.loss[:, None] + np.sqrt(off.T) * np.array([-1, 1]), 0, 1)
+    bounds = _share_bounds(found, level)
+    if found.mirrored is not None:
+        bounds = np.where(found.loss[:, None] > 0.5, 1 - _share_bounds(found.mirrored, level)[:, ::-1], bounds)
+    return np.stack([np.minimum(bounds[:, 0], found.loss), np.maximum(bounds[:, 1], found.loss)], 1)
+
+
+def _share_bounds(found: Estimates, level: float) -> np.ndarray:
     low, high = np.array([0.0, 1.0]) if found.possible is None else found.possible.T
     loss = np.clip(found.loss, low, high)
     bounds = share_intervals(loss, np.diagonal(found.covariance), found.unit, _factor(found, level), shift=found.shift)

@@ -23,6 +23,7 @@ from faultscape.ties import equal_to_zero
 TRUST = 10  # labels at which half of a coefficient is believed
 PRIOR, PRIOR_ACCURACY = 8, 0.75  # labels that every model's vote begins with, and their accuracy
 LEAST_VOTE = 1e-3
+SHARES = (0.0, 1.0)  # what a loss lies in, if nothing else is said
 UNSEEN = 3  # differences on one label each that none may have shown
 
 
@@ -33,6 +34,7 @@ class Estimates:
     The others say what few errors cannot: the variance of a share p of errors is ``unit`` p (1 - p) as far as the draws alone
     tell, and ``shift`` (J,) is what the control variate brings to it by itself; ``unseen`` (J, J) is a covariance of differences
     that no label shows; what was drawn leaves losses between 0 and 1 no other means than the ``possible`` (J, 2). The weights of the labels make them worth ``effective`` equal ones (Kish).
+    ``mirrored`` is the same of 1 - loss: weights do not sum to one, so that a model that is always wrong is seen exactly from that side alone.
     """
 
     loss: np.ndarray
@@ -45,6 +47,7 @@ class Estimates:
     possible: np.ndarray | None = None
     parts: tuple[tuple[Estimates, float], ...] = ()  # and their shares, of what was ``combined``
     effective: float = np.inf
+    mirrored: Estimates | None = None
 
 
 def lure_weights(probability: np.ndarray, pool: int) -> np.ndarray:
@@ -78,7 +81,7 @@ def uniform_steps(number: int, pool: int) -> np.ndarray:
     return 1.0 / (pool - np.arange(number))
 
 
-def lure(losses: np.ndarray, probability: np.ndarray, pool: int, span: tuple[float, float] = (0.0, 1.0)) -> Estimates:
+def lure(losses: np.ndarray, probability: np.ndarray, pool: int, span: tuple[float, float] = SHARES) -> Estimates:
     """Return the unbiased mean losses sum_m v_m l_m / M (Farquhar et al. eq. 6) of losses (J, M), with their covariance.
 
     The estimate is sum_m c_m a_m, c_m = N (N - M) / (M (N - m) (N - m + 1)), of a_m = (l_m / q_m + the losses before) / N, each
@@ -90,8 +93,13 @@ def lure(losses: np.ndarray, probability: np.ndarray, pool: int, span: tuple[flo
     >>> found.loss, found.covariance.round(6).tolist()
     (array([0.5, 1. ]), [[0.125, 0.0], [0.0, 0.0]])
     """
+    values = _checked(losses, len(probability), "losses")
+    found = _lure(values, probability, pool, span)
+    return replace(found, mirrored=_lure(1 - values, probability, pool, span)) if span == SHARES else found
+
+
+def _lure(values: np.ndarray, probability: np.ndarray, pool: int, span: tuple[float, float]) -> Estimates:
     weights = lure_weights(probability, pool)
-    values = _checked(losses, len(weights), "losses")
     mean = (weights * values).mean(1)
     unit = _unit(weights, pool)
     seen = values.sum(1) / pool
@@ -111,7 +119,7 @@ def prediction_powered(
     probability: np.ndarray,
     proxy: np.ndarray,
     drawn: np.ndarray,
-    span: tuple[float, float] = (0.0, 1.0),
+    span: tuple[float, float] = SHARES,
 ) -> Estimates:
     """Return mean losses with a control variate: lure(l - c h) + c mean of h over the pool, for a proxy h (J, N) of the losses.
 
@@ -133,13 +141,22 @@ def prediction_powered(
             f"the proxy needs a finite number for each of {len(values)} models on every image of the pool, and the place there of "
             f"each of {number} draws; got shape {proxy.shape} and {len(drawn)} places"
         )
-    seen = proxy[:, drawn]
-    joint = lure(np.concatenate([values, seen]), probability, proxy.shape[1]).covariance
-    alone = lure(values, probability, proxy.shape[1], span)
+    found = _prediction_powered(values, probability, proxy, drawn, span)
+    return (
+        replace(found, mirrored=_prediction_powered(1 - values, probability, 1 - proxy, drawn, span)) if span == SHARES else found
+    )
+
+
+def _prediction_powered(
+    values: np.ndarray, probability: np.ndarray, proxy: np.ndarray, drawn: np.ndarray, span: tuple[float, float]
+) -> Estimates:
+    j, number, seen = len(values), len(drawn), proxy[:, drawn]
+    joint = _lure(np.concatenate([values, seen]), probability, proxy.shape[1], span).covariance
+    alone = _lure(values, probability, proxy.shape[1], span)
     both, spread = np.trace(joint[:j, j:]), np.trace(joint[j:, j:])
     tiny = 1e-24 * (seen * seen).sum()  # what rounding leaves of a variance of zero
     coefficient = float(both / spread * number / (number + TRUST)) if spread > tiny else 0.0
-    left = lure(values - coefficient * seen, probability, proxy.shape[1])
+    left = _lure(values - coefficient * seen, probability, proxy.shape[1], span)
     freedom = max(number - 2, 0)  # the coefficient has taken one
     scale = (number - 1) / freedom if freedom else np.nan
     return Estimates(
@@ -222,7 +239,10 @@ def inside(found: Estimates) -> Estimates:
     >>> found.loss.round(3), inside(found).loss
     (array([1.833]), array([1.]))
     """
-    return found if found.possible is None else replace(found, loss=np.clip(found.loss, *found.possible.T))
+    if found.possible is None:
+        return found
+    other = None if found.mirrored is None else inside(found.mirrored)
+    return replace(found, loss=np.clip(found.loss, *found.possible.T), mirrored=other)
 
 
 def _unit(weights: np.ndarray, pool: int) -> float:

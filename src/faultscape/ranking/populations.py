@@ -61,8 +61,13 @@ def to_come(
             before, covariance = np.trace(covariance), _positive(covariance + common)
             unit = min(max(unit * np.trace(covariance) / before, unit), most) if before > 0 else most
             freedom = min(freedom, labelled - 1)
+    other = None
+    if found.mirrored is not None:
+        said = None if proxy is None else 1 - proxy
+        other = to_come(found.mirrored, 1 - losses, probability, group, drawn, proxy=said, span=span)
     return replace(
         found,
+        mirrored=other,
         covariance=covariance,
         freedom=freedom,
         unit=unit,

@@ -85,6 +85,10 @@ TOO_FEW = (  # of images that were drawn by chance
     "No score of the pool can be given yet: {why}. Scores and ranks are of the labelled images, "
     "intervals only describe how they vary, and nothing here speaks of other images."
 )
+DRAWN = (
+    "The images were drawn by chance, and yet their intervals do not hold: rounds learnt from labels, or drawn images were skipped (the notes say which). Scores and ranks are of the "
+    "labelled images, intervals only describe how they vary, and nothing here speaks of other images."
+)
 TITLES, SHORTS = ({name: words[k] for name, words in RANKINGS.items()} for k in (0, 4))
 _NAMED = 4  # more models than that are counted, not named
 _DARK, _BRIGHT = np.array([18, 38, 66]), np.array([250, 226, 150])  # ends of the scale of Fig. 3
@@ -130,6 +134,8 @@ def caveat(standings: Standings) -> str:
     if not found or not all(map(descriptive, found.values())):
         return ""
     why = next((said["unusable"] for said in standings.rankings.values() if said.get("unusable")), "")
+    if any(name in RANKINGS and RANKINGS[name][3] == UNBIASED for name in found):
+        return DRAWN
     return TOO_FEW.format(why=why) if why else CAVEAT
 
 
