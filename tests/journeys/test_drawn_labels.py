@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import faultscape as fs
+import made
 import made_answers
 from faultscape.cli import main
 from faultscape.verbs import labelled
@@ -201,3 +202,29 @@ def test_data_to_come_draws_groups_anew_on_the_terminal_and_on_the_page(
     capsys.readouterr()
     assert main(["rank", answers.study, "--population", "future"]) == 2
     assert "say nothing of data to come" in capsys.readouterr().err
+
+
+def test_consecutive_frames_that_are_alike_are_told_where_intervals_speak_of_data_to_come(tmp_path: Path) -> None:
+    corpus = made.corpus(tmp_path / "c", images=60, models=3, shape=(18, 24))
+    order = sorted(range(60), key=lambda k: corpus.ids[k])
+    for place, k in enumerate(order):  # whole runs of ten are hard for all, or easy
+        for m, folder in enumerate(corpus.models.values()):
+            wrong = corpus.truths[k].copy()
+            wrong[: (4 + 4 * m if place // 10 % 2 else 1 + m)] = (m + 2) % 5
+            made.write(folder / f"{corpus.ids[k]}.png", wrong)
+    study = str(made.collected(corpus, tmp_path / "study", 60))
+    fs.predict(study, {name: str(folder) for name, folder in corpus.models.items()}, engine="local")
+    fs.compare(study, engine="local")
+    fs.select(study, goal="order", budget=30, engine="local")
+    fs.label.import_(study, str(corpus.truth))
+    options = {"selection": "order", "resamples": 20, "engine": "local"}
+
+    def told(population: str) -> list[str]:
+        notes = fs.rank(study, population=population, **options).notes
+        return [note for note in notes if "consecutive images are alike" in note]
+
+    assert told("pool") == []
+    (note,) = told("future")
+    assert "times too narrow; say which belong together with `faultscape collect" in note
+    fs.collect(study, str(corpus.photos), block=10)
+    assert told("future") == []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ import numpy as np
 
 from faultscape import plug
 from faultscape.errors import OptionError, RankingError, closest, reason
+from faultscape.metrics.neighbours import alike, too_narrow
 from faultscape.nouns import Draw, Slots, Standings
 from faultscape.verbs import labelled, select_draws
 
@@ -176,6 +177,8 @@ def _standings(
         trust = estimates.vote_weights(1 - accuracy[:, [image in mine for image in images]]) if toml.classifies else None
         more = _about_draws(root, toml, selection, slots, truth, discarded, trust)
         standings = draw_rankings(*drawn, **more, **options, population=settings["population"])
+        if settings["population"] == "future" and not together and not toml.classifies:  # of tables order means nothing
+            standings = replace(standings, notes=(*standings.notes, *_neighbours(more["pool"], more["proxy"], str(root))))
     elif toml.classifies:
         standings = classifier_rankings(*table, laplace=settings["laplace"], **options)
         standings = replace(standings, stability=standing_stability.of_pairs(*table, laplace=settings["laplace"]))
@@ -238,6 +241,19 @@ def _about_draws(
             columns = [k for k in counted.columns.tolist() if images[k] in agreed]
             best = max(best, scores[:, columns], key=lambda held: held.shape[1])
     return out | {"rest": (best, len(agreed))}
+
+
+def _neighbours(pool: Sequence[str], expected: np.ndarray, study: str) -> list[str]:
+    """Return what to say of a pool (N,) of label maps whose consecutive images are alike, by the losses (J, N) to expect there."""
+    order = sorted(range(len(pool)), key=lambda k: pool[k])
+    found = [value for row in expected if (value := alike(row[order])) is not None]
+    if 2 * len(found) <= len(expected):
+        return []
+    middle = float(np.median(found))
+    return [
+        f"consecutive images are alike (what models say of neighbours correlates by {middle:.2f}): if they are frames of a sequence, intervals of data to come are some "
+        f"{too_narrow(middle):.1f} times too narrow; say which belong together with `faultscape collect {study}` with --group or --block"
+    ]
 
 
 def drawn_whole(root: Path, chosen: str, population: str) -> dict[str, str]:
