@@ -250,10 +250,9 @@ def _neighbours(pool: Sequence[str], expected: np.ndarray, study: str) -> list[s
     if 2 * len(found) <= len(expected):
         return []
     middle = float(np.median(found))
-    return [
-        f"consecutive images are alike (what models say of neighbours correlates by {middle:.2f}): if they are frames of a sequence, intervals of data to come are some "
-        f"{too_narrow(middle):.1f} times too narrow; say which belong together with `faultscape collect {study}` with --group or --block"
-    ]
+    near = f"consecutive images are alike (what models say of neighbours correlates by {middle:.2f})"
+    narrow = f"if they are frames of a sequence, intervals of data to come are some {too_narrow(middle):.1f} times too narrow"
+    return [f"{near}: {narrow}; say which belong together with `faultscape collect {study}` with --group or --block"]
 
 
 def drawn_whole(root: Path, chosen: str, population: str) -> dict[str, str]:
