@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -160,8 +161,72 @@ def test_two_words_that_are_said_nearly_always_are_not_taken_for_one() -> None:
     said = np.where(rng.random((5, 600, 1, 1)) < 0.05, 0, (rng.random((1, 600, 1, 1)) < 0.9).astype(int))
     said[1] = rng.random((600, 1, 1)) < 0.1  # a guess, nearly always 0 where the others say 1
     assert "classes" not in [f.kind for f in find_misplaced(said)]
-    said[1] = said[0] == 0  # one that does say 0 for 1
+    said[1] = (said[0] == 0) ^ (rng.random((600, 1, 1)) < 0.02)  # one that does say 0 for 1
     assert [(f.model, f.kind, f.classes) for f in find_misplaced(said)] == [(1, "classes", ((0, 1), (1, 0)))]
+
+
+def filtered(rng: np.random.Generator, models: int, classes: int, *, in_classes: bool) -> np.ndarray:
+    """Answers on the images on which no two models agree; of sound models, whose images may be sorted by class."""
+    said = people(rng, models, 1200, classes)
+    if in_classes:
+        truth = np.sort(rng.integers(0, classes, (1, 1200, 1, 1)), axis=1)
+        said = np.where(rng.random(said.shape) < 0.3, rng.integers(0, classes, said.shape), truth).astype(np.uint16)
+    return said[:, np.all([(one != other)[:, 0, 0] for one, other in combinations(said, 2)], axis=0)]
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("images", ["mixed", "sorted by class"])
+def test_any_order_lifts_what_lies_below_chance_and_none_is_told(seed: int, images: str) -> None:
+    rng = np.random.default_rng(seed)
+    for classes in (3, 5):
+        truth = rng.integers(0, classes, (1, 600, 1, 1))
+        if images != "mixed":
+            truth = np.sort(truth, axis=1)
+        good = np.where(rng.random((3, 600, 1, 1)) < 0.2, rng.integers(0, classes, (3, 600, 1, 1)), truth)
+        wrong = (truth + rng.integers(1, classes, truth.shape)) % classes  # never right, and each wrong class as often
+        assert [(f.model, f.kind) for f in find_misplaced(np.concatenate([good, wrong]))] == [(3, "below")]
+        pair = find_misplaced(filtered(rng, 2, classes, in_classes=images != "mixed"))
+        three = find_misplaced(filtered(rng, 3, classes, in_classes=images != "mixed"))
+        assert {f.kind for f in [*pair, *three]} <= {"below", "chance"}
+        assert [f.kind for f in pair] == ["below"]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_confusions_in_a_pool_of_images_on_which_models_differ_are_no_mix_up_of_classes(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    for models, classes in ((2, 2), (2, 6), (3, 2), (3, 6)):
+        truth = rng.integers(0, classes, (1, 1200, 1, 1))
+        said = np.where(rng.random((models, 1200, 1, 1)) < 0.25, truth ^ 1, truth)  # pairs of classes are taken for each other
+        differ = said[:, (said[0] != said[1])[:, 0, 0]]
+        assert {f.kind for f in find_misplaced(differ)} <= {"below", "chance", "nobody"}
+
+
+def test_a_shift_by_one_class_is_told_though_models_then_agree_nowhere() -> None:
+    said = np.repeat(np.random.default_rng(1).integers(0, 6, (1, 300, 1, 1)), 2, axis=0)
+    said[1] = (said[1] + 1) % 6
+    (finding,) = find_misplaced(said)
+    assert finding.classes == ((0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (5, 0))
+
+
+def test_neighbours_that_fit_both_ways_are_no_shift() -> None:
+    rng = np.random.default_rng(2)
+    truth = np.repeat(rng.integers(0, 40, 150), 20)
+    one, other = (np.where(rng.random(3000) < 0.6, truth, rng.integers(0, 40, 3000)) for _ in range(2))
+    said = np.stack([one, other])[:, one != other, None, None]  # 2 or more images on each agree far above chance
+    assert [f.kind for f in find_misplaced(said)] == ["below"]
+    moved = np.stack([one, np.roll(other, 9)])[:, :, None, None]
+    assert [(f.kind, abs(f.shift)) for f in find_misplaced(moved)] == [("shift", 9)]
+
+
+def test_less_agreement_than_by_chance_is_told_without_an_order() -> None:
+    said = filtered(np.random.default_rng(0), 2, 5, in_classes=False)
+    table = mean_agreement(of_people(said))
+    words = warnings(table, find_misplaced(said), resolve(6))[0]
+    assert words.startswith("a and b agree .00, less than with shuffled images (.19): no order of images")
+    assert "the images were chosen because models differ" in words
+    three = filtered(np.random.default_rng(0), 3, 5, in_classes=False)
+    words = warnings(mean_agreement(of_people(three)), find_misplaced(three), resolve(6))[0]
+    assert words.startswith("a agrees with the others less than shuffled images would: .00, where these give ")
 
 
 def of_people(said: np.ndarray) -> Predictions:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from faultscape.comparison.misplaced import NONE, Finding, find_misplaced
+from faultscape.comparison.misplaced import LOST, NONE, Finding, find_misplaced
 from faultscape.comparison.stored_maps import StoredMaps
 from faultscape.corpus.classes import allowed, table
 from faultscape.nouns import Predictions
@@ -39,12 +39,12 @@ def misplaced_maps(root: Path, settings: Any, models: Sequence[str], pool: Pool)
     """Return what is wrong with which model of label maps; of one that agrees with nobody more images are looked at, for an order that lies farther off."""
     places = _sample(len(pool.ids), _MAPS, _RUN)
     found = find_misplaced(*_read(root, settings, models, pool, places))
-    lost = [f for f in found if f.kind in ("nobody", "chance")]
+    lost = [f for f in found if f.kind in LOST]
     if lost and len(places) > 1:
         away = {f.model for f in lost}
         some: list[int] = [*away, *[m for m in range(len(models)) if m not in away][:_MODELS]]
         far = find_misplaced(*_read(root, settings, [models[m] for m in some], pool, [np.arange(min(len(pool.ids), _FAR))]))
-        better = {some[f.model]: replace(f, model=some[f.model]) for f in far if f.kind not in ("nobody", "chance")}
+        better = {some[f.model]: replace(f, model=some[f.model]) for f in far if f.kind not in LOST}
         found = [better.get(f.model, f) if f in lost else f for f in found]
     return found
 

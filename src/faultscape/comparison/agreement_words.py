@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from faultscape.comparison.agreement import alike
-from faultscape.comparison.misplaced import NOBODY, Finding
+from faultscape.comparison.misplaced import LOST, NOBODY, Finding
 from faultscape.errors import counted
 from faultscape.nouns import Agreement, Classes
 
 _NUMBERS = ("no", "one", "two", "three", "four", "five", "six")
+_BELOW = "no order of images explains that; one errs where others are right, the images were chosen because models differ, or classes are exchanged"
 _NAMED = 3  # classes of a mix-up that are told
 
 
@@ -37,10 +38,14 @@ def misplaced_words(f: Finding, models: Sequence[str], classes: Classes, concord
     'a and b agree .10, no more than with shuffled images (.10): one of them is at chance, or its images are in another order'
     """
     name, two = models[f.model], len(models) == 2
-    if f.kind in ("nobody", "chance"):
+    if f.kind in LOST:
+        if two and f.kind == "below":
+            return f"{models[0]} and {models[1]} agree {_share(f.agreement)}, less than with shuffled images ({_share(f.chance)}): {_BELOW}"
         if two:
             return f"{models[0]} and {models[1]} agree {_share(f.agreement)}, no more than with shuffled images ({_share(f.chance)}): one of them is at chance, or its images are in another order"
         than = f"; the others agree {_share(f.others)} with each other" if f.others == f.others else ""
+        if f.kind == "below":
+            return f"{name} agrees with the others less than shuffled images would: {_share(f.agreement)}, where these give {_share(f.chance)}{than}: {_BELOW}"
         if f.kind == "chance":
             order = "; a permutation of its images would look the same" if concordance == "0-1" else ""
             return f"{name} is at chance: it agrees {_share(f.agreement)} with the others, and would {_share(f.chance)} with shuffled images{than}{order}"

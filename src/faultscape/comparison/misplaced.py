@@ -2,8 +2,14 @@
 
 Conventions: ``answers`` (J, N, H, W): what each model says of some pixels of N images in corpus order, as places of classes, NONE where it says nothing; of classifiers H = W = 1.
 ``starts`` say where a new run of consecutive images begins. The agreement of two models on an image is the mean IoU of the classes that either names (of one pixel 1 or 0); orders are
-looked for by the share of pixels on which they agree, which is cheaper. What is called wrong must be clearer than chance makes anything once in a thousand studies (``RISK``):
-what is not told may be wrong all the same.
+looked for by the share of pixels on which they agree, which is cheaper. What is not told may be wrong all the same.
+
+What is promised: where ids and classes are right, an order is told in one study of a thousand (``RISK``), however little the models agree. It has to be clear, by a t-test whose risk is
+divided by the models and the orders that are tried, that another order fits better than this one, and lies farther above chance than this one lies below it: any order lifts models
+that agree less than chance. A shift must also fit better than the same shift the other way, for neighbours of sorted images fit both ways. A mix-up of classes is judged like an
+order, but three quarters of the way is enough, since two classes that are exchanged lie just as far above. Where all models agree on no image, the pool may have been chosen for that,
+and confusions look like exchanged classes: there a mix-up must explain most images and exchange no two classes. Not promised: that a pool chosen in a softer way, in which the same two
+classes are nearly always confused, is told from a mix-up.
 """
 
 from __future__ import annotations
@@ -23,17 +29,20 @@ from faultscape.metrics.pixel import METRICS
 NONE = np.uint16(65535)
 FEWEST = 8  # images from which anything is said
 RISK = 1e-3  # that in a study where nothing is wrong anything is told of an order
+LOST = ("nobody", "chance", "below")  # kinds of findings that name no order
 NOBODY = 0.25  # of the agreement beyond chance that the others have with each other: so much has a model that answers one image in four as they do, and guesses the rest
 GUESS = 0.1  # below this share of it there is too little to tell it from a guess
 ALONE = 0.05  # of what is possible beyond chance, where there are no others to compare with
 NEAR = (1, -1, 2, -2, 3, -3, 5, -5, 8, -8, 12, -12)  # shifts that are always looked at; in a drive a farther one shows at these
 _CLASS = 0.1  # IoU by which a class fits another better, having twice its own
+_BELOW = 0.75  # of the way below chance, above which a mix-up of classes must lie: errors that fall evenly on three classes lie half as far above, on more classes less
+_KINDS = 8  # of orders among which the risk is divided: shifts, classes, orders of names, and turns or permutations, each in two samples at most
 _BATCHES, _OTHERS, _FARTHEST, _ASSIGNED, _PIXELS, _SEARCHED = 40, 12, 64, 1024, 256, 1024
 
 
 @dataclass(frozen=True)
 class Finding:
-    """What is wrong with one model: its ``kind`` is shift, reversed, names, permutation, classes, nobody or chance.
+    """What is wrong with one model: its ``kind`` is shift, reversed, names, permutation, classes, nobody, chance or below (chance).
 
     ``agreement`` is its mean with the others as it is, ``would`` what it would be, ``chance`` what shuffled images give, ``others`` what the others have with each other (NaN of two
     models). ``shift``: the answer of the image so many places on is the one that fits. ``classes``: (what it says, what the others say), places.
@@ -83,7 +92,10 @@ def find_misplaced(answers: np.ndarray, starts: Sequence[int] = (0,), keys: Sequ
     rest = [m for m in range(j) if m not in found and _lost(facts, m)]
     return [
         *found.values(),
-        *(_finding(answers, facts, m, None, {"kind": _lost(facts, m)}) for m in (rest if j > 2 or not rest else rest[:1])),
+        *(
+            _finding(answers, facts, m, None, {"kind": "below" if _below_chance(answers, m) else _lost(facts, m)})
+            for m in (rest if j > 2 or not rest else rest[:1])
+        ),
     ]
 
 
@@ -176,6 +188,13 @@ def _lost(facts: _Facts, m: int) -> str:
     return "chance" if np.isnan(others) or values.mean() < GUESS * reach else "nobody"
 
 
+def _below_chance(answers: np.ndarray, m: int) -> bool:
+    """Return whether it is clear that a model agrees with the others less than shuffled images would."""
+    small = _narrow(answers)
+    others = np.delete(small, m, axis=0)
+    return _clear(_chance(small[m], others) - _share(small[m], others), RISK / len(answers)) > 0
+
+
 def _reach(facts: _Facts, m: int) -> tuple[float, float]:
     """Return the agreement beyond chance that a model could have, and that of the others with each other as it is; where these agree as little, what is possible at all, and NaN."""
     rest = np.delete(np.arange(len(facts.pairs)), m)
@@ -208,16 +227,13 @@ def _orders(
     rest = np.array([b for b in range(j) if b != m])
     small = _narrow(answers)
     others = small[rest[np.linspace(0, len(rest) - 1, min(len(rest), _OTHERS)).astype(int)]]
-    now = _share(small[m], others)
+    now, chance, risk = _share(small[m], others), _chance(small[m], others), RISK / (_KINDS * j)
 
-    def better(right: np.ndarray, tests: int) -> float:
-        """Return how much better (N, P) answers fit, 0 where it is not clear that they do."""
-        return _clear(_share(right, others) - now, RISK / (tests * j))
-
-    near = {k: better(_shifted(small[m], k, runs), len(NEAR)) for k in NEAR}
-    if lost or any(near.values()):
+    near = [_clear(_share(_shifted(small[m], k, runs), others) - now, RISK / (len(NEAR) * j)) for k in NEAR]
+    if lost or any(near):  # where to look on; what is told is tested below
         farthest = min(max(run.stop - run.start for run in runs) // 2, _FARTHEST)
-        every = {k: better(_shifted(small[m], k, runs), 2 * farthest) for k in range(-farthest, farthest + 1) if k}
+        shares = {k: _share(_shifted(small[m], k, runs), others) for k in range(-farthest, farthest + 1) if k}
+        every = {k: _better(shares[k], now, chance, risk / len(shares), _shifted(shares[-k], k, runs)) for k in shares}
         k = max(every, key=lambda k: (every[k], -abs(k)))
         if every[k] > 0:
             yield _shifted(mine, k, runs), {"kind": "shift", "shift": k}
@@ -226,10 +242,8 @@ def _orders(
         table = np.arange(1 << 16).astype(np.uint16)
         table[said] = meant
         put_right = table[:256].astype(np.uint8)[small[m]] if small.dtype == np.uint8 else table[small[m]]
-        # two models that say nearly always one class each would seem to agree, were one called the other: what counts is beyond chance
-        elsewhere = others[:, np.random.default_rng(0).permutation(n)]
-        by_chance = _share(put_right, elsewhere) - _share(small[m], elsewhere)
-        if _clear(_share(put_right, others) - now - by_chance, RISK / (len(NEAR) * j)):
+        exchanged = any((b, a) in mixed for a, b in mixed)
+        if _explained(put_right, small[m], others, risk, exchanged=exchanged):
             steps = set((meant - said).tolist())
             yield (
                 table[mine],
@@ -237,11 +251,14 @@ def _orders(
             )
     if not lost or len(runs) > 1:
         return
-    for kind, places in _named_orders(n, keys):
-        if better(small[m][places], len(NEAR)):
+    named = list(_named_orders(n, keys))
+    for kind, places in named:
+        if _better(_share(small[m][places], others), now, chance, risk / len(named)):
             yield mine[places], {"kind": kind}
     k = _best_turn(mine, answers[rest])
-    if k and better(np.roll(small[m], -k, 0), n):
+    right, mirror = (_share(np.roll(small[m], turn, 0), others) for turn in (-k, k))
+    # past a third of the way round the mirror is nearer to the turn than the order as it is
+    if k and _better(right, now, chance, risk / n, np.roll(mirror, -k) if 3 * abs(k) <= n else None):
         yield np.roll(mine, -k, 0), {"kind": "shift", "shift": k}
     elif mine[0].size >= _PIXELS and n <= _ASSIGNED:
         half = mine.shape[2] // 2
@@ -250,8 +267,30 @@ def _orders(
             _narrow(answers[..., half:]),
         )  # an order is found on the left of the maps, and believed for what it does to the right
         places = _assigned(seen[m], seen[rest])
-        if _clear(_share(unseen[m][places], unseen[rest]) - _share(unseen[m], unseen[rest]), RISK / j):
+        right, as_it_is = (_share(maps, unseen[rest]) for maps in (unseen[m][places], unseen[m]))
+        if _better(right, as_it_is, _chance(unseen[m], unseen[rest]), risk):
             yield mine[_assigned(mine, answers[rest])], {"kind": "permutation"}
+
+
+def _better(right: np.ndarray, now: np.ndarray, chance: np.ndarray, risk: float, mirror: np.ndarray | None = None) -> float:
+    """Return how much better answers fit in another order than ``now``, 0 where it is not clear that they do; all are shares on images (N,).
+
+    ``mirror``: how the image of the others that a shift gives for this one fits what the model says of this one: where ids are right, both ways fit alike.
+    """
+    above = [right - now, right - chance - (chance - now), *([] if mirror is None else [right - mirror])]
+    clear = [_clear(gains, risk) for gains in above]
+    return clear[0] if all(clear) else 0.0
+
+
+def _explained(put_right: np.ndarray, mine: np.ndarray, others: np.ndarray, risk: float, *, exchanged: bool) -> bool:
+    """Return whether a mix-up of classes, (N, P) without it, clearly explains what a model says (N, P); ``exchanged``: of two classes each is said for the other."""
+    right, now = _share(put_right, others), _share(mine, others)
+    above, below = right - _chance(put_right, others), _chance(mine, others) - now  # chance is another where classes are
+    none = np.iinfo(mine.dtype).max
+    alike = ((others == mine) | (others == none)).all(0) & (others != none).any(0) & (mine != none)
+    if not alike.any() and (exchanged or not _clear(right - 0.5, risk)):
+        return False  # the images may have been chosen for that
+    return _clear(above + below, risk) > 0 and _clear(above - _BELOW * below, risk) > 0
 
 
 def _narrow(answers: np.ndarray) -> np.ndarray:
@@ -293,6 +332,20 @@ def _share(one: np.ndarray, others: np.ndarray) -> np.ndarray:
     return np.divide(same, both, out=np.full(len(one), np.nan), where=both > 0)
 
 
+def _chance(one: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """Return (N,) the share of pixels on which others (B, N, P) would agree with what a model (N, P) says of any of the images; NaN where there are none."""
+    none = np.iinfo(one.dtype).max
+    n = int(max(side[side != none].max(initial=0) for side in (one, others))) + 1
+    cells = np.minimum(one, n).astype(np.int64) + np.arange(one.shape[1]) * (n + 1)
+    said = np.bincount(cells.ravel(), minlength=one.shape[1] * (n + 1)).reshape(-1, n + 1) / len(one)
+    said[:, n] = 0
+    same, both = np.zeros(len(one)), np.zeros(len(one))
+    for other in others:
+        same += said[np.arange(len(said)), np.minimum(other, n)].sum(1)
+        both += np.where(other == none, 0, said.sum(1)).sum(1)
+    return np.divide(same, both, out=np.full(len(one), np.nan), where=both > 0)
+
+
 def _clear(gains: np.ndarray, risk: float) -> float:
     """Return the mean of gains on images where it lies above 0 by a t-test of consecutive batches of them, else 0."""
     gains = gains[~np.isnan(gains)]
@@ -304,8 +357,8 @@ def _clear(gains: np.ndarray, risk: float) -> float:
 
 
 def _shifted(maps: np.ndarray, k: int, runs: Sequence[slice]) -> np.ndarray:
-    """Return maps of which each image has that of the image k places on in its run, nothing at the ends."""
-    out = np.full_like(maps, np.iinfo(maps.dtype).max)
+    """Return maps, or numbers of images, of which each image has that of the image k places on in its run, nothing at the ends."""
+    out = np.full_like(maps, np.nan if maps.dtype.kind == "f" else np.iinfo(maps.dtype).max)
     for run in runs:
         part = maps[run]
         if k > 0:

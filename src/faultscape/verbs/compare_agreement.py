@@ -15,7 +15,7 @@ import numpy as np
 from faultscape.nouns import Agreement
 
 FILE = "agreement.json"
-_RULES = 1  # raised when what is computed changes
+_RULES = 2  # raised when what is computed changes
 
 
 def agreement(root: Path, settings: Any, *, keep: bool = True) -> Agreement | None:
