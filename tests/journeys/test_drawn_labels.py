@@ -196,6 +196,20 @@ def test_data_to_come_draws_groups_anew_on_the_terminal_and_on_the_page(
     assert "whole groups are drawn anew, and labels lie in 6 of 6 groups: fewer than 20" in typed
     page = Page(Path(fs.report(answers.study, selection="random").path).read_text(encoding="utf-8"))
     assert "95 % interval, data to come" in page.text
+    fs.collect(answers.study, group={n: str(int(n[-3:-1]) // 2) for n in answers.images})
+    capsys.readouterr()
+    assert main([*line, "future"]) == 0
+    typed = capsys.readouterr().out
+    wanted = (
+        "Labels lie in 3 groups of images, and an interval needs 6: label images of more groups, "
+        "cut groups into runs of images (collect --block N), or leave out --population future."
+    )
+    assert typed.startswith(f"No intervals yet. Scores stand without intervals, so nothing can be said of who is best. {wanted}")
+    page = Page(Path(fs.report(answers.study, selection="random").path).read_text(encoding="utf-8"))
+    assert any(wanted in part for part in page.text)
+    assert "Corrected for multiple comparisons" not in typed  # of a mean without an interval
+    assert main([*line[:5], "0", *line[6:], "future"]) == 0
+    assert "Run rank with --resamples 1000." in capsys.readouterr().out
     assert main([*line, "pool"]) == 0
     assert "groups" not in capsys.readouterr().out
     fs.select(answers.study)

@@ -107,6 +107,9 @@ def test_a_ranking_that_cannot_be_used_is_no_first_ranking_and_no_table() -> Non
     (question,) = other_questions.questions({"drawn": found}, {})
     assert question.ranking == "reuse_mean"
     assert verdict(standings(lure=none))[0] == "No intervals yet"
+    many = replace(standings(lure=none), definitions={"resamples": 1000})  # more resamples cure nothing
+    assert verdict(many)[1].endswith("No ranking can carry any: effective sample size 4.0, below 10.")
+    assert verdict(standings(lure=none))[1].endswith("Run rank with --resamples 1000.")
 
 
 def test_beside_each_other_every_ranking_says_what_its_ranges_speak_of() -> None:

@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from faultscape.errors import counted as counted_words
+from faultscape.metrics.units import LEAST
 from faultscape.nouns import Standings, rank_words
 from faultscape.ranking.replicated import CHOSEN, FEW, FUTURE, POOL
 from faultscape.reporting import figures
@@ -148,10 +150,10 @@ def verdict(standings: Standings) -> tuple[str, str]:
             "Too few labels to say who leads",
             f"{used} labelled image{'s' * (used != 1)} cannot carry an interval that is to be trusted; scores and ranks mean little before some {FEW}.",
         )
-    if not best:
+    if not best or _few_groups(standings):
         return (
             "No intervals yet",
-            "Scores stand without intervals, so nothing can be said of who is best. Run rank with --resamples 1000.",
+            f"Scores stand without intervals, so nothing can be said of who is best. {_for_intervals(standings)}",
         )
     where, at = (" on the chosen images", "") if above else ("", f" (at {level(standings)}, one pair at a time)")
     name, tied = next(iter(best.items()))
@@ -173,6 +175,25 @@ def verdict(standings: Standings) -> tuple[str, str]:
     return head, " ".join(said)
 
 
+def _few_groups(standings: Standings) -> bool:
+    """Return whether intervals were asked of data to come, and the labels lie in too few groups for any."""
+    of = standings.definitions
+    return of.get("population") == FUTURE and of.get("resamples", 0) > 0 and standings.labels.get("groups", LEAST) < LEAST
+
+
+def _for_intervals(standings: Standings) -> str:
+    """Return why there are no intervals, and what to do for them."""
+    if not standings.definitions.get("resamples", 0):
+        return "Run rank with --resamples 1000."
+    if _few_groups(standings):
+        return (
+            f"Labels lie in {counted_words(standings.labels['groups'], 'group')} of images, and an interval needs {LEAST}: label images of more groups, "
+            "cut groups into runs of images (collect --block N), or leave out --population future."
+        )
+    why = next((said["unusable"] for said in standings.rankings.values() if said.get("unusable")), "")
+    return f"No ranking can carry any: {why}." if why else "The notes say what is missing."
+
+
 def _named(models: Sequence[str]) -> str:
     return listed(models) if len(models) <= _NAMED else f"{len(models)} models"
 
@@ -185,7 +206,8 @@ def best_at_once(standings: Standings) -> str:
     'Corrected for multiple comparisons (95 %), the best is one of a and b by Perron rank; a by Mean over all labels.'
     """
     said, counted = [], claiming(standings)
-    for name in firsts(standings).values() if standings.labels.get("used", FEW) >= FEW else ():
+    trusted = standings.labels.get("used", FEW) >= FEW and not _few_groups(standings)
+    for name in firsts(standings).values() if trusted else ():
         best = counted.get(name, {}).get("best_set") or []
         if best:
             whole = len(best) == len(standings.models)

@@ -125,6 +125,7 @@ def _standings(
     from faultscape.ranking import estimates, recommended, standing_stability
     from faultscape.ranking.classifiers import classifier_rankings
     from faultscape.ranking.draw_rankings import draw_rankings
+    from faultscape.ranking.populations import group_numbers
     from faultscape.ranking.standing import rank_accuracies
     from faultscape.study import selections
     from faultscape.study.answers import Answers
@@ -192,6 +193,12 @@ def _standings(
         standings = replace(standings, stability=standing_stability.of_duels(*table, names, epsilon=settings["epsilon"]))
     ordered = recommended.ordered(standings.rankings, chosen, now.definition.get("goal"))
     standings = replace(standings, notes=(*standings.notes, *said), rankings=ordered)
+    if together:
+        drawn = mine if chosen == recommended.CHANCE else set(images)  # draws by chance count where every model is decided
+        decided = ~np.isnan(accuracy).any(0) if chosen == recommended.CHANCE else ~np.isnan(accuracy).all(0)
+        numbers = group_numbers([images[k] for k in inside if images[k] in drawn and decided[k]], together)
+        if numbers is not None:
+            standings = replace(standings, labels=standings.labels | {"groups": len(set(numbers.tolist()))})
     if late := [m for m in toml.models if m not in now.models]:
         note = f"{', '.join(late)} came after selection {selection} was made: not ranked here"
         standings = replace(standings, notes=(*standings.notes, note))
