@@ -6,8 +6,11 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from faultscape.nouns import Slot
+from faultscape.nouns import Draw, PairSlot, Slot
+from faultscape.ranking import replicated
 from faultscape.ranking.bradley_terry import bradley_terry, wins
+from faultscape.ranking.classifiers import classifier_rankings
+from faultscape.ranking.draw_rankings import draw_rankings
 from faultscape.ranking.intervals import percentile_interval, ranks
 from faultscape.ranking.matrices import aggressiveness, resistance
 from faultscape.ranking.outcomes import outcomes
@@ -157,3 +160,62 @@ def test_intervals_hold_most_replicates_and_ranks_add_up(seed, j, b):
     assert (spread[:, 0] <= spread[:, 1]).all()
     assert (ranks(draws).sum(1) == j * (j + 1) / 2).all()
     np.testing.assert_allclose(spread, np.percentile(draws, [2.5, 97.5], axis=0).T, atol=1e-12)
+
+
+SHARES = ("perron", "rank_centrality", "borda", "reuse_mean", "lure", "prediction_powered")  # of a sum, of wins, means of 0..1
+DIFFERENCES = ("margins", "reuse_margins")  # of one of J numbers in 0..1 from their mean; other rankings are potentials
+
+
+@FEW
+@given(st.integers(0, 2**32 - 1), st.integers(2, 4), st.sampled_from([6, 8, 30]), st.booleans())
+def test_scores_and_intervals_lie_in_the_range_of_their_ranking(seed, j, drives, graded):
+    """Of few groups, in each of which a model is right everywhere or nowhere, Student's t would reach far beyond."""
+    rng = np.random.default_rng(seed)
+    models, images = [f"m{k}" for k in range(j)], [f"i{k:02d}" for k in range(60)]
+    good = (rng.random((j, drives)) < np.linspace(0.05, 0.95, j)[:, None])[:, np.arange(60) % drives].astype(float)
+    accuracy = 0.02 + 0.96 * good if graded else good
+    groups = {image: f"drive {k % drives}" for k, image in enumerate(images)}
+    pairs = [(a, b) for a in range(j) for b in range(a)]
+    proxy = np.clip(1 - accuracy + rng.normal(0, 0.5, accuracy.shape), 0, 1)
+    options = {"resamples": 40, "groups": groups}
+    tables = []
+    for selector, population in (("mad", "future"), ("entropy", "pool")):
+        even = [1 / (60 - k) if selector == "mad" else np.nan for k in range(40)]
+        draws = [Draw(selector, 1, k + 1, images[k], 1.0, even[k], 60) for k in range(40)]
+        more = {"proxy": proxy, "pool": images, "population": population}
+        tables.append(draw_rankings(models, draws, accuracy[:, :40], images[:40], **more, **options))
+    shown = [(a, b, images[n], place) for a, b in pairs for place, n in enumerate(rng.choice(60, 12, replace=False), 1)]
+    duels = [
+        Slot("mad", 1, 1, models[d], models[k], "c0", place, image, 0.1, 1.0, 60)
+        for a, b, image, place in shown
+        for d, k in ((a, b), (b, a))
+    ]
+    tables.append(rank_accuracies(models, duels, accuracy, images, class_names=["c0"], **options))
+    if not graded:
+        slots = [PairSlot("mad", 1, 1, models[a], models[b], "x", "y", p, image, 1.0, 1.0, 1.0, 60) for a, b, image, p in shown]
+        tables.append(classifier_rankings(models, slots, accuracy, images, **options))
+    for name, said in ((name, said) for table in tables for name, said in table.rankings.items()):
+        most = 1 - 1 / j if name in DIFFERENCES else np.inf
+        low, high = (0, 1) if name in SHARES else (-most, most)
+        for model, score in said["scores"].items():
+            bottom, top = said["score_interval"][model]
+            if not np.isnan(score):
+                assert low - 1e-12 <= score <= high + 1e-12, (name, score)
+            if not np.isnan(bottom):
+                assert low - 1e-12 <= bottom <= score <= top <= high + 1e-12, (name, bottom, score, top)
+
+
+def test_margins_that_a_proxy_carries_beyond_their_range_are_cut_at_its_end():
+    scores = np.random.default_rng(0).normal([0.55, 0.4, -0.55, -0.4], 0.1, (41, 4))
+    scores[0] = 0.8, 0.4, -0.8, -0.4
+    said = replicated.table(
+        tuple("abcd"), {}, {"reuse_margins": scores}, {}, {}, {"reuse_margins": 30}, [], np.ones((4, 30), bool)
+    )
+    said = said.rankings["reuse_margins"]
+    assert list(said["scores"].values()) == [0.75, 0.4, -0.75, -0.4]
+    assert said["score_interval"]["a"][1] == 0.75
+    eight = np.repeat(np.arange(8), 4)[:30]
+    said = replicated.table(
+        tuple("abcd"), {}, {"reuse_margins": scores}, {}, {}, {"reuse_margins": 8}, [], np.ones((4, 30), bool), eight
+    )
+    assert max(np.abs(list(said.rankings["reuse_margins"]["score_interval"].values())).ravel()) == 0.75

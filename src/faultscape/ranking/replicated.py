@@ -10,6 +10,7 @@ Source: Efron 1979; Wilson 1927; the re-use of labels is ours.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -32,6 +33,8 @@ FEW = 10  # fewer images than this carry a bootstrap badly, and fewer than LEAST
 # what intervals speak of: the pool that was drawn from, or data to come like it, or they describe the chosen images
 POOL, FUTURE, CHOSEN = "pool", "future", "chosen"
 MANY = 20  # groups of images from which on percentiles of the bootstrap are believed; of fewer Student's t
+SHARES = ("perron", "rank_centrality", "borda", "reuse_mean")  # rankings whose scores lie between 0 and 1
+DIFFERENCES = ("margins", "reuse_margins")  # from the mean of all J models, of which a model is a part: within 1 - 1/J
 INTERVAL = "percentile bootstrap over images; of reuse_mean Wilson's"
 
 
@@ -175,6 +178,7 @@ def table(
     each image, and ``drawn`` counts groups; ``groups_told`` of them are counted in another note.
     """
     what = "images" if group is None else "groups of images"
+    scores = {name: np.clip(s, *span(name, len(models))) for name, s in scores.items()}
     resamples = len(next(iter(scores.values()))) - 1
     texts = dict.fromkeys(text for lines in said.values() for text in lines)
     notes = [*notes, *(f"{', '.join(name for name, lines in said.items() if text in lines)}: {text}" for text in texts)]
@@ -194,11 +198,12 @@ def table(
             f"{', '.join(few)}: all ranks stay open, since more than {100 * intervals.LOST:g} % of the replicates are left out"
         )
     rankings = {
-        name: ranking(models, s[0], s[1:], drawn[name], errors.get(name), groups=group is not None) | {"speaks_of": CHOSEN}
+        name: ranking(models, s[0], s[1:], drawn[name], errors.get(name), groups=group is not None, span=span(name, len(models)))
+        | {"speaks_of": CHOSEN}
         for name, s in scores.items()
     }
     if "reuse_mean" in scores:
-        bounds = _mean_intervals(scores["reuse_mean"], decided, group)
+        bounds = held(_mean_intervals(scores["reuse_mean"], decided, group), scores["reuse_mean"][0])
         rankings["reuse_mean"]["score_interval"] = dict(zip(models, bounds.tolist(), strict=True))
     return Table(
         {name: matrix.tolist() for name, matrix in matrices.items()},
@@ -207,6 +212,18 @@ def table(
         {name: s[1:] if drawn[name] >= LEAST else s[1:1] for name, s in scores.items()},
         tuple(notes),
     )
+
+
+def span(name: str, models: int) -> tuple[float, float]:
+    """Return the range of the scores of a ranking of J models, within which its intervals lie.
+
+    >>> span("borda", 3), span("hodge", 3), span("reuse_margins", 4)
+    ((0.0, 1.0), (-inf, inf), (-0.75, 0.75))
+    """
+    if name in SHARES:
+        return 0.0, 1.0
+    most = 1 - 1 / models if name in DIFFERENCES else math.inf  # strengths and potentials may be any number
+    return -most, most
 
 
 def lost_share(scores: np.ndarray, replicates: np.ndarray) -> float:
@@ -227,12 +244,13 @@ def ranking(
     *,
     exact: bool = False,
     groups: bool = False,
+    span: tuple[float, float] = (-math.inf, math.inf),
 ) -> dict[str, Any]:
     """Return one ranking as standings hold it; ranks and the set of the best hold at once for all models where it says so.
 
     A model is tied for best where no test says that another is better. Scores are ``exact`` when all labels there can be are in
     them. Intervals are NaN for too few images, and where replicates do not vary: what has not been seen to vary is not known.
-    Where ``images`` counts ``groups``, and these are fewer than twenty, intervals are Student's t.
+    Where ``images`` counts ``groups``, and these are fewer than twenty, intervals are Student's t. All are cut at the ends of the ``span`` of what is measured.
 
     >>> draws = np.random.default_rng(0).normal([0, 0, 9], 1, (200, 3))
     >>> said = ranking(("a", "b", "c"), np.array([0.1, 0.0, 9.0]), draws, 50)
@@ -253,7 +271,7 @@ def ranking(
         spread = np.where(np.isnan(spread), np.nan, scores[:, None] + half[:, None] * np.array([-1, 1]))
     if not exact:
         spread[(images < LEAST) | (spread[:, 1] - spread[:, 0] < 10**-DECIMALS)] = np.nan
-    spread = held(spread, scores)
+    spread = held(np.clip(spread, *span), scores)
     p_values = replicate_p_values(scores, replicates, images, exact=exact)
     if lost_share(scores, replicates) > intervals.LOST:
         p_values = np.where(np.isnan(p_values), np.nan, 1.0)
