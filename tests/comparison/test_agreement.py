@@ -13,7 +13,8 @@ import faultscape as fs
 from faultscape.comparison.agreement import alike, mean_agreement, table_text
 from faultscape.comparison.agreement_words import warnings
 from faultscape.comparison.concordance import concordances
-from faultscape.comparison.misplaced import NONE, find_misplaced
+from faultscape.comparison.misplaced import find_misplaced
+from faultscape.comparison.tried_orders import NONE
 from faultscape.corpus.classes import resolve
 from faultscape.nouns import Predictions
 

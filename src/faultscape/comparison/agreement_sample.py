@@ -14,8 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from faultscape.comparison.misplaced import LOST, NONE, Finding, find_misplaced
+from faultscape.comparison.misplaced import LOST, Finding, find_misplaced
 from faultscape.comparison.stored_maps import StoredMaps
+from faultscape.comparison.tried_orders import NONE
 from faultscape.corpus.classes import allowed, table
 from faultscape.nouns import Predictions
 from faultscape.study import label_maps

@@ -14,19 +14,17 @@ classes are nearly always confused, is told from a mix-up.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 from scipy.special import stdtrit
 
+from faultscape.comparison.tried_orders import assigned, best_turn, mixed_classes, named_orders, number_of_classes, shifted
 from faultscape.metrics.pixel import METRICS
 
-NONE = np.uint16(65535)
 FEWEST = 8  # images from which anything is said
 RISK = 1e-3  # that in a study where nothing is wrong anything is told of an order
 LOST = ("nobody", "chance", "below")  # kinds of findings that name no order
@@ -34,7 +32,6 @@ NOBODY = 0.25  # of the agreement beyond chance that the others have with each o
 GUESS = 0.1  # below this share of it there is too little to tell it from a guess
 ALONE = 0.05  # of what is possible beyond chance, where there are no others to compare with
 NEAR = (1, -1, 2, -2, 3, -3, 5, -5, 8, -8, 12, -12)  # shifts that are always looked at; in a drive a farther one shows at these
-_CLASS = 0.1  # IoU by which a class fits another better, having twice its own
 _BELOW = 0.75  # of the way below chance, above which a mix-up of classes must lie: errors that fall evenly on three classes lie half as far above, on more classes less
 _KINDS = 8  # of orders among which the risk is divided: shifts, classes, orders of names, and turns or permutations, each in two samples at most
 _BATCHES, _OTHERS, _FARTHEST, _ASSIGNED, _PIXELS, _SEARCHED = 40, 12, 64, 1024, 256, 1024
@@ -153,13 +150,8 @@ def _coded(maps: np.ndarray, n: int) -> _Coded:
 
 def _all_coded(answers: np.ndarray) -> list[_Coded]:
     """Return every model's maps, coded with one number of classes."""
-    n = _classes(answers)
+    n = number_of_classes(answers)
     return [_coded(maps, n) for maps in answers]
-
-
-def _classes(answers: np.ndarray) -> int:
-    """Return one more than the highest place that anybody names."""
-    return int(answers[answers != NONE].max(initial=0)) + 1
 
 
 def _image_agreement(one: _Coded, other: _Coded, order: np.ndarray | None = None) -> np.ndarray:
@@ -229,15 +221,15 @@ def _orders(
     others = small[rest[np.linspace(0, len(rest) - 1, min(len(rest), _OTHERS)).astype(int)]]
     now, chance, risk = _share(small[m], others), _chance(small[m], others), RISK / (_KINDS * j)
 
-    near = [_clear(_share(_shifted(small[m], k, runs), others) - now, RISK / (len(NEAR) * j)) for k in NEAR]
+    near = [_clear(_share(shifted(small[m], k, runs), others) - now, RISK / (len(NEAR) * j)) for k in NEAR]
     if lost or any(near):  # where to look on; what is told is tested below
         farthest = min(max(run.stop - run.start for run in runs) // 2, _FARTHEST)
-        shares = {k: _share(_shifted(small[m], k, runs), others) for k in range(-farthest, farthest + 1) if k}
-        every = {k: _better(shares[k], now, chance, risk / len(shares), _shifted(shares[-k], k, runs)) for k in shares}
+        shares = {k: _share(shifted(small[m], k, runs), others) for k in range(-farthest, farthest + 1) if k}
+        every = {k: _better(shares[k], now, chance, risk / len(shares), shifted(shares[-k], k, runs)) for k in shares}
         k = max(every, key=lambda k: (every[k], -abs(k)))
         if every[k] > 0:
-            yield _shifted(mine, k, runs), {"kind": "shift", "shift": k}
-    if mixed := _mixed_classes(small[m], others):
+            yield shifted(mine, k, runs), {"kind": "shift", "shift": k}
+    if mixed := mixed_classes(small[m], others):
         said, meant = (np.array(side) for side in zip(*mixed, strict=True))
         table = np.arange(1 << 16).astype(np.uint16)
         table[said] = meant
@@ -251,11 +243,11 @@ def _orders(
             )
     if not lost or len(runs) > 1:
         return
-    named = list(_named_orders(n, keys))
+    named = list(named_orders(n, keys))
     for kind, places in named:
         if _better(_share(small[m][places], others), now, chance, risk / len(named)):
             yield mine[places], {"kind": kind}
-    k = _best_turn(mine, answers[rest])
+    k = best_turn(mine, answers[rest])
     right, mirror = (_share(np.roll(small[m], turn, 0), others) for turn in (-k, k))
     # past a third of the way round the mirror is nearer to the turn than the order as it is
     if k and _better(right, now, chance, risk / n, np.roll(mirror, -k) if 3 * abs(k) <= n else None):
@@ -266,10 +258,10 @@ def _orders(
             answers[..., :half],
             _narrow(answers[..., half:]),
         )  # an order is found on the left of the maps, and believed for what it does to the right
-        places = _assigned(seen[m], seen[rest])
+        places = assigned(seen[m], seen[rest])
         right, as_it_is = (_share(maps, unseen[rest]) for maps in (unseen[m][places], unseen[m]))
         if _better(right, as_it_is, _chance(unseen[m], unseen[rest]), risk):
-            yield mine[_assigned(mine, answers[rest])], {"kind": "permutation"}
+            yield mine[assigned(mine, answers[rest])], {"kind": "permutation"}
 
 
 def _better(right: np.ndarray, now: np.ndarray, chance: np.ndarray, risk: float, mirror: np.ndarray | None = None) -> float:
@@ -297,7 +289,7 @@ def _narrow(answers: np.ndarray) -> np.ndarray:
     """Return (J, N, P) answers of at most ``_SEARCHED`` pixels, in one byte where classes allow it; the largest number says none."""
     flat = _flat(answers)
     flat = flat[..., :: -(-flat.shape[2] // _SEARCHED)]
-    return np.ascontiguousarray(np.minimum(flat, 255).astype(np.uint8) if _classes(answers) < 255 else flat)
+    return np.ascontiguousarray(np.minimum(flat, 255).astype(np.uint8) if number_of_classes(answers) < 255 else flat)
 
 
 def _flat(maps: np.ndarray) -> np.ndarray:
@@ -354,86 +346,3 @@ def _clear(gains: np.ndarray, risk: float) -> float:
     batches = np.array([part.mean() for part in np.array_split(gains, min(_BATCHES, len(gains)))])
     error = batches.std(ddof=1) / np.sqrt(len(batches))
     return float(gains.mean()) if batches.mean() > stdtrit(len(batches) - 1, 1 - risk) * error and gains.mean() > 0 else 0.0
-
-
-def _shifted(maps: np.ndarray, k: int, runs: Sequence[slice]) -> np.ndarray:
-    """Return maps, or numbers of images, of which each image has that of the image k places on in its run, nothing at the ends."""
-    out = np.full_like(maps, np.nan if maps.dtype.kind == "f" else np.iinfo(maps.dtype).max)
-    for run in runs:
-        part = maps[run]
-        if k > 0:
-            out[run][: max(len(part) - k, 0)] = part[k:]
-        else:
-            out[run][-k:] = part[: max(len(part) + k, 0)]
-    return out
-
-
-def _mixed_classes(mine: np.ndarray, others: np.ndarray) -> tuple[tuple[int, int], ...]:
-    """Return (what a model says, what the others say) of classes that it mixes up: found on every other image, and believed where it holds on the rest."""
-    none = np.iinfo(mine.dtype).max
-    n = int(max(side[side != none].max(initial=0) for side in (mine, others))) + 1
-    found, check = (_overlap(mine[k::2], others[:, k::2], n) for k in (0, 1))
-    _, meant = linear_sum_assignment(-(found + 1e-9 * np.eye(n)))
-    own = np.arange(n)
-    mixed = [c for c in own[meant != own].tolist() if found[c, meant[c]] >= 2 * found[c, c] + _CLASS]
-    mixed = [c for c in mixed if check[c, meant[c]] >= 2 * check[c, c] + _CLASS]
-    return tuple((c, int(meant[c])) for c in mixed)
-
-
-def _overlap(mine: np.ndarray, others: np.ndarray, n: int) -> np.ndarray:
-    """Return (n, n) the IoU of each class that a model says with each that others say, over all of them."""
-    cells = np.zeros(n * n, np.int64)
-    for other in others:
-        known = (mine < n) & (other < n)
-        cells += np.bincount(mine[known].astype(np.int64) * n + other[known], minlength=n * n)
-    both = cells.reshape(n, n)
-    either = both.sum(1)[:, None] + both.sum(0)[None] - both
-    return np.divide(both, either, out=np.zeros((n, n)), where=either > 0)
-
-
-def _named_orders(n: int, keys: Sequence[str]) -> Iterator[tuple[str, np.ndarray]]:
-    """Yield orders of images that come of mistakes: last first, and names sorted with 10 before 9 where others have 9 before 10, either way."""
-    yield "reversed", np.arange(n)[::-1]
-    if len(keys) == n:
-        plain = np.array(sorted(range(n), key=lambda k: keys[k]))
-        counting = np.array(sorted(range(n), key=lambda k: [int(w) if w.isdigit() else w for w in re.split(r"(\d+)", keys[k])]))
-        if (plain != counting).any():
-            for names, given in ((plain, counting), (counting, plain)):
-                order = np.empty(n, np.int64)
-                order[given] = names
-                yield "names", order
-
-
-def _marks(maps: np.ndarray, classes: int, grid: tuple[int, int] = (6, 8)) -> np.ndarray:
-    """Return (N, D) the share of each class in each field of a grid over a map."""
-    n, h, w = maps.shape
-    rows, columns = np.arange(h) * min(grid[0], h) // h, np.arange(w) * min(grid[1], w) // w
-    field = rows[:, None] * min(grid[1], w) + columns
-    cells = np.where(maps < classes, maps, classes).astype(np.int64) + field * (classes + 1)
-    fields = int(field.max()) + 1
-    held = np.bincount(
-        (cells + np.arange(n)[:, None, None] * fields * (classes + 1)).ravel(), minlength=n * fields * (classes + 1)
-    )
-    return held.reshape(n, fields, classes + 1)[..., :classes].reshape(n, -1) / (h * w)
-
-
-def _all_marks(mine: np.ndarray, others: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return (N, D) marks of a model's maps, and the mean of those of others, classes that all have alike left out of account."""
-    classes = max(_classes(mine), _classes(others))
-    own, theirs = _marks(mine, classes), np.mean([_marks(other, classes) for other in others], 0)
-    return own - own.mean(0), theirs - theirs.mean(0)
-
-
-def _best_turn(mine: np.ndarray, others: np.ndarray) -> int:
-    """Return by how many images a model is to be turned, the last going first, to fit the others best; from -N / 2 to N / 2."""
-    own, theirs = _all_marks(mine, others)
-    n = len(own)
-    fit = np.fft.irfft((np.fft.rfft(own, axis=0) * np.conj(np.fft.rfft(theirs, axis=0))).sum(1), n)
-    k = int(fit.argmax())
-    return k if k <= n // 2 else k - n
-
-
-def _assigned(mine: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """Return the order of a model's images that fits the others' best, each image once."""
-    own, theirs = _all_marks(mine, others)
-    return linear_sum_assignment(-(theirs @ own.T))[1]
