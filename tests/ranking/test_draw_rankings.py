@@ -268,6 +268,18 @@ def test_draws_that_were_skipped_are_not_taken_to_be_lost_by_chance(skipped: int
     assert any(f"{skipped} of the first 50 draws were skipped" in note for note in found.notes) == (speaks == "chosen")
 
 
+def test_of_a_pool_that_is_labelled_whole_no_ranking_claims_that_something_is_open() -> None:
+    names = [f"{k:02d}" for k in range(30)]
+    right = (np.random.default_rng(5).random((2, 30)) < [[0.9], [0.6]]).astype(float)
+    rows = drawn(names, dict.fromkeys(names, 1.0), "random")
+    found = draw_rankings(list("xy"), rows, right, names, resamples=40).rankings
+    claims = {name: row for name, row in found.items() if row["speaks_of"] == "pool"}
+    assert set(claims) == {"lure"}
+    assert all(low == high for low, high in claims["lure"]["score_interval"].values())
+    future = draw_rankings(list("xy"), rows, right, names, resamples=40, population="future").rankings
+    assert {row["speaks_of"] for row in future.values()} == {"future"}
+
+
 def test_models_that_are_equal_as_they_come_may_have_either_rank_though_weights_tell_them_apart() -> None:
     names = [f"{k:03d}" for k in range(400)]
     weight = dict(zip(names, [1.0, 9.0] * 200, strict=True))

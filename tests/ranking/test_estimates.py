@@ -21,6 +21,7 @@ from faultscape.ranking.estimates import (
     prediction_powered,
     uniform_steps,
 )
+from faultscape.ranking.populations import to_come
 from faultscape.selection import proposals
 from faultscape.selection.draws import draw
 
@@ -312,8 +313,10 @@ def test_intervals_of_losses_and_of_what_is_right_mirror_each_other() -> None:
     drawn = draw(np.linspace(0.2, 2, 60), 25, seed=3)
     losses = (np.random.default_rng(4).random((3, 25)) < [[0.1], [0.8], [0.97]]).astype(float)
     q, proxy = drawn.probability, np.random.default_rng(5).random((3, 60))
+    steps = (q, np.arange(60) // 3, drawn.images)
     for wrong, right in (
         (lure(losses, q, 60), lure(1 - losses, q, 60)),
+        (to_come(lure(losses, q, 60), losses, *steps), to_come(lure(1 - losses, q, 60), 1 - losses, *steps)),
         (prediction_powered(losses, q, proxy, drawn.images), prediction_powered(1 - losses, q, 1 - proxy, drawn.images)),
     ):
         bounds, other = loss_intervals(inside(wrong)), 1 - loss_intervals(inside(right))[:, ::-1]

@@ -239,10 +239,7 @@ def inside(found: Estimates) -> Estimates:
     >>> found.loss.round(3), inside(found).loss
     (array([1.833]), array([1.]))
     """
-    if found.possible is None:
-        return found
-    other = None if found.mirrored is None else inside(found.mirrored)
-    return replace(found, loss=np.clip(found.loss, *found.possible.T), mirrored=other)
+    return found if found.possible is None else replace(found, loss=np.clip(found.loss, *found.possible.T))
 
 
 def _unit(weights: np.ndarray, pool: int) -> float:
