@@ -19,14 +19,14 @@ WAYS = {
 
 
 def sentence(document: Mapping[str, Any], model: str) -> str:
-    """Return one sentence on what a model loses most by; empty where nothing was compared, or without intervals.
+    """Return one sentence on what a model loses most by; empty where nothing was compared, without intervals, or of images that were chosen because models differ.
 
     >>> gap = {"model": "unet", "best": "psp", "class": "pole", "kind": "under", "gap": 0.2, "low": 0.1, "high": 0.3, "share": 0.34}
     >>> sentence({"models": {"unet": {}, "psp": {}}, "gaps": [gap]}, "unet")
     'unet loses most by running neighbouring pole regions together: 34 % of what its regions lose to psp.'
     """
     gaps = document.get("gaps") or []
-    if all(gap.get("low") is None for gap in gaps):
+    if document.get("chosen") or all(gap.get("low") is None for gap in gaps):
         return ""
     mine = [gap for gap in gaps if gap["model"] == model]
     if not mine:

@@ -2,7 +2,8 @@
 
 Conventions: an error is 1 - value where large values are good, the value itself otherwise; 0 is best. Two models are compared over the cells that both have, as the
 rows of ``paired`` say; where a document has no row of a pair, by the two errors. The best of a metric is the model that no other is ahead of; where every model has
-one ahead of it the comparisons form a circle, and nobody is best. Nor is anybody where the best's difference to another model has no interval.
+one ahead of it the comparisons form a circle, and nobody is best. Nor is anybody where the best's difference to another model has no interval, or where images were
+chosen because models differ (``chosen``): their intervals are descriptive.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ def error_gaps(document: Document, metric: str, of: str = "") -> dict[tuple[str,
 
 
 def standings(document: Document, metric: str) -> dict[str, str]:
-    """Return {NAME: best or tie} of one metric in one data set; empty where fewer than two models have it, it cannot be compared, has no intervals, or comparisons form a circle.
+    """Return {NAME: best or tie} of one metric in one data set; empty where fewer than two models have it, it cannot be compared, has no intervals, images were chosen, or comparisons form a circle.
 
     >>> of = lambda x: {"rom": {"value": x, "better": "low"}}
     >>> rows = [("a", "b", -0.02, -0.1, 0.05), ("a", "c", -0.3, -0.4, -0.2), ("b", "c", -0.28, -0.3, -0.2)]
@@ -54,7 +55,7 @@ def standings(document: Document, metric: str) -> dict[str, str]:
     """
     found = errors(document, metric)
     entries = [of[metric] for of in document.get("models", {}).values() if metric in of]
-    if len(found) < 2 or any("not comparable" in entry.get("definition", "") for entry in entries):
+    if document.get("chosen") or len(found) < 2 or any("not comparable" in entry.get("definition", "") for entry in entries):
         return {}
     gaps = error_gaps(document, metric)
     best = [name for name in found if not any(ahead(gaps, found, other, name) for other in found if other != name)]

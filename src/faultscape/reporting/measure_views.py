@@ -117,13 +117,24 @@ def differences(one: Document) -> dict[str, Any]:
         difference, low, high, whole = (
             None if row.get(k) is None else sign * row[k] for k in ("difference", *ends, "difference_all")
         )
-        sure = row["metric"] not in apart and low is not None and high is not None and (low > 0 or high < 0)
+        sure = (
+            not one.get("chosen")
+            and row["metric"] not in apart
+            and low is not None
+            and high is not None
+            and (low > 0 or high < 0)
+        )
         rows.append(
             {"metric": row["metric"], "title": TITLES.get(row["metric"], (row["metric"],))[0], "first": row["first"], "second": row["second"],
              "difference": difference, "low": low, "high": high, "whole": whole, "images": row.get("images"), "sure": sure}
         )  # fmt: skip
     shown = rows if len(rows) <= MANY_ROWS else [row for row in rows if row["metric"] in (*MAPS, *SCORES)]
-    said = [text for m in dict.fromkeys(row["metric"] for row in shown) if m not in apart for text in disagreements(one, m)]
+    said = [
+        text
+        for m in dict.fromkeys(row["metric"] for row in shown)
+        if m not in apart and not one.get("chosen")
+        for text in disagreements(one, m)
+    ]
     return {"rows": shown, "left_out": len(rows) - len(shown), "said": said}
 
 

@@ -53,8 +53,9 @@ def gather(
     *,
     resamples: int,
     seed: int,
+    chosen: int = 0,
 ) -> MeasuredSet:
-    """Return what was found of one data set, with intervals from ``resamples`` draws of its images."""
+    """Return what was found of one data set, with intervals from ``resamples`` draws of its images; ``chosen`` of these were chosen because models differ."""
     units = units_of(data.together or len(data.ids))
     wanted, few = bool(resamples and scored.found), units.count <= MANY
     ranks = ranks_of(data, np.arange(len(data.ids))) if wanted else None
@@ -108,7 +109,11 @@ def gather(
     drawn = _drawn_anew(data, units, images) if anew else []
     if len(data.models) > 1 and (anew is None or units.count < LEAST):
         drawn.append("without intervals nothing is marked as the best, shaded or called beaten")
-    document["notes"] = _notes(data, counted, failures) + _together([*_unknown(out, data), *scored.notes]) + drawn
+    if chosen:
+        document["chosen"] = chosen
+        drawn = [_chosen(chosen, len(data.ids), data.truth["name"], intervals=anew is not None and units.count >= LEAST), *drawn]
+    told = _notes(data, counted, failures) + _together([*_unknown(out, data), *scored.notes])
+    document["notes"] = drawn[:1] + told + drawn[1:] if chosen else told + drawn
     return MeasuredSet(document, images)
 
 
@@ -208,6 +213,16 @@ def _notes(data: DataSet, counted: Mapping[str, int], failures: Mapping[str, Seq
                 f"{name}: {len(data.ids) - n} of {len(data.ids)} images are left out ({left}); its numbers are of the others"
             )
     return notes
+
+
+def _chosen(chosen: int, images: int, truth: str, *, intervals: bool) -> str:
+    """Return what to say of images that were chosen, or drawn with unequal chances, because models differ on them."""
+    who = "all" if chosen == images else f"{chosen:,} of"
+    what = "; intervals are descriptive, and nobody is marked as the best" if intervals else ""
+    return (
+        f"{who} the {images:,} images of truth {truth} were chosen, or drawn with unequal probabilities, because models differ there: "
+        f"numbers are of these images alone, neither of the pool nor of data to come{what}; `faultscape rank` knows how they were chosen"
+    )
 
 
 def _drawn_anew(data: DataSet, units: Units, images: Mapping[str, Mapping[str, np.ndarray]]) -> list[str]:

@@ -84,6 +84,7 @@ def _context(document: Mapping[str, Any], facts: Facts) -> dict[str, Any]:
         "intervals": any(
             e.get("low") is not None for one in named.values() for of in one.get("models", {}).values() for e in of.values()
         ),
+        "chosen": any(one.get("chosen") for one in named.values()),
         "grouped": any((one.get("units") or {}).get("drawn") == "groups" for one in named.values()),
         "settings": settings(document.get("provenance") or {}, defined),
         "kinds": _kinds(facts.worst, len(named) > 1),
@@ -105,6 +106,8 @@ def headline(document: Mapping[str, Any]) -> str:
     (one,) = named.values()
     if len(models) < 2:
         return f"{models[0]}, measured" if models else "Nothing was measured"
+    if one.get("chosen"):
+        return f"{len(models)} models, measured on images that were chosen because models differ"
     for metric, title in HEADLINES.items():
         found = standings(one, metric)
         if found:

@@ -47,13 +47,15 @@ def beaten(document: Mapping[str, Any]) -> dict[str, list[str]]:
 
 
 def compared(document: Mapping[str, Any]) -> set[tuple[str, str]]:
-    """Return the pairs of models, in both orders, whose differences in IoU error, ROM and RUM have intervals: of others neither is called beaten by the other.
+    """Return the pairs of models, in both orders, whose differences in IoU error, ROM and RUM have intervals: of others neither is called beaten by the other; none of images that were chosen because models differ.
 
     >>> of = {m: {"value": 0.1, "better": "low"} for m in THREE}
     >>> rows = [{"metric": m, "first": "a", "second": "b", "difference": 0.1, "low": 0.0, "high": 0.2} for m in THREE]
     >>> sorted(compared({"models": {"a": of}, "paired": rows})), compared({"models": {"a": of}, "paired": rows[:2]})
     ([('a', 'b'), ('b', 'a')], set())
     """
+    if document.get("chosen"):
+        return set()
     first, *others = (error_gaps(document, metric) for metric in THREE)
     return {pair for pair in first if all(has_interval(gaps, *pair) for gaps in (first, *others))}
 

@@ -139,6 +139,26 @@ def undecidable(root: Path, models: Sequence[str], truth: str) -> set[str]:
     }
 
 
+def measured_by_choice(root: Path, images: Sequence[str]) -> int:
+    """Return how many of the images with a truth a selection chose for what models say of them.
+
+    0 where no choice decided which images have a truth: it covers the whole pool, or random selections that are labelled whole.
+    """
+    from faultscape.study import selections
+    from faultscape.study.answers import Answers
+    from faultscape.study.corpus import pool, read_corpus
+
+    there, discarded = set(images), set(Answers(root).discarded())
+    if not (chosen := chosen_elsewhere(root, "") & there):
+        return 0
+    if all(image.id in there or image.id in discarded for image in pool(read_corpus(root))):
+        return 0
+    drawn = [selections.read_selection(root, name)[0] for name in selections.names(root)]
+    random = [set(slots.images) for slots in drawn if slots.definition.get("selector") == "random"]
+    whole = [own for own in random if own - discarded <= there]
+    return 0 if there <= set().union(*whole) else len(chosen)
+
+
 def chosen_elsewhere(root: Path, selection: str) -> set[str]:
     """Return the images that other selections of the study chose for what models say of them: all but random draws."""
     from faultscape.study import selections

@@ -61,6 +61,7 @@ def one(
     from faultscape.study.corpus import part_name
     from faultscape.study.parts import read_manifest, write_manifest
     from faultscape.study.tables import Failure, replace_failures
+    from faultscape.verbs import labelled
 
     where = {name: measures.folder(out, data.name, name) for name in data.models}
     for name, source in data.models.items():  # shards that are no more, and maps of a name that now has scores alone
@@ -79,7 +80,9 @@ def one(
     if wrong and not skip:
         more = f" ({len(wrong)} such in all, see {out / 'failures.csv'})" if len(wrong) > 1 else ""
         raise MetricError(f"{wrong[0].image}: {wrong[0].reason}{more}; mend it, or leave such images out with --skip")
-    return measured_sets.gather(out, data, definitions, scored, failures, resamples=resamples, seed=seed)
+    study = data.truth.get("study")
+    chosen = labelled.measured_by_choice(Path(study), data.ids) if study else 0
+    return measured_sets.gather(out, data, definitions, scored, failures, resamples=resamples, seed=seed, chosen=chosen)
 
 
 def written(

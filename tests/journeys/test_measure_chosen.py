@@ -1,0 +1,70 @@
+"""Measuring on images that were chosen because models differ: numbers are of these images, and nothing is said of data to come."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import faultscape as fs
+import made
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> made.Corpus:
+    return made.corpus(tmp_path / "corpus", images=36)
+
+
+@pytest.fixture
+def study(corpus: made.Corpus, tmp_path: Path) -> str:
+    root = str(made.collected(corpus, tmp_path / "chosen", 16))
+    fs.predict(root, {name: corpus.models[name] for name in ("model-0", "model-3")}, engine="local")
+    return root
+
+
+def label(study: str, corpus: made.Corpus, images: tuple[str, ...], tmp_path: Path, truth: str = "labels") -> None:
+    for id_ in images:
+        made.write(tmp_path / truth / f"{id_}.png", corpus.truths[corpus.ids.index(id_)])
+    fs.label.import_(study, str(tmp_path / truth), truth=truth)
+
+
+def measured(study: str, truth: str = "labels") -> tuple[str, str]:
+    found = fs.measure(study, truth=truth, engine="local", boundaries=False, worst=0)
+    return repr(found), (Path(found.path) / "report.html").read_text()
+
+
+@pytest.mark.parametrize("selector", ["mad", "disputed"])
+def test_images_chosen_because_models_differ_are_told_and_nobody_is_best(
+    study: str, corpus: made.Corpus, tmp_path: Path, selector: str
+) -> None:
+    fs.compare(study, engine="local")
+    slots = (
+        fs.select(study, per_class=4, engine="local")
+        if selector == "mad"
+        else fs.select(study, selector=selector, budget=8, engine="local")
+    )
+    label(study, corpus, slots.images, tmp_path)
+    text, page = measured(study)
+    said = f"all the {len(slots.images)} images of truth labels were chosen, or drawn with unequal probabilities, because models differ"
+    assert text.split("note: ")[1].startswith(said)
+    assert "*" not in text
+    assert said in page
+    assert "descriptive intervals, since images were chosen" in page
+    assert "<h1>2 models, measured on images that were chosen because models differ</h1>" in page
+    assert "of data to come: " not in page
+    assert 'class="tied"' not in page
+    label(study, corpus, corpus.ids, tmp_path, "everything")
+    text, page = measured(study, "everything")
+    assert "were chosen" not in text + page
+    assert "*" in text
+    assert "95 % intervals, of data to come" in page
+
+
+def test_random_draws_that_are_labelled_whole_are_of_data_to_come(study: str, corpus: made.Corpus, tmp_path: Path) -> None:
+    fs.compare(study, engine="local")
+    drawn = fs.select(study, selector="random", budget=12, engine="local")
+    fs.select(study, engine="local")
+    label(study, corpus, drawn.images, tmp_path)
+    text, page = measured(study)
+    assert "were chosen" not in text + page
+    assert "95 % intervals, of data to come" in page
