@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -205,8 +206,11 @@ def test_data_to_come_draws_groups_anew_on_the_terminal_and_on_the_page(
         "cut groups into runs of images (collect --block N), or leave out --population future."
     )
     assert typed.startswith(f"No intervals yet. Scores stand without intervals, so nothing can be said of who is best. {wanted}")
-    page = Page(Path(fs.report(answers.study, selection="random").path).read_text(encoding="utf-8"))
-    assert any(wanted in part for part in page.text)
+    html = Path(fs.report(answers.study, selection="random").path).read_text(encoding="utf-8")
+    assert wanted in html
+    assert "A dot is the score; no interval can be given, and all ranks are open.</p>" in html
+    assert set(re.findall(r'<td class="rank.*?</td>', html)) == {'<td class="rank">open</td>'}
+    assert 'class="tied"' not in html
     assert "Corrected for multiple comparisons" not in typed  # of a mean without an interval
     assert main([*line[:5], "0", *line[6:], "future"]) == 0
     assert "Run rank with --resamples 1000." in capsys.readouterr().out

@@ -239,8 +239,15 @@ def test_a_study_and_a_list_have_groups_of_their_own(tmp_path: Path, capsys: pyt
     fs.predict(study, named)
     fs.label.import_(study, str(corpus.truth))
     assert fs.measure(study, worst=0, boundaries=False).document["units"] == {"drawn": "images", "count": 12}
-    assert "collect" in told(capsys, "measure", study, "--block", 2)
+    assert f"`faultscape collect {study} --block N`" in told(capsys, "measure", study, "--block", 2)
+    capsys.readouterr()
+    fs.collect(study, block=4)
+    few = "3 groups of 4 images: fewer than 6 carry no interval; `faultscape collect STUDY --block N` cuts groups into runs of N consecutive images"
+    assert few.replace("STUDY", study) in capsys.readouterr().out
+    (note,) = (n for n in fs.measure(study, worst=0, boundaries=False).document["notes"] if "3 groups" in n)
+    assert note.endswith(f"carry no interval: `faultscape collect {study} --block N` cuts them into runs of N consecutive images")
     fs.collect(study, block=2)
+    assert "carry no interval" not in capsys.readouterr().out
     assert made.states(study)["measure"] == "stale"
     assert fs.measure(study, worst=0, boundaries=False).document["units"] == {"drawn": "groups", "count": 6}
     text = f'[near]\ntruth = "{corpus.truth}"\nclasses = "{corpus.classes}"\nblock = 3\nmodels = {{ good = "{corpus.models["model-0"]}" }}\n'

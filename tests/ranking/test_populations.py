@@ -123,7 +123,9 @@ def test_few_groups_are_told_and_fewer_than_six_carry_no_interval() -> None:
     for name in ("margins", "reuse_margins", "prediction_powered", "lure", "reuse_mean"):
         assert np.isfinite(some.rankings[name]["score_interval"]["x"]).all(), name
         assert np.isnan(few.rankings[name]["score_interval"]["x"]).all(), name
-        assert few.rankings[name]["tied_for_best"] in (["x", "y", "z"], []), name
+        assert few.rankings[name]["tied_for_best"] == few.rankings[name]["best_set"] == [], name
+        for kind in ("rank_interval", "simultaneous_rank_interval"):
+            assert few.rankings[name][kind] == {m: [1, 3] for m in "xyz"}, name
     assert not any(
         "groups" in note for note in ranked(in_groups(5), "pool").notes
     )  # of this pool images are drawn, whatever their groups

@@ -112,6 +112,21 @@ def test_a_ranking_that_cannot_be_used_is_no_first_ranking_and_no_table() -> Non
     assert verdict(standings(lure=none))[1].endswith("Run rank with --resamples 1000.")
 
 
+def test_duels_of_too_few_groups_have_no_interval_and_the_headline_says_what_gives_some() -> None:
+    untested = {name: ranking("", speaks_of="chosen") | {"score_interval": {}, "rank_interval": {}} for name in DUELS}
+    few = replace(standings(**untested), labels={"used": 90, "groups": 2}, definitions={"resamples": 1000})
+    head, words = verdict(few)
+    assert head == "No intervals yet"
+    assert words.endswith(
+        "Labels lie in 2 groups of images, and an interval needs 6: label images of more groups, or cut groups into runs of images (collect --block N)."
+    )
+    assert best_at_once(few) == ""
+    table = ranking_rows("perron", untested["perron"], MODELS)
+    assert {row["ranks"] for row in table["rows"]} == {"open"}
+    assert not table["intervals"]
+    assert ranking_rows("perron", DUELS["perron"], MODELS)["intervals"]
+
+
 def test_beside_each_other_every_ranking_says_what_its_ranges_speak_of() -> None:
     found = {
         "main": standings(**DUELS),

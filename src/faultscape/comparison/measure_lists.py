@@ -53,7 +53,8 @@ def of_words(
             )
         if about["group"] is not None or about["block"] is not None:
             raise OptionError(
-                f"{source} is a study: say which images belong together with `faultscape collect {source} --group ...`"
+                f"{source} is a study: say which images belong together with `faultscape collect {source} --group ...`, "
+                f"or cut groups into runs of images with `faultscape collect {source} --block N`"
             )
         return of_study(Path(source), study_truth(Path(source), truth))
     if truth is not None:

@@ -195,7 +195,7 @@ def _as_they_come(models: tuple[str, ...], scores: np.ndarray, weighted: Mapping
     for kind, best in (("rank_interval", "tied_for_best"), ("simultaneous_rank_interval", "best_set")):
         held = replicated.held(np.array([weighted[kind][m] for m in models], dtype=float), places)
         out[kind] = {m: [plain(r) for r in (np.floor(low), np.ceil(high))] for m, (low, high) in zip(models, held, strict=True)}
-        out[best] = [models[k] for k in order if np.floor(held[k, 0]) == 1]
+        out[best] = [models[k] for k in order if weighted[best] and np.floor(held[k, 0]) == 1]  # none where nothing was tested
     return out
 
 

@@ -248,7 +248,7 @@ def ranking(
 ) -> dict[str, Any]:
     """Return one ranking as standings hold it; ranks and the set of the best hold at once for all models where it says so.
 
-    A model is tied for best where no test says that another is better. Scores are ``exact`` when all labels there can be are in
+    A model is tied for best where no test says that another is better; of too few images nothing is tested: all ranks are open, and nobody is. Scores are ``exact`` when all labels there can be are in
     them. Intervals are NaN for too few images, and where replicates do not vary: what has not been seen to vary is not known.
     Where ``images`` counts ``groups``, and these are fewer than twenty, intervals are Student's t. All are cut at the ends of the ``span`` of what is measured.
 
@@ -276,14 +276,18 @@ def ranking(
     if lost_share(scores, replicates) > intervals.LOST:
         p_values = np.where(np.isnan(p_values), np.nan, 1.0)
     places, sets = single_rank_sets(p_values), rank_sets(p_values)
+    tested = exact or images >= LEAST
+    if not tested and len(replicates):
+        scored = ~np.isnan(scores)
+        places = sets = np.where(scored[:, None], [1.0, scored.sum()], np.nan)
     said: dict[str, Any] = {
         "scores": dict(zip(models, scores.tolist(), strict=True)),
         "order": [models[k] for k in order],
         "score_interval": dict(zip(models, spread.tolist(), strict=True)),
         "rank_interval": {m: [plain(r) for r in row] for m, row in zip(models, places, strict=True)},
         "simultaneous_rank_interval": {m: [plain(r) for r in row] for m, row in zip(models, sets, strict=True)},
-        "tied_for_best": [models[k] for k in order if places[k, 0] == 1],
-        "best_set": [models[k] for k in order if sets[k, 0] == 1],
+        "tied_for_best": [models[k] for k in order if tested and places[k, 0] == 1],
+        "best_set": [models[k] for k in order if tested and sets[k, 0] == 1],
     }
     return said if error is None else said | {"sandwich_error": dict(zip(models, error.tolist(), strict=True))}
 

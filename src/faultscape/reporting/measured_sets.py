@@ -236,9 +236,8 @@ def _drawn_anew(data: DataSet, units: Units, images: Mapping[str, Mapping[str, n
     if units.grouped:
         said = f"intervals draw whole groups anew: {describe_groups(data.together)}"
         if units.count < LEAST:
-            return [
-                f"{said}; fewer than {LEAST} carry no interval: with --block N they are cut into runs of N consecutive images"
-            ]
+            cut = f"`faultscape collect {study} --block N` cuts them" if study else "with --block N they are cut"
+            return [f"{said}; fewer than {LEAST} carry no interval: {cut} into runs of N consecutive images"]
         return [f"{said}; Student's t with {units.count - 1} degrees of freedom"] if units.count <= MANY else [said]
     if units.count < LEAST:
         return [f"{counted_words(units.count, 'image')}: fewer than {LEAST} carry no interval"]

@@ -150,7 +150,7 @@ def verdict(standings: Standings) -> tuple[str, str]:
             "Too few labels to say who leads",
             f"{used} labelled image{'s' * (used != 1)} cannot carry an interval that is to be trusted; scores and ranks mean little before some {FEW}.",
         )
-    if not best or _few_groups(standings):
+    if not best:
         return (
             "No intervals yet",
             f"Scores stand without intervals, so nothing can be said of who is best. {_for_intervals(standings)}",
@@ -176,9 +176,8 @@ def verdict(standings: Standings) -> tuple[str, str]:
 
 
 def _few_groups(standings: Standings) -> bool:
-    """Return whether intervals were asked of data to come, and the labels lie in too few groups for any."""
-    of = standings.definitions
-    return of.get("population") == FUTURE and of.get("resamples", 0) > 0 and standings.labels.get("groups", LEAST) < LEAST
+    """Return whether whole groups of images were drawn anew, and the labels lie in too few of them for intervals."""
+    return standings.definitions.get("resamples", 0) > 0 and standings.labels.get("groups", LEAST) < LEAST
 
 
 def _for_intervals(standings: Standings) -> str:
@@ -186,9 +185,10 @@ def _for_intervals(standings: Standings) -> str:
     if not standings.definitions.get("resamples", 0):
         return "Run rank with --resamples 1000."
     if _few_groups(standings):
+        future = standings.definitions.get("population") == FUTURE
         return (
             f"Labels lie in {counted_words(standings.labels['groups'], 'group')} of images, and an interval needs {LEAST}: label images of more groups, "
-            "cut groups into runs of images (collect --block N), or leave out --population future."
+            f"{'' if future else 'or '}cut groups into runs of images (collect --block N){', or leave out --population future' if future else ''}."
         )
     why = next((said["unusable"] for said in standings.rankings.values() if said.get("unusable")), "")
     return f"No ranking can carry any: {why}." if why else "The notes say what is missing."
@@ -206,7 +206,7 @@ def best_at_once(standings: Standings) -> str:
     'Corrected for multiple comparisons (95 %), the best is one of a and b by Perron rank; a by Mean over all labels.'
     """
     said, counted = [], claiming(standings)
-    trusted = standings.labels.get("used", FEW) >= FEW and not _few_groups(standings)
+    trusted = standings.labels.get("used", FEW) >= FEW
     for name in firsts(standings).values() if trusted else ():
         best = counted.get(name, {}).get("best_set") or []
         if best:
@@ -250,7 +250,8 @@ def ranking_rows(name: str, ranking: dict[str, Any], models: Any) -> dict[str, A
                 "score": score,
                 "low": low,
                 "high": high,
-                "ranks": rank_words(ranking["rank_interval"], model),
+                "ranks": rank_words(ranking["rank_interval"], model)
+                or ("open" if score is not None else ""),  # nothing was tested
                 "at_once": rank_words(at_once, model),
                 "tied": model in ranking["tied_for_best"],
                 "best": model in (ranking.get("best_set") or ()),
@@ -263,6 +264,7 @@ def ranking_rows(name: str, ranking: dict[str, Any], models: Any) -> dict[str, A
         "tied": ranking["tied_for_best"],
         "descriptive": descriptive(ranking),
         "speaks_of": SPEAKS_OF.get(ranking.get("speaks_of", ""), ""),
+        "intervals": any(row["low"] is not None for row in rows),
         "unusable": ranking.get("unusable", ""),
         "at_once": any(row["at_once"] for row in rows),
     }

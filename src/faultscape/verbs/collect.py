@@ -270,11 +270,15 @@ def collect(
 def _collected(study: str, images: list[Any], new: int, failures: int, settings: Any) -> Collected:
     """Return what the study holds now."""
     from faultscape.corpus.groups import describe_groups
+    from faultscape.metrics.units import LEAST, units_of
     from faultscape.study.corpus import shards
 
     duplicates = sum(image.near_duplicate_of != image.id for image in images)
     about, size_words = collect_settings.told(settings, sum(not image.source for image in images))
     groups = describe_groups(image.group for image in images)
+    if groups and units_of([image.group for image in images]).count < LEAST:
+        cut = f"`faultscape collect {study} --block N` cuts groups into runs of N consecutive images"
+        print(f"{groups}: fewer than {LEAST} carry no interval; {cut}")
     return Collected(study, len(images), new, len(shards(images)), duplicates, failures, about, size_words, groups)
 
 
