@@ -11,6 +11,7 @@ import faultscape as fs
 import made
 from faultscape.errors import FaultscapeError, OptionError
 from faultscape.study import kept
+from faultscape.study.settings import read_settings
 from networks_of_tests import colour_network
 
 CODE = """
@@ -115,9 +116,31 @@ def test_status_says_what_a_lone_model_lacks_and_of_which_no_map_could_be_used(
     (tmp_path / "maps").mkdir()
     for id_ in corpus.ids:
         made.write(tmp_path / "maps" / f"{id_}.png", np.full((36, 48), 77, np.uint8))
-    with pytest.raises(FaultscapeError, match="no map could be used"):
-        fs.predict(str(study), {"bad": tmp_path / "maps"}, engine="local")
+    fs.predict(str(study), {"bad": tmp_path / "maps", "good": corpus.models["model-0"]}, engine="local")
     assert "of bad not one map could be used (failures.csv)" in str(fs.status(str(study)))
+    with pytest.raises(FaultscapeError, match="no map could be used; "):
+        fs.predict(str(study), {"bad": tmp_path / "maps"}, engine="local")
+    assert "of bad not one map could be used (failures.csv)" in str(fs.status(str(study)))  # it was there before
+
+
+def test_a_new_model_of_which_no_map_can_be_used_is_not_taken_and_selections_stay(
+    corpus: made.Corpus, study: Path, tmp_path: Path
+) -> None:
+    fs.predict(str(study), {"model-0": corpus.models["model-0"], "exact": corpus.truth}, engine="local")
+    fs.compare(str(study), engine="local")
+    fs.select(str(study), engine="local")
+    before = [stage[:2] for stage in fs.status(str(study)).stages], read_settings(study)
+    (tmp_path / "maps").mkdir()
+    made.write(tmp_path / "maps" / f"{corpus.ids[3]}.png", np.full((36, 48), 77, np.uint8))
+    with pytest.raises(FaultscapeError) as said:
+        fs.predict(str(study), {"bad": tmp_path / "maps"}, engine="local")
+    told = str(said.value)
+    assert told.startswith(f"no map could be used, so that bad is not taken; {corpus.ids[3]}: ")
+    assert "holds the value 77" in told
+    assert told.endswith(f"; {len(corpus.ids)} rows of failures.csv say why")
+    assert ([stage[:2] for stage in fs.status(str(study)).stages], read_settings(study)) == before
+    assert not (study / "predictions" / "bad").exists()
+    assert fs.predict(str(study), {"bad": corpus.models["model-0"]}, engine="local").models["bad"] == (len(corpus.ids), 0)
 
 
 def test_an_engine_is_judged_before_anything_is_opened(study: Path) -> None:

@@ -57,6 +57,14 @@ def forget(root: Path) -> None:
         (root / CHANGE).unlink(missing_ok=True)
 
 
+def withdraw(root: Path, names: Collection[str]) -> None:
+    """Take models out again that were just entered and of which nothing could be used; what failures.csv says of them stays."""
+    change_models(root, {name: name for name in read_settings(root).models if name not in names})
+    for name in names:
+        for folder in _folders(root, name):
+            remove(root, folder)
+
+
 def _check(root: Path, settings: Settings, renamed: Mapping[str, str], removed: Collection[str]) -> None:
     """ModelError unless the old names are there and the new ones free."""
     known, truths = list(settings.models), label_maps.truths(root)

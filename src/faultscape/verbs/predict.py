@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 else:
     Named = list[str] | None  # what the command line reads: OLD=NEW, repeated; in Python also a dict
 
+_NOT_THERE = ("no map of this image was found", "the table has no line of this image", "the table has no label of this image")
+
 
 @dataclass(frozen=True)
 class Predicted:
@@ -178,6 +180,7 @@ def predict(
         if renamed or removed:
             predict_changes.change(study, root, renamed, removed, given)
         settings = toml.read_settings(root)
+        fresh = [name for name in given if name not in settings.models]
         against = _truth(root, truth) if measure else ""
         plans = {
             name: predict_plan.plan(root, settings, name, source, labels, options, device, against)
@@ -219,19 +222,17 @@ def predict(
                 timings.write()
         with changing(root):
             counts = {name: predict_shard.settle(root, name, sorted(shard_sizes(root))) for name in given}
+            unusable = bool(given) and not shard and all(maps == 0 for maps, _ in counts.values())
+            if unusable:  # a model that says nothing would make selections stale
+                changed_models.withdraw(root, fresh)
             if given:
                 log(root, "predict", models={n: str(s) for n, s in given.items()}, engine=engine, shard=shard)
             if not shard:
                 changed_models.forget(root)
     for name, parts in resized.items():
         _tell_resized(name, parts)
-    if given and not shard and all(maps == 0 for maps, _ in counts.values()):
-        from faultscape.study.tables import read_failures
-
-        first = next((f for f in read_failures(root) if f.stage == "predict" and f.name in given), None)
-        raise ModelError(
-            f"no {'map' if task == 'segmentation' else 'answer'} could be used; the first: {first.reason if first else 'none was found'}"
-        )
+    if unusable:
+        raise ModelError(_unusable(root, given, fresh, "map" if task == "segmentation" else "answer"))
     return Predicted(study, counts, renamed, tuple(removed), "maps" if task == "segmentation" else "answers")
 
 
@@ -266,6 +267,17 @@ def named(models: tuple[Any, ...], task: str = "segmentation") -> dict[str, str]
     if not out:
         raise ModelError(f"no model given; write NAME=SOURCE, for example {example}")
     return out
+
+
+def _unusable(root: Path, given: Mapping[str, str], fresh: list[str], what: str) -> str:
+    """Return why nothing of the models could be used, and that those that came ``fresh`` are not taken: of the first image that had something, and how many rows say more."""
+    from faultscape.study.tables import read_failures
+
+    rows = [row for row in read_failures(root) if row.stage == "predict" and row.name in given]
+    first = next((row for row in rows if row.reason not in _NOT_THERE), rows[0] if rows else None)
+    why = f"; {first.image}: {first.reason}; {counted(len(rows), 'row')} of failures.csv say why" if first else ""
+    gone = f", so that {', '.join(fresh)} {'is' if len(fresh) == 1 else 'are'} not taken" if fresh else ""
+    return f"no {what} could be used{gone}{why}"
 
 
 def _tell_resized(name: str, parts: list[dict[str, Any]]) -> None:
