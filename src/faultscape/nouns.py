@@ -273,6 +273,8 @@ class Standings:
         lines = [
             f"Standings of {len(self.models)} models from {counted(self.labels.get('used', 0), 'labelled image')}{f' of truth {truth}' if truth != 'labels' else ''}"
         ]
+        if "of_selection" in self.labels:
+            lines[0] += f", {self.labels['of_selection']} of them of the selection: only re-use rankings count the others"
         for name, ranking in self.rankings.items():
             if why := ranking.get("unusable"):
                 lines.append(f"  {name}: cannot be used: {why}")

@@ -143,7 +143,7 @@ def test_draws_without_chances_are_ranked_by_the_mean_and_claim_nothing_of_the_p
         assert "not drawn by chance: scores and ranks are of these images" in said
         assert "95 %" not in said
         assert "interval, descriptive" in page.cells
-        assert "whole pool" not in page.cells
+        assert "pool drawn from" not in page.cells
 
 
 def test_the_first_line_says_who_leads_or_that_nobody_does(
@@ -179,6 +179,22 @@ def test_of_random_selections_the_one_with_most_agreed_labels_counts_and_only_of
         "late came after selection disputed was made" in n
         for n in fs.rank(answers.study, selection="disputed", resamples=0).notes
     )
+
+
+def test_the_page_says_how_many_images_of_the_pool_could_be_drawn_and_how_many_labels_are_of_the_selection(
+    answers: made_answers.Answers,
+) -> None:
+    drawn = fs.select(answers.study, selector="disputed", budget=20)
+    made_answers.import_labels(answers)
+    fs.rank(answers.study, selection="disputed", resamples=50, all_labels=True)
+    html = Path(fs.report(answers.study, selection="disputed").path).read_text(encoding="utf-8")
+    could = sum(differ(answers))
+    assert 20 < could < 60
+    assert f"<dt>of these could be drawn</dt><dd>{could}</dd>" in html
+    assert "From 60 labelled images, 20 of them of the selection: only re-use rankings count the others. A dot" in html
+    assert '<span class="chip">pool drawn from</span>' in html
+    fs.select(answers.study, selector="random", budget=len(drawn.images))
+    assert "could be drawn</dt>" not in Path(fs.report(answers.study, selection="random").path).read_text(encoding="utf-8")
 
 
 def test_data_to_come_draws_groups_anew_on_the_terminal_and_on_the_page(

@@ -167,6 +167,7 @@ def test_labels_are_counted_and_others_count_only_when_asked():
     assert table.labels == {"used": len(chosen) - 3, "slots": len(rows), "discarded": 2, "missing": 3}
     every = ranked(models, rows, correct, images, all_labels=True)
     assert every.labels["used"] == len(images)
+    assert every.labels["of_selection"] == table.labels["used"]
     assert f"{len(images) - len(chosen) + 3} labelled images outside the selection count in the re-use rankings" in every.notes
     for name in FAITHFUL:
         assert to_json(table)["rankings"][name] == to_json(every)["rankings"][name]

@@ -14,6 +14,7 @@ from faultscape.nouns import Draw
 from faultscape.ranking import drawn_estimates, estimates
 from faultscape.ranking.draw_rankings import draw_rankings
 from faultscape.ranking.drawn_steps import remaining, steps
+from faultscape.reporting.standing_tables import caveat
 from made import tie
 
 
@@ -253,6 +254,7 @@ def test_rounds_that_learnt_from_labels_have_descriptive_intervals_and_those_dra
         found = draw_rankings(list("xyz"), rows, right, names, proxy=1 - right, pool=names, resamples=10)
         said[told] = {name: row["speaks_of"] for name, row in found.rankings.items()}
         assert any("rounds learnt" in note for note in found.notes) == (told == "learnt")
+        assert ("do not hold: rounds learnt from labels. Scores" in caveat(found)) == (told == "learnt")
     assert said["learnt"] == dict.fromkeys(("margins", "reuse_margins", "lure", "prediction_powered", "reuse_mean"), "chosen")
     assert said["at once"] == dict.fromkeys(said["learnt"], "pool") | {"reuse_mean": "chosen"}
 
@@ -266,6 +268,7 @@ def test_draws_that_were_skipped_are_not_taken_to_be_lost_by_chance(skipped: int
     found = draw_rankings(list("xy"), rows, right[:, :50], names[:50], lost=names[5 : 5 + lost], resamples=0)
     assert found.rankings["lure"]["speaks_of"] == speaks
     assert any(f"{skipped} of the first 50 draws were skipped" in note for note in found.notes) == (speaks == "chosen")
+    assert ("do not hold: drawn images were skipped. Scores" in caveat(found)) == (speaks == "chosen")
 
 
 def test_of_a_pool_that_is_labelled_whole_no_ranking_claims_that_something_is_open() -> None:
@@ -415,6 +418,9 @@ def test_labels_outside_the_draws_count_in_reuse_alone_and_only_when_asked() -> 
     assert few.rankings["reuse_mean"]["scores"] == {"x": 0.5, "y": 0.0}
     assert all_.rankings["reuse_mean"]["scores"] == {"x": 0.75, "y": 0.25}
     assert few.rankings["lure"]["scores"] == all_.rankings["lure"]["scores"]
+    assert "of_selection" not in few.labels
+    first = "Standings of 2 models from 4 labelled images, 2 of them of the selection: only re-use rankings count the others"
+    assert repr(all_).splitlines()[0] == first
 
 
 def test_what_does_not_fit_is_said() -> None:

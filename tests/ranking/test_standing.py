@@ -98,6 +98,7 @@ def test_other_labels_count_only_when_asked_and_leave_the_faithful_rankings_alon
     assert to_json(alone) == to_json(without)
     every = ranked(models, rows, more, names, all_labels=True)
     assert every.labels["used"] == alone.labels["used"] + 7
+    assert every.labels["of_selection"] == alone.labels["used"]
     for name in ("aggressiveness", "resistance"):
         assert to_json(every)["rankings"][name] == to_json(alone)["rankings"][name]
     mine = [k for k, name in enumerate(names) if name.startswith("else") or name in {r.image for r in rows}]

@@ -70,6 +70,9 @@ def test_the_last_quarter_leaves_out_the_place_that_agrees_with_itself(most, tai
 
 def test_opposite_orders_are_warned_of_only_beyond_both_intervals():
     mad = standings({"perron": ranking("abc", APART)}, top_k=[1.0, 1.0])
+    assert warned(mad, standings({"prediction_powered": ranking("cba", REVERSED)}), "information")
+    both = {"reuse_mean": ranking("abc", WIDE), "perron": ranking("abc", APART)}  # what stands first is not what is warned of
+    assert warned(standings(both, top_k=[1.0, 1.0]), standings({"lure": ranking("cba", REVERSED)}))
     (said,) = warned(mad, standings({"lure": ranking("cba", REVERSED)}))
     assert said.startswith("it puts a above b, a above c and b above c, where LURE of selection drawn says the opposite")
     assert warned(mad, standings({"lure": ranking("cba", WIDE)})) == []
@@ -87,7 +90,7 @@ def test_draws_without_chance_contradict_nobody():
 
 def test_each_selection_stands_with_its_first_rankings():
     rankings = {name: ranking("abc") for name in ("perron", "hodge", "reuse_mean", "reuse_bradley_terry")}
-    drawn = {name: ranking("cba") for name in ("reuse_mean", "lure", "prediction_powered")}
+    drawn = {name: ranking("cba") for name in ("prediction_powered", "reuse_mean", "lure")}
     tables = {
         "main": standings(rankings, moved=(0, 0, 0)),
         "r": standings(drawn, labels=4),
@@ -97,10 +100,14 @@ def test_each_selection_stands_with_its_first_rankings():
     assert [(q.selection, q.ranking, q.labels, q.stale) for q in found] == [
         ("main", "perron", 90, False),
         ("main", "reuse_mean", 90, False),
-        ("r", "lure", 4, True),
+        ("r", "prediction_powered", 4, True),
         ("e", "reuse_mean", 90, False),
     ]
     assert other_questions.correlations(found)[0] == pytest.approx([1, 1, -1, 1])
+    duels = {name: ranking("abc") for name in ("reuse_bradley_terry", "aggressiveness", "resistance", "reuse_mean")}
+    every = Standings(MODELS, {"used": 59, "of_selection": 20}, {}, duels, {})
+    shown = [(q.ranking, q.labels) for q in other_questions.questions({"main": every}, {})]
+    assert shown == [("reuse_bradley_terry", 59), ("aggressiveness", 20)]
 
 
 def test_models_without_score_are_left_out_of_places_and_correlations():

@@ -195,7 +195,7 @@ def test_draws_of_label_maps_have_a_page_and_stand_beside_the_duels(studies: dic
     page = Page(Path(made_report.path).read_text())
     words = " ".join("".join(page.text).split())
     assert (
-        "No score of the whole pool can be given: effective sample size 8.0, below 10. The scores speak of the labelled images"
+        "No score of the pool drawn from can be given: effective sample size 8.0, below 10. The scores speak of the labelled images"
         in words
     )
     assert "It cannot be used here: effective sample size 8.0, below 10." in words

@@ -143,7 +143,8 @@ def classifier_rankings(
     whole.rankings["bradley_terry"]["tie_parameter"] = nu
     return Standings(
         models=models,
-        labels={"used": len(used), "slots": len(rows), "discarded": discarded, "missing": n_chosen - int(chosen.sum())},
+        labels={"used": len(used), "slots": len(rows), "discarded": discarded, "missing": n_chosen - int(chosen.sum())}
+        | ({"of_selection": int(chosen.sum())} if extra else {}),
         matrices=whole.matrices,
         rankings=whole.rankings,
         definitions={**(definitions or {}), **own},

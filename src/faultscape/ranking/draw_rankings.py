@@ -109,6 +109,8 @@ def draw_rankings(
             row["speaks_of"] = population
     replicates, rankings, points = dict(whole.replicates), {}, dict(whole.scores)
     learnt = counted is not None and by_learning(rows, learns)
+    loose = ["rounds learnt from labels"] if learnt else []
+    loose += ["drawn images were skipped"] if counted is not None and counted.skipped else []
     if learnt:
         said.append(
             "rounds learnt from labels: intervals are descriptive, since such intervals hold too seldom; those of draws made at once hold"
@@ -118,7 +120,7 @@ def draw_rankings(
             rankings[name] = replicated.unusable(models, why) | {"speaks_of": population}
             continue
         rankings[name], points[name], replicates[name] = _row(models, name, estimate, resamples, seed)
-        rankings[name]["speaks_of"] = CHOSEN if learnt or (counted is not None and counted.skipped) else population
+        rankings[name]["speaks_of"] = CHOSEN if loose else population
         if name == MARGINS and reused is not None:
             rankings[REUSED] = _as_they_come(models, -reused, rankings[name])
             points[REUSED], replicates[REUSED] = -reused, replicates[name]
@@ -130,8 +132,10 @@ def draw_rankings(
         "level": LEVEL,
         "pseudo_count": replicated.PSEUDO_COUNT,
         "interval": _intervals_are([name for name in found if "unusable" not in rankings[name]]),
-    }
+    } | ({"descriptive": ", and ".join(loose)} if loose else {})
     labels = {"used": len(used), "slots": len(rows), "discarded": discarded, "missing": len(rows) - number - discarded}
+    if extra:
+        labels["of_selection"] = number
     if counted is not None:
         labels |= {"counted": len(counted.columns), "pool": counted.pool}
     return Standings(

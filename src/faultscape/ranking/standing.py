@@ -149,7 +149,8 @@ def rank_accuracies(
     }
     return Standings(
         models=models,
-        labels={"used": len(used), "slots": len(rows), "discarded": discarded, "missing": n_chosen - int(chosen.sum())},
+        labels={"used": len(used), "slots": len(rows), "discarded": discarded, "missing": n_chosen - int(chosen.sum())}
+        | ({"of_selection": int(chosen.sum())} if extra else {}),
         matrices=whole.matrices,
         rankings=whole.rankings,
         definitions={**(definitions or {}), **own},

@@ -1,9 +1,9 @@
-"""The same models, asked through other images: first rankings of every selection next to each other, and where a competition's choice of images can mislead.
+"""The same models, asked through other images: what stands first of every selection next to each other, and where a competition's choice of images can mislead.
 
 Conventions: a *competition* is a selection that pits models against each other (duels, pairs); its stability is known, and its faithful ranking stands beside
-one of re-used labels. Draws for all models show LURE where they have it, else re-use. Correlations are Spearman's, over the models that both rank.
+the one that stands first, or the first of re-used labels where that is faithful. Draws for all models show what stands first. Correlations are Spearman's, over the models that both rank.
 Warned of are, ours where the literature has only words: a leave-one-out change of ``MOVES`` ranks or more, a top-k curve below ``SETTLED`` in its last quarter, and a pair
-of models that a competition and random draws or LURE order differently although the simultaneous rank intervals of either leave no doubt.
+of models that a competition and draws by chance order differently although the simultaneous rank intervals of either leave no doubt.
 Source: S2 Fig. 5; Phang et al. 2021 (adversarially chosen sets rank unstably).
 """
 
@@ -16,10 +16,10 @@ from typing import Any
 
 from faultscape.nouns import Standings, rank_words
 from faultscape.ranking.agreement import spearman
-from faultscape.reporting.standing_tables import SPEAKS_OF, TITLES, firsts, known, listed
+from faultscape.ranking.replicated import FUTURE, POOL
+from faultscape.reporting.standing_tables import FAITHFUL, RANKINGS, REUSE, SPEAKS_OF, TITLES, UNBIASED, firsts, known, listed
 
 MOVES, SETTLED, MANY = 2, 0.9, 3
-_FOR_POOL = ("lure", "reuse_mean", "reuse_bradley_terry")
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Question:
 
 
 def questions(standings: Mapping[str, Standings], selectors: Mapping[str, str], stale: Sequence[str] = ()) -> list[Question]:
-    """Return the first rankings of every selection, {name: standings}, in the order given.
+    """Return what stands first of every selection, {name: standings}, in the order given.
 
     >>> of = {"order": ["a", "b"], "scores": {"a": 1.0, "b": 0.0}}
     >>> found = questions({"main": Standings(("a", "b"), {"used": 9}, {}, {"perron": of, "reuse_mean": of}, {})}, {"main": "mad"})
@@ -68,7 +68,12 @@ def questions(standings: Mapping[str, Standings], selectors: Mapping[str, str], 
                     selectors.get(name, ""),
                     _drawn_by(selectors.get(name, ""), table),
                     ranking,
-                    int(table.labels.get("used", 0)),
+                    int(
+                        table.labels.get(
+                            "used" if RANKINGS.get(ranking, ("",) * 4)[3] == REUSE else "of_selection",
+                            table.labels.get("used", 0),
+                        )
+                    ),
                     name in stale,
                     order,
                     scores,
@@ -127,13 +132,16 @@ def last_quarter(top_k: Sequence[float | None]) -> list[float]:
 
 
 def _shown(table: Standings) -> list[str]:
-    """Return the rankings to show: the faithful one whose stability is known, or the first, and one of re-use; of draws the one that speaks of the pool."""
+    """Return the rankings to show: what stands first, and of a competition the faithful one whose stability is known and one of re-use."""
     first = firsts(table)
-    if "faithful" not in first:
-        usable = [name for name, said in table.rankings.items() if not said.get("unusable")]
-        return [name for name in _FOR_POOL if name in usable][:1] or usable[:1]
-    faithful = table.stability.get("ranking", first["faithful"])
-    return [faithful, *([first["re-use"]] if "re-use" in first else [])]
+    shown = list(first.values())[:1]
+    if FAITHFUL in first:
+        shown += [table.stability.get("ranking", first[FAITHFUL]), *([first[REUSE]] if REUSE in first else [])]
+    return list(dict.fromkeys(shown))
+
+
+def _kind(one: Question) -> str:
+    return RANKINGS[one.ranking][3] if one.ranking in RANKINGS else ""
 
 
 def _left_out(stability: Mapping[str, Any]) -> list[str]:
@@ -156,11 +164,13 @@ def _not_settled(stability: Mapping[str, Any]) -> list[str]:
 
 
 def _contradicted(name: str, found: Sequence[Question]) -> list[str]:
-    """Say which models draws from the whole pool put the other way round, conclusively on either side."""
-    mine = next((one for one in found if one.selection == name), None)
+    """Say which models draws by chance put the other way round, conclusively on either side."""
+    mine = next((one for one in found if one.selection == name and _kind(one) == FAITHFUL), None)
+    beyond = (SPEAKS_OF[POOL], SPEAKS_OF[FUTURE])
     said = []
     for other in found:
-        if mine is None or (other.selector != "random" and other.ranking != "lure") or other.selection == name:
+        by_chance = other.selector == "random" or _kind(other) == UNBIASED or other.speaks_of in beyond
+        if mine is None or not by_chance or other.selection == name:
             continue
         pairs = [(a, b) for a in mine.order for b in mine.order if _surely_above(mine, a, b) and _surely_above(other, b, a)]
         if pairs:

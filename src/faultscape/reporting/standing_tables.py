@@ -20,7 +20,7 @@ from faultscape.nouns import Standings, rank_words
 from faultscape.ranking.replicated import CHOSEN, FEW, FUTURE, POOL
 from faultscape.reporting import figures
 
-FAITHFUL, REUSE, UNBIASED = "faithful", "re-use", "whole pool"
+FAITHFUL, REUSE, UNBIASED = "faithful", "re-use", "pool drawn from"
 RANKINGS = {  # title, what it says, source, kind, short title
     "resistance": (
         "Resistance",
@@ -42,7 +42,7 @@ RANKINGS = {  # title, what it says, source, kind, short title
         UNBIASED,
         "Margins",
     ),
-    "lure": ("LURE", "what a model is worth on the whole pool, labels weighted by how likely they were drawn", "Farquhar et al. 2021", UNBIASED, "LURE"),
+    "lure": ("LURE", "what a model is worth on the pool drawn from, labels weighted by how likely they were drawn", "Farquhar et al. 2021", UNBIASED, "LURE"),
     "corpus": (
         "Whole corpus",
         "the score on all images, from labels of those on which models differ and of those on which they agree",
@@ -88,7 +88,7 @@ TOO_FEW = (  # of images that were drawn by chance
     "intervals only describe how they vary, and nothing here speaks of other images."
 )
 DRAWN = (
-    "The images were drawn by chance, and yet their intervals do not hold: rounds learnt from labels, or drawn images were skipped (the notes say which). Scores and ranks are of the "
+    "The images were drawn by chance, and yet their intervals do not hold: {why}. Scores and ranks are of the "
     "labelled images, intervals only describe how they vary, and nothing here speaks of other images."
 )
 TITLES, SHORTS = ({name: words[k] for name, words in RANKINGS.items()} for k in (0, 4))
@@ -137,7 +137,7 @@ def caveat(standings: Standings) -> str:
         return ""
     why = next((said["unusable"] for said in standings.rankings.values() if said.get("unusable")), "")
     if any(name in RANKINGS and RANKINGS[name][3] == UNBIASED for name in found):
-        return DRAWN
+        return DRAWN.format(why=standings.definitions.get("descriptive", "the notes say why"))
     return TOO_FEW.format(why=why) if why else CAVEAT
 
 
