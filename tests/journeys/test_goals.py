@@ -169,6 +169,27 @@ def test_two_models_leave_nothing_to_fit_and_are_drawn_all_the_same(tmp_path: Pa
     assert [row.probability for row in slots.rows] == pytest.approx([1 / (left - k) for k in range(5)])
 
 
+def test_labels_to_learn_from_are_of_a_truth_that_is_there(tmp_path: Path) -> None:
+    answers = made_answers.study(tmp_path)
+    made_answers.import_labels(answers, answers.images[:3])
+    with pytest.raises(SelectionError, match=r"there is no truth 'labells'; there are labels\. Did you mean 'labels'\?"):
+        fs.select(answers.study, selector="vma", as_="learnt", budget=4, truth="labells")
+    assert not (Path(answers.study) / "selection-learnt.csv").exists()
+    fs.select(answers.study, selector="vma", as_="learnt", budget=4, truth="labels")
+
+
+def test_options_that_change_nothing_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    answers = made_answers.study(tmp_path, images=20)
+    fs.select(answers.study, as_="duels", top=2)
+    with pytest.raises(OptionError, match="--bands are of values of label maps"):
+        fs.report(answers.study, selection="duels", bands=[0.5])
+    capsys.readouterr()
+    assert main(["show", f"{answers.study}/selection-duels.json", "--rows", "2"]) == 0
+    assert capsys.readouterr().out.startswith("note: --rows changes nothing: selection-duels.json is no table")
+    assert main(["show", f"{answers.study}/selection-duels.json"]) == 0
+    assert "note" not in capsys.readouterr().out
+
+
 def test_plan_and_run_recommend_by_goal(answers: made_answers.Answers) -> None:
     found = fs.plan(answers.study, goal="best").recommended  # whatever other selections have labels too
     assert (found["goal"], found["selection"], found["question"]) == ("best", "best", "best")

@@ -200,11 +200,16 @@ def test_the_budget_is_of_the_question_that_is_asked(answers: made_answers.Answe
     assert found.recommended["question"] == "best"  # what was drawn for a goal goes on for it
     assert not any("--goal" in note for note in (*found.notes, *fs.plan(answers.study, goal="best").notes))
     said = "--goal order chooses no draws here: those of selection 'best' have labels and are gone on with, drawn for the best model; `faultscape select STUDY --goal order` draws for it"
-    assert said in fs.plan(answers.study, goal="order").notes
+    other = fs.plan(answers.study, goal="order")
+    assert said in other.notes
+    assert (other.recommended["question"], other.recommended["goal"]) == ("order", "best")  # draws stay, the number is asked for
     made_answers.import_labels(answers, list(fs.select(answers.study, goal="order", budget=8).images))
     told = fs.plan(answers.study, goal="order")  # of two selections that have labels the one for this goal
     assert (told.labels["selection"], told.recommended["question"]) == ("order", "order")
     assert said not in told.notes
+    more = "the labels are those of selection 'order', drawn for --goal order; 'best' has more, 10: --selection best plans from these"
+    assert more in told.notes
+    assert more not in fs.plan(answers.study).notes
     assert fs.plan(answers.study).labels["selection"] == "best"  # without a goal the one with more
 
 
@@ -214,6 +219,24 @@ def test_budgets_are_round_and_never_above_the_pool() -> None:
         assert labels <= budget <= max(1.5 * labels, labels + 9)
         assert budget % 10 == 0
         assert rounded(labels, labels) == labels
+
+
+def test_a_budget_that_is_all_there_is_says_so() -> None:
+    found = advised(numbers(information=85), POOLS, RECOMMENDED)
+    assert (found["budget"], found["why"].partition(". ")[0]) == (
+        90,
+        "90 is all that can be drawn: all images on which models differ",
+    )
+    random = advised(numbers(random=200), POOLS, Drawn("random", "random"))
+    assert random["why"].startswith("200 is all that can be drawn: all images. ")
+    assert "all that can" not in advised(numbers(information=75), POOLS, RECOMMENDED)["why"]
+
+
+def test_costs_of_work_that_there_is_none_of_are_told(answers: made_answers.Answers) -> None:
+    assert any(
+        note.startswith("--cost mask changes nothing for classifiers") for note in fs.plan(answers.study, cost={"mask": 60}).notes
+    )
+    assert not any("--cost" in note for note in fs.plan(answers.study, cost="question=2").notes)
 
 
 def test_another_selector_is_named_only_where_it_needs_half() -> None:

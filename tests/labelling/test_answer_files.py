@@ -47,18 +47,22 @@ def test_one_wrong_answer_costs_its_line_alone(made: made_answers.Answers, tmp_p
         "ann.csv, line 6: has 3 columns, the first line 4; quote what holds a comma",
     ]
     assert "2 new answers" in repr(took)
-    assert "4 lines not usable (failures.csv); the first: ann.csv, line" in repr(took)
+    assert "4 lines not usable (failures.csv); the first: ann.csv, line 3: " in repr(took)
     path.write_text(HEAD + "\n".join(line for line in lines if line.endswith(("YES ", "No"))))
     assert fs.label.import_(made.study, str(path)).failures == 0
     assert why(made.study) == []  # the lines that were mended or struck out are forgotten
 
 
 def test_a_file_without_one_good_answer_is_an_error_that_says_the_first(made: made_answers.Answers, tmp_path: Path) -> None:
-    (tmp_path / "ann.csv").write_text(HEAD + f"{made.images[0]},cat,ann,y\n{made.images[0]},dog,ann,n\n")
-    with pytest.raises(
-        LabellingError, match=r"nothing could be used; the first: ann.csv, line 2: the answer 'y' is not known; use yes"
-    ):
+    (tmp_path / "ann.csv").write_text(HEAD + f"{made.images[0]},cat,ann,y\nnowhere,dog,ann,no\n{made.images[0]},dog,ann,n\n")
+    said = r"nothing could be used; the first: ann.csv, line 2: the answer 'y' is not known; use yes, no, unsure \(3 lines in failures.csv\)"
+    with pytest.raises(LabellingError, match=said):
         fs.label.import_(made.study, str(tmp_path / "ann.csv"))
+    assert sorted(text.partition(": ")[0] for text in why(made.study)) == [
+        "ann.csv, line 2",
+        "ann.csv, line 3",
+        "ann.csv, line 4",
+    ]
     assert Answers(Path(made.study)).answers() == []
 
 

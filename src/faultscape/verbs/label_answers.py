@@ -172,25 +172,27 @@ def import_(root: Path, source: str, column: str, truth: str) -> Answered:
             _read(file, column, images, settings, read)
         if unknown := next((image for image, _ in read.discards if image not in images), None):
             raise LabellingError(f"{source}: {unknown!r} is discarded and no image of the study")
-        if not read.labels and not read.answers and not read.discards:
-            raise LabellingError(
-                f"{source}: nothing could be used; {f'the first: {read.wrong[0][1]}' if read.wrong else 'no line has an answer'}"
-            )
-        say_both((read.labels.keys() | {answer[0] for answer in read.answers}) & {image for image, _ in read.discards})
-        new, replaced = _store(root, truth, read.labels, images)
-        held.answer(read.answers, source)
-        everything = held.answers()
-        touched = {answer[0] for answer in read.answers}
-        discarded = held.discard(
-            [*read.discards, *said.difficult(row for row in everything if row[0] in touched).items()], source
-        )
-        done, again = read.labels.keys() | touched, tuple(f"{file.name}, line " for file in files)
+        touched, again = {answer[0] for answer in read.answers}, tuple(f"{file.name}, line " for file in files)
+        done = read.labels.keys() | touched
         rest = [
             f
             for f in read_failures(root)
             if (f.stage, f.name) == ("label", truth) and f.image not in done and not f.reason.startswith(again)
         ]
         failures = [Failure("label", truth, image, why) for image, why in read.wrong]
+        if not read.labels and not read.answers and not read.discards:
+            replace_failures(root, "label", truth, rest + failures)
+            more = f" ({counted(len(failures), 'line')} in failures.csv)" if failures else ""
+            raise LabellingError(
+                f"{source}: nothing could be used; {f'the first: {read.wrong[0][1]}{more}' if read.wrong else 'no line has an answer'}"
+            )
+        say_both((read.labels.keys() | {answer[0] for answer in read.answers}) & {image for image, _ in read.discards})
+        new, replaced = _store(root, truth, read.labels, images)
+        held.answer(read.answers, source)
+        everything = held.answers()
+        discarded = held.discard(
+            [*read.discards, *said.difficult(row for row in everything if row[0] in touched).items()], source
+        )
         replace_failures(root, "label", truth, rest + failures)
         log(root, "label import", source=source, truth=truth, **({"column": column} if column else {}))
     ties = sum(verdict is None for verdict in said.majority(everything).values())
@@ -208,7 +210,7 @@ def _read(file: Path, column: str, images: dict[str, Any], settings: Any, out: _
         answers, wrong = said.read(file)
         for line, (image, word, annotator, answer) in answers:
             problem, class_ = _known(image, word, images, settings)
-            out.wrong += [(image, f"{where} {line}: {problem}")] if problem else []
+            wrong += [(line, image, problem)] if problem else []
             out.answers += [] if problem else [(image, class_, annotator, answer)]
     elif label in head and name in head and label != name:
         lines, wrong = said.rows(file, (name, label))
@@ -219,7 +221,7 @@ def _read(file: Path, column: str, images: dict[str, Any], settings: Any, out: _
                 raise LabellingError(
                     f"{file}, line {line}: {image!r} has another label above; join several by |, or give each image one line"
                 )
-            out.wrong += [(image, f"{where} {line}: {problem}")] if problem else []
+            wrong += [(line, image, problem)] if problem else []
             mine |= {} if problem else {image: ids}
         if twice := next((image for image, ids in mine.items() if out.labels.get(image, ids) != ids), ""):
             raise LabellingError(
@@ -231,7 +233,7 @@ def _read(file: Path, column: str, images: dict[str, Any], settings: Any, out: _
         out.discards += [(image, reason) for _, (image, reason) in lines]
     else:
         raise LabellingError(f"{file}: {_columns_wanted(file, label, column, head)}")
-    out.wrong += [(image, f"{where} {line}: {why}") for line, image, why in wrong]
+    out.wrong += [(image, f"{where} {line}: {why}") for line, image, why in sorted(wrong)]
 
 
 def _columns_wanted(file: Path, label: str, column: str, head: tuple[str, ...]) -> str:

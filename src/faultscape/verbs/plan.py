@@ -77,7 +77,7 @@ def plan(
     goal
         order (of all models; default) or best: which draws to recommend, as `select --goal`, and the question whose number is the budget. Draws that have labels are gone on with as they were made, those for this goal first.
     selection
-        The selection whose labels are used; default: of those drawn by chance the one with most labels.
+        The selection whose labels are used; default: of those drawn by chance the one with most labels, with --goal first of those drawn for it.
     truth
         Which labels count.
     seed
@@ -153,8 +153,14 @@ def plan(
             questions,
             tuple(priced),
             {**costs, "wage": wage},
-            plan_advice.advice(questions, looked.pools, drawn, drawn.goal or goal),
-            (*said, *notes, *plan_facts.groups_told(root), *plan_advice.reservations(drawn, settings.task, asked)),
+            plan_advice.advice(questions, looked.pools, drawn, asked or drawn.goal or goal),
+            (
+                *said,
+                *idle_costs(cost, settings.task),
+                *notes,
+                *plan_facts.groups_told(root),
+                *plan_advice.reservations(drawn, settings.task, asked),
+            ),
             provenance,
             str(study),
         )
@@ -171,10 +177,7 @@ def read_costs(cost: Any) -> dict[str, float]:
     {'mask': 3600.0, 'choice': 10.0, 'question': 2.0}
     """
     out = dict(COSTS)
-    given = (
-        cost.items() if isinstance(cost, Mapping) else [word.partition("=")[::2] for word in str(cost).split(",")] if cost else []
-    )
-    for name, value in given:
+    for name, value in _costs_given(cost):
         if name not in COSTS:
             raise OptionError(
                 f"--cost knows {', '.join(COSTS)}, in seconds, such as mask=5400,choice=10; got {name!r}.{closest(name, list(COSTS))}"
@@ -186,6 +189,25 @@ def read_costs(cost: Any) -> dict[str, float]:
         if not (math.isfinite(out[name]) and out[name] >= 0):
             raise OptionError(f"--cost {name} is a number of seconds, not below 0; got {value!r}")
     return out
+
+
+def idle_costs(cost: Any, task: str) -> list[str]:
+    """Return what to say of costs that were given of work that this task has none of.
+
+    >>> idle_costs("question=2,mask=60", "segmentation")
+    ['--cost question changes nothing for label maps: their work is mask, choice']
+    """
+    works = ("question",) if task == "classification" else ("mask", "choice")
+    idle = [name for name, _ in _costs_given(cost) if name not in works]
+    of = "classifiers" if task == "classification" else "label maps"
+    return [f"--cost {', '.join(idle)} changes nothing for {of}: their work is {', '.join(works)}"] if idle else []
+
+
+def _costs_given(cost: Any) -> list[tuple[str, Any]]:
+    """Return (kind of work, seconds) as they were given."""
+    if isinstance(cost, Mapping):
+        return list(cost.items())
+    return [(name, value) for name, _, value in (word.partition("=") for word in str(cost).split(","))] if cost else []
 
 
 def answers(

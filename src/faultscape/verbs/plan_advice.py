@@ -79,9 +79,13 @@ def advice(
     learns = drawn.goal == "best"  # each round is drawn with what the labels of the rounds before say
     labelled = drawn.labels >= drawn.images - drawn.lost
     verb = "rank" if drawn.labels >= number or (full and labelled) else "label" if full or (learns and not labelled) else "select"
+    why = _why(verb, number, drawn, asked) if foretold else _why_not(verb, row, drawn, asked)
+    if verb == "select" and not learns and budget == pools[drawn.selector]:
+        differ = "" if drawn.selector == "random" else " on which models differ"
+        why = f"{budget:,} is all that can be drawn: all images{differ}. {why}"
     return {
         "verb": verb, "question": goal, "selection": drawn.name, "selector": drawn.selector, "temperature": drawn.temperature, "goal": drawn.goal, "budget": budget if verb == "select" else None, "round": ROUND if learns and verb == "select" else None, "begun": drawn.images > 0,
-        "why": _why(verb, number, drawn, asked) if foretold else _why_not(verb, row, drawn, asked), "instead": None if verb == "rank" else _instead(rows, pools, drawn),
+        "why": why, "instead": None if verb == "rank" else _instead(rows, pools, drawn),
     }  # fmt: skip
 
 

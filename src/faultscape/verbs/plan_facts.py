@@ -138,7 +138,9 @@ def measured(
     used = max(found, key=lambda one: (goal is not None and one.definition.get("goal") == goal, one.labels)) if found else None
     if used is not None:
         few = f"{counted(used.labels, 'label is', 'labels are')} few: on real models the numbers named from 25 were little better than those from none, and rather too small; the upper end of a range is the safer plan"
-        return used, [few] if used.labels < NEXT else []
+        most = max(found, key=lambda one: one.labels)
+        why = f"the labels are those of selection {used.selection!r}, drawn for --goal {goal}; {most.selection!r} has more, {most.labels:,}: --selection {most.selection} plans from these"
+        return used, [*([why] if most.labels > used.labels else []), *([few] if used.labels < NEXT else [])]
     return None, [f"labels of {' and '.join(names)} are not used: {why}" for why, names in others.items() if names]
 
 

@@ -77,6 +77,8 @@ def report(
         raise OptionError(
             f"--reference-images stand beside images chosen for a class; selection {selection!r} was drawn for all classes at once"
         )
+    if bands is not None and classifies:
+        raise OptionError("--bands are of values of label maps; answers of classifiers are right or wrong. Leave it out")
     common = _common(root, selection, drawn)
     if classifies:
         facts: Any = report_classes.facts(root, kind is PairSlot, common, reference_images, thumbnail)

@@ -144,6 +144,8 @@ def select(
         raise OptionError(
             f"--{odd.replace('_', '-')} does not apply to {_words(selector, draws=draws, classifies=classifies)}; available options: {_listed(kind)}"
         )
+    if truth is not None:
+        _check_truth(root, truth)
     name = as_ if as_ is not None else goal or ("main" if selector == "mad" and not draws else selector)
     if draws:
         slots = select_draws.draw(root, name, selector, given, engine=engine, workers=workers)
@@ -205,6 +207,17 @@ def told(slots: Slots) -> str:
         f"{counted(len(chosen), 'slot')}, {counted(len(slots.images), 'distinct image')} to label; {cells - full} of {cells} cells are empty "
         f"(at most J(J-1)|Y|K = {j} x {j - 1} x {groups} x {slots.depth} = {most} slots); {counted(spares, 'spare')} behind"
     )
+
+
+def _check_truth(root: Any, truth: str) -> None:
+    """SelectionError for a truth that the study does not have; labels may come later."""
+    from faultscape.errors import SelectionError, closest
+    from faultscape.verbs import labelled
+
+    known = labelled.truths(root)
+    if truth not in (*known, labelled.LABELS):
+        have = f"there are {', '.join(known)}.{closest(truth, known)}" if known else "there are no labels yet."
+        raise SelectionError(f"there is no truth {truth!r}; {have} Leave --truth out to learn from {labelled.LABELS}")
 
 
 def _held(root: Any, name: str | None, *, draws: bool = False) -> str:

@@ -10,6 +10,8 @@ from typing import Any
 
 from faultscape.errors import OptionError, StudyError, counted
 
+ROWS = 20
+
 
 @dataclass(frozen=True)
 class Table:
@@ -31,7 +33,7 @@ class Table:
         return "\n".join(lines)
 
 
-def show(file: str, *, rows: int = 20) -> Any:
+def show(file: str, *, rows: int | None = None) -> Any:
     """Print a file of a study: Parquet tables, CSV, standings, manifests, study.toml, answers.sqlite.
 
     Parameters
@@ -39,12 +41,13 @@ def show(file: str, *, rows: int = 20) -> Any:
     file
         The file.
     rows
-        How many rows of a table are shown.
+        How many rows of a table are shown (default 20).
     """
     from faultscape.ranking.standing import from_json
     from faultscape.study.timings import frame_times
 
     path = Path(file)
+    given, rows = rows is not None, ROWS if rows is None else rows
     if rows < 0:
         raise OptionError(f"--rows {rows}: give a number from 0")
     if path.is_dir() and (path / "study.toml").exists():
@@ -72,6 +75,8 @@ def show(file: str, *, rows: int = 20) -> Any:
             thrown = Answers(path.parent).discarded()
             return Table("discarded images", ("image", "reason"), tuple(thrown.items())[:rows], len(thrown))
         text = path.read_text(encoding="utf-8")
+        if given:
+            print(f"note: --rows changes nothing: {path.name} is no table, and is shown whole")
         if path.suffix == ".json":
             raw = json.loads(text)
             return (
