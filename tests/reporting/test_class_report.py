@@ -170,7 +170,7 @@ def test_ranks_stand_beside_the_closed_benchmark(pairs: tuple[Page, str]) -> Non
 
 def test_other_selections_stand_beside_with_their_labels(studies: dict[str, Path], pairs: tuple[Page, str]) -> None:
     used = json.loads((studies["ranked"] / "standings-random.json").read_text())["labels"]["used"]
-    assert "random LURE" in re.sub(r"\s+", " ", pairs[1].replace("random", "random "))
+    assert "random Prediction-powered" in re.sub(r"\s+", " ", pairs[1].replace("random", "random "))
     row = pairs[0].cells.index("labels used")
     assert pairs[0].cells[row + 3].strip() == str(used) == "12"
 

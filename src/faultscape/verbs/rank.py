@@ -195,7 +195,8 @@ def _standings(
     standings = replace(standings, notes=(*standings.notes, *said), rankings=ordered)
     if together:
         drawn = mine if chosen == recommended.CHANCE else set(images)  # draws by chance count where every model is decided
-        decided = ~np.isnan(accuracy).any(0) if chosen == recommended.CHANCE else ~np.isnan(accuracy).all(0)
+        lacks = np.isnan(accuracy)
+        decided = np.logical_not(lacks.any(0) if chosen == recommended.CHANCE else lacks.all(0))
         numbers = group_numbers([images[k] for k in inside if images[k] in drawn and decided[k]], together)
         if numbers is not None:
             standings = replace(standings, labels=standings.labels | {"groups": len(set(numbers.tolist()))})
