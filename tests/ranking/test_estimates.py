@@ -319,11 +319,18 @@ def test_intervals_of_losses_and_of_what_is_right_mirror_each_other() -> None:
         (to_come(lure(losses, q, 60), losses, *steps), to_come(lure(1 - losses, q, 60), 1 - losses, *steps)),
         (prediction_powered(losses, q, proxy, drawn.images), prediction_powered(1 - losses, q, 1 - proxy, drawn.images)),
     ):
+        assert wrong.mirrored is not None
         bounds, other = loss_intervals(inside(wrong)), 1 - loss_intervals(inside(right))[:, ::-1]
         for j in range(3):  # each is widened to hold its own point
             points = [inside(wrong).loss[j], 1 - inside(right).loss[j]]
             low, high = min(bounds[j, 0], *points), max(bounds[j, 1], *points)
             assert (low, high) == pytest.approx((min(other[j, 0], *points), max(other[j, 1], *points)))
+
+
+def test_graded_losses_keep_intervals_of_their_own() -> None:
+    q, losses = uniform_steps(8, 20), np.linspace(0.3, 0.9, 24).reshape(3, 8)
+    assert lure(losses, q, 20).mirrored is None
+    assert prediction_powered(losses, q, np.full((3, 20), 0.5), np.arange(8)).mirrored is None
 
 
 def test_models_that_no_label_tells_apart_may_differ() -> None:

@@ -19,7 +19,7 @@ from faultscape.ranking.intervals import share_intervals
 def loss_intervals(found: Estimates, level: float = LEVEL) -> np.ndarray:
     """Return (J, 2) intervals of losses between 0 and 1, inside of what the labels leave possible, and around the losses.
 
-    Of losses above 1/2 they are those of 1 - loss, mirrored: few rights are then as few cases as few errors are.
+    Of losses above 1/2, of answers right or wrong, they are those of 1 - loss, mirrored: few rights are then as few cases as few errors are.
 
     Of ``combined`` parts each bound is as far off as the squares of the parts' own distances add up to: a part of few labels
     without an error keeps its upper bound so, which a sum of variances would lose (Zou and Donner 2008).

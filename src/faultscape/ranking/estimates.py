@@ -34,7 +34,7 @@ class Estimates:
     The others say what few errors cannot: the variance of a share p of errors is ``unit`` p (1 - p) as far as the draws alone
     tell, and ``shift`` (J,) is what the control variate brings to it by itself; ``unseen`` (J, J) is a covariance of differences
     that no label shows; what was drawn leaves losses between 0 and 1 no other means than the ``possible`` (J, 2). The weights of the labels make them worth ``effective`` equal ones (Kish).
-    ``mirrored`` is the same of 1 - loss: weights do not sum to one, so that a model that is always wrong is seen exactly from that side alone.
+    Of answers right or wrong ``mirrored`` is the same of 1 - loss: weights do not sum to one, so that a model that is always wrong is seen exactly from that side alone.
     """
 
     loss: np.ndarray
@@ -95,7 +95,7 @@ def lure(losses: np.ndarray, probability: np.ndarray, pool: int, span: tuple[flo
     """
     values = _checked(losses, len(probability), "losses")
     found = _lure(values, probability, pool, span)
-    return replace(found, mirrored=_lure(1 - values, probability, pool, span)) if span == SHARES else found
+    return replace(found, mirrored=_lure(1 - values, probability, pool, span)) if _right_or_wrong(values, span) else found
 
 
 def _lure(values: np.ndarray, probability: np.ndarray, pool: int, span: tuple[float, float]) -> Estimates:
@@ -142,9 +142,13 @@ def prediction_powered(
             f"each of {number} draws; got shape {proxy.shape} and {len(drawn)} places"
         )
     found = _prediction_powered(values, probability, proxy, drawn, span)
-    return (
-        replace(found, mirrored=_prediction_powered(1 - values, probability, 1 - proxy, drawn, span)) if span == SHARES else found
-    )
+    if not _right_or_wrong(values, span):
+        return found
+    return replace(found, mirrored=_prediction_powered(1 - values, probability, 1 - proxy, drawn, span))
+
+
+def _right_or_wrong(values: np.ndarray, span: tuple[float, float]) -> bool:
+    return span == SHARES and bool(np.isin(values, SHARES).all())
 
 
 def _prediction_powered(
