@@ -152,11 +152,22 @@ def test_a_model_is_renamed_and_removed_and_the_study_is_what_it_would_be(tables
     assert not (Path(study) / "predictions" / "zero").exists()
 
 
-def test_discarded_images_leave_their_pairs_and_the_next_ones_behind_are_asked_about(study: str, tmp_path: Path) -> None:
+def test_discarded_images_leave_their_pairs_and_the_next_ones_behind_are_asked_about(
+    study: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     slots = fs.select(study, top=3, spares=3, cap=60)
     gone = slots.chosen[0].image
     (tmp_path / "discard.csv").write_text(f"image,reason\n{gone},too blurred\n")
     assert fs.label.import_(study, str(tmp_path / "discard.csv")).discarded == 1
+    now = {
+        row.image
+        for cell in {row.cell for row in slots.rows}
+        for row in [row for row in slots.rows if row.cell == cell and row.image != gone][:3]
+    }
+    moved = len(now - set(slots.images))
+    assert moved
+    told = f"1 chosen image is discarded, and {moved} spare image{' moves' if moved == 1 else 's move'} up"
+    assert f"selection main: {told}\n" in capsys.readouterr().out
     fs.label.export(study, str(tmp_path / "q.csv"))
     asked = {row["image"] for row in questions(tmp_path / "q.csv")}
     assert gone not in asked

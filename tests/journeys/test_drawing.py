@@ -245,7 +245,7 @@ def test_disputed_draws_without_labels_or_of_earlier_versions_go_on_as_they_did(
     old = json.loads(file.read_text())
     del old["definition"]["votes"]
     file.write_text(json.dumps(old))
-    with pytest.raises(SelectionError, match="there are none in truth 'mine'"):
+    with pytest.raises(SelectionError, match="there is no truth 'mine'; there are no labels yet"):
         fs.select(study, as_="cut", more=20, truth="mine")
     assert facts(list(fs.select(study, as_="cut", more=20).rows)) == facts(list(whole))
     made_answers.import_labels(inverted)

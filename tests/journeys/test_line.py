@@ -178,6 +178,9 @@ def test_a_discard_promotes_the_next_spare_and_labels_outside_lie_aside(corpus: 
     standings = fs.rank(study, resamples=20, engine="local")
     assert standings.labels["discarded"] == 1
     assert standings.labels["missing"] == 0
+    (told,) = [note for note in standings.notes if "discarded" in note]
+    assert told.startswith("1 chosen image is discarded, and ")
+    assert "move" in told
     everything = fs.rank(study, resamples=20, all_labels=True, engine="local")
     assert everything.labels["used"] == len(corpus.ids) - 1
     assert everything.labels["used"] >= standings.labels["used"]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
-from faultscape.errors import LabellingError, OptionError, closest
+from faultscape.errors import LabellingError, OptionError, closest, counted
 
 FORMATS = ("png", "labelme", "csv")
 _EXPECTED = {
@@ -128,3 +129,33 @@ def current(root: Path, selection: str, discarded: Any) -> Any:
     slots, _ = read_selection(root, selection)
     gone = {row.image for row in slots.rows} - read_ids(root)
     return effective(slots, {**dict(discarded), **dict.fromkeys(gone, "left the corpus")})
+
+
+def discards_told(slots: Any, now: Any, discarded: Collection[str]) -> str:
+    """Return how many images that a selection chose are discarded, and how many spares take their places; nothing where none is.
+
+    ``now`` is the selection as it counts now. Of images drawn for all models at once no other takes the place.
+    """
+    from faultscape.nouns import Draw
+
+    gone = set(slots.images) & set(discarded)
+    if not gone:
+        return ""
+    if isinstance(slots.chosen[0], Draw):
+        return f"{counted(len(gone), 'drawn image is', 'drawn images are')} discarded, and no other takes the place"
+    spares, short = len(set(now.images) - set(slots.images)), len(slots.chosen) - len(now.chosen)
+    moved = f"{counted(spares, 'spare image moves', 'spare images move')} up" if spares else "no spare image moves up"
+    left = f"; {counted(short, 'slot has', 'slots have')} no spare left" if short else ""
+    return f"{counted(len(gone), 'chosen image is', 'chosen images are')} discarded, and {moved}{left}"
+
+
+def tell_discards(root: Path, images: Collection[str]) -> None:
+    """Say of each selection that chose one of the images just discarded how it counts now."""
+    from faultscape.study.answers import Answers
+    from faultscape.study.selections import names, read_selection
+
+    discarded = Answers(root).discarded() if images else {}
+    for name in names(root) if images else ():
+        slots = read_selection(root, name)[0]
+        if not set(slots.images).isdisjoint(images):
+            print(f"selection {name}: {discards_told(slots, current(root, name, discarded), discarded)}")

@@ -154,6 +154,7 @@ def import_(root: Path, source: str, column: str, truth: str) -> Answered:
     from faultscape.study.lock import writing
     from faultscape.study.settings import read_settings
     from faultscape.study.tables import Failure, log, read_failures, replace_failures
+    from faultscape.verbs.label import tell_discards
     from faultscape.verbs.label_masks import say_both
 
     files = [Path(source)] if Path(source).is_file() else sorted(Path(source).glob("*.csv"))
@@ -190,11 +191,11 @@ def import_(root: Path, source: str, column: str, truth: str) -> Answered:
         new, replaced = _store(root, truth, read.labels, images)
         held.answer(read.answers, source)
         everything = held.answers()
-        discarded = held.discard(
-            [*read.discards, *said.difficult(row for row in everything if row[0] in touched).items()], source
-        )
+        thrown = [*read.discards, *said.difficult(row for row in everything if row[0] in touched).items()]
+        discarded = held.discard(thrown, source)
         replace_failures(root, "label", truth, rest + failures)
         log(root, "label import", source=source, truth=truth, **({"column": column} if column else {}))
+    tell_discards(root, {image for image, _ in thrown})
     ties = sum(verdict is None for verdict in said.majority(everything).values())
     fresh = sum(before.get(row[:3]) != row[3] for row in said.latest(read.answers))
     first = failures[0].reason if failures else ""

@@ -130,6 +130,7 @@ def import_(root: Path, source: str, truth: str, pattern: str | None) -> Importe
     from faultscape.study.parts import Part, read_manifest, write_manifest
     from faultscape.study.settings import read_settings
     from faultscape.study.tables import Failure, log, read_failures, replace_failures
+    from faultscape.verbs.label import tell_discards
 
     path = Path(source)
     with writing(root):
@@ -184,6 +185,7 @@ def import_(root: Path, source: str, truth: str, pattern: str | None) -> Importe
         log(root, "label import", source=source, truth=truth)
     if failures and not new and not replaced and not discarded:
         raise LabellingError(f"no label could be used; the first: {failures[0].reason}")
+    tell_discards(root, {image for image, _ in thrown})
     if replaced:
         print(f"{counted(replaced, 'image')} had a label in truth {truth!r}, which is replaced")
     return Imported(truth, new, replaced, discarded, len(failures))

@@ -132,7 +132,7 @@ def _standings(
     from faultscape.study.corpus import tie_keys
     from faultscape.study.settings import read_settings
     from faultscape.ties import tie_order
-    from faultscape.verbs.label import current
+    from faultscape.verbs.label import current, discards_told
 
     slots, drawn_from = selections.read_selection(root, selection)
     discarded = Answers(root).discarded()
@@ -191,6 +191,8 @@ def _standings(
             *table, class_names=names, parents={} if whole else classes.parents, epsilon=settings["epsilon"], **options
         )
         standings = replace(standings, stability=standing_stability.of_duels(*table, names, epsilon=settings["epsilon"]))
+    if (lost := discards_told(slots, now, discarded)) and not isinstance(slots.chosen[0], Draw):
+        said = [lost, *said]  # of draws the first note says it
     ordered = recommended.ordered(standings.rankings, chosen, now.definition.get("goal"))
     standings = replace(standings, notes=(*standings.notes, *said), rankings=ordered)
     if together:
