@@ -19,7 +19,7 @@ from faultscape.ranking.intervals import share_intervals
 def loss_intervals(found: Estimates, level: float = LEVEL) -> np.ndarray:
     """Return (J, 2) intervals of losses between 0 and 1, inside of what the labels leave possible, and around the losses.
 
-    Of losses above 1/2, of answers right or wrong, they are those of 1 - loss, mirrored: few rights are then as few cases as few errors are.
+    Of losses above 1/2, of answers right or wrong, they reach over those of 1 - loss, mirrored, too: few rights are as few cases as few errors are.
 
     Of ``combined`` parts each bound is as far off as the squares of the parts' own distances add up to: a part of few labels
     without an error keeps its upper bound so, which a sum of variances would lose (Zou and Donner 2008).
@@ -37,7 +37,9 @@ def loss_intervals(found: Estimates, level: float = LEVEL) -> np.ndarray:
         return np.clip(found.loss[:, None] + np.sqrt(off.T) * np.array([-1, 1]), 0, 1)
     bounds = _share_bounds(found, level)
     if found.mirrored is not None:
-        bounds = np.where(found.loss[:, None] > 0.5, 1 - _share_bounds(found.mirrored, level)[:, ::-1], bounds)
+        other = 1 - _share_bounds(found.mirrored, level)[:, ::-1]
+        both = np.stack([np.minimum(bounds[:, 0], other[:, 0]), np.maximum(bounds[:, 1], other[:, 1])], 1)
+        bounds = np.where(found.loss[:, None] > 0.5, both, bounds)
     return np.stack([np.minimum(bounds[:, 0], found.loss), np.maximum(bounds[:, 1], found.loss)], 1)
 
 
