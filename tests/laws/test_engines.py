@@ -99,6 +99,18 @@ def test_killed_at_any_of_20_random_moments_and_started_again_gives_the_same_byt
     assert not left
 
 
+def test_the_spool_of_a_run_that_was_killed_when_its_part_counted_already_goes_with_the_next(
+    corpus: made.Corpus, tmp_path: Path
+) -> None:
+    study = made.collected(corpus, tmp_path / "study", 6)
+    models = {name: str(path) for name, path in list(corpus.models.items())[:1]}
+    fs.predict(str(study), models, engine="local")
+    (where,) = (study / "predictions").iterdir()
+    (where / ".spool-00001").write_bytes(b"what the part holds too")
+    fs.predict(str(study), models, engine="local")
+    assert not list(where.glob(".spool-*"))
+
+
 def test_a_torn_record_of_a_spool_is_cut_off_and_the_rest_kept(tmp_path: Path) -> None:
     spool = Spool(tmp_path / "spool", "key")
     spool.append(b"one")

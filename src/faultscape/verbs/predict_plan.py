@@ -97,6 +97,8 @@ def plan(
     ]
     lacking += predict_shard.unmeasured(root, settings, against, name, done) if against else []
     todo = [s for s in sorted(model.stamps) if s in stale or s in lacking or part_name(s) not in done]
+    for s in model.stamps.keys() - set(todo):  # of a run that was killed when its part counted already
+        predict_shard.spool_path(where, s).unlink(missing_ok=True)
     if todo:
         print("".join(f"{word}\n" for word in model.words), end="")
     about = {

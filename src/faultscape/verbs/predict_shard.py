@@ -36,7 +36,7 @@ def shard(
     assert len(rows) == images
     settings = read_settings(root)
     where, keep = label_maps.predictions(root, name), opening.keep_of(model["options"], settings.task)
-    spool = Spool(_spool(where, number), f"{stamp} {' '.join(keep.words)}")
+    spool = Spool(spool_path(where, number), f"{stamp} {' '.join(keep.words)}")
     try:
         work = Work(settings, model, files, lanes)
         work.fill(spool, rows, tick, attempt)
@@ -122,7 +122,7 @@ def enter(
         parts = {"load": load, "model": model, "write": write}
         rows.append({"stage": "inference", "items": items, "seconds": load + model + write, **parts, "warm": warm, **about})
     timings.add(rows)
-    _spool(where, call["number"]).unlink(missing_ok=True)
+    spool_path(where, call["number"]).unlink(missing_ok=True)
 
 
 def settle(root: Path, name: str, numbers: list[int]) -> tuple[int, int]:
@@ -147,7 +147,7 @@ def unmeasured(root: Path, settings: Any, truth: str, name: str, done: dict[str,
     return [int(part) for part, entry in done.items() if not statistics.has(name, int(part), entry.sha256)]
 
 
-def _spool(where: Path, number: int) -> Path:
+def spool_path(where: Path, number: int) -> Path:
     """Return where a shard's results wait until they count."""
     from faultscape.study.corpus import part_name
 
