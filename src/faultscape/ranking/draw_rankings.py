@@ -4,7 +4,7 @@ Conventions: ``accuracy`` (J, I) is each model's concordance with the truth, or 
 it was to be drawn, ``prediction_powered`` adds what the models themselves say of the images that nobody labelled. Both are scores on the pool that was drawn from; ``corpus`` adds the
 images on which no two models differ, from labels drawn there. ``margins`` is how far a model lies above the mean of all, with the same control variate. ``reuse_margins`` takes
 the labels for it as they come, while intervals and ranks are of the weighted estimate. What ``speaks_of`` the "pool" holds of it; of the "chosen" images alone, by redrawing them: whatever a
-selector that draws nothing by chance chose, re-use of labels (of a pool the bootstrap knows no end), draws of which some were skipped, and all that is made of rounds that learnt from labels: simulated, such intervals hold too
+selector that draws nothing by chance chose, re-use of labels (the bootstrap does not know that the pool is finite), draws of which some were skipped, and all that is made of rounds that learnt from labels: simulated, such intervals hold too
 seldom (docs/benchmarks-coverage.md).
 Which draws count: ``drawn_steps``.
 Source: Farquhar et al. 2021; Angelopoulos et al. 2023 (prediction-powered inference).
@@ -112,9 +112,7 @@ def draw_rankings(
     loose = ["rounds learnt from labels"] if learnt else []
     loose += ["drawn images were skipped"] if counted is not None and counted.skipped else []
     if learnt:
-        said.append(
-            "rounds learnt from labels: intervals are descriptive, since such intervals hold too seldom; those of draws made at once hold"
-        )
+        said.append("rounds learnt from labels: intervals are descriptive, since simulated ones held the truth too seldom")
     for name, estimate in found.items():
         if why := unusable(estimate):
             rankings[name] = replicated.unusable(models, why) | {"speaks_of": population}
