@@ -12,8 +12,8 @@ import label_methods as methods
 import label_sets
 import numpy as np
 
-from faultscape.ranking import estimates
-from faultscape.ranking.estimate_intervals import loss_intervals
+from faultscape.ranking.drawn import estimates
+from faultscape.ranking.drawn.estimate_intervals import loss_intervals
 from faultscape.selection.draws import draw
 
 

@@ -16,11 +16,12 @@ import numpy as np
 from run import DATA
 
 from faultscape.maps.regions import Overlaps
-from faultscape.metrics import boundary, over_under, partition, pixel, region_counts, region_set
-from faultscape.metrics.components import component_counts, component_metrics
+from faultscape.metrics import boundary, pixel
 from faultscape.metrics.image_statistics import confusion
-from faultscape.metrics.quantile_curve import frame_bins, quantile_curve
-from faultscape.metrics.rank_metrics import detection
+from faultscape.metrics.overlaps import over_under, partition, region_counts, regions
+from faultscape.metrics.overlaps.components import component_counts, component_metrics
+from faultscape.metrics.scores.detection import detection
+from faultscape.metrics.scores.quantile_curve import frame_bins, quantile_curve
 
 C = 11
 ZOO = DATA / "camvid-zoo"
@@ -38,7 +39,7 @@ def zoo() -> tuple[list[str], list[str]]:
 
 
 def mean(values: np.ndarray, axis: int) -> np.ndarray:
-    return region_set.mean(np.asarray(values, float), axis)
+    return regions.mean(np.asarray(values, float), axis)
 
 
 def network(name: str, images: list[str]) -> tuple[Values, Values]:
@@ -47,10 +48,10 @@ def network(name: str, images: list[str]) -> tuple[Values, Values]:
     for image in images:
         truth, prediction = read(DATA / "camvid" / "testannot" / image), read(ZOO / name / "labels" / image)
         tables = {
-            8: region_set.connected(truth, prediction, C, 8, "cut"),
-            4: region_set.connected(truth, prediction, C, 4, "cut"),
+            8: regions.connected(truth, prediction, C, 8, "cut"),
+            4: regions.connected(truth, prediction, C, 4, "cut"),
         }
-        bridged = region_set.connected(truth, prediction, C, 8, "bridge")
+        bridged = regions.connected(truth, prediction, C, 8, "bridge")
         matrix = confusion(tables[8][0], C)
         cells.append(matrix)
         rows.append(region_row(tables, bridged, matrix) | boundary_row(truth, prediction))
@@ -80,7 +81,7 @@ def pixel_values(cells: np.ndarray) -> Values:
 
 def region_row(tables: dict[int, list], bridged: list, matrix: np.ndarray) -> Values:
     count = region_counts.count_regions
-    row: Values = {f"8 {k}": v for k, v in region_set.count(tables[8], C, "iou").items()}
+    row: Values = {f"8 {k}": v for k, v in regions.count(tables[8], C, "iou").items()}
     row |= {f"dice {k}": v for k, v in region_counts.count_matches(tables[8][0], C, match="dice").items()}
     row |= {f"4 {k}": v for k, v in count(tables[4][0], C).items()} | {f"bridge {k}": v for k, v in count(bridged[0], C).items()}
     segments = tables[8][0].truth, tables[8][0].prediction, tables[8][0].pixels
@@ -168,7 +169,7 @@ def panoptic_void() -> Iterator[Row]:
             for frame in frames:
                 truth, prediction = read(DATA / "camvid" / "testannot" / frame), read(ZOO / name / "labels" / frame)
                 said = np.where(read(ZOO / name / "confidence" / frame) < threshold * 255, np.uint8(C), prediction)
-                table = region_set.connected(truth, said, C, 8, "bridge")[0]
+                table = regions.connected(truth, said, C, 8, "bridge")[0]
                 counts = region_counts.count_quality(table, C)
                 sums += np.stack([np.stack([counts[key] for key in keys]), forgiving(table)])
             values = [mean(over_under.panoptic_quality(dict(zip(keys, s, strict=True))), 0) for s in sums]

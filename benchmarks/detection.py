@@ -18,8 +18,8 @@ from scipy.ndimage import label
 from sklearn.metrics import average_precision_score, roc_auc_score, roc_curve
 
 from faultscape.metrics import aurc, calibration_counts, component_counts, detection, groups, histogram16
-from faultscape.metrics.components import THRESHOLDS
-from faultscape.metrics.score_bootstrap import Coarse, replicates, sparse_histogram
+from faultscape.metrics.overlaps.components import THRESHOLDS
+from faultscape.metrics.scores.bootstrap import Coarse, replicates, sparse_histogram
 
 Row = tuple[str, str, str, str, str]
 PIXELS = 10_000_000

@@ -16,8 +16,8 @@ import numpy as np
 from label_sets import SETS, Set, classes
 from leave_one_out import AT_ONCE, Pool, alike
 
-from faultscape.ranking import estimates
 from faultscape.ranking.agreement import spearman
+from faultscape.ranking.drawn import estimates
 from faultscape.selection import information, proposals
 from faultscape.selection.draws import draw
 

@@ -23,7 +23,7 @@ import cv2
 import numpy as np
 
 import faultscape as fs
-from faultscape.corpus.scenes import CLASSES
+from faultscape.scenes.street import CLASSES
 from faultscape.verbs.demo import class_list
 
 CORES = os.cpu_count() or 1
@@ -55,7 +55,7 @@ def bare(source: str, size: tuple[int, int], batch: int, seconds: float) -> floa
     """Return frames a second of the network alone, the better of one run on all cores and one run on each."""
     import torch
 
-    from faultscape.prediction.opening import open_model
+    from faultscape.prediction.catalogue import open_model
 
     best = 0.0
     for lanes in (1, CORES):

@@ -22,14 +22,16 @@ import cv2
 import numpy as np
 
 import faultscape as fs
-from faultscape.comparison import measure_lists, score_jobs, scoring
-from faultscape.metrics import calibration, score_bootstrap, selective, summary
+from faultscape.metrics import calibration, selective, summary
 from faultscape.metrics.definitions import Definitions
-from faultscape.metrics.evidence import Drawn, Evidence
-from faultscape.metrics.rank_metrics import detection
+from faultscape.metrics.intervals.evidence import Drawn, Evidence
+from faultscape.metrics.intervals.units import Draws, draw_units, units_of
+from faultscape.metrics.scores import bootstrap
+from faultscape.metrics.scores.detection import detection
 from faultscape.metrics.summary import weighed
-from faultscape.metrics.units import Draws, draw_units, units_of
-from faultscape.study import measures
+from faultscape.stages.measure import lists, score_jobs
+from faultscape.stages.measure import scores as scoring
+from faultscape.study.tables import measures
 
 DATA = Path(os.environ.get("FAULTSCAPE_DATA", "../shared/data"))
 ZOO = DATA / "camvid-zoo"
@@ -76,7 +78,7 @@ def of_scores(folder: Path) -> tuple[list[dict[str, Any]], int]:
     measured(folder, list(CONFIDENT), confidence=sure)
     models = tuple(f"{name}={ZOO / name}" for name in CONFIDENT)
     about = dict.fromkeys(("images", "pattern", "background", "group", "block")) | {"ignore": (), "regions": "connected"}
-    data = measure_lists.of_words(
+    data = lists.of_words(
         str(DATA / "camvid" / "testannot"), models, {"confidence": sure}, str(ZOO / "classes.json"), None, about, lambda _: None
     )
     options = {"boundaries": False, "divisor": None, "score_scale": None, "resize_maps": False}
@@ -88,21 +90,21 @@ def of_scores(folder: Path) -> tuple[list[dict[str, Any]], int]:
     return out, len(out[0]["images"])
 
 
-def coarser(image: score_bootstrap.SparseHistogram) -> score_bootstrap.SparseHistogram:
+def coarser(image: bootstrap.SparseHistogram) -> bootstrap.SparseHistogram:
     """Return a histogram in 1,024 steps instead of 65,536."""
     places, inverse = np.unique(image.places // 64, return_inverse=True)
     known, anomalous = (np.bincount(inverse, values).astype(np.int64) for values in (image.known, image.anomalous))
-    return score_bootstrap.SparseHistogram(places, known, anomalous)
+    return bootstrap.SparseHistogram(places, known, anomalous)
 
 
 def scores_evidence(one: dict[str, Any], places: np.ndarray, draws: Draws) -> Found:
     """Return what the metrics of scores come from, of some frames."""
     images = [one["images"][k] for k in places.tolist()]
-    ranks = score_bootstrap.replicates(images, draws.weights)
+    ranks = bootstrap.replicates(images, draws.weights)
     values: dict[str, np.ndarray] = dict(
         zip(("misclassification_ap", "calibration_auroc", "misclassification_fpr95"), ranks.T, strict=True)
     )
-    values["aurc"] = np.concatenate([selective.aurc(*pair) for pair in score_bootstrap.grouped(images, draws.weights)])
+    values["aurc"] = np.concatenate([selective.aurc(*pair) for pair in bootstrap.grouped(images, draws.weights)])
     sums = {key: weighed(draws.weights, one[key][places]) for key in one if key.startswith("bin")}
     errors = {"ece": np.asarray(calibration.ece(sums)), "mce": np.asarray(calibration.mce(sums))}
     used = np.ones(len(places), bool)
@@ -158,14 +160,14 @@ def of_anomaly(_: Path) -> tuple[list[dict[str, Any]], int]:
         masks.append(mask)
     out = []
     for of in scores.values():
-        how = score_bootstrap.coarse_of(detection(*(np.concatenate([x.ravel() for x in all_]) for all_ in (of, masks))))
-        out.append({"images": [coarser(score_bootstrap.sparse_histogram(s, m, how)) for s, m in zip(of, masks, strict=True)]})
+        how = bootstrap.coarse_of(detection(*(np.concatenate([x.ravel() for x in all_]) for all_ in (of, masks))))
+        out.append({"images": [coarser(bootstrap.sparse_histogram(s, m, how)) for s, m in zip(of, masks, strict=True)]})
     return out, len(masks)
 
 
 def anomaly_evidence(one: dict[str, Any], places: np.ndarray, draws: Draws) -> Found:
     """Return what the metrics of anomaly scores come from, of some frames whose pixels are pooled."""
-    ranks = score_bootstrap.replicates([one["images"][k] for k in places.tolist()], draws.weights)
+    ranks = bootstrap.replicates([one["images"][k] for k in places.tolist()], draws.weights)
     shapes = {"average_precision": "smooth", "auroc": "smooth", "fpr95": "stepped"}
     used = np.ones(len(places), bool)
     return {metric: Drawn(*draws.split(ranks[:, k]), used, shape) for k, (metric, shape) in enumerate(shapes.items())}

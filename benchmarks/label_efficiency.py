@@ -18,8 +18,8 @@ from label_sets import KEPT, SETS, Set
 from label_table import SHOWN
 
 from faultscape.ranking.agreement import spearman
-from faultscape.ranking.estimate_intervals import difference_intervals, loss_intervals, margin_intervals
-from faultscape.ranking.estimates import Estimates
+from faultscape.ranking.drawn.estimate_intervals import difference_intervals, loss_intervals, margin_intervals
+from faultscape.ranking.drawn.estimates import Estimates
 from faultscape.selection.draws import draw
 
 BUDGETS = (25, 50, 100, 145, 200, 400)

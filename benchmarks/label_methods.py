@@ -9,10 +9,10 @@ from __future__ import annotations
 import numpy as np
 from label_sets import Set
 
-from faultscape.ranking import estimates
-from faultscape.ranking.bradley_terry import bradley_terry, wins
-from faultscape.ranking.estimates import Estimates
-from faultscape.ranking.thurstone import thurstone
+from faultscape.ranking.drawn import estimates
+from faultscape.ranking.drawn.estimates import Estimates
+from faultscape.ranking.methods.bradley_terry import bradley_terry, wins
+from faultscape.ranking.methods.thurstone import thurstone
 from faultscape.selection import model_picker, proposals
 from faultscape.selection.draws import Draws
 from faultscape.selection.weights import drawing_weights

@@ -18,9 +18,9 @@ import label_sets
 import numpy as np
 from label_sets import KEPT, SETS, Set
 
-from faultscape.ranking import estimates
-from faultscape.ranking import label_needs as needs
-from faultscape.ranking import label_variances as variances
+from faultscape.ranking.drawn import estimates
+from faultscape.ranking.planning import label_needs as needs
+from faultscape.ranking.planning import label_variances as variances
 
 ROOT = Path(__file__).parents[1]
 HALVES, WITHIN, GROUPS, FEW = 40, 0.01, (2, 3, 5), 25

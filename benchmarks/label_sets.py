@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 import faultscape as fs
-from faultscape.corpus.map_files import read_map
+from faultscape.formats.label_maps import read_map
 from faultscape.selection import proposals
 
 DATA = Path(os.environ.get("FAULTSCAPE_DATA") or Path(__file__).parents[2] / "shared" / "data")

@@ -18,9 +18,9 @@ import numpy as np
 from label_methods import top_pairs
 from label_sets import SETS, Set
 
-from faultscape.ranking import estimates
 from faultscape.ranking.agreement import spearman
-from faultscape.ranking.bradley_terry import bradley_terry, wins
+from faultscape.ranking.drawn import estimates
+from faultscape.ranking.methods.bradley_terry import bradley_terry, wins
 from faultscape.selection import information, model_picker, proposals
 from faultscape.selection.draws import draw
 from faultscape.selection.weights import INFORMED, drawing_weights

@@ -15,12 +15,12 @@ import cv2
 import numpy as np
 from made_maps import maps
 
-from faultscape.corpus.classes import resolve
+from faultscape.classes.class_lists import resolve
 from faultscape.maps import runs
-from faultscape.study import label_maps
-from faultscape.study.corpus import Image, part_name, write_corpus
 from faultscape.study.parts import Part, write_manifest
 from faultscape.study.settings import ModelSettings, Settings, class_settings, write_settings
+from faultscape.study.tables import label_maps
+from faultscape.study.tables.corpus import Image, part_name, write_corpus
 
 CLASSES, SHARD, SCENES = 12, 1024, 40
 

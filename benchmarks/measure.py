@@ -19,7 +19,7 @@ from clock import in_turns
 from made_maps import maps
 
 from faultscape.maps.regions import overlaps
-from faultscape.metrics import region_counts
+from faultscape.metrics.overlaps import region_counts
 
 ROOT = Path(__file__).parents[1]
 LIBRARIES = (

@@ -16,9 +16,9 @@ import label_plan
 import numpy as np
 from label_sets import SETS
 
-from faultscape.ranking import estimates
-from faultscape.ranking import label_needs as needs
-from faultscape.ranking import label_variances as variances
+from faultscape.ranking.drawn import estimates
+from faultscape.ranking.planning import label_needs as needs
+from faultscape.ranking.planning import label_variances as variances
 
 KEPT = Path(tempfile.gettempdir()) / "faultscape-plan-ranges"
 WIDTHS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 1.0)

@@ -12,9 +12,9 @@ import os
 import numpy as np
 from scipy.stats import norm
 
-from faultscape.ranking import estimates
-from faultscape.ranking.estimate_intervals import difference_intervals, loss_intervals
-from faultscape.ranking.populations import to_come
+from faultscape.ranking.drawn import estimates
+from faultscape.ranking.drawn.estimate_intervals import difference_intervals, loss_intervals
+from faultscape.ranking.drawn.populations import to_come
 
 ERRORS, LABELS = np.array([0.1, 0.15, 0.25, 0.4]), 100
 CASES = [

@@ -22,10 +22,11 @@ from label_sets import SETS, Set
 from leave_one_out import ROUND, alike
 
 from faultscape.nouns import Draw
-from faultscape.ranking import drawn_estimates, estimates, recommended
-from faultscape.ranking.draw_rankings import draw_rankings
-from faultscape.ranking.estimate_intervals import loss_intervals, margin_intervals
-from faultscape.ranking.replicated import held
+from faultscape.ranking import recommended
+from faultscape.ranking.drawn import estimates, scores
+from faultscape.ranking.drawn.estimate_intervals import loss_intervals, margin_intervals
+from faultscape.ranking.drawn.rankings import draw_rankings
+from faultscape.ranking.replicates import held
 from faultscape.selection import information, proposals
 from faultscape.selection.draws import draw
 from faultscape.ties import tie_order
@@ -97,13 +98,13 @@ def interval(name: str, losses: np.ndarray, q: np.ndarray, at: np.ndarray, proxy
     """Return the (J, 2) interval of scores that ``draw_rankings`` gives a ranking, without its bootstrap; None where it gives no number."""
     if name == "prediction_powered":
         found = estimates.inside(estimates.prediction_powered(losses, q, proxy, at))
-        return None if drawn_estimates.unusable(found) else held(1 - loss_intervals(found)[:, ::-1], 1 - found.loss)
+        return None if scores.unusable(found) else held(1 - loss_intervals(found)[:, ::-1], 1 - found.loss)
     if name == "lure":
         found = estimates.inside(estimates.lure(losses, q, proxy.shape[1]))
-        return None if drawn_estimates.unusable(found) else held(1 - loss_intervals(found)[:, ::-1], 1 - found.loss)
+        return None if scores.unusable(found) else held(1 - loss_intervals(found)[:, ::-1], 1 - found.loss)
     own, said, most = estimates.margins(losses), estimates.margins(proxy), 1 - 1 / len(losses)
     found = estimates.inside(estimates.prediction_powered(own, q, said, at, (-most, most)))
-    if drawn_estimates.unusable(found):
+    if scores.unusable(found):
         return None
     assert found.possible is not None
     bounds = -np.clip(margin_intervals(found), *found.possible.T[:, :, None])[:, ::-1]

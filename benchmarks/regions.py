@@ -19,7 +19,9 @@ from made_maps import maps
 from scipy.ndimage import label as components
 
 from faultscape.maps.regions import overlaps
-from faultscape.metrics import boundary, partition, region_set
+from faultscape.metrics import boundary
+from faultscape.metrics.overlaps import partition
+from faultscape.metrics.overlaps import regions as region_set
 
 Row = tuple[str, str, str]
 Pairs = Sequence[tuple[np.ndarray, np.ndarray]]

@@ -28,14 +28,15 @@ from clock import best, in_turns
 from made_maps import KINDS, maps
 from PIL import Image
 
-from faultscape.comparison import counting, packing
+from faultscape.comparison import counts as counting
+from faultscape.comparison import sparse_counts
 from faultscape.comparison.concordance import concordances
 from faultscape.maps import counts, runs
 from faultscape.metrics.pixel import miou
 from faultscape.nouns import Pairs
 from faultscape.selection.best import Best
-from faultscape.study import label_maps
 from faultscape.study.parts import Part
+from faultscape.study.tables import label_maps
 
 ROOT = Path(__file__).parents[1]
 DATA = Path(os.environ.get("FAULTSCAPE_DATA") or ROOT.parent / "shared" / "data")
@@ -153,7 +154,7 @@ def pairs_on_disk(stacks: list[np.ndarray], n: int = 12) -> None:
         cells, totals, present = counting.count_image(list(stack), n, every, 10)
         for j in range(10):
             mine = np.flatnonzero(every[:, 1] == j)
-            columns[j].append(packing.pack(cells[mine], present[mine], totals[j]))
+            columns[j].append(sparse_counts.pack(cells[mine], present[mine], totals[j]))
     sinks = []
     for column in columns:
         sink = io.BytesIO()
@@ -164,7 +165,7 @@ def pairs_on_disk(stacks: list[np.ndarray], n: int = 12) -> None:
     def read() -> None:
         for j, data in enumerate(sinks):
             column = pq.read_table(pa.BufferReader(data))["counts"].combine_chunks()
-            both, rows, cols, _, _ = packing.unpack(column.chunk(0) if hasattr(column, "chunk") else column, j, n)
+            both, rows, cols, _, _ = sparse_counts.unpack(column.chunk(0) if hasattr(column, "chunk") else column, j, n)
             miou(both[..., :-1], rows, cols)
 
     read()

@@ -26,9 +26,9 @@ import numpy as np
 from watched import Cost, watched
 
 import faultscape as fs
-from faultscape.corpus.arranging import grouped
 from faultscape.maps import runs
-from faultscape.study.corpus import Image
+from faultscape.stages.collect.shards import grouped
+from faultscape.study.tables.corpus import Image
 
 STAGES = ("collect", "predict", "again", "network", "compare", "select", "status")
 NETWORK = Path(fs.__file__).parent / "prediction" / "networks" / "mobile.onnx"

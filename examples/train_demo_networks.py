@@ -29,7 +29,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from faultscape.corpus.scenes import CLASSES, SIZE, corpus_scene, training_scene
+from faultscape.scenes.street import CLASSES, SIZE, corpus_scene, training_scene
 
 ROOT = Path(__file__).resolve().parent.parent
 ONNX, WEIGHTS = ROOT / "src" / "faultscape" / "prediction" / "networks", ROOT / "examples" / "networks"

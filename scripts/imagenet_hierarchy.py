@@ -1,4 +1,4 @@
-"""Write src/faultscape/corpus/imagenet1k.json: the ImageNet-1k classes and all that they are kinds of, from WordNet's own files.
+"""Write src/faultscape/classes/imagenet1k.json: the ImageNet-1k classes and all that they are kinds of, from WordNet's own files.
 
 Conventions: ``python scripts/imagenet_hierarchy.py FOLDER`` with a folder of WordNet 3.0 (Debian's package wordnet-base: /usr/share/wordnet). Which 1,000 nouns are
 the classes is a fact of ILSVRC 2012 and stands below as their numbers in data.noun, ascending, which is the order of the class indices. Words and definitions are WordNet's.
@@ -13,10 +13,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from faultscape.corpus import hierarchy
-from faultscape.corpus.synsets import HYPERNYMS, noun_files, read_synset
+from faultscape.classes import hierarchy
+from faultscape.classes.wordnet_files import HYPERNYMS, noun_files, read_synset
 
-OUTPUT = Path(__file__).parents[1] / "src" / "faultscape" / "corpus" / "imagenet1k.json"
+OUTPUT = Path(__file__).parents[1] / "src" / "faultscape" / "classes" / "imagenet1k.json"
 SOURCE = "WordNet 3.0, Copyright 2006 by Princeton University; its licence is WORDNET-LICENCE.txt"
 NUMBERS = """
     1440764 1443537 1484850 1491361 1494475 1496331 1498041 1514668 1514859 1518878 1530575 1531178 1532829 1534433 1537544

@@ -82,7 +82,7 @@ def refused(function: Callable[..., object], *given: Any, **options: Any) -> str
 
 def failure(study: Path, image: str) -> str:
     """Return why an image could not be used, as failures.csv of a study says."""
-    from faultscape.study.tables import read_failures
+    from faultscape.study.tables.logs import read_failures
 
     (reason,) = [row.reason for row in read_failures(study) if row.image == image]
     return reason

@@ -19,7 +19,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from faultscape.corpus.class_lists import cityscapes, voc
+from faultscape.classes.built_in import cityscapes, voc
 from faultscape.errors import ModelError
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from faultscape.corpus.class_lists import ade20k
+from faultscape.classes.built_in import ade20k
 from faultscape.errors import ModelError
 
 MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)

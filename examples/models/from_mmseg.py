@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from faultscape.corpus.class_lists import ade20k, cityscapes, voc
+from faultscape.classes.built_in import ade20k, cityscapes, voc
 from faultscape.errors import ModelError
 
 

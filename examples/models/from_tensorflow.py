@@ -21,7 +21,7 @@ from typing import Any
 import cv2
 import numpy as np
 
-from faultscape.corpus.class_lists import cityscapes, voc
+from faultscape.classes.built_in import cityscapes, voc
 from faultscape.errors import ModelError
 
 

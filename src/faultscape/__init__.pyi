@@ -1,6 +1,8 @@
+from . import classes as classes
 from . import comparison as comparison
 from . import corpus as corpus
 from . import errors as errors
+from . import formats as formats
 from . import labelling as labelling
 from . import maps as maps
 from . import metrics as metrics
@@ -8,6 +10,7 @@ from . import nouns as nouns
 from . import prediction as prediction
 from . import ranking as ranking
 from . import reporting as reporting
+from . import scenes as scenes
 from . import selection as selection
 from . import study as study
 from . import ties as ties

@@ -16,6 +16,8 @@ from faultscape.errors import counted
 if TYPE_CHECKING:
     import numpy as np
 
+UNKNOWN = 65535  # in place of the place of a class: the label of no class
+
 
 @dataclass(frozen=True)
 class Classes:

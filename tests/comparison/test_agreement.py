@@ -10,12 +10,12 @@ import pytest
 from PIL import Image
 
 import faultscape as fs
+from faultscape.classes.class_lists import resolve
 from faultscape.comparison.agreement import alike, mean_agreement, table_text
 from faultscape.comparison.agreement_words import warnings
+from faultscape.comparison.candidate_orders import NONE
 from faultscape.comparison.concordance import concordances
-from faultscape.comparison.misplaced import find_misplaced
-from faultscape.comparison.tried_orders import NONE
-from faultscape.corpus.classes import resolve
+from faultscape.comparison.misplacement import find_misplaced
 from faultscape.nouns import Predictions
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from faultscape.classes.hierarchy import of_edges, places
 from faultscape.comparison import (
     abstract_classes,
     class_distances,
@@ -15,7 +16,6 @@ from faultscape.comparison import (
     pair_distances,
     read_distances,
 )
-from faultscape.corpus.hierarchy import of_edges, places
 from faultscape.errors import ClassesError, ModelError, OptionError
 
 D = np.array([[0.0, 1.0, 4.0], [1.0, 0.0, 4.0], [4.0, 4.0, 0.0]])

@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from faultscape.comparison import packing
+from faultscape.comparison import sparse_counts
 from faultscape.errors import StudyError
 
 
@@ -29,22 +29,22 @@ def test_what_is_left_is_what_packing_it_alone_gives(mode: str) -> None:
 
             def packed(places: list[int]) -> bytes:
                 if mode == "full":
-                    return packing.pack(cells[places], present[places], totals)  # noqa: B023 - called at once
-                return packing.pack_diagonal(np.diagonal(cells[places], axis1=1, axis2=2), totals, present[places])  # noqa: B023
+                    return sparse_counts.pack(cells[places], present[places], totals)  # noqa: B023 - called at once
+                return sparse_counts.pack_diagonal(np.diagonal(cells[places], axis1=1, axis2=2), totals, present[places])  # noqa: B023
 
             code = packed([*range(partners)])
             for count in range(partners + 1):
                 for gone in itertools.combinations(range(partners), count):
                     left = [q for q in range(partners) if q not in gone]
-                    assert packing.without(code, gone, partners, n) == packed(left)
+                    assert sparse_counts.without(code, gone, partners, n) == packed(left)
 
 
 def test_a_damaged_code_is_said() -> None:
     n = 3
     cells, _, totals = made_up(np.random.default_rng(1), 2, n)
-    code = packing.pack(cells, np.array([True, True]), totals)
+    code = sparse_counts.pack(cells, np.array([True, True]), totals)
     for harm in (code[:-1], code + b"\1", code[:2]):
         with pytest.raises(StudyError, match="packed counts are damaged"):
-            packing.without(harm, {0}, 2, n)
+            sparse_counts.without(harm, {0}, 2, n)
     with pytest.raises(StudyError, match="packed counts are damaged"):
-        packing.without(code, {0}, 3, n)
+        sparse_counts.without(code, {0}, 3, n)

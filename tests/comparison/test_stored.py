@@ -12,10 +12,10 @@ import pytest
 import faultscape as fs
 import made
 from faultscape.comparison.concordance import accuracies, concordances
-from faultscape.comparison.stored import read_block
 from faultscape.nouns import Pairs
-from faultscape.study.corpus import read_corpus
+from faultscape.stages.compare.counts import read_block
 from faultscape.study.settings import read_settings
+from faultscape.study.tables.corpus import read_corpus
 
 METRICS = ("miou", "fwiou", "mpa", "pixel_accuracy", "dice")
 VOID = 255

@@ -13,11 +13,11 @@ from PIL import Image
 
 import faultscape as fs
 import made
-from faultscape.corpus import foreign_files
 from faultscape.corpus.duplicates import Groups
 from faultscape.errors import ImageError, LabelMapError
-from faultscape.prediction.folder import FolderModel
-from faultscape.study.corpus import read_corpus
+from faultscape.formats import guard
+from faultscape.prediction.sources.folder import FolderModel
+from faultscape.study.tables.corpus import read_corpus
 
 BITS = [  # which bits differ: side by side, one in each band that is searched, at both ends
     ([0, 1, 2, 3], [0, 1, 2, 3, 4]),
@@ -77,7 +77,7 @@ def test_pixels_above_our_own_bound_are_refused_unread_even_where_pillow_has_non
 
 
 def test_as_many_pixels_as_the_bound_are_read_and_one_row_more_is_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(foreign_files, "MAX_PIXELS", 200)
+    monkeypatch.setattr(guard, "MAX_PIXELS", 200)
     for height in (10, 11):
         made.write(tmp_path / f"{height}.png", np.ones((height, 20), np.uint8))
     assert fs.corpus.read_rgb(tmp_path / "10.png").shape == (10, 20, 3)

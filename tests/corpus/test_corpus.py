@@ -13,7 +13,9 @@ from PIL import Image
 
 import faultscape as fs
 import made
-from faultscape.corpus import class_lists, classes, matching, sources
+from faultscape.classes import built_in
+from faultscape.classes import class_lists as classes
+from faultscape.corpus import matches, sources
 from faultscape.corpus.duplicates import DISTANCE, Groups
 from faultscape.errors import ClassesError, CorpusError, LabelMapError, OptionError
 from faultscape.maps.resize import nearest
@@ -56,16 +58,16 @@ def test_a_suffix_that_all_share_is_left_out_and_said(tmp_path: Path) -> None:
 
 def test_maps_are_matched_whole_or_by_the_end_of_the_path(tmp_path: Path) -> None:
     touch(tmp_path, "x.png", "y.png")
-    assert matching.match(tmp_path, ["test/x", "test/y", "test/z"], **QUIET).keys() == {"test/x", "test/y"}
+    assert matches.match(tmp_path, ["test/x", "test/y", "test/z"], **QUIET).keys() == {"test/x", "test/y"}
     with pytest.raises(CorpusError, match="fits several images"):
-        matching.match(tmp_path, ["a/x", "b/x"], **QUIET)
+        matches.match(tmp_path, ["a/x", "b/x"], **QUIET)
     with pytest.raises(CorpusError, match="not one of its 2 maps has the name of an image"):
-        matching.match(tmp_path, ["q"], **QUIET)
+        matches.match(tmp_path, ["q"], **QUIET)
 
 
 def test_of_a_data_sets_mixed_files_the_label_maps_are_taken(tmp_path: Path) -> None:
     touch(tmp_path, *(f"a/u_{k}_gtFine_{kind}.png" for k in (1, 2) for kind in ("labelIds", "instanceIds")))
-    found = matching.match(tmp_path, ["a/u_1", "a/u_2"], **QUIET)
+    found = matches.match(tmp_path, ["a/u_1", "a/u_2"], **QUIET)
     assert {Path(p).name for p in found.values()} == {"u_1_gtFine_labelIds.png", "u_2_gtFine_labelIds.png"}
 
 
@@ -130,20 +132,20 @@ def test_near_duplicates_do_not_chain_and_not_in_keeps_them_out(tmp_path: Path) 
 
 
 def test_built_in_classes_are_those_of_the_data_sets(data: Path) -> None:
-    assert classes.read(data / "camvid" / "classes.json") == class_lists.camvid()
+    assert classes.read(data / "camvid" / "classes.json") == built_in.camvid()
     voc = classes.read(data / "voc2012" / "classes.json")
     assert (voc.names, voc.ids, voc.colours, voc.void) == tuple(
-        getattr(class_lists.voc(), k) for k in ("names", "ids", "colours", "void")
+        getattr(built_in.voc(), k) for k in ("names", "ids", "colours", "void")
     )
-    assert classes.allowed(class_lists.ade20k()) == "1-150, 0 (void)"
-    assert len(class_lists.cityscapes()) == 19
-    assert class_lists.voc().groups == tuple(range(1, 21))
-    for make in class_lists.BUILT_IN.values():
+    assert classes.allowed(built_in.ade20k()) == "1-150, 0 (void)"
+    assert len(built_in.cityscapes()) == 19
+    assert built_in.voc().groups == tuple(range(1, 21))
+    for make in built_in.BUILT_IN.values():
         assert classes.checked(make(), "built in")
 
 
 def test_cityscapes_label_ids_become_train_ids() -> None:
-    table = classes.table(class_lists.cityscapes(), class_lists.cityscapes_label_ids())
+    table = classes.table(built_in.cityscapes(), built_in.cityscapes_label_ids())
     assert [int(table[v]) for v in (7, 8, 11, 33, 0, 30)] == [0, 1, 2, 18, 19, 19]
     assert table[34] == classes.UNKNOWN
 

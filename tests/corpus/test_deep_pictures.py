@@ -12,11 +12,11 @@ from PIL import Image, ImageCms
 
 import faultscape as fs
 import made_tiff
-from faultscape.corpus import reading
-from faultscape.corpus.web.judging import look
+from faultscape.corpus import photos as reading
+from faultscape.corpus.web.pictures import look
 from faultscape.errors import ImageError, WebError
-from faultscape.study.corpus import read_corpus
-from faultscape.study.tables import read_failures
+from faultscape.study.tables.corpus import read_corpus
+from faultscape.study.tables.logs import read_failures
 
 GREY = np.linspace(0, 1, 16 * 24).reshape(16, 24)
 COLOURS = np.stack([GREY, GREY[::-1], GREY[:, ::-1]], -1)

@@ -13,8 +13,8 @@ import faultscape as fs
 import made
 from faultscape.corpus.groups import assign_groups, cut_blocks, describe_groups, group_names, join_blocks
 from faultscape.errors import OptionError, StudyError
-from faultscape.study.corpus import each_shard, read_corpus
-from faultscape.study.pool import read_pool
+from faultscape.study.tables.corpus import each_shard, read_corpus
+from faultscape.study.tables.pool import read_pool
 
 IDS = ["aachen/aachen_000_019", "aachen/aachen_001_019", "bonn/bonn_000_019", "lone"]
 

@@ -12,9 +12,10 @@ from types import ModuleType
 import pytest
 
 import made_wordnet
-from faultscape.corpus import hierarchy, imagenet, imagenet_classes
-from faultscape.corpus.hierarchy import chains, depths, of_edges, of_parents, of_wordnet, places
-from faultscape.corpus.synsets import read_synset
+from faultscape.classes import hierarchy
+from faultscape.classes.hierarchy import chains, depths, of_edges, of_parents, of_wordnet, places
+from faultscape.classes.wordnet_files import read_synset
+from faultscape.corpus import imagenet, imagenet_classes
 from faultscape.errors import ClassesError, CorpusError
 
 ROOT = Path(__file__).parents[2]
@@ -222,7 +223,7 @@ def test_names_that_ship_are_unique_even_without_capitals() -> None:
 
 
 def test_the_licence_of_wordnet_ships_beside_its_words() -> None:
-    text = (ROOT / "src" / "faultscape" / "corpus" / "WORDNET-LICENCE.txt").read_text()
+    text = (ROOT / "src" / "faultscape" / "classes" / "WORDNET-LICENCE.txt").read_text()
     assert "WordNet 3.0 Copyright 2006 by Princeton University.  All rights reserved." in text
     assert "appear on ALL copies" in text
 

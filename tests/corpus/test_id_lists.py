@@ -11,8 +11,8 @@ import faultscape as fs
 import made
 from faultscape.corpus import id_lists
 from faultscape.errors import ClassesError, CorpusError, FaultscapeError, OptionError, StudyError
-from faultscape.study.corpus import read_corpus
 from faultscape.study.settings import read_settings
+from faultscape.study.tables.corpus import read_corpus
 
 
 def written(path: Path, text: str, encoding: str = "utf-8") -> str:

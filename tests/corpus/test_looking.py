@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 import made
-from faultscape.corpus import looking, sources
+from faultscape.corpus import sources
+from faultscape.stages.collect import pictures
 
 NOTES = ".collecting.jsonl"
 
@@ -27,13 +28,13 @@ def found(tmp_path: Path) -> list[sources.Found]:
 def looked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Which pictures were looked at."""
     paths: list[str] = []
-    look = looking.look
+    look = pictures.look
 
     def counted(path: str, *words: Any, **more: Any) -> Any:
         paths.append(path)
         return look(path, *words, **more)
 
-    monkeypatch.setattr(looking, "look", counted)
+    monkeypatch.setattr(pictures, "look", counted)
     return paths
 
 
@@ -41,12 +42,12 @@ def looked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def test_a_torn_line_costs_its_own_picture_and_none_that_is_noted_later(
     tmp_path: Path, found: list[sources.Found], looked: list[str], tear: int
 ) -> None:
-    first, _ = looking.probe(tmp_path, found[:5], True)
+    first, _ = pictures.probe(tmp_path, found[:5], True)
     notes = tmp_path / NOTES
     notes.write_bytes(notes.read_bytes()[:-tear])
     for upto, new in ((8, [4, 5, 6, 7]), (12, [8, 9, 10, 11]), (12, [])):
         looked.clear()
-        good, bad = looking.probe(tmp_path, found[:upto], True)
+        good, bad = pictures.probe(tmp_path, found[:upto], True)
         assert sorted(looked) == [found[k].path for k in new]
         assert (good[:5], len(good), bad) == (first, upto, [])
 
@@ -60,6 +61,6 @@ def test_a_picture_is_noted_before_the_next_is_waited_for(
     def progress(*_: Any) -> Iterator[Callable[[int], None]]:
         yield lambda _: lines.append((tmp_path / NOTES).read_bytes().count(b"\n"))
 
-    monkeypatch.setattr(looking, "progress", progress)
-    looking.probe(tmp_path, found, True)
+    monkeypatch.setattr(pictures, "progress", progress)
+    pictures.probe(tmp_path, found, True)
     assert lines == list(range(1, 13))

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 import made
-from faultscape.corpus.map_files import read_map
-from faultscape.corpus.matching import match
-from faultscape.corpus.pictures import read_rgb
+from faultscape.corpus.matches import match
 from faultscape.corpus.sources import find
 from faultscape.errors import CorpusError, ImageError, LabelMapError
+from faultscape.formats.label_maps import read_map
+from faultscape.formats.pictures import read_rgb
 
 GREY = np.zeros((4, 5), np.uint8)
 

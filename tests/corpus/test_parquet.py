@@ -12,10 +12,10 @@ import pytest
 import faultscape as fs
 import loopback
 import made
-from faultscape.corpus import parquet_rows, reading, row_reader
+from faultscape.corpus import parquet_rows, photos, row_reader
 from faultscape.errors import CorpusError, ImageError
-from faultscape.study.corpus import read_corpus
-from faultscape.study.tables import read_failures
+from faultscape.study.tables.corpus import read_corpus
+from faultscape.study.tables.logs import read_failures
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ def test_pictures_in_rows_are_those_of_files(corpus: made.Corpus, tmp_path: Path
     for id_, image in rows.items():
         assert image.source == f"{path}#{corpus.ids.index(id_)}"
         assert (image.digest, image.dhash, image.width) == (files[id_].digest, files[id_].dhash, files[id_].width)
-        assert (reading.read_photo(image)[0] == fs.corpus.read_rgb(files[id_].source)).all()
+        assert (photos.read_photo(image)[0] == fs.corpus.read_rgb(files[id_].source)).all()
     assert fs.collect(str(tmp_path / "study"), path).new == 0
 
 
@@ -100,7 +100,7 @@ def test_parquet_in_a_store_holds_bytes_or_addresses_of_it(
     assert rows.keys() == set(corpus.ids)
     assert {i.source.split("#")[0] for i in rows.values()} == {f"{bucket.uri}/inside.parquet"}
     truth = fs.corpus.read_rgb(corpus.photos / f"{corpus.ids[0]}.png")
-    assert (reading.read_photo(rows[corpus.ids[0]])[0] == truth).all()
+    assert (photos.read_photo(rows[corpus.ids[0]])[0] == truth).all()
     for name, ids in (("beside", {f"photos/{i}" for i in corpus.ids}), ("whole", set(corpus.ids))):
         found = fs.corpus.find([f"{bucket.uri}/{name}.parquet"], stores=True)
         assert {f.id for f in found} == ids
@@ -234,14 +234,14 @@ def test_a_damaged_file_is_one_sentence_and_damage_found_later_is_a_failure_of_e
     image = next(iter(collect(tmp_path, corpus, path).values()))
     whole = Path(path).read_bytes()
     Path(path).write_bytes(whole[:100] + bytes(400) + whole[500:])
-    reading.forget()
+    photos.forget()
     with pytest.raises(ImageError, match=r"torn\.parquet#0"):
-        reading.read_photo(image)
+        photos.read_photo(image)
     write(tmp_path / "torn.parquet", {"id": corpus.ids, "image": data_of(corpus)[::-1]})
-    reading.forget()
+    photos.forget()
     with pytest.raises(ImageError, match="changed since it was collected"):
-        reading.read_photo(image)
+        photos.read_photo(image)
     assert fs.collect(str(tmp_path / "study"), path).new == 0
     assert (
-        reading.read_photo(read_corpus(tmp_path / "study")[0])[0] == fs.corpus.read_rgb(corpus.photos / f"{corpus.ids[5]}.png")
+        photos.read_photo(read_corpus(tmp_path / "study")[0])[0] == fs.corpus.read_rgb(corpus.photos / f"{corpus.ids[5]}.png")
     ).all()

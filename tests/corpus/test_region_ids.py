@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from faultscape.corpus import foreign_files
-from faultscape.corpus.placed_maps import read_ids
+from faultscape.classes.placed_maps import read_ids
 from faultscape.errors import LabelMapError
+from faultscape.formats import guard
 
 
 @pytest.mark.parametrize("name", ["ids.png", "ids.npy"])
@@ -32,9 +32,9 @@ def test_region_ids_are_not_read_from_what_changes_them(form: str, tmp_path: Pat
 def test_pictures_of_region_ids_have_the_same_bound_as_maps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     values = np.arange(12, dtype=np.uint8).reshape(3, 4)
     Image.fromarray(values).save(tmp_path / "ids.png")
-    monkeypatch.setattr(foreign_files, "MAX_PIXELS", 12)
+    monkeypatch.setattr(guard, "MAX_PIXELS", 12)
     assert read_ids(tmp_path / "ids.png").tolist() == values.tolist()
-    monkeypatch.setattr(foreign_files, "MAX_PIXELS", 11)
+    monkeypatch.setattr(guard, "MAX_PIXELS", 11)
     with pytest.raises(LabelMapError, match="4 x 3 pixels are more than the 11"):
         read_ids(tmp_path / "ids.png")
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from faultscape.corpus import scenes
-from faultscape.corpus.scenes import CLASSES, LIGHTS, SIZE, corpus_scene, scene, training_scene
 from faultscape.errors import OptionError
+from faultscape.scenes import street
+from faultscape.scenes.street import CLASSES, LIGHTS, SIZE, corpus_scene, scene, training_scene
 
 SMALL = (128, 80)
 SKY, ROAD, CAR, PERSON, ANIMAL = 0, 2, 5, 7, 10
@@ -133,4 +133,4 @@ def test_pictures_are_not_near_duplicates(corpus):
     small = np.stack([s.image[::8, ::8].astype(np.float32) for s in corpus]).reshape(len(corpus), -1)
     apart = np.abs(small[:, None] - small[None]).mean(axis=2) + np.eye(len(corpus)) * 255
     assert apart.min() > 5
-    assert scenes.SIZE == (256, 160)
+    assert street.SIZE == (256, 160)

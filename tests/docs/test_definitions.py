@@ -8,13 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from faultscape.comparison import score_results
 from faultscape.metrics import definitions
-from faultscape.reporting import measure_document
+from faultscape.stages.measure import document, score_summary
 
 PAGE = (Path(__file__).parents[2] / "docs" / "definitions.md").read_text()
 HEADINGS = " ".join(re.findall(r"^### (.*)$", PAGE, re.MULTILINE))
-METRICS = [*measure_document.DEFINED, *score_results.DEFINED]
+METRICS = [*document.DEFINED, *score_summary.DEFINED]
 
 
 @pytest.mark.parametrize("metric", METRICS)

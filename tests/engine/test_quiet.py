@@ -8,9 +8,9 @@ from contextlib import AbstractContextManager
 
 import pytest
 
-from faultscape.corpus.foreign_files import decoding
-from faultscape.engine.quiet import without_warnings
 from faultscape.errors import ImageError
+from faultscape.formats.guard import decoding
+from faultscape.library_warnings import without_warnings
 
 
 def pictures() -> AbstractContextManager[None]:
@@ -20,13 +20,13 @@ def pictures() -> AbstractContextManager[None]:
 def networks() -> AbstractContextManager[None]:
     import torch  # noqa: F401 - it sets filters of its own when it is imported
 
-    from faultscape.prediction.torch_network import running
+    from faultscape.prediction.sources.torch_network import running
 
     return running("net", "cpu", "float32")
 
 
 def loads() -> AbstractContextManager[None]:
-    from faultscape.prediction.torch_network import only_weights
+    from faultscape.prediction.sources.torch_network import only_weights
 
     return only_weights()
 

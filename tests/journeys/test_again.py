@@ -16,9 +16,9 @@ import made
 from faultscape.cli import main
 from faultscape.errors import CorpusError, ModelError, SelectionError
 from faultscape.maps import runs
-from faultscape.study import label_maps
 from faultscape.study.settings import read_settings
-from faultscape.study.tables import read_failures
+from faultscape.study.tables import label_maps
+from faultscape.study.tables.logs import read_failures
 
 
 def test_maps_refused_for_their_size_are_read_again_with_resize_maps_which_then_holds(
@@ -74,7 +74,7 @@ def test_maps_in_class_colours_keep_their_classes_when_ids_change(corpus: made.C
 
     def pixels_of_sky() -> int:
         settings = read_settings(Path(study))
-        places = fs.corpus.classes.table(settings.class_list, settings.models["rgb"].labels)
+        places = fs.classes.class_lists.table(settings.class_list, settings.models["rgb"].labels)
         stored = label_maps.read_maps(label_maps.predictions(Path(study), "rgb"), 0)
         sky = settings.classes.names.index("sky")
         return sum(int((runs.decode(code, places) == sky).sum()) for code in stored.values())
@@ -109,10 +109,10 @@ def test_roles_and_not_in_hold_for_images_that_the_study_has(corpus: made.Corpus
     listed = tmp_path / "corpus" / "photos" / "some.txt"
     listed.write_text(f"{corpus.ids[0]}.png\n")
     fs.collect(study, str(listed), role="train")
-    roles = {image.id: image.role for image in fs.study.corpus.read_corpus(Path(study))}
+    roles = {image.id: image.role for image in fs.study.tables.corpus.read_corpus(Path(study))}
     assert roles == {id_: "train" if id_ == corpus.ids[0] else "pool" for id_ in corpus.ids}
     fs.collect(study, str(corpus.photos))
-    assert {image.id: image.role for image in fs.study.corpus.read_corpus(Path(study))} == roles
+    assert {image.id: image.role for image in fs.study.tables.corpus.read_corpus(Path(study))} == roles
     assert corpus.ids[0] not in fs.select(study).images
     banned = tmp_path / "banned"
     shutil.copytree(corpus.photos / "part1", banned)

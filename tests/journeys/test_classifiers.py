@@ -14,12 +14,12 @@ import pytest
 import faultscape as fs
 import made
 from faultscape.cli import main
-from faultscape.comparison.class_stored import read_label_sets
 from faultscape.errors import FaultscapeError, LabellingError, OptionError, SelectionError
-from faultscape.study.answers import Answers
-from faultscape.study.selections import read_selection
+from faultscape.stages.compare.answers import read_label_sets
 from faultscape.study.settings import read_settings
-from faultscape.study.tables import read_failures
+from faultscape.study.tables.answers import Answers
+from faultscape.study.tables.logs import read_failures
+from faultscape.study.tables.selections import read_selection
 
 WORDS = ("cat", "dog", "hen", "cow", "owl")
 IMAGES = 60

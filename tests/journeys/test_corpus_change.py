@@ -13,10 +13,10 @@ import pytest
 import faultscape as fs
 import made
 from faultscape.errors import ModelError, StudyError
-from faultscape.prediction import opening
+from faultscape.prediction import catalogue
+from faultscape.stages.predict import shard
 from faultscape.study.parts import read_manifest
-from faultscape.study.tables import read_failures
-from faultscape.verbs import predict_shard
+from faultscape.study.tables.logs import read_failures
 from networks_of_tests import colour_network
 
 WEIGHTS = np.random.default_rng(2).normal(size=(5, 3))
@@ -185,14 +185,14 @@ def test_a_map_that_changed_makes_its_shard_anew_and_the_other_stays(corpus: mad
 def test_a_network_replaced_while_a_line_runs_stops_it_and_the_line_run_again_is_of_one_network(
     corpus: made.Corpus, study: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, engine: str
 ) -> None:
-    network, release = colour_network(tmp_path / "net.onnx", WEIGHTS), opening.release
+    network, release = colour_network(tmp_path / "net.onnx", WEIGHTS), catalogue.release
 
     def replaced() -> None:  # called when the digest is taken and before any worker opens the file
         release()
         colour_network(network, -WEIGHTS)
 
     with monkeypatch.context() as patch:
-        patch.setattr(opening, "release", replaced)
+        patch.setattr(catalogue, "release", replaced)
         with pytest.raises(ModelError, match=r"net\.onnx: its files changed while this line ran; run the same line again"):
             fs.predict(study, {"net": network}, engine=engine)
     release()
@@ -224,7 +224,7 @@ def test_jobs_of_an_array_that_saw_different_networks_at_the_same_time_are_not_c
     fs.predict(study, {"net": network}, shard="1/2", engine="local")
     colour_network(network, -WEIGHTS)
     with monkeypatch.context() as patch:
-        patch.setattr(predict_shard, "forget", lambda *_: None)  # it looked before the first job had entered its shard
+        patch.setattr(shard, "forget", lambda *_: None)  # it looked before the first job had entered its shard
         fs.predict(study, {"net": network}, shard="2/2", engine="local")
     assert made.states(study)["predict"] == "stale"
     with pytest.raises(StudyError, match="of some shards by another network; run `faultscape predict"):

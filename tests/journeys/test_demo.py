@@ -11,12 +11,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from faultscape.comparison.stored import read_block
 from faultscape.nouns import Pairs
-from faultscape.reporting.standing_tables import CAVEAT
-from faultscape.study import label_maps, selections
-from faultscape.study.corpus import read_corpus
+from faultscape.reporting.competition.standing_tables import CAVEAT
+from faultscape.stages.compare.counts import read_block
 from faultscape.study.settings import read_settings
+from faultscape.study.tables import label_maps, selections
+from faultscape.study.tables.corpus import read_corpus
 from faultscape.verbs.demo import networks
 
 MODELS = ("dilated", "fcn", "mobile", "segformer", "unet")

@@ -12,8 +12,8 @@ import made_answers
 from faultscape.cli import main
 from faultscape.errors import OptionError, SelectionError
 from faultscape.selection import proposals
+from faultscape.stages.plan import facts
 from faultscape.study.settings import read_settings
-from faultscape.verbs import plan_facts
 
 FAR = np.abs(np.subtract.outer(np.arange(5), np.arange(5))).astype(float)
 
@@ -88,7 +88,7 @@ def test_draws_measure_by_right_and_wrong_also_where_classes_stand_in_wordnet(tm
     assert drawn.rows[0].probability == pytest.approx(
         0.5
     )  # two pairs differ on either image; fish and cat are no farther apart than fish and fish
-    looked = plan_facts.look(Path(study), read_settings(Path(study)), tuple(said), None, engine="local", workers=1)
+    looked = facts.look(Path(study), read_settings(Path(study)), tuple(said), None, engine="local", workers=1)
     assert looked.weights["mad"] == pytest.approx([row.score for row in sorted(drawn.rows, key=lambda row: row.image)])
     fs.select(study, temperature=1.0, budget=2, distance="wordnet", as_="far")
 

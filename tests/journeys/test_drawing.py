@@ -18,9 +18,9 @@ from faultscape.maps.votes import vote_entropy
 from faultscape.nouns import Draw
 from faultscape.selection.draws import draw
 from faultscape.selection.weights import drawing_weights
-from faultscape.study.selections import read_selection
+from faultscape.stages.select import draws
+from faultscape.study.tables.selections import read_selection
 from faultscape.ties import tie_order
-from faultscape.verbs import select_draws
 
 
 @pytest.fixture(scope="module")
@@ -119,9 +119,9 @@ def test_disputed_maps_are_drawn_in_proportion_to_what_models_differ(maps: tuple
     _, study = maps
     row = fs.select(study, selector="disputed", budget=1, as_="first").rows[0]
     from faultscape.comparison.concordance import concordances
-    from faultscape.comparison.stored import read_block
-    from faultscape.study.corpus import read_corpus, shards
+    from faultscape.stages.compare.counts import read_block
     from faultscape.study.settings import read_settings
+    from faultscape.study.tables.corpus import read_corpus, shards
 
     root = Path(study)
     dispute = {}
@@ -232,8 +232,8 @@ def test_one_model_below_chance_does_not_make_every_image_disputed(inverted: mad
         assert (row.score, row.probability) == pytest.approx((weight[k], weight[k] / left))
         left -= weight[k]
     assert among[at[20:]].mean() > 1.4 * among[at[:20]].mean()
-    assert select_draws.learns(found.definition)  # rounds stay apart where an image is lost: what it weighed before is not known
-    assert not select_draws.learns({"selector": "disputed"})
+    assert draws.learns(found.definition)  # rounds stay apart where an image is lost: what it weighed before is not known
+    assert not draws.learns({"selector": "disputed"})
 
 
 def test_disputed_draws_without_labels_or_of_earlier_versions_go_on_as_they_did(inverted: made_answers.Answers) -> None:

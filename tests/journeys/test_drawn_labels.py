@@ -12,7 +12,7 @@ import faultscape as fs
 import made
 import made_answers
 from faultscape.cli import main
-from faultscape.verbs import labelled
+from faultscape.stages import evidence
 from faultscape.verbs.select import told
 from made_page import Page
 
@@ -108,14 +108,14 @@ def test_an_image_whose_answers_stand_at_a_tie_is_lost_and_waits_for_nothing(
     fs.label.import_(answers.study, str(tmp_path / "answers.csv"))
     assert set(duels.images) & set(drawn.images[3:])  # else nothing came from elsewhere
     models = tuple(answers.labels)
-    assert labelled.undecidable(Path(answers.study), models, "labels") == {drawn.images[2]}
+    assert evidence.undecidable(Path(answers.study), models, "labels") == {drawn.images[2]}
     half = next(image for image in answers.images if image not in drawn.images and differ(answers)[at[image]])
     one = made_answers.NAMES[
         int(labels[0][at[half]])
     ]  # of its questions a single one is answered, by two who disagree: the others are open
     (tmp_path / "half.csv").write_text(f"image,class,annotator,answer\n{half},{one},ann,yes\n{half},{one},ben,no\n")
     fs.label.import_(answers.study, str(tmp_path / "half.csv"))
-    assert labelled.undecidable(Path(answers.study), models, "labels") == {drawn.images[2]}
+    assert evidence.undecidable(Path(answers.study), models, "labels") == {drawn.images[2]}
     found = fs.rank(answers.study, selection="disputed", resamples=0)
     assert found.labels["counted"] == 14
     assert found.labels["pool"] == int(differ(answers).sum()) - 1

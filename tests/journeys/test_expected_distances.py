@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from faultscape.comparison import fit_temperature
-from faultscape.study.selections import read_selection
+from faultscape.study.tables.selections import read_selection
 from faultscape.verbs.collect import collect
 from faultscape.verbs.label import import_
 from faultscape.verbs.predict import predict

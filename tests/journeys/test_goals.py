@@ -13,14 +13,14 @@ import faultscape as fs
 import made
 import made_answers
 from faultscape.cli import main
-from faultscape.comparison.stored import read_block
 from faultscape.errors import OptionError, SelectionError
 from faultscape.nouns import Draw
 from faultscape.ranking import recommended
 from faultscape.selection import information, proposals
-from faultscape.study.corpus import pool, read_corpus
-from faultscape.study.selections import read_selection
+from faultscape.stages.compare.counts import read_block
 from faultscape.study.settings import read_settings
+from faultscape.study.tables.corpus import pool, read_corpus
+from faultscape.study.tables.selections import read_selection
 
 PAGE = Path(__file__).parents[2] / "docs" / "benchmarks-choice.md"
 ERRORS = (0.1, 0.3, 0.5, 0.2)

@@ -138,7 +138,7 @@ def test_labels_go_out_and_come_back_in_both_formats_and_later_ones_replace(corp
     fs.compare(study, engine="local")
     slots = fs.select(study)
     from faultscape.maps import runs
-    from faultscape.study import label_maps
+    from faultscape.study.tables import label_maps
 
     for form in ("png", "labelme"):
         out = tmp_path / form

@@ -13,8 +13,8 @@ import pytest
 
 import faultscape as fs
 import made
+from faultscape.classes.class_lists import resolve
 from faultscape.cli import main
-from faultscape.corpus.classes import resolve
 
 
 @pytest.fixture(scope="module")
@@ -303,11 +303,11 @@ def test_python_and_the_command_line_write_the_same(corpus: made.Corpus, measure
 
 
 def test_one_more_model_is_measured_alone(corpus: made.Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from faultscape.comparison import measuring
+    from faultscape.stages.measure import shard
 
     seen: list[tuple[str, ...]] = []
-    whole = measuring.measure_shard
-    monkeypatch.setattr(measuring, "measure_shard", lambda job, tick: seen.append(tuple(job["models"])) or whole(job, tick))
+    whole = shard.measure_shard
+    monkeypatch.setattr(shard, "measure_shard", lambda job, tick: seen.append(tuple(job["models"])) or whole(job, tick))
     local = ("--engine", "local", "--no-boundaries", "--resamples", "20")
     assert main(line(corpus, tmp_path, *local, models=("model-0",))) == 0
     assert seen == [("model-0",)] * 2  # 70 images are two shards
@@ -324,9 +324,9 @@ def test_one_more_model_is_measured_alone(corpus: made.Corpus, tmp_path: Path, m
 
 
 def test_a_killed_line_goes_on_where_it_was(corpus: made.Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from faultscape.comparison import measuring
+    from faultscape.stages.measure import shard
 
-    whole = measuring.measure_shard
+    whole = shard.measure_shard
 
     def killed(job: dict[str, Any], tick: Any) -> Any:
         if job["number"] == 1:
@@ -334,10 +334,10 @@ def test_a_killed_line_goes_on_where_it_was(corpus: made.Corpus, tmp_path: Path,
         return whole(job, tick)
 
     words = line(corpus, tmp_path, "--engine", "local", "--no-boundaries", "--resamples", 20, models=("model-0",))
-    monkeypatch.setattr(measuring, "measure_shard", killed)
+    monkeypatch.setattr(shard, "measure_shard", killed)
     assert main(words) == 130
     done: list[int] = []
-    monkeypatch.setattr(measuring, "measure_shard", lambda job, tick: done.append(job["number"]) or whole(job, tick))
+    monkeypatch.setattr(shard, "measure_shard", lambda job, tick: done.append(job["number"]) or whole(job, tick))
     assert main(words) == 0
     assert done == [1]
     monkeypatch.undo()

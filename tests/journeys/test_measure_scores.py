@@ -13,12 +13,12 @@ from PIL import Image
 
 import faultscape as fs
 import made
+from faultscape.classes.placed_maps import read_ids
 from faultscape.cli import main
-from faultscape.corpus.map_files import read_map
-from faultscape.corpus.placed_maps import read_ids
-from faultscape.corpus.score_files import read_scores
 from faultscape.errors import LabelMapError, MetricError
-from faultscape.metrics.other_curves import trapezoid_precision
+from faultscape.formats.label_maps import read_map
+from faultscape.formats.scores import read_scores
+from faultscape.metrics.scores.other_curves import trapezoid_precision
 
 SHAPE = (24, 32)
 
@@ -145,7 +145,7 @@ def test_every_form_of_scores_is_read(scene: Any, form: str) -> None:
 
 
 def test_what_was_measured_is_not_measured_again(scene: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    from faultscape.comparison import scoring
+    from faultscape.stages.measure import scores as scoring
 
     root = scene[0]
     first = run(root, "--engine", "local")

@@ -13,8 +13,8 @@ import pytest
 import faultscape as fs
 import made
 from faultscape.errors import StudyError
-from faultscape.study import kept
-from faultscape.verbs import predict_shard
+from faultscape.stages.predict import shard as predict_shard
+from faultscape.study.tables import outputs
 from networks_of_tests import colour_network
 
 
@@ -44,9 +44,9 @@ def test_confidence_that_a_study_keeps_is_measured_as_that_of_files(corpus: made
     fs.predict(str(root), {"net": net}, keep=["confidence"], engine="local")
     fs.measure(str(root), resamples=20, engine="local")
     for shard in range(3):
-        for id_, (values,) in kept.read_kept(root, "net", "confidence", shard):
+        for id_, (values,) in outputs.read_kept(root, "net", "confidence", shard):
             np.save(file_of(tmp_path / "confidence" / f"{id_}.npy"), values.astype(np.float32) / 255)
-        for id_, code in fs.study.label_maps.read_maps(fs.study.label_maps.predictions(root, "net"), shard).items():
+        for id_, code in fs.study.tables.label_maps.read_maps(fs.study.tables.label_maps.predictions(root, "net"), shard).items():
             np.save(file_of(tmp_path / "maps" / f"{id_}.npy"), fs.maps.decode(code))
     where = {"net": str(tmp_path / "confidence")}
     plain = fs.measure(
@@ -65,7 +65,7 @@ def test_statistics_made_beside_maps_are_those_of_kept_confidence_and_measure_fi
     fs.predict(str(long), {"net": net}, keep=["confidence"], engine="local")
     fs.measure(str(long), resamples=0, engine="local")
     fs.predict(str(short), {"net": net}, measure=True, engine="local")
-    assert not kept.kinds(short, "net")
+    assert not outputs.kinds(short, "net")
     parts = "measures/statistics"
     before = made.bytes_under(short, parts)
     assert {p: d for p, d in before.items() if p.endswith(".parquet")} == {

@@ -16,7 +16,7 @@ import made
 from faultscape.cli import main
 from faultscape.errors import FaultscapeError, ModelError, SelectionError, StudyError
 from faultscape.study.settings import read_settings
-from faultscape.study.tables import read_failures
+from faultscape.study.tables.logs import read_failures
 
 COVERED = ("predictions", "pairs", "measures/statistics", "selection*", "failures.csv")
 TIMES = ("log.jsonl", "timings.parquet", ".stamps.json")

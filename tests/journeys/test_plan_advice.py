@@ -16,9 +16,9 @@ import made_answers
 from faultscape.cli import main
 from faultscape.errors import FaultscapeError
 from faultscape.ranking.recommended import GOALS, SELECTION
-from faultscape.verbs import plan_words
+from faultscape.stages.plan import words
+from faultscape.stages.plan.advice import Drawn, advice, rounded
 from faultscape.verbs.plan import LabelPlan
-from faultscape.verbs.plan_advice import Drawn, advice, rounded
 
 
 @pytest.fixture
@@ -131,7 +131,7 @@ def test_everything_fits_100_columns_and_nothing_exceeds_what_can_be_drawn(
             if row["labels"] is not None:
                 assert row["low"] <= row["labels"] <= row["high"] <= (200 if selector == "random" else disputed)
     assert (found.recommended["budget"] or 0) <= disputed
-    wide = [text for text in repr(found).splitlines() if len(text) > plan_words.WIDTH and not text.startswith("  faultscape ")]
+    wide = [text for text in repr(found).splitlines() if len(text) > words.WIDTH and not text.startswith("  faultscape ")]
     assert wide == []
 
 
@@ -313,7 +313,7 @@ def test_a_selector_that_needs_half_as_many_labels_is_named_for_every_question(a
     more = f"vma needs half as many labels as information, or fewer: {half['labels']} instead of {rows['information']['labels']}"
     assert more in text
     assert "needs half as many" not in repr(found)
-    assert plan_words.fewer(numbers(mad=11, vma=6), "mad") == ""
+    assert words.fewer(numbers(mad=11, vma=6), "mad") == ""
 
 
 def test_groups_of_images_are_counted(answers: made_answers.Answers) -> None:

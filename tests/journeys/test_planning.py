@@ -12,11 +12,11 @@ import faultscape as fs
 import made
 from faultscape.cli import main
 from faultscape.errors import FaultscapeError
-from faultscape.ranking import label_needs, label_variances
-from faultscape.study.selections import read_selection
+from faultscape.ranking.planning import label_needs, label_variances
+from faultscape.stages.evidence import scores
+from faultscape.stages.plan import facts
 from faultscape.study.settings import read_settings
-from faultscape.verbs import plan_facts
-from faultscape.verbs.labelled import scores
+from faultscape.study.tables.selections import read_selection
 
 CLASSES = ["ant", "bee", "cat", "dog"]
 
@@ -138,7 +138,7 @@ def test_labels_of_draws_are_used_and_those_of_duels_are_not(maps: tuple[str, ma
     assert "16 labels of selection random" in " ".join(repr(found).split())
     # all is labelled: how far the models are apart is known, and the variances are those of the predictions
     row, real = found.questions["best"]["random"], 1 - labelled(study).mean(1)
-    looked = plan_facts.look(Path(study), read_settings(Path(study)), found.models, None, engine="local", workers=None)
+    looked = facts.look(Path(study), read_settings(Path(study)), found.models, None, engine="local", workers=None)
     curve = label_variances.curve(np.ones(16), label_variances.moments(looked.agreement))
     assert row["low"] == row["high"] == row["labels"] == label_needs.needed("best", real[None], curve)[0]
     fs.select(study, selector="disputed", budget=3, engine="local")

@@ -14,7 +14,7 @@ import faultscape as fs
 import made
 from faultscape.comparison.concordance import concordances
 from faultscape.errors import SelectionError
-from faultscape.study.selections import read_selection
+from faultscape.study.tables.selections import read_selection
 
 
 def competition(study: Path, corpus: made.Corpus, shard_size: int = 3) -> str:

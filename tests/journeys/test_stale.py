@@ -11,8 +11,8 @@ import pytest
 import faultscape as fs
 import made
 from faultscape.errors import ClassesError, RankingError, SelectionError, StudyError
-from faultscape.study import label_maps
 from faultscape.study.settings import read_settings
+from faultscape.study.tables import label_maps
 
 
 def test_a_class_that_maps_hold_and_the_list_no_longer_is_named_with_model_and_image(corpus: made.Corpus, study: str) -> None:
@@ -92,12 +92,12 @@ def test_a_kill_before_the_stamp_is_written_never_leaves_another_sources_maps(
 def test_a_replaced_model_whose_run_was_killed_is_no_model_of_both(
     entered: int, corpus: made.Corpus, study: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from faultscape.study.tables import Timings
-    from faultscape.verbs import predict_shard
+    from faultscape.stages.predict import shard
+    from faultscape.study.tables.logs import Timings
 
     fs.predict(study, corpus.models, engine="local")
     fs.compare(study, engine="local")
-    numbers, enter = [], predict_shard.enter
+    numbers, enter = [], shard.enter
 
     def killed(root: Path, call: dict[str, Any], made_: dict[str, Any], timings: Timings, *more: Any) -> None:
         if len(numbers) == entered:
@@ -106,7 +106,7 @@ def test_a_replaced_model_whose_run_was_killed_is_no_model_of_both(
         enter(root, call, made_, timings, *more)
 
     with monkeypatch.context() as patch:
-        patch.setattr(predict_shard, "enter", killed)
+        patch.setattr(shard, "enter", killed)
         with pytest.raises(KeyboardInterrupt):
             fs.predict(study, {"model-1": corpus.models["model-2"]}, engine="local")
     held = label_maps.read_manifest(label_maps.predictions(Path(study), "model-1"))

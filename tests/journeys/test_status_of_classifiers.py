@@ -11,7 +11,7 @@ import faultscape as fs
 import made_answers
 from faultscape.cli import main
 from faultscape.errors import RankingError
-from faultscape.study.selections import read_selection
+from faultscape.study.tables.selections import read_selection
 
 HEAD = "image,class,annotator,answer\n"
 

@@ -206,4 +206,4 @@ def test_the_endpoint_may_stand_in_the_address(
     fs.collect(study, f"{bucket.uri}/photos{end}", classes=str(corpus.classes), store=f"{bucket.uri}/parts{end}")
     fs.predict(study, {"a": corpus.models["model-0"]}, engine="processes", workers=2)
     assert "manifest.json" in bucket.objects("parts/predictions/a/")
-    assert len(fs.study.corpus.read_corpus(Path(study))) == 6
+    assert len(fs.study.tables.corpus.read_corpus(Path(study))) == 6

@@ -12,13 +12,13 @@ from PIL import Image
 import faultscape as fs
 import loopback
 import made
-from faultscape.corpus.reading import read_photo
+from faultscape.corpus.photos import read_photo
 from faultscape.errors import CorpusError, ImageError
-from faultscape.study import label_maps
-from faultscape.study.corpus import read_corpus
-from faultscape.study.label_maps import StoredMap
 from faultscape.study.parts import Part, read_manifest, write_manifest
-from faultscape.study.tables import read_failures
+from faultscape.study.tables import label_maps
+from faultscape.study.tables.corpus import read_corpus
+from faultscape.study.tables.label_maps import StoredMap
+from faultscape.study.tables.logs import read_failures
 
 
 def jpeg(path: Path, size: tuple[int, int], seed: int = 0, **options: object) -> bytes:

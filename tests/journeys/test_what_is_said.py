@@ -12,8 +12,8 @@ import pytest
 import faultscape as fs
 import made
 from faultscape.maps import runs
-from faultscape.study import label_maps
 from faultscape.study.settings import read_settings
+from faultscape.study.tables import label_maps
 from faultscape.verbs import select
 
 

@@ -10,8 +10,8 @@ import faultscape as fs
 import made_answers
 from faultscape.cli import main
 from faultscape.errors import LabellingError, OptionError
-from faultscape.study.answers import Answers
-from faultscape.study.tables import read_failures
+from faultscape.study.tables.answers import Answers
+from faultscape.study.tables.logs import read_failures
 
 HEAD = "image,class,annotator,answer\n"
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from faultscape.errors import LabellingError, StudyError
 from faultscape.labelling import answers as said
-from faultscape.study.answers import Answers
+from faultscape.study.tables.answers import Answers
 
 
 def of(image: str, class_: str, words: str) -> list[said.Answer]:

@@ -17,7 +17,8 @@ from PIL import Image, ImageDraw
 
 import faultscape as fs
 from faultscape.errors import LabellingError, LabelMapError
-from faultscape.labelling import drawing, labelme
+from faultscape.formats import labelme
+from faultscape.formats import shapes as drawing
 
 CLASSES = {"few": fs.corpus.resolve("voc"), "many": fs.corpus.resolve(400, background=0)}
 

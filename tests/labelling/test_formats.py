@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 import faultscape as fs
 from faultscape.errors import LabellingError, LabelMapError
-from faultscape.labelling import discards, labelme, png
+from faultscape.formats import labelme, png
+from faultscape.labelling import discards
 
 SAME_FOLDER = settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 

@@ -15,9 +15,9 @@ import made
 from faultscape.cli import main
 from faultscape.errors import LabellingError, OptionError
 from faultscape.maps import runs
-from faultscape.study import label_maps
-from faultscape.study.selections import read_selection
-from faultscape.study.tables import read_failures
+from faultscape.study.tables import label_maps
+from faultscape.study.tables.logs import read_failures
+from faultscape.study.tables.selections import read_selection
 
 
 @pytest.fixture

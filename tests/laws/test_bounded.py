@@ -14,8 +14,8 @@ import pytest
 
 import faultscape as fs
 import made
-from faultscape.comparison import agreement_sample, stored
-from faultscape.study import corpus as study_corpus
+from faultscape.stages.compare import agreement_sample, counts
+from faultscape.study.tables import corpus as study_corpus
 from faultscape.verbs.compare import shard
 
 SHARD, SHARDS, MODELS = 3, 6, 3
@@ -139,7 +139,7 @@ def test_select_never_reads_more_than_a_shard_at_once_and_keeps_none(study: str,
 
 def blocks(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many shards' counts were held when those of the next were read."""
-    read, alive, held = stored.read_block, weakref.WeakSet(), []
+    read, alive, held = counts.read_block, weakref.WeakSet(), []
 
     def counted(*given: Any, **options: Any) -> Any:
         block = read(*given, **options)
@@ -147,5 +147,5 @@ def blocks(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         alive.add(block)
         return block
 
-    monkeypatch.setattr(stored, "read_block", counted)
+    monkeypatch.setattr(counts, "read_block", counted)
     return held

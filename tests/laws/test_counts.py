@@ -9,9 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from faultscape.comparison import packing, plain_packed
+from faultscape.comparison import sparse_counts
+from faultscape.comparison.kernels import plain_codes
 from faultscape.errors import LabelMapError, StudyError
-from faultscape.maps import compiled, counts, plain
+from faultscape.maps import counts
+from faultscape.maps.kernels import joint_runs, plain_joint_runs
 
 
 def twin(maps: np.ndarray, n: int, pairs: np.ndarray) -> np.ndarray:
@@ -75,15 +77,15 @@ def test_every_method_by_itself_is_exact(seed: int, j: int, n: int, wide: bool) 
     assert (out.reshape(want.shape) == want).all()
     columns, pixels, distinct = counts._tuples(stack, space, n)
     out[:] = 0
-    compiled.cells_of_tuples(columns, pixels, distinct, n, pairs, out)
+    joint_runs.cells_of_tuples(columns, pixels, distinct, n, pairs, out)
     assert (out.reshape(want.shape) == want).all()
     out[:] = 0
-    plain.cells_of_tuples(*plain.joint_tuples(stack, n), n, pairs, out)
+    plain_joint_runs.cells_of_tuples(*plain_joint_runs.joint_tuples(stack, n), n, pairs, out)
     assert (out.reshape(want.shape) == want).all()
     diagonal, histograms = np.diagonal(want, axis1=1, axis2=2), [np.bincount(m.ravel(), minlength=n) for m in maps]
     for way in (
-        lambda both, totals: compiled.both_of_tuples(columns, pixels, distinct, pairs, both, totals),
-        lambda both, totals: plain.both_of_tuples(*plain.joint_tuples(stack, n), pairs, both, totals),
+        lambda both, totals: joint_runs.both_of_tuples(columns, pixels, distinct, pairs, both, totals),
+        lambda both, totals: plain_joint_runs.both_of_tuples(*plain_joint_runs.joint_tuples(stack, n), pairs, both, totals),
         lambda both, totals: counts._from_planes(stack, n, pairs, both, totals),
     ):
         both, totals = np.zeros((len(pairs), n), np.int64), np.zeros((j, n), np.int64)
@@ -180,7 +182,7 @@ def packed(seed: int, n: int, partners: int) -> tuple[list[bytes], list[np.ndarr
         cells = np.zeros((partners, n, n), np.int64)
         for q in np.flatnonzero(present):
             cells[q] = np.stack([rng.multinomial(t, rng.dirichlet(np.full(n, 0.2))) for t in totals], axis=1)
-        codes.append(packing.pack(cells, present, totals))
+        codes.append(sparse_counts.pack(cells, present, totals))
         all_cells.append(cells)
         all_present.append(present)
     return codes, all_cells, all_present
@@ -193,19 +195,19 @@ def test_packed_counts_are_exact_by_every_reader(seed: int, n: int, partners: in
 
     codes, cells, present = packed(seed, n, partners)
     column = pa.array(codes, pa.binary())
-    both, rows, columns, totals, there = packing.unpack(column, partners, n)
+    both, rows, columns, totals, there = sparse_counts.unpack(column, partners, n)
     other = [np.zeros_like(x) for x in (both, rows, columns, totals, there)]
     offsets = np.cumsum([0, *map(len, codes)])
-    assert plain_packed.unpack_block(np.frombuffer(b"".join(codes), np.uint8), offsets, *other)
+    assert plain_codes.unpack_block(np.frombuffer(b"".join(codes), np.uint8), offsets, *other)
     for mine, theirs in zip((both, rows, columns, totals, there), other, strict=True):
         assert (mine == theirs).all()
     for i, code in enumerate(codes):
-        got, here = packing.unpack_cells(code, partners, n)
+        got, here = sparse_counts.unpack_cells(code, partners, n)
         assert (got == cells[i]).all()
         assert (here == present[i]).all()
         assert (both[:, i] == np.diagonal(cells[i], axis1=1, axis2=2)).all()
         assert (rows[:, i] == cells[i].sum(2)).all()
-        assert plain_packed.pack_cells(cells[i], present[i], totals[i]).tobytes() == code
+        assert plain_codes.pack_cells(cells[i], present[i], totals[i]).tobytes() == code
 
 
 @given(st.integers(0, 100_000))
@@ -218,7 +220,7 @@ def test_damaged_counts_are_one_error_and_never_a_crash(seed: int) -> None:
     code = code[: rng.integers(1, len(code))] if seed % 2 else code
     code[rng.integers(0, len(code))] ^= 1 << rng.integers(0, 8)
     try:
-        both, *_ = packing.unpack(pa.array([bytes(code)], pa.binary()), 3, 6)
+        both, *_ = sparse_counts.unpack(pa.array([bytes(code)], pa.binary()), 3, 6)
     except StudyError:
         return
     assert (both >= 0).all()

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import made
-from faultscape.study.selections import read_selection
+from faultscape.study.tables.selections import read_selection
 
 LINE = """
 import sys

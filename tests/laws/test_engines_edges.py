@@ -81,11 +81,11 @@ def test_an_image_that_kills_is_a_failure_of_measure_and_an_error_of_compare(
 def test_candidates_of_shards_merged_in_any_order_are_the_slots_of_one_pass(
     keep: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from faultscape.comparison.stored import read_block
     from faultscape.selection import duel
-    from faultscape.study.corpus import read_corpus, shards
-    from faultscape.study.pool import read_pool
+    from faultscape.stages.compare.counts import read_block
     from faultscape.study.settings import read_settings
+    from faultscape.study.tables.corpus import read_corpus, shards
+    from faultscape.study.tables.pool import read_pool
 
     corpus, study = made.corpus(tmp_path, images=22, models=3), tmp_path / "study"
     for k in (4, 9, 13):  # near-duplicates, in other shards than the first of their group

@@ -43,7 +43,7 @@ def test_the_check_above_can_fail() -> None:
 
 def test_ranking_loads_no_library_that_takes_longer_than_ranking() -> None:
     assert "scipy.stats" not in loaded_by(
-        "import faultscape.verbs.rank, faultscape.ranking.classifiers, faultscape.ranking.standing, faultscape.ranking.draw_rankings"
+        "import faultscape.verbs.rank, faultscape.ranking.classifiers, faultscape.ranking.standing, faultscape.ranking.drawn.rankings"
     )
 
 

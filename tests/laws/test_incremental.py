@@ -12,13 +12,13 @@ from PIL import Image
 
 import faultscape as fs
 import made
-from faultscape.comparison.packing import DIAGONAL, unpack_cells
+from faultscape.comparison.sparse_counts import DIAGONAL, unpack_cells
 from faultscape.errors import SelectionError
-from faultscape.study import label_maps, selections
-from faultscape.study.corpus import read_corpus, shards
-from faultscape.study.pairs import PairPart, folder, read_counts
 from faultscape.study.parts import read_manifest
 from faultscape.study.settings import read_settings
+from faultscape.study.tables import label_maps, selections
+from faultscape.study.tables.corpus import read_corpus, shards
+from faultscape.study.tables.pairs import PairPart, folder, read_counts
 
 
 def content_of_pairs(study: str) -> str:
@@ -145,7 +145,7 @@ def test_png_npy_palette_and_colours_give_the_same_pairs_selection_and_standings
             if form == "npy":
                 np.save(path, label_map.astype(np.int64)[None])
             elif form == "palette":
-                fs.labelling.png.write(path, label_map, classes)
+                fs.formats.png.write(path, label_map, classes)
             elif form == "rgb":
                 Image.fromarray(np.array(classes.colours, np.uint8)[label_map]).save(path)
             else:

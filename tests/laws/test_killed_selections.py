@@ -10,7 +10,7 @@ import pytest
 
 import faultscape as fs
 import made_answers
-from faultscape.study import selections
+from faultscape.study.tables import selections
 
 FILES = ("selection-random.csv", "selection-random.json")
 DIES = """

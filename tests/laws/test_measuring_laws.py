@@ -16,8 +16,9 @@ import pytest
 
 import faultscape as fs
 import made
-from faultscape.metrics import region_set, summary
+from faultscape.metrics import summary
 from faultscape.metrics.definitions import Definitions
+from faultscape.metrics.overlaps import regions
 
 COVERED = ("statistics", "measure.json", "per_image.parquet", "failures.csv")
 SCRIPT = """
@@ -199,7 +200,7 @@ def test_counts_beyond_2_to_the_31_are_right() -> None:
 def test_a_table_of_one_huge_region_does_not_overflow() -> None:
     """IoU and Dice thresholds are compared in whole numbers: regions of 2^31 - 1 pixels times 20 must still fit."""
     from faultscape.maps.regions import Overlaps
-    from faultscape.metrics import region_counts
+    from faultscape.metrics.overlaps import region_counts
 
     n = np.array([2**31 - 1], np.int64)
     zero = np.zeros(1, np.int32)
@@ -207,4 +208,4 @@ def test_a_table_of_one_huge_region_does_not_overflow() -> None:
     for match in ("iou", "dice"):
         assert [int(v[0]) for v in region_counts.count_matches(table, 1, match=match).values()] == [1] * 10
     assert region_counts.count_quality(table, 1)["pq_iou_sum"] == [1.0]
-    assert float(region_set.measure(region_set.count([table, table], 1, "iou"))["rom"][0]) == 0
+    assert float(regions.measure(regions.count([table, table], 1, "iou"))["rom"][0]) == 0

@@ -13,8 +13,8 @@ import faultscape as fs
 from faultscape.comparison.concordance import concordances, shares
 from faultscape.errors import OptionError, SelectionError
 from faultscape.nouns import Slots
-from faultscape.selection import plain_best
 from faultscape.selection.best import Best
+from faultscape.selection.kernels import plain_best
 from faultscape.selection.spares import effective, extended
 
 

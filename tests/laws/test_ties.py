@@ -16,20 +16,20 @@ from hypothesis import strategies as st
 
 import faultscape as fs
 import made
-from faultscape.comparison.measure_plan import DataSet
-from faultscape.comparison.measured_order import ranks_of
-from faultscape.corpus.arranging import grouped
 from faultscape.errors import SelectionError
-from faultscape.metrics.units import draw_units, units_of
+from faultscape.metrics.intervals.units import draw_units, units_of
 from faultscape.nouns import Draw, Predictions, Slots
 from faultscape.ranking.classifiers import classifier_rankings
-from faultscape.ranking.draw_rankings import draw_rankings
+from faultscape.ranking.drawn.rankings import draw_rankings
 from faultscape.ranking.standing import rank_accuracies, to_json
 from faultscape.selection.class_duels import class_duels
-from faultscape.study.corpus import Image, read_corpus
+from faultscape.stages.collect.shards import grouped
+from faultscape.stages.measure.image_order import ranks_of
+from faultscape.stages.measure.sets import DataSet
+from faultscape.stages.select.draws import ADAPTIVE
+from faultscape.stages.select.ties import tell_ties
+from faultscape.study.tables.corpus import Image, read_corpus
 from faultscape.ties import count_tied, equal_to_zero, tie_order, tie_ranks
-from faultscape.verbs.select_draws import ADAPTIVE
-from faultscape.verbs.select_ties import tell_ties
 
 IMAGES = 36
 NAMES = ("cat", "dog", "car", "boat", "tree")

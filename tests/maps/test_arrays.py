@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from faultscape.errors import LabelMapError
-from faultscape.maps import arrays
+from faultscape.maps import array_codes
 
 KINDS = (np.uint8, np.uint16, np.float16, np.float32)
 HEAD = struct.Struct("<2sBB4I")
@@ -32,7 +32,7 @@ def forged(kind: int, shape: tuple[int, ...], packed: bytes, *, axes: int | None
 )  # fmt: skip
 @settings(max_examples=100)
 def test_arrays_of_all_kinds_and_shapes_come_back_bit_for_bit(values: np.ndarray) -> None:
-    back = arrays.decode(arrays.encode(values))
+    back = array_codes.decode(array_codes.encode(values))
     assert (back.dtype, back.shape) == (values.dtype, values.shape)
     assert back.tobytes() == values.tobytes()
 
@@ -40,7 +40,7 @@ def test_arrays_of_all_kinds_and_shapes_come_back_bit_for_bit(values: np.ndarray
 def test_arrays_that_do_not_lie_side_by_side_come_back_too() -> None:
     values = np.arange(240, dtype=np.float32).reshape(4, 6, 10)
     for view in (values[::2, ::-1], values.T, np.asfortranarray(values), values.astype(">f4")):
-        assert (arrays.decode(arrays.encode(view)) == view).all()
+        assert (array_codes.decode(array_codes.encode(view)) == view).all()
 
 
 @pytest.mark.parametrize(
@@ -48,21 +48,21 @@ def test_arrays_that_do_not_lie_side_by_side_come_back_too() -> None:
 )  # fmt: skip
 def test_what_is_not_kept_is_refused_with_what_is(wrong: np.ndarray) -> None:
     with pytest.raises(LabelMapError, match="expected uint8, uint16, float16 or float32 of one to four axes; got"):
-        arrays.encode(wrong)
+        array_codes.encode(wrong)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_truncation_and_every_flipped_bit_is_noticed(kind: type) -> None:
-    code = arrays.encode((np.arange(60).reshape(3, 4, 5) % 7).astype(kind))
+    code = array_codes.encode((np.arange(60).reshape(3, 4, 5) % 7).astype(kind))
     for length in range(len(code)):
         with pytest.raises(LabelMapError, match="damaged"):
-            arrays.decode(code[:length])
+            array_codes.decode(code[:length])
     for place in range(len(code)):
         for bit in (1, 128):
             with pytest.raises(LabelMapError, match="damaged"):
-                arrays.decode(code[:place] + bytes([code[place] ^ bit]) + code[place + 1 :])
+                array_codes.decode(code[:place] + bytes([code[place] ^ bit]) + code[place + 1 :])
     with pytest.raises(LabelMapError, match="damaged"):
-        arrays.decode(code + b"\0")
+        array_codes.decode(code + b"\0")
 
 
 def test_a_forged_head_allocates_nothing() -> None:
@@ -88,13 +88,13 @@ def test_a_forged_head_allocates_nothing() -> None:
         b"",
         b"FA",
     ]
-    arrays.decode(arrays.encode(np.zeros(1, np.uint8)))
+    array_codes.decode(array_codes.encode(np.zeros(1, np.uint8)))
     tracemalloc.start()
     try:
         for code in codes:
             with pytest.raises(LabelMapError, match="damaged"):
-                arrays.decode(code)
+                array_codes.decode(code)
         assert tracemalloc.get_traced_memory()[1] < 4 << 20
     finally:
         tracemalloc.stop()
-    assert arrays.decode(forged(0, (8, 8), small)).shape == (8, 8)  # the forger's own code is right where nothing is wrong
+    assert array_codes.decode(forged(0, (8, 8), small)).shape == (8, 8)  # the forger's own code is right where nothing is wrong

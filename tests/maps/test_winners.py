@@ -7,7 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from faultscape.maps import compiled_winners, plain_winners, winners
+from faultscape.maps import winners
+from faultscape.maps.kernels import plain_winners
+from faultscape.maps.kernels import winners as compiled_winners
 
 TIE = 1e-6  # of the scores' scale: where the two largest are nearer than this, rounding decides
 

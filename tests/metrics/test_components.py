@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import ndimage
 
 from faultscape.errors import FaultscapeError
-from faultscape.metrics.components import THRESHOLDS, component_counts, component_metrics
+from faultscape.metrics.overlaps.components import THRESHOLDS, component_counts, component_metrics
 
 EIGHT = np.ones((3, 3), int)
 

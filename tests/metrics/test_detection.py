@@ -13,8 +13,9 @@ from PIL import Image
 
 import faultscape as fs
 from faultscape.errors import MetricError, OptionError
-from faultscape.metrics import best_f1, detection, misclassification, per_image, precision_recall, rank_counts, roc
-from faultscape.metrics.rank_counts import Rows, summarise
+from faultscape.metrics import best_f1, detection, misclassification, per_image, precision_recall, roc
+from faultscape.metrics.scores import counts
+from faultscape.metrics.scores.counts import Rows, summarise
 
 NUMBERS = ("average_precision", "auroc", "fpr95", "f1", "f1_threshold", "positives", "negatives", "low", "high")
 
@@ -119,7 +120,7 @@ def test_counts_are_those_of_every_distinct_score():
 
 @pytest.mark.parametrize("rows", [1, 1000])
 def test_first_and_closest_are_two_rules(monkeypatch, rows):
-    monkeypatch.setattr(rank_counts, "_ROWS", rows)
+    monkeypatch.setattr(counts, "_ROWS", rows)
     # recalls .5, .9, 1.0 with false positive rates .25, .5, 1
     score = np.repeat([9, 8, 7, 6, 5, 4], [5, 1, 4, 1, 1, 2])
     anomaly = np.repeat([1, 0, 1, 0, 1, 0], [5, 1, 4, 1, 1, 2])
@@ -180,7 +181,7 @@ def test_best_f1_is_the_best_of_all_thresholds(seed, levels):
 
 @pytest.mark.parametrize("rows", [1, 1000])
 def test_of_two_thresholds_with_the_best_f1_the_higher_is_given(monkeypatch, rows):
-    monkeypatch.setattr(rank_counts, "_ROWS", rows)
+    monkeypatch.setattr(counts, "_ROWS", rows)
     assert best_f1(detection(np.array([4, 3, 2, 1]), np.array([1, 0, 0, 1]))) == (4, pytest.approx(2 / 3))
 
 

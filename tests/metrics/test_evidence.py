@@ -8,10 +8,10 @@ from scipy import stats
 
 from faultscape.metrics import summary
 from faultscape.metrics.definitions import Definitions
-from faultscape.metrics.evidence import Drawn, Means, Ratios, jackknife_interval
-from faultscape.metrics.neighbours import alike, neighbour_correlation, too_narrow
-from faultscape.metrics.slopes import Linear, of_sums
-from faultscape.metrics.units import draw_units, units_of
+from faultscape.metrics.intervals.evidence import Drawn, Means, Ratios, jackknife_interval
+from faultscape.metrics.intervals.neighbours import alike, neighbour_correlation, too_narrow
+from faultscape.metrics.intervals.slopes import Linear, of_sums
+from faultscape.metrics.intervals.units import draw_units, units_of
 
 
 def test_a_mean_over_images_has_students_interval_of_those_with_a_value() -> None:

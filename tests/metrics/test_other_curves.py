@@ -7,7 +7,7 @@ import pytest
 
 import faultscape as fs
 from faultscape.errors import MetricError
-from faultscape.metrics import other_curves
+from faultscape.metrics.scores import other_curves
 
 
 def sample(n: int = 20_000) -> tuple[np.ndarray, np.ndarray]:

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from faultscape.errors import MetricError, OptionError
-from faultscape.metrics import assignment, partition
+from faultscape.metrics.overlaps import assignment, partition
 
 Table = tuple[np.ndarray, np.ndarray, np.ndarray]
 ERRORS = (partition.gce, partition.lce, partition.partition_distance, partition.variation_of_information, partition.adapted_rand)

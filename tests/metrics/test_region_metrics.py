@@ -12,8 +12,11 @@ from hypothesis import strategies as st
 import faultscape as fs
 from faultscape.errors import FaultscapeError, LabelMapError
 from faultscape.maps.regions import number, overlaps
-from faultscape.metrics import image_statistics, over_under, plain_region_counts, region_counts, region_set, summary
+from faultscape.metrics import image_statistics, summary
 from faultscape.metrics.definitions import Definitions
+from faultscape.metrics.kernels import plain_region_counts
+from faultscape.metrics.overlaps import over_under, region_counts
+from faultscape.metrics.overlaps import regions as region_set
 
 METRICS = ("rom", "rum", "ror", "rur", "pe_os", "pe_us", "ap50", "ap75", "ap", "pq", "sq", "rq")
 

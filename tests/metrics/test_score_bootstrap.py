@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import faultscape as fs
-from faultscape.metrics import score_bootstrap as sb
+from faultscape.metrics.scores import bootstrap as sb
 
 
 def images(seed: int = 0, n: int = 7) -> list[tuple[np.ndarray, np.ndarray]]:

@@ -11,7 +11,7 @@ from faultscape.errors import FaultscapeError
 from faultscape.metrics import selective as sel
 from faultscape.metrics.calibration import probability_counts
 from faultscape.metrics.doubt import logit16
-from faultscape.metrics.rank_metrics import detection
+from faultscape.metrics.scores.detection import detection
 
 
 @given(st.lists(st.tuples(st.integers(0, 6), st.booleans()), min_size=1, max_size=60))

@@ -13,18 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from faultscape.errors import MetricError
-from faultscape.metrics import (
-    compiled_stream,
-    detection,
-    detection_from_histogram,
-    histogram16,
-    misclassification,
-    plain_stream,
-    rank_counts,
-    score_histogram,
-    score_stream,
-    stream,
-)
+from faultscape.metrics import detection, detection_from_histogram, histogram16, misclassification, stream
+from faultscape.metrics.kernels import plain_stream
+from faultscape.metrics.kernels import stream as compiled_stream
+from faultscape.metrics.scores import counts, histogram
+from faultscape.metrics.scores import stream as score_stream
 
 NUMBERS = ("average_precision", "auroc", "fpr95", "share_below", "f1", "f1_threshold", "positives", "negatives", "low", "high")
 CURVES = ("scores", "true_positives", "false_positives", "above")
@@ -61,9 +54,9 @@ def small_buffers(monkeypatch):
     """Everything that is cut for memory is cut small, so that every path is taken by a few hundred pixels."""
     for name, size in (("_BUFFER", 200), ("_SLICE", 64), ("_ROWS", 50)):
         monkeypatch.setattr(score_stream, name, size)
-    monkeypatch.setattr(rank_counts, "_ROWS", 37)
+    monkeypatch.setattr(counts, "_ROWS", 37)
     for name, size in (("_GROUP", 16), ("_GRID", 8), ("_OCTAVE", 2)):
-        monkeypatch.setattr(rank_counts, name, size)
+        monkeypatch.setattr(counts, name, size)
 
 
 @pytest.mark.usefixtures("kernels", "small_buffers")
@@ -211,7 +204,7 @@ def test_the_kernels_are_their_plain_twins(seed, size, number, levels):
 @pytest.mark.parametrize("seed", range(6))
 def test_a_histogram_of_float16_is_exact_and_adds_up(monkeypatch, compiled, seed):
     if not compiled:
-        monkeypatch.setattr(score_histogram, "_kernels", lambda: None)
+        monkeypatch.setattr(histogram, "_kernels", lambda: None)
     score, anomaly = made(seed, 500)
     score = score.astype(np.float16)
     whole = histogram16(score, anomaly)
@@ -264,10 +257,10 @@ def images(number=8, size=400, outside=False):
 def test_without_numba_the_same_functions_serve():
     code = """
 import numpy as np
-from faultscape.metrics import detection, histogram16, score_histogram, score_stream, stream
+from faultscape.metrics import detection, histogram16, histogram, score_stream, stream
 rng = np.random.default_rng(0)
 score, anomaly = rng.random(1000).astype(np.float32), rng.integers(0, 2, 1000)
-print(score_histogram._kernels(), score_stream._kernels().__name__.rpartition(".")[2])
+print(histogram._kernels(), score_stream._kernels().__name__.rpartition(".")[2])
 print(repr(stream(lambda: iter([(score, anomaly)])).auroc), repr(detection(score, anomaly).auroc))
 print(histogram16(score.astype(np.float16), anomaly).known.sum())
 """

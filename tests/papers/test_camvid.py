@@ -45,7 +45,7 @@ def expected(data: Path) -> dict[str, dict]:
 
 @pytest.mark.parametrize("concordance", ["miou", "fwiou", "mpa"])
 def test_slots_matrices_and_scores_equal_the_reference(study: str, expected: dict[str, dict], concordance: str) -> None:
-    from faultscape.study.selections import read_selection
+    from faultscape.study.tables.selections import read_selection
 
     theirs = expected[concordance]
     slots, _ = read_selection(Path(study), concordance)
@@ -67,8 +67,8 @@ def test_slots_matrices_and_scores_equal_the_reference(study: str, expected: dic
 
 
 def test_the_known_figures_of_this_data_are_reached(study: str) -> None:
-    from faultscape.study.selections import read_selection
-    from faultscape.verbs.labelled import accuracies
+    from faultscape.stages.evidence import accuracies
+    from faultscape.study.tables.selections import read_selection
 
     slots, _ = read_selection(Path(study), "miou")
     assert len(slots.chosen) == 846
@@ -95,7 +95,7 @@ def test_the_quartiles_of_the_voc_train_masks_equal_those_computed_elsewhere(dat
     if not voc.is_dir():
         pytest.skip(f"no voc2012 in {data}")
     ids = (voc / "ImageSets" / "Segmentation" / "train.txt").read_text().split()
-    from faultscape.corpus.map_files import read_map
+    from faultscape.formats.label_maps import read_map
 
     made = fs.selection.scale((read_map(voc / "SegmentationClass" / f"{id_}.png") for id_ in ids), classes="voc")
     theirs = json.loads((voc / "scale_quartiles_train.json").read_text())["classes"]

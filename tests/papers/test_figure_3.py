@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import faultscape as fs
-from faultscape.corpus.classes import resolve
+from faultscape.classes.class_lists import resolve
 from faultscape.metrics.definitions import define
 from faultscape.metrics.image_statistics import of_maps
 

@@ -13,7 +13,7 @@ import pytest
 
 import faultscape as fs
 from faultscape.recipes import mad_classification as recipe
-from faultscape.study.selections import read_selection
+from faultscape.study.tables.selections import read_selection
 
 
 def equal(

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from faultscape.ranking.agreement import spearman
-from faultscape.ranking.bradley_terry import bradley_terry
-from faultscape.ranking.hodge import hodge_rank
-from faultscape.ranking.perron import consistency_ratio, dominance, perron
-from faultscape.ranking.rank_centrality import rank_centrality
-from faultscape.ranking.thurstone import thurstone
+from faultscape.ranking.methods.bradley_terry import bradley_terry
+from faultscape.ranking.methods.hodge import hodge_rank
+from faultscape.ranking.methods.perron import consistency_ratio, dominance, perron
+from faultscape.ranking.methods.rank_centrality import rank_centrality
+from faultscape.ranking.methods.thurstone import thurstone
 
 # ImageNet accuracies in the order of the authors' code, whose places are its model ids; the last is EfficientNet-B7
 ACCURACY = np.array([73.36, 73.31, 77.37, 78.85, 78.19, 78.4, 81.3, 82.51, 82.74, 85.44, 84.48])

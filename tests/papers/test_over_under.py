@@ -12,8 +12,8 @@ import pytest
 import faultscape as fs
 import made
 from faultscape.recipes import over_under
-from faultscape.reporting.leaders import standings
-from faultscape.reporting.measure_views import disagreements
+from faultscape.reporting.measure.leaders import standings
+from faultscape.reporting.measure.views import disagreements
 
 MODELS = ("fcn", "unet-drop", "pixel")
 
@@ -117,8 +117,8 @@ def test_the_terms_of_the_equations_are_those_of_figure_3() -> None:
 
 def test_ten_networks_are_ordered_alike_by_the_rooms_on_arrays(data: Path) -> None:
     """A tenth of the frames, straight from arrays: ROM and RUM of the verb are those of the room."""
-    from faultscape.corpus.classes import resolve
-    from faultscape.corpus.map_files import read_map
+    from faultscape.classes.class_lists import resolve
+    from faultscape.formats.label_maps import read_map
 
     classes = resolve(str(data / "camvid" / "classes.json"))
     files = sorted((data / "camvid-zoo" / "fcn" / "labels").glob("*.png"))[::23]

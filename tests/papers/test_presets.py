@@ -12,9 +12,9 @@ from PIL import Image
 
 import faultscape as fs
 import made
-from faultscape.metrics.components import LIMITS, component_counts, component_metrics
-from faultscape.metrics.quantile_curve import frame_bins, quantile_curve
-from faultscape.metrics.score_bootstrap import Coarse, replicates, sparse_histogram
+from faultscape.metrics.overlaps.components import LIMITS, component_counts, component_metrics
+from faultscape.metrics.scores.bootstrap import Coarse, replicates, sparse_histogram
+from faultscape.metrics.scores.quantile_curve import frame_bins, quantile_curve
 
 PIXELS = ("average_precision", "auroc", "fpr95")
 COMPONENTS = ("component_siou", "component_precision", "component_f1")

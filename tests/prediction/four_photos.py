@@ -9,7 +9,7 @@ import numpy as np
 import faultscape as fs
 import made
 from faultscape.maps import runs
-from faultscape.study import label_maps
+from faultscape.study.tables import label_maps
 
 
 def collected(tmp_path: Path) -> Path:

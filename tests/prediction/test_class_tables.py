@@ -13,11 +13,11 @@ import pytest
 
 import faultscape as fs
 import made
-from faultscape.comparison.class_stored import read_predictions
 from faultscape.errors import ClassesError, FaultscapeError, ModelError, StudyError
-from faultscape.prediction import tables
+from faultscape.prediction.sources import tables
+from faultscape.stages.compare.answers import read_predictions
 from faultscape.study.settings import read_settings
-from faultscape.study.tables import read_failures
+from faultscape.study.tables.logs import read_failures
 
 NAN = float("nan")
 IDS = ("p1", "p2", "p10")

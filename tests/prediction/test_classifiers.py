@@ -13,11 +13,11 @@ import pytest
 import faultscape as fs
 import made
 from faultscape.cli import main
-from faultscape.comparison.class_stored import read_predictions
 from faultscape.errors import FaultscapeError, ModelError, OptionError
-from faultscape.prediction.classifying import middle
-from faultscape.study import label_maps
+from faultscape.prediction.classifiers import middle
+from faultscape.stages.compare.answers import read_predictions
 from faultscape.study.settings import read_settings
+from faultscape.study.tables import label_maps
 
 SIZES = ((64, 64), (90, 60), (60, 90), (130, 70), (33, 41))  # width, height
 
@@ -249,7 +249,7 @@ def test_a_picture_over_which_a_network_fails_costs_no_other(study: str, tmp_pat
         "    return np.full(5, np.nan) if picture.shape[0] == 41 else np.arange(5.0)\n"
     )
     assert fs.predict(study, f"net={tmp_path / 'own.py'}:see", engine="local").models == {"net": (3, 2)}
-    why = {f.image: f.reason for f in fs.study.tables.read_failures(Path(study))}
+    why = {f.image: f.reason for f in fs.study.tables.logs.read_failures(Path(study))}
     assert "too wide" in why["p1"]
     assert "NaN" in why["p4"]
 

@@ -15,13 +15,13 @@ from faultscape.engine.tasks import Ledger
 from faultscape.prediction.batches import Row, unrecord
 from faultscape.prediction.inference import Inference
 from faultscape.prediction.inputs import Inputs
-from faultscape.prediction.network import Answer
-from faultscape.prediction.shard_work import DEADLY, Work
-from faultscape.study import label_maps
-from faultscape.study.corpus import Image, read_corpus, shards
+from faultscape.prediction.sources.network import Answer
+from faultscape.stages.predict.work import DEADLY, Work
 from faultscape.study.settings import read_settings
 from faultscape.study.spool import Spool
-from faultscape.study.tables import read_failures
+from faultscape.study.tables import label_maps
+from faultscape.study.tables.corpus import Image, read_corpus, shards
+from faultscape.study.tables.logs import read_failures
 
 FUNCTION = """
 import os, signal
@@ -88,7 +88,7 @@ def worked(
     study: Path, monkeypatch: pytest.MonkeyPatch, rows: list[Image], network: Any, lost: int = 0
 ) -> tuple[list[Row], list[int]]:
     """Do a shard as the engine would, with workers that die; ``lost`` of them before they began. Returns its rows, and each attempt's number."""
-    monkeypatch.setattr("faultscape.prediction.opening.held_model", lambda *_: Inference(network))
+    monkeypatch.setattr("faultscape.prediction.catalogue.held_model", lambda *_: Inference(network))
     model: dict[str, Any] = {"kind": "onnx", "source": "x", "options": {}, "labels": {}, "device": "", "digest": ""}
     ledger, attempts = Ledger([{}], lambda _: None), []
     for _ in range(lost):

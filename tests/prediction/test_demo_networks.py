@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 import faultscape as fs
-from faultscape.corpus.scenes import corpus_scene
 from faultscape.maps import winners
-from faultscape.prediction import opening
+from faultscape.prediction import catalogue
+from faultscape.scenes.street import corpus_scene
 
 ROOT = Path(__file__).resolve().parents[2]
 NETWORKS = ("dilated", "fcn", "mobile", "segformer", "unet")
@@ -63,7 +63,7 @@ def exported(training: Any, name: str, folder: Path) -> Path:
 
 def differing(name: str, other: Any, photos: list[np.ndarray]) -> tuple[int, int]:
     """Return (pixels whose label is another than the ONNX network's, all pixels), having checked that each is a tie."""
-    first = opening.open_model(str(ROOT / "src/faultscape/prediction/networks" / f"{name}.onnx"), keep=["logits"])
+    first = catalogue.open_model(str(ROOT / "src/faultscape/prediction/networks" / f"{name}.onnx"), keep=["logits"])
     count = total = 0
     for photo, one, two in zip(photos, first.predict(photos), other.predict(photos), strict=True):
         scores = winners.enlarged(one.kept["logits"][0], (photo.shape[1], photo.shape[0]))
@@ -79,7 +79,7 @@ def differing(name: str, other: Any, photos: list[np.ndarray]) -> tuple[int, int
 def test_an_exported_program_gives_the_labels_of_the_onnx_file(
     training: Any, photos: list[np.ndarray], tmp_path: Path, name: str
 ) -> None:
-    count, total = differing(name, opening.open_model(str(exported(training, name, tmp_path))), photos)
+    count, total = differing(name, catalogue.open_model(str(exported(training, name, tmp_path))), photos)
     print(f"{name}: {count} of {total} pixels differ between ONNX and torch.export, all of them ties")
     assert count <= MOST * total
 
@@ -101,7 +101,7 @@ def test_the_segformer_as_a_folder_of_transformers_gives_them_too(
             image_mean=said["mean"], image_std=said["std"], size={"height": height, "width": width}
         ).save_pretrained(folder)
         said = {}
-    model = opening.open_model(str(folder), input_size=f"{width}x{height}", **said)
+    model = catalogue.open_model(str(folder), input_size=f"{width}x{height}", **said)
     assert model.network.class_names == [name for _, name, _ in training.CLASSES]
     count, total = differing("segformer", model, photos)
     print(f"segformer: {count} of {total} pixels differ between ONNX and the folder, all of them ties")

@@ -15,7 +15,8 @@ import random_networks
 import faultscape as fs
 import made
 from faultscape.errors import ModelError
-from faultscape.prediction import hub, opening
+from faultscape.prediction import catalogue
+from faultscape.prediction.sources import hub
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
@@ -90,7 +91,7 @@ def test_what_is_cached_is_found_and_its_commit_is_recorded(cache: Path, study: 
     fs.predict(str(study), {"m": "hf:some/model"}, engine="local")
     assert fs.study.settings.read_settings(study).models["m"].options["revision"] == COMMIT  # what was recorded holds
     assert made.bytes_under(study, "predictions") == before
-    assert opening.revision_of("hf:some/model") == "f" * 40
+    assert catalogue.revision_of("hf:some/model") == "f" * 40
     assert hub.fetch(f"some/model@{COMMIT}") == (str(folder), COMMIT)
 
 
@@ -99,5 +100,5 @@ def test_a_cached_model_and_its_folder_give_the_same_labels(cache: Path) -> None
 
     folder = put(cache)
     photo = np.random.default_rng(0).integers(0, 256, (40, 60, 3), np.uint8)
-    (one,), (two,) = opening.open_model("hf:some/model").predict([photo]), opening.open_model(str(folder)).predict([photo])
+    (one,), (two,) = catalogue.open_model("hf:some/model").predict([photo]), catalogue.open_model(str(folder)).predict([photo])
     assert (one.labels == two.labels).all()

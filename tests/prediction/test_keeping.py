@@ -12,10 +12,11 @@ import faultscape as fs
 import made
 from faultscape.errors import ModelError, OptionError, StudyError
 from faultscape.maps import runs
-from faultscape.prediction import keeping, opening
-from faultscape.prediction.onnx import OnnxNetwork
-from faultscape.study import kept, label_maps
-from faultscape.study.corpus import read_corpus, shards
+from faultscape.prediction import catalogue
+from faultscape.prediction import keep as keeping
+from faultscape.prediction.sources.onnx import OnnxNetwork
+from faultscape.study.tables import label_maps, outputs
+from faultscape.study.tables.corpus import read_corpus, shards
 
 ALL = ["confidence", "probabilities", "logits"]
 
@@ -48,7 +49,7 @@ def photos(corpus: made.Corpus) -> list[np.ndarray]:
 
 
 def read(study: Path, kind: str, name: str = "net") -> dict[str, tuple[np.ndarray, ...]]:
-    return {id_: values for number in shards(read_corpus(study)) for id_, values in kept.read_kept(study, name, kind, number)}
+    return {id_: values for number in shards(read_corpus(study)) for id_, values in outputs.read_kept(study, name, kind, number)}
 
 
 def labels(study: Path, name: str = "net") -> dict[str, np.ndarray]:
@@ -68,11 +69,11 @@ def test_what_is_read_back_is_what_the_network_gives(
     source, layer = (str(net), "relu") if kind == "onnx" else (function, "first")
     keep = [*ALL, f"embedding={layer}"]
     fs.predict(str(study), {"net": source}, engine="local", keep=keep)
-    assert kept.kinds(study, "net") == sorted([*ALL, f"embedding-{layer}"])
-    want = dict(zip(corpus.ids, opening.open_model(source, keep=keep).predict(photos(corpus)), strict=True))
+    assert outputs.kinds(study, "net") == sorted([*ALL, f"embedding-{layer}"])
+    want = dict(zip(corpus.ids, catalogue.open_model(source, keep=keep).predict(photos(corpus)), strict=True))
     found = labels(study)
     assert set(found) == set(corpus.ids)
-    for folder in kept.kinds(study, "net"):
+    for folder in outputs.kinds(study, "net"):
         back = read(study, folder)
         assert set(back) == set(corpus.ids)
         for id_, (values,) in back.items():
@@ -90,7 +91,7 @@ def test_what_is_read_back_is_what_the_network_gives(
 
 def test_the_largest_are_kept_with_their_classes(corpus: made.Corpus, study: Path, net: Path) -> None:
     fs.predict(str(study), {"net": net}, engine="local", keep=["probabilities=3"])
-    whole = opening.open_model(str(net), keep=["probabilities"]).predict(photos(corpus))
+    whole = catalogue.open_model(str(net), keep=["probabilities"]).predict(photos(corpus))
     found = labels(study)
     for id_, out in zip(corpus.ids, whole, strict=True):
         shares, classes = read(study, "probabilities")[id_]
@@ -114,7 +115,7 @@ def test_a_kind_that_is_added_to_a_finished_model_changes_no_byte_of_the_labels_
     assert made.states(str(study)) == states
     assert fs.compare(str(study), engine="local").parts_made == 0
     assert made.bytes_under(study, "pairs") == pairs
-    assert kept.kinds(study, "net") == ["confidence", "logits"]
+    assert outputs.kinds(study, "net") == ["confidence", "logits"]
     sure = made.bytes_under(study, "predictions/net/confidence")
     fs.predict(str(study), {"net": net}, engine="local", keep=["labels"])
     assert label_bytes(study) == before
@@ -130,7 +131,7 @@ def test_what_was_kept_of_a_network_that_is_another_now_is_gone(corpus: made.Cor
     onnx_networks.small(net, seed=8)
     fs.predict(str(study), {"net": net}, engine="local", keep=["labels"])
     assert not read(study, "confidence")
-    assert not kept.kinds(study, "net")
+    assert not outputs.kinds(study, "net")
     assert not list((study / "predictions" / "net" / "confidence").glob("*.parquet"))
     fs.predict(str(study), {"net": net}, engine="local", keep=["confidence"])
     new = read(study, "confidence")
@@ -241,7 +242,7 @@ def test_a_part_that_was_lost_is_made_again_and_the_labels_stay(study: Path, net
     lost = min(place.glob("*.parquet"))
     lost.unlink()
     with pytest.raises(StudyError, match="is missing or damaged; delete it, if it is there, and run predict again"):
-        list(kept.read_kept(study, "net", "confidence", 0))
+        list(outputs.read_kept(study, "net", "confidence", 0))
     fs.predict(str(study), {"net": net}, engine="local", keep=["confidence", "logits"])
     assert made.bytes_under(study, "predictions") == before
 
@@ -255,7 +256,7 @@ def test_two_processes_write_the_bytes_of_one(corpus: made.Corpus, study: Path, 
 
 
 def test_parts_stay_small_whatever_is_kept(study: Path, net: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kept, "_AT_ONCE", 1000)
+    monkeypatch.setattr(outputs, "_AT_ONCE", 1000)
     fs.predict(str(study), {"net": net}, engine="local", keep=["logits"])
     parts = sorted(p.name.rpartition("-")[0] for p in (study / "predictions/net/logits").glob("*.parquet"))
     assert parts == ["00000.000", "00000.001", "00000.002", "00000.003", "00001.000", "00001.001"]

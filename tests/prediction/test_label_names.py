@@ -11,10 +11,10 @@ import pytest
 
 import faultscape as fs
 import made
-from faultscape.corpus.classes import allowed
+from faultscape.classes import mapping as label_names
+from faultscape.classes.class_lists import allowed
 from faultscape.errors import ClassesError
 from faultscape.nouns import Classes
-from faultscape.prediction import label_names
 
 
 def settings(*names: str) -> Any:

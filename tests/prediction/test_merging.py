@@ -13,7 +13,7 @@ from faultscape.errors import ModelError
 from faultscape.maps import winners
 from faultscape.prediction import windows
 from faultscape.prediction.inference import Inference, Way
-from faultscape.prediction.network import Answer, Size
+from faultscape.prediction.sources.network import Answer, Size
 
 CLASSES = 7
 

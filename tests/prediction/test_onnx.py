@@ -12,9 +12,9 @@ import pytest
 import faultscape as fs
 import made
 from faultscape.errors import ClassesError, ModelError, OptionError
+from faultscape.prediction.catalogue import open_model
 from faultscape.prediction.inference import Inference
-from faultscape.prediction.onnx import OnnxNetwork
-from faultscape.prediction.opening import open_model
+from faultscape.prediction.sources.onnx import OnnxNetwork
 
 
 def network(
@@ -167,9 +167,9 @@ def test_a_study_with_networks_keeps_their_own_channels_and_maps_them_by_name(tm
     fs.collect(study, str(corpus.photos), classes=str(corpus.classes), shard_size=2)
     fs.predict(study, {"named": tmp_path / "named.onnx", "plain": tmp_path / "plain.onnx"})
     fs.compare(study, engine="local")
-    from faultscape.comparison.stored import read_block
-    from faultscape.study.corpus import read_corpus, shards
+    from faultscape.stages.compare.counts import read_block
     from faultscape.study.settings import read_settings
+    from faultscape.study.tables.corpus import read_corpus, shards
 
     root = Path(study)
     settings = read_settings(root)
@@ -211,7 +211,7 @@ def test_a_working_size_applies_to_networks_when_they_run_and_to_folders_when_th
     fs.collect(study, str(corpus.photos), classes=str(corpus.classes), size="24x24")
     fs.predict(study, {"net": tmp_path / "m.onnx", "maps": corpus.models["model-0"]})
     from faultscape.maps import runs
-    from faultscape.study import label_maps
+    from faultscape.study.tables import label_maps
 
     stored = {
         n: {runs.shape(c) for c in label_maps.read_maps(label_maps.predictions(Path(study), n), 0).values()}

@@ -11,8 +11,9 @@ import faultscape as fs
 import made
 from faultscape.errors import ModelError
 from faultscape.maps import runs
-from faultscape.prediction import onnx_files, opening
-from faultscape.study import label_maps
+from faultscape.prediction import catalogue
+from faultscape.prediction.sources import onnx_files
+from faultscape.study.tables import label_maps
 
 
 def external(path: Path, location: str, seed: int = 3) -> Path:
@@ -61,7 +62,7 @@ def test_a_network_is_another_when_weights_beside_it_are(tmp_path: Path, locatio
     for seed in (3, 4):
         path = external(tmp_path / "net.onnx", location, seed)
         assert [*onnx_files.weights_beside(path)] == [tmp_path / location]
-        seen.append(opening.digest("onnx", str(path), {}))
+        seen.append(catalogue.digest("onnx", str(path), {}))
     assert seen[0] != seen[1]
 
 
@@ -69,9 +70,9 @@ def test_a_file_that_the_network_does_not_name_is_no_part_of_it(tmp_path: Path) 
     import onnx_networks
 
     path = external(tmp_path / "net.onnx", "weights.bin")
-    before = opening.digest("onnx", str(path), {})
+    before = catalogue.digest("onnx", str(path), {})
     (tmp_path / "net.onnx.data").write_bytes(b"of another network")
-    assert opening.digest("onnx", str(path), {}) == before
+    assert catalogue.digest("onnx", str(path), {}) == before
     assert onnx_files.weights_beside(onnx_networks.small(tmp_path / "whole.onnx")) == {}
 
 
@@ -105,7 +106,7 @@ def test_weights_that_are_replaced_make_the_maps_stale(tmp_path: Path, capsys: p
         path = external(tmp_path / "net.onnx", "weights.bin", seed)
         fs.predict(study, {"net": path}, engine="local")
         photo = fs.corpus.read_rgb(corpus.photos / f"{corpus.ids[0]}.png")
-        (want,) = opening.open_model(str(path)).predict([photo])
+        (want,) = catalogue.open_model(str(path)).predict([photo])
         stored = label_maps.read_maps(label_maps.predictions(Path(study), "net"), 0)
         assert (runs.decode(stored[corpus.ids[0]]) == want.labels).all()
     assert "its source, its options or photos changed; 1 of 1 shards are done anew" in capsys.readouterr().out
@@ -114,7 +115,7 @@ def test_weights_that_are_replaced_make_the_maps_stale(tmp_path: Path, capsys: p
 @pytest.mark.parametrize("location", ["../weights.bin", "parts/../../weights.bin", "/weights.bin"])
 def test_weights_outside_the_folder_are_refused(tmp_path: Path, location: str) -> None:
     path = naming(tmp_path / "net.onnx", location)
-    for way in (lambda: opening.digest("onnx", str(path), {}), lambda: opening.open_model(str(path))):
+    for way in (lambda: catalogue.digest("onnx", str(path), {}), lambda: catalogue.open_model(str(path))):
         with pytest.raises(ModelError, match=r"net\.onnx: names weights outside its folder, '.*'; put them beside it") as caught:
             way()
         assert "\n" not in str(caught.value)
@@ -123,7 +124,7 @@ def test_weights_outside_the_folder_are_refused(tmp_path: Path, location: str) -
 @pytest.mark.parametrize("location", ["gone.bin", "*/_ORT_MEM_ADDR_/*"])
 def test_weights_that_are_not_there_are_named(tmp_path: Path, location: str) -> None:
     with pytest.raises(ModelError, match=r"net\.onnx: its weights '.*' are not beside it; put that file into its folder"):
-        opening.open_model(str(naming(tmp_path / "net.onnx", location)))
+        catalogue.open_model(str(naming(tmp_path / "net.onnx", location)))
 
 
 def test_what_is_no_network_is_left_to_its_reader(tmp_path: Path) -> None:
@@ -133,4 +134,4 @@ def test_what_is_no_network_is_left_to_its_reader(tmp_path: Path) -> None:
         (tmp_path / "torn.onnx").write_bytes(data)
         assert onnx_files.weights_beside(tmp_path / "torn.onnx") == {}
         with pytest.raises(ModelError, match="onnxruntime cannot load it"):
-            opening.open_model(str(tmp_path / "torn.onnx"))
+            catalogue.open_model(str(tmp_path / "torn.onnx"))

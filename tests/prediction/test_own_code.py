@@ -12,8 +12,8 @@ from four_photos import red, stored
 import faultscape as fs
 from faultscape.errors import ModelError
 from faultscape.maps import winners
-from faultscape.prediction import opening
-from faultscape.study.tables import read_failures
+from faultscape.prediction import catalogue
+from faultscape.study.tables.logs import read_failures
 
 CODE = """
 import numpy as np
@@ -111,7 +111,7 @@ def photo() -> np.ndarray:
 
 @pytest.mark.parametrize("name", ["threshold", "sure"])
 def test_a_predictor_gives_labels(code: str, photo: np.ndarray, name: str) -> None:
-    (out,) = opening.open_model(f"{code}:{name}").predict([photo])
+    (out,) = catalogue.open_model(f"{code}:{name}").predict([photo])
     assert (out.labels == (photo[..., 0] > 127)).all()
     assert (out.confidence is None) == (name == "threshold")
     if out.confidence is not None:  # given at half size, bilinear
@@ -121,7 +121,7 @@ def test_a_predictor_gives_labels(code: str, photo: np.ndarray, name: str) -> No
 
 @pytest.mark.parametrize("name", ["logits", "both", "tensors"])
 def test_a_predictor_gives_logits_as_arrays_tensors_or_in_a_dict(code: str, photo: np.ndarray, name: str) -> None:
-    (out,) = opening.open_model(f"{code}:{name}", keep=["logits"]).predict([photo])
+    (out,) = catalogue.open_model(f"{code}:{name}", keep=["logits"]).predict([photo])
     assert (out.labels == photo.argmax(2)).all()
     assert (out.kept["logits"][0] == photo.transpose(2, 0, 1)).all()
     if name == "both":
@@ -129,7 +129,7 @@ def test_a_predictor_gives_logits_as_arrays_tensors_or_in_a_dict(code: str, phot
 
 
 def test_smaller_labels_are_enlarged_by_the_nearest(code: str, photo: np.ndarray) -> None:
-    (out,) = opening.open_model(f"{code}:half").predict([photo])
+    (out,) = catalogue.open_model(f"{code}:half").predict([photo])
     assert (out.labels == (photo[::2, ::2, 0] > 127).repeat(2, 0).repeat(2, 1)).all()
 
 
@@ -137,7 +137,7 @@ def test_smaller_labels_are_enlarged_by_the_nearest(code: str, photo: np.ndarray
 def test_a_loader_returns_a_network_or_any_callable(code: str, photo: np.ndarray, name: str) -> None:
     import torch_networks as nets
 
-    model = opening.open_model(f"{code}:{name}")
+    model = catalogue.open_model(f"{code}:{name}")
     mean, std = (0.4, 0.3) if name == "load" else (0, 1)
     assert model.network.class_names == (["sky", "road", "car", "person", "tree"] if name == "load" else [])
     (out,) = model.predict([photo])
@@ -159,7 +159,7 @@ def test_a_loader_returns_a_network_or_any_callable(code: str, photo: np.ndarray
     ],
 )
 def test_what_a_predictor_does_wrong_is_the_problem_of_that_photo(code: str, photo: np.ndarray, name: str, words: str) -> None:
-    (out,) = opening.open_model(f"{code}:{name}").predict([photo])
+    (out,) = catalogue.open_model(f"{code}:{name}").predict([photo])
     assert out.labels is None
     assert words in out.problem
     assert out.problem.startswith(f"{code}:{name}: ")
@@ -179,23 +179,23 @@ def test_what_a_predictor_does_wrong_is_the_problem_of_that_photo(code: str, pho
 )
 def test_what_cannot_be_loaded_is_one_sentence(code: str, name: str, words: str) -> None:
     with pytest.raises(ModelError, match=words) as caught:
-        opening.open_model(f"{code}:{name}")
+        catalogue.open_model(f"{code}:{name}")
     assert "\n" not in str(caught.value)
 
 
 def test_a_network_that_ends_the_program_is_the_problem_of_that_photo(code: str, photo: np.ndarray) -> None:
-    (out,) = opening.open_model(f"{code}:load_leaver").predict([photo])
+    (out,) = catalogue.open_model(f"{code}:load_leaver").predict([photo])
     assert out.problem == f"{code}:load_leaver: the network failed: SystemExit: 3"
 
 
 def test_a_file_that_is_not_there_or_fails_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "bad.py").write_text("1 / 0")
     with pytest.raises(ModelError, match=r"running .*bad.py failed: ZeroDivisionError: division by zero"):
-        opening.open_model(f"{tmp_path}/bad.py:load")
+        catalogue.open_model(f"{tmp_path}/bad.py:load")
     with pytest.raises(ModelError, match=r"there is no file .*gone.py"):
-        opening.open_model(f"{tmp_path}/gone.py:load")
+        catalogue.open_model(f"{tmp_path}/gone.py:load")
     with pytest.raises(ModelError, match=r"name the function too, as .*bad.py:function"):
-        opening.open_model(f"{tmp_path}/bad.py")
+        catalogue.open_model(f"{tmp_path}/bad.py")
 
 
 @pytest.fixture

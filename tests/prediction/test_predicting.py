@@ -14,16 +14,17 @@ import pytest
 import faultscape as fs
 import made
 from faultscape import engine
-from faultscape.comparison.kept_scores import KeptScores
 from faultscape.maps import runs
-from faultscape.prediction import torch_network
 from faultscape.prediction.inference import Inference
-from faultscape.prediction.onnx import OnnxNetwork
-from faultscape.study import kept, label_maps
-from faultscape.study.corpus import read_corpus, shards
+from faultscape.prediction.sources import torch_network
+from faultscape.prediction.sources.onnx import OnnxNetwork
+from faultscape.stages.measure.kept_scores import KeptScores
 from faultscape.study.parts import read_manifest
 from faultscape.study.settings import read_settings
-from faultscape.study.tables import read_failures
+from faultscape.study.tables import label_maps
+from faultscape.study.tables import outputs as kept
+from faultscape.study.tables.corpus import read_corpus, shards
+from faultscape.study.tables.logs import read_failures
 
 WEIGHTS = np.random.default_rng(4).normal(size=(5, 3)).astype(np.float32)
 

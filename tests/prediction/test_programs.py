@@ -11,8 +11,8 @@ import pytest
 from four_photos import red, stored
 
 import faultscape as fs
-from faultscape.study import kept
-from faultscape.study.tables import read_failures
+from faultscape.study.tables import outputs
+from faultscape.study.tables.logs import read_failures
 
 
 @pytest.fixture
@@ -71,13 +71,13 @@ def test_a_program_reads_one_folder_and_writes_the_other(
     maps = stored(study, "prog")
     assert all((maps[id_] == want).all() for id_, want in red(study).items())
     assert len(maps) == 4
-    assert not kept.kinds(study, "prog")
+    assert not outputs.kinds(study, "prog")
 
 
 @pytest.mark.parametrize("way", ["sure", "pictures"])
 def test_its_confidence_is_kept(study: Path, program: str, way: str) -> None:
     run(study, f"{program} {way}")
-    sure = {id_: values for id_, (values,) in kept.read_kept(study, "prog", "confidence", 0)}
+    sure = {id_: values for id_, (values,) in outputs.read_kept(study, "prog", "confidence", 0)}
     assert {id_: values.shape for id_, values in sure.items()} == {f"p{k}": (20, 24) for k in range(4)}
     assert all((sure[id_] == fs.corpus.read_rgb(study.parent / "photos" / f"{id_}.png")[..., 1]).all() for id_ in sure)
 

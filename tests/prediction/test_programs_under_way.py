@@ -20,12 +20,12 @@ import faultscape as fs
 import made
 from faultscape.errors import ModelError
 from faultscape.maps import runs
-from faultscape.prediction import opening
-from faultscape.prediction.shard_work import Work
-from faultscape.study import label_maps
-from faultscape.study.corpus import read_corpus
+from faultscape.prediction import catalogue
+from faultscape.stages.predict.work import Work
 from faultscape.study.settings import read_settings
 from faultscape.study.spool import Spool
+from faultscape.study.tables import label_maps
+from faultscape.study.tables.corpus import read_corpus
 
 PROGRAM = """
 import sys
@@ -102,7 +102,7 @@ def test_a_program_that_changed_since_the_run_began_is_not_run(
 ) -> None:
     source = program(PROGRAM)
     about = {"kind": "program", "source": source, "options": {}, "labels": {}, "device": ""}
-    work = Work(read_settings(study), {**about, "digest": opening.digest("program", source, {})}, {})
+    work = Work(read_settings(study), {**about, "digest": catalogue.digest("program", source, {})}, {})
     program("raise SystemExit('was run')")
     spool = Spool(tmp_path / "spool", "key")
     with pytest.raises(ModelError, match=r"its files changed while this line ran; .* does all of it with the new ones$"):

@@ -10,8 +10,8 @@ import pytest
 import faultscape as fs
 import made
 from faultscape.errors import FaultscapeError, OptionError
-from faultscape.study import kept
 from faultscape.study.settings import read_settings
+from faultscape.study.tables import outputs
 from networks_of_tests import colour_network
 
 CODE = """
@@ -97,11 +97,11 @@ def test_what_was_kept_stays_when_something_else_is_asked_for_and_goes_with_its_
     fs.predict(str(study), {"net": net}, keep=["confidence"], engine="local")
     sure = made.bytes_under(study, "predictions/net/confidence")
     fs.predict(str(study), {"net": net}, keep=["logits"], engine="local")
-    assert kept.kinds(study, "net") == ["confidence", "logits"]
+    assert outputs.kinds(study, "net") == ["confidence", "logits"]
     assert made.bytes_under(study, "predictions/net/confidence") == sure
     colour_network(net, -weights)
     fs.predict(str(study), {"net": net}, keep=["logits"], engine="local")
-    assert not list(kept.read_kept(study, "net", "confidence", 0))
+    assert not list(outputs.read_kept(study, "net", "confidence", 0))
 
 
 def test_status_says_what_a_lone_model_lacks_and_of_which_no_map_could_be_used(

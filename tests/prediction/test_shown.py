@@ -11,11 +11,12 @@ import pytest
 
 from faultscape.errors import ModelError, OptionError
 from faultscape.maps import winners
-from faultscape.prediction import predict_options, windows
+from faultscape.prediction import options as predict_options
+from faultscape.prediction import windows
 from faultscape.prediction.inference import Inference, Way
-from faultscape.prediction.keeping import Keep
-from faultscape.prediction.network import Answer
-from faultscape.prediction.torch_network import of_module
+from faultscape.prediction.keep import Keep
+from faultscape.prediction.sources.network import Answer
+from faultscape.prediction.sources.torch_network import of_module
 
 if TYPE_CHECKING:
     import torch

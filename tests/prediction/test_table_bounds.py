@@ -13,7 +13,8 @@ import pytest
 
 import faultscape as fs
 from faultscape.errors import ModelError
-from faultscape.prediction import table_files, tables
+from faultscape.formats import tables as table_files
+from faultscape.prediction.sources import tables
 
 LONG = "x" * 10_001
 

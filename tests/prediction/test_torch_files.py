@@ -16,7 +16,8 @@ import pytest
 
 from faultscape.errors import ModelError, OptionError
 from faultscape.maps import winners
-from faultscape.prediction import exported_files, opening
+from faultscape.prediction import catalogue
+from faultscape.prediction.sources import exported_files
 
 NAMES = ["sky", "road", "car", "person", "tree"]
 ENDINGS = {"exported": "net.pt2", "scripted": "net.ts"}
@@ -43,7 +44,7 @@ def test_labels_equal_the_modules_own_at_any_size_and_number(tmp_path: Path, pho
     import torch_networks as nets
 
     path = getattr(nets, write)(tmp_path / ENDINGS[write], said=SAID)
-    model = opening.open_model(str(path))
+    model = catalogue.open_model(str(path))
     assert model.network.class_names == NAMES
     assert model.network.channels == 5
     pictures = [photo, photo[:32, :40], photo[::-1].copy()]
@@ -58,7 +59,7 @@ def test_a_program_of_fixed_shape_gets_pictures_of_its_size_and_its_number(tmp_p
     import cv2
     import torch_networks as nets
 
-    model = opening.open_model(str(nets.exported(tmp_path / "fixed.pt2", (batch, 24, 32))), batch=8, input_size="64x64")
+    model = catalogue.open_model(str(nets.exported(tmp_path / "fixed.pt2", (batch, 24, 32))), batch=8, input_size="64x64")
     assert model.network.batch == batch
     small = [cv2.resize(p, (32, 24), interpolation=cv2.INTER_LINEAR) for p in (photo, photo[::-1])]
     for out, picture in zip(model.predict([photo, photo[::-1].copy()]), small, strict=True):
@@ -69,8 +70,8 @@ def test_what_the_file_says_of_its_input_gives_way_to_what_is_asked_for(tmp_path
     import torch_networks as nets
 
     path = str(nets.exported(tmp_path / "net.pt2", said={**SAID, "size": "40x36"}))
-    assert opening.open_model(path).prepare(photo, (60, 44)).views[0].shape == (3, 36, 40)
-    asked = opening.open_model(path, input_size="20x16", mean=[0.1, 0.2, 0.3], std=[0.5]).prepare(photo, (60, 44)).views[0]
+    assert catalogue.open_model(path).prepare(photo, (60, 44)).views[0].shape == (3, 36, 40)
+    asked = catalogue.open_model(path, input_size="20x16", mean=[0.1, 0.2, 0.3], std=[0.5]).prepare(photo, (60, 44)).views[0]
     assert asked.shape == (3, 16, 20)
     assert abs(asked.min() - (0 - 0.3) / 0.5) < 0.2
 
@@ -79,7 +80,7 @@ def test_what_the_file_says_of_its_input_gives_way_to_what_is_asked_for(tmp_path
 def test_a_dict_a_tuple_and_labels_are_understood(tmp_path: Path, photo: np.ndarray, module: str) -> None:
     import torch_networks as nets
 
-    out = opening.open_model(str(nets.exported(tmp_path / "net.pt2", module=getattr(nets, module)()))).predict([photo])[0]
+    out = catalogue.open_model(str(nets.exported(tmp_path / "net.pt2", module=getattr(nets, module)()))).predict([photo])[0]
     scores = nets.logits(nets.Small(), photo)
     want = scores.argmax(0).repeat(2, 0).repeat(2, 1) if module == "Labels" else winners.labels(scores, (60, 44))
     assert (out.labels == want).all()
@@ -88,7 +89,7 @@ def test_a_dict_a_tuple_and_labels_are_understood(tmp_path: Path, photo: np.ndar
 def test_one_channel_is_refused_since_its_largest_is_always_the_first(tmp_path: Path, photo: np.ndarray) -> None:
     import torch_networks as nets
 
-    (out,) = opening.open_model(str(nets.exported(tmp_path / "net.pt2", module=nets.One()))).predict([photo])
+    (out,) = catalogue.open_model(str(nets.exported(tmp_path / "net.pt2", module=nets.One()))).predict([photo])
     assert out.problem.endswith("gave one channel, whose largest is always class 0; let it give a channel a class")
 
 
@@ -100,7 +101,7 @@ def test_files_of_torch_keep_no_layers_and_that_is_said(tmp_path: Path, write: s
     with pytest.raises(
         ModelError, match="exported programs and TorchScript keep no layers, so that --keep embedding cannot be had"
     ):
-        opening.open_model(str(path), keep=["embedding=first"])
+        catalogue.open_model(str(path), keep=["embedding=first"])
 
 
 @pytest.mark.parametrize("write", ["exported", "scripted"])
@@ -108,7 +109,7 @@ def test_a_size_in_the_extra_file_may_be_a_pair(tmp_path: Path, photo: np.ndarra
     import torch_networks as nets
 
     path = getattr(nets, write)(tmp_path / ENDINGS[write], said={"size": [40, 36]})
-    assert opening.open_model(str(path)).prepare(photo, (60, 44)).views[0].shape == (3, 36, 40)
+    assert catalogue.open_model(str(path)).prepare(photo, (60, 44)).views[0].shape == (3, 36, 40)
 
 
 def test_a_program_of_one_size_is_shown_no_other(tmp_path: Path, photo: np.ndarray) -> None:
@@ -116,17 +117,17 @@ def test_a_program_of_one_size_is_shown_no_other(tmp_path: Path, photo: np.ndarr
 
     path = str(nets.exported(tmp_path / "fixed.pt2", (1, 24, 32)))
     with pytest.raises(OptionError, match=r"fixed.pt2: takes pictures of 32x24 only; leave --scales out"):
-        opening.open_model(path, scales=[1.0, 2.0])
-    assert opening.open_model(path, flip=True).predict([photo])[0].labels is not None
+        catalogue.open_model(path, scales=[1.0, 2.0])
+    assert catalogue.open_model(path, flip=True).predict([photo])[0].labels is not None
 
 
 def test_an_extra_file_that_is_no_object_is_told(tmp_path: Path) -> None:
     import torch_networks as nets
 
     with pytest.raises(ModelError, match=r"net.pt2: its extra file faultscape.json is no JSON object"):
-        opening.open_model(str(nets.exported(tmp_path / "net.pt2", said=[1])))
+        catalogue.open_model(str(nets.exported(tmp_path / "net.pt2", said=[1])))
     with pytest.raises(ModelError, match=r"net.ts: what it says of its input makes no sense"):
-        opening.open_model(str(nets.scripted(tmp_path / "net.ts", said={"mean": "grey"})))
+        catalogue.open_model(str(nets.scripted(tmp_path / "net.ts", said={"mean": "grey"})))
 
 
 @pytest.mark.parametrize("ending", [".pt", ".pth"])
@@ -152,7 +153,7 @@ def test_a_file_of_weights_or_of_a_pickled_module_is_refused_and_nothing_of_it_r
         ModelError,
         match="is no TorchScript file; of weights alone no network can be made: write a function that builds the network",
     ):
-        opening.open_model(str(path))
+        catalogue.open_model(str(path))
     assert not victim.exists()
 
 
@@ -162,7 +163,7 @@ def test_a_script_whose_data_is_another_pickle_is_refused_and_nothing_of_it_runs
     victim = tmp_path / "created"
     path = nets.forged(nets.scripted(tmp_path / "whole.ts"), tmp_path / "net.ts", {"data.pkl": pickle.dumps(_Creates(victim), 2)})
     with pytest.raises(ModelError, match=r"torch\.jit cannot load it: ") as caught:
-        opening.open_model(str(path))
+        catalogue.open_model(str(path))
     assert "\n" not in str(caught.value)
     assert "weights_only" not in str(caught.value)
     assert not victim.exists()
@@ -174,7 +175,7 @@ def test_a_function_that_meets_a_pickle_says_so_in_words_of_ours(tmp_path: Path)
     torch.save({"weight": _Creates(tmp_path / "created")}, tmp_path / "weights.pth")
     (tmp_path / "net.py").write_text(f"import torch\ndef build():\n    return torch.load({str(tmp_path / 'weights.pth')!r})\n")
     with pytest.raises(ModelError, match="it failed while loading: UnpicklingError: it holds more than weights") as caught:
-        opening.open_model(f"{tmp_path / 'net.py'}:build")
+        catalogue.open_model(f"{tmp_path / 'net.py'}:build")
     assert "weights_only" not in str(caught.value)
     assert not (tmp_path / "created").exists()
 
@@ -288,7 +289,7 @@ def test_an_exported_program_that_would_run_something_is_refused_and_nothing_run
     assert (*attacks(victim),) == ATTACKS
     path = nets.forged(whole, tmp_path / "net.pt2", attacks(victim)[attack])
     with pytest.raises(ModelError, match=r"net\.pt2: ") as caught:
-        opening.open_model(str(path)).predict([np.zeros((32, 32, 3), np.uint8)])
+        catalogue.open_model(str(path)).predict([np.zeros((32, 32, 3), np.uint8)])
     assert "\n" not in str(caught.value)
     assert SAID_OF.get(attack, "") in str(caught.value)
     assert not victim.exists()
@@ -300,7 +301,7 @@ def test_guards_which_are_code_of_the_file_are_never_run(tmp_path: Path, whole: 
     victim = tmp_path / "created"
     guard = f"__import__('os').mkdir({str(victim)!r})"
     path = nets.forged(whole, tmp_path / "net.pt2", {"models/model.json": lambda program: program["guards_code"].append(guard)})
-    out = opening.open_model(str(path)).predict([np.zeros((32, 32, 3), np.uint8)])
+    out = catalogue.open_model(str(path)).predict([np.zeros((32, 32, 3), np.uint8)])
     assert out[0].labels.shape == (32, 32)
     assert not victim.exists()
 
@@ -315,7 +316,7 @@ def test_the_attacks_are_real_where_nothing_looks(
     victim = tmp_path / "created"
     path = nets.forged(whole, tmp_path / "net.pt2", attacks(victim)[attack])
     with contextlib.suppress(ModelError):
-        opening.open_model(str(path)).predict([np.zeros((32, 32, 3), np.uint8)])
+        catalogue.open_model(str(path)).predict([np.zeros((32, 32, 3), np.uint8)])
     assert victim.exists()
 
 
@@ -323,7 +324,7 @@ def test_the_attacks_are_real_where_nothing_looks(
 def test_what_is_no_exported_program_is_one_sentence(tmp_path: Path, data: bytes) -> None:
     (tmp_path / "net.pt2").write_bytes(data)
     with pytest.raises(ModelError, match=r"net.pt2: (is no|holds no) exported program") as caught:
-        opening.open_model(str(tmp_path / "net.pt2"))
+        catalogue.open_model(str(tmp_path / "net.pt2"))
     assert "\n" not in str(caught.value)
 
 
@@ -332,5 +333,5 @@ def test_a_torn_program_is_one_sentence(tmp_path: Path, whole: Path) -> None:
     for part in (0.3, 0.99):
         (tmp_path / "net.pt2").write_bytes(data[: int(len(data) * part)])
         with pytest.raises(ModelError, match=r"net.pt2: is no exported program: .") as caught:
-            opening.open_model(str(tmp_path / "net.pt2"))
+            catalogue.open_model(str(tmp_path / "net.pt2"))
         assert "\n" not in str(caught.value)

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from faultscape.errors import ModelError
-from faultscape.prediction import opening, scripted_files
+from faultscape.prediction import catalogue
+from faultscape.prediction.sources import scripted_files
 
 
 def evil_code(victim: Path) -> dict[str, tuple[bytes, bytes]]:
@@ -69,14 +70,14 @@ def test_a_network_that_writes_a_file_is_refused_and_writes_none(tmp_path: Path,
 
     path = nets.scripted(tmp_path / "net.ts", module=getattr(nets, module)(tmp_path / "created"))
     with pytest.raises(ModelError, match=r"net\.ts: its code calls 'save'; only operators of torch that compute are run"):
-        opening.open_model(str(path))
+        catalogue.open_model(str(path))
     assert not (tmp_path / "created").exists()
 
 
 @pytest.mark.parametrize("attack", evil_code(Path("victim")))
 def test_code_that_would_write_a_file_while_torch_loads_it_is_refused_unread(tmp_path: Path, attack: str) -> None:
     with pytest.raises(ModelError, match=r"net\.ts: its code ") as caught:
-        opening.open_model(evil(tmp_path, attack))
+        catalogue.open_model(evil(tmp_path, attack))
     assert SAID.get(attack, "") in str(caught.value)
     assert "\n" not in str(caught.value)
     assert not (tmp_path / "created").exists()
@@ -86,7 +87,7 @@ def test_code_that_would_write_a_file_while_torch_loads_it_is_refused_unread(tmp
 def test_these_attacks_are_real_where_nothing_looks(tmp_path: Path, attack: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scripted_files, "check", lambda _path: None)
     with contextlib.suppress(ModelError):
-        opening.open_model(evil(tmp_path, attack))
+        catalogue.open_model(evil(tmp_path, attack))
     assert (tmp_path / "created").exists()
 
 
@@ -95,7 +96,7 @@ def test_a_file_of_the_oldest_form_whose_code_may_lie_anywhere_is_refused(tmp_pa
 
     path = nets.forged(nets.scripted(tmp_path / "whole.ts"), tmp_path / "net.ts", {"Model.json": b"{}"})
     with pytest.raises(ModelError, match=r"net\.ts: is written as torch did before 1\.1; load it there, and save it with"):
-        opening.open_model(str(path))
+        catalogue.open_model(str(path))
 
 
 def test_ordinary_words_and_texts_are_no_attack(tmp_path: Path) -> None:
@@ -103,7 +104,7 @@ def test_ordinary_words_and_texts_are_no_attack(tmp_path: Path) -> None:
 
     photo = np.random.default_rng(0).integers(0, 256, (16, 24, 3), np.uint8)
     plain, careful = (
-        opening.open_model(str(nets.scripted(tmp_path / f"{type(m).__name__}.ts", module=m)))
+        catalogue.open_model(str(nets.scripted(tmp_path / f"{type(m).__name__}.ts", module=m)))
         for m in (nets.Small(), nets.Careful())
     )
     assert (careful.predict([photo])[0].labels == plain.predict([photo])[0].labels).all()
@@ -122,5 +123,5 @@ def test_a_network_of_packed_whole_numbers_is_no_attack(tmp_path: Path) -> None:
         module(torch.rand(1, 3, 8, 8, generator=torch.Generator().manual_seed(0)))
         quantization.convert(module, inplace=True)
         path = nets.scripted(tmp_path / "net.ts", module=module)
-    (out,) = opening.open_model(str(path)).predict([np.zeros((8, 8, 3), np.uint8)])
+    (out,) = catalogue.open_model(str(path)).predict([np.zeros((8, 8, 3), np.uint8)])
     assert out.labels.shape == (8, 8)

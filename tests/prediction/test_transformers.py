@@ -15,9 +15,10 @@ import random_networks as nets
 
 import faultscape as fs
 import made
+from faultscape.classes import mapping
 from faultscape.errors import ModelError
 from faultscape.maps import winners
-from faultscape.prediction import label_names, opening, windows
+from faultscape.prediction import catalogue, windows
 from faultscape.prediction.inference import Inference
 
 TIE = 1e-5  # of the library's own scores: where the two largest are nearer, the order of sums decides
@@ -77,10 +78,10 @@ def library(folder: Path, picture: np.ndarray) -> tuple[np.ndarray, np.ndarray, 
 
 def test_labels_equal_the_librarys_own_alone_and_in_a_batch_of_pictures_of_other_sizes(saved: dict[str, Path], kind: str) -> None:
     pictures = [photo(size, k) for k, size in enumerate(SIZES)]
-    model = opening.open_model(str(saved[kind]), batch=3)
+    model = catalogue.open_model(str(saved[kind]), batch=3)
     prepared = [model.prepare(picture, size) for picture, size in zip(pictures, SIZES, strict=True)]
     together = model.run(prepared)
-    (alone,) = opening.open_model(str(saved[kind]), batch=1).run(prepared[:1])
+    (alone,) = catalogue.open_model(str(saved[kind]), batch=1).run(prepared[:1])
     drawn: set[int] = set()
     for size, picture, answers in zip(SIZES, pictures, ([together[0], alone], together[1:2], together[2:]), strict=True):
         want, scores, tie = library(saved[kind], picture)
@@ -97,7 +98,7 @@ def test_labels_equal_the_librarys_own_alone_and_in_a_batch_of_pictures_of_other
 
 
 def test_networks_of_queries_are_marginal_and_all_say_their_classes(saved: dict[str, Path], kind: str) -> None:
-    network = opening.open_model(str(saved[kind])).network
+    network = catalogue.open_model(str(saved[kind])).network
     assert network.marginal == (kind in ("mask2former", "maskformer", "eomt"))
     assert network.class_names == list(nets.NAMES.values())
     assert network.channels == nets.CLASSES
@@ -106,7 +107,7 @@ def test_networks_of_queries_are_marginal_and_all_say_their_classes(saved: dict[
 def test_an_input_size_shows_the_whole_picture_at_that_size(saved: dict[str, Path]) -> None:
     picture = photo((333, 250))
     for kind in ("segformer", "mobilevit"):  # the second cuts out a centre by itself
-        model = opening.open_model(str(saved[kind]), input_size="160x128")
+        model = catalogue.open_model(str(saved[kind]), input_size="160x128")
         prepared = model.prepare(picture, (333, 250))
         assert [view.shape for view in prepared.views] == [(3, 128, 160)]
         at_size = cv2.resize(picture, (160, 128), interpolation=cv2.INTER_LINEAR)
@@ -124,7 +125,7 @@ def test_sliding_windows_equal_a_plain_loop(saved: dict[str, Path]) -> None:
     import transformers as hf
 
     picture = photo((200, 150))
-    model = opening.open_model(str(saved["segformer"]), window="96x80", stride="64x48", input_size="200x150", batch=4)
+    model = catalogue.open_model(str(saved["segformer"]), window="96x80", stride="64x48", input_size="200x150", batch=4)
     (out,) = model.predict([picture])
     bare = hf.SegformerForSemanticSegmentation.from_pretrained(saved["segformer"]).eval()
     view = torch.from_numpy(model.network.prepare(picture, (200, 150), (200, 150)))[None]
@@ -146,12 +147,12 @@ def test_sliding_windows_equal_a_plain_loop(saved: dict[str, Path]) -> None:
 
 
 def test_eomt_cuts_its_own_windows_and_labels_do_not_depend_on_the_others_in_the_batch(saved: dict[str, Path]) -> None:
-    model = opening.open_model(str(saved["eomt"]))
+    model = catalogue.open_model(str(saved["eomt"]))
     prepared = model.prepare(photo((333, 250)), (333, 250))
     height, width = prepared.views[0].shape[1:]
     assert (height, width) == (96, 127)
     assert model._windows(prepared.views[0]) == [(0, 0, 96, 96), (0, 31, 96, 96)]
-    asked = opening.open_model(str(saved["eomt"]), window="96x96", stride="31x96")
+    asked = catalogue.open_model(str(saved["eomt"]), window="96x96", stride="31x96")
     assert asked.way.window == (96, 96)
     (own,) = model.run([prepared])
     parts = [answer.scores for answer in model.network.run(np.stack([prepared.views[0][..., :96], prepared.views[0][..., 31:]]))]
@@ -164,7 +165,7 @@ def test_eomt_cuts_its_own_windows_and_labels_do_not_depend_on_the_others_in_the
 
 
 def test_confidence_of_a_network_of_queries_is_its_share_of_the_sum(saved: dict[str, Path]) -> None:
-    model = opening.open_model(str(saved["maskformer"]), keep=["confidence", "probabilities"])
+    model = catalogue.open_model(str(saved["maskformer"]), keep=["confidence", "probabilities"])
     picture = photo((120, 90))
     (answer,), (out,) = model.run([model.prepare(picture, (120, 90))]), model.predict([picture])
     scores = winners.enlarged(answer.scores, (120, 90))
@@ -178,14 +179,14 @@ def test_a_folder_without_a_processor_is_normalised_as_imagenet_is_or_as_asked(s
     for file in saved["segformer"].iterdir():
         if file.name != "preprocessor_config.json":
             (folder / file.name).write_bytes(file.read_bytes())
-    model = opening.open_model(str(folder), input_size="128x96")
+    model = catalogue.open_model(str(folder), input_size="128x96")
     assert model.network.notes == (
         f"{folder} brings no processor; pictures are normalised by the means of ImageNet, or by --mean and --std",
     )
     picture = photo((333, 250))
-    with_it = opening.open_model(str(saved["segformer"]), input_size="128x96")
+    with_it = catalogue.open_model(str(saved["segformer"]), input_size="128x96")
     assert np.abs(model.prepare(picture, (9, 9)).views[0] - with_it.prepare(picture, (9, 9)).views[0]).max() < 1e-5
-    asked = opening.open_model(str(folder), mean=[0.5], std=[0.25]).prepare(picture, (333, 250)).views[0]
+    asked = catalogue.open_model(str(folder), mean=[0.5], std=[0.25]).prepare(picture, (333, 250)).views[0]
     assert np.abs(asked - ((picture / 255 - 0.5) / 0.25).transpose(2, 0, 1)).max() < 1e-5
 
 
@@ -207,7 +208,7 @@ def test_a_folder_of_another_kind_of_model_is_refused_with_the_kinds_that_work(t
         ModelError,
         match=r"bert: is of kind 'bert', which gives no map of classes; kinds that do are .*eomt.*mask2former.*segformer",
     ):
-        opening.open_model(str(tmp_path / "bert"))
+        catalogue.open_model(str(tmp_path / "bert"))
 
 
 class _Creates:
@@ -243,7 +244,7 @@ def test_weights_that_are_a_malicious_pickle_are_refused_and_nothing_of_them_run
     else:
         (folder / "pytorch_model.bin").write_bytes(pickle.dumps(weights, 2))
     with pytest.raises(ModelError, match="evil: transformers cannot load it: ") as caught:
-        opening.open_model(str(folder))
+        catalogue.open_model(str(folder))
     assert str(caught.value).endswith("nothing is unpickled; save them as safetensors")
     assert "weights_only" not in str(caught.value)
     assert not victim.exists()
@@ -262,7 +263,7 @@ def test_a_folder_that_needs_code_of_its_own_is_refused_without_advice_to_run_it
     (folder / file).write_text(json.dumps(said))
     (folder / "code.py").write_text(f"open({str(tmp_path / 'created')!r}, 'w')")
     with pytest.raises(ModelError, match=r"it needs code of its own, which is never run; write a function") as caught:
-        opening.open_model(str(folder))
+        catalogue.open_model(str(folder))
     assert "trust_remote_code" not in str(caught.value)
     assert not (tmp_path / "created").exists()
 
@@ -283,19 +284,19 @@ def test_a_damaged_folder_is_one_sentence(saved: dict[str, Path], tmp_path: Path
         if config is not None:
             (damaged / "config.json").write_text(config)
         with pytest.raises(ModelError, match=f"{damaged.name}: transformers cannot (load it|read its config.json): .") as caught:
-            opening.open_model(str(damaged))
+            catalogue.open_model(str(damaged))
         assert "\n" not in str(caught.value)
         assert not str(caught.value).endswith(":")  # the library gives the reason on its second line
 
 
 def test_a_layer_is_kept_by_its_name_and_an_unknown_one_is_told(saved: dict[str, Path]) -> None:
     picture = photo((128, 96))
-    model = opening.open_model(str(saved["segformer"]), keep=["embedding=decode_head.batch_norm"])
+    model = catalogue.open_model(str(saved["segformer"]), keep=["embedding=decode_head.batch_norm"])
     (out,) = model.predict([picture])
     (layer,) = out.kept["embedding-decode_head.batch_norm"]
     assert (layer.dtype, layer.shape) == (np.float16, (16, 24, 32))
     assert layer.std() > 0
-    (wrong,) = opening.open_model(str(saved["segformer"]), keep=["embedding=head"]).predict([picture])
+    (wrong,) = catalogue.open_model(str(saved["segformer"]), keep=["embedding=head"]).predict([picture])
     assert "has no layer 'head'. Its last layers are " in wrong.problem
 
 
@@ -303,6 +304,6 @@ def test_opening_one_warns_of_nothing_and_names_find_the_studys_classes(saved: d
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")
         for kind in ("beit", "mask2former"):
-            assert isinstance(opening.open_model(str(saved[kind])), Inference)
+            assert isinstance(catalogue.open_model(str(saved[kind])), Inference)
     assert not heard
-    assert label_names._plain("Traffic_Light") == "traffic light"
+    assert mapping._plain("Traffic_Light") == "traffic light"

@@ -14,9 +14,9 @@ import pytest
 import faultscape as fs
 import made
 from faultscape.maps import runs
-from faultscape.prediction import weights
-from faultscape.prediction.torch_network import of_module
-from faultscape.study import label_maps
+from faultscape.prediction.sources import weights
+from faultscape.prediction.sources.torch_network import of_module
+from faultscape.study.tables import label_maps
 
 if TYPE_CHECKING:
     import torch

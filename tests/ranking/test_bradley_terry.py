@@ -5,7 +5,7 @@ from scipy.optimize import brentq
 from scipy.special import expit
 
 from faultscape.errors import OptionError, RankingError
-from faultscape.ranking.bradley_terry import bradley_terry, smoothed, wins
+from faultscape.ranking.methods.bradley_terry import bradley_terry, smoothed, wins
 
 
 def games(seed, j, most=9):

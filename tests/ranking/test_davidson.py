@@ -3,8 +3,8 @@ import pytest
 from scipy.optimize import minimize
 
 from faultscape.errors import OptionError, RankingError
-from faultscape.ranking.bradley_terry import bradley_terry
-from faultscape.ranking.davidson import bradley_terry_ties, chances
+from faultscape.ranking.methods.bradley_terry import bradley_terry
+from faultscape.ranking.methods.davidson import bradley_terry_ties, chances
 
 
 def made(seed, j, most=9):

@@ -11,10 +11,11 @@ import pytest
 
 from faultscape.errors import OptionError, RankingError
 from faultscape.nouns import Draw
-from faultscape.ranking import drawn_estimates, estimates
-from faultscape.ranking.draw_rankings import draw_rankings
-from faultscape.ranking.drawn_steps import remaining, steps
-from faultscape.reporting.standing_tables import caveat
+from faultscape.ranking.drawn import estimates
+from faultscape.ranking.drawn import scores as drawn_estimates
+from faultscape.ranking.drawn.rankings import draw_rankings
+from faultscape.ranking.drawn.steps import remaining, steps
+from faultscape.reporting.competition.standing_tables import caveat
 from made import tie
 
 

@@ -11,8 +11,8 @@ import pytest
 from scipy import stats
 
 from faultscape.errors import RankingError
-from faultscape.ranking.estimate_intervals import difference_intervals, loss_intervals, margin_intervals
-from faultscape.ranking.estimates import (
+from faultscape.ranking.drawn.estimate_intervals import difference_intervals, loss_intervals, margin_intervals
+from faultscape.ranking.drawn.estimates import (
     Estimates,
     combined,
     inside,
@@ -22,7 +22,7 @@ from faultscape.ranking.estimates import (
     prediction_powered,
     uniform_steps,
 )
-from faultscape.ranking.populations import to_come
+from faultscape.ranking.drawn.populations import to_come
 from faultscape.selection import proposals
 from faultscape.selection.draws import draw
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from faultscape.errors import RankingError
-from faultscape.ranking.hodge import hodge_rank, hodge_split
+from faultscape.ranking.methods.hodge import hodge_rank, hodge_split
 
 
 def made(seed, j, missing=0.0, batch=()):

@@ -9,8 +9,9 @@ import pytest
 from scipy.stats import norm
 
 from faultscape.errors import RankingError
-from faultscape.ranking import estimates, label_needs, label_variances
-from faultscape.ranking.label_variances import Curve, curve, inclusion, moments, variance
+from faultscape.ranking.drawn import estimates
+from faultscape.ranking.planning import label_needs, label_variances
+from faultscape.ranking.planning.label_variances import Curve, curve, inclusion, moments, variance
 
 
 def votes(labels: list[list[int]]) -> np.ndarray:

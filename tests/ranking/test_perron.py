@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from faultscape.errors import OptionError, RankingError
-from faultscape.ranking.perron import RANDOM_INDEX, consistency_ratio, dominance, perron, smoothed_accuracy
+from faultscape.ranking.methods.perron import RANDOM_INDEX, consistency_ratio, dominance, perron, smoothed_accuracy
 
 
 def reciprocal(seed, j, spread=2.0, batch=()):

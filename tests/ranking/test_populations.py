@@ -8,12 +8,12 @@ from scipy.stats import norm
 
 from faultscape.errors import OptionError
 from faultscape.nouns import Draw
-from faultscape.ranking import estimates
-from faultscape.ranking.draw_rankings import draw_rankings
-from faultscape.ranking.estimate_intervals import difference_intervals, loss_intervals
-from faultscape.ranking.populations import group_numbers, to_come
-from faultscape.ranking.replicated import image_weights
-from faultscape.reporting.standing_tables import ranking_rows
+from faultscape.ranking.drawn import estimates
+from faultscape.ranking.drawn.estimate_intervals import difference_intervals, loss_intervals
+from faultscape.ranking.drawn.populations import group_numbers, to_come
+from faultscape.ranking.drawn.rankings import draw_rankings
+from faultscape.ranking.replicates import image_weights
+from faultscape.reporting.competition.standing_tables import ranking_rows
 
 ERRORS = np.array([0.1, 0.15, 0.25, 0.4])
 

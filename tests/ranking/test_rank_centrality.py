@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from faultscape.errors import OptionError, RankingError
-from faultscape.ranking.borda import borda
-from faultscape.ranking.rank_centrality import rank_centrality
+from faultscape.ranking.methods.borda import borda
+from faultscape.ranking.methods.rank_centrality import rank_centrality
 
 
 def games(seed, j, most=9):

@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from faultscape.metrics.units import LEAST
+from faultscape.metrics.intervals.units import LEAST
 from faultscape.ranking.classifiers import classifier_rankings
 from faultscape.ranking.intervals import bootstrap_weights, percentile_interval, share_intervals
-from faultscape.ranking.replicated import lost_share, ranking
+from faultscape.ranking.replicates import lost_share, ranking
 
 
 def ranked(correct: np.ndarray, **options: object):

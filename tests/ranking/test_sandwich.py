@@ -2,11 +2,11 @@ import numpy as np
 import pytest
 
 from faultscape.errors import RankingError
-from faultscape.ranking.bradley_terry import bradley_terry, wins
-from faultscape.ranking.davidson import bradley_terry_ties
 from faultscape.ranking.intervals import bootstrap_weights
+from faultscape.ranking.methods.bradley_terry import bradley_terry, wins
+from faultscape.ranking.methods.davidson import bradley_terry_ties
+from faultscape.ranking.methods.sandwich import reuse_games, sandwich, standard_errors
 from faultscape.ranking.pair_counts import pair_counts
-from faultscape.ranking.sandwich import reuse_games, sandwich, standard_errors
 
 
 def answers(seed, j=5, i=400):

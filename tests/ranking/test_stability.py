@@ -4,9 +4,9 @@ from scipy import stats
 
 from faultscape.errors import RankingError
 from faultscape.ranking.matrices import resistance
+from faultscape.ranking.methods.thurstone import thurstone
 from faultscape.ranking.outcomes import outcomes
 from faultscape.ranking.stability import against_places, connectivity, leave_one_out, places_shown
-from faultscape.ranking.thurstone import thurstone
 
 # four slots, each with an opinion on four models; a score is the sum of the opinions that count
 OPINIONS = np.array([[4, 3, 2, 1.0], [4, 2, 3, 1], [0, 3, 2, 9], [4, 3, 2, 1]])

@@ -11,9 +11,9 @@ from faultscape.nouns import Classes, Pairs, Slot, Slots
 from faultscape.ranking.agreement import compare_selections
 from faultscape.ranking.intervals import bootstrap_weights, percentile_interval
 from faultscape.ranking.matrices import aggressiveness
+from faultscape.ranking.methods.thurstone import thurstone as fit
 from faultscape.ranking.outcomes import outcomes
 from faultscape.ranking.standing import from_json, rank_accuracies, standings, to_json
-from faultscape.ranking.thurstone import thurstone as fit
 from made import tie
 
 CLASSES = tuple("abcdef")

@@ -5,8 +5,8 @@ from scipy.optimize import brentq, minimize
 from scipy.special import log_ndtr, ndtri
 
 from faultscape.errors import RankingError
-from faultscape.ranking.likelihood import connected
-from faultscape.ranking.thurstone import _slopes, thurstone
+from faultscape.ranking.methods.likelihood import connected
+from faultscape.ranking.methods.thurstone import _slopes, thurstone
 
 
 def ratios(seed, j, spread=1.0):

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from faultscape.nouns import Draw
 from faultscape.ranking import recommended
-from faultscape.ranking.draw_rankings import draw_rankings
-from faultscape.ranking.drawn_estimates import unusable
-from faultscape.ranking.estimates import combined, inside, lure, uniform_steps
+from faultscape.ranking.drawn.estimates import combined, inside, lure, uniform_steps
+from faultscape.ranking.drawn.rankings import draw_rankings
+from faultscape.ranking.drawn.scores import unusable
 from faultscape.ranking.standing import from_json, to_json
 
 ESTIMATES = ("margins", "prediction_powered", "lure")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from faultscape.ranking import estimates
 from faultscape.ranking.agreement import spearman
-from faultscape.ranking.estimate_intervals import difference_intervals
+from faultscape.ranking.drawn import estimates
+from faultscape.ranking.drawn.estimate_intervals import difference_intervals
 from faultscape.selection import proposals
 
 

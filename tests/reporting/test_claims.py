@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from faultscape.nouns import Standings
-from faultscape.ranking.replicated import unusable
-from faultscape.reporting import other_questions
-from faultscape.reporting.standing_tables import CAVEAT, best_at_once, caveat, claiming, firsts, ranking_rows, verdict
+from faultscape.ranking.replicates import unusable
+from faultscape.reporting.competition import other_questions
+from faultscape.reporting.competition.standing_tables import CAVEAT, best_at_once, caveat, claiming, firsts, ranking_rows, verdict
 from faultscape.verbs.rank import told
 
 MODELS = ("a", "b", "c")

@@ -14,7 +14,7 @@ import pytest
 from PIL import Image
 
 from faultscape.errors import CorpusError
-from faultscape.study.selections import read_selection
+from faultscape.study.tables.selections import read_selection
 from faultscape.verbs.collect import collect
 from faultscape.verbs.label import import_
 from faultscape.verbs.predict import predict

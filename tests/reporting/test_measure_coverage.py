@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from faultscape.metrics.units import units_of
-from faultscape.reporting.measure_coverage import ENOUGH, GROUPS, HELD, IMAGES, SIZES, held
+from faultscape.metrics.intervals.units import units_of
+from faultscape.reporting.measure.coverage import ENOUGH, GROUPS, HELD, IMAGES, SIZES, held
 
 PAGE = Path(__file__).parents[2] / "docs" / "benchmarks-intervals.md"
 NAMED = {

@@ -15,8 +15,9 @@ from PIL import Image
 import faultscape as fs
 import made
 from faultscape.nouns import Classes
-from faultscape.reporting import measure_pictures, region_pictures
-from faultscape.reporting.measure_pictures import worst_images
+from faultscape.reporting.measure import region_pictures
+from faultscape.stages.measure import pictures as measure_pictures
+from faultscape.stages.measure.pictures import worst_images
 from made_document import Page
 
 ONE = Classes(("sky", "pole"), (0, 1), ((0, 0, 250), (250, 0, 0)))

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from faultscape.reporting import measures
-from faultscape.reporting.unbeaten import pareto
+from faultscape.reporting.measure import page as measures
+from faultscape.reporting.measure.unbeaten import pareto
 from made_document import HOSTILE, METRICS, Page, document
 
 WORST = measures.Card(

@@ -7,13 +7,14 @@ from typing import Any
 
 import pytest
 
-from faultscape.reporting import measure_words, measures
-from faultscape.reporting.gap_sentences import sentence
-from faultscape.reporting.leaders import contradictions, standings
-from faultscape.reporting.measure_figures import Curve, Dot, curves, scatter
-from faultscape.reporting.measure_tables import GROUPS, TITLES, tables
-from faultscape.reporting.measure_views import by_class, confusions, differences, front
-from faultscape.reporting.unbeaten import pareto
+from faultscape.reporting.measure import page as measures
+from faultscape.reporting.measure import words as measure_words
+from faultscape.reporting.measure.figures import Curve, Dot, curves, scatter
+from faultscape.reporting.measure.gap_sentences import sentence
+from faultscape.reporting.measure.leaders import contradictions, standings
+from faultscape.reporting.measure.tables import GROUPS, TITLES, tables
+from faultscape.reporting.measure.unbeaten import pareto
+from faultscape.reporting.measure.views import by_class, confusions, differences, front
 from made_document import HOSTILE, METRICS, Page, document, gap
 
 

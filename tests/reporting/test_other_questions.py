@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from faultscape.nouns import Classes, Draw, PairSlot, Predictions, Standings
-from faultscape.reporting import charts, class_cards, other_questions, pair_outcomes
-from faultscape.reporting.standing_tables import accuracy_matrix, best_at_once, ranking_rows, verdict
+from faultscape.reporting import charts
+from faultscape.reporting.competition import class_cards, other_questions, pair_outcomes
+from faultscape.reporting.competition.standing_tables import accuracy_matrix, best_at_once, ranking_rows, verdict
 
 MODELS = ("a", "b", "c")
 

@@ -14,7 +14,8 @@ from PIL import Image
 from faultscape.errors import LabelMapError, OptionError
 from faultscape.maps import paint
 from faultscape.nouns import Classes, Slot
-from faultscape.reporting import figures, gallery, outcomes
+from faultscape.reporting import figures
+from faultscape.reporting.competition import gallery, outcomes
 
 CLASSES = Classes(("sky", "road"), (0, 7), ((10, 20, 30), (200, 100, 0)))
 MODELS = ("a", "b", "c")

@@ -11,7 +11,7 @@ import pytest
 
 import made
 from faultscape.errors import CorpusError, OptionError, SelectionError, StudyError
-from faultscape.reporting.pages import number
+from faultscape.reporting.competition.page import number
 from faultscape.verbs.collect import collect
 from faultscape.verbs.compare import compare
 from faultscape.verbs.label import import_

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from faultscape.reporting.review import ReviewCard, review_pages
-from faultscape.study.web import read_decisions
+from faultscape.study.tables.web_pictures import read_decisions
 from serving import picture
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from faultscape.ranking.agreement import spearman
-from faultscape.ranking.estimates import lure, vote_weights
+from faultscape.ranking.drawn.estimates import lure, vote_weights
 from faultscape.selection import draws, proposals
 
 

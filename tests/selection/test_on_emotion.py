@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from faultscape.ranking.agreement import spearman
-from faultscape.ranking.estimates import lure, prediction_powered
+from faultscape.ranking.drawn.estimates import lure, prediction_powered
 from faultscape.selection import model_picker, proposals
 from faultscape.selection.draws import Draws, draw
 from faultscape.selection.weights import drawing_weights

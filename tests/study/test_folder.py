@@ -18,7 +18,7 @@ import made
 from faultscape.cli import main
 from faultscape.errors import StudyError
 from faultscape.study.folder import put
-from faultscape.study.tables import Failure, read_failures, replace_failures
+from faultscape.study.tables.logs import Failure, read_failures, replace_failures
 
 OLD, NEW = b"old" * 1000, b"new" * 100_000
 

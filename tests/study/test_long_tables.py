@@ -8,8 +8,8 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from faultscape.study import corpus, tables
-from faultscape.study.corpus import Image, each_shard, read_corpus, shards_of, write_corpus
+from faultscape.study.tables import corpus, logs
+from faultscape.study.tables.corpus import Image, each_shard, read_corpus, shards_of, write_corpus
 
 
 def images(sizes: list[int]) -> list[Image]:
@@ -42,15 +42,15 @@ def test_the_shards_of_some_images(tmp_path: Path) -> None:
 
 
 def test_times_are_all_there_and_the_table_is_put_ever_more_seldom(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    written, put = [], tables.put
+    written, put = [], logs.put
 
     def counted(path: Path, data: bytes) -> str:
         sha = put(path, data)
         written.append(pq.read_metadata(path).num_rows)
         return sha
 
-    monkeypatch.setattr(tables, "put", counted)
-    timings = tables.Timings(tmp_path)
+    monkeypatch.setattr(logs, "put", counted)
+    timings = logs.Timings(tmp_path)
     for shard in range(400):
         timings.add([{"stage": "compare", "name": "", "shard": shard, "items": 5, "seconds": 0.5}])
         assert shard + 1 - written[-1] <= shard / 16  # what a kill would lose

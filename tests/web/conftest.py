@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import faultscape as fs
-from faultscape.corpus.web import polite
+from faultscape.corpus.web import http_client
 from serving import Clock, Server, serving
 
 
@@ -21,7 +21,7 @@ def server() -> Iterator[Server]:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     made = Clock()
-    defaults = polite.Web.__init__.__kwdefaults__
+    defaults = http_client.Web.__init__.__kwdefaults__
     monkeypatch.setitem(defaults, "clock", made)
     monkeypatch.setitem(defaults, "sleep", made.sleep)
     return made

@@ -9,8 +9,8 @@ import pytest
 import faultscape as fs
 from faultscape.cli import main
 from faultscape.errors import CorpusError
-from faultscape.study.corpus import read_corpus
-from faultscape.study.web import read_decisions, read_pictures
+from faultscape.study.tables.corpus import read_corpus
+from faultscape.study.tables.web_pictures import read_decisions, read_pictures
 from serving import Server, picture
 
 

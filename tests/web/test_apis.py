@@ -13,7 +13,7 @@ import faultscape as fs
 from faultscape.corpus.web import flickr, openverse, wikimedia
 from faultscape.corpus.web.apis import searching
 from faultscape.corpus.web.hits import Wanted, option_day
-from faultscape.corpus.web.polite import Web
+from faultscape.corpus.web.http_client import Web
 from faultscape.errors import CorpusError, WebError
 from serving import Clock, Reply, Server, picture
 

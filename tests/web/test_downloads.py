@@ -18,7 +18,7 @@ from PIL import Image
 import faultscape as fs
 from faultscape.cli import main
 from faultscape.errors import CorpusError, StudyError
-from faultscape.study.web import read_pictures
+from faultscape.study.tables.web_pictures import read_pictures
 from serving import Reply, Server, picture, serving
 
 FAST = {"rate": 1000.0}
@@ -149,7 +149,7 @@ def test_what_is_no_picture_is_told(server: Server, study: Path) -> None:
 
 
 def test_a_decompression_bomb_is_refused(server: Server, study: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("faultscape.corpus.foreign_files.MAX_PIXELS", 1000)
+    monkeypatch.setattr("faultscape.formats.guard.MAX_PIXELS", 1000)
     fs.collect(str(study), urls=listed(study, server.picture("/bomb.png", picture(1))), **FAST)
     assert "more than the 1000" in reasons(study)["bomb.png"]
 

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from faultscape.corpus.web import addresses
-from faultscape.corpus.web.polite import ClosedError, Web, agent
+from faultscape.corpus.web.http_client import ClosedError, Web, agent
 from faultscape.errors import OptionError, WebError
 from serving import Clock, Server
 

@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 
 import faultscape as fs
 import made_wordnet
+from faultscape.classes import class_lists
 from faultscape.cli import main
-from faultscape.corpus import classes
 from faultscape.corpus.web import terms, wordnet
 from faultscape.errors import ClassesError, CorpusError
 from faultscape.study.settings import read_settings
-from faultscape.study.tables import guarded
-from faultscape.study.web import Term, read_rows
+from faultscape.study.tables.logs import guarded
+from faultscape.study.tables.web_pictures import Term, read_rows
 
 
 def lines(study: Path) -> list[tuple[str, str, str]]:
@@ -82,7 +82,7 @@ def test_synonyms_stay_in_the_study_and_make_nothing_stale(tmp_path: Path, capsy
 )
 def test_wrong_synonyms_are_told(tmp_path: Path, synonyms: object, words: str) -> None:
     with pytest.raises(ClassesError, match=words):
-        classes.read(Path(class_file(tmp_path, synonyms=synonyms)))
+        class_lists.read(Path(class_file(tmp_path, synonyms=synonyms)))
 
 
 def test_wordnet_gives_the_first_sense_and_its_hyponyms_when_asked(tmp_path: Path) -> None:
@@ -134,7 +134,7 @@ def test_a_line_of_ours_leaves_with_its_class_and_a_persons_line_does_not() -> N
 
 
 def test_one_query_for_two_classes_stands_once() -> None:
-    made = terms.terms(classes.parse({"classes": ["car", "truck"], "synonyms": {"car": ["Auto"], "truck": ["auto"]}}))
+    made = terms.terms(class_lists.parse({"classes": ["car", "truck"], "synonyms": {"car": ["Auto"], "truck": ["auto"]}}))
     assert [(t.query, t.classes) for t in made] == [
         ("car", "car"),
         ("Auto", "car;truck"),
@@ -145,7 +145,7 @@ def test_one_query_for_two_classes_stands_once() -> None:
 
 @given(st.text(st.characters(exclude_categories=["Cs", "Cc"]), max_size=12).map(str.strip))
 def test_cells_come_back_as_they_were_written_and_run_nowhere(tmp_path_factory: pytest.TempPathFactory, cell: str) -> None:
-    from faultscape.study.tables import csv_text
+    from faultscape.study.tables.logs import csv_text
 
     path = tmp_path_factory.mktemp("c") / "x.csv"
     path.write_text(csv_text([("url", "n"), (guarded(cell), "1")]), encoding="utf-8", newline="")

@@ -2,7 +2,7 @@ from .agreement import mean_agreement as mean_agreement
 from .concordance import accuracies as accuracies
 from .concordance import concordances as concordances
 from .concordance import shares as shares
-from .counting import count as count
+from .counts import count as count
 from .distance_files import read_distances as read_distances
 from .expected_distances import expected_distance as expected_distance
 from .semantic_distances import abstract_classes as abstract_classes

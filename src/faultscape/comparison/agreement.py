@@ -24,7 +24,7 @@ def mean_agreement(
 
     ``concordance`` and ``over`` are of label maps. Errors: OptionError for a concordance that is not known, ValueError for no block at all.
 
-    >>> from faultscape.corpus.classes import resolve
+    >>> from faultscape.classes.class_lists import resolve
     >>> said = Predictions(resolve(3), ("a", "b"), ("x", "y"), np.array([[0, 1], [0, 2]]), np.full((2, 2), np.nan))
     >>> mean_agreement(said).mean.tolist()
     [[nan, 0.5], [0.5, nan]]

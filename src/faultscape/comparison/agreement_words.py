@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from faultscape.comparison.agreement import alike
-from faultscape.comparison.misplaced import LOST, NOBODY, Finding
+from faultscape.comparison.misplacement import LOST, NOBODY, Finding
 from faultscape.errors import counted
 from faultscape.nouns import Agreement, Classes
 
@@ -31,7 +31,7 @@ def warnings(found: Agreement, misplaced: Sequence[Finding], classes: Classes) -
 def misplaced_words(f: Finding, models: Sequence[str], classes: Classes, concordance: str = "miou") -> str:
     """Return what is wrong with a model, in a sentence.
 
-    >>> from faultscape.corpus.classes import resolve
+    >>> from faultscape.classes.class_lists import resolve
     >>> misplaced_words(Finding(1, "shift", 0.22, 0.91, 0.2, 0.9, shift=1), ("a", "b", "c"), resolve(2))
     'b agrees with nobody (.22; the others .90 with each other): its images appear to be shifted by one; with image i + 1 it would agree .91'
     >>> misplaced_words(Finding(0, "chance", 0.1, float("nan"), 0.1, float("nan")), ("a", "b"), resolve(2))

@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from faultscape.corpus.foreign_files import read_bytes
 from faultscape.errors import ClassesError, closest
+from faultscape.formats.guard import read_bytes
 
 MAX_BYTES = 2**29
 _SAME = 1e-9  # two sides of a matrix that was written with few digits are one number

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from faultscape.corpus.hierarchy import Hierarchy, ancestors, depths
+from faultscape.classes.hierarchy import Hierarchy, ancestors, depths
 from faultscape.errors import ClassesError, OptionError, closest
 
 KINDS = ("wordnet", "path", "hops", "01")
@@ -28,7 +28,7 @@ def class_distances(kind: str, hierarchy: Hierarchy | None, nodes: Sequence[int]
     graph (S2 eq. 3 as printed), depth being that of the shortest chain. OptionError for another kind, ClassesError for too many classes or no hierarchy.
 
     >>> from faultscape.corpus import imagenet
-    >>> from faultscape.corpus.hierarchy import places
+    >>> from faultscape.classes.hierarchy import places
     >>> fountain_church = places(imagenet(), ["n03388043", "n03028079"])
     >>> [float(class_distances(kind, imagenet(), fountain_church)[0, 1]) for kind in ("wordnet", "hops", "01")]
     [0.0859375, 4.0, 1.0]
@@ -94,7 +94,7 @@ def word_path(hierarchy: Hierarchy, first: int, second: int) -> tuple[str, ...]:
     """Return the words from one node up to the shared node that gave the ``wordnet`` distance and down to the other; of equals, the deepest.
 
     >>> from faultscape.corpus import imagenet
-    >>> from faultscape.corpus.hierarchy import places
+    >>> from faultscape.classes.hierarchy import places
     >>> word_path(imagenet(), *places(imagenet(), ["n03388043", "n03028079"]).tolist())
     ('fountain', 'structure', 'building', 'place of worship', 'church')
     """
@@ -122,7 +122,7 @@ def abstract_classes(hierarchy: Hierarchy, nodes: Sequence[int] | np.ndarray, *,
     largest distances tell of them alone, and a selection of the most distant predictions is drawn to them. In ImageNet-1k they are the classes under *abstraction* only.
 
     >>> from faultscape.corpus import imagenet, imagenet_classes
-    >>> from faultscape.corpus.hierarchy import places
+    >>> from faultscape.classes.hierarchy import places
     >>> [imagenet_classes().names[c] for c in abstract_classes(imagenet(), places(imagenet(), imagenet_classes().wnids))]
     ['street sign', 'traffic light', 'bubble']
     """

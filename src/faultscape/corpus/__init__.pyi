@@ -1,12 +1,4 @@
-from .classes import resolve as resolve
 from .duplicates import Groups as Groups
 from .groups import cut_blocks as cut_blocks
 from .groups import group_names as group_names
-from .hierarchy import Hierarchy as Hierarchy
-from .imagenet1k import imagenet as imagenet
-from .imagenet1k import imagenet_classes as imagenet_classes
-from .map_files import read_map as read_map
-from .pictures import difference_hash as difference_hash
-from .pictures import probe as probe
-from .pictures import read_rgb as read_rgb
 from .sources import find as find

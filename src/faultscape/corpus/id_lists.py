@@ -7,15 +7,13 @@ A list of classes is a .txt or .csv file with a class a line, or a JSON list; a 
 from __future__ import annotations
 
 import csv
-import json
 import re
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from faultscape.errors import ClassesError, CorpusError, closest, reason
-from faultscape.nouns import Classes
+from faultscape.errors import CorpusError, reason
 
 _HEADS = ("image", "id")
 
@@ -57,55 +55,6 @@ def read_ids(argument: str) -> list[str]:
     if times > 1:
         raise CorpusError(f"{argument}: names {again!r} {times} times; give each image one line")
     return ids
-
-
-def read_classes(argument: str, classes: Classes) -> tuple[str, ...]:
-    """Return the names of the classes that a file picks, in the order of the class list; ClassesError for one that is not there."""
-    path = Path(argument)
-    try:
-        text = path.read_text(encoding="utf-8")
-        said = json.loads(text) if path.suffix.lower() == ".json" else [line.strip() for line in text.splitlines()]
-    except (OSError, ValueError, RecursionError) as error:
-        raise ClassesError(f"{argument}: cannot be read as a list of classes: {reason(error)}") from None
-    if not isinstance(said, list) or not all(isinstance(word, str | int) for word in said):
-        raise ClassesError(f"{argument}: is no list of classes; expected a name, an id or a WordNet id a line")
-    picked = {class_place(str(word), classes, argument) for word in said if str(word).strip()}
-    if not picked:
-        raise ClassesError(f"{argument}: names no class")
-    return tuple(name for place, name in enumerate(classes.names) if place in picked)
-
-
-def class_place(word: str, classes: Classes, where: str) -> int:
-    """Return the place of the class that a word means: its name, its id or its WordNet id; ClassesError names the nearest otherwise.
-
-    >>> class_place("n02084071", Classes(("cat", "dog"), (3, 8), (), wnids=("n02121808", "n02084071")), "here")
-    1
-    """
-    places: dict[str, int] = {wnid: place for place, wnid in enumerate(classes.wnids)}
-    places |= {str(id_): place for place, id_ in enumerate(classes.ids)}
-    places |= {name: place for place, name in enumerate(classes.names)}
-    if word not in places:
-        why = shared(word, classes) or f"{word!r} is no class of the study.{closest(word, classes.names)}"
-        raise ClassesError(f"{where}: {why}")
-    return places[word]
-
-
-def shared(word: str, classes: Classes) -> str:
-    """Return what to say of a word that several classes have (before a bracket, or as a synonym), or nothing where it is not so.
-
-    >>> shared("crane", Classes(("crane (bird)", "crane (machine)"), (3, 8), ()))
-    "'crane' may be 'crane (bird)' (3) or 'crane (machine)' (8); write which, or its number"
-    """
-    mine = word.strip().casefold()
-    found = []
-    for place, name in enumerate(classes.names):
-        words = (re.sub(r"\s*\([^()]*\)$", "", name), *classes.synonyms.get(name, ()))
-        if mine and any(mine == one.casefold() for one in words):
-            found.append((name, f"{classes.ids[place]}, {classes.wnids[place]}" if classes.wnids else str(classes.ids[place])))
-    if len(found) < 2:
-        return ""
-    *most, last = [f"{name!r} ({number})" for name, number in found]
-    return f"{word!r} may be {', '.join(most)} or {last}; write which, or its {'WordNet id' if classes.wnids else 'number'}"
 
 
 def counting(id_: str) -> list[Any]:

@@ -10,17 +10,15 @@ workers share nothing but the study folder. Workers are told in JSON over their 
 from __future__ import annotations
 
 import os
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from typing import Any
 
 from faultscape import errors
 from faultscape.engine.tasks import find as find
 from faultscape.engine.tasks import perform
+from faultscape.progress import Tick
 
 ENGINES = ("local", "processes", "ray", "ray://HOST:PORT")
-Tick = Callable[[int], None]
 
 
 def run(
@@ -64,18 +62,3 @@ def check(engine: str, workers: int | None) -> None:
 def cores() -> int:
     """Return how many cores this process may use: those of its job, where a scheduler gave it some."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-@contextmanager
-def progress(what: str, total: int) -> Iterator[Tick]:
-    """Show a bar on standard error while the block runs, and nothing when that is no terminal; yields ``tick(n)``."""
-    if total == 0 or not sys.stderr.isatty():
-        yield lambda _: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (TextColumn("{task.description:<10}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        job = bar.add_task(what, total=total)
-        yield lambda n: bar.update(job, advance=n)

@@ -21,10 +21,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from faultscape.engine.quiet import without_warnings
 from faultscape.engine.tasks import Ledger, called
 from faultscape.engine.worker import Worker
 from faultscape.errors import OptionError, StudyError
+from faultscape.library_warnings import without_warnings
 
 BREATH = 1.0  # seconds after which an actor says what it has heard so far
 PATIENCE = 30.0  # seconds without one actor, after which that is said

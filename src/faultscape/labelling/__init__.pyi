@@ -1,3 +1,1 @@
 from . import discards as discards
-from . import labelme as labelme
-from . import png as png

@@ -11,7 +11,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 
 from faultscape.errors import LabellingError, counted, reason
-from faultscape.study.tables import bare, csv_text, guarded
+from faultscape.study.tables.logs import bare, csv_text, guarded
 
 QUESTIONS = ("image", "class", "gloss", "annotator", "answer")
 ANSWERS = ("image", "class", "annotator", "answer")

@@ -9,7 +9,7 @@ import csv
 import os
 
 from faultscape.errors import LabellingError, reason
-from faultscape.study.tables import bare
+from faultscape.study.tables.logs import bare
 
 
 def read(path: str | os.PathLike[str]) -> list[tuple[str, str]]:

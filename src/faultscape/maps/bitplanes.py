@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from faultscape.maps.compiled import set_bits
 from faultscape.maps.jit import jit
+from faultscape.maps.kernels.joint_runs import set_bits
 
 from llvmlite import ir  # isort: skip - jit.py decides first whether numba may be used
 from numba import types  # isort: skip

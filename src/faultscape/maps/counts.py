@@ -38,10 +38,10 @@ def confusions(maps: Maps, n: int, pairs: np.ndarray | None = None) -> np.ndarra
     out = np.zeros((len(pairs), n * n), np.int64)
     kernels = _kernels()
     if kernels is None:
-        from faultscape.maps import plain
+        from faultscape.maps.kernels import plain_joint_runs
 
         check(stack, n)
-        plain.cells_of_tuples(*plain.joint_tuples(stack, n), n, pairs, out)
+        plain_joint_runs.cells_of_tuples(*plain_joint_runs.joint_tuples(stack, n), n, pairs, out)
         return out.reshape(len(pairs), n, n)
     asked = np.zeros(len(stack), bool)
     asked[pairs] = True
@@ -75,10 +75,10 @@ def intersections(maps: Maps, n: int, pairs: np.ndarray | None = None) -> tuple[
     both, totals = np.zeros((len(pairs), n), np.int64), np.zeros((len(stack), n), np.int64)
     kernels = _kernels()
     if kernels is None:
-        from faultscape.maps import plain
+        from faultscape.maps.kernels import plain_joint_runs
 
         check(stack, n)
-        plain.both_of_tuples(*plain.joint_tuples(stack, n), pairs, both, totals)
+        plain_joint_runs.both_of_tuples(*plain_joint_runs.joint_tuples(stack, n), pairs, both, totals)
         return both, totals
     space, pixels = _space(stack), stack[0].size
     runs = _runs(space)
@@ -102,10 +102,10 @@ def joint_tuples(maps: Maps, n: int) -> tuple[np.ndarray, np.ndarray]:
     """
     stack = _stack(maps)
     if _kernels() is None:
-        from faultscape.maps import plain
+        from faultscape.maps.kernels import plain_joint_runs
 
         check(stack, n)
-        return plain.joint_tuples(stack, n)
+        return plain_joint_runs.joint_tuples(stack, n)
     columns, pixels, distinct = _tuples(stack, _space(stack), n)
     return columns, pixels[:distinct].copy()
 
@@ -249,7 +249,8 @@ def _from_blocks(space: tuple[Any, ...], n: int, blocks: Any, size: int, pairs: 
 
 
 def _from_planes(stack: list[np.ndarray], n: int, pairs: np.ndarray, both: np.ndarray, totals: np.ndarray) -> None:
-    from faultscape.maps import bitplanes, plain
+    from faultscape.maps import bitplanes
+    from faultscape.maps.kernels import plain_joint_runs
 
     stack = [np.ascontiguousarray(m, np.uint8) for m in stack]
     addresses = np.array([m.__array_interface__["data"][0] for m in stack], np.uint64)
@@ -258,13 +259,13 @@ def _from_planes(stack: list[np.ndarray], n: int, pairs: np.ndarray, both: np.nd
     bitplanes.count_planes(addresses, words, across, rows, n, pairs, both, totals)
     if rest := stack[0].size - words * 64:
         columns = np.stack([m.ravel()[words * 64 :] for m in stack])
-        plain.both_of_tuples(columns, np.ones(rest, np.int64), pairs, both, totals)
+        plain_joint_runs.both_of_tuples(columns, np.ones(rest, np.int64), pairs, both, totals)
 
 
 def _kernels() -> Any:
     """Return the compiled kernels, or None where numba cannot be imported."""
     try:
-        from faultscape.maps import compiled
+        from faultscape.maps.kernels import joint_runs as compiled
     except ImportError:
         return None
     return compiled

@@ -92,7 +92,7 @@ def overlaps(
     t, p = _runs(truth, n, reach, given=given), _runs(prediction, n + 1, reach, given=given)
     kernels = _kernels()
     if kernels is None:
-        from faultscape.maps import plain_regions
+        from faultscape.maps.kernels import plain_regions
 
         pairs = plain_regions.overlap(t[1], p[1], len(p[2]))
     else:
@@ -119,7 +119,7 @@ def _runs(labels: np.ndarray, none: int, reach: int, *, given: bool) -> tuple[np
     """Return (starts of runs, region of each run, label of each region); without numba region numbers a pixel, and no starts."""
     kernels = _kernels()
     if kernels is None:
-        from faultscape.maps import plain_regions
+        from faultscape.maps.kernels import plain_regions
 
         if given:
             numbers = np.where(labels == none, -1, labels.astype(np.int64))
@@ -192,7 +192,7 @@ def _reach(connectivity: int) -> int:
 def _kernels() -> Any:
     """Return the compiled kernels, or None where numba cannot be imported."""
     try:
-        from faultscape.maps import compiled_regions
+        from faultscape.maps.kernels import regions as compiled_regions
     except ImportError:
         return None
     return compiled_regions

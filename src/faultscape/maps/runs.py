@@ -175,7 +175,7 @@ _SAME: dict[int, np.ndarray] = {}
 
 def _kernels() -> Any:
     try:
-        from faultscape.maps import compiled_rows
+        from faultscape.maps.kernels import rows as compiled_rows
     except ImportError:
         return run_rows
     return compiled_rows

@@ -133,7 +133,7 @@ def _plain(scores: np.ndarray) -> np.ndarray:
 
 def _kernels() -> Any:
     try:
-        from faultscape.maps import compiled_winners
+        from faultscape.maps.kernels import winners as compiled_winners
     except ImportError:
-        from faultscape.maps import plain_winners as compiled_winners
+        from faultscape.maps.kernels import plain_winners as compiled_winners
     return compiled_winners

@@ -183,7 +183,7 @@ def _histogram(label_map: np.ndarray, classes: int) -> np.ndarray:
 def _kernels() -> Any:
     """Return the compiled search, or None where numba cannot be imported."""
     try:
-        from faultscape.metrics import compiled_boundary
+        from faultscape.metrics.kernels import boundary as compiled_boundary
     except ImportError:
         return None
     return compiled_boundary

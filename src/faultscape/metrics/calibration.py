@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from faultscape.errors import MetricError
-from faultscape.metrics.scores import check_unmasked
+from faultscape.metrics.scores.inputs import check_unmasked
 
 BINS = 15
 FLOOR = 2.0**-149  # NLL of a probability of 0 is that of the smallest number float32 has

@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from faultscape.errors import MetricError
-from faultscape.metrics.scores import check_unmasked
+from faultscape.metrics.scores.inputs import check_unmasked
 
 LOGIT_END = 2048.0  # stands for the logit of exactly 0 and 1: beyond the logit of any other float64, and exact in float16
 _SLACK = 1e-2  # probabilities that went through float16 or a resize may exceed 1 by so much

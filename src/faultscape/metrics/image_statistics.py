@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from faultscape.maps.regions import Overlaps
-from faultscape.metrics import boundary, over_under, partition, region_counts, region_set
+from faultscape.metrics import boundary
 from faultscape.metrics.definitions import Definitions
+from faultscape.metrics.overlaps import over_under, partition, region_counts, regions
 from faultscape.nouns import Classes
 
 Statistics = dict[str, Any]  # arrays and NumPy numbers
@@ -33,14 +34,14 @@ def of_maps(
     """Return the statistics of two maps of places 0..C (C = void), and their (C + 1, C + 1) confusion matrix, row = truth.
 
     >>> one = np.array([[0, 0, 1, 1]], np.uint8)
-    >>> stats, cells = of_maps(one, one, region_set.resolve(2), Definitions())
+    >>> stats, cells = of_maps(one, one, regions.resolve(2), Definitions())
     >>> cells.tolist(), float(stats["partition_distance"])
     ([[2, 0, 0], [0, 2, 0], [0, 0, 0]], 0.0)
     """
     n = len(classes)
-    tables = region_set.connected(truth, prediction, n, definitions.connectivity, definitions.void, confidence)
+    tables = regions.connected(truth, prediction, n, definitions.connectivity, definitions.void, confidence)
     cells = confusion(tables[0], n)
-    stats = region_set.count(tables, n, definitions.match) | _pixels(cells) | _segments(tables[0])
+    stats = regions.count(tables, n, definitions.match) | _pixels(cells) | _segments(tables[0])
     stats |= {"gce": np.float64(partition.gce_cells(cells)), "lce": np.float64(partition.lce_cells(cells))}
     there = cells.sum(1)[:-1] + cells.sum(0)[:-1] > 0
     against_all_else = partition.binary_cells(cells[:-1])
@@ -63,8 +64,8 @@ def of_regions(
     meanings: Any = (None, None),
 ) -> Statistics:
     """Return the statistics of two maps of region ids, each a region as it is given (``divisor`` as in `metrics.regions`, ``meanings`` as in `given`)."""
-    table = region_set.given(truth, prediction, classes, divisor=divisor, void=classes.void, meanings=meanings)
-    stats = region_set.count([table, table], len(classes), definitions.match) | _segments(table)
+    table = regions.given(truth, prediction, classes, divisor=divisor, void=classes.void, meanings=meanings)
+    stats = regions.count([table, table], len(classes), definitions.match) | _segments(table)
     return stats | {"gce": stats["gce_regions"], "lce": stats["lce_regions"]}
 
 
@@ -111,5 +112,5 @@ def _curve(table: Overlaps, classes: Classes, definitions: Definitions) -> Stati
             measure({k: v[0] for k, v in counts.items()}, absent=definitions.absent, scale=definitions.scale)[mine]
         )
         values = measure(counts, absent="zero", scale=definitions.scale)[:, mine]
-        out[f"curve_{name}"] = region_set.mean(np.where(defined, np.nan_to_num(values), np.nan), 1)
+        out[f"curve_{name}"] = regions.mean(np.where(defined, np.nan_to_num(values), np.nan), 1)
     return out

@@ -11,8 +11,8 @@ from __future__ import annotations
 import numpy as np
 
 from faultscape.errors import MetricError, OptionError
-from faultscape.metrics.rank_counts import Detection
-from faultscape.metrics.scores import check_unmasked
+from faultscape.metrics.scores.counts import Detection
+from faultscape.metrics.scores.inputs import check_unmasked
 
 WINDOWS = ("accurate_certain", "accurate_uncertain", "inaccurate_certain", "inaccurate_uncertain")
 
@@ -80,7 +80,7 @@ def aurc_of(doubt: Detection, confidence: Detection) -> float:
 
     Each wrong pixel sees the share of wrong ones up to its doubt; each right one 1 - the precision of finding right ones at its doubt.
 
-    >>> from faultscape.metrics.rank_metrics import detection
+    >>> from faultscape.metrics.scores.detection import detection
     >>> score, wrong = np.array([0.1, 0.1, 0.7, 0.7]), np.array([0, 0, 1, 1])
     >>> aurc_of(detection(score, wrong), detection(-score, 1 - wrong))
     0.25

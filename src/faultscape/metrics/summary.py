@@ -17,10 +17,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from faultscape.metrics import boundary, over_under, pixel, region_counts, region_set
+from faultscape.metrics import boundary, pixel
 from faultscape.metrics.definitions import Definitions
-from faultscape.metrics.evidence import Evidence, Means, Ratios
-from faultscape.metrics.slopes import of_sums
+from faultscape.metrics.intervals.evidence import Evidence, Means, Ratios
+from faultscape.metrics.intervals.slopes import of_sums
+from faultscape.metrics.overlaps import over_under, region_counts, regions
 
 PIXEL = ("miou", "fwiou", "mpa", "pixel_accuracy", "dice")
 QUALITY = ("pq", "sq", "rq")
@@ -73,7 +74,7 @@ def of_images(stats: Stats, definitions: Definitions, groups: Sequence[int]) -> 
     out = {
         name: values for name, (values, _) in _pooled({k: stats[k] for k in stats if k in _SUMMED}, definitions, groups).items()
     }
-    out |= {name: region_set.mean(cells, 1) for name, cells in _cells(stats, definitions, groups).items()}
+    out |= {name: regions.mean(cells, 1) for name, cells in _cells(stats, definitions, groups).items()}
     return out | {name: np.asarray(stats[name], float) for name in IMAGES if name in stats}
 
 
@@ -122,10 +123,10 @@ def _pooled(sums: Stats, definitions: Definitions, groups: Sequence[int]) -> dic
         of = {"pq": over_under.panoptic_quality, "sq": over_under.segmentation_quality, "rq": over_under.recognition_quality}
         for name in QUALITY:
             cells = _only(of[name](dict(sums)), groups)
-            out[name] = (region_set.mean(cells, 1), cells)
+            out[name] = (regions.mean(cells, 1), cells)
     if "boundary" in sums:
         cells = _only(boundary.boundary_iou(sums["boundary"]), groups)
-        out["boundary_iou"] = (region_set.mean(cells, 1), cells)
+        out["boundary_iou"] = (regions.mean(cells, 1), cells)
     return out
 
 
@@ -145,7 +146,7 @@ def _mean(means: Means, per_class: np.ndarray | None, undefined: int, aggregate:
 def _cells(stats: Stats, definitions: Definitions, groups: Sequence[int]) -> dict[str, np.ndarray]:
     if "torn_truth" not in stats:
         return {}
-    cells = region_set.measure(
+    cells = regions.measure(
         {name: stats[name] for name in _REGIONAL},
         absent=definitions.absent,
         scale=definitions.scale,

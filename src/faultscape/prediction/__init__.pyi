@@ -1,2 +1,2 @@
-from .folder import FolderModel as FolderModel
-from .opening import open_model as open_model
+from .catalogue import open_model as open_model
+from .sources.folder import FolderModel as FolderModel

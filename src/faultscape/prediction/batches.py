@@ -16,10 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from faultscape.corpus.classes import UNKNOWN, allowed, table
+from faultscape.classes.class_lists import allowed, table
 from faultscape.errors import FaultscapeError, ImageError, ModelError
-from faultscape.maps import arrays, runs
-from faultscape.prediction.confidence_files import beside, read_confidence
+from faultscape.formats.confidence import beside, read_confidence
+from faultscape.maps import array_codes, runs
+from faultscape.nouns import UNKNOWN
 from faultscape.prediction.inference import Inference, Output, Prepared
 
 _AHEAD = 2  # batches that are loaded before the network is ready for them
@@ -61,7 +62,7 @@ def folder_batches(model: Any, batches: Sequence[Sequence[Any]], files: dict[str
                     rows.append(Row(image.id, None, problem="no map of this image was found"))
                     continue
                 code, sure = model.read(path, image.width, image.height), beside(source, path)
-                kept = {"confidence": (arrays.encode(read_confidence(sure, runs.shape(code))),)} if sure else {}
+                kept = {"confidence": (array_codes.encode(read_confidence(sure, runs.shape(code))),)} if sure else {}
                 rows.append(Row(image.id, code, kept))
             except FaultscapeError as error:
                 rows.append(Row(image.id, None, problem=str(error)))
@@ -142,7 +143,7 @@ def _row(image: Any, output: Output, name: str, places: np.ndarray, words: str, 
             look(image, output)
         except FaultscapeError as error:
             return Row(image.id, None, problem=str(error))
-    return Row(image.id, code, {kind: tuple(arrays.encode(values) for values in held) for kind, held in output.kept.items()})
+    return Row(image.id, code, {kind: tuple(array_codes.encode(values) for values in held) for kind, held in output.kept.items()})
 
 
 def record(batch: Batch) -> bytes:

@@ -18,9 +18,9 @@ from faultscape.errors import ModelError, OptionError
 from faultscape.maps import winners
 from faultscape.maps.resize import nearest
 from faultscape.prediction import windows
-from faultscape.prediction.keeping import Arrays, Keep, folder_of
-from faultscape.prediction.merging import Merged
-from faultscape.prediction.network import Answer, Network, Size
+from faultscape.prediction.keep import Arrays, Keep, folder_of
+from faultscape.prediction.merge import Merged
+from faultscape.prediction.sources.network import Answer, Network, Size
 
 _PLAIN = Keep()
 NAN = "the network gave NaN"

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from faultscape.errors import ModelError, OptionError
-from faultscape.prediction.network import Size
+from faultscape.prediction.sources.network import Size
 
 KEYS = ("size", "mean", "std", "multiple", "window", "classes")  # what a network's file or loader may say of its input
 MOST = {

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from faultscape.errors import RankingError, closest
-from faultscape.metrics.units import LEVEL
+from faultscape.metrics.intervals.units import LEVEL
 from faultscape.nouns import Standings
 from faultscape.ranking.intervals import LOST, percentile_interval, ranks
 from faultscape.ties import DECIMALS

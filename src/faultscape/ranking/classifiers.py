@@ -14,23 +14,23 @@ from typing import Any, Protocol
 import numpy as np
 
 from faultscape.errors import RankingError, closest, counted
-from faultscape.metrics.units import LEVEL
+from faultscape.metrics.intervals.units import LEVEL
 from faultscape.nouns import Standings
-from faultscape.ranking import replicated
+from faultscape.ranking import replicates
 from faultscape.ranking.agreement import compare_benchmark
-from faultscape.ranking.borda import borda
-from faultscape.ranking.davidson import bradley_terry_ties
-from faultscape.ranking.hodge import hodge_rank, hodge_split
-from faultscape.ranking.likelihood import connected
+from faultscape.ranking.drawn.populations import group_numbers
+from faultscape.ranking.methods.borda import borda
+from faultscape.ranking.methods.davidson import bradley_terry_ties
+from faultscape.ranking.methods.hodge import hodge_rank, hodge_split
+from faultscape.ranking.methods.likelihood import connected
+from faultscape.ranking.methods.perron import consistency_ratio, dominance, perron, smoothed_accuracy
+from faultscape.ranking.methods.rank_centrality import rank_centrality
+from faultscape.ranking.methods.sandwich import standard_errors
 from faultscape.ranking.pair_counts import PairCounts, pair_counts
-from faultscape.ranking.perron import consistency_ratio, dominance, perron, smoothed_accuracy
-from faultscape.ranking.populations import group_numbers
-from faultscape.ranking.rank_centrality import rank_centrality
-from faultscape.ranking.replicated import draws_of
-from faultscape.ranking.sandwich import standard_errors
+from faultscape.ranking.replicates import draws_of
 from faultscape.ranking.stability import connectivity
 
-PSEUDO_COUNT = replicated.PSEUDO_COUNT
+PSEUDO_COUNT = replicates.PSEUDO_COUNT
 
 
 class PairSlot(Protocol):
@@ -99,7 +99,7 @@ def classifier_rankings(
     >>> {model: round(score, 9) for model, score in table.rankings["perron"]["scores"].items()}
     {'vgg': 0.6, 'resnet': 0.4}
     """
-    models, images, correct = replicated.checked(models, images, correct, resamples, "answers", keys=keys)
+    models, images, correct = replicates.checked(models, images, correct, resamples, "answers", keys=keys)
     first, second, image = pair_places(models, rows, images)
     labelled = ~np.isnan(correct).all(0)
     image = np.where((image >= 0) & np.append(labelled, False)[image], image, -1)
@@ -113,13 +113,13 @@ def classifier_rankings(
     correct, chosen = correct[:, used], chosen[used]
 
     group = group_numbers([images[k] for k in used.tolist()], groups)
-    weights = replicated.image_weights(chosen, resamples, seed, group)
+    weights = replicates.image_weights(chosen, resamples, seed, group)
     counts = pair_counts(first, second, image, correct, weights)
     scores, fits = {}, {}
     total = counts.total[0]
     joined = connected(total)
     for name, ranked in FAITHFUL.items():
-        scores[name], fits[name] = replicated.one_footing(models, joined, ranked(counts, laplace))
+        scores[name], fits[name] = replicates.one_footing(models, joined, ranked(counts, laplace))
     point = PairCounts(total, counts.both_right[0], counts.wins[0], counts.both_wrong[0])
     accuracy = smoothed_accuracy(point.correct, total, laplace)
     ratios = dominance(accuracy)
@@ -132,12 +132,12 @@ def classifier_rankings(
             f"{counted(extra, 'labelled image outside the selection counts', 'labelled images outside the selection count')} in the re-use rankings"
         )
     notes += _said(models, point, image, correct, ratios)
-    again, errors, others = replicated.reuse(models, correct, weights)
+    again, errors, others = replicates.reuse(models, correct, weights)
     errors["bradley_terry"] = standard_errors(_games(first, second, image, correct), scores["bradley_terry"][0], nu, PSEUDO_COUNT)
     drawn = dict.fromkeys(scores, draws_of(chosen, group)) | dict.fromkeys(again, draws_of(np.ones(len(used), bool), group))
-    whole = replicated.table(models, matrices, scores | again, errors, fits | others, drawn, notes, ~np.isnan(correct), group)
+    whole = replicates.table(models, matrices, scores | again, errors, fits | others, drawn, notes, ~np.isnan(correct), group)
     own = {"laplace": laplace, "resamples": resamples, "seed": seed, "all_labels": all_labels, "level": LEVEL}
-    own |= {"interval": replicated.INTERVAL, "pseudo_count": PSEUDO_COUNT, "ties": "Davidson"}
+    own |= {"interval": replicates.INTERVAL, "pseudo_count": PSEUDO_COUNT, "ties": "Davidson"}
     whole.rankings["perron"]["consistency_ratio"] = float(consistency_ratio(ratios))
     whole.rankings["hodge"]["shares"] = hodge_split(_flow(point, laplace), total)
     whole.rankings["bradley_terry"]["tie_parameter"] = nu

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from faultscape.metrics.units import LEVEL
+from faultscape.metrics.intervals.units import LEVEL
 from faultscape.ties import DECIMALS
 
 LOST = 0.02  # share of replicates without a score beyond which they speak of lucky draws alone

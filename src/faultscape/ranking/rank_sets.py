@@ -14,7 +14,7 @@ import numpy as np
 from scipy.special import betainc, stdtr
 
 from faultscape.errors import RankingError
-from faultscape.metrics.units import LEVEL
+from faultscape.metrics.intervals.units import LEVEL
 from faultscape.ties import DECIMALS
 
 

@@ -16,14 +16,14 @@ from typing import Any
 import numpy as np
 
 from faultscape.errors import RankingError, closest, counted
-from faultscape.metrics.units import LEVEL
+from faultscape.metrics.intervals.units import LEVEL
 from faultscape.nouns import Pairs, Slot, Slots, Standings
-from faultscape.ranking import replicated
+from faultscape.ranking import replicates
 from faultscape.ranking.agreement import compare_benchmark
-from faultscape.ranking.populations import group_numbers
-from faultscape.ranking.replicated import INTERVAL
+from faultscape.ranking.drawn.populations import group_numbers
+from faultscape.ranking.replicates import INTERVAL
+from faultscape.ranking.standings_json import from_json, to_json
 from faultscape.ranking.tables import duels, table
-from faultscape.ranking.written import from_json, to_json
 
 __all__ = ["from_json", "rank_accuracies", "standings", "to_json"]
 
@@ -109,7 +109,7 @@ def rank_accuracies(
     (['unet', 'fcn'], 1.976)
     """
     class_names = list(class_names)
-    models, images, accuracy = replicated.checked(models, images, accuracy, resamples, "concordances", keys=keys)
+    models, images, accuracy = replicates.checked(models, images, accuracy, resamples, "concordances", keys=keys)
     labelled = np.array(~np.isnan(accuracy).all(0))
     places = duels(models, rows, images, class_names).among(labelled)
     chosen = np.zeros(len(images), bool)
@@ -143,7 +143,7 @@ def rank_accuracies(
             notes.append(f"parent group {name}: none of its {counted(len(inside.image), 'slot')} is labelled; it is not ranked")
     own = options | {"all_labels": all_labels, "level": LEVEL, "interval": INTERVAL}
     own |= {
-        "pseudo_count": replicated.PSEUDO_COUNT,
+        "pseudo_count": replicates.PSEUDO_COUNT,
         "reuse_images": "those that every ranked model has",
         "image_overlap": "Jaccard index",
     }

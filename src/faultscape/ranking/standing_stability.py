@@ -15,11 +15,11 @@ import numpy as np
 from faultscape.nouns import Slot
 from faultscape.ranking.classifiers import FAITHFUL, PairSlot, pair_places
 from faultscape.ranking.matrices import aggressiveness
+from faultscape.ranking.methods.thurstone import thurstone
 from faultscape.ranking.outcomes import outcomes
 from faultscape.ranking.pair_counts import pair_counts
 from faultscape.ranking.stability import Score, against_places, connectivity, leave_one_out, places_shown
 from faultscape.ranking.tables import duels
-from faultscape.ranking.thurstone import thurstone
 
 
 def of_pairs(

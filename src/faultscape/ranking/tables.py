@@ -16,12 +16,12 @@ import numpy as np
 
 from faultscape.errors import RankingError, closest, counted
 from faultscape.nouns import Slot
-from faultscape.ranking import replicated
-from faultscape.ranking.likelihood import connected
+from faultscape.ranking import replicates
 from faultscape.ranking.matrices import aggressiveness, resistance
+from faultscape.ranking.methods.likelihood import connected
+from faultscape.ranking.methods.thurstone import thurstone
 from faultscape.ranking.outcomes import Outcomes, outcomes
-from faultscape.ranking.replicated import Table, draws_of, image_weights
-from faultscape.ranking.thurstone import thurstone
+from faultscape.ranking.replicates import Table, draws_of, image_weights
 from faultscape.ties import DECIMALS
 
 FAITHFUL = {"aggressiveness": aggressiveness, "resistance": resistance}
@@ -96,17 +96,17 @@ def table(
         both_ways = ~np.isnan(ratios) & ~np.isnan(np.swapaxes(ratios, 1, 2))
         joined = connected(np.where(both_ways[0], ratios[0], np.nan))
         fitted = thurstone(np.where(both_ways & joined[:, None] & joined[None, :], ratios, np.nan))
-        scores[name], fits[name] = replicated.one_footing(models, joined, fitted)
+        scores[name], fits[name] = replicates.one_footing(models, joined, fitted)
         if name == "aggressiveness" and (lone := int((~np.isnan(ratios[0]) & ~both_ways[0]).sum())):
             notes.append(f"pairs of models compared in one direction only, which the rankings of eq. 6 leave out: {lone}")
 
     shared, whole, said = _shared(models, accuracy)
-    again, errors, others = replicated.reuse(models, shared, weights[:, whole])
+    again, errors, others = replicates.reuse(models, shared, weights[:, whole])
     drawn = dict.fromkeys(scores, draws_of(chosen, together)) | dict.fromkeys(
         again, draws_of(np.ones(len(chosen), bool), together)
     )
     together = None if together is None else together[whole]
-    return replicated.table(
+    return replicates.table(
         models, matrices, scores | again, errors, fits | others, drawn, notes + said, ~np.isnan(shared), together
     )
 

@@ -55,7 +55,7 @@ def rows_of_table_1(models: dict[str, Any]) -> list[tuple[str, dict[str, float]]
 
 def explained(document: dict[str, Any], model: str) -> str:
     """Return what Table I is for: the sentence that says where a model's error comes from (V, "the source of performance discrepancy")."""
-    from faultscape.reporting.gap_sentences import sentence
+    from faultscape.reporting.measure.gap_sentences import sentence
 
     return sentence(document, model)
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from faultscape.reporting.outcomes import Box
+from faultscape.reporting.competition.outcomes import Box
 
 if TYPE_CHECKING:
     from markupsafe import Markup

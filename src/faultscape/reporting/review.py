@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
-from faultscape.reporting.templates import template
+from faultscape.reporting.template import template
 
 PER_PAGE = 500
 
@@ -43,7 +43,7 @@ def page_name(number: int) -> str:
     >>> page_name(0), page_name(1)
     ('review.html', 'review-2.html')
     """
-    return "review.html" if number == 0 else f"review-{number + 1}.html"
+    return "review/review.html" if number == 0 else f"review-{number + 1}.html"
 
 
 def review_pages(study: str, cards: Sequence[ReviewCard], per_page: int = PER_PAGE) -> dict[str, str]:
@@ -52,7 +52,7 @@ def review_pages(study: str, cards: Sequence[ReviewCard], per_page: int = PER_PA
     decided = {card.id: card.decision for card in cards if card.decision}
     names = [page_name(k) for k in range(len(parts))]
     return {
-        name: template("review.html.jinja", address=web_address, path=quote).render(
+        name: template("review/review.html.jinja", address=web_address, path=quote).render(
             study=study, cards=part, total=len(cards), names=names, number=k, known=_script_json(_of(part, decided))
         )
         for k, (name, part) in enumerate(zip(names, parts, strict=True))

@@ -11,7 +11,7 @@ import io
 
 import numpy as np
 
-from faultscape.selection import plain_best
+from faultscape.selection.kernels import plain_best
 
 EMPTY = np.iinfo(np.int64).max
 _DECIMALS = 1e12
@@ -80,7 +80,7 @@ class Best:
 
 def _offer():  # noqa: ANN202 - numba's dispatcher or the plain twin
     try:
-        from faultscape.selection import compiled_best
+        from faultscape.selection.kernels import best as compiled_best
     except ImportError:
         return plain_best.offer
     return compiled_best.offer

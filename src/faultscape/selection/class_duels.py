@@ -48,7 +48,7 @@ def class_duels(
     each image is whatever it is called, such as the SHA-256 of its file, its id by default: with ``seed`` they decide between equal ones.
         Errors: OptionError for options out of range, SelectionError for fewer than two models or where no image can be chosen.
 
-        >>> from faultscape.corpus.classes import resolve
+        >>> from faultscape.classes.class_lists import resolve
         >>> said = Predictions(resolve(3), ("a", "b"), ("x", "y", "z"), np.array([[0, 0, 1], [1, 2, 1]]), np.full((2, 3), 0.9))
         >>> [(row.image, row.distance) for row in class_duels(said, np.array([[0, 1, 2], [1, 0, 3], [2, 3, 0]])).chosen]
         [('y', 2.0), ('x', 1.0)]

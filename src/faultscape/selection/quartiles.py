@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from faultscape.corpus.classes import UNKNOWN, allowed, resolve, table
+from faultscape.classes.class_lists import allowed, resolve, table
 from faultscape.errors import ClassesError, LabelMapError, reason
-from faultscape.nouns import Classes, Scale
+from faultscape.nouns import UNKNOWN, Classes, Scale
 
 
 def scale(

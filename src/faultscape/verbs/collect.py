@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from faultscape.errors import CorpusError, StudyError, counted
-from faultscape.verbs import collect_groups, collect_settings, collect_web
+from faultscape.stages.collect import groups as collect_groups
+from faultscape.stages.collect import settings as collect_settings
+from faultscape.stages.collect import web as collect_web
 
 
 @dataclass(frozen=True)
@@ -135,15 +137,16 @@ def collect(
     block
         Cut each group, of --group or those that the images have, into runs of about this many consecutive images; without any group the order of the ids.
     """
-    from faultscape.corpus import id_lists, looking, reading
-    from faultscape.corpus.arranging import grouped, sharded
-    from faultscape.corpus.classes import resolve
+    from faultscape.classes.class_lists import resolve
+    from faultscape.corpus import id_lists, photos
     from faultscape.corpus.sources import absolute, find
+    from faultscape.stages.collect import pictures as looking
+    from faultscape.stages.collect.shards import grouped, sharded
     from faultscape.study import settings as toml
-    from faultscape.study.corpus import Image, read_corpus, write_corpus
     from faultscape.study.folder import check_name, local
     from faultscape.study.lock import writing
-    from faultscape.study.tables import Failure, log, read_failures, replace_failures
+    from faultscape.study.tables.corpus import Image, read_corpus, write_corpus
+    from faultscape.study.tables.logs import Failure, log, read_failures, replace_failures
 
     if not str(study).strip() or not all(str(image).strip() for image in images):
         raise CorpusError("the study and every source of images need a name; got an empty one")
@@ -197,7 +200,7 @@ def collect(
     collect_groups.assign_groups(
         [*names, *(f.id for f in found)], group, block
     )  # what does not fit is said before pictures are read
-    reading.forget()
+    photos.forget()
     with writing(root):
         settings = collect_settings.asked(root, task, resolved, size, shard_size, only_classes)
         collect_settings.enter_store(root, settings, store)
@@ -270,8 +273,8 @@ def collect(
 def _collected(study: str, images: list[Any], new: int, failures: int, settings: Any) -> Collected:
     """Return what the study holds now."""
     from faultscape.corpus.groups import describe_groups
-    from faultscape.metrics.units import LEAST, units_of
-    from faultscape.study.corpus import shards
+    from faultscape.metrics.intervals.units import LEAST, units_of
+    from faultscape.study.tables.corpus import shards
 
     duplicates = sum(image.near_duplicate_of != image.id for image in images)
     about, size_words = collect_settings.told(settings, sum(not image.source for image in images))
@@ -289,9 +292,9 @@ def replace_id(found: Any, set_: str) -> Any:
 
 def _tell(root: Path, other: list[Any], gone: list[Any]) -> None:
     """Say which images of the study are others now, and what was made of the earlier ones, and which are gone."""
-    from faultscape.study import label_maps
-    from faultscape.study.corpus import part_name
     from faultscape.study.parts import read_manifest, read_small
+    from faultscape.study.tables import label_maps
+    from faultscape.study.tables.corpus import part_name
 
     if other:
         labelled: set[str] = set()

@@ -47,7 +47,7 @@ class Demonstrated:
         }
 
     def __repr__(self) -> str:
-        from faultscape.reporting.standing_tables import caveat, listed
+        from faultscape.reporting.competition.standing_tables import caveat, listed
 
         worst_first = next(iter(self.duels.rankings.values()))["order"]
         used = self.duels.labels["used"], self.drawn.labels["used"]
@@ -89,7 +89,7 @@ class Demonstrated:
 
 def _first(standings: Standings) -> list[str]:
     """Return the headline of standings and the lines of the ranking that stands first."""
-    from faultscape.reporting.standing_tables import verdict
+    from faultscape.reporting.competition.standing_tables import verdict
 
     first = dict([next(iter(standings.rankings.items()))])
     return [verdict(standings)[0] + ".", *repr(replace(standings, rankings=first, notes=())).split("\n")[1:]]
@@ -109,13 +109,13 @@ def demo(study: str = "demo-study", *, scenes: int = 300, engine: str = "process
     engine
         local (this process), processes (all cores), ray, or ray://HOST:PORT.
     """
-    from faultscape.corpus import scenes as drawing
-    from faultscape.study.corpus import shard_sizes
+    from faultscape.scenes import street as drawing
+    from faultscape.stages.evidence import accuracies
     from faultscape.study.lock import writing
+    from faultscape.study.tables.corpus import shard_sizes
     from faultscape.verbs.collect import collect
     from faultscape.verbs.compare import compare
     from faultscape.verbs.label import export, import_
-    from faultscape.verbs.labelled import accuracies
     from faultscape.verbs.predict import predict
     from faultscape.verbs.rank import rank
     from faultscape.verbs.report import report
@@ -192,6 +192,7 @@ def class_list(rows: Any) -> Any:
 def _draw(folder: Path, number: int, engine: str) -> None:
     """Draw what is not there yet."""
     from faultscape import engine as engines
+    from faultscape.progress import progress
 
     for name in ("images", "truth", "training"):
         (folder / name).mkdir(parents=True, exist_ok=True)
@@ -200,7 +201,7 @@ def _draw(folder: Path, number: int, engine: str) -> None:
         for training, total in ((False, number), (True, TRAINING))
         for first in range(0, total, 25)
     ]
-    with engines.progress("draw", number + TRAINING) as tick:
+    with progress("draw", number + TRAINING) as tick:
         for _ in engines.run("faultscape.verbs.demo:draw", calls, engine=engine, tick=tick):
             pass
 
@@ -209,7 +210,7 @@ def draw(folder: str, first: int, last: int, training: bool, tick: Any) -> None:
     """Draw the scenes first..last - 1, or their training counterparts of which only the masks are kept."""
     import cv2
 
-    from faultscape.corpus import scenes as drawing
+    from faultscape.scenes import street as drawing
     from faultscape.study.folder import put
 
     for index in range(first, last):

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
-from faultscape.errors import LabellingError, OptionError, closest, counted
+from faultscape.errors import LabellingError, OptionError, closest
 
 FORMATS = ("png", "labelme", "csv")
 _EXPECTED = {
@@ -47,9 +46,10 @@ def export(
     again
         Of classifiers: also the questions that answers left undecided, at a tie or with everybody unsure.
     """
+    from faultscape.stages import evidence
+    from faultscape.stages.label import masks, questions
     from faultscape.study.folder import existing
     from faultscape.study.settings import read_settings
-    from faultscape.verbs import label_answers, label_masks, labelled
 
     root = existing(study)
     classifies = read_settings(root).classifies
@@ -62,12 +62,12 @@ def export(
         raise OptionError(f"--format {form} does not fit a study of {what}; use {fitting}")
     if classifies and prefill is not None:
         raise OptionError("--prefill fills maps in; questions about classes are asked without an answer")
-    known = labelled.truths(root)
-    if truth not in (*known, labelled.LABELS):
+    known = evidence.truths(root)
+    if truth not in (*known, evidence.LABELS):
         have = f"there are {', '.join(known)}.{closest(truth, known)}" if known else "there are no labels yet."
         raise LabellingError(f"there is no truth {truth!r}; {have} Leave --truth out to write all images without a label")
     if classifies:
-        return label_answers.export(root, str(study), out, selection, truth, again=again)
+        return questions.export(root, str(study), out, selection, truth, again=again)
     if again:
         raise OptionError(
             "--again is for questions about classes; a mask that is to be drawn anew is imported again, and replaces the first"
@@ -76,7 +76,7 @@ def export(
         raise OptionError(
             f"{out}: photos and masks (--format png or labelme) go to a folder, for example {Path(out).with_suffix('')}; a table of questions is for classifiers"
         )
-    return label_masks.export(root, str(study), out, form, selection, truth, prefill)
+    return masks.export(root, str(study), out, form, selection, truth, prefill)
 
 
 def import_(study: str, source: str, *, truth: str = "labels", pattern: str | None = None) -> Any:
@@ -98,14 +98,14 @@ def import_(study: str, source: str, *, truth: str = "labels", pattern: str | No
         How file names make ids, for example {id}_gtFine_labelIds.png.
     """
     from faultscape.corpus.id_lists import is_id_list
+    from faultscape.stages.label import masks, questions
     from faultscape.study.folder import existing
     from faultscape.study.settings import read_settings
     from faultscape.study.store import is_address
-    from faultscape.verbs import label_answers, label_masks
 
     root, path = existing(study), Path(source)
     classifies = read_settings(root).classifies
-    file, column = label_answers.part_of(source) if classifies else (source, "")
+    file, column = questions.part_of(source) if classifies else (source, "")
     if not Path(file).exists():
         more = "; labels are read from folders of this machine; copy them here first" if is_address(source) else ""
         raise LabellingError(f"{file}: there is no such {'file' if Path(file).suffix else 'folder'}{more}")
@@ -114,48 +114,7 @@ def import_(study: str, source: str, *, truth: str = "labels", pattern: str | No
     if not classifies and path.is_file() and is_id_list(source):
         raise LabellingError(f"{source}: is a table, and the labels of this study are label maps; name {_EXPECTED[False]}")
     if not classifies:
-        return label_masks.import_(root, source, truth, pattern)
+        return masks.import_(root, source, truth, pattern)
     if pattern is not None:
         raise OptionError("--pattern is for files of masks; a CSV file says itself which image a line is of")
-    return label_answers.import_(root, file, column, truth)
-
-
-def current(root: Path, selection: str, discarded: Any) -> Any:
-    """Return a selection as it counts now: without the images that were discarded or left the corpus, spares moved up."""
-    from faultscape.selection.spares import effective
-    from faultscape.study.corpus import read_ids
-    from faultscape.study.selections import read_selection
-
-    slots, _ = read_selection(root, selection)
-    gone = {row.image for row in slots.rows} - read_ids(root)
-    return effective(slots, {**dict(discarded), **dict.fromkeys(gone, "left the corpus")})
-
-
-def discards_told(slots: Any, now: Any, discarded: Collection[str]) -> str:
-    """Return how many images that a selection chose are discarded, and how many spares take their places; nothing where none is.
-
-    ``now`` is the selection as it counts now. Of images drawn for all models at once no other takes the place.
-    """
-    from faultscape.nouns import Draw
-
-    gone = set(slots.images) & set(discarded)
-    if not gone:
-        return ""
-    if isinstance(slots.chosen[0], Draw):
-        return f"{counted(len(gone), 'drawn image is', 'drawn images are')} discarded, and no other takes the place"
-    spares, short = len(set(now.images) - set(slots.images)), len(slots.chosen) - len(now.chosen)
-    moved = f"{counted(spares, 'spare image moves', 'spare images move')} up" if spares else "no spare image moves up"
-    left = f"; {counted(short, 'slot has', 'slots have')} no spare left" if short else ""
-    return f"{counted(len(gone), 'chosen image is', 'chosen images are')} discarded, and {moved}{left}"
-
-
-def tell_discards(root: Path, images: Collection[str]) -> None:
-    """Say of each selection that chose one of the images just discarded how it counts now."""
-    from faultscape.study.answers import Answers
-    from faultscape.study.selections import names, read_selection
-
-    discarded = Answers(root).discarded() if images else {}
-    for name in names(root) if images else ():
-        slots = read_selection(root, name)[0]
-        if not set(slots.images).isdisjoint(images):
-            print(f"selection {name}: {discards_told(slots, current(root, name, discarded), discarded)}")
+    return questions.import_(root, file, column, truth)

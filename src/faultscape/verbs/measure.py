@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from faultscape.errors import OptionError, counted
-from faultscape.verbs import measure_steps
+from faultscape.stages.measure import steps
 
 WORST = 3  # pictures of the worst images for each kind of error
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ class Measured:
         return (next(iter(sets.values())) if sets else self.document)["models"]
 
     def __repr__(self) -> str:
-        from faultscape.reporting.measure_words import told
+        from faultscape.reporting.measure.words import told
 
         return told(self.path, self.document)
 
@@ -193,12 +193,12 @@ def measure(
     shard
         PART/PARTS, for example 2/3: make the statistics of every third shard, beside other jobs that do the rest; run without it at the end.
     """
-    from faultscape.comparison import measure_lists, measure_options
     from faultscape.metrics.definitions import define
-    from faultscape.study.arrays import share
+    from faultscape.stages.measure import idle_options, lists
+    from faultscape.study.array_jobs import share
     from faultscape.study.folder import make_folder
     from faultscape.study.lock import changing, writing
-    from faultscape.study.tables import log
+    from faultscape.study.tables.logs import log
 
     given = {
         "regions": regions, "connectivity": connectivity, "void": void, "absent": absent, "scale": scale, "match": match, "per": per, "over": over,
@@ -230,9 +230,9 @@ def measure(
         beside = {"classes": classes, "truth": truth, "images": images, **scores}
         if more := [name for name, value in beside.items() if value not in (None, [], {})]:
             raise OptionError(f"--datasets LIST says what is measured; write {more[0]} into its tables, in place of --{more[0]}")
-        sets = measure_lists.of_list(Path(datasets), about, said.append)
+        sets = lists.of_list(Path(datasets), about, said.append)
     else:
-        sets = [measure_lists.of_words(source, models, scores, classes, truth, about, said.append)]
+        sets = [lists.of_words(source, models, scores, classes, truth, about, said.append)]
     asked = {name: value for name, value in given.items() if value is not None}
     asked |= {"ignore": ignore, "background": background, "divisor": divisor, "score_scale": score_scale, "classes": classes}
     asked |= {"resize_maps": resize_maps, "no_boundaries": not boundaries, "images": images, "pattern": pattern}
@@ -240,7 +240,7 @@ def measure(
     asked["seed"] = seed if seed and resamples else None
     if seed and not resamples:
         said.append("note: --seed changes nothing here: --resamples 0 draws nothing")
-    for line in dict.fromkeys([*said, *measure_options.idle(asked, sets, definitions)]):
+    for line in dict.fromkeys([*said, *idle_options.idle(asked, sets, definitions)]):
         print(line)
     study = next((Path(s.truth["study"]) for s in sets if "study" in s.truth), None) if not datasets else None
     out = Path(output) if output else study / "measures" if study else Path("measured")
@@ -251,18 +251,15 @@ def measure(
     held = study or out
     with writing(held, array="measure" if shard else ""):
         if shard:
-            made = [
-                measure_steps.statistics(held, out, d, definitions, options, mine=mine, engine=engine, workers=workers)
-                for d in sets
-            ]
+            made = [steps.statistics(held, out, d, definitions, options, mine=mine, engine=engine, workers=workers) for d in sets]
             with changing(held):
                 log(held, "measure", source=source, output=str(out), shard=shard)
             jobs, failures = (sum(column) for column in zip(*made, strict=True))
             return MeasuredShare(str(out), {"shard": shard, "jobs": jobs, "failures": failures})
         documents = {}
         for data in sets:
-            measure_steps.statistics(held, out, data, definitions, options, mine=mine, engine=engine, workers=workers)
-            documents[data.name] = measure_steps.one(out, data, definitions, options, skip=skip, resamples=resamples, seed=seed)
-        document = measure_steps.written(out, sets, documents, definitions, bool(datasets), options, resamples, seed, worst)
+            steps.statistics(held, out, data, definitions, options, mine=mine, engine=engine, workers=workers)
+            documents[data.name] = steps.one(out, data, definitions, options, skip=skip, resamples=resamples, seed=seed)
+        document = steps.written(out, sets, documents, definitions, bool(datasets), options, resamples, seed, worst)
         log(held, "measure", source=source, output=str(out))
     return Measured(str(out), document)

@@ -41,9 +41,9 @@ class LabelPlan:
     study: str = "STUDY"  # not written: a folder may be moved
 
     def __repr__(self) -> str:
-        from faultscape.verbs import plan_words
+        from faultscape.stages.plan import words
 
-        return plan_words.text(self)
+        return words.text(self)
 
 
 def plan(
@@ -89,14 +89,15 @@ def plan(
     """
     from importlib.metadata import version
 
-    from faultscape.comparison.stored import corpus_key
-    from faultscape.ranking.written import written
+    from faultscape.ranking.standings_json import written
+    from faultscape.stages import evidence
+    from faultscape.stages.compare.counts import corpus_key
+    from faultscape.stages.compare.shard import count
+    from faultscape.stages.plan import advice, facts
     from faultscape.study.folder import existing, put
     from faultscape.study.lock import writing
     from faultscape.study.settings import read_settings
-    from faultscape.study.tables import log
-    from faultscape.verbs import labelled, plan_advice, plan_facts
-    from faultscape.verbs.compare import count
+    from faultscape.study.tables.logs import log
     from faultscape.verbs.select import chosen_for
 
     root = existing(study)
@@ -117,20 +118,20 @@ def plan(
             raise ModelError(
                 f"a plan needs two models; the study has {', '.join(models) or 'none'}; add more with `faultscape predict`"
             )
-        known = labelled.truths(root)
+        known = evidence.truths(root)
         if selection is not None and truth not in known:
             raise OptionError(
                 f"there is no truth {truth!r} for the labels of selection {selection!r}; there are {', '.join(known) or 'none'}.{closest(truth, known)}"
             )
         if known and not settings.classifies:
             count(root, known, engine=engine)
-        used, notes = plan_facts.measured(root, settings, models, selection, truth, asked)
-        looked = plan_facts.look(root, settings, models, used, engine=engine, workers=workers)
+        used, notes = facts.measured(root, settings, models, selection, truth, asked)
+        looked = facts.look(root, settings, models, used, engine=engine, workers=workers)
         try:
-            duels = plan_facts.deep(plan_facts.duels(root, settings, models, engine=engine, workers=workers))
+            duels = facts.deep(facts.duels(root, settings, models, engine=engine, workers=workers))
         except SelectionError as error:
             duels, notes = [], [*notes, f"there are no duels: {error}"] if (looked.differ > 0).any() else notes
-        drawn = plan_facts.drawn(root, settings, models, used, truth, goal)
+        drawn = facts.drawn(root, settings, models, used, truth, goal)
         questions, said = answers(models, looked, used, settings.task, within / 100, seed)
         unit = "question" if settings.classifies else "mask"
         for row in (row for rows in questions.values() for row in rows.values()):
@@ -138,7 +139,7 @@ def plan(
         priced = [_priced_duel(row, settings.classifies, costs, wage) for row in duels]
         provenance = {
             "faultscape": version("faultscape"), "truth": truth, "within": within, "seed": seed,
-            "inputs": {"predictions": corpus_key(root, settings, models), "truth": labelled.truth_key(root, truth) if used else None},
+            "inputs": {"predictions": corpus_key(root, settings, models), "truth": evidence.truth_key(root, truth) if used else None},
         }  # fmt: skip
         found = LabelPlan(
             models,
@@ -153,13 +154,13 @@ def plan(
             questions,
             tuple(priced),
             {**costs, "wage": wage},
-            plan_advice.advice(questions, looked.pools, drawn, asked or drawn.goal or goal),
+            advice.advice(questions, looked.pools, drawn, asked or drawn.goal or goal),
             (
                 *said,
                 *idle_costs(cost, settings.task),
                 *notes,
-                *plan_facts.groups_told(root),
-                *plan_advice.reservations(drawn, settings.task, asked),
+                *facts.groups_told(root),
+                *advice.reservations(drawn, settings.task, asked),
             ),
             provenance,
             str(study),
@@ -214,8 +215,8 @@ def answers(
     models: tuple[str, ...], looked: Any, used: Any, task: str, within: float, seed: int
 ) -> tuple[dict[str, dict[str, dict[str, Any]]], list[str]]:
     """Return {question: {selector: {labels, low, high, units}}} and what to say of models that are nearly alike."""
-    from faultscape.ranking import label_needs, label_variances
-    from faultscape.ranking.estimates import Estimates
+    from faultscape.ranking.drawn.estimates import Estimates
+    from faultscape.ranking.planning import label_needs, label_variances
 
     kept = [k for k in range(len(models)) if (looked.differ[k, :k] > 0).all()]
     notes = _near(models, looked, kept)
@@ -258,7 +259,7 @@ def answers(
 
 def _numbers(question: str, worlds: np.ndarray, curve: Any, within: float) -> np.ndarray:
     """Return the number of labels that a question needs in each world; scores need one number in all of them."""
-    from faultscape.ranking import label_needs
+    from faultscape.ranking.planning import label_needs
 
     if question == "scores":
         return np.full(1, label_needs.scores_needed(curve, within))
@@ -267,7 +268,7 @@ def _numbers(question: str, worlds: np.ndarray, curve: Any, within: float) -> np
 
 def _each(looked: Any, selector: str, labels: int) -> float:
     """Return how many questions an image takes that is drawn: one for each class that a model names, or one map."""
-    from faultscape.ranking.label_variances import inclusion
+    from faultscape.ranking.planning.label_variances import inclusion
 
     if looked.questions is None:
         return 1.0

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from faultscape.errors import ModelError, OptionError, StudyError, counted
-from faultscape.verbs import predict_changes, predict_plan, predict_shard, predict_tables
+from faultscape.stages.predict import changes, plan, tables
+from faultscape.stages.predict import shard as predict_shard
 
 if TYPE_CHECKING:
     Named = Any
@@ -130,7 +131,7 @@ def predict(
     batch
         Pictures a network gets at once (default 8; on a graphics processor what its memory takes).
     threads
-        Threads of each run of a network (default 1: cores that are free run other batches); kept, since sums depend on it.
+        Threads of each run of a network (default 1: cores that are free run other batches); outputs, since sums depend on it.
     precision
         float32, float16 or bfloat16 (default: float16 on a graphics processor, else float32).
     device
@@ -141,19 +142,21 @@ def predict(
         NAME: take a model out of the study, its maps and all counts with it; labels stay. Repeat it for more.
     """
     from faultscape import engine as engines
-    from faultscape.comparison import changed_models
-    from faultscape.comparison.measuring_at_once import Statistics
-    from faultscape.prediction import devices, opening, predict_options
-    from faultscape.study import kept
+    from faultscape.prediction import catalogue, devices
+    from faultscape.prediction import options as predict_options
+    from faultscape.progress import progress
+    from faultscape.stages.measure.at_once import Statistics
+    from faultscape.stages.predict import changed_models
     from faultscape.study import settings as toml
-    from faultscape.study.arrays import share
-    from faultscape.study.corpus import shard_sizes
+    from faultscape.study.array_jobs import share
     from faultscape.study.folder import existing
     from faultscape.study.lock import changing, writing
-    from faultscape.study.tables import Timings, log
+    from faultscape.study.tables import outputs
+    from faultscape.study.tables.corpus import shard_sizes
+    from faultscape.study.tables.logs import Timings, log
 
     root = existing(study)
-    renamed, removed = predict_changes.asked(rename, remove)
+    renamed, removed = changes.asked(rename, remove)
     if shard and (renamed or removed):
         raise OptionError(
             "--rename and --remove are for the whole study; run them alone, without --shard, when no job of an array is at work"
@@ -174,20 +177,20 @@ def predict(
         raise OptionError("--measure is for label maps; the accuracy of classifiers is what `rank` says")
     if task == "segmentation" and crop is not None:
         raise OptionError("--crop is for classifiers; --window shows a picture in parts")
-    kinds = {name: opening.kind_of(name, source, task) for name, source in given.items()}
-    predict_plan.refuse_truths(root, given)
+    kinds = {name: catalogue.kind_of(name, source, task) for name, source in given.items()}
+    plan.refuse_truths(root, given)
     with writing(root, array="predict" if shard else "", change=bool(renamed or removed)):
         if renamed or removed:
-            predict_changes.change(study, root, renamed, removed, given)
+            changes.change(study, root, renamed, removed, given)
         settings = toml.read_settings(root)
         fresh = [name for name in given if name not in settings.models]
         against = _truth(root, truth) if measure else ""
         plans = {
-            name: predict_plan.plan(root, settings, name, source, labels, options, device, against)
+            name: plan.plan(root, settings, name, source, labels, options, device, against)
             for name, source in given.items()
             if kinds[name] != "table"
         }
-        opening.release()
+        catalogue.release()
         with changing(root):
             for name, model in plans.items():
                 predict_shard.forget(root, name, model.stamps)
@@ -195,11 +198,11 @@ def predict(
             for name in (name for name, kind in kinds.items() if kind == "table"):
                 if idle := ", ".join(f"--{key.replace('_', '-')}" for key in options):
                     print(f"note: {name}: {idle} changes nothing for a table")
-                entered[name] = predict_tables.store(root, settings, name, given[name], labels, mine)
+                entered[name] = tables.store(root, settings, name, given[name], labels, mine)
             toml.add_models(root, {name: entered[name] for name in given})
         calls: list[dict[str, Any]] = [call for model in plans.values() for call in model.calls if mine.has(call["number"])]
         total = sum(call["images"] for call in calls)
-        networks = {call["model"]["kind"] for call in calls} & {*opening.NETWORKS}
+        networks = {call["model"]["kind"] for call in calls} & {*catalogue.NETWORKS}
         there = max((devices.count(kind) for kind in networks), default=0) if device != "cpu" else 0
         workers, cores = workers or there or None, engines.cores()
         at_once = {"local": 1, "processes": min(workers or cores, max(1, len(calls)))}.get(engine, cores)
@@ -208,11 +211,11 @@ def predict(
         apart: dict[str, Any] = {"apart": bool(networks), "gpus": int(bool(there) or device.startswith("cuda"))}
         statistics = Statistics(root, settings, against) if against else None
         resized: dict[str, list[dict[str, Any]]] = {}
-        timings, beside = Timings(root), {name: set(kept.kinds(root, name)) for name in given}
+        timings, beside = Timings(root), {name: set(outputs.kinds(root, name)) for name in given}
         try:
-            with engines.progress("predict", total) as tick:
+            with progress("predict", total) as tick:
                 for number, made in engines.run(
-                    "faultscape.verbs.predict_shard:shard", calls, engine=engine, workers=workers, tick=tick, **apart
+                    "faultscape.stages.predict.shard:shard", calls, engine=engine, workers=workers, tick=tick, **apart
                 ):
                     with changing(root):
                         predict_shard.enter(root, calls[number], made, timings, beside[calls[number]["name"]], statistics)
@@ -271,7 +274,7 @@ def named(models: tuple[Any, ...], task: str = "segmentation") -> dict[str, str]
 
 def _unusable(root: Path, given: Mapping[str, str], fresh: list[str], what: str) -> str:
     """Return why nothing of the models could be used, and that those that came ``fresh`` are not taken: of the first image that had something, and how many rows say more."""
-    from faultscape.study.tables import read_failures
+    from faultscape.study.tables.logs import read_failures
 
     rows = [row for row in read_failures(root) if row.stage == "predict" and row.name in given]
     first = next((row for row in rows if row.reason not in _NOT_THERE), rows[0] if rows else None)
@@ -292,7 +295,7 @@ def _tell_resized(name: str, parts: list[dict[str, Any]]) -> None:
 
 def _truth(root: Path, asked: str | None) -> str:
     """Return the truth that maps are measured against: the one asked for, else labels, else the only one."""
-    from faultscape.study.label_maps import truths
+    from faultscape.study.tables.label_maps import truths
 
     known = truths(root)
     if asked is None:

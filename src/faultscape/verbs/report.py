@@ -56,13 +56,13 @@ def report(
     thumbnail
         Longest side of the pictures in the gallery, in pixels.
     """
-    from faultscape.reporting import outcomes, pages
-    from faultscape.study import selections
+    from faultscape.reporting.competition import outcomes, page
+    from faultscape.stages.report import classes, maps
     from faultscape.study.folder import existing, put
     from faultscape.study.lock import writing
     from faultscape.study.settings import read_settings
-    from faultscape.study.tables import log
-    from faultscape.verbs import report_classes, report_maps
+    from faultscape.study.tables import selections
+    from faultscape.study.tables.logs import log
 
     root = existing(study)
     edges = outcomes.check(outcomes.BANDS if bands is None else bands, better)
@@ -81,12 +81,12 @@ def report(
         raise OptionError("--bands are of values of label maps; answers of classifiers are right or wrong. Leave it out")
     common = _common(root, selection, drawn)
     if classifies:
-        facts: Any = report_classes.facts(root, kind is PairSlot, common, reference_images, thumbnail)
+        facts: Any = classes.facts(root, kind is PairSlot, common, reference_images, thumbnail)
     elif kind is Draw:
-        facts = report_maps.draws(root, common, edges, thumbnail)
+        facts = maps.draws(root, common, edges, thumbnail)
     else:
-        facts = report_maps.duels(root, drawn, common, edges, better, reference_images, thumbnail)
-    data = pages.page(facts).encode("utf-8", "xmlcharrefreplace")
+        facts = maps.duels(root, drawn, common, edges, better, reference_images, thumbnail)
+    data = page.page(facts).encode("utf-8", "xmlcharrefreplace")
     with writing(root):
         put(target, data)
         log(root, "report", selection=selection, output=str(target))
@@ -95,15 +95,15 @@ def report(
 
 def _common(root: Path, selection: str, drawn: Any) -> dict[str, Any]:
     """Return what every kind of page needs to know: see reporting.pages.Facts."""
-    from faultscape.study import selections
-    from faultscape.study.answers import Answers
-    from faultscape.study.pool import read_pool
+    from faultscape.stages import evidence
+    from faultscape.stages.evidence import current
+    from faultscape.stages.rank.standings import rank_key
     from faultscape.study.settings import read_settings
-    from faultscape.study.tables import read_failures
-    from faultscape.study.timings import frame_times
-    from faultscape.verbs import labelled
-    from faultscape.verbs.label import current
-    from faultscape.verbs.rank import rank_key
+    from faultscape.study.tables import selections
+    from faultscape.study.tables.answers import Answers
+    from faultscape.study.tables.logs import read_failures
+    from faultscape.study.tables.pool import read_pool
+    from faultscape.study.tables.timings import frame_times
 
     discarded = Answers(root).discarded()
     slots = current(root, selection, discarded)
@@ -117,7 +117,7 @@ def _common(root: Path, selection: str, drawn: Any) -> dict[str, Any]:
             others[name] = table
             selectors[name] = str(selections.read_selection(root, name)[0].definition.get("selector", ""))
             stale += [name] if rank_key(root, name) == "stale" else []
-    truth = _truth(labelled.truths(root), standings)
+    truth = _truth(evidence.truths(root), standings)
     images: list[str] = []
     values = np.zeros((len(slots.models), 0))
     gone = [m for m in slots.models if m not in read_settings(root).models]
@@ -125,7 +125,7 @@ def _common(root: Path, selection: str, drawn: Any) -> dict[str, Any]:
         remarks.append(f"{gone[0]} is no longer in the study: its answers are not shown, nor how the labels went.")
     elif truth:
         try:
-            images, values = labelled.scores(root, slots.models, truth, slots.definition, discarded)
+            images, values = evidence.scores(root, slots.models, truth, slots.definition, discarded)
         except StudyError:
             remarks.append(
                 "The labels have not been compared with the models yet, so outcomes are left out. Run `faultscape rank`."
@@ -156,8 +156,8 @@ def _common(root: Path, selection: str, drawn: Any) -> dict[str, Any]:
 
 def _agreement(root: Path) -> Any:
     """Return how far the study's models agree; None where it cannot be said before `compare` has run."""
+    from faultscape.stages.compare.agreement import agreement
     from faultscape.study.settings import read_settings
-    from faultscape.verbs.compare_agreement import agreement
 
     settings = read_settings(root)
     try:
@@ -171,7 +171,7 @@ def _standings(root: Path, selection: str) -> Any:
     import json
 
     from faultscape.ranking.standing import from_json
-    from faultscape.study import selections
+    from faultscape.study.tables import selections
 
     path = selections.path(root, selection, "json", stem="standings")
     if not path.exists():

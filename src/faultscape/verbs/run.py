@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from faultscape.verbs import labelled
+from faultscape.stages import evidence
 from faultscape.verbs.status import Status
 
 
@@ -75,7 +75,7 @@ def run(
         local (this process), processes (all cores), ray, or ray://HOST:PORT.
     """
     from faultscape.nouns import PairSlot, Slot
-    from faultscape.prediction.opening import there
+    from faultscape.prediction.catalogue import there
     from faultscape.study.settings import read_settings
     from faultscape.verbs import rank, select
     from faultscape.verbs.collect import collect
@@ -110,7 +110,7 @@ def run(
             f"these show where models fail; {_WANTED[goal]} "
             f"faultscape select {shlex.quote(study)} --goal {goal}{'' if goal == 'best' else f' --budget {len(slots.images)}'}"
         )
-    if truth in labelled.truths(root):
+    if truth in evidence.truths(root):
         done.append(rank.told(rank.rank(study, truth=truth, engine=engine)))
         done.append(repr(report(study)))
     return Ran(tuple(done), status(study))

@@ -26,11 +26,12 @@ def scale(*masks: str, classes: Any, output: str | None = None, pattern: str | N
     """
     import numpy as np
 
-    from faultscape.corpus.classes import UNKNOWN, allowed, resolve, table
-    from faultscape.corpus.map_files import colour_table, read_map
+    from faultscape.classes.class_lists import allowed, resolve, table
+    from faultscape.classes.mapping import of_label_ids
     from faultscape.corpus.sources import MAP_ENDINGS, find
-    from faultscape.engine import progress
-    from faultscape.prediction.label_names import of_label_ids
+    from faultscape.formats.label_maps import colour_table, read_map
+    from faultscape.nouns import UNKNOWN
+    from faultscape.progress import progress
     from faultscape.selection.quartiles import scale_of, to_json
     from faultscape.study.folder import put
 

@@ -105,9 +105,11 @@ def select(
     workers
         Number of processes; default: all cores.
     """
+    from faultscape.stages.compare import agreement
+    from faultscape.stages.select import draws as select_draws
+    from faultscape.stages.select import duels, pairs
     from faultscape.study.folder import existing
     from faultscape.study.settings import read_settings
-    from faultscape.verbs import compare_agreement, select_draws, select_duels, select_pairs
 
     root = existing(study)
     options = {
@@ -150,11 +152,11 @@ def select(
     if draws:
         slots = select_draws.draw(root, name, selector, given, engine=engine, workers=workers)
     elif classifies:
-        slots = select_pairs.pairs(root, name, given)
+        slots = pairs.pairs(root, name, given)
     else:
         asked = {key: options[key] for key in ("concordance", "over", "per_class", "spares", "keep_duplicates", "seed")}
-        slots = select_duels.duels(root, name, asked, constraints, scale, engine, workers)
-    compare_agreement.tell_warnings(root)
+        slots = duels.duels(root, name, asked, constraints, scale, engine, workers)
+    agreement.tell_warnings(root)
     return slots
 
 
@@ -212,17 +214,17 @@ def told(slots: Slots) -> str:
 def _check_truth(root: Any, truth: str) -> None:
     """SelectionError for a truth that the study does not have; labels may come later."""
     from faultscape.errors import SelectionError, closest
-    from faultscape.verbs import labelled
+    from faultscape.stages import evidence
 
-    known = labelled.truths(root)
-    if truth not in (*known, labelled.LABELS):
+    known = evidence.truths(root)
+    if truth not in (*known, evidence.LABELS):
         have = f"there are {', '.join(known)}.{closest(truth, known)}" if known else "there are no labels yet."
-        raise SelectionError(f"there is no truth {truth!r}; {have} Leave --truth out to learn from {labelled.LABELS}")
+        raise SelectionError(f"there is no truth {truth!r}; {have} Leave --truth out to learn from {evidence.LABELS}")
 
 
 def _held(root: Any, name: str | None, *, draws: bool = False) -> str:
     """Return the selector of a selection that is there (with ``draws`` only where it drew by chance), else nothing."""
-    from faultscape.study import selections
+    from faultscape.study.tables import selections
 
     if name is None or name not in selections.names(root):
         return ""

@@ -44,7 +44,7 @@ def show(file: str, *, rows: int | None = None) -> Any:
         How many rows of a table are shown (default 20).
     """
     from faultscape.ranking.standing import from_json
-    from faultscape.study.timings import frame_times
+    from faultscape.study.tables.timings import frame_times
 
     path = Path(file)
     given, rows = rows is not None, ROWS if rows is None else rows
@@ -70,7 +70,7 @@ def show(file: str, *, rows: int | None = None) -> Any:
             body = tuple(tuple((r + [""] * wide)[:wide]) for r in table[1 : rows + 1])
             return Table(path.name, tuple(table[0]) if table else (), body, max(0, len(table) - 1))
         if path.suffix == ".sqlite":
-            from faultscape.study.answers import Answers
+            from faultscape.study.tables.answers import Answers
 
             thrown = Answers(path.parent).discarded()
             return Table("discarded images", ("image", "reason"), tuple(thrown.items())[:rows], len(thrown))

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from faultscape.errors import counted
-from faultscape.verbs import labelled, status_selections
+from faultscape.stages import evidence
+from faultscape.stages.status import selections as status_selections
 
 
 @dataclass(frozen=True)
@@ -34,18 +35,18 @@ def status(study: str) -> Status:
     study
         The study folder.
     """
-    from faultscape.comparison.stored import missing, wanted
-    from faultscape.study import label_maps, selections
-    from faultscape.study.answers import Answers
-    from faultscape.study.corpus import each_shard, part_name, shard_sizes
+    from faultscape.stages.compare.counts import missing, wanted
+    from faultscape.stages.evidence import current
     from faultscape.study.folder import existing
-    from faultscape.study.label_maps import outdated
     from faultscape.study.lock import unfinished
-    from faultscape.study.pairs import folder
     from faultscape.study.parts import read_manifest, there
     from faultscape.study.settings import read_settings
-    from faultscape.study.tables import read_failures
-    from faultscape.verbs.label import current
+    from faultscape.study.tables import label_maps, selections
+    from faultscape.study.tables.answers import Answers
+    from faultscape.study.tables.corpus import each_shard, part_name, shard_sizes
+    from faultscape.study.tables.label_maps import outdated
+    from faultscape.study.tables.logs import read_failures
+    from faultscape.study.tables.pairs import folder
 
     root, place = existing(study), shlex.quote(study)
     if line := unfinished(root):  # meanwhile its files may say one thing and another
@@ -83,7 +84,7 @@ def status(study: str) -> Status:
         empty = [m for m in models if not any(part.rows for part in stored[m].values())]
         words = f"; of {', '.join(empty)} not one map could be used (failures.csv)" if empty else ""
         stages.append(("predict", "done", f"{counted(len(models), 'model')}: {', '.join(models)}{words}"))
-    truths = labelled.truths(root)
+    truths = evidence.truths(root)
     if len(models) >= 2 and not settings.classifies:
         parts = wanted(root, settings, sorted(sizes), [])
         undone = missing(root, parts)
@@ -120,7 +121,7 @@ def status(study: str) -> Status:
 
 def _report(root: Path, place: str, names: Sequence[str], stages: Sequence[tuple[str, str, str]]) -> tuple[str, str, str]:
     """Return the state of the page of the selection main, without one of the first that is ranked; its name; and what to type."""
-    from faultscape.study import selections
+    from faultscape.study.tables import selections
 
     ranked = [name for name in names if selections.path(root, name, "json", stem="standings").exists()]
     name = selections.MAIN if selections.MAIN in names or not ranked else ranked[0]
@@ -135,8 +136,8 @@ def _report(root: Path, place: str, names: Sequence[str], stages: Sequence[tuple
 
 def _measures(root: Path) -> list[tuple[str, str, str]]:
     """Return the line of what `measure` wrote into the study, where it did: stale when maps, truth or classes are others now."""
-    from faultscape.comparison.measure_plan import inputs, of_study
     from faultscape.errors import FaultscapeError
+    from faultscape.stages.measure.sets import inputs, of_study
     from faultscape.study.json_text import read_object
 
     path = root / "measures" / "measure.json"

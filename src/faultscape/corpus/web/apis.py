@@ -14,7 +14,7 @@ from typing import Any
 from faultscape.corpus.web import flickr, openverse, wikimedia
 from faultscape.corpus.web.addresses import names_private
 from faultscape.corpus.web.hits import Hit, Wanted
-from faultscape.corpus.web.polite import Web
+from faultscape.corpus.web.http_client import Web
 from faultscape.errors import OptionError, WebError, closest
 
 APIS = {"openverse": openverse, "flickr": flickr, "wikimedia": wikimedia}

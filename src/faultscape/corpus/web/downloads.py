@@ -17,13 +17,13 @@ from urllib.parse import urlsplit
 from faultscape.corpus.duplicates import Groups
 from faultscape.corpus.web.addresses import clean
 from faultscape.corpus.web.hits import Hit, Wanted, line, too_early_or_late, too_small
-from faultscape.corpus.web.judging import Look, look, not_transparent
-from faultscape.corpus.web.polite import ClosedError, Web
+from faultscape.corpus.web.http_client import ClosedError, Web
+from faultscape.corpus.web.pictures import Look, look, not_transparent
 from faultscape.errors import FaultscapeError, WebError
-from faultscape.study.corpus import Image
 from faultscape.study.folder import TEMPORARY, check_name, make_folder, put
-from faultscape.study.tables import Failure
-from faultscape.study.web import FOLDER, Term, WebPicture, add_picture, read_pictures
+from faultscape.study.tables.corpus import Image
+from faultscape.study.tables.logs import Failure
+from faultscape.study.tables.web_pictures import FOLDER, Term, WebPicture, add_picture, read_pictures
 
 PICTURE_BYTES = 64_000_000
 HOSTS = 8  # that are asked side by side

@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from faultscape.corpus.web.wordnet import Sense
 from faultscape.nouns import Classes
-from faultscape.study.web import Term
+from faultscape.study.tables.web_pictures import Term
 
 
 def terms(

@@ -12,7 +12,7 @@ from faultscape.corpus.web.addresses import clean
 from faultscape.corpus.web.hits import Hit, day, key, line
 from faultscape.errors import CorpusError, FaultscapeError
 from faultscape.study.folder import check_name
-from faultscape.study.web import read_rows
+from faultscape.study.tables.web_pictures import read_rows
 
 _MORE = ("query", "title", "licence", "creator", "source")
 

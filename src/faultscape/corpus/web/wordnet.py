@@ -1,6 +1,6 @@
 """Words for a class from a folder of WordNet files: the lemmas of its first noun sense, and of that sense's direct hyponyms.
 
-Conventions: ``index.noun`` and ``data.noun`` of WordNet 3.x, read as `faultscape.corpus.synsets` says; the first sense is the most frequent one.
+Conventions: ``index.noun`` and ``data.noun`` of WordNet 3.x, read as `faultscape.classes.wordnet_files` says; the first sense is the most frequent one.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from faultscape.corpus.synsets import HYPONYMS, noun_files, read_synset
+from faultscape.classes.wordnet_files import HYPONYMS, noun_files, read_synset
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,209 @@
+"""What each of a model's own labels means: by a file, by the network's class names where the file is silent, by position, or as Cityscapes' label ids.
+
+Conventions: a mapping is {own label number as text: class name or ``void``}, many to one; the empty mapping means the class list's own ids.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import tomllib
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from faultscape.classes.names import shared
+from faultscape.errors import ClassesError, LabelMapError, closest
+from faultscape.nouns import Classes
+
+
+class Channels(Protocol):
+    """What a network says of its own labels."""
+
+    @property
+    def channels(self) -> int | None: ...
+    @property
+    def class_names(self) -> list[str]: ...
+
+
+def of_network(
+    name: str, network: Channels, settings: Any, labels: str | None, held: dict[str, str], unmapped: str = ""
+) -> dict[str, str]:
+    """Return the label mapping of a network (``held``: one that was given before), by a file, by names and synonyms, or by the order of the class list.
+
+    A file goes first, and names mean the rest. ``unmapped`` is "void" where the labels that find no class are to be void. ClassesError names every class that finds no place.
+    """
+    classes, names = settings.class_list, network.class_names
+    given = of_file(labels, settings, names)
+    if names and (given or not held):
+        mapping = given | _by_names(name, names, given, settings, labels, unmapped)
+    elif given and unmapped:
+        mapping = {str(place): "void" for place in range(network.channels or 0)} | given
+    else:
+        mapping = given or held
+    if not mapping and network.channels is not None and network.channels != len(classes):
+        raise ClassesError(
+            f"{name}: the network has {network.channels} classes, the study {len(classes)}; give --labels FILE that says which class each is, or void"
+        )
+    if not mapping and network.channels is not None and classes.ids != tuple(range(len(classes))):
+        mapping = {str(place): n for place, n in enumerate(classes.names)}  # channels stand in the order of the class list
+    _need_class(labels or name, mapping, classes)
+    own = dict(zip(map(str, classes.ids), classes.names, strict=True))
+    return {} if settings.classifies and mapping == own else mapping  # a thousand lines that say nothing
+
+
+def _by_names(
+    name: str, names: Sequence[str], given: dict[str, str], settings: Any, labels: str | None, unmapped: str
+) -> dict[str, str]:
+    """Return the mapping of the channels that a file leaves out, by their names; ClassesError where one finds no place and is not to be void."""
+    classes = settings.class_list
+    found = {str(place): (n, by_name(n, settings)) for place, n in enumerate(names) if str(place) not in given}
+    lost = list(dict.fromkeys(n for n, one in found.values() if one is None))
+    many = len(lost) > 1
+    if lost and not given and len(lost) == len(set(names)):
+        raise ClassesError(
+            f"{name}: not one of the network's {len(names)} classes ({_some(names)}) is a class of the study ({_some(classes.names)}); give --labels FILE"
+        )
+    if lost and unmapped != "void" and given:
+        raise ClassesError(
+            f"{labels}: says nothing of the network's {'classes' if many else 'class'} {', '.join(lost)}, which {'are' if many else 'is'} no class of the study."
+            f"{closest(lost[0], classes.names)} Map {'each' if many else 'it'} to a class or void, or give --unmapped void too"
+        )
+    if lost and unmapped != "void":
+        raise ClassesError(
+            f"{name}: {'these classes' if many else 'a class'} of the network {'are' if many else 'is'} no class of the study: {', '.join(lost)}."
+            f"{_near(lost, classes)} Give --labels FILE that says which class {'each of them' if many else 'it'} is, or void, or --unmapped void"
+            f"{' for all of them' if many else ''}"
+        )
+    if lost:
+        print(f"{name}: void, since they are no classes of the study: {', '.join(lost)}")
+    return {place: one or "void" for place, (_, one) in found.items()}
+
+
+def _near(lost: Sequence[str], classes: Classes) -> str:
+    """Return which classes share a word that was not found, or the nearest class of the first."""
+    doubtful = next(filter(None, (shared(word, classes) for word in lost)), "")
+    return f" {doubtful.partition(';')[0]}." if doubtful else closest(lost[0], classes.names)
+
+
+def _need_class(where: str, mapping: dict[str, str], classes: Classes) -> None:
+    """ClassesError for a mapping by which every label is void: nothing would be compared."""
+    if mapping and set(mapping.values()) == {"void"}:
+        raise ClassesError(f"{where}: every label is void; map at least one to a class of the study ({_some(classes.names)})")
+
+
+def by_name(word: str, settings: Any) -> str | None:
+    """Return the study's class that a network's class name means: the same words, or one of several words parted by commas or semicolons where no other is another class's, or a synonym of one class alone."""
+    classes = settings.class_list
+    aliases = [(_plain(alias), name) for name, words in (getattr(classes, "synonyms", None) or {}).items() for alias in words]
+    of_several = {alias for alias, times in Counter(alias for alias, _ in {*aliases}).items() if times > 1}
+    known = {alias: name for alias, name in aliases if alias not in of_several}
+    known |= {_plain(part): name for name in classes.names for part in re.split(r"[,;]", name)[1:]}
+    known |= {_plain(re.split(r"[,;]", name)[0]): name for name in classes.names} | {_plain(name): name for name in classes.names}
+    if _plain(word) in ("void", "ignore", "unlabeled", "unlabelled") and _plain(word) not in known:
+        return "void"
+    if _plain(word) in known:
+        return known[_plain(word)]
+    meant = {known[part] for part in map(_plain, re.split(r"[,;]", word)) if part in known}
+    return (
+        meant.pop() if len(meant) == 1 and not re.search(r"[\r\n]", word) else None
+    )  # words of two classes, or of two lines, are a slip
+
+
+def _plain(word: str) -> str:
+    """Return a class name without the differences that mean nothing: case, and - or _ for a blank."""
+    return re.sub(r"[\s_-]+", " ", word.strip().casefold())
+
+
+def _some(names: Sequence[str], most: int = 6) -> str:
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
+def checked(name: str, mapping: dict[str, str], settings: Any) -> None:
+    """ClassesError with what to do when a mapping that was given before names a class that is gone."""
+    from faultscape.classes.class_lists import table
+
+    try:
+        table(settings.class_list, mapping)
+    except ClassesError as error:
+        raise ClassesError(f"{name}: {error} Give --labels FILE with a mapping to today's classes") from None
+
+
+def of_file(labels: str | None, settings: Any, names: list[str] | None) -> dict[str, str]:
+    """Return {own label number: class name} of a mapping file, whose labels are numbers or ``names`` of channels; ClassesError names what cannot be mapped."""
+    from faultscape.classes.class_lists import MAX_LABEL
+
+    if labels is None:
+        return {}
+    known, out = settings.class_list.names, {}
+    for key, value in _read(labels).items():
+        if value != "void" and value not in known:
+            raise ClassesError(
+                f"{labels}: maps {key!r} to {value!r}, which is no class of the study ({_some(known)}).{closest(value, known)}"
+            )
+        places = [str(place) for place, n in enumerate(names or []) if n == key]
+        if not places and not (key.isdecimal() and int(key) <= MAX_LABEL):
+            own = f", nor a class of the network ({_some(names)})" if names else ""
+            raise ClassesError(f"{labels}: {key!r} is no label, a number from 0 to {MAX_LABEL}{own}.{closest(key, names or [])}")
+        out |= dict.fromkeys(places or [str(int(key))], value)
+    if not names:
+        _need_class(labels, out, settings.class_list)
+    return out
+
+
+def _read(labels: str) -> dict[str, str]:
+    """Return what a mapping file holds, as it stands there; ClassesError where it holds no mapping."""
+    try:
+        text = Path(labels).read_text(encoding="utf-8")
+        raw = tomllib.loads(text) if labels.endswith(".toml") else json.loads(text)
+    except OSError as error:
+        raise ClassesError(f"{labels}: cannot be read as a label mapping: {(error.strerror or str(error)).lower()}") from None
+    except (ValueError, RecursionError) as error:
+        raise ClassesError(f"{labels}: cannot be read as a label mapping: {error}") from None
+    raw = raw.get("labels", raw) if isinstance(raw, dict) else raw
+    if not isinstance(raw, dict) or not all(isinstance(value, str | int) for value in raw.values()):
+        raise ClassesError(
+            f'{labels}: is no label mapping; expected a class for each label, for example {{"0": "road", "3": "void"}}'
+        )
+    return {str(key): str(value) for key, value in raw.items()}
+
+
+def of_words(labels: str | None, settings: Any) -> dict[str, str]:
+    """Return {word: class name or ``void``} of a mapping file whose labels are words of a table; ClassesError names what cannot be mapped."""
+    known = settings.class_list.names
+    out = {} if labels is None else _read(labels)
+    for key, value in out.items():
+        if value != "void" and value not in known:
+            raise ClassesError(
+                f"{labels}: maps {key!r} to {value!r}, which is no class of the study ({_some(known)}).{closest(value, known)}"
+            )
+    _need_class(labels or "", out, settings.class_list)
+    return out
+
+
+def of_colours(settings: Any) -> dict[str, str]:
+    """Return the mapping of maps that are coded by class colours: the ids of today's class list, so that another list finds them by name."""
+    classes = settings.class_list
+    voids = {str(classes.void[0]): "void"} if classes.void else {}
+    return {str(id_): name for id_, name in zip(classes.ids, classes.names, strict=True)} | voids
+
+
+def of_label_ids(classes: Classes, files: dict[str, str]) -> dict[str, str]:
+    """Return the mapping for Cityscapes' label ids when a folder of maps holds them."""
+    from faultscape.classes.built_in import cityscapes, cityscapes_label_ids
+    from faultscape.formats.label_maps import read_map
+
+    if classes.names != cityscapes().names or not files:
+        return {}
+    first = next(iter(files.values()))
+    named = "labelids" in os.path.basename(first).lower()
+    try:
+        values = set() if named else {int(v) for path in list(files.values())[:8] for v in set(read_map(path).ravel().tolist())}
+    except LabelMapError:
+        values = set()
+    if not named and not values & set(range(19, 34)):
+        return {}
+    print("these maps hold Cityscapes label ids (0-33); they are mapped to the 19 classes")
+    return cityscapes_label_ids()

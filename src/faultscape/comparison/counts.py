@@ -1,0 +1,156 @@
+"""Count every pair of maps of every image, in memory or for one shard.
+
+Conventions: maps come in the class list's ids and are turned into places and range-checked once, before any kernel. Row = reference, column =
+prediction (nouns.Pairs).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from faultscape.classes.class_lists import allowed, resolve, table
+from faultscape.errors import LabelMapError, OptionError
+from faultscape.maps import counts
+from faultscape.nouns import UNKNOWN, Classes, Pairs
+
+Maps = np.ndarray | Sequence[np.ndarray]
+
+
+def count(
+    maps: Mapping[str, Maps],
+    classes: Classes | str | int,
+    *,
+    truth: Maps | Mapping[str, Maps] | None = None,
+    images: Sequence[str] | None = None,
+    cells: bool = False,
+    background: int | None = None,
+    void: int | tuple[int, ...] = (),
+) -> Pairs:
+    """Return the counts of every pair of models, and of each model with the truth, in one pass over each image.
+
+    ``maps`` {model: (I, H, W) or I arrays (H, W) of ids}; ``truth`` likewise, one or several by name; a map may be None where it is missing. ``cells``
+    keeps the whole confusion matrices, S0 eq. 8; ``background`` and ``void`` are ids, for ``classes`` given as a number. Errors: LabelMapError for values out of range or shapes that differ.
+
+    >>> pairs = count({"a": np.array([[[0, 1]]]), "b": np.array([[[0, 0]]])}, classes=2)
+    >>> pairs.both.tolist(), pairs.rows.tolist(), pairs.columns.tolist()
+    ([[[1, 0]]], [[[1, 1, 0]]], [[[2, 0, 0]]])
+    """
+    classes = resolve(classes, background=background, void=void)
+    truths = {} if truth is None else dict(truth) if isinstance(truth, Mapping) else {"truth": truth}
+    named = {**maps, **truths}
+    if len(named) < len(maps) + len(truths):
+        raise OptionError("a truth has the name of a model; give it another")
+    lengths = {name: len(stack) for name, stack in named.items()}
+    if len(set(lengths.values())) != 1:
+        raise LabelMapError(f"every model and truth needs one map an image; got {lengths}")
+    (number,) = set(lengths.values())
+    ids = tuple(images) if images is not None else tuple(str(i) for i in range(number))
+    if len(ids) != number:
+        raise OptionError(f"{len(ids)} names for {number} images")
+    pairs = pair_places(len(maps), len(truths))
+    places, n = table(classes), len(classes) + 1
+    kept = np.zeros((len(pairs), number, n, n), np.int64)
+    totals = np.zeros((len(maps), number, n), np.int64)
+    present = np.zeros((len(pairs), number), bool)
+    for i in range(number):
+        stack = [_placed(stack[i], places, f"{name}, image {ids[i]}", classes) for name, stack in named.items()]
+        kept[:, i], totals[:, i], present[:, i] = count_image(stack, n, pairs, len(maps), ids[i])
+    return block(classes, tuple(maps), tuple(truths), ids, pairs, kept, totals, present, keep=cells)
+
+
+def pair_places(models: int, truths: int = 0) -> np.ndarray:
+    """Return (P, 2) (reference, prediction): models (earlier, later), then each truth with every model.
+
+    >>> pair_places(2, 1).tolist()
+    [[0, 1], [2, 0], [2, 1]]
+    """
+    between = [(i, j) for j in range(models) for i in range(j)]
+    return np.array(between + [(models + t, j) for t in range(truths) for j in range(models)], np.int64).reshape(-1, 2)
+
+
+def count_image(
+    stack: Sequence[np.ndarray | None], n: int, pairs: np.ndarray, models: int, image: str = ""
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return (P, n, n) cells, (models, n) histograms and (P,) presence of one image's maps of places; None is a missing map."""
+    given, new, wanted, present = _given(stack, pairs, image)
+    cells = np.zeros((len(pairs), n, n), np.int64)
+    totals = np.zeros((models, n), np.int64)
+    if len(wanted):
+        cells[present] = counts.confusions(given, n, wanted)
+    for k in (k for k in new if k < models):
+        column = np.flatnonzero(present & (pairs[:, 1] == k))
+        row = np.flatnonzero(present & (pairs[:, 0] == k))
+        if len(column):
+            totals[k] = cells[column[0]].sum(0)
+        elif len(row):
+            totals[k] = cells[row[0]].sum(1)
+        else:
+            totals[k] = np.bincount(given[new[k]].ravel(), minlength=n)
+    return cells, totals, present
+
+
+def intersect_image(
+    stack: Sequence[np.ndarray | None], n: int, pairs: np.ndarray, models: int, image: str = ""
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return (P, n) intersections instead of cells, with the histograms and presence of `count_image`: far less work for many models."""
+    given, new, wanted, present = _given(stack, pairs, image)
+    both = np.zeros((len(pairs), n), np.int64)
+    totals = np.zeros((models, n), np.int64)
+    if given:
+        both[present], histograms = counts.intersections(given, n, wanted)
+        for k in (k for k in new if k < models):
+            totals[k] = histograms[new[k]]
+    return both, totals, present
+
+
+def _given(
+    stack: Sequence[np.ndarray | None], pairs: np.ndarray, image: str
+) -> tuple[list[np.ndarray], dict[int, int], np.ndarray, np.ndarray]:
+    """Return the maps that are there, their new numbers by their old, and the pairs that can be counted in new numbers and as a mask."""
+    there = [k for k, m in enumerate(stack) if m is not None]
+    given = [m for m in stack if m is not None]
+    if len({m.shape for m in given}) > 1:
+        raise LabelMapError(f"image {image}: its maps have different sizes {sorted({m.shape for m in given})}")
+    new = {k: place for place, k in enumerate(there)}
+    present = np.array([a in new and b in new for a, b in pairs.tolist()], bool)
+    return given, new, np.array([(new[a], new[b]) for a, b in pairs[present].tolist()], np.int64).reshape(-1, 2), present
+
+
+def block(
+    classes: Classes,
+    models: tuple[str, ...],
+    truths: tuple[str, ...],
+    images: tuple[str, ...],
+    pairs: np.ndarray,
+    cells: np.ndarray,
+    totals: np.ndarray,
+    present: np.ndarray,
+    *,
+    keep: bool = False,
+) -> Pairs:
+    """Return Pairs of (P, I, n, n) ``cells``, kept on request: pixels void in a truth are dropped, marginals taken."""
+    against_truth = pairs[:, 0] >= len(models)
+    cells[against_truth, :, -1, :] = 0
+    both = np.ascontiguousarray(np.diagonal(cells, axis1=2, axis2=3)[..., :-1])
+    return Pairs(
+        classes, models, truths, images, pairs, both, cells.sum(3), cells.sum(2), totals, present, cells if keep else None
+    )
+
+
+def _placed(label_map: np.ndarray | None, places: np.ndarray, where: str, classes: Classes) -> np.ndarray | None:
+    """Return a map of places; LabelMapError for a value that means nothing."""
+    if label_map is None:
+        return None
+    label_map = np.asarray(label_map)
+    if label_map.ndim != 2 or label_map.dtype.kind not in "iub":
+        raise LabelMapError(f"{where}: expected whole numbers, H x W; got {label_map.dtype} of shape {label_map.shape}")
+    if label_map.size and (label_map.min() < 0 or label_map.max() > 65535):
+        raise LabelMapError(
+            f"{where}: holds the value {int(label_map.min())}..{int(label_map.max())}; allowed are {allowed(classes)}"
+        )
+    placed = places[label_map]
+    if placed.size and placed.max() == UNKNOWN:
+        raise LabelMapError(f"{where}: holds the value {int(label_map[placed == UNKNOWN][0])}; allowed are {allowed(classes)}")
+    return placed.astype(np.uint8) if len(classes) < 255 else placed

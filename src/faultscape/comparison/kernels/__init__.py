@@ -1,0 +1,1 @@
+"""Compiled kernels of packed counts, each beside its plain twin."""

@@ -1,0 +1,348 @@
+"""Models that agree with nobody, and the order of images or of classes under which they would: found before there is any label.
+
+Conventions: ``answers`` (J, N, H, W): what each model says of some pixels of N images in corpus order, as places of classes, NONE where it says nothing; of classifiers H = W = 1.
+``starts`` say where a new run of consecutive images begins. The agreement of two models on an image is the mean IoU of the classes that either names (of one pixel 1 or 0); orders are
+looked for by the share of pixels on which they agree, which is cheaper. What is not told may be wrong all the same.
+
+What is promised: where ids and classes are right, an order is told in one study of a thousand (``RISK``), however little the models agree. It has to be clear, by a t-test whose risk is
+divided by the models and the orders that are tried, that another order fits better than this one, and lies farther above chance than this one lies below it: any order lifts models
+that agree less than chance. A shift must also fit better than the same shift the other way, for neighbours of sorted images fit both ways. A mix-up of classes is judged like an
+order, but three quarters of the way is enough, since two classes that are exchanged lie just as far above. Where all models agree on no image, the pool may have been chosen for that,
+and confusions look like exchanged classes: there a mix-up must explain most images and exchange no two classes. Not promised: that a pool chosen in a softer way, in which the same two
+classes are nearly always confused, is told from a mix-up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from scipy.special import stdtrit
+
+from faultscape.comparison.candidate_orders import assigned, best_turn, mixed_classes, named_orders, number_of_classes, shifted
+from faultscape.metrics.pixel import METRICS
+
+FEWEST = 8  # images from which anything is said
+RISK = 1e-3  # that in a study where nothing is wrong anything is told of an order
+LOST = ("nobody", "chance", "below")  # kinds of findings that name no order
+NOBODY = 0.25  # of the agreement beyond chance that the others have with each other: so much has a model that answers one image in four as they do, and guesses the rest
+GUESS = 0.1  # below this share of it there is too little to tell it from a guess
+ALONE = 0.05  # of what is possible beyond chance, where there are no others to compare with
+NEAR = (1, -1, 2, -2, 3, -3, 5, -5, 8, -8, 12, -12)  # shifts that are always looked at; in a drive a farther one shows at these
+_BELOW = 0.75  # of the way below chance, above which a mix-up of classes must lie: errors that fall evenly on three classes lie half as far above, on more classes less
+_KINDS = 8  # of orders among which the risk is divided: shifts, classes, orders of names, and turns or permutations, each in two samples at most
+_BATCHES, _OTHERS, _FARTHEST, _ASSIGNED, _PIXELS, _SEARCHED = 40, 12, 64, 1024, 256, 1024
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What is wrong with one model: its ``kind`` is shift, reversed, names, permutation, classes, nobody, chance or below (chance).
+
+    ``agreement`` is its mean with the others as it is, ``would`` what it would be, ``chance`` what shuffled images give, ``others`` what the others have with each other (NaN of two
+    models). ``shift``: the answer of the image so many places on is the one that fits. ``classes``: (what it says, what the others say), places.
+    """
+
+    model: int
+    kind: str
+    agreement: float
+    would: float
+    chance: float
+    others: float
+    shift: int = 0
+    classes: tuple[tuple[int, int], ...] = ()
+
+
+def find_misplaced(answers: np.ndarray, starts: Sequence[int] = (0,), keys: Sequence[str] = ()) -> list[Finding]:
+    """Return what is wrong with which model, the clearest first; nothing where there are fewer than eight images.
+
+    ``keys`` are the images' ids, for orders that come of sorting numbers in names. A model of which the order is found counts, put right, among the others of the next.
+
+    >>> rng = np.random.default_rng(0)
+    >>> truth = rng.integers(0, 5, (1, 400, 1, 1))
+    >>> said = np.where(rng.random((4, 400, 1, 1)) < 0.8, truth, rng.integers(0, 5, (4, 400, 1, 1)))
+    >>> said[2] = np.roll(said[2], 1, axis=0)
+    >>> [(f.model, f.kind, f.shift) for f in find_misplaced(said)]
+    [(2, 'shift', 1)]
+    """
+    answers = np.asarray(answers, np.uint16).copy()
+    j, n = answers.shape[:2]
+    if j < 2 or n < FEWEST:
+        return []
+    runs = [slice(*span) for span in pairwise([*starts, n])]
+    found: dict[int, Finding] = {}
+    facts = _agreements(answers)
+    while len(found) < (j if j > 2 else 1):  # of two models each is as far from the other
+        best: tuple[float, Finding, np.ndarray] | None = None
+        for m in (m for m in range(j) if m not in found):
+            for right, about in _orders(answers, m, runs, keys, lost=bool(_lost(facts, m))):
+                said = _finding(answers, facts, m, right, about)
+                if best is None or said.would - said.agreement > best[0]:
+                    best = said.would - said.agreement, said, right
+        if best is None or best[0] <= 0:
+            break
+        found[best[1].model] = best[1]
+        answers[best[1].model] = best[2]
+        facts = _agreements(answers)
+    rest = [m for m in range(j) if m not in found and _lost(facts, m)]
+    return [
+        *found.values(),
+        *(
+            _finding(answers, facts, m, None, {"kind": "below" if _below_chance(answers, m) else _lost(facts, m)})
+            for m in (rest if j > 2 or not rest else rest[:1])
+        ),
+    ]
+
+
+@dataclass(frozen=True, eq=False)
+class _Facts:
+    """``pairs`` and ``chance`` (J, J): mean agreement of every two models, as they are and with shuffled images; ``beyond`` (J, N): of each model with the others, less chance."""
+
+    pairs: np.ndarray
+    chance: np.ndarray
+    beyond: np.ndarray
+
+
+def _agreements(answers: np.ndarray) -> _Facts:
+    """Return how far all models agree, and would by chance: one model's images against other images of the other, a shuffle a pair."""
+    j, n = answers.shape[:2]
+    rng = np.random.default_rng(0)
+    coded = _all_coded(answers)
+    pairs, chance = np.full((j, j), np.nan), np.full((j, j), np.nan)
+    each, among = np.zeros((j, n)), np.zeros((j, n))
+    for a in range(j):
+        for b in range(a + 1, j):
+            values = _image_agreement(coded[a], coded[b])
+            pairs[a, b] = pairs[b, a] = _mean(values)
+            chance[a, b] = chance[b, a] = _mean(_image_agreement(coded[a], coded[b], rng.permutation(n)))
+            known = ~np.isnan(values)
+            for m in (a, b):
+                each[m] += np.where(known, values, 0)
+                among[m] += known
+    mean = np.divide(each, among, out=np.full((j, n), np.nan), where=among > 0)
+    return _Facts(pairs, chance, mean - np.array([_mean(row) for row in chance])[:, None])
+
+
+@dataclass(frozen=True, eq=False)
+class _Coded:
+    """What a model says (N, P), the same as cells of (N, n + 1), and how many pixels of each image it gives each of n classes, and none, (N, n + 1)."""
+
+    places: np.ndarray
+    cells: np.ndarray
+    sizes: np.ndarray
+
+    @property
+    def there(self) -> np.ndarray:
+        """Return (N,) whether it says anything of an image."""
+        return np.asarray(self.sizes[:, :-1].sum(1) > 0)
+
+
+def _coded(maps: np.ndarray, n: int) -> _Coded:
+    """Return the maps of a model (N, H, W) with NONE as class n, in the fewest bytes."""
+    places = _flat(np.minimum(maps, n).astype(np.uint8 if n < 256 else np.uint16))
+    if places.shape[1] == 1:
+        return _Coded(places, places, np.stack([places[:, 0] < n, places[:, 0] == n], 1).astype(np.int64))
+    cells = places + np.arange(len(places))[:, None] * (n + 1)
+    return _Coded(places, cells, np.bincount(cells.ravel(), minlength=len(places) * (n + 1)).reshape(-1, n + 1))
+
+
+def _all_coded(answers: np.ndarray) -> list[_Coded]:
+    """Return every model's maps, coded with one number of classes."""
+    n = number_of_classes(answers)
+    return [_coded(maps, n) for maps in answers]
+
+
+def _image_agreement(one: _Coded, other: _Coded, order: np.ndarray | None = None) -> np.ndarray:
+    """Return (N,) the agreement of two models on each image, or with the image of the other that ``order`` (N,) says; NaN where one of them says nothing."""
+    places, sizes, there = other.places, other.sizes, other.there
+    if order is not None:
+        places, sizes, there = places[order], sizes[order], there[order]
+    there = one.there & there
+    n = sizes.shape[1] - 1
+    if places.shape[1] == 1:
+        return np.where(there, (one.places == places)[:, 0].astype(float), np.nan)
+    same = np.bincount(one.cells[one.places == places], minlength=len(places) * (n + 1)).reshape(-1, n + 1)
+    return np.where(there, METRICS["miou"](same[:, :-1], one.sizes, sizes, over="union"), np.nan)
+
+
+def _lost(facts: _Facts, m: int) -> str:
+    """Return nobody or chance for a model that agrees with nobody, else nothing."""
+    reach, others = _reach(facts, m)
+    values = facts.beyond[m][~np.isnan(facts.beyond[m])]
+    if len(values) < FEWEST or np.isnan(reach):
+        return ""
+    batches = np.array([part.mean() for part in np.array_split(values, min(_BATCHES, len(values)))])
+    highest = values.mean() + 2 * batches.std(ddof=1) / np.sqrt(len(batches))
+    if highest >= (ALONE if np.isnan(others) else NOBODY) * reach:
+        return ""
+    return "chance" if np.isnan(others) or values.mean() < GUESS * reach else "nobody"
+
+
+def _below_chance(answers: np.ndarray, m: int) -> bool:
+    """Return whether it is clear that a model agrees with the others less than shuffled images would."""
+    small = _narrow(answers)
+    others = np.delete(small, m, axis=0)
+    return _clear(_chance(small[m], others) - _share(small[m], others), RISK / len(answers)) > 0
+
+
+def _reach(facts: _Facts, m: int) -> tuple[float, float]:
+    """Return the agreement beyond chance that a model could have, and that of the others with each other as it is; where these agree as little, what is possible at all, and NaN."""
+    rest = np.delete(np.arange(len(facts.pairs)), m)
+    first, second = np.triu_indices(len(rest), 1)
+    cells = rest[first], rest[second]
+    possible = 1 - _mean(facts.chance)
+    beyond = facts.pairs[cells] - facts.chance[cells]
+    if len(beyond) and not np.isnan(beyond).all() and (middle := float(np.nanmedian(beyond))) > ALONE * possible:
+        return middle, _mean(facts.pairs[cells])
+    return possible, np.nan
+
+
+def _finding(answers: np.ndarray, facts: _Facts, m: int, right: np.ndarray | None, about: dict[str, Any]) -> Finding:
+    """Return a finding of a model, with the numbers that speak for it."""
+    rest = [b for b in range(len(answers)) if b != m]
+    would = np.nan
+    if right is not None:
+        first, *others = _all_coded(np.stack([right, *answers[rest]]))
+        would = _mean(np.array([_mean(_image_agreement(first, other)) for other in others]))
+    return Finding(
+        m, agreement=_mean(facts.pairs[m]), would=would, chance=_mean(facts.chance[m]), others=_reach(facts, m)[1], **about
+    )
+
+
+def _orders(
+    answers: np.ndarray, m: int, runs: list[slice], keys: Sequence[str], *, lost: bool
+) -> Iterator[tuple[np.ndarray, dict[str, Any]]]:
+    """Yield what a model would say in the order of images, or under the mix-up of classes, that fits the others clearly better than what it says; and what is to be said of it."""
+    mine, j, n = answers[m], *answers.shape[:2]
+    rest = np.array([b for b in range(j) if b != m])
+    small = _narrow(answers)
+    others = small[rest[np.linspace(0, len(rest) - 1, min(len(rest), _OTHERS)).astype(int)]]
+    now, chance, risk = _share(small[m], others), _chance(small[m], others), RISK / (_KINDS * j)
+
+    near = [_clear(_share(shifted(small[m], k, runs), others) - now, RISK / (len(NEAR) * j)) for k in NEAR]
+    if lost or any(near):  # where to look on; what is told is tested below
+        farthest = min(max(run.stop - run.start for run in runs) // 2, _FARTHEST)
+        shares = {k: _share(shifted(small[m], k, runs), others) for k in range(-farthest, farthest + 1) if k}
+        every = {k: _better(shares[k], now, chance, risk / len(shares), shifted(shares[-k], k, runs)) for k in shares}
+        k = max(every, key=lambda k: (every[k], -abs(k)))
+        if every[k] > 0:
+            yield shifted(mine, k, runs), {"kind": "shift", "shift": k}
+    if mixed := mixed_classes(small[m], others):
+        said, meant = (np.array(side) for side in zip(*mixed, strict=True))
+        table = np.arange(1 << 16).astype(np.uint16)
+        table[said] = meant
+        put_right = table[:256].astype(np.uint8)[small[m]] if small.dtype == np.uint8 else table[small[m]]
+        exchanged = any((b, a) in mixed for a, b in mixed)
+        if _explained(put_right, small[m], others, risk, exchanged=exchanged):
+            steps = set((meant - said).tolist())
+            yield (
+                table[mine],
+                {"kind": "classes", "classes": mixed, "shift": steps.pop() if len(steps) == 1 and len(mixed) > 1 else 0},
+            )
+    if not lost or len(runs) > 1:
+        return
+    named = list(named_orders(n, keys))
+    for kind, places in named:
+        if _better(_share(small[m][places], others), now, chance, risk / len(named)):
+            yield mine[places], {"kind": kind}
+    k = best_turn(mine, answers[rest])
+    right, mirror = (_share(np.roll(small[m], turn, 0), others) for turn in (-k, k))
+    # past a third of the way round the mirror is nearer to the turn than the order as it is
+    if k and _better(right, now, chance, risk / n, np.roll(mirror, -k) if 3 * abs(k) <= n else None):
+        yield np.roll(mine, -k, 0), {"kind": "shift", "shift": k}
+    elif mine[0].size >= _PIXELS and n <= _ASSIGNED:
+        half = mine.shape[2] // 2
+        seen, unseen = (
+            answers[..., :half],
+            _narrow(answers[..., half:]),
+        )  # an order is found on the left of the maps, and believed for what it does to the right
+        places = assigned(seen[m], seen[rest])
+        right, as_it_is = (_share(maps, unseen[rest]) for maps in (unseen[m][places], unseen[m]))
+        if _better(right, as_it_is, _chance(unseen[m], unseen[rest]), risk):
+            yield mine[assigned(mine, answers[rest])], {"kind": "permutation"}
+
+
+def _better(right: np.ndarray, now: np.ndarray, chance: np.ndarray, risk: float, mirror: np.ndarray | None = None) -> float:
+    """Return how much better answers fit in another order than ``now``, 0 where it is not clear that they do; all are shares on images (N,).
+
+    ``mirror``: how the image of the others that a shift gives for this one fits what the model says of this one: where ids are right, both ways fit alike.
+    """
+    above = [right - now, right - chance - (chance - now), *([] if mirror is None else [right - mirror])]
+    clear = [_clear(gains, risk) for gains in above]
+    return clear[0] if all(clear) else 0.0
+
+
+def _explained(put_right: np.ndarray, mine: np.ndarray, others: np.ndarray, risk: float, *, exchanged: bool) -> bool:
+    """Return whether a mix-up of classes, (N, P) without it, clearly explains what a model says (N, P); ``exchanged``: of two classes each is said for the other."""
+    right, now = _share(put_right, others), _share(mine, others)
+    above, below = right - _chance(put_right, others), _chance(mine, others) - now  # chance is another where classes are
+    none = np.iinfo(mine.dtype).max
+    alike = ((others == mine) | (others == none)).all(0) & (others != none).any(0) & (mine != none)
+    if not alike.any() and (exchanged or not _clear(right - 0.5, risk)):
+        return False  # the images may have been chosen for that
+    return _clear(above + below, risk) > 0 and _clear(above - _BELOW * below, risk) > 0
+
+
+def _narrow(answers: np.ndarray) -> np.ndarray:
+    """Return (J, N, P) answers of at most ``_SEARCHED`` pixels, in one byte where classes allow it; the largest number says none."""
+    flat = _flat(answers)
+    flat = flat[..., :: -(-flat.shape[2] // _SEARCHED)]
+    return np.ascontiguousarray(np.minimum(flat, 255).astype(np.uint8) if number_of_classes(answers) < 255 else flat)
+
+
+def _flat(maps: np.ndarray) -> np.ndarray:
+    return maps.reshape(*maps.shape[:-2], -1)
+
+
+def _mean(values: np.ndarray) -> float:
+    """Return the mean of what is known, NaN where nothing is."""
+    known = values[~np.isnan(values)]
+    return float(known.mean()) if len(known) else np.nan
+
+
+def _share(one: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """Return (N,) the share of pixels on which a model (N, P) agrees with others (B, N, P), of those of which both say something; NaN where there are none."""
+    same, both = np.zeros(len(one)), np.zeros(len(one))
+    none, wide = np.iinfo(one.dtype).max, one.shape[1]
+    silent = one == none
+    whole = not silent.any()
+    for other in others:
+        equal = one == other
+        if wide == 1:
+            known = ~(silent | (other == none))[:, 0]
+            same += equal[:, 0] & known
+            both += known
+        elif whole:  # what is equal is then said
+            same += equal.sum(1)
+            both += (other != none).sum(1)
+        else:
+            silence = silent | (other == none)
+            same += (equal & ~silence).sum(1)
+            both += wide - silence.sum(1)
+    return np.divide(same, both, out=np.full(len(one), np.nan), where=both > 0)
+
+
+def _chance(one: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """Return (N,) the share of pixels on which others (B, N, P) would agree with what a model (N, P) says of any of the images; NaN where there are none."""
+    none = np.iinfo(one.dtype).max
+    n = int(max(side[side != none].max(initial=0) for side in (one, others))) + 1
+    cells = np.minimum(one, n).astype(np.int64) + np.arange(one.shape[1]) * (n + 1)
+    said = np.bincount(cells.ravel(), minlength=one.shape[1] * (n + 1)).reshape(-1, n + 1) / len(one)
+    said[:, n] = 0
+    same, both = np.zeros(len(one)), np.zeros(len(one))
+    for other in others:
+        same += said[np.arange(len(said)), np.minimum(other, n)].sum(1)
+        both += np.where(other == none, 0, said.sum(1)).sum(1)
+    return np.divide(same, both, out=np.full(len(one), np.nan), where=both > 0)
+
+
+def _clear(gains: np.ndarray, risk: float) -> float:
+    """Return the mean of gains on images where it lies above 0 by a t-test of consecutive batches of them, else 0."""
+    gains = gains[~np.isnan(gains)]
+    if len(gains) < FEWEST:
+        return 0.0
+    batches = np.array([part.mean() for part in np.array_split(gains, min(_BATCHES, len(gains)))])
+    error = batches.std(ddof=1) / np.sqrt(len(batches))
+    return float(gains.mean()) if batches.mean() > stdtrit(len(batches) - 1, 1 - risk) * error and gains.mean() > 0 else 0.0

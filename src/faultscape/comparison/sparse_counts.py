@@ -1,0 +1,138 @@
+"""Packed sparse counts: one image of model NAME against its partners, in a few hundred bytes.
+
+Conventions: cells (Q, n, n), row = partner, column = NAME. NAME's histogram is kept once; of each partner only the cells off the diagonal that are not zero,
+each as the gap since the last and the count, since the diagonal is the histogram less the rest of its column. Numbers are base-128, low end first.
+``diagonal`` codes keep the diagonal alone. A damaged code raises StudyError.
+
+    code  = mode (0 full, 1 diagonal), n numbers of the histogram, then for each partner
+    full  = number of cells + 1 (0: the partner has no map), then gap and count a cell
+    diagonal = 1 (0: no map), then n numbers
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from faultscape.errors import StudyError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+FULL, DIAGONAL = 0, 1
+
+
+def pack(cells: np.ndarray, present: np.ndarray, totals: np.ndarray) -> bytes:
+    """Return the code of (Q, n, n) cells whose columns sum to ``totals`` (n,) wherever ``present`` (Q,).
+
+    >>> cells = np.array([[[5, 1], [0, 2]]])
+    >>> unpack_cells(pack(cells, np.array([True]), np.array([5, 3])), 1, 2)[0].tolist()
+    [[[5, 1], [0, 2]]]
+    """
+    n = len(totals)
+    cells = np.ascontiguousarray(cells, np.int64).reshape(-1, n, n)
+    present, totals = np.ascontiguousarray(present, bool), np.ascontiguousarray(totals, np.int64)
+    if len(cells) != len(present):
+        raise ValueError(f"{len(cells)} partners, but {len(present)} say whether they are there")
+    return _kernels().pack_cells(cells, present, totals).tobytes()
+
+
+def pack_diagonal(both: np.ndarray, totals: np.ndarray, present: np.ndarray) -> bytes:
+    """Return the code of (Q, n) intersections alone."""
+    numbers = [np.array([DIAGONAL]), totals]
+    for row, there in zip(both, present, strict=True):
+        numbers.append(np.concatenate([[1], row]) if there else np.array([0]))
+    return base128(np.concatenate(numbers)).tobytes()
+
+
+def unpack_cells(code: bytes, partners: int, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return (Q, n, n) cells and (Q,) presence of one full code."""
+    numbers = _numbers(code)
+    cells, present = np.zeros((partners, n, n), np.int64), np.zeros(partners, bool)
+    off = np.flatnonzero(~np.eye(n, dtype=bool).ravel())
+    totals, at = numbers[1 : n + 1], n + 1
+    try:
+        for q in range(partners):
+            length, at = int(numbers[at]) - 1, at + 1
+            if length < 0:
+                continue
+            present[q] = True
+            entries = numbers[at : at + 2 * length].reshape(-1, 2)
+            at += 2 * length
+            cells[q].ravel()[off[np.cumsum(entries[:, 0] + 1) - 1]] = entries[:, 1]
+            cells[q][np.arange(n), np.arange(n)] = totals - cells[q].sum(0)
+    except (IndexError, ValueError):
+        raise StudyError("packed counts are damaged; delete the study's pairs folder and run compare again") from None
+    return cells, present
+
+
+def unpack(column: pa.BinaryArray, partners: int, n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Return both (Q, I, n), rows (Q, I, n), columns (Q, I, n), totals (I, n), present (Q, I) of a whole Arrow column of codes.
+
+    Of diagonal codes rows are 0: they are the partner's own histogram. Void, the last of n, is as any other. StudyError when a code is damaged.
+    """
+    length = len(column)
+    offsets = np.frombuffer(column.buffers()[1], np.int32)[column.offset : column.offset + length + 1].astype(np.int64)
+    data = np.frombuffer(column.buffers()[2], np.uint8) if column.buffers()[2] is not None else np.zeros(0, np.uint8)
+    both, rows, columns = (np.zeros((partners, length, n), np.int64) for _ in range(3))
+    totals, present = np.zeros((length, n), np.int64), np.zeros((partners, length), np.bool_)
+    if length and not _kernels().unpack_block(data, offsets, both, rows, columns, totals, present):
+        raise StudyError("packed counts are damaged; delete the study's pairs folder and run compare again")
+    return both, rows, columns, totals, present
+
+
+def without(code: bytes, gone: Collection[int], partners: int, n: int) -> bytes:
+    """Return a code of either kind without the partners at some places: what it would be had they never been there. StudyError when it is damaged.
+
+    >>> cells, there = np.array([[[5, 1], [0, 2]], [[3, 3], [2, 0]]]), np.array([True, True])
+    >>> without(pack(cells, there, np.array([5, 3])), {0}, 2, 2) == pack(cells[1:], there[1:], np.array([5, 3]))
+    True
+    """
+    data, numbers = np.frombuffer(code, np.uint8), _numbers(code)
+    ends = np.concatenate([[0], np.flatnonzero(data < 128) + 1])  # number k lies at ends[k] to ends[k + 1]
+    at, kept = n + 1, []
+    for q in range(partners):
+        first = int(numbers[at]) if at < len(numbers) else -1
+        after = at + 1 + (0 if first <= 0 else n if numbers[0] == DIAGONAL else 2 * (first - 1))
+        if first < 0 or after > len(numbers):
+            break
+        if q not in gone:
+            kept.append(data[ends[at] : ends[after]])
+        at = after
+    else:
+        if at == len(numbers):
+            return np.concatenate([data[: ends[n + 1]], *kept]).tobytes()
+    raise StudyError("packed counts are damaged; delete the study's pairs folder and run compare again")
+
+
+def base128(numbers: np.ndarray) -> np.ndarray:
+    """Return non-negative numbers as bytes of seven bits, low end first, the high bit saying that more follow."""
+    numbers = numbers.astype(np.uint64)
+    places = np.arange(10, dtype=np.uint64) * np.uint64(7)
+    parts = (numbers[:, None] >> places) & np.uint64(127)
+    length = np.maximum(10 - (parts[:, ::-1] != 0).argmax(1), 1)
+    length[numbers == 0] = 1
+    kept = np.arange(10) < length[:, None]
+    more = np.arange(10) < (length - 1)[:, None]
+    return (parts | (more.astype(np.uint64) << np.uint64(7))).astype(np.uint8)[kept]
+
+
+def _numbers(code: bytes) -> np.ndarray:
+    """Return the numbers of a code."""
+    data = np.frombuffer(code, np.uint8)
+    last = np.flatnonzero(data < 128)
+    if not len(last) or last[-1] != len(data) - 1:
+        raise StudyError("packed counts are damaged; delete the study's pairs folder and run compare again")
+    first = np.concatenate([[0], last[:-1] + 1])
+    place = np.arange(len(data)) - np.repeat(first, last - first + 1)
+    return np.add.reduceat((data & 127).astype(np.int64) << (7 * np.minimum(place, 8)), first)
+
+
+def _kernels() -> Any:
+    try:
+        from faultscape.comparison.kernels import codes as packed
+    except ImportError:
+        from faultscape.comparison.kernels import plain_codes as packed  # type: ignore[no-redef]
+    return packed

@@ -1,0 +1,115 @@
+"""Open a picture wherever the corpus has it: a file, an object of a store, a row of a Parquet file.
+
+Conventions: RGB as in `pictures`. The digest of an image is the SHA-256 of its bytes, or for an object ``etag:...`` (where the store has none, ``changed:...``): then
+its bytes are not read when it is collected, only their beginning, and their SHA-256 is taken when a network reads it. A picture that is not the
+one that was collected is an ImageError, never read in silence.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from faultscape.corpus.parquet_rows import row_of
+from faultscape.corpus.row_reader import Rows
+from faultscape.errors import ImageError
+from faultscape.formats.guard import read_bytes
+from faultscape.formats.pictures import Picture, examine, rgb_of, size_of
+from faultscape.study import store
+from faultscape.study.tables.corpus import Image
+
+HEAD = 1 << 16  # where a picture says its size, and most cameras' thumbnails
+CHANGED = "changed since it was collected; run collect again"
+_ROWS = Rows()
+
+
+@dataclass(frozen=True)
+class Source:
+    """A picture that is there: ``state`` changes when it does, ``tag`` is its digest where that is not the bytes'; ``read`` gives the first bytes, or all."""
+
+    state: str
+    tag: str
+    read: Callable[..., bytes]
+
+
+def opened(source: str) -> Source:
+    """Return a picture for reading; ImageError when it is not there."""
+    if (row := row_of(source)) and not os.path.isfile(source):
+        path, number = row
+        return Source(_ROWS.state(path), "", lambda _=None: _ROWS.read(path, number))
+    if store.is_address(source):
+        place = store.parse(source, ImageError)
+        with store.told(place, ImageError):
+            found = store.open_object(place)
+
+        def ranged(length: int | None = None) -> bytes:
+            with store.told(place, ImageError):
+                return found.read(length)
+
+        return Source(found.tag, found.tag, ranged)
+    try:
+        about = os.stat(source)
+    except OSError as error:
+        raise ImageError(f"{source}: {error.strerror}") from None
+    return Source(f"{about.st_size}-{about.st_mtime_ns}", "", lambda _=None: read_bytes(source, ImageError))
+
+
+def look(source: str, found: Source, *, whole: bool) -> Picture:
+    """Return what collect keeps of a picture: ``whole`` has it decoded, for its difference hash; otherwise a beginning that says its size is enough."""
+    if found.tag and not whole:
+        try:
+            width, height = size_of(found.read(HEAD), source)
+        except ImageError:
+            width, height = size_of(found.read(), source)
+        return Picture(width, height, found.tag, None)
+    data = found.read()
+    picture = examine(data, source) if whole else Picture(*size_of(data, source), hashlib.sha256(data).hexdigest(), None)
+    return replace(picture, digest=found.tag or picture.digest)
+
+
+def digest_of(source: str) -> str:
+    """Return the digest that a picture has now; ImageError when it cannot be read."""
+    found = opened(source)
+    return found.tag or hashlib.sha256(found.read()).hexdigest()
+
+
+def read_bytes_of(image: Image) -> tuple[bytes, str]:
+    """Return the bytes of an image of the corpus and their SHA-256; ImageError when it cannot be read or is not what was collected."""
+    found = opened(image.source)
+    changed = bool(found.tag) and found.tag != image.digest
+    data = b"" if changed else found.read()
+    digest = hashlib.sha256(data).hexdigest()
+    if changed or (not found.tag and digest != image.digest):
+        raise ImageError(f"{image.source}: {CHANGED}")
+    return data, digest
+
+
+def read_photo(image: Image) -> tuple[np.ndarray, str]:
+    """Return an image of the corpus as (H, W, 3) uint8, and the SHA-256 of its bytes; ImageError when it cannot be read or is not what was collected."""
+    data, digest = read_bytes_of(image)
+    return rgb_of(data, image.source), digest
+
+
+def back(image: Image, why: str) -> bool:
+    """Whether an image that failed because its picture was another, or gone, is again what was collected."""
+    if why not in (f"{image.source}: {CHANGED}", f"{image.source}: {os.strerror(errno.ENOENT)}"):
+        return False
+    try:
+        return digest_of(image.source) == image.digest
+    except ImageError:
+        return False
+
+
+def read_source(source: str | os.PathLike[str]) -> np.ndarray:
+    """Return the picture of a source as it is now, (H, W, 3) uint8; ImageError when it cannot be read."""
+    return rgb_of(opened(os.fspath(source)).read(), source)
+
+
+def forget() -> None:
+    """Let go of open Parquet files, which may be others by now."""
+    _ROWS.forget()

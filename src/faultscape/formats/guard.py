@@ -1,0 +1,83 @@
+"""Open files that nobody vouches for: bounded, never an object, and whatever is wrong with one is a sentence of the reader's own error.
+
+Conventions: ``error`` is the class of FaultscapeError to raise. A picture above ``MAX_PIXELS`` is refused before it is decoded. Only regular files are read: a
+pipe would be waited for.
+"""
+
+from __future__ import annotations
+
+import io
+import lzma
+import os
+import tokenize
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from faultscape.errors import FaultscapeError, library_text
+from faultscape.library_warnings import without_warnings
+
+if TYPE_CHECKING:
+    from PIL import Image
+
+MAX_PIXELS = 178_956_970  # twice Pillow's bound: above it Pillow too calls a picture a decompression bomb
+UNREADABLE = (  # what NumPy, Pillow and zip raise for files that are damaged, or were made to do harm
+    OSError, ValueError, EOFError, MemoryError, ArithmeticError, RuntimeError, SyntaxError, TypeError, LookupError, tokenize.TokenError,
+    zipfile.BadZipFile, zlib.error, lzma.LZMAError,
+)  # fmt: skip
+_DRAWINGS = ("EPS", "WMF", "EMF")  # Pillow has Ghostscript, or Windows, run them
+_TIFF = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
+Path = str | os.PathLike[str]
+
+
+def read_bytes(path: Path, error: type[FaultscapeError], *, limit: int | None = None) -> bytes:
+    """Return what a regular file holds; one of more than ``limit`` bytes is refused before it is read."""
+    try:
+        if os.path.exists(path) and not os.path.isfile(path):
+            raise error(f"{path}: is no regular file")
+        if limit is not None and os.path.getsize(path) > limit:
+            raise error(f"{path}: has {os.path.getsize(path):,} bytes; at most {limit:,} are read")
+        with open(path, "rb") as file:
+            return file.read()
+    except OSError as fault:
+        raise error(f"{path}: {fault.strerror}") from None
+
+
+@contextmanager
+def decoding(path: Path, error: type[FaultscapeError]) -> Iterator[None]:
+    """Turn whatever a library raises over a file into ``error``, and keep its warnings to itself."""
+    from PIL import Image
+
+    try:
+        with without_warnings():
+            yield
+    except Image.DecompressionBombError:
+        raise error(f"{path}: its pixels are more than the {MAX_PIXELS} that are read; shrink it") from None
+    except Image.UnidentifiedImageError:
+        raise error(f"{path}: it is no picture that can be read") from None
+    except UNREADABLE as fault:
+        raise error(f"{path}: {getattr(fault, 'strerror', None) or library_text(fault)}") from None
+
+
+def open_picture(data: bytes, path: Path, error: type[FaultscapeError], *, lossless: str = "") -> Image.Image:
+    """Return a picture of bounded size, not decoded yet; ``lossless`` says why one that changes values is refused. Use it within `decoding`."""
+    from PIL import Image
+
+    try:
+        picture = Image.open(io.BytesIO(data))
+    except Image.UnidentifiedImageError:
+        if data[:4] not in _TIFF:
+            raise
+        raise error(
+            f"{path}: this TIFF is damaged, or its pixels have 64 bits, or more than 16 a colour; convert an image to 8-bit PNG, scores to .npy"
+        ) from None
+    if picture.format in _DRAWINGS:
+        raise error(f"{path}: {picture.format} is a drawing, which another program would have to run; save it as PNG")
+    width, height = picture.size
+    if width * height > MAX_PIXELS:
+        raise error(f"{path}: {width} x {height} pixels are more than the {MAX_PIXELS} that are read; shrink it")
+    if lossless and picture.format in ("JPEG", "WEBP"):
+        raise error(f"{path}: {picture.format} {lossless}")
+    return picture

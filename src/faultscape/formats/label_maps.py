@@ -1,0 +1,82 @@
+"""Read one label map from a file: 8/16-bit grey, palette, RGB by class colours, npy.
+
+Conventions: the result is (H, W), uint8 or uint16, in the file's own values (RGB: the class list's ids). Lossy formats are refused. A colour of no class
+is refused; black and VOC's cream stand for void where they are no class's colour.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+from functools import lru_cache
+
+import numpy as np
+
+from faultscape.errors import LabelMapError
+from faultscape.formats.guard import decoding, open_picture, read_bytes
+from faultscape.nouns import UNKNOWN, Classes
+
+_VOID_COLOURS = ((0, 0, 0), (224, 224, 192))
+
+
+def read_map(path: str | os.PathLike[str], colours: np.ndarray | None = None) -> np.ndarray:
+    """Return a label map; ``colours`` is the table of `colour_table`. LabelMapError names the file and what is wrong."""
+    data = read_bytes(path, LabelMapError)
+    values = _npy(data, path) if data[:6] == b"\x93NUMPY" else _picture(data, path, colours)
+    if values.dtype not in (np.uint8, np.uint16):
+        low, high = (int(values.min()), int(values.max())) if values.size else (0, 0)
+        if low < 0 or high > 65535:
+            raise LabelMapError(f"{path}: holds the value {low if low < 0 else high}; labels are 0 to 65535")
+        values = values.astype(np.uint8 if high < 256 else np.uint16)
+    return np.ascontiguousarray(values)
+
+
+def colour_table(classes: Classes) -> np.ndarray:
+    """Return the id of each of the 2^24 colours, UNKNOWN where a colour means nothing."""
+    return _colour_table(classes.ids, classes.colours, classes.void)
+
+
+@lru_cache(maxsize=1)  # 32 MB
+def _colour_table(ids: tuple[int, ...], colours: tuple[tuple[int, int, int], ...], void: tuple[int, ...]) -> np.ndarray:
+    table = np.full(1 << 24, UNKNOWN, np.uint16)
+    if void:
+        table[[_packed(colour) for colour in _VOID_COLOURS]] = void[0]
+    table[[_packed(colour) for colour in colours]] = ids
+    return table
+
+
+def _packed(colour: tuple[int, int, int]) -> int:
+    return colour[0] << 16 | colour[1] << 8 | colour[2]
+
+
+def _npy(data: bytes, path: str | os.PathLike[str]) -> np.ndarray:
+    with decoding(path, LabelMapError):
+        values = np.load(io.BytesIO(data), allow_pickle=False)
+    if values.ndim == 3 and values.shape[0] == 1:
+        values = values[0]
+    if values.ndim != 2 or values.dtype.kind not in "iub" or values.size == 0:
+        raise LabelMapError(f"{path}: expected whole numbers, H x W; got {values.dtype} of shape {values.shape}")
+    return values
+
+
+def _picture(data: bytes, path: str | os.PathLike[str], colours: np.ndarray | None) -> np.ndarray:
+    with decoding(path, LabelMapError):
+        picture = open_picture(data, path, LabelMapError, lossless="changes label values; save label maps as PNG")
+        values = np.asarray(picture.convert("RGB") if picture.mode in ("RGBA", "CMYK", "YCbCr") else picture)
+    if values.ndim == 2 and values.dtype.kind in "iub":
+        return values.astype(np.uint8) if values.dtype == bool else values
+    if values.ndim != 3 or values.shape[2] != 3:
+        raise LabelMapError(f"{path}: pixels of mode {picture.mode} are no labels; expected grey, palette or the class colours")
+    if colours is None:
+        raise LabelMapError(
+            f"{path}: has three channels; give label maps as grey or palette values, or a class list with colours"
+        )
+    wide = values.astype(np.uint32)
+    ids = colours[wide[..., 0] << 16 | wide[..., 1] << 8 | wide[..., 2]]
+    if (unknown := ids == UNKNOWN).any():
+        y, x = np.argwhere(unknown)[0]
+        r, g, b = values[y, x].tolist()
+        raise LabelMapError(
+            f"{path}: has three channels and the colour ({r}, {g}, {b}) at column {x}, row {y} is no class's colour"
+        )
+    return ids

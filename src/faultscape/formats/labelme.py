@@ -1,0 +1,141 @@
+"""LabelMe's JSON, one file an image: written with mask shapes, read with every shape that has an area.
+
+Conventions: a mask shape is an inclusive box and a PNG crop in base64, one shape a class; ids come from class names. Shapes are drawn in the order of the
+list, later over earlier. Pixels under no shape are the background, or void where the classes have none. The file format is described in the project's notes
+on labelling tools; nothing of LabelMe's own code is used.
+"""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from faultscape.errors import LabellingError, LabelMapError, closest
+from faultscape.formats import shapes as drawing
+from faultscape.formats.guard import MAX_PIXELS, read_bytes
+from faultscape.nouns import Classes
+from faultscape.study.folder import put
+
+VOID = "void"
+_VOID_NAMES = frozenset({VOID, "__ignore__", "__void__", "ignore"})
+_BACKGROUND_NAMES = frozenset({"_background_", "background"})
+MOST_BYTES = 256 << 20  # of a file: it may hold its photo
+
+
+def write(
+    path: str | os.PathLike[str], *, image_path: str, size: tuple[int, int], label_map_ids: np.ndarray | None, classes: Classes
+) -> None:
+    """Write one file for an image of (width, height); without a map it holds no shapes, for a person to draw."""
+    shapes = [] if label_map_ids is None else _shapes(np.asarray(label_map_ids), classes)
+    width, height = size
+    document = {
+        "version": "5.5.0", "flags": {}, "shapes": shapes, "imagePath": image_path, "imageData": None, "imageHeight": height, "imageWidth": width,
+    }  # fmt: skip
+    put(Path(path), (json.dumps(document, ensure_ascii=False) + "\n").encode("utf-8", "surrogateescape"))
+
+
+def read(
+    path: str | os.PathLike[str], classes: Classes, photo: tuple[int, int] | None = None
+) -> tuple[np.ndarray, tuple[int, int]]:
+    """Return the (H, W) ids of a file and its (width, height); everything is looked at before anything is drawn.
+
+    LabellingError names the file, the shape and what is wrong; LabelMapError where the file's size is not that of its ``photo``, (width, height).
+    """
+    document = _loaded(path)
+    if not isinstance(document, dict) or not isinstance(document.get("shapes"), list):
+        raise LabellingError(f"{path}: is no LabelMe file: it has no list `shapes`")
+    said = document.get("imageWidth"), document.get("imageHeight")
+    width, height = (v if type(v) is int else 0 for v in said)
+    if width < 1 or height < 1 or width * height > MAX_PIXELS:
+        got = " and ".join(repr(v)[:40] for v in said)
+        raise LabellingError(f"{path}: imageWidth and imageHeight must be whole numbers of a picture; got {got}")
+    size = (width, height)
+    if photo is not None and size != photo:
+        raise LabelMapError(f"{path}: {wrong_size(size, photo)}")
+    if classes.background is None and not classes.void:
+        raise LabellingError(
+            f"{path}: pixels under no shape need a background class or a void id, and the class list has neither"
+        )
+    if len(document["shapes"]) > drawing.MOST:
+        raise LabellingError(f"{path}: has {len(document['shapes']):,} shapes; at most {drawing.MOST:,} are read")
+    drawn = []
+    for number, shape in enumerate(document["shapes"]):
+        where = f"{path}, shape {number}"
+        if not isinstance(shape, dict) or not isinstance(shape.get("label"), str):
+            raise LabellingError(f"{where}: has no label")
+        drawn.append(drawing.checked(shape, _id(shape["label"], classes, where), size, where))
+    if (seconds := sum(shape.nanoseconds for shape in drawn) / 1e9) > drawing.MOST_NANOSECONDS / 1e9:
+        raise LabellingError(
+            f"{path}: drawing its {len(drawn):,} shapes would take some {seconds:,.0f} s, and at most {drawing.MOST_NANOSECONDS / 1e9:.0f} s are taken; "
+            "save it with fewer points or shapes, or as a mask"
+        )
+    return drawing.painted(drawn, size, classes.background if classes.background is not None else classes.void[0]), size
+
+
+def wrong_size(size: tuple[int, int], photo: tuple[int, int]) -> str:
+    """Return in words that a label has not its photo's (width, height)."""
+    return f"is {size[0]} x {size[1]} pixels, its photo {photo[0]} x {photo[1]}; labels must have the photo's size"
+
+
+def state(path: str | os.PathLike[str]) -> str:
+    """Return what a JSON file is: ``drawn``, ``empty`` where nobody has drawn a shape yet, or ``other`` (a class list, notes). One too damaged to tell is drawn."""
+    try:
+        document = _loaded(path)
+    except LabellingError:
+        return "drawn"
+    if not isinstance(document, dict) or "shapes" not in document:
+        return "other"
+    return "empty" if document["shapes"] == [] else "drawn"
+
+
+def _loaded(path: str | os.PathLike[str]) -> Any:
+    """Return what a JSON file holds, in whatever encoding of Unicode, with or without a byte order mark; LabellingError where it is none."""
+    data = read_bytes(path, LabellingError, limit=MOST_BYTES)
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError, MemoryError) as error:
+        raise LabellingError(f"{path}: is no LabelMe file: {str(error)[:200] or 'it does not fit into memory'}") from None
+
+
+def _id(label: str, classes: Classes, where: str) -> int:
+    if label in classes.names:
+        return classes.ids[classes.names.index(label)]
+    if label in _VOID_NAMES and classes.void:
+        return classes.void[0]
+    if label in _BACKGROUND_NAMES and classes.background is not None:
+        return classes.background
+    raise LabellingError(
+        f"{where}: {label!r} is no class; known are {', '.join(classes.names[:12])}.{closest(label, classes.names)}"
+    )
+
+
+def _shapes(ids: np.ndarray, classes: Classes) -> list[dict[str, Any]]:
+    """Return one mask shape for each class that the map holds, but the one that unlabelled pixels get."""
+    from PIL import Image
+
+    nothing = classes.background if classes.background is not None else (classes.void[0] if classes.void else None)
+    names = dict(zip(classes.ids, classes.names, strict=True)) | dict.fromkeys(classes.void, VOID)
+    shapes = []
+    for value in np.unique(ids).tolist():
+        if value == nothing:
+            continue
+        inside = ids == value
+        ys, xs = np.flatnonzero(inside.any(1)), np.flatnonzero(inside.any(0))
+        box = (int(xs[0]), int(ys[0]), int(xs[-1]), int(ys[-1]))
+        out = io.BytesIO()
+        Image.fromarray(inside[box[1] : box[3] + 1, box[0] : box[2] + 1].astype(np.uint8) * 255).convert("1").save(
+            out, format="PNG"
+        )
+        shapes.append(
+            {
+                "label": names[value], "points": [[box[0], box[1]], [box[2], box[3]]], "group_id": None, "description": "", "shape_type": "mask",
+                "flags": {}, "mask": base64.b64encode(out.getvalue()).decode(),
+            }
+        )  # fmt: skip
+    return shapes

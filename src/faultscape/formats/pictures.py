@@ -1,0 +1,104 @@
+"""Read pictures safely: EXIF orientation, truncated files, decompression bombs; and what collect keeps of each.
+
+Conventions: RGB, uint8, (H, W, 3), upright as a person sees it; `deep_pictures` says what becomes of more than 8 bits. The difference hash is our own: the upright
+picture in grey, averaged to 9 x 8, one bit for each of the 64 steps to the right: brighter or not.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from faultscape.errors import ImageError
+from faultscape.formats.deep_pictures import coded_as, to_8_bits
+from faultscape.formats.guard import decoding, open_picture, read_bytes
+
+if TYPE_CHECKING:
+    from PIL import Image
+
+
+@dataclass(frozen=True)
+class Picture:
+    """What collect keeps of a picture: upright size, SHA-256 of the file, difference hash (64 bits as a signed number; None where it was not looked at)."""
+
+    width: int
+    height: int
+    digest: str
+    dhash: int | None
+
+
+def read_rgb(path: str | os.PathLike[str]) -> np.ndarray:
+    """Return a picture as (H, W, 3) uint8, upright; ImageError when it is truncated, too large or no picture."""
+    return rgb_of(read_bytes(path, ImageError), path)
+
+
+def rgb_of(data: bytes, path: str | os.PathLike[str]) -> np.ndarray:
+    """Return the picture that a file's bytes are, as read_rgb does."""
+    picture = _open(data, path)
+    with decoding(path, ImageError):
+        return np.asarray(picture.convert("RGB"))
+
+
+def size_of(data: bytes, path: str | os.PathLike[str]) -> tuple[int, int]:
+    """Return the upright (width, height) that the beginning of a file says, decoding nothing; ImageError where it does not."""
+    with decoding(path, ImageError):
+        picture = open_picture(data, path, ImageError)
+        width, height = picture.size
+        turned = picture.getexif().get(0x0112, 1) in (5, 6, 7, 8)
+    return (height, width) if turned else (width, height)
+
+
+def probe(path: str | os.PathLike[str]) -> Picture:
+    """Return size, digest and difference hash of a picture, having decoded it all; ImageError as read_rgb."""
+    return examine(read_bytes(path, ImageError), path)
+
+
+def examine(data: bytes, path: str | os.PathLike[str]) -> Picture:
+    """Return what `probe` returns, of the bytes of a file; ``path`` stands in errors."""
+    picture = _open(data, path, small=True)
+    width, height = picture.info["full_size"]
+    with decoding(path, ImageError):
+        grey = np.asarray(picture.convert("L"))
+    return Picture(width, height, hashlib.sha256(data).hexdigest(), difference_hash(grey))
+
+
+def difference_hash(grey: np.ndarray) -> int:
+    """Return the 64-bit difference hash of an (H, W) grey picture as a signed number.
+
+    >>> difference_hash(np.tile(np.arange(90, dtype=np.uint8), (80, 1)))
+    -1
+    >>> difference_hash(np.zeros((5, 5), np.uint8))
+    0
+    """
+    import cv2
+
+    small = cv2.resize(grey.astype(np.float32), (9, 8), interpolation=cv2.INTER_AREA)
+    # a step must exceed half a grey level: flat areas are then all 0 whatever the decoder's rounding
+    bits = (small[:, 1:] - small[:, :-1]) > 0.5
+    return int(np.packbits(bits.ravel()).view(">i8")[0])
+
+
+def _open(data: bytes, path: str | os.PathLike[str], *, small: bool = False) -> Image.Image:
+    """Return a fully decoded, upright picture; ``small`` lets the JPEG decoder shrink it, the full size is then in info."""
+    from PIL import ImageOps
+
+    with decoding(path, ImageError):
+        picture = open_picture(data, path, ImageError)
+        coded = coded_as(picture)  # before its EXIF is asked for, which loads a PNG
+        width, height = picture.size
+        turned = picture.getexif().get(0x0112, 1) in (5, 6, 7, 8)
+        if small:
+            picture.draft("RGB", (64, 64))
+        picture.load()
+        shallow = to_8_bits(picture, coded, path)
+        if shallow.mode in ("RGBA", "LA", "PA") or "transparency" in shallow.info:
+            shallow = shallow.convert("RGBA").convert("RGB")
+        elif shallow.mode in ("LAB", "HSV"):
+            shallow = shallow.convert("RGB")
+        upright = ImageOps.exif_transpose(shallow)
+        upright.info["full_size"] = (height, width) if turned else (width, height)
+    return upright

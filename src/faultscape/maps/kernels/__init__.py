@@ -1,0 +1,1 @@
+"""Compiled kernels of label maps, each beside its plain twin."""

@@ -1,0 +1,148 @@
+"""What an interval of a metric, and of the difference of two models in it, comes from: means over images, sums over images, or the data set without each unit.
+
+Conventions: two models are compared over the cells that both have (`common`): of means the (image, class) cells with a value, of numbers made of sums the classes
+with a value. `apart` is the difference of the two numbers as they are, each over all that its model has. An interval is 95 %, of data to come: units are drawn anew.
+Source: Efron 1979; Jaeckel 1972; Tukey 1958 (jackknife with Student's t).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from faultscape.metrics.intervals.slopes import Linear, mean_over_images, student_interval
+from faultscape.metrics.intervals.units import LEAST, LEVEL, Units
+from faultscape.metrics.overlaps import regions
+
+
+@dataclass(frozen=True, eq=False)
+class Means:
+    """A mean over images of the mean over the classes defined there, of ``cells`` (I, C); without classes (I, 1)."""
+
+    cells: np.ndarray
+
+    @property
+    def linear(self) -> Linear:
+        """The number and its slopes."""
+        return mean_over_images(regions.mean(self.cells, 1))
+
+    @property
+    def by_class(self) -> Linear:
+        """The means over images of each class, and their slopes."""
+        return mean_over_images(self.cells)
+
+    @property
+    def value(self) -> float:
+        """The number."""
+        return float(self.linear.value)
+
+    def common(self, other: Means) -> Means:
+        """Return the differences in the cells that both have."""
+        return Means(self.cells - other.cells)
+
+    def apart(self, other: Means) -> Ratios:
+        """Return the difference of the two numbers."""
+        return Ratios(self.linear.minus(other.linear), None)
+
+    def interval(self, units: Units) -> np.ndarray:
+        """Return (2,) Student's interval."""
+        return student_interval(self.linear, units)
+
+
+@dataclass(frozen=True, eq=False)
+class Ratios:
+    """A number made of sums over images; where it is a mean over classes, ``classes`` holds the numbers (C,) of the classes and their slopes (I, C), NaN for those left out."""
+
+    linear: Linear
+    classes: Linear | None
+
+    @property
+    def value(self) -> float:
+        """The number."""
+        return float(self.linear.value)
+
+    def common(self, other: Ratios) -> Ratios:
+        """Return the difference over the classes that both have."""
+        if self.classes is None or other.classes is None:
+            return self.apart(other)
+        gap = self.classes.minus(other.classes)
+        known = np.flatnonzero(~np.isnan(gap.value))
+        nowhere = np.isnan(self.linear.slopes) & np.isnan(other.linear.slopes)
+        slopes = np.where(nowhere, np.nan, np.nan_to_num(gap.slopes[:, known]).sum(1) / max(len(known), 1))
+        return Ratios(Linear(regions.mean(gap.value[None], 1)[0], slopes), gap)
+
+    def apart(self, other: Ratios) -> Ratios:
+        """Return the difference of the two numbers."""
+        return Ratios(self.linear.minus(other.linear), None)
+
+    def interval(self, units: Units) -> np.ndarray:
+        """Return (2,) Student's interval of the number made linear."""
+        return student_interval(self.linear, units)
+
+
+@dataclass(frozen=True, eq=False)
+class Drawn:
+    """A number without slopes of its own: its values with each unit ``left_out`` (U,), unless units are too many, and ``replicates`` (B,) over units drawn anew.
+
+    ``used`` (I,) are the images that count. Without either there is no interval. ``shape`` says more of the number: *smooth*; *bent*, made of absolute values, which noise
+    alone makes larger; *stepped*, which a unit left out moves not at all, or by much.
+    """
+
+    value: float
+    replicates: np.ndarray
+    left_out: np.ndarray
+    used: np.ndarray
+    shape: str = "smooth"
+
+    def common(self, other: Drawn) -> Drawn:
+        """Return the difference of two numbers, draw by draw; without draws where one has none."""
+        replicates, left_out = (
+            mine - theirs if len(mine) == len(theirs) else np.zeros(0)
+            for mine, theirs in ((self.replicates, other.replicates), (self.left_out, other.left_out))
+        )
+        shape = "stepped" if self.shape == "stepped" else "smooth"  # noise adds to both of two errors
+        return Drawn(self.value - other.value, replicates, left_out, self.used | other.used, shape)
+
+    apart = common
+
+    def interval(self, units: Units) -> np.ndarray:
+        """Return (2,) Student's interval by the jackknife, of what moves in steps by the spread of the draws; percentiles where no unit was left out; NaN below six units."""
+        count = int(units.known(np.where(self.used, 1.0, np.nan)))
+        known = self.replicates[~np.isnan(self.replicates)]
+        left_out = self.left_out[~np.isnan(self.left_out)]  # a unit without which there is no value tells nothing
+        if count < LEAST or np.isnan(self.value):
+            return np.full(2, np.nan)
+        if len(left_out) and self.shape != "stepped":
+            low, high = jackknife_interval(self.value, left_out, count)
+            return np.array([low - self._added(known), high])
+        if not len(known):
+            return np.full(2, np.nan)
+        if len(left_out):
+            return _student(self.value, known.var() * count / (count - 1), count)
+        twice = known.mean() - self.value if self.shape == "bent" else 0.0
+        low, high = np.quantile(known, [(1 - LEVEL) / 2, (1 + LEVEL) / 2]) - twice
+        return np.array([min(low - self._added(known), self.value), max(high, self.value)])
+
+    def _added(self, known: np.ndarray) -> float:
+        """Return what noise has added to a bent number, were it nothing else: draws have noise of twice the variance, and so sqrt(2) times as much."""
+        return max(float(known.mean()) - self.value, 0.0) / (np.sqrt(2) - 1) if self.shape == "bent" and len(known) else 0.0
+
+
+def jackknife_interval(value: float, left_out: np.ndarray, count: int) -> np.ndarray:
+    """Return (2,) Student's interval from the values with one of ``count`` units left out.
+
+    >>> jackknife_interval(3.5, np.array([4.0, 3.8, 3.6, 3.4, 3.2, 3.0]), 6).round(3).tolist()  # the mean of 1, 2, 3, 4, 5, 6
+    [1.537, 5.463]
+    """
+    return _student(value, (count - 1) / count * float(((left_out - left_out.mean()) ** 2).sum()), count)
+
+
+def _student(value: float, variance: float, count: int) -> np.ndarray:
+    from scipy.stats import t
+
+    half = t.ppf((1 + LEVEL) / 2, count - 1) * np.sqrt(variance)
+    return np.array([value - half, value + half])
+
+
+Evidence = Means | Ratios | Drawn

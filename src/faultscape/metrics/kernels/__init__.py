@@ -1,0 +1,1 @@
+"""Compiled kernels of metrics, each beside its plain twin."""

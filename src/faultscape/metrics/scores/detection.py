@@ -1,0 +1,97 @@
+"""Detection of anomalous pixels in memory: exact AP, AUROC, FPR at 95 % recall of scores of any kind.
+
+Conventions: those of ``scores`` and ``rank_counts``. The scores of the anomalous pixels are looked up among the sorted scores of all:
+NumPy sorts values several times faster than it finds the order of an array, and which pixel a score belongs to is never asked. float16 scores are counted by
+their bits instead (``score_histogram``), which is exact too.
+Source: S4 section 5; equal to scikit-learn's average_precision_score, roc_auc_score and the first point of roc_curve with enough recall.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from faultscape.metrics.scores.counts import Detection, Rows, check_rule, summarise
+from faultscape.metrics.scores.inputs import VOID, split
+
+
+def detection(
+    score: np.ndarray, anomaly: np.ndarray, *, void: int = VOID, fpr_rule: str = "first", recall: float = 0.95, where: str = ""
+) -> Detection:
+    """Return how well ``score`` (any shape, large = anomalous) finds the pixels where ``anomaly`` (0, 1, 255 = void) is 1.
+
+    NaN or infinite scores, unequal shapes, other mask values and masked arrays raise MetricError, with ``where`` naming the image.
+
+    >>> d = detection(np.array([0.1, 0.4, 0.35, 0.8, 0.9]), np.array([0, 0, 1, 1, 255]))
+    >>> round(d.average_precision, 4), d.auroc, d.fpr95
+    (0.8333, 0.75, 0.5)
+    """
+    check_rule(fpr_rule, recall)
+    if getattr(score, "dtype", None) == np.float16:
+        from faultscape.metrics.scores.histogram import detection_from_histogram, histogram16
+
+        return detection_from_histogram(histogram16(score, anomaly, void=void, where=where), fpr_rule=fpr_rule, recall=recall)
+    positives, everything = split(score, anomaly, void, where)
+    span = (float(everything[0]), float(everything[-1])) if len(everything) else (np.nan, np.nan)
+    rows = rows_of_sorted(positives, everything)
+    negatives = len(everything) - len(positives)
+    return summarise([rows], len(positives), negatives, span=span, fpr_rule=fpr_rule, recall=recall)
+
+
+class Misclassification(NamedTuple):
+    """Both directions of one question: doubt finds the wrong pixels, and confidence the right ones.
+
+    ``incorrect``: the wrong pixels are the positives and doubt is the score; its ``auroc`` is the calibration AUROC. ``correct``: the right pixels are the
+    positives and minus the doubt is the score; the AUROC is the same, the average precision another. Neither AP compares models of unequal accuracy.
+    """
+
+    incorrect: Detection
+    correct: Detection
+
+
+def misclassification(
+    doubt: np.ndarray, incorrect: np.ndarray, *, void: int = VOID, fpr_rule: str = "first", recall: float = 0.95, where: str = ""
+) -> Misclassification:
+    """Return how well ``doubt`` finds the pixels that are ``incorrect`` (0 right, 1 wrong, 255 void), and the right ones by its absence.
+
+    >>> m = misclassification(np.array([0.0, 1.0, 1.0, 1.0, 0.0]), np.array([0, 1, 1, 1, 0]))
+    >>> m.incorrect.auroc, m.correct.average_precision
+    (1.0, 1.0)
+    """
+    options = {"fpr_rule": fpr_rule, "recall": recall, "where": where}
+    wrong = detection(doubt, incorrect, void=void, **options)
+    values, truth = np.asarray(doubt), np.asarray(incorrect)
+    right = np.where(truth == void, VOID, truth == 0).astype(np.uint8) if truth.dtype != bool else ~truth
+    return Misclassification(
+        wrong, detection(-values if values.dtype.kind == "f" else -values.astype(np.int64), right, **options)
+    )
+
+
+def rows_of_sorted(positives: np.ndarray, everything: np.ndarray) -> Rows:
+    """Return the counts at every distinct positive score, from the scores of positives and of all pixels in ascending order.
+
+    >>> rows_of_sorted(np.array([1, 2, 2]), np.array([0, 1, 1, 2, 2, 3])).reach.tolist()
+    [1, 2]
+    """
+    scores, own = distinct(positives)
+    first = everything.searchsorted(scores, "left")
+    end = first + own
+    tied = np.flatnonzero(everything.take(end, mode="clip") == scores)  # more pixels with this score than positives with it
+    tied = tied[end[tied] < len(everything)]
+    end[tied] = everything.searchsorted(scores[tied], "right")
+    hits = np.cumsum(own[::-1])
+    reach = len(everything) - first[::-1] - hits
+    return Rows(scores[::-1], own[::-1], reach, len(everything) - end[::-1] - (hits - own[::-1]))
+
+
+def distinct(ascending: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the distinct values of an array in ascending order and how often each occurs (int64).
+
+    >>> distinct(np.array([1, 2, 2]))
+    (array([1, 2]), array([1, 2]))
+    """
+    first = np.ones(len(ascending), bool)
+    np.not_equal(ascending[1:], ascending[:-1], out=first[1:])
+    starts = np.flatnonzero(first)
+    return ascending[starts], np.diff(starts, append=len(ascending))

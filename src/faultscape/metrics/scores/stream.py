@@ -1,0 +1,220 @@
+"""Exact AP, AUROC and FPR of scores that do not fit in memory: passes over chunks, constant memory.
+
+Conventions: ``chunks`` is a callable that gives a fresh iterator of (score, anomaly) or (score, anomaly, name), the same pixels at every call. Scores are
+compared in 32 bits where that keeps them apart, and in 64 from the first chunk on that needs it (`exact_floats`): none are rounded. The first pass collects the
+distinct scores of the anomalous pixels, the second counts all pixels between them. At most ``limit`` distinct scores are held, some 60 bytes each at the worst
+in 32 bits and 90 in 64 (a quarter of a GB in all where anomalies are rare, .7 at the worst, 1 in 64 bits), whatever the number of pixels: where anomalous pixels have more, the highest ``limit`` are kept, counted in the next pass while the next ``limit`` below
+are collected, and so on. That is 1 + ceil(distinct scores / limit) passes, and two nearly always. The numbers are to the last bit those of
+``detection``, with any limit and any cut into chunks; only the curves are thinned (``rank_counts``).
+Source: own; average precision asks only how many pixels lie above each anomalous one, and anomalies are few.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from faultscape.errors import MetricError
+from faultscape.metrics.scores.counts import Detection, Rows, check_rule, summarise
+from faultscape.metrics.scores.inputs import VOID, check_finite, check_mask, exact_floats, flat
+
+LIMIT = 1 << 23
+_BUFFER = 1 << 24  # values sorted at once
+_SLICE = 1 << 16
+_ROWS = 1 << 18
+_NARROW = np.dtype(np.float32)
+
+Chunks = Callable[[], Iterable[Sequence[Any]]]
+
+
+def stream(chunks: Chunks, *, void: int = VOID, fpr_rule: str = "first", recall: float = 0.95, limit: int = LIMIT) -> Detection:
+    """Return what ``detection`` of all chunks' pixels together would, in memory that does not grow with them.
+
+    Bad scores and masks raise MetricError with the name of the chunk.
+
+    >>> parts = [(np.array([0.1, 0.4]), np.array([0, 0])), (np.array([0.35, 0.8, 0.9]), np.array([1, 1, 255]))]
+    >>> d = stream(lambda: iter(parts))
+    >>> round(d.average_precision, 4), d.auroc, d.fpr95
+    (0.8333, 0.75, 0.5)
+    """
+    check_rule(fpr_rule, recall)
+    if not callable(chunks):
+        raise MetricError(f"chunks is {type(chunks).__name__}; expected a function that gives a fresh iterator at every call")
+    found = _Highest(limit, void)
+    span, judged, positives = (np.inf, -np.inf), 0, 0
+    for score, anomaly, where in _flat(chunks, void):
+        ends, known, anomalous = _first_look(score, anomaly, void, where)
+        span = (min(span[0], ends[0]), max(span[1], ends[1]))
+        judged, positives = judged + known + anomalous, positives + anomalous
+        found.add(score, anomaly)
+    found.settle()
+    span = span if judged else (np.nan, np.nan)
+    blocks = _ranges(chunks, void, found, judged)
+    return summarise(blocks, positives, judged - positives, span=span, fpr_rule=fpr_rule, recall=recall, thin=True)
+
+
+class _Buffer:
+    """Scores that wait to be sorted: of anomalous pixels or of all that are not void, from ``low`` to below ``high``."""
+
+    def __init__(self, only_anomalous: bool, void: int, low: float, high: float, size: int, kind: np.dtype) -> None:
+        self.only, self.void, self.low, self.high = only_anomalous, void, kind.type(low), kind.type(high)
+        self.size, self.values, self.waiting = size, np.empty(size + _SLICE, kind), 0
+
+    def fill(self, score: np.ndarray, anomaly: np.ndarray) -> Iterator[np.ndarray]:
+        """Take a chunk in; yield what waits, in ascending order, whenever the buffer is full."""
+        whole = self.low == -np.inf and self.high == np.inf
+        if self.only:
+            anomalous = anomaly == 1
+            few = 20 * np.count_nonzero(anomalous) < len(score)
+            if few:  # quicker picked out first
+                score, anomaly = score[anomalous], anomaly if whole else anomaly[anomalous]
+            whole &= few
+        else:
+            whole &= not np.count_nonzero(anomaly == self.void)
+        for start in range(0, len(score), _SLICE):
+            if self.waiting > self.size:
+                yield self.empty()
+            part = score[start : start + _SLICE]
+            if whole:
+                self.values[self.waiting : self.waiting + len(part)] = part
+                self.waiting += len(part)
+            else:
+                self.waiting = _kernels().gather(
+                    part, anomaly[start : start + _SLICE], self.only, self.void, self.low, self.high, self.values, self.waiting
+                )
+
+    def widen(self, kind: np.dtype) -> None:
+        """Hold what waits, and what comes, in a wider type."""
+        values, self.values = self.values, np.empty(len(self.values), kind)
+        self.values[: self.waiting] = values[: self.waiting]
+        self.low, self.high = kind.type(self.low), kind.type(self.high)
+
+    def empty(self) -> np.ndarray:
+        """Return what waits, in ascending order."""
+        values, self.waiting = self.values[: self.waiting], 0
+        values.sort()
+        return values
+
+
+class _Highest:
+    """The highest ``limit`` distinct scores of anomalous pixels below ``top``, from chunks in any order; ``cut`` when there are more.
+
+    ``kind`` is the type they are held in: float32, until a chunk of float64 comes.
+    """
+
+    def __init__(self, limit: int, void: int, top: float = np.inf, kind: np.dtype = _NARROW) -> None:
+        self.limit, self.top, self.cut, self.kind = max(int(limit), 1), top, False, kind
+        self.values, self.spare = np.empty(0, kind), np.empty(0, kind)
+        self.buffer = _Buffer(only_anomalous=True, void=void, low=-np.inf, high=top, size=_BUFFER // 4, kind=kind)
+
+    def add(self, score: np.ndarray, anomaly: np.ndarray) -> None:
+        """Take a chunk in; scores that cannot be among the highest are left out at once."""
+        if score.dtype.itemsize > self.kind.itemsize:
+            self._widen(score.dtype)
+        for values in self.buffer.fill(score.astype(self.kind, copy=False), anomaly):
+            self._merge(values)
+
+    def _widen(self, kind: np.dtype) -> None:
+        """Hold all in a wider type from now on, in which nothing held so far changes."""
+        self.kind, self.values, self.spare = kind, self.values.astype(kind), np.empty(0, kind)
+        self.buffer.widen(kind)
+
+    def settle(self) -> None:
+        """Take in what waits, and give back the memory that collecting took."""
+        self._merge(self.buffer.empty())
+        self.values, self.spare, self.buffer.values = self.values.copy(), np.empty(0, self.kind), np.empty(0, self.kind)
+
+    def _merge(self, values: np.ndarray) -> None:
+        room = len(self.values) + len(values)
+        out = self.spare if len(self.spare) >= room else np.empty(min(2 * room, self.limit + len(self.buffer.values)), self.kind)
+        n = _kernels().union(self.values, values, out)
+        self.spare = self.values.base if self.values.base is not None else self.values
+        self.values = out[max(0, n - self.limit) : n]
+        if n > self.limit or self.cut:
+            self.cut, self.buffer.low = True, self.values[0]
+
+
+def _ranges(chunks: Chunks, void: int, found: _Highest, judged: int) -> Iterator[Rows]:
+    """Yield blocks of rows, scores descending; each pass counts one range of scores and collects the next where there is one."""
+    hits = higher = 0
+    while len(found.values):
+        following = _Highest(found.limit, void, float(found.values[0]), found.kind) if found.cut else None
+        own, up_to, equal = _count(chunks, void, found, following, judged)
+        for high in range(len(found.values), 0, -_ROWS):
+            part = slice(max(0, high - _ROWS), high)
+            mine = own[part][::-1].astype(np.int64)
+            # everything above a score: what lies above the range, and between the marks above
+            above = higher + np.cumsum(up_to[part.start + 1 : high + 1][::-1], dtype=np.int64)
+            through = hits + np.cumsum(mine)
+            yield Rows(found.values[part][::-1], mine, above + equal[part][::-1] - through, above - (through - mine))
+            hits, higher = int(through[-1]), int(above[-1])
+        higher += int(up_to[0])
+        if following is None:
+            return
+        following.settle()
+        found = following
+
+
+def _count(
+    chunks: Chunks, void: int, found: _Highest, following: _Highest | None, judged: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return anomalous pixels with each score of ``found``, all pixels up to each from the one before, and all with it; fill ``following``."""
+    marks, low = found.values, found.values[0] if found.cut else -np.inf
+    kind = np.uint32 if judged < 1 << 32 else np.int64
+    own, up_to, equal = np.zeros(len(marks), kind), np.zeros(len(marks) + 1, kind), np.zeros(len(marks), kind)
+    size = min(max(16 * len(marks), _BUFFER // 64), _BUFFER, judged)  # many values a mark: a mark costs more than a value
+    everything = _Buffer(only_anomalous=False, void=void, low=low, high=found.top, size=size, kind=found.kind)
+    anomalous = _Buffer(only_anomalous=True, void=void, low=low, high=found.top, size=min(size, _BUFFER // 4), kind=found.kind)
+    seen = 0
+    for given, anomaly, _ in _flat(chunks, void):
+        score = given.astype(found.kind, copy=False)
+        seen += len(score) - int(np.count_nonzero(anomaly == void))
+        for values in everything.fill(score, anomaly):
+            _kernels().count_between(values, marks, up_to, equal)
+        for values in anomalous.fill(score, anomaly):
+            _kernels().count_equal(values, marks, own)
+        if following is not None:
+            following.add(score, anomaly)
+    if seen != judged:
+        raise MetricError(f"chunks gave {judged} pixels at first and {seen} later; expected the same at every call")
+    _kernels().count_between(everything.empty(), marks, up_to, equal)
+    _kernels().count_equal(anomalous.empty(), marks, own)
+    return own, up_to, equal
+
+
+def _flat(chunks: Chunks, void: int) -> Iterator[tuple[np.ndarray, np.ndarray, str]]:
+    """Yield (scores in float32 or float64, mask, name) of each chunk, flat."""
+    for chunk in chunks():
+        given: list[Any] = list(chunk)
+        where = str(given[2]) if len(given) > 2 else ""
+        score, anomaly = flat(given[0], given[1], where)
+        yield exact_floats(score, anomaly != void if score.dtype.kind in "iu" else None, where), anomaly, where
+
+
+def _first_look(score: np.ndarray, anomaly: np.ndarray, void: int, where: str) -> tuple[tuple[float, float], int, int]:
+    """Return (least, largest) score and how many pixels are known and anomalous; MetricError for what is wrong."""
+    known, anomalous = int(np.count_nonzero(anomaly == 0)), int(np.count_nonzero(anomaly == 1))
+    if known + anomalous < len(score):
+        check_mask(anomaly, void, where)
+        score = score[anomaly != void]
+    if not len(score):
+        return (np.inf, -np.inf), 0, 0
+    low, high = float(score.min()), float(score.max())  # NaN spreads through both
+    if not (np.isfinite(low) and np.isfinite(high)):
+        check_finite(np.sort(score), where)
+    return (low, high), known, anomalous
+
+
+@cache
+def _kernels() -> Any:
+    """Return the compiled kernels, or those in NumPy where numba cannot be imported."""
+    try:
+        from faultscape.metrics.kernels import stream as compiled_stream
+    except ImportError:
+        from faultscape.metrics.kernels import plain_stream
+
+        return plain_stream
+    return compiled_stream

@@ -1,0 +1,87 @@
+"""Networks that give a picture one class: how they see it, and what is kept of their answer.
+
+Conventions: the middle of a picture is shown, ``crop`` of its shorter side (1 without --crop), at the network's size (224 x 224 where nothing says another). Logits of
+mirrored and scaled views are averaged, then softmax; the likeliest classes are kept with their probabilities, ties to the first class. A network that gives
+labels alone says nothing of how sure it is.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from faultscape.errors import OptionError
+from faultscape.maps import class_answers
+from faultscape.prediction.inference import NAN, Inference, Output, Prepared, Way
+from faultscape.prediction.keep import Keep
+from faultscape.prediction.sources.network import Answer, Network, Size
+
+SIZE = (224, 224)
+TOP = 5  # classes kept of an answer, unless --keep probabilities=K says another number
+
+
+class Classifier(Inference):
+    """A network that gives a picture one class, and the way it is shown pictures."""
+
+    def __init__(self, network: Network, way: Way, keep: Keep, crop: float = 1.0) -> None:
+        if way.window is not None:
+            raise OptionError("--window is for label maps; a classifier sees a picture whole, or its middle with --crop")
+        super().__init__(network, way, keep)
+        self._crop = crop
+
+    def prepare(self, photo: np.ndarray, target: Size) -> Prepared:
+        """Return a photo's inputs; ``target`` says nothing here."""
+        del target
+        return super().prepare(middle(photo, self._crop), SIZE)
+
+    def finish(self, answer: Answer | str, target: Size) -> Output:
+        """Return the likeliest classes and how likely they are, and what else is kept."""
+        del target
+        if isinstance(answer, str):
+            return Output(None, problem=answer)
+        said = answer.labels if answer.scores is None else answer.scores[0]
+        assert said is not None
+        if said.shape != (1, 1):
+            tall, wide = said.shape
+            return Output(
+                None, problem=f"{self.network.name}: gave a map of {wide} x {tall}; a classifier gives a picture one class"
+            )
+        beside = super().finish(answer, (1, 1)).kept
+        kept = {kind: arrays for kind, arrays in beside.items() if kind not in ("confidence", "probabilities")}
+        if answer.scores is None and self.keep.probabilities is not None:
+            return Output(None, problem=f"{self.network.name}: gives labels and no logits, so that probabilities cannot be kept")
+        if answer.scores is None:
+            return Output(said, kept, answer=class_answers.encode([int(said[0, 0])]))
+        logits = answer.scores[:, 0, 0].astype(np.float64)
+        if np.isnan(logits).any():
+            return Output(None, problem=NAN)
+        shares = np.exp(logits - logits.max())
+        shares /= shares.sum()
+        asked = TOP if self.keep.probabilities is None else self.keep.probabilities or len(shares)
+        few = min(asked, len(shares), class_answers.MOST)
+        order = np.argsort(-shares, kind="stable")[:few]
+        return Output(order[:1, None], kept, answer=class_answers.encode(order, shares[order]))
+
+
+def middle(photo: np.ndarray, crop: float) -> np.ndarray:
+    """Return the square in the middle of an (H, W, 3) photo whose side is a share of the shorter one; the whole photo for 1.
+
+    >>> middle(np.zeros((100, 200, 3), np.uint8), 0.5).shape
+    (50, 50, 3)
+    """
+    if crop >= 1:
+        return photo
+    height, width = photo.shape[:2]
+    side = max(1, round(crop * min(height, width)))
+    top, left = (height - side) // 2, (width - side) // 2
+    return photo[top : top + side, left : left + side]
+
+
+def as_pixel(values: np.ndarray) -> np.ndarray:
+    """Return what a network gives for a whole picture, (C,) logits or one label, as if the picture were one pixel; anything else as it is.
+
+    >>> as_pixel(np.zeros(7, np.float32)).shape, as_pixel(np.array(3)).shape, as_pixel(np.zeros((7, 4, 4), np.float32)).shape
+    ((7, 1, 1), (1, 1), (7, 4, 4))
+    """
+    if values.ndim == 0 or (values.ndim == 1 and values.dtype.kind in "iub" and len(values) == 1):
+        return values.reshape(1, 1)
+    return values[:, None, None] if values.ndim == 1 else values

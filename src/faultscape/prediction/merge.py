@@ -1,0 +1,87 @@
+"""One answer of all windows and views of a picture, folded as they come, so that no more than a picture's own scores are held.
+
+Conventions: what is folded is folded in the order of the picture's parts, whichever comes first, since sums of floats depend on it. Views (flips, scales) are each brought to
+the size of the first view's scores, bilinearly, and averaged. What is averaged are scores before any softmax.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from faultscape.maps import winners
+from faultscape.prediction.sources.network import Answer
+from faultscape.prediction.windows import Overlap, Window
+
+Part = tuple[int, Window | None]  # which view, and which window of it; None for a whole view
+
+
+class Merged:
+    """What comes of one picture: ``parts`` in their order, ``sizes`` the (height, width) of its views, of which every second is ``mirrored``."""
+
+    def __init__(
+        self, name: str, parts: Sequence[Part], sizes: Sequence[tuple[int, int]], *, mirrored: bool, layers: bool
+    ) -> None:
+        self._name, self.parts, self._sizes, self._mirrored, self._layers = name, parts, sizes, mirrored, layers
+        self._waiting: dict[int, Answer] = {}
+        self._next = 0
+        self._overlap: Overlap | None = None
+        self._total: np.ndarray | None = None
+        self._problems: dict[int, str] = {}
+
+    def add(self, place: int, answer: Answer | str) -> None:
+        """Take the answer to one part, or in words what went wrong with it."""
+        if isinstance(answer, str):
+            self._problems[place] = answer
+        elif not self._problems:
+            self._waiting[place] = answer
+        try:
+            while not self._problems and not self._whole and self._next in self._waiting:
+                self._fold(*self.parts[self._next], self._waiting.pop(self._next))
+                self._next += 1
+        except MemoryError:
+            self._problems[len(self.parts)] = (
+                f"{self._name}: the scores of one picture do not fit into memory; --input-size WIDTHxHEIGHT shows it smaller"
+            )
+        if self._problems:
+            self._waiting, self._overlap, self._total = {}, None, None
+
+    def answer(self) -> Answer | str:
+        """Return the answer of all parts, or what went wrong with the first of those that failed."""
+        if self._problems:
+            return self._problems[min(self._problems)]
+        if self._whole:
+            return self._waiting[0]
+        assert self._total is not None
+        self._total /= len(self._sizes)
+        return Answer(np.ascontiguousarray(self._total))
+
+    @property
+    def _whole(self) -> bool:
+        """Whether the picture is one input, whose answer is left as it is."""
+        return len(self.parts) == 1 and self.parts[0][1] is None
+
+    def _fold(self, view: int, box: Window | None, answer: Answer) -> None:
+        if self._layers:
+            words = "cuts pictures into windows itself, so that a layer has no one answer to keep"
+        else:
+            words = "gives labels, and only logits can be averaged: leave --window, --flip and --scales out"
+        if self._layers or answer.scores is None:
+            self._problems[len(self.parts)] = f"{self._name}: {words}"
+            return
+        if box is None:
+            self._add_view(view, answer.scores)
+            return
+        self._overlap = self._overlap or Overlap(*self._sizes[view])
+        self._overlap.add(answer.scores, box)
+        if self._next + 1 == len(self.parts) or self.parts[self._next + 1][0] != view:
+            overlap, self._overlap = self._overlap, None
+            self._add_view(view, overlap.mean())
+
+    def _add_view(self, view: int, scores: np.ndarray) -> None:
+        scores = scores[..., ::-1] if self._mirrored and view % 2 else scores
+        if self._total is None:
+            self._total = np.array(scores)
+        else:
+            self._total += winners.enlarged(scores, (self._total.shape[2], self._total.shape[1]))

@@ -1,0 +1,1 @@
+"""What a model may be, one adapter a file."""

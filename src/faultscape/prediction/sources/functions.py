@@ -1,0 +1,130 @@
+"""A model that is a person's own function, ``file.py:function``.
+
+Conventions: a function that can be called without arguments is a loader: it returns a torch module, or any callable from (N, 3, H, W) float32 tensors to logits, with
+what it says of its input in attributes (``mean``, ``std``, ``size``, ``multiple``, ``classes``; those of the function itself serve as well). Any other function is a
+predictor: it takes one (H, W, 3) uint8 photo and returns labels (whole numbers, H x W), logits (C x h x w) (a classifier: one label, or C logits), or a dict with ``logits`` or ``labels`` and perhaps ``confidence``.
+The file is run as it is: it is the user's own code.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from faultscape import plug
+from faultscape.errors import ModelError, OptionError, library_text
+from faultscape.prediction.classifiers import as_pixel
+from faultscape.prediction.inputs import KEYS, resized
+from faultscape.prediction.sources.network import Answer, Network, Size
+from faultscape.study.settings import CLASSIFICATION
+
+
+def of_function(source: str, options: dict[str, Any], device: str = "cpu") -> Network:
+    """Open ``file.py:function``; ModelError when there is none, or its loader fails."""
+    try:
+        function = plug.find("model", source, {})
+    except OptionError as error:
+        raise ModelError(str(error)) from None
+    if not _without_arguments(function):
+        return PredictorNetwork(function, source, classifies=options.get("task") == CLASSIFICATION)
+    from faultscape.prediction.sources.torch_network import of_module
+
+    try:
+        loaded = function()
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a person's code raises
+        raise ModelError(f"{source}: it failed while loading: {said_by(error)}") from None
+    if not callable(loaded):
+        raise ModelError(f"{source}: a function without arguments returns a network; it returned {type(loaded).__name__}")
+    said = {key: getattr(function, key) for key in KEYS if hasattr(function, key)}
+    return of_module(loaded, source, {**said, **{k: v for k, v in options.items() if v not in (None, "", [])}}, device)
+
+
+class PredictorNetwork:
+    """A function that looks at one photo at a time."""
+
+    batch, device, marginal = 1, "cpu", False
+    channels: int | None = None
+    notes: tuple[str, ...] = ()
+    weights = ""
+
+    def __init__(self, function: Callable[[np.ndarray], Any], name: str, *, classifies: bool = False) -> None:
+        self._function, self.name, self._classifies = function, name, classifies
+        self.class_names = [str(word) for word in getattr(function, "classes", [])]
+
+    def prepare(self, photo: np.ndarray, target: Size, size: Size | None) -> np.ndarray:
+        """Return the photo as it is, or at ``size`` where one is asked for."""
+        del target
+        photo = photo if size is None else resized(photo, size)
+        return photo.transpose(2, 0, 1)
+
+    def run(self, block: np.ndarray, embeddings: Sequence[str] = ()) -> list[Answer]:
+        """Return what the function gives for each photo."""
+        if embeddings:
+            raise ModelError(f"{self.name}: a function of one photo has no layers to keep; let it return a network instead")
+        return [self._of(np.ascontiguousarray(picture.transpose(1, 2, 0))) for picture in block]
+
+    def _of(self, photo: np.ndarray) -> Answer:
+        try:
+            given = self._function(photo)
+        except MemoryError:
+            raise
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a person's code raises
+            raise ModelError(f"{self.name}: the function failed: {said_by(error)}") from None
+        if given is None:
+            raise ModelError(f"{self.name}: the function returned None; let it return labels, logits, or a dict of them")
+        said = given if isinstance(given, dict) else {}
+        if isinstance(given, dict) and not {"logits", "labels"} & set(given):
+            raise ModelError(
+                f"{self.name}: the function gave a dict of {sorted(map(str, given))}; expected `logits` or `labels` among them"
+            )
+        values = _array(said.get("logits", said.get("labels")) if said else given)
+        values = as_pixel(values) if self._classifies else values
+        confidence = said.get("confidence")
+        confidence = None if confidence is None else _numbers(confidence, self.name)
+        if values.ndim == 3 and values.dtype.kind == "f" and values.size:
+            if len(values) == 1:
+                raise ModelError(
+                    f"{self.name}: the function gave one channel, whose largest is always class 0; let it give a channel a class, or labels"
+                )
+            with np.errstate(over="ignore"):
+                return Answer(values.astype(np.float32), confidence=confidence)
+        if values.ndim == 2 and values.dtype.kind in "iub" and values.size:
+            if values.min() < 0 or values.max() > 65535:
+                raise ModelError(
+                    f"{self.name}: the function gave labels from {values.min()} to {values.max()}; labels are 0 to 65535"
+                )
+            return Answer(labels=values.astype(np.uint16), confidence=confidence)
+        raise ModelError(
+            f"{self.name}: the function gave {values.dtype} of shape {values.shape}; expected labels (whole numbers 0 to 65535, H x W) or logits (C x H x W)"
+        )
+
+
+def said_by(error: BaseException) -> str:
+    """Return what a person's code raised, on one line."""
+    return f"{type(error).__name__}: {library_text(error)}" if str(error).strip() else type(error).__name__
+
+
+def _array(value: Any) -> np.ndarray:
+    if hasattr(value, "detach"):
+        value = value.detach().float().cpu() if value.is_floating_point() else value.detach().cpu()
+    return np.asarray(value)
+
+
+def _numbers(confidence: Any, name: str) -> np.ndarray:
+    try:
+        return _array(confidence).astype(np.float32)
+    except (TypeError, ValueError):
+        raise ModelError(
+            f"{name}: the function gave a confidence that is no array of numbers; expected 0 to 1 a pixel, H x W"
+        ) from None
+
+
+def _without_arguments(function: Callable[..., Any]) -> bool:
+    try:
+        inspect.signature(function).bind()
+    except (TypeError, ValueError):
+        return False
+    return True

@@ -1,0 +1,175 @@
+"""A model that is a folder as the transformers library saves it: semantic networks, networks of queries marginalised class x mask, and classifiers.
+
+Conventions: pictures are prepared by the library's own processor, one at a time, so that no picture depends on its batch. Scores of a network of queries are
+the sum over queries of softmax(class) without its last, the empty class, times sigmoid(mask), the masks at the size at which the library marginalises them.
+EoMT cuts long pictures into windows along their longer side, as its processor does. Weights come from safetensors, or from checkpoints read as weights alone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from faultscape.errors import ModelError, library_text
+from faultscape.library_warnings import without_warnings
+from faultscape.prediction.classifiers import as_pixel
+from faultscape.prediction.devices import precision_of
+from faultscape.prediction.inputs import inputs_of, resized
+from faultscape.prediction.sources.network import Answer, Size
+from faultscape.prediction.sources.torch_network import by_picture, need_torch, only_weights, plain, running, watched
+from faultscape.study.settings import CLASSIFICATION
+
+BATCH = 8
+QUERIES = ("mask2former", "maskformer", "eomt", "eomt_dinov3")
+_MASKS_AT = (384, 384)  # where the library marginalises Mask2Former's masks, whatever the picture's size
+
+
+class TransformersNetwork:
+    """An open folder of the transformers library; ModelError when it holds no network that segments."""
+
+    weights = ""
+
+    def __init__(self, folder: str, options: dict[str, Any], device: str = "cpu", name: str = "") -> None:
+        name = self.name = name or str(folder)
+        torch = need_torch(name)
+        try:
+            import transformers
+        except ImportError:
+            raise ModelError(f"{name}: running it needs transformers; install faultscape[torch]") from None
+        given = {key: value for key, value in options.items() if value not in (None, "", [])}
+        self.device, self.batch = device, int(given.get("batch", BATCH))
+        self._precision = precision_of(str(given.get("precision", "")), device)
+        self._classifies = given.get("task") == CLASSIFICATION
+        transformers.logging.set_verbosity_error()
+        transformers.logging.disable_progress_bar()
+        with without_warnings():
+            config = _config(transformers, str(folder), name, classifies=self._classifies)
+            self._kind = config.model_type
+            self.marginal = self._kind in QUERIES and not self._classifies
+            auto = (
+                transformers.AutoModelForUniversalSegmentation if self.marginal else transformers.AutoModelForSemanticSegmentation
+            )
+            auto = transformers.AutoModelForImageClassification if self._classifies else auto
+            safe = any(Path(folder).glob("*.safetensors"))
+            try:
+                with only_weights():
+                    self._module = auto.from_pretrained(
+                        str(folder),
+                        local_files_only=True,
+                        trust_remote_code=False,
+                        use_safetensors=True if safe else None,
+                        dtype=torch.float32,
+                    )
+            except Exception as error:  # noqa: BLE001 - a damaged folder fails anywhere in the library
+                raise ModelError(f"{name}: transformers cannot load it: {library_text(error)}") from None
+            self._processor = _processor(transformers, str(folder))
+        self._module = self._module.eval().to(device)
+        names = [str(config.id2label.get(k, k)) for k in range(config.num_labels)]
+        self.class_names = [] if all(n == f"LABEL_{k}" for k, n in enumerate(names)) else names
+        self.channels = config.num_labels
+        self._plain = inputs_of({"mean": [0.485, 0.456, 0.406], "std": [0.229, 0.224, 0.225], **given}, name)
+        self._own = {key: given[key] for key in ("mean", "std") if key in given}
+        self.notes = self._words()
+
+    def prepare(self, photo: np.ndarray, target: Size, size: Size | None) -> np.ndarray:
+        """Return a photo as the library's processor makes it; at ``size`` it only normalises."""
+        size = size or self._plain.size
+        if self._processor is None:
+            return self._plain.prepare(photo, target, size)
+        changed: dict[str, Any] = {f"image_{key}": value if len(value) > 1 else value * 3 for key, value in self._own.items()}
+        if size is not None:
+            photo = resized(photo, size)
+            changed |= {"do_resize": False, "do_center_crop": False, "do_pad": False}
+        if getattr(self._processor, "do_split_image", False):
+            changed |= {"do_split_image": False, "do_pad": False}
+        try:
+            made = self._processor(images=photo, return_tensors="np", input_data_format="channels_last", **changed)[
+                "pixel_values"
+            ]
+        except Exception as error:  # noqa: BLE001 - the library checks nothing before it works
+            raise ModelError(f"{self.name}: its processor failed: {type(error).__name__}: {library_text(error)}") from None
+        return np.ascontiguousarray(np.asarray(made[0]), np.float32)
+
+    def windows(self, height: int, width: int) -> list[tuple[int, int, int, int]]:
+        """Return the (top, left, height, width) of the windows that the processor itself would cut; none for most networks."""
+        if not getattr(self._processor, "do_split_image", False):
+            return []
+        side, longer = _edge(self._processor.size, "shortest_edge"), max(height, width)
+        number = math.ceil(longer / side)
+        overlap = (number * side - longer) / (number - 1) if number > 1 else 0
+        starts = [int(k * (side - overlap)) for k in range(number)]
+        if height > width:
+            return [(start, 0, min(side, height - start), width) for start in starts]
+        return [(0, start, height, min(side, width - start)) for start in starts]
+
+    def run(self, block: np.ndarray, embeddings: Sequence[str] = ()) -> list[Answer]:
+        """Return an answer a prepared picture."""
+        import torch
+
+        with (
+            running(self.name, self.device, self._precision),
+            watched(self._module, self.name, embeddings) as seen,
+        ):
+            given = self._module(pixel_values=torch.from_numpy(block).to(self.device))
+            scores = plain(self._marginalised(given) if self.marginal else given.logits)
+            kept = {layer: plain(value) for layer, value in seen.items()}
+        layers = by_picture(kept, len(block), self.name)
+        return [Answer(as_pixel(scores[k]), embeddings=layers[k]) for k in range(len(block))]
+
+    def _marginalised(self, given: Any) -> Any:
+        import torch
+
+        masks = given.masks_queries_logits.float()
+        size = _MASKS_AT if self._kind == "mask2former" else None
+        if self._kind.startswith("eomt"):
+            side = _edge(self._processor.size, "shortest_edge") if self._processor else masks.shape[-1]
+            size = (side, _edge(self._processor.size, "longest_edge") or side) if self._processor else None
+        if size is not None:
+            masks = torch.nn.functional.interpolate(masks, size=size, mode="bilinear", align_corners=False)
+        return torch.einsum("bqc,bqhw->bchw", given.class_queries_logits.float().softmax(-1)[..., :-1], masks.sigmoid())
+
+    def _words(self) -> tuple[str, ...]:
+        if self._processor is None:
+            return (f"{self.name} brings no processor; pictures are normalised by the means of ImageNet, or by --mean and --std",)
+        if getattr(self._processor, "do_center_crop", False) and self._plain.size is None:
+            cut = f"note: the processor of {self.name} cuts out the centre of each picture, and the library stretches its labels over all of it"
+            return (f"{cut}; --input-size WIDTHxHEIGHT shows it whole pictures",)
+        return ()
+
+
+def _config(transformers: Any, folder: str, name: str, *, classifies: bool) -> Any:
+    """Return the folder's configuration; ModelError when it is of no kind that segments by classes, or that gives a picture one."""
+    from transformers.models.auto.modeling_auto import MODEL_FOR_IMAGE_CLASSIFICATION_MAPPING_NAMES as CLASSIFY
+    from transformers.models.auto.modeling_auto import MODEL_FOR_SEMANTIC_SEGMENTATION_MAPPING_NAMES as SEMANTIC
+
+    try:
+        config = transformers.AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+    except Exception as error:  # noqa: BLE001 - a damaged file fails anywhere in the library
+        raise ModelError(f"{name}: transformers cannot read its config.json: {library_text(error)}") from None
+    if classifies and config.model_type not in CLASSIFY:
+        raise ModelError(f"{name}: is of kind {config.model_type!r}, which gives a picture no class")
+    if not classifies and config.model_type not in (*SEMANTIC, *QUERIES):
+        known = ", ".join(sorted([*SEMANTIC, *QUERIES]))
+        raise ModelError(f"{name}: is of kind {config.model_type!r}, which gives no map of classes; kinds that do are {known}")
+    return config
+
+
+def _processor(transformers: Any, folder: str) -> Any:
+    """Return the folder's image processor in its form without torchvision, or None where the folder has none."""
+    if not Path(folder, "preprocessor_config.json").is_file() and not Path(folder, "processor_config.json").is_file():
+        return None
+    now = int(transformers.__version__.partition(".")[0]) >= 5
+    way = {"backend": "pil"} if now else {"use_fast": False}
+    try:
+        return transformers.AutoImageProcessor.from_pretrained(folder, local_files_only=True, trust_remote_code=False, **way)
+    except Exception as error:  # noqa: BLE001 - the library's errors share no root
+        raise ModelError(f"{folder}: its image processor cannot be loaded: {library_text(error)}") from None
+
+
+def _edge(size: Any, key: str) -> int:
+    """Return one edge of a processor's size, a dict or an object by the library's version."""
+    return int((size.get(key) if isinstance(size, dict) else getattr(size, key, None)) or 0)

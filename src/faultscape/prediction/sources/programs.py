@@ -1,0 +1,153 @@
+"""A model that is a program: it reads pictures from one folder and writes label maps to another, as submissions to Fishyscapes do.
+
+Conventions: ``exec:COMMAND``; ``{input}`` and ``{output}`` in the command become the two folders, and where it names neither they are its last two words. The input
+holds the pictures of one shard, numbered (``00000.png``), the output is to hold a map of the same number (8/16-bit PNG or npy), and perhaps ``NUMBER_confidence.npy``
+(0..1) or ``.png`` (255 = 1). The command is run as it is, once a shard, without a shell: it is the user's own code. It ends with the process that runs it
+(child_process.py); a folder of pictures whose holder was killed is removed when the next program runs.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+import shlex
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import IO, Any
+
+from PIL import Image as Picture
+
+from faultscape import child_process
+from faultscape.corpus.photos import read_bytes_of
+from faultscape.corpus.sources import IMAGE_ENDINGS, MAP_ENDINGS
+from faultscape.errors import FaultscapeError, ImageError, ModelError
+from faultscape.formats.confidence import read_confidence
+from faultscape.formats.pictures import rgb_of
+from faultscape.maps import array_codes, runs
+from faultscape.prediction.batches import Batch, Row
+from faultscape.study.tables.corpus import Image
+
+_FOLDER, _HELD = "faultscape-", "held"
+
+
+def program_batch(model: Any, images: Sequence[Image], command: str) -> Batch:
+    """Run the command over the pictures of a shard; ModelError when it cannot be run or writes nothing. A picture that is not what was collected is a failure."""
+    with _folder() as folder:
+        start, inward, outward = time.perf_counter(), Path(folder, "input"), Path(folder, "output")
+        inward.mkdir()
+        outward.mkdir()
+        problems: dict[int, str] = {}
+        photos: dict[int, str | None] = {}
+        for k, image in enumerate(images):
+            try:
+                photos[k] = _copied(image, inward / f"{k:05d}")
+            except ImageError as error:
+                problems[k] = str(error)
+        loaded = time.perf_counter()
+        if len(problems) == len(images):
+            return Batch([Row(image.id, None, problem=problems[k]) for k, image in enumerate(images)], (loaded - start, 0.0, 0.0))
+        status, last = _run(command, inward, outward)
+        ran = time.perf_counter()
+        found = {p.stem: str(p) for p in sorted(outward.rglob("*")) if p.suffix.lower() in MAP_ENDINGS}
+        if not found:
+            raise ModelError(f"exec:{command}: ended with status {status} and wrote no map{f': {last}' if last else ''}")
+        rows = [
+            Row(image.id, None, problem=problems[k])
+            if k in problems
+            else replace(_row(model, image, found, f"{k:05d}", status, last), photo=photos[k])
+            for k, image in enumerate(images)
+        ]
+        return Batch(rows, (loaded - start, ran - loaded, time.perf_counter() - ran))
+
+
+@contextmanager
+def _folder() -> Iterator[str]:
+    """Yield a folder for a program, which is locked while it is in use; those that nobody uses any more are removed first."""
+    locks = glob.glob(os.path.join(glob.escape(tempfile.gettempdir()), f"{_FOLDER}*", _HELD))
+    for lock in filter(os.path.isfile, locks):
+        with suppress(OSError), open(lock, "rb") as file:
+            if _hold(file):
+                shutil.rmtree(os.path.dirname(lock), ignore_errors=True)
+    with tempfile.TemporaryDirectory(prefix=_FOLDER) as folder, open(os.path.join(folder, "holding"), "wb") as file:
+        if _hold(file):  # by its name it is known only once it is locked
+            os.rename(file.name, os.path.join(folder, _HELD))
+        yield folder
+
+
+def _hold(file: IO[bytes]) -> bool:
+    """Lock a file until it is closed, and return whether that was possible."""
+    try:
+        import fcntl
+
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except (ImportError, OSError):
+        return False
+    return True
+
+
+def _copied(image: Image, to: Path) -> str | None:
+    """Write a picture of the corpus for the program, under its own ending; its SHA-256 is returned where the corpus knows its store's tag alone.
+
+    A copy: a link would let the program change the photo.
+    """
+    data, sha = read_bytes_of(image)
+    ending = Path(image.source).suffix.lower()
+    if ending in IMAGE_ENDINGS:
+        to.with_suffix(ending).write_bytes(data)
+    else:  # a row of a Parquet file, or an address with options behind it
+        Picture.fromarray(rgb_of(data, image.source)).save(to.with_suffix(".png"))
+    return sha if image.tagged else None
+
+
+def words_of(command: str, inward: Path, outward: Path) -> list[str]:
+    """Return the words of a command with its two folders.
+
+    >>> words_of("segment -q", Path("/in"), Path("/out"))
+    ['segment', '-q', '/in', '/out']
+    >>> words_of("box -v {input}:/input -v {output}:/output", Path("/in"), Path("/out"))
+    ['box', '-v', '/in:/input', '-v', '/out:/output']
+    """
+    try:
+        words = shlex.split(command)
+    except ValueError as error:
+        raise ModelError(f"exec:{command}: is no command line: {error}") from None
+    if not any("{input}" in word or "{output}" in word for word in words):
+        words += ["{input}", "{output}"]
+    return [word.replace("{input}", str(inward)).replace("{output}", str(outward)) for word in words]
+
+
+def _run(command: str, inward: Path, outward: Path) -> tuple[int, str]:
+    """Return the exit status and the last line that the program said."""
+    words = words_of(command, inward, outward)
+    said = inward.parent / "said"
+    try:
+        with said.open("wb") as file:
+            status = child_process.run(words, file, str(inward.parent))
+    except OSError as error:
+        raise ModelError(f"exec:{command}: {words[0]} cannot be run: {error.strerror}") from None
+    with said.open("rb") as file:
+        file.seek(max(0, said.stat().st_size - 4000))
+        lines = file.read().decode("utf-8", "replace").split("\n")
+    return status, next((line.strip()[:300] for line in reversed(lines) if line.strip()), "")
+
+
+def _row(model: Any, image: Any, found: dict[str, str], number: str, status: int, last: str) -> Row:
+    path = found.get(number)
+    if path is None:
+        return Row(
+            image.id, None, problem=f"the command wrote no map of it; it ended with status {status}{f': {last}' if last else ''}"
+        )
+    beside = found.get(f"{number}_confidence")
+    try:
+        code = model.read(path, image.width, image.height)
+        if beside is None:
+            return Row(image.id, code)
+        return Row(image.id, code, {"confidence": (array_codes.encode(read_confidence(beside, runs.shape(code))),)})
+    except FaultscapeError as error:
+        told = str(error).replace(path, f"the map of {image.id}")
+        return Row(image.id, None, problem=told if beside is None else told.replace(beside, f"the confidence of {image.id}"))

@@ -1,0 +1,295 @@
+"""A network that is a torch module: one that somebody's function built, an exported program (``.pt2``) or TorchScript.
+
+Conventions: it takes (N, 3, H, W) and gives logits (N, C, h, w), or a dict with ``out`` or ``logits``, an object with ``.logits``, or the first of a tuple; whole
+numbers (N, H, W) are labels; of a classifier (N, C) and (N,). An archive says its own input in the extra file ``faultscape.json`` ({"mean": ..., "std": ..., "size": ..., "classes": ...}), a loaded
+module in attributes of these names. Nothing is unpickled: an archive that holds pickled objects, or operators that do more than compute, is refused.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import zipfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from faultscape.errors import ModelError, OptionError, closest, library_text
+from faultscape.library_warnings import without_warnings
+from faultscape.prediction.classifiers import as_pixel
+from faultscape.prediction.devices import precision_of
+from faultscape.prediction.inputs import KEYS, inputs_of, size_of
+from faultscape.prediction.sources import exported_files, scripted_files, weights
+from faultscape.prediction.sources.network import Answer, Size
+from faultscape.study.settings import CLASSIFICATION
+
+BATCH = 8
+_EXTRA = "faultscape.json"
+
+
+class TorchNetwork:
+    """A torch module that is ready to run; ``said`` is what it says of its own input, and options go before that.
+
+    ``fixed`` is the shape (N, 3, H, W) of its input, None where an axis may have any length: what is fixed goes before both.
+    """
+
+    marginal = False
+    notes: tuple[str, ...] = ()
+    weights = ""
+
+    def __init__(
+        self,
+        module: Any,
+        name: str,
+        said: dict[str, Any],
+        options: dict[str, Any],
+        device: str = "cpu",
+        fixed: Sequence[int | None] = (None,) * 4,
+        channels: int | None = None,
+    ) -> None:
+        given = {key: value for key, value in options.items() if value not in (None, "", [])}
+        said = {**said, **given}
+        self.name, self.device, self._module = name, device, module
+        self._padded = fixed[0] or 0
+        self.batch = self._padded or int(said.get("batch", BATCH))
+        self.fixed = (fixed[3], fixed[2]) if fixed[2] and fixed[3] else None
+        self.inputs = inputs_of(said, name, size=self.fixed)
+        self.window = _window(said, name)
+        self.class_names = [str(word) for word in said.get("classes") or []]
+        self.channels = channels or len(self.class_names) or None
+        self._precision = precision_of(str(given.get("precision", "")), device)
+        self._classifies = given.get("task") == CLASSIFICATION
+
+    def prepare(self, photo: np.ndarray, target: Size, size: Size | None) -> np.ndarray:
+        """Return a photo as the network's input."""
+        return self.inputs.prepare(photo, target, size)
+
+    def run(self, block: np.ndarray, embeddings: Sequence[str] = ()) -> list[Answer]:
+        """Return an answer a prepared picture."""
+        import torch
+
+        count = len(block)
+        if count < self._padded:
+            block = np.concatenate([block, np.repeat(block[-1:], self._padded - count, axis=0)])
+        with (
+            running(self.name, self.device, self._precision),
+            watched(self._module, self.name, embeddings) as seen,
+        ):
+            given = self._module(torch.from_numpy(block).to(self.device))
+            values = numbers_of(given, self.name)
+            kept = {layer: plain(value) for layer, value in seen.items()}
+        if len(values) != len(block):
+            raise ModelError(f"{self.name}: gave {len(values)} results for {len(block)} pictures")
+        if self._classifies and values.ndim < 3:  # one answer a picture, as if it were of one pixel
+            values = np.stack([as_pixel(value) for value in values])
+        whole = values.dtype.kind in "iub"
+        if values.ndim != (3 if whole else 4):
+            wanted = "labels are N x H x W" if whole else "logits are N x C x H x W"
+            raise ModelError(f"{self.name}: gave {values.dtype} of shape {values.shape}; {wanted}")
+        if whole and (values.min() < 0 or values.max() > 65535):
+            raise ModelError(f"{self.name}: gave labels from {values.min()} to {values.max()}; labels are 0 to 65535")
+        if not whole and values.shape[1] == 1:
+            raise ModelError(f"{self.name}: gave one channel, whose largest is always class 0; let it give a channel a class")
+        layers = by_picture(kept, len(block), self.name)
+        if whole:
+            return [Answer(labels=values[k].astype(np.uint16), embeddings=layers[k]) for k in range(count)]
+        return [Answer(values[k], embeddings=layers[k]) for k in range(count)]
+
+
+def exported(path: str, options: dict[str, Any], device: str = "cpu") -> TorchNetwork:
+    """Open what ``torch.export.save`` wrote; ModelError when it is no such file or holds more than a graph with its weights."""
+    torch = need_torch(path)
+    _no_layers(path, options)
+    with only_weights():
+        exported_files.check(path)
+    extra = {_EXTRA: ""}
+    try:
+        with only_weights():
+            program = torch.export.load(path, extra_files=extra)
+            module = program.module(check_guards=False)  # guards are code of the file
+            fixed, channels = _shapes(program)
+    except Exception as error:  # noqa: BLE001 - a damaged archive fails anywhere in torch
+        raise ModelError(f"{path}: torch.export cannot load it: {library_text(error, first_line=True)}") from None
+    if len(fixed) != 4 or fixed[1] not in (None, 3):
+        raise ModelError(f"{path}: takes an input of shape {[n or 'any' for n in fixed]}; expected pictures, N x 3 x H x W")
+    return TorchNetwork(module.to(device), path, _extra(extra[_EXTRA], path), options, device, fixed, channels)
+
+
+def scripted(path: str, options: dict[str, Any], device: str = "cpu") -> TorchNetwork:
+    """Open what ``torch.jit.save`` wrote; ModelError when it is something else, such as weights alone."""
+    torch = need_torch(path)
+    _no_layers(path, options)
+    extra = {_EXTRA: ""}
+    try:
+        with open(path, "rb") as file, zipfile.ZipFile(file) as archive:
+            is_script = any(name.endswith("constants.pkl") for name in archive.namelist())
+            file.seek(0)
+            is_script &= file.read(4) == b"PK\3\4"  # torch reads what begins in another way by other means
+    except (OSError, zipfile.BadZipFile):
+        is_script = False
+    if not is_script:
+        raise ModelError(
+            f"{path}: is no TorchScript file; of weights alone no network can be made: write a function that builds the network and name it as "
+            "file.py:function, or save it with torch.export"
+        )
+    try:
+        scripted_files.check(path)
+        with only_weights():
+            module = torch.jit.load(path, map_location=device, _extra_files=extra)
+    except ModelError:
+        raise
+    except Exception as error:  # noqa: BLE001 - a damaged archive fails anywhere in torch
+        raise ModelError(f"{path}: torch.jit cannot load it: {library_text(error, first_line=True)}") from None
+    return TorchNetwork(module.eval(), path, _extra(extra[_EXTRA], path), options, device)
+
+
+def of_module(module: Any, name: str, options: dict[str, Any], device: str = "cpu") -> TorchNetwork:
+    """Take a module, or any callable on tensors, that a person's function returned; the weights that it holds are part of what it is."""
+    said = {key: value for key in KEYS if (value := getattr(module, key, None)) is not None and not callable(value)}
+    if hasattr(module, "eval"):
+        module = module.eval()
+    found, all_read = weights.digest(module)
+    if hasattr(module, "eval"):
+        module = module.to(device)
+    network = TorchNetwork(module, name, said, options, device)
+    network.weights, network.notes = found, weights.note(name, found, all_read)
+    return network
+
+
+def _no_layers(path: str, options: dict[str, Any]) -> None:
+    if options.get("layers"):
+        raise ModelError(
+            f"{path}: exported programs and TorchScript keep no layers, so that --keep embedding cannot be had of them; "
+            "name a function that returns the network as file.py:function, or export it to ONNX"
+        )
+
+
+def need_torch(name: str) -> Any:
+    """Return torch; ModelError where it is not installed."""
+    try:
+        import torch
+    except ImportError:
+        raise ModelError(f"{name}: running it needs torch; install faultscape[torch]") from None
+    return torch
+
+
+@contextmanager
+def running(name: str, device: str, precision: str) -> Iterator[None]:
+    """Run torch without gradients, at this precision; what it raises becomes ModelError, or MemoryError when memory is short."""
+    import torch
+
+    kind = device.partition(":")[0]
+    try:
+        with (
+            torch.inference_mode(),
+            torch.autocast(kind, getattr(torch, precision), enabled=precision != "float32"),
+            without_warnings(),  # a person's network may warn; its result is what counts
+        ):
+            yield
+    except ModelError:
+        raise
+    except torch.OutOfMemoryError as error:
+        torch.cuda.empty_cache()
+        raise MemoryError(library_text(error, first_line=True)) from None
+    except MemoryError:
+        raise
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a network raises
+        if "not enough memory" in str(error):  # torch's word for it on a processor
+            raise MemoryError(library_text(error, first_line=True)) from None
+        raise ModelError(f"{name}: the network failed: {type(error).__name__}: {library_text(error, first_line=True)}") from None
+
+
+@contextmanager
+def watched(module: Any, name: str, layers: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """Keep what these layers of a module give while the block runs."""
+    seen: dict[str, Any] = {}
+    hooks = []
+    known = dict(module.named_modules()) if layers and hasattr(module, "named_modules") else {}
+    for layer in layers:
+        if layer not in known:
+            some = ", ".join([key for key in known if key][-8:]) or "no layers with names"
+            raise ModelError(f"{name}: has no layer {layer!r}.{closest(layer, [*known])} Its last layers are {some}")
+        hooks.append(known[layer].register_forward_hook(lambda _m, _i, out, layer=layer: seen.__setitem__(layer, out)))
+    try:
+        yield seen
+        if silent := [layer for layer in layers if layer not in seen]:
+            raise ModelError(f"{name}: its layer {silent[0]!r} is not called while it runs, so that nothing of it can be kept")
+    finally:
+        for hook in hooks:
+            hook.remove()
+
+
+def numbers_of(given: Any, name: str) -> np.ndarray:
+    """Return the logits or labels within whatever a network gave."""
+    for key in ("out", "logits"):
+        if isinstance(given, dict) and key in given:
+            given = given[key]
+        elif hasattr(given, key):
+            given = getattr(given, key)
+    if isinstance(given, tuple | list) and given:
+        given = given[0]
+    if isinstance(given, dict):
+        raise ModelError(f"{name}: gave a dict of {sorted(map(str, given))}; expected `out` or `logits` among them")
+    return plain(given)
+
+
+def by_picture(kept: dict[str, np.ndarray], count: int, name: str) -> list[dict[str, np.ndarray]]:
+    """Return what layers gave, for each of ``count`` pictures; ModelError where a layer does not give one value a picture."""
+    for layer, value in kept.items():
+        if not value.ndim or len(value) != count:
+            raise ModelError(f"{name}: the layer {layer} gave {value.shape} for {count} pictures, so that no picture has its own")
+    return [{layer: value[k] for layer, value in kept.items()} for k in range(count)]
+
+
+def plain(value: Any) -> np.ndarray:
+    """Return a tensor as an array, floats as float32."""
+    if isinstance(value, tuple | list):
+        value = value[0]
+    if hasattr(value, "detach"):
+        value = value.detach()
+        value = (value.float() if value.is_floating_point() else value).cpu().numpy()
+    array = np.asarray(value)
+    return array.astype(np.float32, copy=False) if array.dtype.kind == "f" else array
+
+
+def _shapes(program: Any) -> tuple[list[int | None], int | None]:
+    """Return the shape of an exported program's first input, None where an axis may have any length, and how many channels its only output has."""
+    nodes = {node.name: node.meta.get("val") for node in program.graph.nodes}
+    shapes = [
+        [n if isinstance(n, int) else None for n in getattr(nodes.get(names[0]), "shape", ())] if names else []
+        for names in (program.graph_signature.user_inputs, program.graph_signature.user_outputs)
+    ]
+    one = len(program.graph_signature.user_outputs) == 1 and len(shapes[1]) in (2, 4)
+    return shapes[0], shapes[1][1] if one else None
+
+
+@contextmanager
+def only_weights() -> Iterator[None]:
+    """Make every load within torch refuse objects, whatever its caller says."""
+    key = "TORCH_FORCE_WEIGHTS_ONLY_LOAD"
+    before = os.environ.get(key)
+    os.environ[key] = "1"
+    try:
+        with without_warnings():
+            yield
+    finally:
+        os.environ.pop(key) if before is None else os.environ.__setitem__(key, before)
+
+
+def _window(said: dict[str, Any], name: str) -> Size | None:
+    try:
+        return size_of(said["window"], "window") if said.get("window") else None
+    except OptionError as error:
+        raise ModelError(f"{name}: what it says of its input makes no sense: {error}") from None
+
+
+def _extra(text: str | bytes, path: str) -> dict[str, Any]:
+    try:
+        said = json.loads(text) if text else {}
+    except ValueError:
+        said = None
+    if not isinstance(said, dict):
+        raise ModelError(f"{path}: its extra file {_EXTRA} is no JSON object")
+    return {key: said[key] for key in KEYS if key in said}

@@ -1,0 +1,1 @@
+"""Rankings from images drawn for all models at once."""

@@ -1,0 +1,212 @@
+"""Who wins, from images that were drawn for all models at once: two rankings of re-used labels, margins, and unbiased scores where draws have probabilities.
+
+Conventions: ``accuracy`` (J, I) is each model's concordance with the truth, or 1 and 0 of classifiers, NaN where unknown. ``lure`` weighs every label by how (un)likely
+it was to be drawn, ``prediction_powered`` adds what the models themselves say of the images that nobody labelled. Both are scores on the pool that was drawn from; ``corpus`` adds the
+images on which no two models differ, from labels drawn there. ``margins`` is how far a model lies above the mean of all, with the same control variate. ``reuse_margins`` takes
+the labels for it as they come, while intervals and ranks are of the weighted estimate. What ``speaks_of`` the "pool" holds of it; of the "chosen" images alone, by redrawing them: whatever a
+selector that draws nothing by chance chose, re-use of labels (the bootstrap does not know that the pool is finite), draws of which some were skipped, and all that is made of rounds that learnt from labels: simulated, such intervals hold too
+seldom (docs/benchmarks-coverage.md).
+Which draws count: ``drawn_steps``.
+Source: Farquhar et al. 2021; Angelopoulos et al. 2023 (prediction-powered inference).
+"""
+
+from __future__ import annotations
+
+import math
+import zlib
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from faultscape.errors import OptionError, RankingError
+from faultscape.errors import counted as counted_words
+from faultscape.metrics.intervals.units import LEVEL
+from faultscape.nouns import Draw, Standings
+from faultscape.ranking import replicates as replicated
+from faultscape.ranking.agreement import compare_benchmark, plain
+from faultscape.ranking.drawn import estimate_intervals
+from faultscape.ranking.drawn import scores as drawn_estimates
+from faultscape.ranking.drawn.estimates import Estimates
+from faultscape.ranking.drawn.populations import group_numbers
+from faultscape.ranking.drawn.scores import MARGINS, REUSED, unusable
+from faultscape.ranking.drawn.steps import LEARNING, steps
+from faultscape.ranking.intervals import ranks
+from faultscape.ranking.recommended import SELECTION
+from faultscape.ranking.replicates import CHOSEN, FUTURE, POOL
+from faultscape.ties import DECIMALS
+
+
+def draw_rankings(
+    models: Sequence[str],
+    rows: Sequence[Draw],
+    accuracy: Any,
+    images: Sequence[str],
+    *,
+    proxy: Any = None,
+    pool: Sequence[str] | None = None,
+    rest: tuple[Any, int] | None = None,
+    lost: Collection[str] = (),
+    elsewhere: Collection[str] = (),
+    learns: bool | None = None,
+    resamples: int = 1000,
+    seed: int = 0,
+    all_labels: bool = False,
+    benchmark: Mapping[str, float] | None = None,
+    discarded: int = 0,
+    definitions: Mapping[str, Any] | None = None,
+    population: str = "pool",
+    groups: Mapping[str, str] | None = None,
+    keys: Sequence[str] | None = None,
+) -> Standings:
+    """Return the standings from (J, I) scores of the models on the labelled ``images``.
+
+    ``rows`` are the draws in order. ``proxy`` (J, N) is the loss of each model to expect on each image of the ``pool``, for the control variate. ``rest`` are scores (J, n) on
+    images drawn evenly from those on which no two models differ, and how many such images there are. ``lost``, ``elsewhere`` and ``learns``: see ``drawn_steps``. ``keys`` (I,) say what
+    each image is whatever it is called (its id by default): the bootstrap draws images in their order.
+    ``population`` says what intervals speak of: this "pool", or data to come ("future"), which draw images anew, or whole ``groups`` {image: group}. Groups are also redrawn whole where nothing was drawn by chance.
+    Errors: RankingError for shapes that do not fit, or no labelled draw; OptionError for negative resamples, and for a population that the draws say nothing of.
+
+    >>> rows = [Draw("random", 1, k, image, 1.0, 1 / (5 - k), 4) for k, image in enumerate("abc", 1)]
+    >>> table = draw_rankings(["unet", "fcn"], rows, [[1, 1, 0], [0, 1, 0]], ["a", "b", "c"], resamples=0)
+    >>> {model: round(score, 6) for model, score in table.rankings["reuse_mean"]["scores"].items()}
+    {'unet': 0.666667, 'fcn': 0.333333}
+    >>> table.rankings["lure"]["unusable"]
+    'effective sample size 3.0, below 10'
+    """
+    models, images, accuracy = replicated.checked(models, images, accuracy, resamples, "scores", keys=keys)
+    by_chance = all(math.isfinite(row.probability) for row in rows)
+    check_population(population, by_chance)
+    future = population == FUTURE
+    mine = {row.image for row in rows}
+    labelled = ~np.isnan(accuracy).all(0)
+    chosen = labelled & np.array([image in mine for image in images], bool)
+    if not (number := int(chosen.sum())):
+        raise RankingError(f"not one of the {len(rows)} drawn images has a label; label them, then rank")
+    used = np.flatnonzero(chosen | (all_labels & labelled))
+    group = group_numbers([images[k] for k in used.tolist()], groups) if future or not by_chance else None
+    weights = replicated.image_weights(chosen[used], resamples, seed, group)
+    scores, errors, fits = replicated.reuse(models, accuracy[:, used], weights)
+    notes = [f"{number} of {len(rows)} drawn images are labelled" + (f", {discarded} are discarded" if discarded else "")]
+    if extra := len(used) - number:
+        notes.append(
+            f"{counted_words(extra, 'labelled image outside the selection counts', 'labelled images outside the selection count')} in the re-use rankings"
+        )
+    counted, found, reused, even, told = None, {}, None, False, 0
+    if by_chance:
+        counted = steps(rows, images, accuracy, lost=lost, elsewhere=elsewhere, learns=learns)
+        allowed = drawn_estimates.unbiased(counted, images, accuracy, proxy, pool, rest, future=future, groups=groups)
+        found, even, reused, said, told = allowed.estimates, allowed.even, allowed.reused, allowed.notes, allowed.groups
+    else:
+        said = [
+            f"{rows[0].selector} draws nothing by chance: no score of the pool can be estimated from its images, and intervals are descriptive"
+        ]
+    if (counted is None or (MARGINS in found and unusable(found[MARGINS]))) and proxy is not None and pool is not None:
+        known = [images[k] for k in used.tolist()]
+        scores = scores | drawn_estimates.reused_margins(accuracy[:, used], known, weights, proxy, pool)
+    draws = dict.fromkeys(scores, replicated.draws_of(np.ones(len(used), bool), group))
+    whole = replicated.table(models, {}, scores, errors, fits, draws, notes, ~np.isnan(accuracy[:, used]), group, told)
+    if population == FUTURE and counted is not None and even and len(used) == len(counted.columns) and not counted.skipped:
+        for row in whole.rankings.values():
+            row["speaks_of"] = population
+    replicates, rankings, points = dict(whole.replicates), {}, dict(whole.scores)
+    learnt = counted is not None and by_learning(rows, learns)
+    loose = ["rounds learnt from labels"] if learnt else []
+    loose += ["drawn images were skipped"] if counted is not None and counted.skipped else []
+    if learnt:
+        said.append("rounds learnt from labels: intervals are descriptive, since simulated ones held the truth too seldom")
+    for name, estimate in found.items():
+        if why := unusable(estimate):
+            rankings[name] = replicated.unusable(models, why) | {"speaks_of": population}
+            continue
+        rankings[name], points[name], replicates[name] = _row(models, name, estimate, resamples, seed)
+        rankings[name]["speaks_of"] = CHOSEN if loose else population
+        if name == MARGINS and reused is not None:
+            rankings[REUSED] = _as_they_come(models, -reused, rankings[name])
+            points[REUSED], replicates[REUSED] = -reused, replicates[name]
+    own = {
+        "resamples": resamples,
+        "seed": seed,
+        "all_labels": all_labels,
+        "population": population,
+        "level": LEVEL,
+        "pseudo_count": replicated.PSEUDO_COUNT,
+        "interval": _intervals_are([name for name in found if "unusable" not in rankings[name]]),
+    } | ({"descriptive": ", and ".join(loose)} if loose else {})
+    labels = {"used": len(used), "slots": len(rows), "discarded": discarded, "missing": len(rows) - number - discarded}
+    if extra:
+        labels["of_selection"] = number
+    if counted is not None:
+        labels |= {"counted": len(counted.columns), "pool": counted.pool}
+    return Standings(
+        models=models,
+        labels=labels,
+        matrices={},
+        rankings=rankings | whole.rankings,
+        definitions={**(definitions or {}), **own},
+        benchmark={} if benchmark is None else compare_benchmark(models, benchmark, points, replicates),
+        notes=(*whole.notes, *said),
+    )
+
+
+def by_learning(rows: Sequence[Draw], learns: bool | None = None) -> bool:
+    """Return whether some of the draws were made with what labels of earlier rounds said; where that is not known the selector tells.
+
+    >>> rows = [Draw("information", round, round, image, 1.0, 0.5, 9) for round, image in enumerate("ab", 1)]
+    >>> by_learning(rows), by_learning(rows[:1]), by_learning(rows, learns=False)
+    (True, False, False)
+    """
+    learning = any(row.selector in LEARNING for row in rows) if learns is None else learns
+    return learning and len({row.round for row in rows}) > 1
+
+
+def check_population(population: str, by_chance: bool) -> None:
+    """Raise OptionError for a population that is not known, and for data to come where images were not drawn ``by_chance``."""
+    if population not in (POOL, FUTURE):
+        raise OptionError(f"--population is {POOL} or {FUTURE}; got {population!r}")
+    if population == FUTURE and not by_chance:
+        raise OptionError(
+            f"--population {FUTURE}: the images were chosen for what the models say of them, and say nothing of data to come; "
+            f"draw some by chance with `faultscape select STUDY {SELECTION} --budget N`"
+        )
+
+
+def _row(
+    models: tuple[str, ...], name: str, found: Estimates, resamples: int, seed: int
+) -> tuple[dict[str, Any], np.ndarray, np.ndarray]:
+    """Return the row of an estimate, its scores (J,) and scores (B, J) as they might have come out."""
+    best = 0.0 if name == MARGINS else 1.0  # a score is 1 - loss; a margin has no largest value
+    rng = np.random.default_rng((seed, zlib.crc32(name.encode())))
+    scores, replicates = best - found.loss, best - drawn_estimates.as_drawn(found, resamples, rng)
+    row = replicated.ranking(models, scores, replicates, found.freedom + 1, exact=found.unit == 0)
+    around = estimate_intervals.margin_intervals if name == MARGINS else estimate_intervals.loss_intervals
+    low, high = (None, None) if found.possible is None else found.possible.T[:, :, None]
+    bounds = best - np.clip(around(found), low, high)[:, ::-1]
+    row |= {"score_interval": dict(zip(models, replicated.held(bounds, scores).tolist(), strict=True))}
+    return row | ({} if np.isinf(found.effective) else {"effective_labels": found.effective}), scores, replicates
+
+
+def _as_they_come(models: tuple[str, ...], scores: np.ndarray, weighted: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the row of margins without the draws' weights: its scores, in intervals and ranks of the ``weighted`` row, made wide enough to hold them."""
+    bounds = np.array([weighted["score_interval"][m] for m in models])
+    order = sorted(range(len(models)), key=lambda k: -round(float(scores[k]), DECIMALS))
+    out = dict(weighted) | {
+        "scores": dict(zip(models, scores.tolist(), strict=True)),
+        "order": [models[k] for k in order],
+        "score_interval": dict(zip(models, replicated.held(bounds, scores).tolist(), strict=True)),
+    }
+    places = ranks(scores)
+    for kind, best in (("rank_interval", "tied_for_best"), ("simultaneous_rank_interval", "best_set")):
+        held = replicated.held(np.array([weighted[kind][m] for m in models], dtype=float), places)
+        out[kind] = {m: [plain(r) for r in (np.floor(low), np.ceil(high))] for m, (low, high) in zip(models, held, strict=True)}
+        out[best] = [models[k] for k in order if weighted[best] and np.floor(held[k, 0]) == 1]  # none where nothing was tested
+    return out
+
+
+def _intervals_are(unbiased: list[str]) -> str:
+    wilson = ", ".join([*(name for name in unbiased if name != MARGINS), "reuse_mean"])
+    return (
+        "percentile bootstrap over images; of "
+        + ("margins Student's t, of " if MARGINS in unbiased else "")
+        + f"{wilson} Wilson's"
+    )

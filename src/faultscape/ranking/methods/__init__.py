@@ -1,0 +1,1 @@
+"""One score a model from paired comparisons, one method a file."""

@@ -1,0 +1,336 @@
+"""What all tables of rankings share: draws of images, who is linked, the re-use rankings, a ranking with its intervals.
+
+Conventions: J models, I images with labels, B replicates. Row 0 of weights and of scores is the point estimate, whose weights are
+ones; the others are draws of images with replacement, the images of the selection and the others each as a stratum of their
+own, so that further labels leave the faithful intervals alone. Models that comparisons do not link have no score, nor has a
+replicate that fails to link those that the point estimate does; where more than 2 % fail, those left are no fair sample and all ranks stay open. Ranks,
+who is tied for best, and both for all models at once come from one set of tests, so that they cannot contradict each other. A score lies inside its interval.
+Source: Efron 1979; Wilson 1927; the re-use of labels is ours.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import stdtrit
+
+from faultscape.errors import OptionError, RankingError
+from faultscape.metrics.intervals.units import LEAST, LEVEL
+from faultscape.ranking import intervals
+from faultscape.ranking.agreement import plain
+from faultscape.ranking.methods.bradley_terry import bradley_terry, smoothed, wins
+from faultscape.ranking.methods.likelihood import connected
+from faultscape.ranking.methods.sandwich import reuse_games, standard_errors
+from faultscape.ranking.rank_sets import rank_sets, replicate_p_values, single_rank_sets
+from faultscape.ties import DECIMALS, tie_order
+
+PSEUDO_COUNT = 0.5
+FEW = 10  # fewer images than this carry a bootstrap badly, and fewer than LEAST not at all
+# what intervals speak of: the pool that was drawn from, or data to come like it, or they describe the chosen images
+POOL, FUTURE, CHOSEN = "pool", "future", "chosen"
+MANY = 20  # groups of images from which on percentiles of the bootstrap are believed; of fewer Student's t
+SHARES = ("perron", "rank_centrality", "borda", "reuse_mean")  # rankings whose scores lie between 0 and 1
+DIFFERENCES = ("margins", "reuse_margins")  # from the mean of all J models, of which a model is a part: within 1 - 1/J
+INTERVAL = "percentile bootstrap over images; of reuse_mean Wilson's"
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Matrices and rankings as standings hold them, and per ranking the scores (J,) and their replicates (B, J)."""
+
+    matrices: dict[str, list[list[float]]]
+    rankings: dict[str, dict[str, Any]]
+    scores: dict[str, np.ndarray]
+    replicates: dict[str, np.ndarray]
+    notes: tuple[str, ...]
+
+
+def checked(
+    models: Sequence[str],
+    images: Sequence[str],
+    scores: Any,
+    resamples: int,
+    what: str,
+    *,
+    keys: Sequence[str] | None = None,
+) -> tuple[tuple[str, ...], list[str], np.ndarray]:
+    """Return what every table of rankings is made from, scores (J, I) as numbers; RankingError or OptionError where it does not fit.
+
+    Images are put in the order of ``faultscape.ties``, by their ``keys`` (I,) or their ids: whatever they are called and however they came, the bootstrap draws the same.
+
+    >>> checked(["a", "b"], ["x"], [[1], [0]], 0, "answers")
+    (('a', 'b'), ['x'], array([[1.],
+           [0.]]))
+    """
+    scores = np.asarray(scores, dtype=float)
+    if len(models) < 2:
+        raise RankingError(f"a ranking needs two models; there is {', '.join(models) or 'none'}")
+    if scores.shape != (len(models), len(images)):
+        raise RankingError(f"{what} are {scores.shape}; expected {len(models)} models by {len(images)} images")
+    if resamples < 0:
+        raise OptionError(f"resamples cannot be negative; got {resamples}")
+    if keys is not None and len(keys) != len(images):
+        raise RankingError(f"there are {len(keys)} keys for {len(images)} images; give each image one")
+    order = tie_order(images if keys is None else keys, ids=images)
+    return tuple(models), [images[int(k)] for k in order], scores[:, order]
+
+
+def image_weights(chosen: np.ndarray, resamples: int, seed: int, group: np.ndarray | None = None) -> np.ndarray:
+    """Return (1 + B, I) ones, then how often each image is drawn; ``chosen`` (I,) and the others are strata.
+
+    Where images have a ``group`` (I,) whole groups are drawn, of chosen and other images together.
+
+    >>> image_weights(np.array([True, True, False]), 2, 0)[:, 2]
+    array([1., 1., 1.])
+    """
+    rng = np.random.default_rng(seed)
+    weights = np.ones((resamples + 1, len(chosen)))
+    if group is not None:
+        names, code = np.unique(group, return_inverse=True)
+        weights[1:] = intervals.bootstrap_weights(len(names), resamples, rng)[:, code]
+        return weights
+    for stratum in (chosen, ~chosen):
+        weights[1:, stratum] = intervals.bootstrap_weights(int(stratum.sum()), resamples, rng)
+    return weights
+
+
+def draws_of(some: np.ndarray, group: np.ndarray | None) -> int:
+    """Return how many draws there are of ``some`` (I,) of the images: as many as images, or as their groups.
+
+    >>> draws_of(np.array([True, True, False]), None), draws_of(np.array([True, True, False]), np.array([7, 7, 8]))
+    (2, 1)
+    """
+    return int(some.sum()) if group is None else len(np.unique(group[some]))
+
+
+def one_footing(models: tuple[str, ...], joined: np.ndarray, scores: np.ndarray) -> tuple[np.ndarray, list[str]]:
+    """Return (1 + B, J) scores of the models that are ``joined`` (J,) in the point estimate, and what to say of the others.
+
+    >>> one_footing(("a", "b", "c"), np.array([True, True, False]), np.array([[1.0, 2, np.nan], [np.nan, 1, 2], [2, 1, 3]]))[0]
+    array([[ 1.,  2., nan],
+           [nan, nan, nan],
+           [ 2.,  1., nan]])
+    """
+    scores = np.where(joined, scores, np.nan)
+    # a replicate that ranks only some of them has scores on another footing
+    scores[(np.isnan(scores) & joined).any(1)] = np.nan
+    notes = []
+    if not joined.all():
+        lone = ", ".join(m for m, yes in zip(models, joined, strict=True) if not yes)
+        others = "the others" if joined.any() else "each other"
+        notes.append(f"no score for {lone}: comparisons do not link them to {others} both ways")
+    if np.isnan(scores[0, joined]).any():
+        notes.append("no score: the comparisons are too uneven for a maximum to be found in floating point")
+    elif joined.any() and (lost := int(np.isnan(scores[1:, joined]).any(1).sum())):
+        notes.append(f"{lost} of {len(scores) - 1} bootstrap replicates lack comparisons and are left out of the intervals")
+    return scores, notes
+
+
+def reuse(
+    models: tuple[str, ...], accuracy: np.ndarray, weights: np.ndarray
+) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray], dict[str, list[str]]]:
+    """Return the scores (1 + B, J) of ``reuse_mean`` and ``reuse_bradley_terry``, their sandwich errors (J,), and what to say.
+
+    ``accuracy`` (J, I), NaN where unknown: a mean is over what is known of the model, a game is where both models are known. Where all is known and right or wrong, Bradley-Terry orders
+    the models as the mean does, each having met each equally often, and is left out.
+
+    >>> scores, _, _ = reuse(("a", "b"), np.array([[0.9, 0.8, 0.1], [0.7, np.nan, 0.2]]), np.ones((1, 3)))
+    >>> scores["reuse_mean"].round(3), scores["reuse_bradley_terry"].round(3)
+    (array([[0.6 , 0.45]]), array([[0., 0.]]))
+    """
+    known = ~np.isnan(accuracy)
+    drawn = np.einsum("bi,ji->bj", weights, known.astype(float))
+    total = np.einsum("bi,ji->bj", weights, np.where(known, accuracy, 0.0))
+    mean = np.divide(total, drawn, out=np.full_like(total, np.nan), where=drawn > 0)
+    if np.isin(accuracy, (0, 1)).all():
+        return {"reuse_mean": mean}, {}, {}
+    games = wins(accuracy, weights)
+    smooth = smoothed(games, PSEUDO_COUNT)
+    joined = connected(smooth[0])
+    fitted = bradley_terry(np.where(joined[:, None] & joined[None, :], smooth, np.nan), 0)
+    strengths, notes = one_footing(models, joined, fitted)
+    if lone := [m for m, before, now in zip(models, connected(games[0]), joined, strict=True) if now and not before]:
+        notes.append(f"{', '.join(lone)} always win or always lose; how far apart is up to the pseudo-count of {PSEUDO_COUNT}")
+    error = standard_errors(reuse_games(accuracy), strengths[0])
+    return {"reuse_mean": mean, "reuse_bradley_terry": strengths}, {"reuse_bradley_terry": error}, {"reuse_bradley_terry": notes}
+
+
+def table(
+    models: tuple[str, ...],
+    matrices: dict[str, np.ndarray],
+    scores: dict[str, np.ndarray],
+    errors: dict[str, np.ndarray],
+    said: dict[str, list[str]],
+    drawn: dict[str, int],
+    notes: list[str],
+    decided: np.ndarray,
+    group: np.ndarray | None = None,
+    groups_told: int = 0,
+) -> Table:
+    """Return rankings with intervals from scores (1 + B, J); what is said of several rankings is said once.
+
+    ``errors`` are sandwich errors (J,) of some rankings, ``drawn`` the number of images that a ranking's replicates draw from,
+    ``decided`` (J, I) whether a label says how good a model is on an image; ``notes`` go first. Where whole groups were drawn, ``group`` (I,) is that of
+    each image, and ``drawn`` counts groups; ``groups_told`` of them are counted in another note.
+    """
+    what = "images" if group is None else "groups of images"
+    scores = {name: np.clip(s, *span(name, len(models))) for name, s in scores.items()}
+    resamples = len(next(iter(scores.values()))) - 1
+    texts = dict.fromkeys(text for lines in said.values() for text in lines)
+    notes = [*notes, *(f"{', '.join(name for name, lines in said.items() if text in lines)}: {text}" for text in texts)]
+    if not resamples:
+        notes.append("no bootstrap: there are no intervals, and nobody is called tied for best")
+    elif (images := max(drawn.values())) == groups_told and group is not None:
+        pass
+    elif images < LEAST:
+        notes.append(f"no interval of a score: fewer than {LEAST} {what} ({images}) cannot carry one, nor tell models apart")
+    elif group is not None:
+        told = f": fewer than {MANY}, and Student's t with {images - 1} degrees of freedom" if images < MANY else ""
+        notes.append(f"intervals redraw whole groups of images; labels lie in {images} groups{told}")
+    elif images < FEW:
+        notes.append(f"the intervals rest on fewer than {FEW} images ({images}): they are too narrow to be trusted")
+    if few := [name for name, s in scores.items() if lost_share(s[0], s[1:]) > intervals.LOST]:
+        notes.append(
+            f"{', '.join(few)}: all ranks stay open, since more than {100 * intervals.LOST:g} % of the replicates are left out"
+        )
+    rankings = {
+        name: ranking(models, s[0], s[1:], drawn[name], errors.get(name), groups=group is not None, span=span(name, len(models)))
+        | {"speaks_of": CHOSEN}
+        for name, s in scores.items()
+    }
+    if "reuse_mean" in scores:
+        bounds = held(_mean_intervals(scores["reuse_mean"], decided, group), scores["reuse_mean"][0])
+        rankings["reuse_mean"]["score_interval"] = dict(zip(models, bounds.tolist(), strict=True))
+    return Table(
+        {name: matrix.tolist() for name, matrix in matrices.items()},
+        rankings,
+        {name: s[0] for name, s in scores.items()},
+        {name: s[1:] if drawn[name] >= LEAST else s[1:1] for name, s in scores.items()},
+        tuple(notes),
+    )
+
+
+def span(name: str, models: int) -> tuple[float, float]:
+    """Return the range of the scores of a ranking of J models, within which its intervals lie.
+
+    >>> span("borda", 3), span("hodge", 3), span("reuse_margins", 4)
+    ((0.0, 1.0), (-inf, inf), (-0.75, 0.75))
+    """
+    if name in SHARES:
+        return 0.0, 1.0
+    most = 1 - 1 / models if name in DIFFERENCES else math.inf  # strengths and potentials may be any number
+    return -most, most
+
+
+def lost_share(scores: np.ndarray, replicates: np.ndarray) -> float:
+    """Return the share of replicates (B, J) without a score of some model that has one in ``scores`` (J,).
+
+    >>> lost_share(np.array([0.5, np.nan]), np.array([[0.4, np.nan], [np.nan, 0.1]]))
+    0.5
+    """
+    return float(np.isnan(replicates[:, ~np.isnan(scores)]).any(1).mean()) if len(replicates) else 0.0
+
+
+def ranking(
+    models: tuple[str, ...],
+    scores: np.ndarray,
+    replicates: np.ndarray,
+    images: int,
+    error: np.ndarray | None = None,
+    *,
+    exact: bool = False,
+    groups: bool = False,
+    span: tuple[float, float] = (-math.inf, math.inf),
+) -> dict[str, Any]:
+    """Return one ranking as standings hold it; ranks and the set of the best hold at once for all models where it says so.
+
+    A model is tied for best where no test says that another is better; of too few images nothing is tested: all ranks are open, and nobody is. Scores are ``exact`` when all labels there can be are in
+    them. Intervals are NaN for too few images, and where replicates do not vary: what has not been seen to vary is not known.
+    Where ``images`` counts ``groups``, and these are fewer than twenty, intervals are Student's t. All are cut at the ends of the ``span`` of what is measured.
+
+    >>> draws = np.random.default_rng(0).normal([0, 0, 9], 1, (200, 3))
+    >>> said = ranking(("a", "b", "c"), np.array([0.1, 0.0, 9.0]), draws, 50)
+    >>> said["order"], said["simultaneous_rank_interval"], said["best_set"]
+    (['c', 'a', 'b'], {'a': [2, 3], 'b': [2, 3], 'c': [1, 1]}, ['c'])
+    """
+    order = sorted(
+        range(len(models)),
+        key=lambda k: (np.isnan(scores[k]), -round(float(scores[k]), DECIMALS) if scores[k] == scores[k] else 0),
+    )
+    if groups and images > 1:
+        replicates = scores + (replicates - scores) * np.sqrt(
+            images / (images - 1)
+        )  # a bootstrap's spread is that of G, not G - 1
+    spread = intervals.percentile_interval(replicates)
+    if groups and LEAST <= images < MANY and len(replicates) > 1:
+        half = stdtrit(images - 1, (1 + LEVEL) / 2) * np.nanstd(replicates, 0)
+        spread = np.where(np.isnan(spread), np.nan, scores[:, None] + half[:, None] * np.array([-1, 1]))
+    if not exact:
+        spread[(images < LEAST) | (spread[:, 1] - spread[:, 0] < 10**-DECIMALS)] = np.nan
+    spread = held(np.clip(spread, *span), scores)
+    p_values = replicate_p_values(scores, replicates, images, exact=exact)
+    if lost_share(scores, replicates) > intervals.LOST:
+        p_values = np.where(np.isnan(p_values), np.nan, 1.0)
+    places, sets = single_rank_sets(p_values), rank_sets(p_values)
+    tested = exact or images >= LEAST
+    if not tested and len(replicates):
+        scored = ~np.isnan(scores)
+        places = sets = np.where(scored[:, None], [1.0, scored.sum()], np.nan)
+    said: dict[str, Any] = {
+        "scores": dict(zip(models, scores.tolist(), strict=True)),
+        "order": [models[k] for k in order],
+        "score_interval": dict(zip(models, spread.tolist(), strict=True)),
+        "rank_interval": {m: [plain(r) for r in row] for m, row in zip(models, places, strict=True)},
+        "simultaneous_rank_interval": {m: [plain(r) for r in row] for m, row in zip(models, sets, strict=True)},
+        "tied_for_best": [models[k] for k in order if tested and places[k, 0] == 1],
+        "best_set": [models[k] for k in order if tested and sets[k, 0] == 1],
+    }
+    return said if error is None else said | {"sandwich_error": dict(zip(models, error.tolist(), strict=True))}
+
+
+def held(bounds: np.ndarray, scores: np.ndarray) -> np.ndarray:
+    """Return intervals (J, 2) that hold the scores (J,): wider where one lies outside, as scores with a bias may; NaN stays NaN.
+
+    >>> held(np.array([[0.1, 0.2], [np.nan, np.nan]]), np.array([0.25, 0.3]))
+    array([[0.1 , 0.25],
+           [ nan,  nan]])
+    """
+    return np.stack([np.minimum(bounds[:, 0], scores), np.maximum(bounds[:, 1], scores)], 1)
+
+
+def unusable(models: tuple[str, ...], why: str) -> dict[str, Any]:
+    """Return the row of a ranking that cannot be used: no score, no interval and no rank, and ``why``.
+
+    >>> unusable(("a",), "too few")["scores"], unusable(("a",), "too few")["unusable"]
+    ({'a': nan}, 'too few')
+    """
+    none = {m: [float("nan")] * 2 for m in models}
+    return {
+        "scores": dict.fromkeys(models, float("nan")), "order": [], "score_interval": none, "rank_interval": none, "simultaneous_rank_interval": none,
+        "tied_for_best": [], "best_set": [], "unusable": why,
+    }  # fmt: skip
+
+
+def _mean_intervals(scores: np.ndarray, decided: np.ndarray, group: np.ndarray | None) -> np.ndarray:
+    """Return (J, 2) intervals of means of numbers between 0 and 1 from (1 + B, J) of them and their replicates."""
+    out = np.full((len(decided), 2), np.nan)
+    for k in np.flatnonzero((len(scores) > 2) & ~np.isnan(scores[0])).tolist():
+        sizes = np.ones(decided[k].sum()) if group is None else np.unique(group[decided[k]], return_counts=True)[1]
+        if (n := len(sizes)) < LEAST:
+            continue
+        variance = np.nanvar(scores[1:, k]) * n / (n - 1)  # a bootstrap's is that of n, not n - 1
+        factor = float(stdtrit(n - 1, (1 + LEVEL) / 2))
+        unit = 1 / n if group is None else _unit(float(variance), scores[0, k], sizes)
+        out[k] = intervals.share_intervals(scores[:1, k], np.array([variance]), unit, factor)[0]
+    return out
+
+
+def _unit(variance: float, share: float, sizes: np.ndarray) -> float:
+    """Return the variance of a share p in units of p (1 - p), as the number of images lets expect, and more where groups of these ``sizes`` (G,) vary by more."""
+    least, most = 1 / sizes.sum(), (sizes**2).sum() / sizes.sum() ** 2  # each image for itself, each group as if it were one
+    own = share * (1 - share)
+    return float(np.clip(variance / own, least, most)) if own > 0 else float(most)

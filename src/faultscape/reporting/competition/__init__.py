@@ -1,0 +1,1 @@
+"""The report of a competition: selections, standings, galleries."""

@@ -1,0 +1,199 @@
+"""The same models, asked through other images: what stands first of every selection next to each other, and where a competition's choice of images can mislead.
+
+Conventions: a *competition* is a selection that pits models against each other (duels, pairs); its stability is known, and its faithful ranking stands beside
+the one that stands first, or the first of re-used labels where that is faithful. Draws for all models show what stands first. Correlations are Spearman's, over the models that both rank.
+Warned of are, ours where the literature has only words: a leave-one-out change of ``MOVES`` ranks or more, a top-k curve below ``SETTLED`` in its last quarter, and a pair
+of models that a competition and draws by chance order differently although the simultaneous rank intervals of either leave no doubt.
+Source: S2 Fig. 5; Phang et al. 2021 (adversarially chosen sets rank unstably).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from faultscape.nouns import Standings, rank_words
+from faultscape.ranking.agreement import spearman
+from faultscape.ranking.replicates import FUTURE, POOL
+from faultscape.reporting.competition.standing_tables import (
+    FAITHFUL,
+    RANKINGS,
+    REUSE,
+    SPEAKS_OF,
+    TITLES,
+    UNBIASED,
+    firsts,
+    known,
+    listed,
+)
+
+MOVES, SETTLED, MANY = 2, 0.9, 3
+
+
+@dataclass(frozen=True)
+class Question:
+    """One ranking of one selection: its labels, scores and ranks (simultaneous ranges where known), best first."""
+
+    selection: str
+    selector: str
+    drawn_by: str
+    ranking: str
+    labels: int
+    stale: bool
+    order: tuple[str, ...]
+    scores: dict[str, float | None]
+    at_once: dict[str, Any]
+    speaks_of: str = ""
+
+    @property
+    def title(self) -> str:
+        """What the ranking is called."""
+        return TITLES.get(self.ranking, self.ranking)
+
+    def ranks(self, model: str) -> str:
+        """The range of a model's ranks in words, for all models at once."""
+        return rank_words(self.at_once, model)
+
+
+def questions(standings: Mapping[str, Standings], selectors: Mapping[str, str], stale: Sequence[str] = ()) -> list[Question]:
+    """Return what stands first of every selection, {name: standings}, in the order given.
+
+    >>> of = {"order": ["a", "b"], "scores": {"a": 1.0, "b": 0.0}}
+    >>> found = questions({"main": Standings(("a", "b"), {"used": 9}, {}, {"perron": of, "reuse_mean": of}, {})}, {"main": "mad"})
+    >>> [(one.title, one.labels) for one in found]
+    [('Perron rank', 9), ('Mean over all labels', 9)]
+    """
+    out = []
+    for name, table in standings.items():
+        for ranking in _shown(table):
+            said = table.rankings[ranking]
+            scores = {m: known(x) for m, x in said["scores"].items()}
+            at_once = said.get("simultaneous_rank_interval") or {}
+            order = tuple(m for m in said["order"] if scores.get(m) is not None)
+            out.append(
+                Question(
+                    name,
+                    selectors.get(name, ""),
+                    _drawn_by(selectors.get(name, ""), table),
+                    ranking,
+                    int(
+                        table.labels.get(
+                            "used" if RANKINGS.get(ranking, ("",) * 4)[3] == REUSE else "of_selection",
+                            table.labels.get("used", 0),
+                        )
+                    ),
+                    name in stale,
+                    order,
+                    scores,
+                    at_once,
+                    SPEAKS_OF.get(said.get("speaks_of", ""), ""),
+                )
+            )
+    return out
+
+
+def _drawn_by(selector: str, table: Standings) -> str:
+    """Return in words how a selection's images were chosen: two of one selector may be duels and draws.
+
+    >>> _drawn_by("mad", Standings((), {}, {}, {}, {"selector": "mad", "temperature": 1.0})), _drawn_by("mad", Standings((), {}, {}, {}, {}))
+    ('mad, temperature 1', 'mad, duels')
+    """
+    if "temperature" in table.definitions:
+        return f"{selector}, temperature {table.definitions['temperature']:g}"
+    if selector == "mad":
+        return "mad, duels"
+    return f"{selector}, for --goal {goal}" if (goal := table.definitions.get("goal")) else selector
+
+
+def correlations(found: Sequence[Question]) -> list[list[float | None]]:
+    """Return the matrix of Spearman's correlations; None where two share fewer than two models."""
+    models = list(dict.fromkeys(m for one in found for m in one.scores))
+    rows = [[math.nan if (x := one.scores.get(m)) is None else x for m in models] for one in found]
+    return [[known(float(spearman(a, b))) for b in rows] for a in rows]
+
+
+def warnings(standings: Mapping[str, Standings], found: Sequence[Question]) -> dict[str, list[str]]:
+    """Return {competition: sentences} of where its choice of images can mislead; nothing where its ranking stands firm.
+
+    >>> said = {"ranking": "perron", "leave_one_out": {"a": {"largest_change": 3, "moved": "b"}}, "top_k": [0.1, 0.5, 0.7, 0.8, 1.0]}
+    >>> warnings({"main": Standings(("a", "b"), {}, {}, {}, {}, stability=said)}, [])["main"][0]
+    'without the images of a, b moves 3 ranks'
+    """
+    out = {}
+    for name, table in standings.items():
+        if table.stability:
+            said = [*_left_out(table.stability), *_not_settled(table.stability), *_contradicted(name, found)]
+            if said:
+                out[name] = said
+    return out
+
+
+def last_quarter(top_k: Sequence[float | None]) -> list[float]:
+    """Return the correlations of the last quarter of the places, all places apart, which agree with themselves.
+
+    >>> last_quarter([0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 1.0]), last_quarter([0.3, 1.0])
+    ([0.6, 0.7], [0.3])
+    """
+    most = len(top_k)
+    first = max(min(math.ceil(0.75 * most), most - 1), 1)
+    return [x for x in map(known, top_k[first - 1 : most - 1]) if x is not None]
+
+
+def _shown(table: Standings) -> list[str]:
+    """Return the rankings to show: what stands first, and of a competition the faithful one whose stability is known and one of re-use."""
+    first = firsts(table)
+    shown = list(first.values())[:1]
+    if FAITHFUL in first:
+        shown += [table.stability.get("ranking", first[FAITHFUL]), *([first[REUSE]] if REUSE in first else [])]
+    return list(dict.fromkeys(shown))
+
+
+def _kind(one: Question) -> str:
+    return RANKINGS[one.ranking][3] if one.ranking in RANKINGS else ""
+
+
+def _left_out(stability: Mapping[str, Any]) -> list[str]:
+    moved = [
+        (change, model, said["moved"])
+        for model, said in stability["leave_one_out"].items()
+        if (change := known(said["largest_change"])) is not None and change >= MOVES
+    ]
+    moved.sort(key=lambda row: -row[0])
+    said = [f"without the images of {model}, {other} moves {change:g} ranks" for change, model, other in moved[:MANY]]
+    rest = len(moved) - MANY
+    return said + ([f"{rest} more models move another by {MOVES} ranks or more"] if rest > 0 else [])
+
+
+def _not_settled(stability: Mapping[str, Any]) -> list[str]:
+    tail = last_quarter(stability["top_k"])
+    if not tail or min(tail) >= SETTLED:
+        return []
+    return [f"its ranking has not settled: in the last quarter of the top-k curve the correlation falls to {min(tail):.2f}"]
+
+
+def _contradicted(name: str, found: Sequence[Question]) -> list[str]:
+    """Say which models draws by chance put the other way round, conclusively on either side."""
+    mine = next((one for one in found if one.selection == name and _kind(one) == FAITHFUL), None)
+    beyond = (SPEAKS_OF[POOL], SPEAKS_OF[FUTURE])
+    said = []
+    for other in found:
+        by_chance = other.selector == "random" or _kind(other) == UNBIASED or other.speaks_of in beyond
+        if mine is None or not by_chance or other.selection == name:
+            continue
+        pairs = [(a, b) for a in mine.order for b in mine.order if _surely_above(mine, a, b) and _surely_above(other, b, a)]
+        if pairs:
+            told = [f"{a} above {b}" for a, b in pairs[:MANY]]
+            more = f" ({len(pairs) - MANY} more)" if len(pairs) > MANY else ""
+            said.append(
+                f"it puts {listed(told)}{more}, where {other.title} of selection {other.selection} says the opposite, both beyond their simultaneous rank intervals"
+            )
+    return said
+
+
+def _surely_above(one: Question, first: str, second: str) -> bool:
+    bounds = [[known(x) for x in one.at_once.get(m) or ()] for m in (first, second)]
+    if any(len(b) != 2 or None in b for b in bounds):
+        return False
+    return bounds[0][1] < bounds[1][0]  # type: ignore[operator]

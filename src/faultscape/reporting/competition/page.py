@@ -1,0 +1,288 @@
+"""The page: facts in, one HTML file out, with nothing loaded from anywhere.
+
+Conventions: the template, its style and its script lie beside this file and travel inside the page; a content policy forbids everything else. Jinja2 escapes
+whatever is inserted. Unknown numbers are shown as a dash. No clock: the same facts give the same bytes.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from faultscape.nouns import Agreement, Classes, Slots, Standings
+from faultscape.ranking import recommended
+from faultscape.reporting import charts, figures
+from faultscape.reporting.competition import other_questions, outcomes, pair_outcomes, standing_tables
+from faultscape.reporting.competition.class_cards import ClassCard
+from faultscape.reporting.competition.constraints import Drawn, size_labels
+from faultscape.reporting.competition.gallery import Card
+from faultscape.reporting.template import template
+from faultscape.study.tables.timings import FrameTimes
+
+METRICS = {
+    "miou": "mIoU",
+    "fwiou": "frequency-weighted IoU",
+    "mpa": "mean pixel accuracy",
+    "pixel_accuracy": "pixel accuracy",
+    "dice": "Dice",
+}
+CONSTRAINTS = {"none": "no constraint", "class": "class", "class+scale": "class and scale"}
+_PAIRS_SHOWN = 15  # of the table of cases; the rest opens on a click
+_CROWD = 12  # models from which a matrix is set smaller
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Facts:
+    """What every page shows; ``values`` (J, I) are what models are worth on the ``labelled`` chosen images, ``others`` the standings of all selections by name."""
+
+    study: str
+    selection: str
+    slots: Slots
+    classes: Classes
+    pool: int
+    state: str
+    standings: Standings | None
+    truth: str
+    labelled: list[str]
+    values: np.ndarray
+    others: Mapping[str, Standings] = field(default_factory=dict)
+    selectors: Mapping[str, str] = field(default_factory=dict)
+    stale: tuple[str, ...] = ()
+    references: list[Any] = field(default_factory=list)
+    discarded: int = 0
+    failures: int = 0
+    pictures_left_out: int = 0
+    remarks: tuple[str, ...] = ()
+    times: tuple[FrameTimes, ...] = ()
+    agreement: Agreement | None = None
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class DuelFacts(Facts):
+    """The page of duels between label maps."""
+
+    bands: tuple[float, ...]
+    better: float
+    cards: list[Card]
+    slot_values: np.ndarray
+    compared: list[Drawn]
+    why_not_compared: str
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PairFacts(Facts):
+    """The page of pairs of classifiers; ``values`` are 1, 0, NaN."""
+
+    cards: list[ClassCard]
+    images_left_out: int = 0
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class DrawFacts(Facts):
+    """The page of images drawn for all models at once, of classifiers (``class_cards``) or of label maps (``cards``, ``bands``)."""
+
+    classifies: bool
+    bands: tuple[float, ...] = ()
+    class_cards: list[ClassCard] = field(default_factory=list)
+    cards: list[Card] = field(default_factory=list)
+    images_left_out: int = 0
+
+
+def page(facts: DuelFacts | PairFacts | DrawFacts) -> str:
+    """Return the page as HTML."""
+    file, more = _kind_of(facts)
+    filters = {"coded": coded, "number": number, "percent": percent, "plain": plain}
+    return template(file, **filters).render(f=facts, **_context(facts), **more)
+
+
+def _kind_of(facts: DuelFacts | PairFacts | DrawFacts) -> tuple[str, dict[str, Any]]:
+    """Return the template of a page and what it alone shows."""
+    if isinstance(facts, DuelFacts):
+        return "competition/report.html.jinja", _of_duels(facts)
+    if isinstance(facts, PairFacts):
+        return "competition/pairs.html.jinja", _of_pairs(facts)
+    return "competition/draws.html.jinja", _of_draws(facts)
+
+
+def coded(text: str) -> Any:
+    """Return words as HTML, with what stands between backticks as code.
+
+    >>> str(coded("type `rank <a>` now"))
+    'type <code>rank &lt;a&gt;</code> now'
+    """
+    from markupsafe import Markup, escape
+
+    parts = text.split("`")
+    if len(parts) % 2 == 0:
+        return escape(text)
+    return Markup("").join(Markup("<code>{}</code>").format(part) if k % 2 else escape(part) for k, part in enumerate(parts))
+
+
+def number(value: Any, digits: int = 3) -> str:
+    """Return a number as people read it; a dash for what is unknown.
+
+    >>> number(-0.12345), number(None), number(float("nan"), 1)
+    ('−0.123', '–', '–')
+    """
+    if value is None or not math.isfinite(value):
+        return "–"
+    return f"{value:.{digits}f}".replace("-", "−")
+
+
+def percent(part: float, whole: float) -> str:
+    """Return a share in per cent; a dash of nothing.
+
+    >>> percent(1, 3), percent(1, 0)
+    ('33 %', '–')
+    """
+    return f"{100 * part / whole:.0f} %" if whole else "–"
+
+
+def plain(value: Any) -> str:
+    """Return a whole number, or one with a half, as it is.
+
+    >>> plain(3.0), plain(2.5), plain(-1), plain(None)
+    ('3', '2.5', '−1', '–')
+    """
+    return "–" if value is None or not math.isfinite(value) else f"{value:g}".replace("-", "−")
+
+
+def _context(facts: Facts) -> dict[str, Any]:
+    """Return what every page shows: standings, their stability, and the same models asked otherwise."""
+    from importlib.metadata import version
+
+    standings, models = facts.standings, facts.slots.models
+    tables = [standing_tables.ranking_rows(n, r, models) for n, r in standings.rankings.items()] if standings else []
+    first = set(standing_tables.firsts(standings).values()) if standings else set()
+    found = other_questions.questions(facts.others, facts.selectors, facts.stale)
+    warned = other_questions.warnings(facts.others, found)
+    return {
+        "fig": figures,
+        "charts": charts,
+        "version": version("faultscape"),
+        "level": standing_tables.level(standings),
+        "verdict": standing_tables.verdict(standings) if standings else None,
+        "at_once": standing_tables.best_at_once(standings) if standings else "",
+        "rankings": tables,
+        "described": any(table["descriptive"] for table in tables),
+        "usable": [table for table in tables if not table["unusable"]],
+        "first_rankings": [table for table in tables if table["name"] in first],
+        "more_rankings": [table for table in tables if table["name"] not in first],
+        "caveat": standing_tables.caveat(standings) if standings else "",
+        "kinds": standing_tables.KINDS,
+        "titles": standing_tables.TITLES,
+        "shorts": standing_tables.SHORTS,
+        "recommended": recommended.SELECTION,
+        "stability": standings.stability if standings and standings.stability else None,
+        "settled": other_questions.SETTLED,
+        "tail": other_questions.last_quarter(standings.stability["top_k"]) if standings and standings.stability else [],
+        "questions": found if len({one.selection for one in found}) > 1 else [],
+        "question_models": list(dict.fromkeys(m for one in found for m in (*one.order, *one.scores))),
+        "correlations": other_questions.correlations(found),
+        "warned": warned,
+        "parents": standing_tables.parents(standings) if standings else [],
+        "model_place": {m: k for k, m in enumerate(models)},
+        "crowd": len(models) >= _CROWD,
+        "agreement_cells": _agreement_cells(facts.agreement) if facts.agreement is not None else [],
+    }
+
+
+def _agreement_cells(found: Agreement) -> list[list[tuple[float, float]]]:
+    """Return (agreement, depth of its colour) of every two models; the colour spans what there is."""
+    known = found.mean[~np.isnan(found.mean)]
+    low, high = (known.min(), known.max()) if len(known) else (0.0, 1.0)
+    depth = np.nan_to_num((found.mean - low) / max(high - low, 1e-9)).round(3)
+    return [list(zip(row, depths, strict=True)) for row, depths in zip(found.mean.tolist(), depth.tolist(), strict=True)]
+
+
+def _of_duels(facts: DuelFacts) -> dict[str, Any]:
+    standings, models, fail = facts.standings, facts.slots.models, facts.bands[0]
+    groups = [""] if facts.slots.definition["constraints"] == "none" else [facts.classes.names[g] for g in facts.classes.groups]
+    boxes = outcomes.chosen_boxes(models, facts.slots.chosen, facts.labelled, facts.values)
+    ends = [e for pair in boxes for b in pair if b for e in (b.low, b.high)]
+    metric = facts.slots.definition["concordance"]
+    return _bands(facts, facts.bands) | {
+        "matrices": [standing_tables.ratio_matrix(n, m) for n, m in standings.matrices.items()] if standings else [],
+        "correlation": standing_tables.correlation(standings) if standings else None,
+        "metric": METRICS.get(metric, metric),
+        "boxes": list(zip(models, boxes, strict=True)),
+        "box_axis": figures.axis([*ends, 0.0] if ends else [0.0, 1.0]),
+        "cases": outcomes.cases(models, facts.slots.chosen, facts.slot_values, fail, facts.better),
+        "transfer": outcomes.transfer(models, facts.slots.chosen, facts.labelled, facts.values, fail),
+        "sizes": size_labels(),
+        "constraint_names": CONSTRAINTS,
+        "group_place": {g: k for k, g in enumerate(groups)},
+        "groups": groups,
+        "colours": _colours(facts.classes),
+    }
+
+
+def _of_pairs(facts: PairFacts) -> dict[str, Any]:
+    standings, models = facts.standings, facts.slots.models
+    ends = pair_outcomes.pair_cases(models, facts.slots.chosen, facts.labelled, facts.values) if facts.labelled else []
+    decided = [pair for pair in ends if pair.total]
+    matrices = standings.matrices if standings else {}
+    points = [
+        (p.gap, p.better, f"{p.model_a}, {p.model_b}: better one {number(p.better, 2)}, gap {number(p.gap, 2)}, {p.total} images")
+        for p in decided
+    ]
+    sums = [sum(getattr(p, name) for p in decided) for name in ("both_right", "first", "second", "both_wrong")]
+    return _class_rows(facts.cards) | {
+        "accuracy": standing_tables.accuracy_matrix(matrices["accuracy"]) if "accuracy" in matrices else [],
+        "dominance": standing_tables.ratio_matrix("dominance", matrices["dominance"]) if "dominance" in matrices else None,
+        "contradictions": standing_tables.contradictions(standings) if standings else [],
+        "ends": ends,
+        "ends_shown": _PAIRS_SHOWN,
+        "sums": (sums[0], sums[1] + sums[2], sums[3], sum(sums)),
+        "points": points,
+        "observed": pair_outcomes.observed(ends),
+        "class_cards": facts.cards,
+        "pairs": True,
+        "reference_words": "what the two models said that disagree most",
+    }
+
+
+def _of_draws(facts: DrawFacts) -> dict[str, Any]:
+    metric = "accuracy" if facts.classifies else facts.slots.definition.get("concordance", "miou")
+    own = (
+        _class_rows(facts.class_cards) if facts.classifies else _bands(facts, facts.bands) | {"colours": _colours(facts.classes)}
+    )
+    chance = [row for row in facts.slots.chosen if math.isfinite(row.probability)]
+    whole = facts.slots.rows[0].pool if facts.slots.rows else facts.pool
+    pool = facts.standings.labels.get("pool", whole) if facts.standings else whole
+    more = {"by_chance": bool(chance), "drawn_from": pool, "class_cards": facts.class_cards, "pairs": False}
+    more["reference_words"] = "a model that calls it so"
+    return own | more | {"metric": METRICS.get(metric, metric)}
+
+
+def _class_rows(cards: list[ClassCard]) -> dict[str, Any]:
+    """Return the classes that models say on the cards, with the numbers that the filters know them by."""
+    said = sorted({answer.label for card in cards for answer in card.answers if answer.label})
+    said = sorted({*said, *(label for card in cards for met in card.met for label in (met.slot.label_a, met.slot.label_b))})
+    return {"labels": said, "label_place": {name: k for k, name in enumerate(said)}}
+
+
+def _bands(facts: Facts, bands: tuple[float, ...]) -> dict[str, Any]:
+    """Return how many values of each model lie in each band."""
+    counts = outcomes.band_counts(facts.values, bands)
+    return {
+        "fail": bands[0],
+        "band_names": _band_names(bands),
+        "band_inks": [f"b{round(4 * k / len(bands))}" for k in range(len(bands) + 1)],
+        "band_rows": [(m, row.tolist(), int(row.sum())) for m, row in zip(facts.slots.models, counts, strict=True)],
+        "band_total": counts.sum(0).tolist(),
+    }
+
+
+def _colours(classes: Classes) -> list[tuple[str, str]]:
+    return [(n, "#{:02x}{:02x}{:02x}".format(*c)) for n, c in zip(classes.names, classes.colours, strict=True)]
+
+
+def _band_names(bands: tuple[float, ...]) -> list[str]:
+    middle = [f"{a:g}–{b:g}" for a, b in itertools.pairwise(bands)]
+    return [f"below {bands[0]:g}", *middle, f"{bands[-1]:g} and above"]

@@ -1,0 +1,338 @@
+"""Standings as tables and sentences: rankings with their intervals, matrices as heat maps, and a headline that claims no more than the intervals allow.
+
+Conventions: standings as ``ranking`` makes them; what older standings do not hold is shown as a dash, or not at all. ``tied_for_best`` and ``rank_interval`` are
+right for one comparison at a time, ``best_set`` and ``simultaneous_rank_interval`` for all models at once. What was not drawn by chance has *descriptive* intervals: they are given no
+level, and claim nothing about other images. A headline rests on the rankings whose intervals speak of more, and among these on the one that stands first.
+Source: S0 Tables 1 and 3; S2 Table 1 and Fig. 3.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from faultscape.errors import counted as counted_words
+from faultscape.metrics.intervals.units import LEAST
+from faultscape.nouns import Standings, rank_words
+from faultscape.ranking.replicates import CHOSEN, FEW, FUTURE, POOL
+from faultscape.reporting import figures
+
+FAITHFUL, REUSE, UNBIASED = "faithful", "re-use", "pool drawn from"
+RANKINGS = {  # title, what it says, source, kind, short title
+    "resistance": (
+        "Resistance",
+        "how well a model stands on the images it was attacked with",
+        "S0 eq. 5, 6",
+        FAITHFUL,
+        "Resist.",
+    ),
+    "aggressiveness": ("Aggressiveness", "how well a model exposes the failures of others", "S0 eq. 3, 6", FAITHFUL, "Aggr."),
+    "perron": ("Perron rank", "a model's share of dominance over the others", "S2 eq. 5", FAITHFUL, "Perron"),
+    "hodge": ("HodgeRank", "the potential that explains most of all log ratios", "Jiang et al. 2011", FAITHFUL, "Hodge"),
+    "bradley_terry": ("Bradley–Terry, own pairs", "strengths from wins and ties of each pair", "Davidson 1970", FAITHFUL, "B–T own"),
+    "rank_centrality": ("Rank Centrality", "where a walk from loser to winner ends up", "Negahban et al. 2017", FAITHFUL, "Centr."),
+    "borda": ("Borda", "the mean share of points won against others", "win shares", FAITHFUL, "Borda"),
+    "margins": (
+        "Margins",
+        "how far a model lies above the mean of all, with what the models themselves say of the rest",
+        "ours",
+        UNBIASED,
+        "Margins",
+    ),
+    "lure": ("LURE", "what a model is worth on the pool drawn from, labels weighted by how likely they were drawn", "Farquhar et al. 2021", UNBIASED, "LURE"),
+    "corpus": (
+        "Whole corpus",
+        "the score on all images, from labels of those on which models differ and of those on which they agree",
+        "Farquhar et al. 2021, two strata",
+        UNBIASED,
+        "Corpus",
+    ),
+    "reuse_margins": (
+        "Margins, all labels",
+        "margins of the labels as they come, without the weights of the draws",
+        "ours",
+        REUSE,
+        "Margins, all",
+    ),
+    "prediction_powered": (
+        "Prediction-powered",
+        "LURE, with what the models themselves say of the images without label",
+        "Angelopoulos et al. 2023",
+        UNBIASED,
+        "Pred.-p.",
+    ),
+    "reuse_mean": ("Mean over all labels", "each labelled image scores every model", "mean score", REUSE, "Mean"),
+    "reuse_bradley_terry": (
+        "Bradley–Terry, all labels",
+        "each labelled image is won or lost between every pair of models",
+        "strengths on a log scale",
+        REUSE,
+        "B–T",
+    ),
+}  # fmt: skip
+KINDS = {
+    FAITHFUL: "a label counts only for the pairs that chose its image",
+    REUSE: "a label counts for every model",
+    UNBIASED: "labels speak for every image that could have been drawn",
+}
+SPEAKS_OF = {POOL: "this pool", FUTURE: "data to come", CHOSEN: "the chosen images"}
+CAVEAT = (
+    "These images were chosen for what the models say of them, not drawn by chance: scores and ranks are of these images, "
+    "intervals only describe how they vary, and nothing here speaks of other images."
+)
+TOO_FEW = (  # of images that were drawn by chance
+    "No score of the pool can be given yet: {why}. Scores and ranks are of the labelled images, "
+    "intervals only describe how they vary, and nothing here speaks of other images."
+)
+DRAWN = (
+    "The images were drawn by chance, and yet their intervals do not hold: {why}. Scores and ranks are of the "
+    "labelled images, intervals only describe how they vary, and nothing here speaks of other images."
+)
+TITLES, SHORTS = ({name: words[k] for name, words in RANKINGS.items()} for k in (0, 4))
+_NAMED = 4  # more models than that are counted, not named
+_DARK, _BRIGHT = np.array([18, 38, 66]), np.array([250, 226, 150])  # ends of the scale of Fig. 3
+
+
+def known(value: Any) -> float | None:
+    """Return a number that is one, or None."""
+    return None if value is None or not math.isfinite(value) else float(value)
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return names as a sentence holds them.
+
+    >>> listed(["a"]), listed(["a", "b", "c"])
+    ('a', 'a, b and c')
+    """
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def level(standings: Standings | None) -> str:
+    """Return the level of the intervals in per cent."""
+    return f"{100 * standings.definitions.get('level', 0.95):g} %" if standings else "95 %"
+
+
+def descriptive(ranking: Mapping[str, Any]) -> bool:
+    """Return whether intervals and ranks of a ranking describe the chosen images, and claim nothing about others."""
+    return ranking.get("speaks_of") == CHOSEN
+
+
+def claiming(standings: Standings) -> dict[str, Any]:
+    """Return the rankings that a headline may rest on: those that can be used and claim something about more than the chosen images, or else all that can be used.
+
+    >>> list(claiming(Standings(("a",), {}, {}, {"lure": {"unusable": "few"}, "margins": {"speaks_of": "pool"}, "reuse_mean": {"speaks_of": "chosen"}}, {})))
+    ['margins']
+    """
+    usable = {name: said for name, said in standings.rankings.items() if not said.get("unusable")}
+    return {name: said for name, said in usable.items() if not descriptive(said)} or usable
+
+
+def caveat(standings: Standings) -> str:
+    """Return what stands above standings that speak of the chosen images alone; '' where something speaks of more than these."""
+    found = claiming(standings)
+    if not found or not all(map(descriptive, found.values())):
+        return ""
+    why = next((said["unusable"] for said in standings.rankings.values() if said.get("unusable")), "")
+    if any(name in RANKINGS and RANKINGS[name][3] == UNBIASED for name in found):
+        return DRAWN.format(why=standings.definitions.get("descriptive", "the notes say why"))
+    return TOO_FEW.format(why=why) if why else CAVEAT
+
+
+def verdict(standings: Standings) -> tuple[str, str]:
+    """Return a headline and a sentence that claim no more than the intervals allow."""
+    counted, above = claiming(standings), caveat(standings)
+    best = {name: ranking["tied_for_best"] for name, ranking in counted.items() if ranking["tied_for_best"]}
+    if (used := standings.labels.get("used", FEW)) < FEW:
+        return (
+            "Too few labels to say who leads",
+            f"{used} labelled image{'s' * (used != 1)} cannot carry an interval that is to be trusted; scores and ranks mean little before some {FEW}.",
+        )
+    if not best:
+        return (
+            "No intervals yet",
+            f"Scores stand without intervals, so nothing can be said of who is best. {_for_intervals(standings)}",
+        )
+    where, at = (" on the chosen images", "") if above else ("", f" (at {level(standings)}, one pair at a time)")
+    name, tied = next(iter(best.items()))
+    others = [m for m in standings.models if m not in tied and any(m in more for more in best.values())]
+    said = [above] if above else []
+    if len(tied) > 1:
+        head = f"{_named(tied)} are tied for best{where}"
+        said.append(f"{TITLES.get(name, name)} does not tell them apart{at}.")
+    elif others:
+        head = f"{tied[0]} is ahead{where}, but not in every ranking"
+        said.append(f"It is ahead by {TITLES.get(name, name)}{at}.")
+    else:
+        sure = all(counted[first].get("best_set", tied) == tied for first in firsts(standings).values() if first in counted)
+        head = f"{tied[0]} leads{where}{'' if sure else ', but not conclusively'}"
+        many = f"the {len(best)} rankings with intervals" if len(best) > 1 else "the ranking with intervals"
+        said.append(f"It is first in {many}, and each other model is shown to be worse than at least one{at}.")
+    if others:
+        said.append(f"In other rankings {_named(others)} {'is' if len(others) == 1 else 'are'} among the best too.")
+    return head, " ".join(said)
+
+
+def _few_groups(standings: Standings) -> bool:
+    """Return whether whole groups of images were drawn anew, and the labels lie in too few of them for intervals."""
+    return standings.definitions.get("resamples", 0) > 0 and standings.labels.get("groups", LEAST) < LEAST
+
+
+def _for_intervals(standings: Standings) -> str:
+    """Return why there are no intervals, and what to do for them."""
+    if not standings.definitions.get("resamples", 0):
+        return "Run rank with --resamples 1000."
+    if _few_groups(standings):
+        future = standings.definitions.get("population") == FUTURE
+        return (
+            f"Labels lie in {counted_words(standings.labels['groups'], 'group')} of images, and an interval needs {LEAST}: label images of more groups, "
+            f"{'' if future else 'or '}cut groups into runs of images (collect --block N){', or leave out --population future' if future else ''}."
+        )
+    why = next((said["unusable"] for said in standings.rankings.values() if said.get("unusable")), "")
+    return f"No ranking can carry any: {why}." if why else "The notes say what is missing."
+
+
+def _named(models: Sequence[str]) -> str:
+    return listed(models) if len(models) <= _NAMED else f"{len(models)} models"
+
+
+def best_at_once(standings: Standings) -> str:
+    """Return in words which models may be the best, corrected for multiple comparisons, by the first ranking of each kind; '' where nothing says so, or labels are too few.
+
+    >>> of = lambda best: {"best_set": best}
+    >>> best_at_once(Standings(("a", "b", "c"), {}, {}, {"perron": of(["a", "b"]), "borda": of(["a"]), "reuse_mean": of(["a"])}, {}))
+    'Corrected for multiple comparisons (95 %), the best is one of a and b by Perron rank; a by Mean over all labels.'
+    """
+    said, counted = [], claiming(standings)
+    trusted = standings.labels.get("used", FEW) >= FEW
+    for name in firsts(standings).values() if trusted else ():
+        best = counted.get(name, {}).get("best_set") or []
+        if best:
+            whole = len(best) == len(standings.models)
+            some = listed(best) if len(best) <= _NAMED else f"{len(best)} models"
+            who = best[0] if len(best) == 1 else f"any of all {len(best)}" if whole else f"one of {some}"
+            said.append(f"{who} by {TITLES.get(name, name)}")
+    if not said:
+        return ""
+    where = ", the best on the chosen images" if caveat(standings) else f" ({level(standings)}), the best"
+    return f"Corrected for multiple comparisons{where} is {'; '.join(said)}."
+
+
+def firsts(standings: Standings) -> dict[str, str]:
+    """Return {kind: the ranking of that kind that stands first}, of those that can be used.
+
+    >>> firsts(Standings(("a",), {}, {}, {"resistance": {}, "aggressiveness": {}, "reuse_mean": {}}, {}))
+    {'faithful': 'resistance', 're-use': 'reuse_mean'}
+    """
+    out: dict[str, str] = {}
+    for name, said in standings.rankings.items():
+        if not said.get("unusable"):
+            out.setdefault(RANKINGS[name][3] if name in RANKINGS else name, name)
+    return out
+
+
+def ranking_rows(name: str, ranking: dict[str, Any], models: Any) -> dict[str, Any]:
+    """Return one ranking as a table: rows in its order, models without a score at the end, and a common axis."""
+    title, what, source, kind, short = RANKINGS.get(name, (name, "", "", "", name))
+    order = [*ranking["order"], *(m for m in models if m not in ranking["order"] and m in ranking["scores"])]
+    at_once = ranking.get("simultaneous_rank_interval") or {}
+    rows, span = [], []
+    for place, model in enumerate(order, 1):
+        score = known(ranking["scores"].get(model))
+        low, high = (known(x) for x in (ranking["score_interval"].get(model) or (None, None)))
+        span += [score, low, high]
+        rows.append(
+            {
+                "place": place if score is not None else None,
+                "model": model,
+                "score": score,
+                "low": low,
+                "high": high,
+                "ranks": rank_words(ranking["rank_interval"], model)
+                or ("open" if score is not None else ""),  # nothing was tested
+                "at_once": rank_words(at_once, model),
+                "tied": model in ranking["tied_for_best"],
+                "best": model in (ranking.get("best_set") or ()),
+            }
+        )
+    words = {"name": name, "title": title, "short": short, "what": what, "source": source, "kind": kind}
+    return words | {
+        "rows": rows,
+        "axis": figures.axis(span),
+        "tied": ranking["tied_for_best"],
+        "descriptive": descriptive(ranking),
+        "speaks_of": SPEAKS_OF.get(ranking.get("speaks_of", ""), ""),
+        "intervals": any(row["low"] is not None for row in rows),
+        "unusable": ranking.get("unusable", ""),
+        "at_once": any(row["at_once"] for row in rows),
+    }
+
+
+def ratio_matrix(name: str, matrix: Any) -> dict[str, Any]:
+    """Return a matrix of ratios as cells (value, side, strength), 1 the middle of a diverging scale."""
+    logs = [abs(math.log(x)) for row in matrix for x in row if known(x) and x > 0]
+    rows = [[(known(x), *figures.heat(known(x), max(logs, default=0.0))) for x in row] for row in matrix]
+    return {"name": name, "rows": rows}
+
+
+def accuracy_matrix(matrix: Any) -> list[list[tuple[float | None, str]]]:
+    """Return a matrix of accuracies as cells (value, style), from dark where lowest to bright where highest (S2 Fig. 3).
+
+    >>> accuracy_matrix([[None, 0.9], [0.1, None]])[0][1]
+    (0.9, 'background:#fae296;color:#101418')
+    """
+    values = [x for row in matrix for x in row if known(x) is not None]
+    low, high = (min(values), max(values)) if values else (0.0, 1.0)
+    span = high - low or 1.0
+    return [[(known(x), "" if known(x) is None else _shade((x - low) / span)) for x in row] for row in matrix]
+
+
+def _shade(share: float) -> str:
+    background = np.rint(_DARK + share * (_BRIGHT - _DARK)).astype(int)
+    linear = (background / 255) ** 2.2
+    light = float(linear @ [0.2126, 0.7152, 0.0722])  # luminance: the ink with more contrast is the one on the other side of .18
+    return (
+        f"background:#{background[0]:02x}{background[1]:02x}{background[2]:02x};color:{'#101418' if light > 0.18 else '#ffffff'}"
+    )
+
+
+def correlation(standings: Standings) -> float | None:
+    """Return Spearman's correlation of aggressiveness and resistance, where there are both."""
+    from faultscape.ranking.agreement import spearman
+
+    if not {"aggressiveness", "resistance"} <= set(standings.rankings):
+        return None
+    first, second = ([standings.rankings[n]["scores"].get(m) for m in standings.models] for n in ("aggressiveness", "resistance"))
+    return known(spearman(*([math.nan if x is None else x for x in scores] for scores in (first, second))))
+
+
+def contradictions(standings: Standings) -> list[str]:
+    """Return in sentences how far pairs of classifiers contradict each other: the share of their differences that runs in circles, and Saaty's consistency ratio; what is not known is left out.
+
+    >>> shares = {"gradient": 0.75, "curl": 0.2, "harmonic": 0.05}
+    >>> contradictions(Standings(("a", "b"), {}, {}, {"hodge": {"shares": shares}}, {}))[0][:75]
+    '25 % of the differences between models run in circles (a beats b, b beats c'
+    """
+    said, rankings = [], standings.rankings
+    gradient = known(rankings.get("hodge", {}).get("shares", {}).get("gradient"))
+    ratio = known(rankings.get("perron", {}).get("consistency_ratio"))
+    if gradient is not None:
+        said.append(
+            f"{100 * max(0.0, 1 - gradient):.0f} % of the differences between models run in circles (a beats b, b beats c, c beats a), "
+            "measured by the squares of log dominance: no scores can explain that part, and few images of each pair look like circles too."
+        )
+    if ratio is not None:
+        said.append(
+            f"Saaty's consistency ratio is {max(0.0, ratio):.3f}: 0 where every dominance is the product of those on a way round, about 1 where dominances are random."
+        )
+    return said
+
+
+def parents(standings: Standings) -> list[tuple[str, int, list[dict[str, Any]]]]:
+    """Return (parent group, labelled images, tables of its rankings)."""
+    return [
+        (name, part.get("labels", {}).get("used", 0), [ranking_rows(n, r, standings.models) for n, r in part["rankings"].items()])
+        for name, part in standings.parents.items()
+    ]

@@ -1,0 +1,1 @@
+"""The page of `measure`: metrics against a truth."""

@@ -1,0 +1,204 @@
+"""The page of `measure`: measure.json in, one HTML file out, with nothing loaded from anywhere.
+
+Conventions: as pages - templates, style and script lie beside this file and travel inside the page, Jinja2 escapes whatever is inserted, unknown numbers are
+a dash, the same facts give the same bytes. Any part of a document may be missing; its section is then left out. Errors stand everywhere: 0 is best.
+Source: S1 Table I, Figs. 2, 5 and 7.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from faultscape.reporting import figures
+from faultscape.reporting.competition.page import number
+from faultscape.reporting.measure import figures as measure_figures
+from faultscape.reporting.measure import views
+from faultscape.reporting.measure.gap_sentences import sentence
+from faultscape.reporting.measure.leaders import errors, standings
+from faultscape.reporting.measure.tables import TITLES, saturated, sets_of, tables
+from faultscape.reporting.template import template
+
+HEADLINES = {
+    "miou": "IoU error",
+    "average_precision": "AP error",
+    "pq": "PQ error",
+    "partition_distance": "partition distance",
+    "rom": "ROM",
+    "auroc": "AUROC error",
+}
+
+
+@dataclass(frozen=True)
+class Card:
+    """One of the worst images: by which ``metric`` of which model, its pictures as data URIs, ``bars`` {metric: its error}, and a word on what was marked."""
+
+    data_set: str
+    model: str
+    image: str
+    metric: str
+    truth: str
+    predicted: str
+    photo: str = ""
+    width: int = 4
+    height: int = 3
+    bars: Mapping[str, float] = field(default_factory=dict)
+    says: str = ""
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What the page shows besides the document; ``left_out`` images and ``photos_left_out`` photos of others did not fit, ``unreadable`` photos were not there or no pictures, ``colours`` {data set: [(class, CSS colour)]} are those of the pictures."""
+
+    title: str = "measured"
+    worst: tuple[Card, ...] | list[Card] = ()
+    left_out: int = 0
+    photos_left_out: int = 0
+    unreadable: int = 0
+    colours: Mapping[str, Sequence[tuple[str, str]]] = field(default_factory=dict)
+
+
+def page(document: Mapping[str, Any], facts: Facts) -> str:
+    """Return the page as HTML."""
+    return template("measure/measures.html.jinja", number=number, flat=flat).render(**_context(document, facts))
+
+
+def _context(document: Mapping[str, Any], facts: Facts) -> dict[str, Any]:
+    from importlib.metadata import version
+
+    named = sets_of(document)
+    defined = definitions(named)
+    sets = [_set(name, one) for name, one in named.items()]
+    return {
+        "f": facts,
+        "fig": figures,
+        "draw": measure_figures,
+        "version": version("faultscape"),
+        "headline": headline(document),
+        "several": len(named) > 1,
+        "sets": sets,
+        "models": list(dict.fromkeys(model for one in named.values() for model in one.get("models", {}))),
+        "tables": tables(named),
+        "titles": {m: words[0] for m, words in TITLES.items()},
+        "images": _range([n for one in named.values() for n in [max(one.get("images", {}).values(), default=0)] if n]),
+        "classes": _range([n for one in named.values() for n in [len(one.get("classes", ()))] if n]),
+        "intervals": any(
+            e.get("low") is not None for one in named.values() for of in one.get("models", {}).values() for e in of.values()
+        ),
+        "chosen": any(one.get("chosen") for one in named.values()),
+        "grouped": any((one.get("units") or {}).get("drawn") == "groups" for one in named.values()),
+        "settings": settings(document.get("provenance") or {}, defined),
+        "kinds": _kinds(facts.worst, len(named) > 1),
+        "provenance": document.get("provenance", {}),
+        "definitions": defined,
+    }
+
+
+def headline(document: Mapping[str, Any]) -> str:
+    """Return a heading that claims no more than the paired intervals allow.
+
+    >>> headline({"models": {"a": {"miou": {"value": 0.5, "better": "high"}}}})
+    'a, measured'
+    """
+    named = sets_of(document)
+    models = list(dict.fromkeys(model for one in named.values() for model in one.get("models", {})))
+    if len(named) > 1:
+        return f"{len(models)} model{'s' * (len(models) != 1)} on {len(named)} data sets"
+    (one,) = named.values()
+    if len(models) < 2:
+        return f"{models[0]}, measured" if models else "Nothing was measured"
+    if one.get("chosen"):
+        return f"{len(models)} models, measured on images that were chosen because models differ"
+    for metric, title in HEADLINES.items():
+        found = standings(one, metric)
+        if found:
+            leaders = list(found)
+            verb = "has" if len(leaders) == 1 else "share"
+            found_errors = errors(one, metric)
+            where = "" if found_errors[leaders[0]] == min(found_errors.values()) else " where models can be compared"
+            return f"{_listed(leaders)} {verb} the least {title}{where}"
+    return f"{len(models)} models, measured"
+
+
+def settings(provenance: Mapping[str, Any], metrics: Collection[str]) -> str:
+    """Return in words the definitions that these metrics depend on.
+
+    >>> settings({"definitions": {"void": "cut", "pooling": "pooled", "curve": "step"}}, {"miou": ""})
+    'pooling pooled'
+    """
+    made = provenance.get("definitions") or {}
+    of_regions = (
+        ("regions", "absent", "scale", "match", "per")
+        if made.get("regions") == "given"
+        else ("regions", "connectivity", "void", "absent", "scale", "match", "per")
+    )
+    regional = of_regions if "rom" in metrics else ()
+    ranked = ("fpr_rule", "curve", "thresholds") if {"auroc", "calibration_auroc"} & set(metrics) else ()
+    wanted = ("preset", *regional, *(("over",) if "dice" in metrics else ()), "pooling", *ranked)
+    words = [f"{key.replace('_', ' ')} {made[key]}" for key in wanted if made.get(key)]
+    return ", ".join(words)
+
+
+def flat(value: Any) -> str:
+    """Return a value of the provenance in one line.
+
+    >>> flat({"a": {"b": 1}, "c": "", "d": [1, 2]})
+    'a: (b: 1); c: none; d: 1, 2'
+    """
+    if isinstance(value, Mapping):
+        return "; ".join(f"{k}: ({flat(v)})" if isinstance(v, Mapping) else f"{k}: {flat(v)}" for k, v in value.items())
+    if isinstance(value, (list, tuple)):
+        return ", ".join(flat(v) for v in value)
+    return "none" if value is None or value == "" else str(value)
+
+
+def definitions(named: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
+    """Return {metric: its definition} over all data sets and models."""
+    out: dict[str, str] = {}
+    for one in named.values():
+        for of in one.get("models", {}).values():
+            for metric, entry in of.items():
+                out.setdefault(metric, entry.get("definition", ""))
+    return out
+
+
+def _listed(names: list[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def _set(name: str, one: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the page shows of one data set."""
+    models = list(one.get("models", {}))
+    return {
+        "name": name,
+        "models": models,
+        "key": [(model, place) for place, model in enumerate(models)],
+        "images": one.get("images", {}),
+        "classes": one.get("classes", []),
+        "notes": one.get("notes", []),
+        "failures": one.get("failures", 0),
+        "sentences": [said for model in models if (said := sentence(one, model))],
+        "saturated": saturated(one),
+        "dots": views.dots(one),
+        "front": views.front(one),
+        "by_class": views.by_class(one),
+        "confusions": views.confusions(one),
+        "differences": views.differences(one),
+        "curves": (curves := views.curves(one)),
+        "has_curves": bool(curves["precision_recall"] or curves["roc"] or curves["reliability"]),
+    }
+
+
+def _kinds(cards: Sequence[Card], several: bool) -> list[tuple[str, str, list[tuple[str, list[Card]]]]]:
+    """Return the cards by kind of error and model: (its name, what it means, [(model, cards)]), in the order they came."""
+    found: dict[str, dict[str, list[Card]]] = {}
+    for card in cards:
+        name = f"{card.model} on {card.data_set}" if several else card.model
+        found.setdefault(card.metric, {}).setdefault(name, []).append(card)
+    return [(*TITLES.get(metric, (metric, metric)), list(of.items())) for metric, of in found.items()]
+
+
+def _range(numbers: Sequence[int]) -> str:
+    """Return one number, or the least and the largest of data sets that differ; nothing where there is none."""
+    return "" if not numbers else f"{numbers[0]:,}" if min(numbers) == max(numbers) else f"{min(numbers):,}–{max(numbers):,}"

@@ -1,0 +1,61 @@
+"""What `measure` prints: one table of models against the errors that say most, and where the rest lies.
+
+Conventions: 0 is best in every column, as in S1's Table I; a star marks what the page shades, the best model of a column, which no other is ahead of where both have a
+value, and those that the intervals do not tell apart from it. Without intervals there is none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from faultscape.reporting.measure.leaders import contradictions, error, standings
+
+COLUMNS = (
+    ("miou", "IoU error"), ("rom", "ROM"), ("rum", "RUM"), ("ror", "ROR"), ("rur", "RUR"), ("gce", "GCE"), ("pe_os", "PE-OS"), ("pe_us", "PE-US"),
+    ("ap", "AP error"), ("pq", "PQ error"), ("average_precision", "AP error"), ("auroc", "AUROC error"), ("fpr95", "FPR95"),
+    ("component_f1", "F1 error"), ("calibration_auroc", "calib. error"), ("ece", "ECE"),
+)  # fmt: skip
+_PIXELS = frozenset(["ror", "rur"])
+
+
+def told(path: str, document: Mapping[str, Any]) -> str:
+    """Return the table of every data set, its notes, and what was written."""
+    lines = []
+    sets = document.get("datasets") or {"": document}
+    for name, one in sets.items():
+        if name:
+            lines.append(f"{name}:")
+        lines += _table(one)
+        lines += [f"note: {note}" for note in one.get("notes", ())]
+    stars = any(standings(one, m) for one in sets.values() for m, _ in COLUMNS)
+    said = "0 is best, * marks the best and what its intervals do not tell apart from it" if stars else "0 is best"
+    lines.append(f"{path}: measure.json, per_image.parquet, report.html (errors: {said})")
+    return "\n".join(lines)
+
+
+def _table(one: Mapping[str, Any]) -> list[str]:
+    models = one["models"]
+    has_pixels = any("miou" in of for of in models.values())
+    columns = [(m, title) for m, title in COLUMNS if any(m in of for of in models.values()) and not (has_pixels and m in _PIXELS)]
+    width = max([5, *(len(name) for name in models)])
+    lines = [f"{'':<{width}} " + " ".join(f"{title:>12}" for _, title in columns)]
+    errors = {name: {m: error(of[m]) if m in of else None for m, _ in columns} for name, of in models.items()}
+    starred = {m: standings(one, m) for m, _ in columns}
+    for name, row in errors.items():
+        cells = []
+        for m, _ in columns:
+            value = row[m]
+            star = "*" if name in starred[m] else " "
+            cells.append(f"{'-':>11} " if value is None else f"{value:>11.4f}{star}")
+        lines.append(f"{name:<{width}} " + " ".join(cells))
+    return lines + [f"note: {said}" for m, title in columns for said in turned(one, m, title)]
+
+
+def turned(one: Mapping[str, Any], metric: str, title: str) -> list[str]:
+    """Return a sentence for each model that has a smaller error than the best, which is ahead of it where both have a value."""
+    return [
+        f"{title}: {leader} has the smaller number, but {other} is ahead where both have a value"
+        for leader, other, how in contradictions(one, metric)
+        if how == "turned" and standings(one, metric).get(other) == "best"
+    ]

@@ -1,0 +1,118 @@
+"""The light of a drawn street: from a canvas in plain daylight to a photo at dusk, at night, in fog, in rain or against a low sun.
+
+Conventions: colours are float32 on 0..1 here; light changes the picture and never the truth. Fog thins contrast by exp(-thickness * depth).
+"""
+
+from __future__ import annotations
+
+import cv2
+import numpy as np
+
+from faultscape.scenes.canvas import FARTHEST, PAVEMENT, ROAD, SKY, Canvas, rgb
+
+
+def lit(canvas: Canvas, rng: np.random.Generator, light: str, truth: np.ndarray, depth: np.ndarray) -> np.ndarray:
+    """Return the photo (H, W, 3) uint8 of a finished canvas."""
+    h, w = truth.shape
+    image = cv2.resize(canvas.image, (w, h), interpolation=cv2.INTER_AREA).astype(np.float32) / 255
+    above = (truth == SKY)[..., None]
+    noise, blur = 0.009, rng.uniform(0.3, 0.55)
+    haze, air = rng.uniform(0.001, 0.003), rgb(0.78, 0.83, 0.88)
+    if light == "day":
+        image *= rng.uniform(0.88, 1.1) * rng.uniform(0.97, 1.03, 3).astype(np.float32)
+    elif light == "dusk":
+        image = np.where(above, image, image * rgb(0.64, 0.52, 0.57) * rng.uniform(0.75, 1.1) + rgb(0.05, 0.02, 0.05))
+        air, noise = rgb(0.66, 0.44, 0.42), 0.02
+    elif light == "night":
+        image = _night(canvas, rng, image, above, depth)
+        air, noise, blur = rgb(0.07, 0.07, 0.1), 0.035, rng.uniform(0.4, 0.75)
+    elif light == "fog":
+        haze, air, noise = rng.uniform(0.015, 0.05), rgb(0.77, 0.79, 0.8) * rng.uniform(0.9, 1.05), 0.012
+        image = image * 0.85
+    elif light == "rain":
+        image = np.where(above, image, _wet(canvas, image, truth) * rgb(0.78, 0.8, 0.85)) * rng.uniform(0.85, 1.05)
+        haze, air, noise = rng.uniform(0.008, 0.018), rgb(0.58, 0.61, 0.64), 0.02
+    elif light == "low sun":
+        image = np.where(above, image, image * rgb(0.86, 0.7, 0.54) * rng.uniform(0.75, 1.05))
+        air = rgb(1.0, 0.84, 0.6)
+        haze = rng.uniform(0.004, 0.012)
+    clear = np.exp(-haze * np.minimum(depth, 200 if light == "fog" else 90))[..., None]
+    image = np.where(above & (light != "fog"), image, image * clear + air * (1 - clear))
+    if canvas.dark:
+        image = _bloom(canvas, image)
+    if light == "low sun":
+        image = _glare(canvas, rng, image)
+    if light == "rain":
+        image = _streaks(rng, image)
+    image = cv2.GaussianBlur(image, (0, 0), blur)
+    image += rng.standard_normal((h, w, 3), np.float32) * np.float32(1.1 * noise)
+    return np.clip(image * 255 + 0.5, 0, 255).astype(np.uint8)
+
+
+def _night(canvas: Canvas, rng: np.random.Generator, image: np.ndarray, above: np.ndarray, depth: np.ndarray) -> np.ndarray:
+    """Return the picture in the light of street lamps and of the camera's own head lamps."""
+    h, w = depth.shape
+    camera = canvas.camera
+    u, v = np.arange(w, dtype=np.float32)[None] * 2, np.arange(h, dtype=np.float32)[:, None] * 2
+    own = (
+        0.75
+        * np.exp(-depth / 16)
+        * np.exp(-(((u - camera.u0) / (0.42 * camera.width)) ** 2))
+        * (v > camera.horizon - 0.1 * camera.height_px)
+    )
+    level = np.full((h, w, 3), rng.uniform(0.22, 0.36), np.float32) * rgb(0.8, 0.9, 1.25) + own[..., None]
+    for x, y, z in canvas.lamps:
+        (cu, cv), (_, foot) = camera.project(np.array([[x, y, z], [x, 0.0, z]]))
+        reach = 6.5 * camera.focal / z
+        spread = np.exp(
+            -(((u - cu) / reach) ** 2) - ((v - (0.3 * cv + 0.7 * foot)) / (0.75 * reach)) ** 2 - ((depth - z) / 14) ** 2
+        )
+        level += spread[..., None] * rgb(0.85, 0.66, 0.38)
+    grey = image.mean(axis=2, keepdims=True)
+    return np.where(above, image, (0.7 * image + 0.3 * grey) * np.minimum(level, 1.1))
+
+
+def _bloom(canvas: Canvas, image: np.ndarray) -> np.ndarray:
+    """Return the picture with its lamps and lit windows, and the light that spills around them."""
+    h, w = image.shape[:2]
+    glow = canvas.glow * (canvas.glow_owner == canvas.owner)[..., None]
+    glow = cv2.resize(glow, (w, h), interpolation=cv2.INTER_AREA).astype(np.float32) / 255
+    return np.maximum(image, glow) + 0.55 * cv2.GaussianBlur(glow, (0, 0), 3) + 0.5 * cv2.GaussianBlur(glow, (0, 0), 9)
+
+
+def _wet(canvas: Canvas, image: np.ndarray, truth: np.ndarray) -> np.ndarray:
+    """Return the picture with a wet ground that mirrors what stands above the horizon."""
+    h = len(image)
+    rows = np.clip(np.rint(canvas.camera.horizon - np.arange(h)).astype(int), 0, h - 1)
+    mirror = cv2.blur(image[rows], (3, 13))
+    wet = np.where(truth == ROAD, 0.5, np.where(truth == PAVEMENT, 0.25, 0.0)).astype(np.float32)[..., None]
+    return image * (1 - wet) + (0.62 * mirror + 0.2 * image) * wet
+
+
+def _glare(canvas: Canvas, rng: np.random.Generator, image: np.ndarray) -> np.ndarray:
+    """Return the picture with a low sun in it and its veil over everything near."""
+    h, w = image.shape[:2]
+    u, v = w * rng.uniform(0.2, 0.8), canvas.camera.horizon / 2 - h * rng.uniform(0.04, 0.16)
+    away = np.hypot(np.arange(w, dtype=np.float32)[None] - u, np.arange(h, dtype=np.float32)[:, None] - v) / w
+    veil = 0.95 * np.exp(-((away / 0.05) ** 2)) + 0.42 * np.exp(-away / 0.16) + 0.05
+    return image + veil[..., None] * rgb(1.0, 0.82, 0.52)
+
+
+def _streaks(rng: np.random.Generator, image: np.ndarray) -> np.ndarray:
+    """Return the picture behind falling rain."""
+    h, w = image.shape[:2]
+    rain, slant = np.zeros((h, w), np.uint8), rng.uniform(-0.3, 0.3)
+    for u, v, long in zip(rng.integers(0, w, 130), rng.integers(-10, h, 130), rng.integers(5, 16, 130), strict=True):
+        cv2.line(rain, (int(u), int(v)), (int(u + slant * long), int(v + long)), int(rng.integers(60, 200)), 1, cv2.LINE_AA)
+    return image + rain.astype(np.float32)[..., None] / 255 * 0.22
+
+
+def layers(canvas: Canvas) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return truth, instances and depth at the finished size."""
+    table = np.array(canvas.surfaces, np.float64)
+    owner = canvas.owner[1::2, 1::2]
+    rows = table[:, 2:].astype(np.float32)[owner]
+    v, u = np.mgrid[1 : canvas.owner.shape[0] : 2, 1 : canvas.owner.shape[1] : 2].astype(np.float32)
+    near = rows[..., 0] * u + rows[..., 1] * v + rows[..., 2]
+    depth = (1 / np.clip(near, 1 / FARTHEST, 2)).astype(np.float32)
+    return table[:, 0].astype(np.uint8)[owner], table[:, 1].astype(np.uint16)[owner], depth

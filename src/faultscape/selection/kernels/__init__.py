@@ -1,0 +1,1 @@
+"""The compiled kernel of selection beside its plain twin."""

@@ -1,0 +1,1 @@
+"""What `collect` does to a study."""

@@ -1,0 +1,149 @@
+"""What `collect` makes of the study's settings: classes, working size, shards, and the store of its parts.
+
+Conventions: what a change makes stale is said; nothing is removed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from faultscape.errors import CorpusError, OptionError, StudyError, counted
+
+_TABLES = (".npz", ".npy", ".tsv", ".tsv.gz", ".csv.gz")
+_CLASSIFICATION = "classification"
+
+
+def task_of(root: Path, asked: str | None, size: str | None, only: str | None) -> str:
+    """Return what a study is about: what was asked for, or what it is; OptionError where that is another, or what else was asked for does not fit."""
+    from faultscape.study import settings as toml
+
+    if asked not in (None, "segmentation", toml.CLASSIFICATION):
+        raise OptionError(f"task {asked!r} is not known; use segmentation or {toml.CLASSIFICATION}")
+    held = toml.read_settings(root).task if (root / "study.toml").exists() else None
+    if asked and held and asked != held:
+        raise StudyError(f"{root} is a study of {held}, and stays one; begin a new study for {asked}")
+    task = held or asked or "segmentation"
+    if task == toml.CLASSIFICATION and size is not None:
+        raise OptionError("--size is for label maps; classifiers see pictures at a size of their own: predict --input-size")
+    if task != toml.CLASSIFICATION and only is not None:
+        raise OptionError("--only-classes is for classifiers; give --task classification with it")
+    return task
+
+
+def refuse_tables(images: tuple[str, ...], task: str, *, new: bool) -> None:
+    """CorpusError for sources that hold no pictures: arrays and tables of answers, and where maps are drawn lists of ids alone."""
+    from faultscape.corpus import id_lists
+
+    for file in images:
+        if str(file).lower().endswith(_TABLES) and Path(file).is_file():
+            also = "; of classifiers also a .csv file that names images, in a column image" if task == _CLASSIFICATION else ""
+            raise CorpusError(
+                f"{file}: holds no pictures; `faultscape predict` takes such files, as NAME={file}, and collect takes pictures{also}"
+            )
+        if task != _CLASSIFICATION and id_lists.is_id_list(str(file)):
+            how = "add --task classification" if new else "begin a new study with --task classification"
+            raise CorpusError(
+                f"{file}: names images, but no file that lies beside it; lists of ids without pictures are for classifiers: {how}, or name the files"
+            )
+
+
+def asked(root: Path, task: str, classes: Any, size: str | None, shard_size: int | None, only: str | None = None) -> Any:
+    """Return the study's settings with what was asked for, saying what it makes stale."""
+    from faultscape.classes.names import read_classes
+    from faultscape.study import settings as toml
+    from faultscape.study.tables.label_maps import truths
+
+    if not (root / "study.toml").exists():
+        return toml.Settings(
+            task=task,  # type: ignore[arg-type]
+            classes=toml.class_settings(classes, task),
+            synonyms=toml.synonym_settings(classes),
+            glosses=toml.gloss_settings(classes, task),
+            only=list(read_classes(only, classes)) if only else [],
+            size=size or "own",
+            shard=shard_size or 1024,
+        )
+    settings = toml.read_settings(root)
+    if shard_size not in (None, settings.shard):
+        raise StudyError(
+            f"{root} has shards of {settings.shard} images, which are never cut again; leave --shard-size out or begin a new study"
+        )
+    if classes is not None:
+        settings.synonyms = toml.synonym_settings(classes)
+        settings.glosses = toml.gloss_settings(classes, task)
+    if classes is not None and (new := toml.class_settings(classes, task)) != settings.classes:
+        print(
+            "the class list changes: what follows from it is stale; run predict, select and rank again"
+            if settings.classifies
+            else "the class list changes: pairs and what follows from them are stale and are made anew by compare"
+        )
+        moved = [
+            n
+            for n, i in zip(new.names, new.ids, strict=True)
+            if i != dict(zip(settings.classes.names, settings.classes.ids, strict=True)).get(n, i)
+        ]
+        if moved and truths(root):
+            print(
+                f"{moved[0]!r} has another id now: labels that came as LabelMe files or in class colours hold the old one; import them again"
+            )
+        now, renamed = {(i, c): n for i, c, n in zip(new.ids, new.colours, new.names, strict=not settings.classifies)}, {}
+        for id_, colour, name in zip(
+            settings.classes.ids, settings.classes.colours, settings.classes.names, strict=not settings.classifies
+        ):
+            if name not in new.names and now.get((id_, colour)) not in (None, *settings.classes.names):
+                renamed[name] = now[id_, colour]  # of the same id and colour: a mapping to it finds it under its new name
+                print(f"class {name!r} is called {renamed[name]!r} now; label mappings follow")
+        for model in settings.models.values():
+            model.labels = {label: renamed.get(name, name) for label, name in model.labels.items()}
+        settings.classes = new
+        settings.only = [name for name in settings.only if name in new.names]
+    if only is not None:
+        settings.only = list(read_classes(only, settings.class_list))
+    if size is not None and size != settings.size:
+        print("the working size changes: networks' maps and all pairs are stale and are made anew by predict and compare")
+        settings.size = size
+    return settings
+
+
+def in_own_order(held: Iterable[Any], files: Sequence[str], lists: Sequence[str], before: str) -> bool:
+    """Whether lists give images in another order than that in which people count, alone or behind those that the study has."""
+    from faultscape.corpus import id_lists
+    from faultscape.corpus.sources import LISTS, in_list
+
+    named = [before + id_ for file in lists for id_ in id_lists.read_ids(file)]
+    there = sorted((image.id for image in held if not image.source), key=id_lists.counting)
+    behind = [*there, *(id_ for id_ in named if id_ not in set(there))]
+    written = [in_list(Path(file)) for file in files if Path(file).suffix.lower() in LISTS and Path(file).is_file()]
+    return any(map(id_lists.in_own_order, [named, behind if named else [], *written]))
+
+
+def enter_store(root: Path, settings: Any, store: str | None) -> None:
+    """Enter where parts lie, when the study is made; StudyError where parts would be left behind, or the place cannot be written to or is another study's."""
+    from faultscape.study.part_folders import claim, held
+
+    if store is None:
+        return
+    if store != settings.store and (root / "study.toml").exists() and held(root):
+        where = settings.store or str(root)
+        raise StudyError(
+            f"the parts of {root} lie in {where} and are not moved by --store; copy predictions, truth, pairs and measures/statistics to the new "
+            f'place with its own tools and write store = "{store}" into study.toml, or begin a new study'
+        )
+    if store:
+        claim(root, store)
+    settings.store = store
+
+
+def told(settings: Any, alone: int) -> tuple[str, str]:
+    """Return what `collect` says of the classes, and of the size at which maps are compared; ``alone`` images have no picture here."""
+    names = settings.classes.names
+    classes = f"{len(names)}: {', '.join(names[:6])}{' ...' if len(names) > 6 else ''}"
+    if settings.classifies:
+        asked = f"{len(settings.only)} of them" if settings.only else "all of them"
+        without = f"; {counted(alone, 'image')} without {'a picture' if alone == 1 else 'pictures'} here" if alone else ""
+        return f"{classes}; the study asks about {asked}", f"one class a picture{without}"
+    background = "no background" if settings.classes.background is None else f"background {settings.classes.background}"
+    size = f"{settings.size} (every map is compared at this size)" if settings.working_size else "own (each image keeps its size)"
+    return f"{classes}; void {settings.classes.void or 'none'}; {background}", size

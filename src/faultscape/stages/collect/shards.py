@@ -1,0 +1,40 @@
+"""In which shard an image lies, and of which group of near-duplicates it is.
+
+Conventions: a shard is never cut again; a group is named after the image that began it, and stays as it is when other images come. Which image of those that come together begins
+one, the order among equals says and not their names (faultscape.ties).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from faultscape.corpus.duplicates import Groups
+from faultscape.study.tables.corpus import Image
+from faultscape.ties import tie_order
+
+
+def sharded(held: list[Image], fresh: list[Image], size: int) -> list[Image]:
+    """Return all images with shards: those already cut stay, new ones are cut in the order of their ids."""
+    new = sorted((image for image in fresh if image.shard < 0), key=lambda image: image.id)
+    start = max((image.shard for image in held), default=-1) + 1
+    changed = {image.id: image for image in fresh if image.shard >= 0}
+    cut = [replace(image, shard=start + place // size) for place, image in enumerate(new)]
+    return sorted([changed.get(image.id, image) for image in held] + cut, key=lambda image: (image.shard, image.id))
+
+
+def grouped(images: list[Image], held: Mapping[str, Image] | None = None) -> list[Image]:
+    """Return the images with the near-duplicate group of each, in their order; those ``held`` {id: image} that look as they did stay where they are, if what began their group does."""
+    held = held or {}
+    same = {image.id for image in images if image.id in held and held[image.id].dhash == image.dhash}
+    kept = {id_: held[id_].near_duplicate_of for id_ in same if held[id_].near_duplicate_of in same}
+    order = [images[k] for k in tie_order([image.key for image in images], 0, [image.id for image in images]).tolist()]
+    groups, first, of = Groups(), [], dict(kept)
+    began = [image for image in order if kept.get(image.id) == image.id]
+    for image in [*began, *(image for image in order if image.id not in kept)]:
+        hit = None if image.dhash is None or image.id in kept else groups.nearest(image.dhash)
+        if hit is None and image.dhash is not None:
+            groups.add(image.dhash)
+            first.append(image.id)
+        of[image.id] = image.id if hit is None else first[hit]
+    return [replace(image, near_duplicate_of=of[image.id]) for image in images]

@@ -1,0 +1,260 @@
+"""The part of collect that gets pictures from the web: search terms, downloads for review, and what a person accepts.
+
+Conventions: called by `collect` alone, which holds the study's lock. Everything lies in STUDY/queries.csv and STUDY/web until `--accept`.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from faultscape.errors import CorpusError, OptionError, counted
+
+_TASKS = ("queries", "urls", "api", "accept")
+_OF = {  # which options say something to which task
+    "queries": ("wordnet", "hyponyms"),
+    "urls": ("contact", "rate", "after", "before", "min_size", "transparent"),
+    "api": ("contact", "rate", "after", "before", "min_size", "transparent", "per_query", "licence"),
+    "accept": (),
+}
+
+
+@dataclass(frozen=True)
+class Queries:
+    """What `collect --queries` wrote: lines of queries.csv, how many of them are new, how many of each kind."""
+
+    study: str
+    terms: int
+    new: int
+    kinds: dict[str, int]
+    unknown: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        kinds = ", ".join(f"{number} {kind or 'of your own'}" for kind, number in self.kinds.items())
+        missing = f"\nWordNet has no noun {', '.join(map(repr, self.unknown))}" if self.unknown else ""
+        return f"{self.study}/queries.csv: {self.terms} search terms ({self.new} new): {kinds}{missing}\nnext: strike out what you do not want, then faultscape collect {self.study} --api openverse --contact YOU@EXAMPLE.ORG (or flickr, wikimedia)"
+
+
+@dataclass(frozen=True)
+class Downloaded:
+    """What a download brought: pictures that came now, that were there, that were left out and that did not come; how many are for review."""
+
+    study: str
+    came: int
+    there: int
+    left_out: int
+    failed: int
+    for_review: int
+    stopped: str = ""
+
+    def __repr__(self) -> str:
+        stopped = f"\nstopped: {self.stopped}" if self.stopped else ""
+        return (
+            f"{self.study}/web: {counted(self.came, 'picture')} came, {self.there} {'was' if self.there == 1 else 'were'} there, {self.left_out} left out as duplicates or unfit, "
+            f"{self.failed} could not be had (failures.csv){stopped}\n"
+            f"next: open {self.study}/web/review.html ({counted(self.for_review, 'picture')}), then collect {self.study} --accept accept.csv"
+        )
+
+
+def task(images: Sequence[str], **options: Any) -> Callable[[Path], Any] | None:
+    """Return what the options ask for as a function of the study's folder, None for plain images; OptionError when they do not go together."""
+    from faultscape.corpus.web import apis, hits
+    from faultscape.corpus.web.http_client import agent
+    from faultscape.study.settings import parse_size
+
+    def spelled(name: str) -> str:
+        return f"--{name.replace('_', '-')}"
+
+    given = {name: value for name, value in options.items() if value is not None and value is not False}
+    asked = [name for name in _TASKS if name in given]
+    if len(asked) > 1:
+        raise OptionError(f"{spelled(asked[0])} and {spelled(asked[1])} are two steps; give one of them")
+    for name in given:
+        homes = [home for home in _TASKS if name in _OF[home]]
+        if homes and not set(homes) & set(asked):
+            raise OptionError(f"{spelled(name)} says something only with {' or '.join(spelled(home) for home in homes)}")
+    if not asked:
+        return None
+    what = asked[0]
+    if images:
+        raise OptionError(f"{spelled(what)} takes no folders of images; collect those in a line of their own")
+    if what == "queries":
+        if "hyponyms" in given and "wordnet" not in given:
+            raise OptionError("--hyponyms needs --wordnet FOLDER, where they stand")
+        return functools.partial(_queries, wordnet=options["wordnet"], hyponyms=options["hyponyms"])
+    if what == "accept":
+        return functools.partial(_accepted, file=Path(options["accept"]))
+    rate, per_query = float(given.get("rate", 1.0)), int(given.get("per_query", 50))
+    if not 0.001 <= rate <= 1000:
+        raise OptionError(f"--rate {rate:g}: give requests a second, from 0.001 to 1000")
+    if per_query < 1:
+        raise OptionError(f"--per-query {per_query}: give a number from 1")
+    kinds = hits.LICENCES
+    if given.get("licence", "open") not in kinds:
+        raise OptionError(f"--licence {given['licence']!r} is not known; use {', '.join(kinds)}")
+    after, before = hits.option_day("after", options["after"]), hits.option_day("before", options["before"])
+    if after and before and after >= before:
+        raise OptionError(f"--after {after} --before {before}: no day is in this window")
+    size = given.get("min_size")
+    smallest = parse_size(size if isinstance(size, str) else "x".join(map(str, size))) if size is not None else None
+    wanted = hits.Wanted(after, before, smallest, bool(options["transparent"]), given.get("licence", "open"))
+    contact = given.get("contact", "")
+    agent(contact)
+    if what == "api":
+        apis.address(options["api"])
+        if not contact:
+            raise OptionError("--api asks other people's servers: say who asks with --contact, an e-mail address or a web page")
+    about = {"urls": options["urls"], "api": options["api"], "contact": contact, "rate": rate, "per_query": per_query}
+    return functools.partial(_download, wanted=wanted, **about)
+
+
+def _queries(root: Path, *, wordnet: str | None, hyponyms: bool) -> Queries:
+    """Write STUDY/queries.csv."""
+    from faultscape.corpus.web import terms
+    from faultscape.corpus.web.wordnet import senses
+    from faultscape.study.settings import read_settings
+    from faultscape.study.tables.logs import log
+    from faultscape.study.tables.web_pictures import FOLDER, read_terms, write_terms
+
+    settings = read_settings(root)
+    classes, only = settings.class_list, settings.only
+    named = [
+        n for n, id_ in zip(classes.names, classes.ids, strict=True) if id_ != classes.background and (not only or n in only)
+    ]
+    nouns = [terms.spoken(name) for name in named]
+    known = senses(Path(wordnet), nouns) if wordnet else {}
+    held, offered = read_terms(root / "queries.csv"), read_terms(root / FOLDER / "queries-offered.csv")
+    lines, offered = terms.merge(
+        held, offered, terms.terms(classes, known, hyponyms=hyponyms, only=only, pairs=not settings.classifies), classes.names
+    )
+    write_terms(root / FOLDER / "queries-offered.csv", offered)
+    write_terms(root / "queries.csv", lines)
+    log(root, "collect", queries=len(lines), wordnet=wordnet, hyponyms=hyponyms)
+    new = len({line.query for line in lines} - {line.query for line in held})
+    unknown = tuple(noun for noun in nouns if noun not in known) if wordnet else ()
+    return Queries(str(root), len(lines), new, dict(Counter(line.kind for line in lines)), unknown)
+
+
+def _download(
+    root: Path, *, wanted: Any, urls: str | None, api: str | None, contact: str, rate: float, per_query: int
+) -> Downloaded:
+    """Download into STUDY/web, and write the review pages and failures.csv, also when interrupted."""
+    from faultscape.corpus.web import apis, url_lists
+    from faultscape.corpus.web.addresses import names_private
+    from faultscape.corpus.web.downloads import Downloads, from_searches
+    from faultscape.corpus.web.http_client import Web
+    from faultscape.progress import progress
+    from faultscape.study.tables.corpus import read_corpus
+    from faultscape.study.tables.logs import Failure, log
+    from faultscape.study.tables.web_pictures import FOLDER, read_terms
+
+    listed, bad = url_lists.read(Path(urls)) if urls is not None else ([], [])
+    lines = read_terms(root / "queries.csv") if api is not None else []
+    if api is not None and not lines:
+        raise CorpusError(f"{root}/queries.csv holds no search terms; write them with: faultscape collect {root} --queries")
+    web = Web(contact=contact, rate=rate)
+    downloads = Downloads(root, web, wanted, [image for image in read_corpus(root) if image.set != FOLDER])
+    downloads.failures += [Failure("collect", FOLDER, url, reason) for url, reason in bad]
+    downloads.counts.failed += len(bad)
+    stopped = ""
+    try:
+        if api is not None:
+            where = apis.address(api)
+            with progress("search", len(lines)) as tick:
+                search = apis.searching(api, web, where)
+                stopped = from_searches(
+                    downloads, search, lines, wanted, api=api, per_query=per_query, named=names_private(where), tick=tick
+                )
+        with progress("download", len(listed)) as tick:
+            downloads.take_all([(hit, names_private(hit.url)) for hit in listed], tick)
+    finally:
+        shown = _written_down(root, downloads)
+    log(root, "collect", urls=urls, api=api, came=downloads.counts.came, failed=downloads.counts.failed)
+    c = downloads.counts
+    return Downloaded(str(root), c.came, c.there, c.left_out, c.failed, shown, stopped)
+
+
+def _written_down(root: Path, downloads: Any) -> int:
+    """Put the failures of a download and the review pages; return how many pictures are for review."""
+    from faultscape.corpus.web.apis import APIS
+    from faultscape.study.tables.logs import Failure, read_failures, replace_failures
+    from faultscape.study.tables.web_pictures import FOLDER
+
+    web = ("http:", "https:", *(f"{api}:" for api in APIS))
+    done = downloads.tried | downloads.pictures.keys()
+    old = [f for f in read_failures(root) if (f.stage, f.name) == ("collect", FOLDER)]
+    kept = [f for f in old if not f.image.startswith(web) or f.image not in done]
+    out = [Failure("collect", FOLDER, p.url, p.left_out) for p in downloads.pictures.values() if p.left_out]
+    replace_failures(root, "collect", FOLDER, [*kept, *downloads.failures, *out])
+    return _review(root, downloads.pictures.values())
+
+
+def _review(root: Path, pictures: Any) -> int:
+    """Put the review pages of what is for review, and take away pages that are no longer needed."""
+    from faultscape.reporting.review import ReviewCard, review_pages
+    from faultscape.study.folder import put
+    from faultscape.study.tables.web_pictures import FOLDER
+
+    folder = root / FOLDER
+    decisions = _decisions(root)
+    cards = []
+    for p in pictures:
+        if p.left_out:
+            continue
+        small = f"thumbnails/{p.id}.webp"
+        shown = small if (folder / small).is_file() else p.file
+        words = (p.query, p.title, p.licence, p.creator, p.source, p.date, p.page)
+        cards.append(ReviewCard(p.id, p.file, shown, p.width, p.height, *words, decisions.get(p.id, ""), p.transparent > 0))
+    pages = review_pages(root.resolve().name, cards)
+    for name, text in pages.items():
+        put(folder / name, text.encode("utf-8"))
+    for left in folder.glob("review-*.html"):
+        if left.name not in pages:
+            left.unlink()
+    return len(cards)
+
+
+def _decisions(root: Path) -> dict[str, str]:
+    from faultscape.study.tables.web_pictures import FOLDER, read_decisions
+
+    path = root / FOLDER / "accept.csv"
+    return {id_: word for id_, word in read_decisions(path).items() if word} if path.exists() else {}
+
+
+def _accepted(root: Path, *, file: Path) -> tuple[str, ...]:
+    """Write the decisions of a file down beside earlier ones, say how many there are, and return the files of the pictures accepted by now."""
+    from faultscape.study.lock import writing
+    from faultscape.study.tables.corpus import read_corpus
+    from faultscape.study.tables.web_pictures import FOLDER, read_decisions, read_pictures, write_decisions
+
+    if not file.is_file():
+        raise CorpusError(f"--accept {file}: there is no such file; save it with the button of {root}/{FOLDER}/review.html")
+    fresh = read_decisions(file)
+    pictures = {p.id: p for p in read_pictures(root).values() if not p.left_out}
+    if strangers := [id_ for id_ in fresh if id_ not in pictures]:
+        raise CorpusError(
+            f"{file}: {len(strangers)} of its ids are no picture of {root}/{FOLDER}, the first {strangers[0]!r}; is it of another study?"
+        )
+    decisions = {id_: word for id_, word in (_decisions(root) | fresh).items() if id_ in pictures and word}
+    accepted = [p for id_, p in pictures.items() if decisions.get(id_) == "accept"]
+    if gone := [p for p in accepted if not (root / FOLDER / p.file).is_file()]:
+        raise CorpusError(f"{root}/{FOLDER}/{gone[0].file} is gone ({len(gone)} such); download again, then accept")
+    rejected = {id_ for id_, word in decisions.items() if word == "reject"}
+    if not accepted:
+        raise CorpusError(
+            f"{file}: accepts no picture ({len(rejected)} rejected, {len(pictures) - len(rejected)} undecided); nothing is collected"
+        )
+    with writing(root):
+        write_decisions(root, decisions)
+        _review(root, read_pictures(root).values())
+    print(
+        f"{counted(len(accepted), 'picture')} accepted, {len(rejected)} rejected, {len(pictures) - len(decisions)} left undecided"
+    )
+    sources = {str((root / FOLDER / pictures[id_].file).absolute()) for id_ in rejected}
+    if held := sum(image.source in sources for image in read_corpus(root)):
+        print(f"{held} of the rejected are in the study since an earlier line and stay; discard them with label import")
+    return tuple(str(root / FOLDER / p.file) for p in accepted)

@@ -1,0 +1,1 @@
+"""What `compare` does to a study."""

@@ -1,0 +1,91 @@
+"""The part of compare that says how far the models of a study agree before any label, and keeps it in STUDY/agreement.json.
+
+Conventions: called by compare, select and report. It speaks of the pool, and is made anew when models, maps, classes or the pool are others.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from faultscape.nouns import Agreement
+
+FILE = "agreement.json"
+_RULES = 2  # raised when what is computed changes
+
+
+def agreement(root: Path, settings: Any, *, keep: bool = True) -> Agreement | None:
+    """Return how far a study's models agree, from its file while that is fresh; ``keep`` writes it. None without a pool; StudyError where pairs are missing."""
+    from faultscape.stages.compare.counts import corpus_key
+    from faultscape.study.folder import put
+    from faultscape.study.parts import key_of
+
+    key = key_of(_RULES, corpus_key(root, settings, list(settings.models)))
+    try:
+        held = json.loads((root / FILE).read_text(encoding="utf-8"))
+        if held["key"] == key:
+            return _of_json(held)
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        pass  # not there, or damaged: it follows from what the study holds
+    found = _found(root, settings)
+    if found is None:
+        return None
+    held = {"key": key, **_to_json(found)}
+    if keep:
+        put(root / FILE, json.dumps(held, ensure_ascii=False, indent=1).encode())
+    return _of_json(held)
+
+
+def warning_lines(found: Agreement | None) -> list[str]:
+    """Return the warnings as lines to print."""
+    return [f"warning: {words}" for words in found.warnings] if found is not None else []
+
+
+def tell_warnings(root: Path) -> None:
+    """Print what is wrong with the models of a study that nobody else writes to."""
+    from faultscape.study.lock import writing
+    from faultscape.study.settings import read_settings
+
+    with writing(root):
+        found = agreement(root, read_settings(root))
+    for line in warning_lines(found):
+        print(line)
+
+
+def _found(root: Path, settings: Any) -> Agreement | None:
+    """Compute it from the answers, or the counts, of the pool."""
+    from faultscape.comparison import agreement_words
+    from faultscape.comparison.agreement import mean_agreement
+    from faultscape.stages.compare import agreement_sample
+    from faultscape.stages.compare.answers import read_predictions
+    from faultscape.stages.compare.counts import read_block
+    from faultscape.study.tables.corpus import each_shard, pool
+    from faultscape.study.tables.pool import read_pool
+
+    models, drawn = tuple(settings.models), read_pool(root)
+    if not len(drawn.ids):
+        return None
+    if settings.classifies:
+        said = read_predictions(root, settings, models, drawn.ids, top=False)
+        found, misplaced = mean_agreement(said), agreement_sample.misplaced_classifiers(said)
+    else:
+        rows = (pool(images) for _, images in each_shard(root))
+        found = mean_agreement(read_block(root, settings, images, models) for images in rows if images)
+        misplaced = agreement_sample.misplaced_maps(root, settings, models, drawn)
+    return replace(found, warnings=tuple(agreement_words.warnings(found, misplaced, settings.class_list)))
+
+
+def _to_json(found: Agreement) -> dict[str, Any]:
+    mean = [[None if np.isnan(v) else float(f"{v:.12g}") for v in row] for row in found.mean.tolist()]
+    numbers = {"mean": mean, "images": found.images.tolist(), "alike": found.alike.tolist()}
+    return {"models": list(found.models), "concordance": found.concordance, **numbers, "warnings": list(found.warnings)}
+
+
+def _of_json(held: dict[str, Any]) -> Agreement:
+    mean = np.array([[np.nan if v is None else v for v in row] for row in held["mean"]], float)
+    images, alike = (np.array(held[name], np.int64) for name in ("images", "alike"))
+    return Agreement(tuple(held["models"]), str(held["concordance"]), mean, images, alike, tuple(map(str, held["warnings"])))

@@ -1,0 +1,206 @@
+"""Between the study's pair parts and Pairs: which parts a study should have, one shard's counts, one shard's reading.
+
+Conventions: `wanted` follows from the manifests alone, so what is missing or stale is known without reading a map. Counting is one function over one
+shard; reading gives a block of one shard, and nothing here ever holds more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain, pairwise
+from pathlib import Path
+
+import numpy as np
+
+from faultscape.classes.class_lists import allowed, meaning, table
+from faultscape.comparison import counts, sparse_counts
+from faultscape.errors import ClassesError, StudyError
+from faultscape.nouns import Pairs
+from faultscape.stages.compare.maps import StoredMaps
+from faultscape.study.parts import Part, key_of, read_manifest, there
+from faultscape.study.settings import Settings
+from faultscape.study.tables import label_maps
+from faultscape.study.tables import pairs as pair_table
+from faultscape.study.tables.corpus import Image, part_name
+from faultscape.study.tables.pairs import PairPart
+from faultscape.study.tables.pool import read_pool
+
+
+def wanted(root: Path, settings: Settings, shards: Sequence[int], truths: Sequence[str]) -> list[PairPart]:
+    """Return every pair part that the study's maps call for, with the key it should have."""
+    models = list(settings.models)
+    manifests = {name: read_manifest(label_maps.predictions(root, name)) for name in models}
+    truth_parts = {name: read_manifest(label_maps.truth(root, name)) for name in truths}
+    about = [settings.classes.model_dump(exclude={"colours", "parents", "wnids"}), settings.size, settings.cells]
+    labels = {name: meaning(settings.class_list, settings.models[name].labels) for name in models}
+    parts = []
+    for shard in shards:
+        number = part_name(shard)
+        made = {name: (manifests[name][number].sha256 if number in manifests[name] else None, labels[name]) for name in models}
+        for place, name in enumerate(models):
+            if made[name][0] is None:
+                continue
+            before = tuple(other for other in models[:place] if made[other][0] is not None)
+            parts.append(PairPart(name, shard, before, None, key_of(about, made[name], [(b, made[b]) for b in before])))
+            for truth in truths:
+                if number in truth_parts[truth]:
+                    key = key_of(about, made[name], truth, truth_parts[truth][number].sha256)
+                    parts.append(PairPart(name, shard, (truth,), truth, key))
+    return parts
+
+
+def missing(root: Path, parts: Sequence[PairPart]) -> list[PairPart]:
+    """Return the parts that are not there, or were made from something else."""
+    asked: dict[str, list[str]] = {}
+    for part in parts:
+        asked.setdefault(part.name, []).append(part.part)
+    one = len({part.shard for part in parts}) == 1  # then a folder of thousands of parts is not looked through
+    manifests = {name: there(pair_table.folder(root, name), mine if one else None) for name, mine in asked.items()}
+    return [p for p in parts if (entry := manifests[p.name].get(p.part)) is None or entry.key != p.key]
+
+
+def corpus_key(root: Path, settings: Settings, models: Sequence[str]) -> str:
+    """Return a key of all that a selection over these models is drawn from."""
+    parts = [[(n, p.sha256) for n, p in sorted(read_manifest(label_maps.predictions(root, m)).items())] for m in models]
+    labels = [meaning(settings.class_list, settings.models[m].labels) for m in models]
+    about = settings.classes.model_dump(exclude={"colours", "parents", "wnids"})
+    return key_of(read_pool(root).digest, list(models), parts, labels, about, settings.size)
+
+
+def count_shard(
+    root: Path,
+    settings: Settings,
+    images: Sequence[Image],
+    parts: Sequence[PairPart],
+    tick: Callable[[int], None],
+    begin: Callable[[str], None],
+) -> dict[tuple[str, str], Part]:
+    """Count and put the missing ``parts`` of one shard in one pass over its images, each told to ``begin``; returns their manifest entries by (NAME, part)."""
+    classes = settings.class_list
+    n, shard = len(classes) + 1, parts[0].shard
+    models = [
+        m
+        for m in settings.models
+        if any(m == p.name or m in p.others for p in parts if p.truth is None) or any(m == p.name for p in parts)
+    ]
+    truths = sorted({p.truth for p in parts if p.truth is not None})
+    labels = {m: settings.models[m].labels for m in models}
+    for m in models:
+        try:
+            table(classes, labels[m])
+        except ClassesError as error:
+            raise StudyError(
+                f"{m}: {error} Run `faultscape predict {root} {m}={settings.models[m].source} --labels FILE` with a mapping to today's classes"
+            ) from None
+    sources = [
+        StoredMaps(label_maps.predictions(root, m), shard, table(classes, labels[m]), allowed(classes, labels[m])) for m in models
+    ]
+    sources += [StoredMaps(label_maps.truth(root, t), shard, table(classes), allowed(classes)) for t in truths]
+    thin = [part for part in parts if part.truth is None and settings.cells == "diagonal"]
+    whole = [part for part in parts if part not in thin]
+    about_whole, about_thin = _spans(whole, models, truths), _spans(thin, models, truths)
+    rows: dict[PairPart, list[tuple[str, bytes]]] = {part: [] for part in parts}
+    for image in images:
+        begin(image.id)
+        size = settings.working_size or (image.width, image.height)
+        stack = [source.read(image.id, size) for source in sources]
+        for part, code in chain(
+            _cells(*about_whole, models, stack, n, image.id), _intersections(*about_thin, models, stack, n, image.id)
+        ):
+            rows[part].append((image.id, code))
+        tick(1)
+    made = {}
+    for part in parts:
+        ids, codes = [r[0] for r in rows[part]], [r[1] for r in rows[part]]
+        sha = pair_table.put_counts(pair_table.folder(root, part.name), part, ids, codes)
+        made[part.name, part.part] = Part(sha, len(ids), part.key)
+    return made
+
+
+def read_block(
+    root: Path, settings: Settings, images: Sequence[Image], models: Sequence[str], truths: Sequence[str] = ()
+) -> Pairs:
+    """Return the counts of one shard's images; StudyError when a part is missing (the verbs make them first)."""
+    classes = settings.class_list
+    shard = images[0].shard
+    n, place = len(classes) + 1, {image.id: k for k, image in enumerate(images)}
+    pairs = counts.pair_places(len(models), len(truths))
+    names = [*models, *truths]
+    where = {(names[a], names[b]): p for p, (a, b) in enumerate(pairs.tolist())}
+    shape = (len(pairs), len(images))
+    both, rows, columns = np.zeros((*shape, n - 1), np.int64), np.zeros((*shape, n), np.int64), np.zeros((*shape, n), np.int64)
+    present, totals = np.zeros(shape, bool), np.zeros((len(models), len(images), n), np.int64)
+    wanted_parts = {(p.name, p.part): p for p in wanted(root, settings, [shard], truths)}
+    for (name, _), part in wanted_parts.items():
+        if name not in models:
+            continue
+        folder = pair_table.folder(root, name)
+        entry = read_manifest(folder).get(part.part)
+        if entry is None or entry.key != part.key:
+            raise StudyError(f"pairs of {name} are missing or stale; run `faultscape compare {root}`")
+        ids, packed = pair_table.read_counts(folder, part, entry)
+        mine = np.array([i in place for i in ids], bool)  # others of the shard left the corpus, or are not asked for
+        at = np.array([place[i] for i in ids if i in place], np.int64)
+        b, r, c, t, held = sparse_counts.unpack(packed, len(part.others), n)
+        if not mine.all():
+            b, r, c, t, held = b[:, mine], r[:, mine], c[:, mine], t[mine], held[:, mine]
+        if part.truth is None:
+            totals[models.index(name), at] = t
+        for q, other in enumerate(part.others):
+            if (p := where.get((other, name))) is None:
+                if (p := where.get((name, other))) is None:
+                    continue  # a model that was not asked for
+                both[p, at], rows[p, at], columns[p, at], present[p, at] = b[q][:, :-1], c[q], r[q], held[q]
+            else:
+                both[p, at], rows[p, at], columns[p, at], present[p, at] = b[q][:, :-1], r[q], c[q], held[q]
+    if settings.cells == "diagonal":  # there the other side's marginals are its own histogram
+        for p, (a, b) in enumerate(pairs.tolist()):
+            if a < len(models):
+                rows[p] = np.where(present[p][:, None], totals[a], 0)
+                columns[p] = np.where(present[p][:, None], totals[b], 0)
+    return Pairs(
+        classes, tuple(models), tuple(truths), tuple(image.id for image in images), pairs, both, rows, columns, totals, present
+    )
+
+
+_Spans = list[tuple[PairPart, slice]]
+
+
+def _spans(parts: Sequence[PairPart], models: list[str], truths: list[str]) -> tuple[_Spans, np.ndarray]:
+    """Return which of the pairs of all parts are each part's, and the (P, 2) places of these pairs among the maps."""
+    pairs = [
+        (len(models) + truths.index(part.truth) if part.truth is not None else models.index(other), models.index(part.name))
+        for part in parts
+        for other in part.others
+    ]
+    ends = np.cumsum([0, *(len(part.others) for part in parts)]).tolist()
+    spans = [slice(*span) for span in pairwise(ends)]
+    return list(zip(parts, spans, strict=True)), np.array(pairs, np.int64).reshape(-1, 2)
+
+
+def _cells(
+    spans: _Spans, pairs: np.ndarray, models: list[str], stack: list[np.ndarray | None], n: int, image: str
+) -> Iterator[tuple[PairPart, bytes]]:
+    """Yield the code of each part that an image has, whole confusion matrices; void pixels of a truth never change a metric and are not kept."""
+    if not spans:
+        return
+    cells, totals, present = counts.count_image(stack, n, pairs, len(models), image)
+    cells[pairs[:, 0] >= len(models), -1] = 0
+    for part, span in spans:
+        model = models.index(part.name)
+        if stack[model] is None or (part.truth is not None and not present[span].any()):
+            continue
+        yield part, sparse_counts.pack(cells[span], present[span], totals[model] if part.truth is None else cells[span][0].sum(0))
+
+
+def _intersections(
+    spans: _Spans, pairs: np.ndarray, models: list[str], stack: list[np.ndarray | None], n: int, image: str
+) -> Iterator[tuple[PairPart, bytes]]:
+    """Yield the code of each part that an image has, intersections alone."""
+    if not spans:
+        return
+    both, totals, present = counts.intersect_image(stack[: len(models)], n, pairs, len(models), image)
+    for part, span in spans:
+        model = models.index(part.name)
+        if stack[model] is not None:
+            yield part, sparse_counts.pack_diagonal(both[span], totals[model], present[span])

@@ -1,0 +1,57 @@
+"""The maps of one model or truth of a study, one shard of them, as places at working size.
+
+Conventions: what an image is called is its id; a map is brought to the working size by nearest neighbour.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from faultscape.classes.class_lists import narrow
+from faultscape.errors import LabelMapError, StudyError
+from faultscape.maps import runs
+from faultscape.maps.resize import nearest
+from faultscape.study.settings import Settings
+from faultscape.study.tables import label_maps
+from faultscape.study.tables.corpus import Image
+
+
+class StoredMaps:
+    """The maps of one model or truth in one shard, as places at working size."""
+
+    def __init__(self, folder: Path, shard: int, places: np.ndarray, known: str) -> None:
+        self._name, self._allowed = folder.name, known
+        self._maps = label_maps.read_maps(folder, shard)
+        self._table = narrow(places)
+        self._drawn: np.ndarray | None = None
+
+    def read(self, image: str, size: tuple[int, int]) -> np.ndarray | None:
+        """Return an image's map, or None where there is none; it is drawn over the one that was read before."""
+        code = self._maps.get(image)
+        if code is None:
+            return None
+        try:
+            self._drawn = runs.decode(code, self._table, self._drawn)
+        except LabelMapError as error:
+            raise StudyError(
+                f"{self._name}, image {image}: {error}; today's classes know {self._allowed}; put the class back, or say with "
+                "`predict --labels FILE` which class it is"
+            ) from None
+        return nearest(self._drawn, size)
+
+
+def differing(root: Path, settings: Settings, images: Sequence[Image]) -> list[tuple[str, str, str]]:
+    """Return (image, model, other model) of the pictures of one shard of which two networks saw different bytes; only pictures of stores can differ so."""
+    if not any(image.tagged for image in images):
+        return []
+    seen: dict[str, tuple[str, str]] = {}
+    out = []
+    for name in settings.models:
+        for image, photo in label_maps.read_photos(label_maps.predictions(root, name), images[0].shard).items():
+            first, bytes_of = seen.setdefault(image, (name, photo))
+            if bytes_of != photo:
+                out.append((image, first, name))
+    return out

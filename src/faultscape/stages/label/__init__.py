@@ -1,0 +1,1 @@
+"""What `label` does to a study."""

@@ -1,0 +1,290 @@
+"""The part of label for label maps: photos and masks out for a tool that draws, and masks, LabelMe files and discards back in.
+
+Conventions: called by `label export` and `label import` of a study of label maps alone. Masks and photos lie in folders; a label has its photo's size.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from faultscape.errors import LabellingError, LabelMapError, OptionError, counted
+
+
+@dataclass(frozen=True)
+class Exported:
+    """What `label export` wrote."""
+
+    folder: str
+    images: int
+    format: str
+    prefilled: str
+    labelled: int
+    then: str = ""
+
+    def __repr__(self) -> str:
+        if not self.images:
+            there = f"; {counted(self.labelled, 'image has', 'images have')} a label already" if self.labelled else ""
+            return f"no image is to be labelled, so nothing was written{there}"
+        filled = (
+            f", filled in with the maps of {self.prefilled}"
+            if self.prefilled
+            else ", empty (a model's map would bias whoever labels)"
+        )
+        already = f"; {counted(self.labelled, 'has', 'have')} a label already" if self.labelled else ""
+        masks = f"put each mask into {Path(self.folder) / 'labels'}, named as its image"
+        draw = masks if self.format == "png" else "draw the shapes in LabelMe"
+        return f"{counted(self.images, 'image')} to label in {self.folder} ({self.format}{filled}){already}\n{draw}, then `{self.then}`"
+
+
+@dataclass(frozen=True)
+class Imported:
+    """What `label import` took in."""
+
+    truth: str
+    new: int
+    replaced: int
+    discarded: int
+    failures: int
+
+    def __repr__(self) -> str:
+        return (
+            f"truth {self.truth}: {counted(self.new, 'image')} added, {self.replaced} replaced, {self.discarded} newly discarded, "
+            f"{self.failures} not usable (failures.csv)"
+        )
+
+
+def export(root: Path, study: str, out: str, form: str, selection: str, truth: str, prefill: str | None) -> Exported:
+    """Write the images of a selection that have no label yet, upright and in full size, and what the tool needs to know of the classes."""
+    import json
+
+    from PIL import Image as Pillow
+
+    from faultscape.corpus.photos import read_photo
+    from faultscape.formats import labelme, png
+    from faultscape.labelling.going_on import import_line
+    from faultscape.progress import progress
+    from faultscape.stages.evidence import current
+    from faultscape.study.folder import make_folder, put
+    from faultscape.study.settings import read_settings
+    from faultscape.study.tables import label_maps
+    from faultscape.study.tables.answers import Answers
+    from faultscape.study.tables.corpus import read_corpus
+
+    settings, folder = read_settings(root), Path(out)
+    if prefill is not None and prefill not in settings.models:
+        raise OptionError(f"--prefill {prefill!r}: there is no such model; there are {', '.join(settings.models)}")
+    classes = settings.class_list
+    slots = current(root, selection, Answers(root).discarded())
+    by_id = {image.id: image for image in read_corpus(root)}
+    chosen = [by_id[id_] for id_ in slots.images if id_ in by_id]
+    labelled = {n: label_maps.read_maps(label_maps.truth(root, truth), n) for n in {image.shard for image in chosen}}
+    todo = [image for image in chosen if image.id not in labelled[image.shard]]
+    written = Exported(out, len(todo), form, prefill or "", len(chosen) - len(todo), import_line(study, out, truth))
+    if not todo:
+        return written
+    with progress("export", len(todo)) as tick:
+        for image in todo:
+            where = folder / "images" / f"{image.id}.png" if form == "png" else folder / f"{image.id}.png"
+            if not where.exists():
+                photo = io.BytesIO()
+                Pillow.fromarray(read_photo(image)[0]).save(photo, format="PNG", compress_level=1)
+                put(where, photo.getvalue())
+            drawn = _prefilled(root, settings, image, prefill) if prefill else None
+            if form == "png" and drawn is not None and not (folder / "labels" / f"{image.id}.png").exists():
+                png.write(folder / "labels" / f"{image.id}.png", drawn, classes)
+            if form == "labelme" and not where.with_suffix(".json").exists():
+                target = where.with_name(where.name.removesuffix(".png") + ".json")
+                labelme.write(
+                    target, image_path=where.name, size=(image.width, image.height), label_map_ids=drawn, classes=classes
+                )
+            tick(1)
+    if form == "labelme":  # classes.json could be an image's own file there; LabelMe itself reads such a list
+        put(folder / "labels.txt", "".join(f"{name}\n" for name in classes.names).encode())
+        return written
+    make_folder(folder / "labels")
+    entries = [
+        {"index": i, "name": n, "color": list(c)} for n, i, c in zip(classes.names, classes.ids, classes.colours, strict=True)
+    ]
+    listed = {"classes": entries, "void": list(classes.void), "background": classes.background}
+    put(folder / "classes.json", (json.dumps(listed, indent=1, ensure_ascii=False) + "\n").encode())
+    return written
+
+
+def import_(root: Path, source: str, truth: str, pattern: str | None) -> Imported:
+    """Take in a folder of masks or of LabelMe files, and its discard.csv."""
+    from faultscape.classes import class_lists as class_tables
+    from faultscape.classes.mapping import of_label_ids
+    from faultscape.labelling import discards
+    from faultscape.maps import runs
+    from faultscape.progress import progress
+    from faultscape.stages.evidence import tell_discards
+    from faultscape.study.lock import writing
+    from faultscape.study.parts import Part, read_manifest, write_manifest
+    from faultscape.study.settings import read_settings
+    from faultscape.study.tables import label_maps
+    from faultscape.study.tables.answers import Answers
+    from faultscape.study.tables.corpus import part_name, read_corpus, shards
+    from faultscape.study.tables.label_maps import StoredMap
+    from faultscape.study.tables.logs import Failure, log, read_failures, replace_failures
+
+    path = Path(source)
+    with writing(root):
+        settings = read_settings(root)
+        classes, images = settings.class_list, read_corpus(root)
+        if truth in settings.models:
+            raise OptionError(f"{truth!r} is the name of a model; give the truth another with --truth NAME")
+        where = label_maps.truth(root, truth)
+        ids = [image.id for image in images]
+        thrown = discards.read(path / "discard.csv") if (path / "discard.csv").is_file() else []
+        unknown = [id_ for id_, _ in thrown if id_ not in set(ids)]
+        if unknown:
+            raise LabellingError(
+                f"{path / 'discard.csv'}: {unknown[0]!r} is no image of the study; ids are paths without extension"
+            )
+        files, empty = _label_files(path, {image.id: image for image in images}, pattern)
+        if empty:
+            print(
+                f"{counted(empty, 'file is', 'files are')} taken as not labelled yet: LabelMe files without a shape, or the photos themselves"
+            )
+        if not files and not thrown and not empty:
+            raise LabellingError(f"{source}: holds neither masks, nor LabelMe files, nor a discard.csv for images of this study")
+        say_both(files.keys() & dict(thrown))
+        mapping = of_label_ids(classes, {id_: file for id_, file in files.items() if not _is_json(file)})
+        places, words = class_tables.table(classes, mapping), class_tables.allowed(classes, mapping)
+        new = replaced = 0
+        failures: list[Failure] = []
+        with progress("import", len(files)) as tick:
+            for number, rows in shards(images).items():
+                mine = [image for image in rows if image.id in files]
+                if not mine:
+                    continue
+                held = {m.id: m for m in label_maps.read_stored(where, number)}
+                for image in mine:
+                    try:
+                        label_map = _read_label(files[image.id], classes, image, places, words, mapping)
+                    except (LabelMapError, LabellingError) as error:
+                        failures.append(Failure("label", truth, image.id, str(error)))
+                        tick(1)
+                        continue
+                    replaced += image.id in held
+                    new += image.id not in held
+                    held[image.id] = StoredMap(image.id, runs.encode(label_map))
+                    tick(1)
+                if held:
+                    maps = [held[id_] for id_ in sorted(held)]
+                    sha = label_maps.put_maps(where, number, maps)
+                    write_manifest(where, read_manifest(where) | {part_name(number): Part(sha, len(maps), "semantic")})
+        discarded = Answers(root).discard(thrown, source) if thrown else 0
+        earlier = [f for f in read_failures(root) if (f.stage, f.name) == ("label", truth) and f.image not in files]
+        replace_failures(root, "label", truth, earlier + failures)
+        log(root, "label import", source=source, truth=truth)
+    if failures and not new and not replaced and not discarded:
+        raise LabellingError(f"no label could be used; the first: {failures[0].reason}")
+    tell_discards(root, {image for image, _ in thrown})
+    if replaced:
+        print(f"{counted(replaced, 'image')} had a label in truth {truth!r}, which is replaced")
+    return Imported(truth, new, replaced, discarded, len(failures))
+
+
+def say_both(images: Collection[str]) -> None:
+    """Say what counts of images that one import both labels and discards."""
+    if images:
+        print(
+            f"{counted(len(images), 'image has', 'images have')} a label and a discard: the discard counts, so no selection takes the image, and the label is kept; the first: {min(images)}"
+        )
+
+
+def _prefilled(root: Path, settings: Any, image: Any, model: str) -> Any:
+    """Return a model's map of one image in the study's ids, at the photo's size; None where it has none."""
+    import numpy as np
+
+    from faultscape.classes.class_lists import table
+    from faultscape.maps import runs
+    from faultscape.maps.resize import nearest
+    from faultscape.study.tables import label_maps
+
+    code = label_maps.read_maps(label_maps.predictions(root, model), image.shard).get(image.id)
+    if code is None:
+        return None
+    classes = settings.class_list
+    ids = np.array([*classes.ids, classes.void[0] if classes.void else 0], np.uint16)
+    return ids[nearest(runs.decode(code, table(classes, settings.models[model].labels)), (image.width, image.height))]
+
+
+def _label_files(path: Path, images: dict[str, Any], pattern: str | None) -> tuple[dict[str, str], int]:
+    """Return {image id: LabelMe file or mask}, and how many of both nobody drew in yet; what fits no image is said."""
+    from faultscape.corpus.matches import fit, one_kind
+    from faultscape.corpus.sources import MAP_ENDINGS, find
+    from faultscape.errors import CorpusError
+    from faultscape.formats import labelme
+
+    masks = path / "labels" if (path / "labels").is_dir() else path
+    jsons = find([path], endings=frozenset({".json"}), pattern=pattern, strip=False, some_or_none=True, say=lambda _: None)
+    states = {f.path: labelme.state(f.path) for f in jsons if _is_json(f.path)}
+    drawn = [f for f in jsons if states.get(f.path, "other") != "other"]
+    pictures = find([masks], endings=MAP_ENDINGS, pattern=pattern, strip=False, some_or_none=True)
+    beside = {os.path.splitext(f.path)[0] for f in drawn}
+    pictures = [f for f in pictures if os.path.splitext(f.path)[0] not in beside]  # the photo of a LabelMe file
+    files: dict[str, str] = {}
+    problems = []
+    for kind in (drawn, one_kind(pictures, print)):
+        try:
+            fitting = fit(str(path), kind, [*images], pattern=pattern) if kind else {}
+        except CorpusError as error:
+            problems.append(error)
+            continue
+        if rest := sorted({f.path for f in kind} - set(fitting.values())):
+            print(f"{counted(len(rest), 'file fits', 'files fit')} no image of the study, left out; the first: {rest[0]}")
+        files = fitting | files
+    if problems and not files:
+        raise problems[0]
+    for problem in problems:
+        print(problem)
+    empty = {id_ for id_, file in files.items() if states.get(file) == "empty"}
+    if drawn and masks is path:  # photos lie among LabelMe files
+        empty |= {id_ for id_, file in files.items() if not _is_json(file) and _is_photo(file, images[id_])}
+    return {id_: file for id_, file in files.items() if id_ not in empty}, len(empty)
+
+
+def _is_json(path: str) -> bool:
+    return path.lower().endswith(".json")
+
+
+def _is_photo(file: str, image: Any) -> bool:
+    """Whether a picture shows what the photo shows, pixel by pixel."""
+    from faultscape.corpus.photos import read_photo
+    from faultscape.errors import ImageError
+    from faultscape.formats.pictures import read_rgb
+
+    try:
+        return bool((read_rgb(file) == read_photo(image)[0]).all())
+    except (ImageError, ValueError):
+        return False
+
+
+def _read_label(path: str, classes: Any, image: Any, places: Any, words: str, mapping: dict[str, str]) -> Any:
+    """Return one label of the photo's size in the study's ids; LabelMapError or LabellingError otherwise."""
+    import numpy as np
+
+    from faultscape.classes.class_lists import table
+    from faultscape.formats import labelme, png
+    from faultscape.prediction.sources.folder import check_values
+
+    photo = (image.width, image.height)
+    if _is_json(path):  # in the study's own ids already
+        label_map, _ = labelme.read(path, classes, photo)
+        mapping, places = {}, table(classes)
+    else:
+        label_map = png.read(path, classes)
+    if (size := label_map.shape[::-1]) != photo:
+        raise LabelMapError(f"{path}: {labelme.wrong_size(size, photo)}")
+    check_values(path, np.unique(label_map), places, words)
+    if mapping:
+        ids = np.array([*classes.ids, classes.void[0] if classes.void else 0], np.uint16)
+        label_map = ids[places[label_map]]
+    return label_map

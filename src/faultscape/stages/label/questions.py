@@ -1,0 +1,314 @@
+"""The part of label that asks about classes: a table of yes/no questions out, and labels, answers and discards back in as CSV.
+
+Conventions: called by `label export` and `label import` of a study of classifiers alone. What a CSV file holds is seen from its first line: image, label (several labels
+joined by |, ``none`` for none of the classes); image, class, annotator, answer; or image, reason. A line that cannot be used is a row of failures.csv, and the others
+are taken.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from faultscape.errors import FaultscapeError, LabellingError, OptionError, closest, counted
+from faultscape.labelling import answers as said
+
+NONE = "none"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What `label export --format csv` wrote; ``undecided`` questions have answers that decide nothing: a tie, or everybody was unsure.
+
+    ``then`` is the line that takes the answers in.
+    """
+
+    path: str
+    questions: int
+    images: int
+    answered: int
+    undecided: int = 0
+    again: bool = False
+    then: str = ""
+
+    def __repr__(self) -> str:
+        rest = f"; {counted(self.answered, 'question has', 'questions have')} an answer already, or their image a label"
+        words = f"{counted(self.questions, 'question')} about {counted(self.images, 'image')}"
+        open_ = f"\n{counted(self.undecided, 'question')} undecided (a tie, or everybody was unsure): "
+        how = "asked again" if self.again else "--again asks them again"
+        written = f"{self.path}: {words}" if self.questions else "no question is open, so no file was written"
+        go_on = f"\nfill in annotator and answer (yes, no, unsure), then `{self.then}`" if self.questions else ""
+        return f"{written}{rest if self.answered else ''}{open_ + how if self.undecided else ''}{go_on}"
+
+
+@dataclass(frozen=True)
+class Answered:
+    """What `label import` took in: images with labels added and replaced, new answers, questions that stand undecided, images newly discarded, lines not usable.
+
+    ``first`` says of the first line that was not usable what is wrong with it.
+    """
+
+    truth: str
+    new: int
+    replaced: int
+    answers: int
+    ties: int
+    discarded: int
+    failures: int
+    first: str = ""
+
+    def __repr__(self) -> str:
+        labelled = f"{counted(self.new, 'image')} labelled, {self.replaced} replaced"
+        parts = [labelled] if self.new or self.replaced or not self.answers else []
+        parts += [counted(self.answers, "new answer")] if self.answers else []
+        parts += [f"{counted(self.ties, 'question')} undecided (`label export --again` asks again)"] if self.ties else []
+        wrong = f"{counted(self.failures, 'line')} not usable (failures.csv)"
+        more = f"; the first: {self.first}" if self.first else ""
+        return f"truth {self.truth}: {', '.join(parts)}, {self.discarded} newly discarded, {wrong}{more}"
+
+
+@dataclass
+class _Read:
+    """What the files of one import say, line by line."""
+
+    labels: dict[str, list[int]] = field(default_factory=dict)
+    answers: list[said.Answer] = field(default_factory=list)
+    discards: list[tuple[str, str]] = field(default_factory=list)
+    wrong: list[tuple[str, str]] = field(default_factory=list)  # image, why
+
+
+def part_of(source: str) -> tuple[str, str]:
+    """Return the file or folder that a source names, and the column of its labels where it says one.
+
+    >>> part_of("gt.csv:truth"), part_of("answers/")
+    (('gt.csv', 'truth'), ('answers/', ''))
+    """
+    match = re.fullmatch(r"(.*\.csv):(.+)", source, re.IGNORECASE | re.DOTALL)
+    return (match[1], match[2]) if match and not Path(source).exists() else (source, "")
+
+
+def export(root: Path, study: str, out: str, selection: str, truth: str, *, again: bool = False) -> Asked:
+    """Write the questions of a selection that nobody has answered yet: of a pair's image its two labels, of an image drawn for all models each label that one says.
+
+    With ``again`` also those whose answers decide nothing. Where no question is open no file is written.
+    """
+    from faultscape.labelling.going_on import import_line
+    from faultscape.stages.evidence import current
+    from faultscape.study.folder import local, put
+    from faultscape.study.settings import read_settings
+    from faultscape.study.tables.answers import Answers
+
+    settings, held = read_settings(root), Answers(root)
+    slots = current(root, selection, held.discarded())
+    wanted, verdicts = questions(root, settings, slots, truth), said.majority(held.answers())
+    asked = [question for question, settled in wanted.items() if not settled]
+    undecided = [question for question in asked if verdicts.get(question, True) is None]
+    todo = [question for question in asked if question not in verdicts or (again and question in undecided)]
+    path = local(out, "what is written for people")
+    path = path if path.suffix.lower() == ".csv" else path / "questions.csv"
+    if todo:
+        _keep_answers(path)
+        put(path, said.question_table(todo, _glosses(settings)).encode())
+    images, then = len({image for image, _ in todo}), import_line(study, str(path), truth)
+    return Asked(str(path), len(todo), images, len(wanted) - len(todo), len(undecided), again, then)
+
+
+def questions(root: Path, settings: Any, slots: Any, truth: str) -> dict[tuple[str, str], bool]:
+    """Return {(image, class): whether the image has a label} of all that a selection asks, in its order."""
+    from faultscape.nouns import PairSlot
+    from faultscape.stages.compare.answers import read_label_sets, read_predictions
+
+    wanted: dict[tuple[str, str], None] = {}
+    pairs = [row for row in slots.chosen if isinstance(row, PairSlot)]
+    for row in pairs:
+        wanted |= dict.fromkeys([(row.image, row.label_a), (row.image, row.label_b)])
+    if not pairs:
+        found = read_predictions(root, settings, slots.models, list(slots.images))
+        for k, image in enumerate(found.images):
+            labels = dict.fromkeys(place for place in found.labels[:, k].tolist() if place >= 0)
+            wanted |= dict.fromkeys((image, found.classes.names[place]) for place in labels)
+    sets = dict(zip(slots.images, read_label_sets(root, settings, truth, slots.images), strict=True))
+    return {question: sets[question[0]] is not None for question in wanted}
+
+
+def _keep_answers(path: Path) -> None:
+    """LabellingError where a file that is to be written holds what somebody filled in, or is no table of questions at all."""
+    if not path.is_file() or not path.stat().st_size:
+        return
+    if not set(said.ANSWERS) <= set(said.columns(path)):
+        raise LabellingError(f"{path}: is there already and no table of questions; name another file")
+    filled, wrong = said.rows(path, ("annotator", "answer"))
+    if number := sum(any(cells) for _, cells in filled) + len(wrong):
+        raise LabellingError(
+            f"{path}: {counted(number, 'line of it is', 'lines of it are')} filled in, and what people wrote is never written over; name another file"
+        )
+
+
+def import_(root: Path, source: str, column: str, truth: str) -> Answered:
+    """Take in a CSV file (labels from one of its columns), or all CSV files of a folder."""
+    from faultscape.stages.evidence import tell_discards
+    from faultscape.stages.label.masks import say_both
+    from faultscape.study.lock import writing
+    from faultscape.study.settings import read_settings
+    from faultscape.study.tables.answers import Answers
+    from faultscape.study.tables.corpus import read_corpus
+    from faultscape.study.tables.logs import Failure, log, read_failures, replace_failures
+
+    files = [Path(source)] if Path(source).is_file() else sorted(Path(source).glob("*.csv"))
+    if not files:
+        raise LabellingError(
+            f"{source}: holds no CSV file; labels of classifiers are a CSV file (image, label), or answers (image, class, annotator, answer)"
+        )
+    with writing(root):
+        settings, held = read_settings(root), Answers(root)
+        if truth in settings.models:
+            raise OptionError(f"{truth!r} is the name of a model; give the truth another with --truth NAME")
+        images = {image.id: image for image in read_corpus(root)}
+        before = {row[:3]: row[3] for row in held.answers()}
+        read = _Read()
+        for file in files:
+            _read(file, column, images, settings, read)
+        if unknown := next((image for image, _ in read.discards if image not in images), None):
+            raise LabellingError(f"{source}: {unknown!r} is discarded and no image of the study")
+        touched, again = {answer[0] for answer in read.answers}, tuple(f"{file.name}, line " for file in files)
+        done = read.labels.keys() | touched
+        rest = [
+            f
+            for f in read_failures(root)
+            if (f.stage, f.name) == ("label", truth) and f.image not in done and not f.reason.startswith(again)
+        ]
+        failures = [Failure("label", truth, image, why) for image, why in read.wrong]
+        if not read.labels and not read.answers and not read.discards:
+            replace_failures(root, "label", truth, rest + failures)
+            more = f" ({counted(len(failures), 'line')} in failures.csv)" if failures else ""
+            raise LabellingError(
+                f"{source}: nothing could be used; {f'the first: {read.wrong[0][1]}{more}' if read.wrong else 'no line has an answer'}"
+            )
+        say_both((read.labels.keys() | {answer[0] for answer in read.answers}) & {image for image, _ in read.discards})
+        new, replaced = _store(root, truth, read.labels, images)
+        held.answer(read.answers, source)
+        everything = held.answers()
+        thrown = [*read.discards, *said.difficult(row for row in everything if row[0] in touched).items()]
+        discarded = held.discard(thrown, source)
+        replace_failures(root, "label", truth, rest + failures)
+        log(root, "label import", source=source, truth=truth, **({"column": column} if column else {}))
+    tell_discards(root, {image for image, _ in thrown})
+    ties = sum(verdict is None for verdict in said.majority(everything).values())
+    fresh = sum(before.get(row[:3]) != row[3] for row in said.latest(read.answers))
+    first = failures[0].reason if failures else ""
+    return Answered(truth, new, replaced, fresh, ties, discarded, len(failures), first)
+
+
+def _read(file: Path, column: str, images: dict[str, Any], settings: Any, out: _Read) -> None:
+    """Add what one file says to ``out``; LabellingError for a file that holds neither labels, nor answers, nor discards."""
+    head = said.columns(file)
+    label, where = column.strip().lower() or "label", f"{file.name}, line"
+    name = "id" if "id" in head and "image" not in head else "image"
+    if {"annotator", "answer"} <= set(head) and not column:
+        answers, wrong = said.read(file)
+        for line, (image, word, annotator, answer) in answers:
+            problem, class_ = _known(image, word, images, settings)
+            wrong += [(line, image, problem)] if problem else []
+            out.answers += [] if problem else [(image, class_, annotator, answer)]
+    elif label in head and name in head and label != name:
+        lines, wrong = said.rows(file, (name, label))
+        mine: dict[str, list[int]] = {}
+        for line, (image, words) in lines:
+            problem, ids = _labels(image, words, images, settings)
+            if not problem and mine.get(image, ids) != ids:
+                raise LabellingError(
+                    f"{file}, line {line}: {image!r} has another label above; join several by |, or give each image one line"
+                )
+            wrong += [(line, image, problem)] if problem else []
+            mine |= {} if problem else {image: ids}
+        if twice := next((image for image, ids in mine.items() if out.labels.get(image, ids) != ids), ""):
+            raise LabellingError(
+                f"{file}: {twice!r} has another label in a file before it; join several by |, or import one of the files"
+            )
+        out.labels |= mine
+    elif "reason" in head and not column:
+        lines, wrong = said.rows(file, ("image", "reason"))
+        out.discards += [(image, reason) for _, (image, reason) in lines]
+    else:
+        raise LabellingError(f"{file}: {_columns_wanted(file, label, column, head)}")
+    out.wrong += [(image, f"{where} {line}: {why}") for line, image, why in sorted(wrong)]
+
+
+def _columns_wanted(file: Path, label: str, column: str, head: tuple[str, ...]) -> str:
+    """Return which columns a file has, and which it should have."""
+    known = f"{', '.join(head[:8])}{f' and {len(head) - 8} more' if len(head) > 8 else ''}" or "none"
+    near = closest(label, head)
+    if column and {"image", "id"} & set(head):
+        return f"has no column {column!r}; it has {known}{near and '.'}{near}"
+    if {"image", "id"} & set(head) and len(head) > 1:
+        return f"has no column `label`; say which holds the labels, as {file}:COLUMN; it has {known} (answers: image, class, annotator, answer; discards: image, reason)"
+    return f"expected the columns image, label, or image, class, annotator, answer, or image, reason; it has {known}"
+
+
+def _store(root: Path, truth: str, labels: dict[str, list[int]], images: dict[str, Any]) -> tuple[int, int]:
+    """Put label sets, image by image; returns how many are new and how many replace others."""
+    from faultscape.maps import class_answers
+    from faultscape.study.parts import Part, read_manifest, write_manifest
+    from faultscape.study.tables import label_maps
+    from faultscape.study.tables.corpus import part_name
+
+    where, new, replaced = label_maps.truth(root, truth), 0, 0
+    parts = {}
+    for number in sorted({images[id_].shard for id_ in labels}):
+        mine = {
+            id_: class_answers.encode(ids or [class_answers.NONE]) for id_, ids in labels.items() if images[id_].shard == number
+        }
+        there = {m.id: m for m in label_maps.read_stored(where, number)}
+        replaced += sum(id_ in there and there[id_].runs != code for id_, code in mine.items())
+        new += sum(id_ not in there for id_ in mine)
+        whole = there | {id_: label_maps.StoredMap(id_, code) for id_, code in mine.items()}
+        sha = label_maps.put_maps(where, number, [whole[id_] for id_ in sorted(whole)])
+        parts[part_name(number)] = Part(sha, len(whole), "classes")
+    if parts:
+        write_manifest(where, read_manifest(where) | parts)
+    return new, replaced
+
+
+def _labels(image: str, words: str, images: Iterable[str], settings: Any) -> tuple[str, list[int]]:
+    """Return what is wrong with a line of labels, or nothing and the ids that it names, sorted."""
+    ids = dict(zip(settings.classes.names, settings.classes.ids, strict=True))
+    if words.strip() == NONE and NONE not in ids:
+        return ("", []) if image in images else (f"{image!r} is no image of the study", [])
+    out = set()
+    for word in words.split("|"):
+        problem, class_ = _known(image, word.strip(), images, settings)
+        if problem:
+            return problem, []
+        out.add(ids[class_])
+    return "", sorted(out)
+
+
+def _known(image: str, word: str, images: Iterable[str], settings: Any) -> tuple[str, str]:
+    """Return what is wrong with an image or a class, or nothing and the name of the class."""
+    from faultscape.classes.mapping import by_name
+    from faultscape.classes.names import class_place
+
+    if image not in images:
+        return f"{image!r} is no image of the study", ""
+    if not word:
+        return "it names no class", ""
+    classes = settings.class_list
+    try:
+        return "", classes.names[class_place(word, classes, "the answer")]
+    except FaultscapeError as error:
+        name = by_name(word, settings)
+        return ("", name) if name and name != "void" else (str(error).removeprefix("the answer: "), "")
+
+
+def _glosses(settings: Any) -> dict[str, str]:
+    """Return what each class is in words, where that is known."""
+    if not settings.classes.wnids:
+        return settings.glosses
+    from faultscape.classes.imagenet1k import imagenet_classes
+
+    found = imagenet_classes()
+    of = dict(zip(found.wnids, found.glosses, strict=True))
+    return {name: of[wnid] for name, wnid in zip(settings.classes.names, settings.classes.wnids, strict=True) if wnid in of}

@@ -1,0 +1,1 @@
+"""What `measure` does to a study."""

@@ -1,0 +1,109 @@
+"""Measure a model's maps against a truth while they are made, so that what is large (its confidence) never reaches the disk.
+
+Conventions: the statistics are those of `measuring` under the default definitions, made from the stored form of labels and confidence (steps of 1/255): the same bytes as
+``predict --keep confidence`` and then ``measure`` would give. DESIGN, end of section 2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from faultscape.classes.class_lists import allowed, narrow, table
+from faultscape.errors import FaultscapeError
+from faultscape.maps import array_codes, runs
+from faultscape.maps.resize import nearest
+from faultscape.metrics import image_statistics
+from faultscape.metrics.definitions import Definitions, define
+from faultscape.stages.compare.maps import StoredMaps
+from faultscape.stages.measure import sets
+from faultscape.study.parts import Part, key_of, read_manifest, there, write_manifest
+from faultscape.study.settings import Settings
+from faultscape.study.tables import label_maps, measures
+from faultscape.study.tables.corpus import Image, part_name
+
+OPTIONS = {
+    "boundaries": True,
+    "divisor": None,
+    "score_scale": None,
+    "resize_maps": False,
+}  # those of `measure` when nothing is said
+
+
+class AtOnce:
+    """Takes the results of one shard, image by image in corpus order, and keeps their statistics."""
+
+    def __init__(
+        self, root: Path, settings: Settings, truth: str, name: str, images: Sequence[Image], labels: dict[str, str]
+    ) -> None:
+        self._classes, self._definitions = settings.class_list, define(None)
+        self._shard = images[0].shard
+        self._where = measures.folder(root / "measures", truth, name)
+        self._sizes = {image.id: settings.working_size or (image.width, image.height) for image in images}
+        self._order = [image.id for image in images]
+        places, known = table(self._classes), allowed(self._classes)
+        self._truth = StoredMaps(label_maps.truth(root, truth), self._shard, places, known)
+        self._places = narrow(table(self._classes, labels))
+        self._rows: dict[str, Any] = {}
+        self._failures: dict[str, str] = {}
+        self._cells = np.zeros((len(self._classes) + 1,) * 2, np.int64)
+
+    def take(self, id_: str, code: bytes | None, confidence: bytes | None) -> None:
+        """Measure one image, of which there may be no map."""
+        wanted = self._truth.read(id_, self._sizes[id_])
+        if wanted is None:
+            return
+        if code is None:
+            self._failures[id_] = "no map was found"
+            return
+        try:
+            label_map = nearest(runs.decode(code, self._places), self._sizes[id_])
+            sure = None if confidence is None else array_codes.decode(confidence).astype(np.float32) / 255
+            stats, cells = image_statistics.of_maps(
+                wanted, label_map, self._classes, self._definitions, confidence=sure, boundaries=True
+            )
+            stats["with_confidence"] = np.array(int(sure is not None))
+        except FaultscapeError as error:
+            self._failures[id_] = str(error)
+            return
+        self._rows[id_], self._cells = stats, self._cells + cells
+
+    def finish(self) -> dict[str, Any]:
+        """Write the shard's part and return its entry, as JSON."""
+        ids = [id_ for id_ in self._order if id_ in self._rows]
+        sha = measures.put_statistics(self._where, self._shard, ids, [self._rows[id_] for id_ in ids], self._cells)
+        failures = [(id_, self._failures[id_]) for id_ in self._order if id_ in self._failures]
+        return {"sha256": sha, "rows": len(ids), "failures": failures}
+
+
+class Statistics:
+    """The statistics of a study against a truth: whether those of a shard's maps are there, and how new ones come to count."""
+
+    def __init__(self, root: Path, settings: Settings, truth: str) -> None:
+        self._root, self._settings, self._truth = root, settings, truth
+        self._truths = read_manifest(label_maps.truth(root, truth))
+        self._held: dict[str, dict[str, Part]] = {}
+
+    def has(self, name: str, shard: int, maps: str) -> bool:
+        """Whether the statistics of a model's maps, of this checksum, are there, or none are wanted since no image of the shard has a truth."""
+        if name not in self._held:
+            self._held[name] = there(measures.folder(self._root / "measures", self._truth, name))
+        part = self._held[name].get(part_name(shard))
+        return part_name(shard) not in self._truths or (part is not None and part.key == self._key(name, shard, maps))
+
+    def enter(self, name: str, shard: int, maps: str, made: dict[str, Any]) -> None:
+        """Make statistics count that were made beside the maps of this checksum."""
+        if part_name(shard) not in self._truths:
+            return
+        where, failures = measures.folder(self._root / "measures", self._truth, name), tuple(map(tuple, made["failures"]))
+        part = Part(made["sha256"], made["rows"], self._key(name, shard, maps), failures)
+        write_manifest(where, read_manifest(where) | {part_name(shard): part})
+
+    def _key(self, name: str, shard: int, maps: str) -> str:
+        settings, truth = self._settings, self._truths[part_name(shard)]
+        state = sets.state_of_stored(settings, truth.sha256, maps, settings.models[name].labels)
+        about = sets.about(Definitions(), settings.class_list, OPTIONS, with_classes=True)
+        return key_of(about, state) + sets.WITH_CONFIDENCE

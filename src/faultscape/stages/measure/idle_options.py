@@ -1,0 +1,97 @@
+"""Which options of `measure` change nothing for what was given, so that nobody believes they did.
+
+Conventions: an option has an effect on maps (of classes, or of given regions; in folders, or of a study, which has classes and sizes of its own), on anomaly
+scores, or on doubt of any kind; on the command line it is written with dashes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from faultscape.metrics.definitions import PRESETS, Definitions
+from faultscape.stages.measure.sets import DataSet, has_maps
+
+_DOUBT = frozenset(["doubt", "confidence", "probabilities"])
+_MAPS = frozenset(["connected", "given"])
+_FOLDERS = frozenset(["folders"])
+_NEEDS = {
+    "classes": _FOLDERS,
+    "ignore": _FOLDERS,
+    "background": frozenset(["folders with classes"]),
+    "resize_maps": _FOLDERS,
+    "images": _FOLDERS,
+    "worst": _MAPS,
+    "pattern": _FOLDERS | {"anomaly"},
+    "absent": _MAPS,
+    "scale": _MAPS,
+    "match": _MAPS,
+    "per": _MAPS,
+    "connectivity": frozenset(["connected"]),
+    "void": frozenset(["connected"]),
+    "over": frozenset(["connected"]),
+    "tolerance": frozenset(["boundaries"]),
+    "band": frozenset(["boundaries"]),
+    "no_boundaries": frozenset(["connected"]),
+    "divisor": frozenset(["given with classes"]),
+    "fpr_rule": _DOUBT | {"anomaly"},
+    "curve": _DOUBT | {"anomaly"},
+    "thresholds": _DOUBT | {"anomaly"},
+    "rounding": frozenset(["anomaly"]),
+    "score_scale": _DOUBT | {"anomaly"},
+    "track": frozenset(["anomaly"]),
+    "bins": frozenset(["confidence", "probabilities"]),
+    "seed": _DOUBT | {"anomaly"},
+    "window": _DOUBT,
+    "certain": _DOUBT,
+    "accurate": _DOUBT,
+}
+_WORDS = {
+    "folders": "folders of maps",
+    "connected": "maps of classes",
+    "folders with classes": "folders of maps with --classes",
+    "given": "--regions given",
+    "given with classes": "--regions given with --classes",
+    "boundaries": "boundary metrics",
+    "anomaly": "--anomaly",
+    "doubt": "--doubt",
+    "confidence": "--confidence",
+    "probabilities": "--probabilities",
+}
+
+
+def idle(asked: Mapping[str, Any], sets: Sequence[DataSet], definitions: Definitions) -> list[str]:
+    """Return a line for each option that was ``asked`` for (None, False and empty are not) and changes nothing for these data sets.
+
+    >>> idle({"track": "anomaly", "bins": None}, [], Definitions())
+    ['note: --track changes nothing here: it is of --anomaly']
+    """
+    sources = [(data, source) for data in sets for source in data.models.values()]
+    present = {kind for _, source in sources for kind in _DOUBT | {"anomaly"} if kind in source}
+    if any(has_maps(source) for _, source in sources):
+        present |= {definitions.regions}
+        present |= {"boundaries"} if definitions.regions == "connected" and not asked.get("no_boundaries") else set()
+    for data, source in sources:
+        if "files" in source:
+            present |= {"folders"}
+            present |= {"folders with classes", f"{definitions.regions} with classes"} if data.with_classes else set()
+    lines = []
+    for name, value in asked.items():
+        if value is None or value is False or value == []:
+            continue
+        if name == "preset":
+            said = PRESETS[value]  # what it changes, or where that is nothing, what it names
+            own = [_NEEDS.get(key, present) for key in said if said[key] != getattr(Definitions(), key)]
+            own = own or [_NEEDS.get(key, present) for key in said]
+            if not any(needs & present for needs in own):
+                lines.append(f"note: --preset {value} changes nothing here: it is of {_of(frozenset().union(*own))}")
+            continue
+        needs = _NEEDS.get(name)
+        if needs is None or needs & present:
+            continue
+        lines.append(f"note: --{name.replace('_', '-')} changes nothing here: it is of {_of(needs)}")
+    return lines
+
+
+def _of(needs: frozenset[str]) -> str:
+    return "maps" if needs >= _MAPS else " or ".join(_WORDS[need] for need in _WORDS if need in needs)

@@ -1,0 +1,45 @@
+"""Which of a data set's images comes first among equals, whatever they are called.
+
+Conventions: the key of a study's image is its own (``DataSet.tie_keys``), that of folders the SHA-256 of the photo's file where photos are given, else of the true map's;
+images of the same true map follow the digests of what the models say of them, whoever says it. Where no file is there any more the id counts.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections import Counter
+from typing import Any
+
+import numpy as np
+
+from faultscape.stages.measure.sets import SCORES, DataSet
+from faultscape.ties import tie_ranks
+
+
+def ranks_of(data: DataSet, places: np.ndarray) -> np.ndarray:
+    """Return (K,) which place each of some images, the k-th of the data set, has in the order among equals; of folders their files are read."""
+    wanted = places.tolist()
+    if data.tie_keys:
+        return tie_ranks([data.tie_keys[k] for k in wanted], ids=[data.ids[k] for k in wanted])
+    keys = [_digest(data.images.get(data.ids[k])) or _digest(data.truth["files"][k]) or data.ids[k] for k in wanted]
+    several = {key for key, times in Counter(keys).items() if times > 1}
+    said = [_said(data, k) if key in several else "" for key, k in zip(keys, wanted, strict=True)]
+    return tie_ranks(keys, ids=[f"{what} {data.ids[k]}" for what, k in zip(said, wanted, strict=True)])
+
+
+def _said(data: DataSet, k: int) -> str:
+    """Return the digests of all models' files of an image, in their own order."""
+    files = [source[kind][k] for source in data.models.values() for kind in ("files", *SCORES) if kind in source]
+    return " ".join(sorted(_digest(path) for path in files))
+
+
+def _digest(path: Any) -> str:
+    """Return the SHA-256 of a file, empty where there is none that can be read."""
+    try:
+        if not path or not os.path.isfile(path):
+            return ""
+        with open(path, "rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError:
+        return ""

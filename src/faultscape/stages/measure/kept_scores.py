@@ -1,0 +1,54 @@
+"""What a study keeps of a model beside its labels, as the scores that measuring reads: one image at a time, quickest in corpus order.
+
+Conventions: where a data set of files names a path for an image, one of a study names [shard, image id]. Confidence comes as float32 of 0..1, in steps of 1/255.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from faultscape.errors import StudyError
+from faultscape.study.parts import key_of, read_manifest
+from faultscape.study.tables import outputs
+from faultscape.study.tables.label_maps import predictions
+
+Token = list[Any]
+
+
+class KeptScores:
+    """Reads one kind of what is kept of a model."""
+
+    def __init__(self, root: Path, name: str, kind: str) -> None:
+        self._about = root, name, kind
+        self._shard, self._rows = -1, iter(())
+        self._passed: set[str] = set()
+
+    def read(self, token: Token) -> np.ndarray:
+        """Return an image's scores; StudyError where they are gone since they were listed."""
+        shard, wanted = token
+        for _ in range(2):  # from where the last image was; else once more from the beginning of the shard
+            if shard != self._shard or wanted in self._passed:
+                self._shard, self._rows, self._passed = shard, outputs.read_kept(*self._about, shard), set()
+            for id_, (values, *_) in self._rows:
+                self._passed.add(id_)
+                if id_ == wanted:
+                    return values.astype(np.float32) / 255 if values.dtype == np.uint8 else values
+            self._shard = -1
+        raise StudyError(f"the {self._about[2]} that {self._about[1]} had for {wanted} is gone; run the same line again")
+
+
+def tokens(root: Path, name: str, kind: str, shard: int, ids: Sequence[str]) -> list[Token | None]:
+    """Return [shard, id] for each image of a shard that has scores of a kind, made with the labels that the model has now; else None."""
+    there = set(outputs.ids(root, name, kind, shard))
+    return [[shard, id_] if id_ in there else None for id_ in ids]
+
+
+def state(root: Path, name: str, kind: str) -> str:
+    """Return a digest of all parts of a kind."""
+    return key_of(
+        sorted((part, entry.sha256, entry.key) for part, entry in read_manifest(predictions(root, name) / kind).items())
+    )

@@ -1,0 +1,220 @@
+"""Which data sets a line of `measure` means: by its words, or by a TOML list of data sets.
+
+Conventions: NAME=FOLDER words, dicts, or lists of either; paths of a list are relative to the folder it lies in. A data set has either `truth` with `models`, or
+`masks` with `anomaly`, or `study`.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from faultscape.classes.class_lists import resolve
+from faultscape.errors import ClassesError, ModelError, OptionError, StudyError, closest
+from faultscape.nouns import Classes
+from faultscape.stages.measure.sets import SCORES, DataSet, Say, of_files, of_study
+from faultscape.study.folder import check_name
+
+_KEYS = ("truth", "masks", "study", "classes", "models", "images", "ignore", "background", "pattern", "group", "block", *SCORES)
+
+
+def of_words(
+    source: str | None,
+    models: tuple[Any, ...],
+    scores: Mapping[str, Any],
+    classes: Any,
+    truth: str | None,
+    about: Mapping[str, Any],
+    say: Say,
+) -> DataSet:
+    """Return the data set that one line means; OptionError where its words do not fit together."""
+    if source is None:
+        raise OptionError(
+            "say what to measure: TRUTH NAME=MAPS ... --classes C, or MASKS --anomaly NAME=SCORES, or STUDY, or --datasets LIST"
+        )
+    if "=" in source and not Path(source).exists():
+        raise OptionError(
+            f"{source!r} stands where the truth is expected; the first word is the folder of true maps, then come NAME=MAPS"
+        )
+    if not Path(source).exists() and not _is_glob(source):
+        raise OptionError(f"{source}: there is no such folder; give the folder of true maps, of anomaly masks, or a study")
+    if (Path(source) / "study.toml").is_file():
+        refuse_classifiers(Path(source))
+    named = {kind: words(given, f"--{kind}") for kind, given in scores.items()}
+    maps = words(list(models), "a model")
+    if (Path(source) / "study.toml").is_file():
+        if maps or classes is not None or any(named.values()):
+            raise OptionError(
+                f"{source} is a study: it holds its models and classes; measure it alone, or give a folder of true maps"
+            )
+        if about["group"] is not None or about["block"] is not None:
+            raise OptionError(
+                f"{source} is a study: say which images belong together with `faultscape collect {source} --group ...`, "
+                f"or cut groups into runs of images with `faultscape collect {source} --block N`"
+            )
+        return of_study(Path(source), study_truth(Path(source), truth))
+    if truth is not None:
+        raise OptionError(f"--truth names a truth of a study, and {source} is no study")
+    return _of_folders("data", source, maps, named, classes, about, say)
+
+
+def of_list(path: Path, about: Mapping[str, Any], say: Say) -> list[DataSet]:
+    """Return the data sets of a TOML list; OptionError names the table and what is wrong with it."""
+    try:
+        tables = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise OptionError(f"{path}: {error.strerror}") from None
+    except ValueError as error:
+        raise OptionError(f"{path} is not TOML: {error}") from None
+    if not tables or not all(isinstance(entry, Mapping) for entry in tables.values()):
+        raise OptionError(f"{path}: expected one table for each data set, [NAME] with truth, classes and [NAME.models]")
+    return [_of_table(path, check_name(name, "data set"), entry, about, say) for name, entry in tables.items()]
+
+
+def words(given: Any, what: str) -> dict[str, str]:
+    """Return {NAME: source} of NAME=SOURCE words, dicts, or lists of them; ModelError for another form or a name that stands twice.
+
+    >>> words(["a=x", {"b": "y"}], "a model")
+    {'a': 'x', 'b': 'y'}
+    """
+    out: dict[str, str] = {}
+    for word in [given] if isinstance(given, str | Mapping) else given or ():
+        if isinstance(word, Mapping):
+            items = [(str(k), os.fspath(v)) for k, v in word.items()]
+        else:
+            name, equals, source = str(word).partition("=")
+            if not equals or not source:
+                raise ModelError(f"{what}: {word!r} is not NAME=FOLDER, for example unet=maps/unet")
+            items = [(name, source)]
+        for name, source in items:
+            if check_name(name) in out:
+                raise ModelError(f"{what}: the name {name!r} stands twice; give each its own")
+            out[name] = source
+    return out
+
+
+def refuse_classifiers(root: Path) -> None:
+    """OptionError for a study of classifiers, which has nothing that is measured by the pixel."""
+    from faultscape.study.settings import read_settings
+
+    if read_settings(root).classifies:
+        raise OptionError(f"measure is for label maps; how good classifiers are is what `faultscape rank {root}` says")
+
+
+def study_truth(root: Path, asked: str | None) -> str:
+    """Return the truth of a study to measure against: the one asked for, the only one, or labels."""
+    from faultscape.study.tables.label_maps import truths
+
+    refuse_classifiers(root)
+
+    known = truths(root)
+    if asked is not None and asked not in known:
+        raise StudyError(f"{root} has no truth {asked!r}; it has {', '.join(known) or 'none'}.{closest(asked, known)}")
+    if not known:
+        raise StudyError(f"{root} has no truth to measure against; bring labels in with `faultscape label import {root} LABELS`")
+    if asked is None and len(known) > 1 and "labels" not in known:
+        raise OptionError(f"{root} has several truths ({', '.join(known)}); say which with --truth")
+    return asked or ("labels" if "labels" in known else known[0])
+
+
+def _of_table(path: Path, name: str, entry: Mapping[str, Any], about: Mapping[str, Any], say: Say) -> DataSet:
+    if unknown := [key for key in entry if key not in _KEYS]:
+        raise OptionError(
+            f"{path}, [{name}]: {unknown[0]!r} is not known; known are {', '.join(_KEYS)}.{closest(unknown[0], list(_KEYS))}"
+        )
+
+    def there(value: Any, key: str) -> str:
+        if not isinstance(value, str):
+            raise OptionError(f"{path}, [{name}]: {key} is {value!r}; expected a path")
+        return os.path.join(path.parent, value)
+
+    def folders(key: str) -> dict[str, str]:
+        given = entry.get(key, {})
+        if not isinstance(given, Mapping):
+            raise OptionError(f"{path}, [{name}]: {key} is a table NAME = FOLDER; got {given!r}")
+        return {check_name(model): there(source, f"{key}.{model}") for model, source in given.items()}
+
+    roots = [key for key in ("truth", "masks", "study") if key in entry]
+    if "study" in roots:
+        root = Path(there(entry["study"], "study"))
+        if not (root / "study.toml").is_file():
+            raise OptionError(f"{path}, [{name}]: {root} is no study")
+        if more := [key for key in entry if key not in ("study", "truth")]:
+            raise OptionError(f"{path}, [{name}]: a study holds its own models, classes and images; leave out {more[0]!r}")
+        return replace(of_study(root, study_truth(root, entry.get("truth"))), name=name)
+    if len(roots) != 1:
+        raise OptionError(f"{path}, [{name}]: give truth (with models), or masks (with anomaly), or study")
+    classes = entry.get("classes")
+    if isinstance(classes, str) and (path.parent / classes).is_file():
+        classes = str(path.parent / classes)
+    mine = {**about, **{key: entry[key] for key in ("background", "pattern", "block") if key in entry}}
+    if isinstance(group := entry.get("group"), str):
+        mine["group"] = there(group, "group") if group.lower().endswith(".csv") else group
+    if group is not None and not isinstance(group, str):
+        raise OptionError(f"{path}, [{name}]: group is {group!r}; expected a pattern with {{group}}, or a CSV file")
+    if type(mine["block"]) is not int and mine["block"] is not None:
+        raise OptionError(f"{path}, [{name}]: block is {mine['block']!r}; expected a whole number of images")
+    mine["ignore"] = tuple(entry.get("ignore", about["ignore"]))
+    mine["images"] = there(entry["images"], "images") if "images" in entry else None
+    return _of_folders(
+        name, there(entry[roots[0]], roots[0]), folders("models"), {kind: folders(kind) for kind in SCORES}, classes, mine, say
+    )
+
+
+def _of_folders(
+    name: str,
+    source: str,
+    maps: dict[str, str],
+    scores: dict[str, dict[str, str]],
+    classes: Any,
+    about: Mapping[str, Any],
+    say: Say,
+) -> DataSet:
+    known: Classes | None = None
+    if about["regions"] == "given" and (more := [kind for kind in ("confidence", "doubt", "probabilities") if scores.get(kind)]):
+        raise OptionError(f"--{more[0]} is judged by classes, and --regions given has maps of region ids; leave one of them out")
+    if maps:
+        if classes is None and about["regions"] != "given":
+            raise ClassesError(
+                "maps are measured by class: give --classes C (a class file, a built-in name or a number), or --regions given"
+            )
+        known = None if classes is None else _classes(classes, about)
+    elif not scores.get("anomaly"):
+        raise ModelError("no model given; write NAME=MAPS with --classes C, or --anomaly NAME=SCORES")
+    return of_files(
+        name,
+        source,
+        maps,
+        scores,
+        known,
+        images=about["images"],
+        pattern=about["pattern"],
+        say=say,
+        ignore=about["ignore"],
+        group=about["group"],
+        block=about["block"],
+    )
+
+
+def _classes(classes: Any, about: Mapping[str, Any]) -> Classes:
+    """Return the classes with what is void and background besides."""
+    from faultscape.classes.class_lists import checked
+
+    ignore, background = tuple(about["ignore"]), about["background"]
+    if isinstance(classes, str) and classes.isdecimal():
+        classes = int(classes)
+    if isinstance(classes, int):
+        return resolve(classes, background=background, void=ignore)
+    known = resolve(classes)
+    void = tuple(sorted({*known.void, *ignore}))
+    return checked(replace(known, void=void, background=known.background if background is None else background), "classes")
+
+
+def _is_glob(source: str) -> bool:
+    import glob
+
+    return glob.has_magic(source)

@@ -1,0 +1,164 @@
+"""The page of `measure` with its pictures: which images are the worst, drawn with their regions, as many as fit.
+
+Conventions: the worst of a kind of error are a model's images of the largest error, undefined ones and those without error left out; errors equal to 12 digits follow
+`stages.measure.image_order`, never names. Pictures together take about 6 MB; the first of each kind and model come first, and what no longer fits is counted.
+Source: S1 Figs. 2, 7.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from faultscape.corpus.photos import read_source
+from faultscape.errors import FaultscapeError
+from faultscape.maps.resize import nearest
+from faultscape.metrics.definitions import Definitions
+from faultscape.metrics.summary import HIGH
+from faultscape.reporting.competition.gallery import Room, fit, photo_uri
+from faultscape.reporting.measure import page as measure_page
+from faultscape.reporting.measure import region_pictures
+from faultscape.reporting.measure.tables import MAPS
+from faultscape.stages.measure.gather import MeasuredSet
+from faultscape.stages.measure.image_order import ranks_of
+from faultscape.stages.measure.sets import DataSet
+from faultscape.stages.measure.shard import reader
+
+KINDS = ("rom", "rum", "miou", "missed", "invented")
+ROOM = 6_000_000  # characters of pictures
+LONGEST = 360  # pixels of a picture's longer side
+Draw = Callable[[str, int, str], measure_page.Card | None]
+
+
+def page(
+    out: Path,
+    sets: Sequence[DataSet],
+    documents: Mapping[str, MeasuredSet],
+    document: Mapping[str, Any],
+    definitions: Definitions,
+    worst: int,
+) -> str:
+    """Return the page of what was measured, with the ``worst`` images of each model and kind of error."""
+    options = document.get("provenance") or {}
+    room = Room(ROOM)
+    cards: list[measure_page.Card] = []
+    left_out = photos_left_out = unreadable = 0
+    wanted = [
+        (*chosen, data) for data in sets for chosen in worst_images(documents[data.name].images, worst, partial(ranks_of, data))
+    ]
+    drawers = {data.name: drawer(data, documents[data.name], definitions, options) for data in sets}
+    for _, metric, model, k, data in sorted(wanted, key=lambda row: row[0]):
+        card = drawers[data.name](model, k, metric) if room.left > ROOM // 100 else None
+        if card is None or len(card.truth) + len(card.predicted) > room.left:
+            left_out += 1
+            continue
+        photo = room.take(card.photo)
+        photos_left_out += bool(card.photo and not photo)
+        unreadable += bool(data.images and not card.photo)
+        cards.append(replace(card, truth=room.take(card.truth), predicted=room.take(card.predicted), photo=photo))
+    places = {(data.name, model): at for at, (data, model) in enumerate((d, m) for d in sets for m in d.models)}
+    cards.sort(key=lambda card: (KINDS.index(card.metric), places[card.data_set, card.model]))
+    names = [
+        data.name if "study" in data.truth or len(sets) > 1 else "/".join(Path(data.truth["source"]).parts[-2:]) for data in sets
+    ]
+    title = ", ".join(names) if len(sets) <= 4 else f"{len(sets)} data sets"
+    colours = {data.name: _colours(data) for data in sets if data.with_classes}
+    return measure_page.page(
+        document, measure_page.Facts(title or out.name, cards, left_out, photos_left_out, unreadable, colours)
+    )
+
+
+def worst_images(
+    images: Mapping[str, Mapping[str, np.ndarray]], worst: int, ranks: Callable[[np.ndarray], np.ndarray] | None = None
+) -> list[tuple[int, str, str, int]]:
+    """Return (rank, metric, model, place of the image) of the ``worst`` images of each model and kind of error; ``ranks`` says of some places which comes first among equals (default: as they come).
+
+    >>> worst_images({"a": {"rom": np.array([0.0, np.nan, 0.5, 0.7])}}, 3)
+    [(0, 'rom', 'a', 3), (1, 'rom', 'a', 2)]
+    """
+    out = []
+    for metric in KINDS:
+        for model, values in images.items():
+            if metric in values:
+                errors = np.round(np.nan_to_num(error_of(metric, values[metric])), 12)
+                places = np.flatnonzero(errors > 0)
+                if 0 < worst < len(places):  # no other is as bad as the last that is taken
+                    places = places[errors[places] >= np.sort(errors[places])[-worst]]
+                tied = worst and len(np.unique(errors[places])) < len(places)
+                order = np.lexsort((ranks(places) if ranks and tied else places, -errors[places]))[:worst]
+                out += [(rank, metric, model, int(k)) for rank, k in enumerate(places[order])]
+    return out
+
+
+def error_of(metric: str, values: Any) -> Any:
+    """Return values of a metric of maps as errors."""
+    return 1 - values if metric in HIGH else values
+
+
+def drawer(data: DataSet, found: MeasuredSet, definitions: Definitions, options: Mapping[str, Any]) -> Draw:
+    """Return what draws the k-th image of a model: a card, or None where its maps cannot be read any more."""
+    readers: dict[tuple[str, int], Any] = {}
+    given = definitions.regions == "given"
+
+    def map_of(name: str, source: dict[str, Any], k: int) -> np.ndarray | None:
+        number, (low, high) = next((n, span) for n, span in data.shards.items() if span[0] <= k < span[1])
+        if (name, number) not in readers:
+            cut = {key: value[low:high] if key == "files" else value for key, value in source.items()}
+            job = {"number": number, "ids": list(data.ids[low:high]), "sizes": [list(s) for s in data.sizes[low:high]]}
+            readers[name, number] = reader(cut, job, data.classes, given=given)
+        return readers[name, number](k - low)
+
+    def draw(model: str, k: int, metric: str) -> measure_page.Card | None:
+        source = data.models[model]
+        if "files" not in source and "study" not in source:
+            return None
+        try:
+            truth, label_map = map_of("", data.truth, k), map_of(f"model {model}", source, k)
+        except FaultscapeError:
+            return None
+        if truth is None or label_map is None:
+            return None
+        if truth.shape != label_map.shape:
+            label_map = nearest(label_map, (truth.shape[1], truth.shape[0]))
+        if given:
+            divisor = int(options.get("divisor") or 1) if data.with_classes else 0
+            true, seen = region_pictures.given(truth, label_map, data.classes, divisor)
+        else:
+            true, seen = region_pictures.connected(truth, label_map, data.classes, definitions.connectivity, definitions.void)
+        marked = region_pictures.marked_regions(true, seen, metric)
+        size = fit(truth.shape[1], truth.shape[0], LONGEST)
+        classes = data.classes if data.with_classes else None
+        pictures = [
+            region_pictures.uri(region_pictures.picture(side.places, side.numbers, of, classes, size))
+            for side, of in zip((true, seen), marked, strict=True)
+        ]
+        bars = {m: float(error_of(m, found.images[model][m][k])) for m in _bars(metric) if m in found.images[model]}
+        return measure_page.Card(
+            data.name, model, data.ids[k], metric, pictures[0], pictures[1], _photo(data, k, size), size[0], size[1],
+            {m: v for m, v in bars.items() if np.isfinite(v)}, region_pictures.told(true, seen, marked, metric),
+        )  # fmt: skip
+
+    return draw
+
+
+def _colours(data: DataSet) -> list[tuple[str, str]]:
+    return [(name, "#{:02x}{:02x}{:02x}".format(*c)) for name, c in zip(data.classes.names, data.classes.colours, strict=True)]
+
+
+def _bars(metric: str) -> list[str]:
+    return list(dict.fromkeys([metric, *MAPS]))
+
+
+def _photo(data: DataSet, k: int, size: tuple[int, int]) -> str:
+    path = data.images.get(data.ids[k])
+    if not path:
+        return ""
+    try:
+        return photo_uri(read_source(path), size)
+    except FaultscapeError:
+        return ""

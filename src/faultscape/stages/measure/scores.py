@@ -1,0 +1,331 @@
+"""Measure one model's scores over a data set: anomaly scores against masks, or doubt against the mistakes of its maps.
+
+Conventions: doubt is what `doubt` files hold, else the sum of the losing probabilities, else 1 - confidence; calibration is of the probabilities, else of the
+confidence. Truth 1 is anomalous (wrong), 255 void. A model is one job: a pass over its files to see which can be used, two for the exact numbers of all pixels
+(of doubt two more, for its other direction), one for each image's histogram, calibration and components. What was found is kept in ``scores-KEY.npz`` beside the
+model's statistics, so that it is not done again. Arrays of images stand in corpus order, NaN or 0 where an image has no scores.
+Source: S3 3, S4 5 and appendix.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from faultscape.errors import FaultscapeError, MetricError, StudyError
+from faultscape.formats.guard import UNREADABLE
+from faultscape.formats.label_maps import read_map
+from faultscape.formats.scores import finite, levels
+from faultscape.maps.resize import nearest
+from faultscape.metrics import calibration, selective
+from faultscape.metrics.definitions import Definitions
+from faultscape.metrics.doubt import max_probability
+from faultscape.metrics.overlaps import components
+from faultscape.metrics.scores import bootstrap, counts, other_curves
+from faultscape.metrics.scores.detection import detection
+from faultscape.metrics.scores.quantile_curve import frame_bins, quantile_curve
+from faultscape.metrics.scores.stream import Chunks, stream
+from faultscape.stages.measure.shard import classes_of, reader, scores_of
+from faultscape.study.folder import put
+from faultscape.study.tables import measures
+
+VOID = 255
+POINTS = 400
+SUM_SLACK = 0.02  # far more than rounding to float16 or a resize takes away
+KINDS = ("doubt", "probabilities", "confidence")
+Found = dict[str, np.ndarray]
+
+
+def score_model(job: dict[str, Any], tick: Callable[[int], None]) -> int:
+    """Measure the scores of a job's one model and keep what was found; returns how many images could be used."""
+    definitions = Definitions(**job["definitions"])
+    failures, usable = _usable(job)
+    tick(len(job["ids"]))
+    found: Found = {"usable": np.array(usable, np.int64), "failures": np.array(failures, np.str_).reshape(-1, 2)}
+    if usable:
+        chunks = _counted(job, usable, tick)
+        exact = stream(chunks, fpr_rule=definitions.fpr_rule)
+        found |= _exact(exact, definitions, job, usable)
+        found |= _by_image(job, usable, definitions, exact, float(found["threshold"]), tick)
+        if job["kind"] != "anomaly":
+            turned = stream(_turned(chunks), fpr_rule=definitions.fpr_rule)
+            found["correct_ap"] = _areas(turned, definitions, lambda: ((s, t) for s, t, _ in _turned(chunks, 1)()))[0][0]
+            found["aurc"] = np.array(selective.aurc_of(exact, turned))
+            found["augrc"] = np.array(selective.augrc_of(exact.auroc, exact.positives, exact.negatives))
+    sink = io.BytesIO()
+    np.savez(sink, allow_pickle=False, **found)
+    put(place(job), sink.getvalue())
+    return len(usable)
+
+
+def place(job: dict[str, Any]) -> Path:
+    """Return the file in which a job's result is kept."""
+    return measures.folder(Path(job["out"]), job["against"], job["name"]) / f"scores-{job['key']}.npz"
+
+
+def read(job: dict[str, Any]) -> Found:
+    """Return what a job found; StudyError where its file was damaged since."""
+    try:
+        with place(job).open("rb") as file, np.load(file, allow_pickle=False) as held:
+            return {name: held[name] for name in held.files}
+    except UNREADABLE:
+        raise StudyError(f"{place(job)} is damaged; delete it and run the same line again") from None
+
+
+def _usable(job: dict[str, Any]) -> tuple[list[tuple[str, str]], list[int]]:
+    """Return the images that cannot be used, and why, and the numbers of the others; every file is opened once."""
+    failures, usable = [], []
+    load = _loader(job)
+    for k, id_ in enumerate(job["ids"]):
+        try:
+            if (pair := load(k)) is None:
+                if job["kind"] == "anomaly":  # frames without confidence or doubt are expected, and counted
+                    failures.append((id_, "no scores were found"))
+                continue
+            score, truth = pair[:2]
+            if score.shape != truth.shape:
+                raise MetricError(
+                    f"its scores are {score.shape[1]} x {score.shape[0]} pixels and its truth {truth.shape[1]} x {truth.shape[0]}"
+                )
+            path = str(job["model"][job["kind"]][k])
+            finite(score[truth != VOID], path)
+            if isinstance(pair[2], tuple):
+                _check_sums(pair[2][0][:, truth != VOID], str(job["model"]["probabilities"][k]))
+            usable.append(k)
+        except FaultscapeError as error:
+            failures.append((id_, str(error)))
+    return failures, usable
+
+
+def _check_sums(probabilities: np.ndarray, path: str) -> None:
+    """MetricError unless the (C, N) probabilities of every pixel add up to 1, as those of a softmax do."""
+    sums = probabilities.sum(0, dtype=np.float64)
+    if sums.size and not (sums.min() >= 1 - SUM_SLACK and sums.max() <= 1 + SUM_SLACK):
+        raise MetricError(
+            f"{path}: the probabilities of a pixel add up to {sums.min():.4g}..{sums.max():.4g}; expected 1, as a softmax gives"
+        )
+
+
+def _counted(
+    job: dict[str, Any], usable: list[int], tick: Callable[[int], None]
+) -> Callable[[], Iterator[tuple[np.ndarray, np.ndarray, str]]]:
+    """Return a function that gives a fresh pass over (score, truth, id)."""
+    load = _loader(job)
+
+    def chunks() -> Iterator[tuple[np.ndarray, np.ndarray, str]]:
+        for k in usable:
+            pair = load(k)
+            assert pair is not None
+            yield pair[0], pair[1], job["ids"][k]
+            tick(1)
+
+    return chunks
+
+
+def _loader(job: dict[str, Any]) -> Callable[[int], tuple[np.ndarray, np.ndarray, Any] | None]:
+    """Return a function that gives (score, truth, probabilities or confidence) of the k-th image: truth 0, 1, 255."""
+    source = job["model"]
+    if job["kind"] == "anomaly":
+        rounding = job["definitions"]["rounding"]
+
+        def anomalies(k: int) -> tuple[np.ndarray, np.ndarray, Any] | None:
+            if source["anomaly"][k] is None:
+                return None
+            mask = read_map(job["truth"]["files"][k])
+            score = scores_of(source, "anomaly", k, mask.shape, job)
+            if score is not None and rounding:
+                score = _rounded(score, mask, np.dtype(rounding), str(source["anomaly"][k]))
+            bad = mask[(mask > 1) & (mask != VOID)]
+            if len(bad):
+                raise MetricError(
+                    f"{job['truth']['files'][k]}: holds the value {int(bad[0])}; a mask has 0 (known), 1 (anomaly) and 255 (void)"
+                )
+            return (score, mask, None) if score is not None else None
+
+        return anomalies
+    classes = classes_of(job["classes"])
+    truth_of, map_of = reader(job["truth"], job, classes), reader(source, job, classes)
+    n = len(classes)
+
+    def mistakes(k: int) -> tuple[np.ndarray, np.ndarray, Any] | None:
+        if source[job["kind"]][k] is None:
+            return None
+        truth, label_map = truth_of(k), map_of(k)
+        if truth is None or label_map is None:
+            return None
+        if truth.shape != label_map.shape and job["resize_maps"]:
+            label_map = nearest(label_map, (truth.shape[1], truth.shape[0]))
+        if truth.shape != label_map.shape:
+            raise MetricError(
+                f"its map is {label_map.shape[1]} x {label_map.shape[0]} pixels and its truth {truth.shape[1]} x {truth.shape[0]}"
+            )
+        given = scores_of(source, job["kind"], k, truth.shape, job)
+        assert given is not None
+        wrong = np.where(truth == n, VOID, truth != label_map).astype(np.uint8)
+        if job["kind"] == "doubt":
+            if "probabilities" not in source:
+                return given, wrong, scores_of(source, "confidence", k, truth.shape, job)
+            made = scores_of(source, "probabilities", k, truth.shape, job)
+            return given, wrong, None if made is None else (made, truth, label_map)
+        doubt = max_probability(given) if given.ndim == 3 else _unsure(given)
+        return doubt, wrong, (given, truth, label_map) if given.ndim == 3 else given
+
+    return mistakes
+
+
+def _rounded(score: np.ndarray, mask: np.ndarray, kind: np.dtype, path: str) -> np.ndarray:
+    """Return scores in a narrower type, as a preset has them; MetricError for what it cannot hold in pixels that are judged."""
+    with np.errstate(over="ignore"):
+        rounded = score.astype(kind)
+    lost = int(np.count_nonzero(np.isinf(rounded) & np.isfinite(score) & (mask != VOID)))
+    if lost:
+        raise MetricError(
+            f"{path}: {lost} of its {score.size} scores are beyond {np.finfo(kind).max:.6g}, the most that {kind} holds, to which the preset rounds; "
+            "scale them down, or leave the preset out"
+        )
+    return rounded
+
+
+def _unsure(confidence: np.ndarray) -> np.ndarray:
+    """Return 1 - confidence in the type that makes no new ties: each distinct confidence keeps a doubt of its own."""
+    return 1 - confidence.astype(np.float64) if confidence.dtype != np.float16 else 1 - confidence.astype(np.float32)
+
+
+def _turned(chunks: Chunks, start: int = 0) -> Chunks:
+    """Return the other question: the correct pixels are to be found, by ``start`` - doubt (Keras' thresholds want 1)."""
+    return lambda: ((start - score, _correct(wrong), name) for score, wrong, name in chunks())
+
+
+def _correct(wrong: np.ndarray) -> np.ndarray:
+    """Return which pixels are correct (1), incorrect (0) and void, from those that are wrong."""
+    return np.where(wrong == VOID, VOID, wrong == 0).astype(np.uint8)
+
+
+def _exact(exact: counts.Detection, definitions: Definitions, job: dict[str, Any], usable: list[int]) -> Found:
+    """Return the numbers of all pixels together, and points of the curves."""
+    precision, roc = counts.precision_recall(exact, POINTS), counts.roc(exact, POINTS)
+    load = _loader(job)
+    areas, threshold = _areas(exact, definitions, lambda: (pair[:2] for k in usable if (pair := load(k)) is not None))
+    return {
+        "areas": areas,
+        "threshold": np.array(threshold),
+        "undefined": np.array(exact.undefined),
+        "recall": precision.x,
+        "precision": precision.y,
+        "fpr": roc.x,
+        "tpr": roc.y,
+    }
+
+
+def _areas(
+    exact: counts.Detection, definitions: Definitions, pixels: Callable[[], Iterable[tuple[np.ndarray, np.ndarray]]]
+) -> tuple[np.ndarray, float]:
+    """Return (AP, AUROC, FPR95) as the definitions have them, of a data set or of one image, and the threshold of components; ``pixels`` gives (score, truth) once more."""
+    if definitions.thresholds == "quantiles":
+        found = quantile_curve(frame_bins(*of) for of in pixels())
+        return np.array([found.average_precision, found.auroc, found.fpr95]), found.threshold
+    areas = np.array([exact.average_precision, exact.auroc, exact.fpr95])
+    if definitions.curve == "trapezoid":
+        areas[0] = other_curves.trapezoid_precision(exact)
+    if definitions.thresholds == "keras200":
+        areas[:2] = other_curves.keras_areas(np.asarray(sum(other_curves.threshold_counts(*of) for of in pixels())))
+    return areas, float(np.nextafter(exact.f1_threshold, -np.inf))  # pixels with that very score are predicted
+
+
+def _by_image(
+    job: dict[str, Any],
+    usable: list[int],
+    definitions: Definitions,
+    exact: counts.Detection,
+    threshold: float,
+    tick: Callable[[int], None],
+) -> Found:
+    """Return what each image has of its own: rank metrics, sparse histogram, calibration, windows, components at ``threshold``."""
+    load = _loader(job)
+    how = bootstrap.coarse_of(exact)
+    alone, sparse, rows = [], [], []
+    fine = np.zeros((3, 65536))
+    for k in usable:
+        pair = load(k)
+        assert pair is not None
+        score, truth, more = pair
+        where = job["ids"][k]
+        own = detection(score, truth, fpr_rule=definitions.fpr_rule, where=where)
+        alone.append(_areas(own, definitions, lambda score=score, truth=truth: [(score, truth)])[0])
+        sparse.append(bootstrap.sparse_histogram(score, truth, how, where=where))
+        row: Found = {}
+        if job["kind"] == "anomaly":
+            row |= components.component_counts(score, truth, threshold, track=definitions.track or None)
+        else:
+            correct = _correct(truth)
+            own = detection(-score, correct, fpr_rule=definitions.fpr_rule, where=where)
+            turned, _ = _areas(own, definitions, lambda score=score, correct=correct: [(1 - score, correct)])
+            alone[-1] = np.append(alone[-1], turned[0])
+            row["windows"] = selective.window_counts(
+                score, truth, window=definitions.window, certain=definitions.certain, accurate=definitions.accurate
+            )
+            row |= _calibration(more, truth, definitions, fine, where)
+        rows.append(row)
+        tick(1)
+    out = {"alone": np.array(alone), "fine": fine, "logit": np.array(how.logit)}
+    out["coarse"] = np.array([how.centre, how.width])
+    small = {"places": np.uint16, "known": np.uint32, "anomalous": np.uint32}
+    out |= {name: np.concatenate([getattr(image, name) for image in sparse]).astype(kind) for name, kind in small.items()}
+    out["ends"] = np.cumsum([0, *(len(image.places) for image in sparse)])
+    return out | {f"row_{name}": np.stack([row.get(name, like * 0) for row in rows]) for name, like in _all_of(rows).items()}
+
+
+def _all_of(rows: list[Found]) -> Found:
+    """Return an entry for every statistic that any image has: one without confidence adds nothing to those of calibration."""
+    return {name: values for row in rows for name, values in row.items()}
+
+
+def _calibration(more: Any, truth: np.ndarray, definitions: Definitions, fine: np.ndarray, where: str) -> Found:
+    """Return the calibration counts of one image; adds to ``fine`` in place."""
+    if more is None:
+        return {}
+    valid, right = truth != VOID, truth == 0
+    out: Found = {}
+    if isinstance(more, tuple):
+        probabilities, label, label_map = more
+        out["judged_pixels"] = np.array(np.count_nonzero(valid))
+        out["other_class"] = np.array(np.count_nonzero(valid & _otherwise(probabilities, label_map)))
+        sure = np.minimum(probabilities.max(0), 1)  # a softmax may end a rounding above 1
+        out |= calibration.probability_counts(probabilities, label, valid, bins=definitions.bins, where=where)
+    else:
+        sure = more
+    fine += calibration.fine_counts(sure, right, valid, where=where)
+    return out | calibration.calibration_counts(sure, right, valid, bins=definitions.bins, where=where)
+
+
+def _otherwise(probabilities: np.ndarray, label_map: np.ndarray) -> np.ndarray:
+    """Return (H, W) where a map of places names a class that is not the most probable one; a tie is not otherwise, nor is void."""
+    named = label_map < len(probabilities)
+    mine = np.take_along_axis(probabilities, np.where(named, label_map, 0)[None].astype(np.intp), 0)[0]
+    return named & (mine < probabilities.max(0))
+
+
+def sparse_images(found: Found, images: int) -> list[bootstrap.SparseHistogram]:
+    """Return the sparse histogram of every image of a data set, empty for those without scores."""
+    nothing = np.zeros(0, np.int64)
+    out = [bootstrap.SparseHistogram(nothing, nothing, nothing) for _ in range(images)]
+    for number, k in enumerate(found["usable"].tolist()):
+        part = slice(int(found["ends"][number]), int(found["ends"][number + 1]))
+        out[k] = bootstrap.SparseHistogram(found["places"][part], found["known"][part], found["anomalous"][part])
+    return out
+
+
+def ties(source: dict[str, Any], kind: str) -> str:
+    """Return what to say of scores in 8 bits, or nothing."""
+    path = next((p for p in source.get(kind) or [] if p), None)
+    if isinstance(path, list):
+        return f"the {kind} that predict kept has 256 steps, which make many ties, on which AP and FPR95 depend"
+    return (
+        ""
+        if path is None or not levels(path)
+        else f"--{kind} holds pictures of 8 bits: 256 values make many ties, which AP and FPR95 depend on"
+    )

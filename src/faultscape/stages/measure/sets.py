@@ -1,0 +1,254 @@
+"""What is to be measured: a data set's truth, its models' maps and scores, found as files and matched by id, cut into shards and jobs.
+
+Conventions: ids are the truth's, sorted; a shard is 64 of them in that order. A source is a JSON object (see measuring): ``files`` holds a path or null for
+each id. A part's key changes with the definitions, the classes, and the files' sizes and times, so that only what changed is measured again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from faultscape.classes.class_lists import meaning
+from faultscape.classes.mapping import of_label_ids
+from faultscape.corpus import matches, sources
+from faultscape.corpus.groups import assign_groups
+from faultscape.errors import CorpusError, ModelError, OptionError
+from faultscape.formats.scores import SCORE_ENDINGS
+from faultscape.metrics.definitions import Definitions
+from faultscape.nouns import Classes
+from faultscape.prediction.sources.folder import fingerprint
+from faultscape.stages.measure import kept_scores
+from faultscape.study.folder import check_name
+from faultscape.study.parts import key_of
+from faultscape.study.settings import Settings, class_settings
+from faultscape.study.tables.corpus import part_name
+
+SHARD = 64
+WITH_CONFIDENCE = "+confidence"
+VERSION = 7  # of the statistics: another number makes every part stale
+OF_STATISTICS = (
+    "regions",
+    "connectivity",
+    "void",
+    "absent",
+    "scale",
+    "match",
+    "tolerance",
+    "band",
+)  # the others are of the summary
+SCORES = ("confidence", "doubt", "probabilities", "anomaly")
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class DataSet:
+    """A data set to measure on: ``truth`` and ``models`` {NAME: source}, the ids in corpus order, and which of them make each shard.
+
+    ``classes`` is None where truth is masks of anomaly, or regions without a class; ``images`` {id: path} are photos to show; ``sizes`` (width, height) at
+    which maps are compared, where that is not the truth's own; ``together`` the group of each image, '' for one that is alone, empty where none belong together;
+    ``tie_keys`` what each image of a study is whatever it is called; of folders ``measured_order`` asks the files.
+    """
+
+    name: str
+    ids: tuple[str, ...]
+    shards: dict[int, tuple[int, int]]
+    truth: dict[str, Any]
+    models: dict[str, dict[str, Any]]
+    classes: Classes
+    with_classes: bool
+    images: dict[str, str] = field(default_factory=dict)
+    sizes: tuple[tuple[int, int], ...] = ()
+    keys: dict[tuple[str, int], str] = field(default_factory=dict)
+    together: tuple[str, ...] = ()
+    tie_keys: tuple[str, ...] = ()
+
+
+def of_files(
+    name: str,
+    truth: str,
+    models: Mapping[str, str],
+    scores: Mapping[str, Mapping[str, str]],
+    classes: Classes | None,
+    *,
+    images: str | None = None,
+    pattern: str | None = None,
+    ignore: tuple[int, ...] = (),
+    group: Any = None,
+    block: int | None = None,
+    say: Say,
+) -> DataSet:
+    """Return the data set of a folder of truth and folders of maps and scores; ``scores`` {kind: {NAME: folder}}.
+
+    Errors: CorpusError where nothing is found or fits, ModelError where scores are given of a model that has no maps.
+    """
+    found = sources.find([truth], endings=sources.MAP_ENDINGS, strip=False, pattern=pattern, say=say)
+    found = matches.one_kind(found, say)
+    suffix = "" if pattern else sources.common_suffix([f.id for f in found])
+    files = {f.id.removesuffix(suffix): f.path for f in found}
+    ids = tuple(sorted(files))
+    only = dict(scores.get("anomaly", {}))
+    out: dict[str, dict[str, Any]] = {}
+    for model, source in models.items():
+        check_name(model)
+        path = Path(source)
+        if path.suffix.lower() == ".onnx":
+            raise ModelError(
+                f"{model}={source}: measure takes folders of label maps; let a study's `predict` run the network first"
+            )
+        if not path.exists():
+            raise ModelError(f"{model}={source}: there is no such folder")
+        maps = path / "labels" if (path / "labels").is_dir() else path
+        matched = matches.match(maps, ids, say=say)
+        labels = of_label_ids(classes, matched) if classes else {}
+        out[model] = {"files": [matched.get(i) for i in ids], "labels": labels, "source": source}
+    for kind, named in scores.items():
+        for model, source in named.items():
+            if kind != "anomaly" and model not in models:
+                known = ", ".join(models) or "none"
+                raise ModelError(f"--{kind} {model}={source}: no model has this name; models with maps are {known}")
+            if not Path(source).exists():
+                raise ModelError(f"--{kind} {model}={source}: there is no such folder")
+            matched = matches.match(source, ids, endings=SCORE_ENDINGS, say=say)
+            out.setdefault(check_name(model), {"source": source})[kind] = [matched.get(i) for i in ids]
+    if not out:
+        raise ModelError("no model given; write NAME=MAPS, or --anomaly NAME=SCORES")
+    if only and models:
+        raise OptionError(
+            "--anomaly scores are judged by masks of 0, 1 and 255, and maps by classes: measure them in two lines, or as two data sets"
+        )
+    of_group = assign_groups(ids, group, block)
+    together = _if_any([of_group.get(i, "") for i in ids])
+    shards = {number: (low, min(low + SHARD, len(ids))) for number, low in enumerate(range(0, len(ids), SHARD))}
+    pictures = matches.match(images, ids, endings=sources.IMAGE_ENDINGS, say=say) if images else {}
+    labels = of_label_ids(classes, files) if classes else {}
+    of_truth = {"files": [files[i] for i in ids], "labels": labels, "source": truth}
+    known = classes or Classes(("region",), (next(i for i in range(65535) if i not in ignore),), ((128, 0, 0),), ignore)
+    return DataSet(
+        check_name(name, "data set"), ids, shards, of_truth, out, known, classes is not None, pictures, together=together
+    )
+
+
+def of_study(root: Path, truth: str) -> DataSet:
+    """Return the data set of a study's images that have a map of this truth, with every model of the study."""
+    from faultscape.study.parts import read_manifest
+    from faultscape.study.settings import read_settings
+    from faultscape.study.tables import label_maps
+    from faultscape.study.tables.corpus import read_corpus, shards
+
+    settings = read_settings(root)
+    truths = read_manifest(label_maps.truth(root, truth))
+    ids: list[str] = []
+    spans: dict[int, tuple[int, int]] = {}
+    sizes: list[tuple[int, int]] = []
+    pictures, together, tie_keys = {}, [], []
+    keys: dict[tuple[str, int], str] = {}
+    sure: dict[str, list[Any]] = {name: [] for name in settings.models}
+    for number, rows in shards(read_corpus(root)).items():
+        if (part := truths.get(part_name(number))) is None:
+            continue
+        held = label_maps.read_maps(label_maps.truth(root, truth), number, part)
+        mine = [image for image in rows if image.id in held]
+        spans[number] = (len(ids), len(ids) + len(mine))
+        ids += [image.id for image in mine]
+        together += [image.group for image in mine]
+        tie_keys += [image.key for image in mine]
+        sizes += [settings.working_size or (image.width, image.height) for image in mine]
+        pictures |= {image.id: image.source for image in mine}
+        for name, model in settings.models.items():
+            sure[name] += kept_scores.tokens(root, name, "confidence", number, [image.id for image in mine])
+            made = read_manifest(label_maps.predictions(root, name)).get(part_name(number))
+            keys[name, number] = state_of_stored(settings, part.sha256, made.sha256 if made else None, model.labels)
+    if not ids:
+        raise CorpusError(f"{root}: no image of the study has a map of the truth {truth!r}")
+    models: dict[str, dict[str, Any]] = {
+        name: {"study": str(root), "kind": "model", "name": name, "labels": model.labels, "source": model.source}
+        for name, model in settings.models.items()
+    }
+    for name, found in sure.items():
+        if any(found):
+            models[name] |= {"confidence": found, "state": kept_scores.state(root, name, "confidence")}
+    if not models:
+        raise ModelError(f"{root}: the study has no model; add one with `faultscape predict {root} NAME=SOURCE`")
+    of_truth = {"study": str(root), "kind": "truth", "name": truth, "labels": {}, "source": truth}
+    return DataSet(
+        truth, tuple(ids), spans, of_truth, models, settings.class_list, True, pictures, tuple(sizes), keys, _if_any(together), tuple(tie_keys)
+    )  # fmt: skip
+
+
+def _if_any(groups: list[str]) -> tuple[str, ...]:
+    return tuple(groups) if any(groups) else ()
+
+
+def state_of_stored(settings: Settings, truth: str, maps: str | None, labels: Mapping[str, str]) -> str:
+    """Return what says that a shard's stored maps are the same, of the checksums of its truth and of a model's part, and the model's label mapping."""
+    about = [class_settings(settings.class_list).model_dump(exclude={"colours", "parents", "wnids"}), settings.size]
+    return key_of(about, truth, maps, meaning(settings.class_list, labels))
+
+
+def about(definitions: Definitions, classes: Classes, options: Mapping[str, Any], *, with_classes: bool) -> list[Any]:
+    """Return what all statistics of a data set follow from, whatever its files."""
+    named = {name: getattr(definitions, name) for name in OF_STATISTICS}
+    return [named, class_settings(classes).model_dump(), with_classes, dict(options), VERSION]
+
+
+def has_maps(source: Mapping[str, Any]) -> bool:
+    """Return whether a model has label maps; one of anomaly scores has none."""
+    return "files" in source or "study" in source
+
+
+def inputs(data: DataSet) -> str:
+    """Return a digest of what a study's measures follow from, or of a folder's ids: by it `status` knows whether they are stale."""
+    made_from = [f"{name} {shard} {key}" for (name, shard), key in sorted(data.keys.items())] or list(data.ids)
+    return key_of([*made_from, list(data.together)] if data.together else made_from)
+
+
+def jobs(
+    out: Path, data: DataSet, definitions: Definitions, options: Mapping[str, Any], *, done: Callable[[str, int], str | None]
+) -> list[dict[str, Any]]:
+    """Return the jobs of the shards in which a model's part is missing or stale; ``done(NAME, shard)`` is the key of the part that is there."""
+    written = class_settings(data.classes).model_dump()
+    common = about(definitions, data.classes, options, with_classes=data.with_classes)
+    maps = {name: source for name, source in data.models.items() if has_maps(source)}
+    todo = []
+    for number, (low, high) in data.shards.items():
+        wanted = {}
+        for name, source in maps.items():
+            key = key_of(common, data.keys.get((name, number)) or _state(data, source, low, high))
+            if "study" in source and any(source.get("confidence", [])[low:high]):
+                key += WITH_CONFIDENCE
+            if done(name, number) not in (
+                key,
+                key + WITH_CONFIDENCE * ("study" in source),
+            ):  # what predict --measure knew of confidence stays
+                wanted[name] = {**_cut(source, low, high), "key": key}
+        if wanted:
+            todo.append(
+                {
+                    "out": str(out), "against": data.name, "number": number, "ids": list(data.ids[low:high]), "classes": written,
+                    "with_classes": data.with_classes, "definitions": asdict(definitions), "truth": _cut(data.truth, low, high), "models": wanted,
+                    "sizes": [list(s) for s in data.sizes[low:high]], **options,
+                }
+            )  # fmt: skip
+    return todo
+
+
+def _cut(source: dict[str, Any], low: int, high: int) -> dict[str, Any]:
+    """Return the part of a source that belongs to one shard."""
+    lists = ("files", *SCORES)
+    return {
+        key: value[low:high] if key in lists else value
+        for key, value in source.items()
+        if key not in ("doubt", "probabilities", "anomaly")
+    }
+
+
+def _state(data: DataSet, source: dict[str, Any], low: int, high: int) -> list[Any]:
+    """Return what says that the files of a shard are the same: their ids, sizes and times."""
+    stamps = [
+        fingerprint("/", [path or "" for path in s[low:high]])
+        for s in (data.truth["files"], source["files"], source.get("confidence", []))
+    ]
+    return [list(data.ids[low:high]), *stamps, data.truth["labels"], source["labels"]]

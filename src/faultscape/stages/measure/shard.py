@@ -1,0 +1,165 @@
+"""Measure one shard of images: read truth and maps from files or from a study, make each image's statistics, put a part for each model.
+
+Conventions: a job is a JSON object, so that any worker can do it: ``out``, ``against`` (data set or truth), ``number`` (shard), ``ids``, ``classes``
+(as in study.toml), ``definitions``, ``truth`` and ``models`` {NAME: source}. A source is ``files`` (a path or null an image) with ``labels``, or ``study`` with
+``shard``; a model may have files of ``confidence`` and ``probabilities``. What cannot be measured is a failure of its image, never the end of the shard.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from faultscape.classes.class_lists import allowed, table
+from faultscape.classes.placed_maps import PlacedMaps, read_ids
+from faultscape.errors import FaultscapeError, LabelMapError, MetricError
+from faultscape.formats.scores import read_probabilities, read_scores
+from faultscape.maps.resize import nearest
+from faultscape.metrics import image_statistics
+from faultscape.metrics.definitions import Definitions
+from faultscape.nouns import UNKNOWN, Classes
+from faultscape.stages.compare.maps import StoredMaps
+from faultscape.stages.measure.kept_scores import KeptScores
+from faultscape.study.settings import ClassSettings, Settings
+from faultscape.study.tables import label_maps, measures
+from faultscape.study.watch import Watch
+
+Read = Callable[[int], np.ndarray | None]
+
+
+def measure_shard(job: dict[str, Any], tick: Callable[[int], None], attempt: int = 0) -> dict[str, Any]:
+    """Measure every model of a job, and return {NAME: the entry of its part}, with the seconds it took."""
+    start = time.perf_counter()
+    classes, definitions = classes_of(job["classes"]), Definitions(**job["definitions"])
+    given = definitions.regions == "given"
+    truth = reader(job["truth"], job, classes, given=given)
+    models = {name: reader(source, job, classes, given=given) for name, source in job["models"].items()}
+    rows: dict[str, list[Any]] = {name: [] for name in models}
+    ids: dict[str, list[str]] = {name: [] for name in models}
+    failures: dict[str, list[tuple[str, str]]] = {name: [] for name in models}
+    totals = {name: np.zeros((len(classes) + 1,) * 2, np.int64) for name in models}
+    watch = Watch(Path(job["out"]), f"measure-{job['against']}-{job['number']}", attempt)
+    for k, id_ in enumerate(job["ids"]):
+        wanted, why = None, "the truth has no map of it"
+        try:
+            if watch.begin(id_):
+                wanted = truth(k)
+            else:
+                why = "workers died each time it was measured (out of memory, or a crash in native code)"
+        except FaultscapeError as error:
+            why = str(error)
+        for name, read in models.items():
+            try:
+                label_map = read(k) if wanted is not None else None
+                if wanted is None or label_map is None:
+                    failures[name].append((id_, why if wanted is None else "no map was found"))
+                    continue
+                stats, cells = of_image(wanted, label_map, job, job["models"][name], k, classes, definitions)
+                totals[name] += cells
+                rows[name].append(stats)
+                ids[name].append(id_)
+            except FaultscapeError as error:
+                failures[name].append((id_, str(error)))
+        tick(len(models))
+    made = {}
+    for name in models:
+        where = measures.folder(Path(job["out"]), job["against"], name)
+        sha = measures.put_statistics(where, job["number"], ids[name], rows[name], None if given else totals[name])
+        key = job["models"][name]["key"]
+        made[name] = {"sha256": sha, "rows": len(ids[name]), "key": key, "failures": failures[name]}
+    watch.end()
+    return {"parts": made, "seconds": time.perf_counter() - start}
+
+
+def of_image(
+    truth: np.ndarray,
+    label_map: np.ndarray,
+    job: dict[str, Any],
+    source: dict[str, Any],
+    k: int,
+    classes: Classes,
+    definitions: Definitions,
+) -> tuple[image_statistics.Statistics, np.ndarray]:
+    """Return the statistics of one image and its confusion matrix; a FaultscapeError says what is wrong with it."""
+    where = (source.get("files") or {})[k] if source.get("files") else job["ids"][k]
+    if truth.shape != label_map.shape and job["resize_maps"]:
+        label_map = nearest(label_map, (truth.shape[1], truth.shape[0]))
+    if truth.shape != label_map.shape:
+        raise LabelMapError(
+            f"{where}: is {label_map.shape[1]} x {label_map.shape[0]} pixels and its truth {truth.shape[1]} x {truth.shape[0]}; "
+            "give maps of the truth's size, or --resize-maps"
+        )
+    if definitions.regions == "given":
+        divisor = job["divisor"] if job["with_classes"] else 0
+        meanings = (job["truth"].get("labels") or None, source.get("labels") or None)
+        stats = image_statistics.of_regions(truth, label_map, classes, definitions, divisor, meanings)
+        return stats, np.zeros((len(classes) + 1,) * 2, np.int64)
+    confidence = scores_of(source, "confidence", k, truth.shape, job)
+    stats, cells = image_statistics.of_maps(
+        truth, label_map, classes, definitions, confidence=confidence, boundaries=job["boundaries"]
+    )
+    stats["with_confidence"] = np.array(int(confidence is not None))
+    return stats, cells
+
+
+def scores_of(source: dict[str, Any], kind: str, k: int, shape: tuple[int, ...], job: dict[str, Any]) -> np.ndarray | None:
+    """Return a model's confidence, doubt (H, W) or probabilities (C, H, W) of an image, or None where there is no file of it."""
+    path = (source.get(kind) or {k: None})[k] if source.get(kind) else None
+    if path is None:
+        return None
+    if isinstance(path, list):
+        values = _kept(source["study"], source["name"], kind, source["state"]).read(path)
+        path = f"{source['name']}: the {kind} kept for {path[1]}"
+    elif kind == "probabilities":
+        values = read_probabilities(path, len(job["classes"]["names"]))
+    else:
+        values = read_scores(path, scale=job.get("score_scale"), check=kind == "confidence")
+    if values.shape[-2:] != shape:
+        raise MetricError(
+            f"{path}: is {values.shape[-1]} x {values.shape[-2]} pixels and the truth {shape[1]} x {shape[0]}; give scores of that size"
+        )
+    if kind == "confidence" and (values.min() < 0 or values.max() > 1):
+        raise MetricError(f"{path}: holds {values.min():g}..{values.max():g}; a confidence lies between 0 and 1")
+    return values
+
+
+def reader(source: dict[str, Any], job: dict[str, Any], classes: Classes, *, given: bool = False) -> Read:
+    """Return a function that gives a source's map of the k-th image of a job: places, or region ids; None where there is none."""
+    if "study" in source:
+        of = label_maps.truth if source["kind"] == "truth" else label_maps.predictions
+        labels = source.get("labels") or None
+        values = np.arange(UNKNOWN + 1, dtype=np.uint16) if given else table(classes, labels)  # region ids stay what they are
+        folder, ids, sizes, known = of(Path(source["study"]), source["name"]), job["ids"], job["sizes"], allowed(classes, labels)
+
+        @lru_cache(maxsize=1)  # images come in corpus order
+        def shard(number: int) -> StoredMaps:
+            return StoredMaps(folder, number, values, known)
+
+        def stored(k: int) -> np.ndarray | None:
+            maps = shard(job["shards"][k] if "shards" in job else job["number"])
+            return None if (found := maps.read(ids[k], tuple(sizes[k]))) is None else found.copy()
+
+        return stored
+    files = source["files"]
+    if given:
+        return lambda k: None if files[k] is None else read_ids(files[k])
+    maps = PlacedMaps(classes, source.get("labels"))
+    size = (lambda k: tuple(job["sizes"][k])) if job.get("sizes") else (lambda _: None)
+    return lambda k: None if files[k] is None else maps.read(files[k], size(k))
+
+
+@lru_cache(maxsize=4)
+def _kept(study: str, name: str, kind: str, state: str) -> KeptScores:
+    """Return what reads a model's kept scores in one state: it goes on from image to image."""
+    del state
+    return KeptScores(Path(study), name, kind)
+
+
+def classes_of(written: dict[str, Any]) -> Classes:
+    """Return the classes that study.toml's form says."""
+    return Settings(classes=ClassSettings(**written), shard=1).class_list

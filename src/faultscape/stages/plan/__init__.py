@@ -1,0 +1,1 @@
+"""What `plan` does to a study."""

@@ -1,0 +1,138 @@
+"""What a plan recommends to do next: draw so many images, label those that are drawn, or rank.
+
+Conventions: called by `plan` alone. Before any label the selector is the one that measurements on real models recommend; labels that are there are drawn on. How many is the
+number of the question that is asked, which model is best or the order of all.
+Source: ours; docs/benchmarks-choice.md decides the selector.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from faultscape.stages.select.draws import ROUND
+
+NEXT = 50  # labels to ask for next where nothing foretells how many are needed, and below which what is said from them is called rough
+ASKED = {"best": "the best model", "order": "the order of all"}  # what labels are needed for
+RANDOM = {
+    "order": "told the order as well",
+    "best": "found the best nearly as soon",
+}  # of the one set of label maps
+WIDE = 2.0  # another selector is named when it needs fewer labels by this factor
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """The selection to go on with: its name, its selector with the temperature or the goal that chose it, how many images it has, how many of these are discarded, and how many labelled."""
+
+    name: str
+    selector: str
+    temperature: float | None = None
+    goal: str | None = None
+    images: int = 0
+    lost: int = 0
+    labels: int = 0
+
+
+def reservations(drawn: Drawn, task: str, asked: str | None) -> list[str]:
+    """Return what to say against a recommendation: that draws go on for another goal than the one ``asked`` for, and on how little it rests.
+
+    >>> reservations(Drawn("vma", "vma", images=20, labels=20), "classification", "best")
+    ["--goal best chooses no draws here: those of selection 'vma' have labels and are gone on with, drawn for no goal; `faultscape select STUDY --goal best` draws for it"]
+    """
+    told = []
+    if asked is not None and asked != drawn.goal:
+        told.append(
+            f"--goal {asked} chooses no draws here: those of selection {drawn.name!r} have labels and are gone on with, drawn for {ASKED[drawn.goal] if drawn.goal else 'no goal'}; "
+            f"`faultscape select STUDY --goal {asked}` draws for it"
+        )
+    if task == "segmentation" and drawn.goal:
+        told.append(
+            f"what to draw of label maps rests on one data set, ten networks on CamVid, where random draws {RANDOM[drawn.goal]} (docs/benchmarks-choice.md)"
+        )
+    return told
+
+
+def rounded(labels: int, pool: int) -> int:
+    """Return a number of labels as a budget: up to the next ten, fifty or five hundred and so on, at most the pool.
+
+    >>> [rounded(n, 5509) for n in (2, 14, 100, 134, 613, 4149, 5300)]
+    [10, 20, 100, 150, 650, 4500, 5500]
+    """
+    step = 10 if labels <= 100 else 5 * 10 ** (int(math.log10(labels)) - 1)
+    return min(step * math.ceil(labels / step), pool)
+
+
+def advice(
+    questions: dict[str, dict[str, dict[str, Any]]], pools: dict[str, int], drawn: Drawn, goal: str
+) -> dict[str, Any] | None:
+    """Return what to do next, from the numbers of labels that each selector needs for the question ``goal``, "best" or "order"; nothing where no number answers."""
+    rows, asked = questions[goal], ASKED[goal]
+    row = rows.get(drawn.selector)
+    if row is None or row["labels"] is None:
+        return None
+    foretold = row.get("foretold", True)
+    number = row["labels"] if foretold else min(drawn.labels + NEXT, row["high"])
+    budget = rounded(number + drawn.lost, pools[drawn.selector])
+    full = drawn.images >= budget
+    learns = drawn.goal == "best"  # each round is drawn with what the labels of the rounds before say
+    labelled = drawn.labels >= drawn.images - drawn.lost
+    verb = "rank" if drawn.labels >= number or (full and labelled) else "label" if full or (learns and not labelled) else "select"
+    why = _why(verb, number, drawn, asked) if foretold else _why_not(verb, row, drawn, asked)
+    if verb == "select" and not learns and budget == pools[drawn.selector]:
+        differ = "" if drawn.selector == "random" else " on which models differ"
+        why = f"{budget:,} is all that can be drawn: all images{differ}. {why}"
+    return {
+        "verb": verb, "question": goal, "selection": drawn.name, "selector": drawn.selector, "temperature": drawn.temperature, "goal": drawn.goal, "budget": budget if verb == "select" else None, "round": ROUND if learns and verb == "select" else None, "begun": drawn.images > 0,
+        "why": why, "instead": None if verb == "rank" else _instead(rows, pools, drawn),
+    }  # fmt: skip
+
+
+def _why(verb: str, number: int, drawn: Drawn, asked: str) -> str:
+    """Return one sentence that says why."""
+    if verb == "rank" and drawn.labels < number:
+        return f"All that {drawn.name} can draw and that labels decide is labelled, {drawn.labels:,} of about {number:,} that {asked} is expected to need: rank says what they show."
+    if verb == "rank":
+        return f"The {drawn.labels:,} labels of {drawn.name} are as many as {asked} is expected to need; the intervals of rank say whether they were enough."
+    if verb == "label":
+        return f"{drawn.images:,} images are drawn and {drawn.labels:,} of them labelled: label the others, then run plan again."
+    if drawn.labels:
+        return f"{drawn.labels:,} of about {number:,} labels are there; this draws on. Run plan again on the way: each label makes the number surer."
+    return (
+        f"Why: {_told(drawn)} (docs/benchmarks-choice.md); the numbers above are only a rough forecast. "
+        "Label these, then run plan again: it knows more with each label."
+    )
+
+
+def _told(drawn: Drawn) -> str:
+    """Return what was measured of the recommended draws, for the goal that they serve."""
+    if drawn.goal == "best":
+        return f"drawn {ROUND} at a time, with labels in between, they found the best of real models soonest, or nearly so"
+    return "at equal labels its draws told the order of real models best, or nearly so"
+
+
+def _why_not(verb: str, row: dict[str, Any], drawn: Drawn, asked: str) -> str:
+    """Return one sentence that says why, where the number of labels cannot be predicted."""
+    span = f"{row['low']:,} to {row['high']:,}"
+    if verb == "rank":
+        return f"The {drawn.labels:,} labels of {drawn.name} are as many as {asked} may need ({span}), or all there are: rank says what they show."
+    if verb == "label":
+        return _why(verb, 0, drawn, asked)
+    return (
+        f"How many labels {asked} needs cannot be predicted {'from those that are there' if drawn.labels else 'before labels'} ({span}). Why these: {_told(drawn)} "
+        "(docs/benchmarks-choice.md). Label them, then run plan again: it knows more with each label."
+    )
+
+
+def _instead(rows: dict[str, dict[str, Any]], pools: dict[str, int], drawn: Drawn) -> str | None:
+    """Return a sentence where the numbers prefer another selector by far."""
+    others = {name: row["labels"] for name, row in rows.items() if row["labels"] is not None}
+    still = others[drawn.selector] - drawn.labels
+    name = min(others, key=lambda other: others[other])
+    if name == drawn.selector or others[name] * WIDE > still:
+        return None
+    return (
+        f"The table prefers {name} by far, with {others[name]:,} labels instead of {still:,}{' more' if drawn.labels else ''}: if you trust the forecast more than what was measured, "
+        f"draw with --selector {name}{' --temperature 1' if name == 'mad' else ''} --budget {rounded(others[name], pools[name])}."
+    )

@@ -1,0 +1,270 @@
+"""The part of plan that reads a study: how far models agree, what each selector would draw, what the labels so far measured, and what duels would choose.
+
+Conventions: called by `plan` alone. Of a large pool every s-th image is looked at, some 80,000 of ten models; of near-duplicates the first. Nothing of a selection is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from faultscape.errors import SelectionError, counted
+from faultscape.metrics.intervals.units import LEAST
+from faultscape.nouns import Draw, PairSlot, Slots
+from faultscape.ranking.drawn.estimates import Estimates, lure
+from faultscape.ranking.recommended import GOALS
+from faultscape.selection.weights import CHANCE, fitted_sharpness
+from faultscape.stages import evidence
+from faultscape.stages.plan.advice import NEXT, Drawn
+from faultscape.stages.select import draws as select_draws
+from faultscape.ties import RULE, tie_seed
+
+LOOKED_AT = 8_000_000  # numbers of agreement, J x J an image
+NOT_BY_CHANCE = (
+    "the images were not drawn by chance; where images are chosen because models differ, they differ more than elsewhere"
+)
+CHANGED = "the study has other models or images now"
+TOO_FEW = "fewer than two images have a label that says of every model how good it is"
+DEEPEST = {"top": 30, "per_class": 3}  # how many images of a cell are looked at, where no selection says
+
+
+@dataclass(frozen=True, eq=False)
+class Looked:
+    """What J models say of the S images looked at, of ``images`` in all.
+
+    ``agreement`` (J, J, S), its ``mean`` (J, J) over all, ``differ`` (J, J) on how many of all images two models differ, ``weights`` of each selector that draws by
+    chance (S,), ``questions`` (S,) how many classes are named, of classifiers, ``pools`` how many of all images each selector may draw.
+    """
+
+    images: int
+    agreement: np.ndarray
+    mean: np.ndarray
+    differ: np.ndarray
+    weights: dict[str, np.ndarray]
+    questions: np.ndarray | None
+    pools: dict[str, int]
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """What the labels of a selection drawn by chance measured: LURE's means on its pool of ``pool`` images, from ``labels`` of them."""
+
+    selection: str
+    selector: str
+    estimates: Estimates
+    labels: int
+    pool: int
+    definition: dict[str, Any]
+
+
+def look(
+    root: Path, settings: Any, models: tuple[str, ...], used: Measured | None, *, engine: str, workers: int | None
+) -> Looked:
+    """Return how far the models agree, and what would be drawn, as in the selection ``used``; SelectionError where no image has something of every model."""
+    from faultscape.selection import draws
+
+    like: dict[str, Any] = {"seed": 0, "keep_duplicates": False, "ties": RULE, "temperature": 1.0}
+    like |= {"distance": "01"} if settings.classifies else {"concordance": "miou", "over": "union"}  # as `select` draws by mad
+    like |= (
+        {} if used is None else {key: used.definition[key] for key in (*like, "hierarchy", "sharpness") if key in used.definition}
+    )
+    whole = "labels" if settings.classifies else "agreement"
+    needs = ("dispute", "expected", "discrepancy", whole)
+    facts = select_draws.gather(root, settings, models, {**like, "selector": "mad"}, needs, engine=engine, workers=workers)
+    families = select_draws.read_drawing_pool(root, {**like, "keep_duplicates": False})[0].families
+    inside = np.flatnonzero(facts["complete"] & draws.representatives(families, facts["complete"]))
+    if not len(inside):
+        raise SelectionError("there is no image of which every model has something to say")
+    like.setdefault("sharpness", fitted_sharpness(facts))
+    weights = {}
+    for selector in CHANCE:
+        try:
+            weights[selector] = select_draws.weights({**like, "selector": selector}, facts)
+        except SelectionError:  # no two models differ
+            weights[selector] = np.zeros(len(facts["complete"]))
+    some = inside[:: -(-len(inside) * len(models) ** 2 // LOOKED_AT)]
+    said = facts[whole][..., inside]
+    if settings.classifies:
+        mean = np.array([(said == own).mean(1) for own in said])
+        differ = np.array([(said != own).sum(1) for own in said])
+        seen = facts[whole][:, some]
+        agreement = (seen[:, None] == seen).astype(float)
+        questions = np.sort(seen, axis=0)
+        questions = 1 + (questions[1:] != questions[:-1]).sum(0)
+    else:
+        mean, differ, agreement, questions = (
+            said.mean(-1, dtype=float),
+            ((said < 1) | (said.swapaxes(0, 1) < 1)).sum(-1),
+            facts[whole][..., some],
+            None,
+        )
+    pools = {name: int((own[inside] > 0).sum()) for name, own in weights.items()}
+    return Looked(len(inside), agreement, mean, differ, {name: own[some] for name, own in weights.items()}, questions, pools)
+
+
+def measured(
+    root: Path, settings: Any, models: tuple[str, ...], selection: str | None, truth: str, goal: str | None = None
+) -> tuple[Measured | None, list[str]]:
+    """Return what was measured by the selection asked for, or the one with most labels of those drawn by chance from what the study has now, first of those drawn for the ``goal``; and what to say."""
+    from faultscape.stages.compare.counts import corpus_key
+    from faultscape.study.tables import selections
+    from faultscape.study.tables.answers import Answers
+
+    if truth not in evidence.truths(root):
+        return None, []
+    key, discarded = corpus_key(root, settings, models), Answers(root).discarded()
+    found: list[Measured] = []
+    others: dict[str, list[str]] = {NOT_BY_CHANCE: [], CHANGED: [], TOO_FEW: []}
+    for name in [selection] if selection else selections.names(root):
+        slots, drawn_from = selections.read_selection(root, name)
+        chance = bool(slots.rows) and isinstance(slots.rows[0], Draw) and not np.isnan(slots.rows[0].probability)
+        if not chance or slots.models != models or drawn_from != key:
+            why = CHANGED if chance else NOT_BY_CHANCE
+            if selection:
+                raise SelectionError(
+                    f"selection {name!r} cannot say how models differ on the corpus: {why}; draw one with `faultscape select {root} --selector random`"
+                )
+            others[why].append(name)
+            continue
+        images, accuracy = evidence.scores(root, models, truth, slots.definition, discarded)
+        lost = evidence.undecidable(root, models, truth) | set(discarded)
+        if (one := _estimated(name, slots, images, accuracy, lost, evidence.chosen_elsewhere(root, name))) is not None:
+            found.append(one)
+        else:
+            others[TOO_FEW].append(name)
+    used = max(found, key=lambda one: (goal is not None and one.definition.get("goal") == goal, one.labels)) if found else None
+    if used is not None:
+        few = f"{counted(used.labels, 'label is', 'labels are')} few: on real models the numbers named from 25 were little better than those from none, and rather too small; the upper end of a range is the safer plan"
+        most = max(found, key=lambda one: one.labels)
+        why = f"the labels are those of selection {used.selection!r}, drawn for --goal {goal}; {most.selection!r} has more, {most.labels:,}: --selection {most.selection} plans from these"
+        return used, [*([why] if most.labels > used.labels else []), *([few] if used.labels < NEXT else [])]
+    return None, [f"labels of {' and '.join(names)} are not used: {why}" for why, names in others.items() if names]
+
+
+def drawn(root: Path, settings: Any, models: tuple[str, ...], used: Measured | None, truth: str, goal: str) -> Drawn:
+    """Return the selection to go on with: the one ``used``, else the one recommended for the goal, under the first name that is free or holds such draws."""
+    from faultscape.stages.compare.counts import corpus_key
+    from faultscape.study.tables import selections
+    from faultscape.study.tables.answers import Answers
+
+    key, names, wanted = corpus_key(root, settings, models), selections.names(root), Drawn(goal, GOALS[goal], goal=goal)
+    gone = evidence.undecidable(root, models, truth) | set(Answers(root).discarded())
+    for name in [used.selection] if used else [wanted.name, *(f"{wanted.name}-{k}" for k in range(2, len(names) + 3))]:
+        if name not in names:
+            return replace(wanted, name=name)
+        slots, drawn_from = selections.read_selection(root, name)
+        define = slots.definition
+        like = (define["selector"], define.get("goal")) == (wanted.selector, goal)
+        if used or (like and slots.models == models and drawn_from == key):
+            lost = sum(row.image in gone for row in slots.rows)
+            how = (define["selector"], define.get("temperature"), define.get("goal"))
+            return Drawn(name, *how, len(slots.rows), lost, used.labels if used else 0)
+    raise AssertionError("more names than selections")  # pragma: no cover
+
+
+def _estimated(
+    name: str, slots: Slots, images: list[str], accuracy: np.ndarray, lost: Collection[str], elsewhere: Collection[str]
+) -> Measured | None:
+    """Return what the draws of a selection measured that count, or nothing where they are fewer than two."""
+    from faultscape.ranking.drawn.steps import steps
+
+    found = steps(slots.rows, images, accuracy, lost=lost, elsewhere=elsewhere, learns=select_draws.learns(slots.definition))
+    if (labels := len(found.columns)) < 2:
+        return None
+    measured = lure(1 - accuracy[:, found.columns], found.probability, found.pool)
+    return Measured(name, slots.definition["selector"], measured, labels, found.pool, slots.definition)
+
+
+def duels(root: Path, settings: Any, models: tuple[str, ...], *, engine: str, workers: int | None) -> Slots:
+    """Return the slots of selection main as it counts now, where it is one of duels of these models, else those that it would have by default, as deep as is looked at."""
+    from faultscape.stages.evidence import current
+    from faultscape.study.tables import selections
+    from faultscape.study.tables.answers import Answers
+
+    if selections.MAIN in selections.names(root):
+        slots = current(root, selections.MAIN, Answers(root).discarded())
+        if slots.models == models and slots.chosen and not isinstance(slots.chosen[0], Draw):
+            return slots
+    return _of_classes(root, settings, models) if settings.classifies else _of_maps(root, settings, models, engine, workers)
+
+
+def _of_classes(root: Path, settings: Any, models: tuple[str, ...]) -> Slots:
+    from faultscape.selection import class_duels
+    from faultscape.stages.compare import answers
+    from faultscape.stages.select.pairs import DEFAULTS
+    from faultscape.study.tables.pool import read_pool
+
+    pool = read_pool(root, seed=0)
+    said = answers.read_predictions(root, settings, models, pool.ids)
+    _, distances = answers.distances_of(settings.class_list, None)
+    only = np.array([not settings.only or name in settings.only for name in settings.classes.names])
+    options: dict[str, Any] = {**DEFAULTS, "top": DEEPEST["top"], "spares": 0}
+    del options["keep_duplicates"]
+    define = class_duels.definition(**options)
+    return class_duels.slots(said, distances, define, pool.ranks, None if only.all() else only, pool.families)
+
+
+def _of_maps(root: Path, settings: Any, models: tuple[str, ...], engine: str, workers: int | None) -> Slots:
+    from faultscape import engine as engines
+    from faultscape.classes.class_lists import resolve
+    from faultscape.progress import progress
+    from faultscape.selection import duel
+    from faultscape.selection.best import Best
+    from faultscape.stages.select.duels import DEFAULTS
+    from faultscape.study.tables.corpus import shard_sizes
+    from faultscape.study.tables.pool import read_pool
+
+    options: dict[str, Any] = {**DEFAULTS, "per_class": DEEPEST["per_class"], "spares": 0}
+    held = duel.definition(resolve(settings.class_list), constraints=None, scale=None, **options)
+    best, pool = duel.empty(models, held), read_pool(root, seed=tie_seed(held))
+    calls = [{"study": str(root), "number": n, "models": list(models), "define": held} for n in sorted(shard_sizes(root))]
+    with progress("duels", len(pool.ids)) as tick:
+        for number, file in engines.run("faultscape.stages.select.duels:shard", calls, engine=engine, workers=workers, tick=tick):
+            found = Best.of_bytes((root / file).read_bytes())
+            (root / file).unlink()
+            found.renumber(int(np.searchsorted(pool.shards, calls[number]["number"])), pool.ranks, pool.families)
+            best.merge(found)
+    return duel.slots(best, models, held, pool.names(np.unique(best.images[best.images >= 0])))
+
+
+def groups_told(root: Path) -> list[str]:
+    """Return in how many groups the images of the pool lie, which are not independent then; nothing where the study has no groups."""
+    from faultscape.study.tables.pool import read_groups, read_pool
+
+    groups = read_groups(root)
+    inside = {groups[image] for image in read_pool(root).ids.to_pylist() if image in groups} if groups else set()
+    if not inside:
+        return []
+    few = (
+        f"fewer than {LEAST} carry no interval of it"
+        if len(inside) < LEAST
+        else f"labels in fewer than {LEAST} of them carry no interval of it"
+    )
+    return [
+        f"the images lie in {counted(len(inside), 'group')}: for data to come (rank --population future) more labels are needed than these numbers say, and {few}"
+    ]
+
+
+def deep(slots: Slots) -> list[dict[str, int]]:
+    """Return, for each number of images of a cell, the upper bound J (J - 1) |Y| K (S0) or J (J - 1) / 2 k (S2), and the slots, distinct images and questions that it comes to; spares do not count."""
+    j, pairs = len(slots.models), isinstance(slots.chosen[0], PairSlot)
+    cells = j * (j - 1) // 2 if pairs else j * (j - 1) * len(slots.definition["groups"])
+    most = max(row.place for row in slots.chosen)
+    out = []
+    for k in [k for k in (1, 2, 3, 5, 10, 20, 30) if k < most] + [most]:
+        rows = [row for row in slots.chosen if row.place <= k]
+        asked = {(row.image, label) for row in rows for label in (row.label_a, row.label_b)} if pairs else set()
+        out.append(
+            {
+                "per_cell": k,
+                "bound": cells * k,
+                "slots": len(rows),
+                "images": len({row.image for row in rows}),
+                "questions": len(asked),
+            }
+        )
+    return out

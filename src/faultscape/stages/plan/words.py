@@ -1,0 +1,197 @@
+"""What a person reads of a plan: tables that fit 100 columns, and the next line to type.
+
+Conventions: called by `plan` alone; takes the plan as it is written to plan.json and the name of the study, returns text. Times below two hours are told in minutes.
+"""
+
+from __future__ import annotations
+
+import shlex
+import textwrap
+from typing import Any
+
+from faultscape.errors import counted
+from faultscape.ranking.planning.label_needs import FORETOLD
+from faultscape.stages.plan.advice import WIDE
+from faultscape.stages.select.draws import ADAPTIVE
+
+WIDTH = 100
+QUESTIONS = {
+    "best": "Which model is best, right with 95 %",
+    "order": "The order of all models, right with 95 %",
+    "scores": "The score of each model, within {within:g} of 100 points with 95 %",
+}
+HELD = {  # docs/benchmarks-plan.md
+    "classification": "Ranges held what was really needed in 7 to 9 of 10 cases on data sets left out.",
+    "segmentation": "Ranges held what was really needed in 7 to 8 of 10 cases on data sets left out.",
+}
+INDEPENDENT = "Numbers assume independent images, and speak of this pool."
+
+
+def text(found: Any) -> str:
+    """Return the plan as text."""
+    lines = _wrapped(_head(found))
+    rows = [row for name in QUESTIONS for row in found.questions[name].values()]
+    if all(row["labels"] is None for row in rows):
+        lines += ["", *_wrapped(f"No number of labels answers: {rows[0]['why']}.")]
+    else:
+        lines += [*_wrapped(f"{HELD[found.task]} {INDEPENDENT}"), *_wrapped(_cost(found.costs, classes=_classifies(found)))]
+        lines += [line for name in QUESTIONS for line in ("", *_question(found, name))]
+    if found.duels:
+        lines += ["", *_duels(found)]
+    lines += [line for note in found.notes for line in ("", *_wrapped(f"Note: {note}"))]
+    return "\n".join([*lines, *(["", *_next(found)] if found.recommended else [])])
+
+
+def _classifies(found: Any) -> bool:
+    return found.task == "classification"
+
+
+def duration(hours: float) -> str:
+    """Return a time as people say it.
+
+    >>> [duration(h) for h in (0.0, 0.01, 0.83, 1.99, 21, 301.5)]
+    ['0 s', '36 s', '50 min', '119 min', '21.0 h', '302 h']
+    """
+    if hours < 2:
+        return f"{60 * hours:.0f} min" if hours >= 1 / 30 else f"{3600 * hours:.0f} s"
+    return f"{hours:.1f} h" if hours < 100 else f"{hours:,.0f} h"
+
+
+def table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> list[str]:
+    """Return lines of a table whose first column stands left and all others right.
+
+    >>> table(("by", "labels", "work"), [("vma", "7", "2 h"), ("mad", "none", "")])
+    ['  by   labels  work', '  vma       7   2 h', '  mad    none']
+    """
+    wide = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
+    return [
+        "  "
+        + "  ".join(cell.rjust(w) if k else cell.ljust(w) for k, (cell, w) in enumerate(zip(row, wide, strict=True))).rstrip()
+        for row in [head, *rows]
+    ]
+
+
+def command(found: Any) -> str:
+    """Return the recommended line, whole, so that it can be pasted."""
+    advice, truth = found.recommended, found.provenance["truth"]
+    place, name, selector = shlex.quote(found.study), advice["selection"], advice["selector"]
+    other = "" if truth == "labels" else f" --truth {shlex.quote(truth)}"
+    if advice["verb"] == "rank":
+        return f"faultscape rank {place} --selection {name}{other}"
+    if advice["verb"] == "label":
+        return f"faultscape label export {place} OUT --format {'csv' if _classifies(found) else 'png'} --selection {name}"
+    if goal := advice["goal"]:
+        as_ = "" if name == goal else f" --as {name}"
+        learns = other if goal != "order" and found.labels["used"] else ""
+        if advice["round"] and advice["begun"]:
+            return f"faultscape select {place} --as {name}{learns} --more {advice['round']}"
+        if advice["round"]:
+            return f"faultscape select {place}{as_} --goal {goal}{learns}"
+        return f"faultscape select {place}{as_} --goal {goal}{learns} --budget {advice['budget']}"
+    as_ = "" if name == selector else f" --as {name}"
+    warm = "" if advice["temperature"] is None else f" --temperature {advice['temperature']:g}"
+    learning = selector in ADAPTIVE or (selector == "disputed" and _classifies(found))
+    learns = other if learning and found.labels["used"] else ""
+    return f"faultscape select {place}{as_} --selector {selector}{warm}{learns} --budget {advice['budget']}"
+
+
+def _head(found: Any) -> str:
+    used = found.labels["used"]
+    known = "from the predictions alone: a rough forecast"
+    if used:
+        known = f"from the predictions and {used:,} label{'s' * (used != 1)} of selection {found.labels['selection']}"
+    return f"Labels that {len(found.models)} models on {found.images:,} image{'s' * (found.images != 1)} need in all, {known}."
+
+
+def _cost(costs: dict[str, Any], *, classes: bool) -> str:
+    one = duration(costs["question" if classes else "mask"] / 3600)
+    what = (
+        f"A question takes {one}, and an image one for each class that a model names" if classes else f"A label map takes {one}"
+    )
+    return what + ("." if costs["wage"] is None else f"; an hour costs {costs['wage']:g}.")
+
+
+def _question(found: Any, name: str) -> list[str]:
+    """Return the lines of one question: a line a selector, and why a selector has no number."""
+    rows, proved = found.questions[name], found.questions.get(f"{name}_proved")
+    title = QUESTIONS[name].format(within=found.provenance["within"])
+    whys = list(dict.fromkeys(row["why"] for row in rows.values() if row["labels"] is None))
+    if name == "order" and rows == found.questions["best"]:
+        return [title, "  the same numbers"]
+    money = found.costs["wage"] is not None
+    head = ("drawn by", "labels", *(("range",) if proved else ()), "work", *(("money",) if money else ()))
+    cells = []
+    for selector, row in rows.items():
+        own: tuple[str, ...] = ("none", *(("",) if proved else ()), "", *(("",) if money else ()))
+        if row["labels"] is not None and not row["foretold"]:
+            own = ("?", *((_range(row),) if proved else ()), "", *(("",) if money else ()))
+        elif row["labels"] is not None:
+            own = (f"{row['labels']:,}", *((_range(row),) if proved else ()), duration(row["hours"]))
+            own = (*own, f"{row['money']:,.0f}") if money else own
+        tested = proved[selector]["labels"] if proved and proved[selector]["foretold"] else None
+        cells.append((_called(selector, found.labels), *own, *(("" if tested is None else f"{tested:,}",) if proved else ())))
+    lines = table((*head, *(("proved by tests with",) if proved else ())), cells)
+    said = [f"none: {why}" for why in whys]
+    if any(row["foretold"] is False for row in rows.values()):
+        used = found.labels["used"]
+        before = f"from {counted(used, 'label')}" if used else "before labels"
+        said.append(f"?: cannot be predicted {before}: the range spans more than a factor of {FORETOLD}")
+    advised = found.recommended or {"selector": None, "question": "best"}
+    if rows != found.questions[advised["question"]]:  # of that question the recommendation says it
+        said += [more] if (more := fewer(rows, advised["selector"])) else []
+    return [title, *lines, *(line for text in said for line in _wrapped(text, "  "))]
+
+
+def fewer(rows: dict[str, dict[str, Any]], selector: str | None) -> str:
+    """Return a sentence where another selector needs half as many labels as the recommended one, '' where none does.
+
+    >>> fewer({"random": {"labels": 40}, "mad": {"labels": 90}}, "mad")
+    'random needs half as many labels as mad, or fewer: 40 instead of 90'
+    """
+    known = {name: row["labels"] for name, row in rows.items() if row["labels"] is not None}
+    if selector not in known:
+        return ""
+    best = min(known, key=lambda name: known[name])
+    if WIDE * known[best] > known[selector]:
+        return ""
+    return f"{best} needs half as many labels as {selector}, or fewer: {known[best]:,} instead of {known[selector]:,}"
+
+
+def _range(row: dict[str, Any]) -> str:
+    return f"{row['low']:,} to {row['high']:,}" if row["low"] < row["high"] else f"{row['low']:,}"
+
+
+def _called(selector: str, labels: dict[str, Any]) -> str:
+    if selector != "mad":
+        return selector
+    return f"mad, temperature {labels['temperature'] if labels['selector'] == 'mad' else 1.0:g}"
+
+
+def _duels(found: Any) -> list[str]:
+    """Return the lines that say what duels come to."""
+    pairs, money = _classifies(found), found.costs["wage"] is not None
+    head = (f"images a {'pair' if pairs else 'cell'}", "at most", "slots", "distinct images", "work")
+    head = (*head, *(("money",) if money else ()), *(() if pairs else ("or choices only",)))
+    rows = [
+        (
+            *(f"{row[key]:,}" for key in ("per_cell", "bound", "slots", "images")),
+            duration(row["hours"]),
+            *((f"{row['money']:,.0f}",) if money else ()),
+            *(() if pairs else (duration(row["choice_hours"]),)),
+        )
+        for row in found.duels
+    ]
+    bound = "J(J-1)/2 k" if pairs else "J(J-1)|Y|K"
+    return [f"Duels, which show where models fail: at most {bound} slots", *table(head, [(r[0].rjust(13), *r[1:]) for r in rows])]
+
+
+def _next(found: Any) -> list[str]:
+    advice = found.recommended
+    lines = ["Recommended:", f"  {command(found)}", *_wrapped(advice["why"], "  ")]
+    return lines + (_wrapped(advice["instead"], "  ") if advice["instead"] else [])
+
+
+def _wrapped(words: str, indent: str = "") -> list[str]:
+    return textwrap.wrap(
+        words, WIDTH, initial_indent=indent, subsequent_indent=indent or "  ", break_long_words=False, break_on_hyphens=False
+    )

@@ -1,0 +1,1 @@
+"""What `predict` does to a study."""

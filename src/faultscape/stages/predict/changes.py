@@ -1,0 +1,45 @@
+"""The part of `predict` that renames and removes models: what the words mean, and the change itself."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from faultscape.errors import ModelError
+
+
+def asked(rename: Any, remove: Sequence[str] | str | None) -> tuple[dict[str, str], list[str]]:
+    """Return {old: new} and the names to remove; ModelError for words that are not OLD=NEW, or a name given twice.
+
+    >>> asked(["unet=unet-2019"], ["fcn"])
+    ({'unet': 'unet-2019'}, ['fcn'])
+    """
+    words = list(rename.items()) if isinstance(rename, Mapping) else []
+    for word in [rename] if isinstance(rename, str) else rename if not words and rename else ():
+        old, equals, new = str(word).partition("=")
+        if not (old and equals and new):
+            raise ModelError(f"--rename {word}: is not OLD=NEW, for example --rename unet=unet-2019")
+        words.append((old, new))
+    removed = [remove] if isinstance(remove, str) else list(remove or [])
+    for names in ([old for old, _ in words], removed):
+        if twice := next((name for name in names if names.count(name) > 1), None):
+            raise ModelError(f"{twice!r} is given twice; name each model once")
+    return dict(words), removed
+
+
+def change(study: str, root: Path, renamed: dict[str, str], removed: list[str], given: dict[str, str]) -> None:
+    """Rename and remove models of a study that is held for writing."""
+    from faultscape.stages.predict import changed_models
+
+    words = [
+        *(f"--rename {shlex.quote(f'{old}={new}')}" for old, new in renamed.items()),
+        *(f"--remove {shlex.quote(n)}" for n in removed),
+    ]
+    models = [shlex.quote(f"{name}={source}") for name, source in given.items()]
+    line = " ".join(["faultscape predict", shlex.quote(study), *models, *words])
+    changed_models.change(root, renamed, removed, line=line, models=given)
+    for name in removed:
+        if (kept := root / "models" / name).exists():
+            print(f"{name}: its checkpoints in {kept} are kept; delete them yourself if they are of no use")

@@ -1,0 +1,75 @@
+"""Try a network before the study learns of it: whether it runs, whether it can give what is to be kept, how much that is, and how many pictures it takes at once.
+
+Conventions: it is shown empty photos of the size that the study's maps will have; where it gives NaN for these, a picture of the study.
+"""
+
+from __future__ import annotations
+
+import shutil
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+
+from faultscape.corpus.photos import read_photo
+from faultscape.errors import ImageError, ModelError
+from faultscape.prediction import keep
+from faultscape.prediction.inference import NAN, Inference
+from faultscape.prediction.sources.network import Answer, Size
+from faultscape.study.tables.corpus import Image
+
+COARSEST = 32  # pixels of a side: no segmentation network sees in larger steps
+MOST = 64  # pictures at once that are tried
+
+
+def run(model: Inference, size: Size, where: Path, images: int, first: Image) -> None:
+    """Run a network once; ModelError when it cannot, or cannot give what is to be kept. Prints how large that gets for so many images."""
+    prepared = model.prepare(np.zeros((size[1], size[0], 3), np.uint8), size)
+    (answer,) = model.run([prepared])
+    if not model.keep.answers and not isinstance(answer, str):
+        _check_is_a_map(model.network.name, answer, prepared.views[0])
+    output = model.finish(answer, size)
+    if output.problem == NAN:  # for an empty picture alone, perhaps
+        with suppress(ImageError):
+            (output,) = model.predict([read_photo(first)[0]], [size])
+            if output.problem == NAN:
+                raise ModelError(f"{model.network.name}: gave NaN, for an empty picture and for {first.id}")
+    elif output.labels is None:
+        raise ModelError(output.problem)
+    if lost := [kind for kind in model.keep.folders if output.labels is not None and kind not in output.kept]:
+        raise ModelError(f"{model.network.name}: gives labels and no logits, so that {', '.join(lost)} cannot be kept")
+    root = next((folder for folder in (where, *where.parents) if folder.exists()), Path())
+    for line in keep.told(output.kept, images, shutil.disk_usage(root).free, model.keep):
+        print(line)
+
+
+def _check_is_a_map(name: str, answer: Answer, shown: np.ndarray) -> None:
+    """ModelError where a network gives one answer for a whole image (3, H, W) that is larger than what one place of any segmentation network stands for."""
+    said = answer.labels if answer.scores is None else answer.scores
+    if said is not None and said.shape[-2:] == (1, 1) and max(shown.shape[1:]) > COARSEST:
+        raise ModelError(
+            f"{name}: gives one answer for a whole image of {shown.shape[2]} x {shown.shape[1]}, as a classifier does; expected a map. "
+            f"Classifiers compete in a study made with `faultscape collect STUDY IMAGES --task classification`"
+        )
+
+
+def count_channels(model: Inference, size: Size) -> None:
+    """Let a network that does not say how many channels it has show it on an empty photo; ModelError when it cannot run. One that gives labels has none."""
+    if model.network.channels is None:
+        (answer,) = model.run([model.prepare(np.zeros((size[1], size[0], 3), np.uint8), size)])
+        if isinstance(answer, str):
+            raise ModelError(answer)
+        model.network.channels = None if answer.scores is None else len(answer.scores)
+
+
+def fitting_batch(model: Inference, size: Size) -> int:
+    """Return how many pictures of this size the device's memory takes at once, half of what was seen to fit, up to MOST."""
+    fits = 1
+    item = model.prepare(np.zeros((size[1], size[0], 3), np.uint8), size).views[0]
+    while fits < 2 * MOST:
+        try:
+            model.network.run(np.stack([item] * (2 * fits)), ())
+        except (MemoryError, ModelError):
+            break
+        fits *= 2
+    return max(1, fits // 2)

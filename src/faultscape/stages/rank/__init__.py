@@ -1,0 +1,1 @@
+"""What `rank` does to a study."""

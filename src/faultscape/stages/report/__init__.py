@@ -1,0 +1,1 @@
+"""What `report` does to a study."""

@@ -1,0 +1,141 @@
+"""The part of report that shows classifiers: pairs of them, and images drawn for all of them.
+
+Conventions: called by `report` alone, which says what every page needs in ``common`` (see reporting.pages.Facts). An image without picture, or whose picture cannot be
+read, is a plate with its id.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from faultscape.errors import FaultscapeError, ImageError
+from faultscape.nouns import Classes, PairSlot
+
+_CHARACTERS, _AN_ANSWER = 700, 150  # that a pair, or an answer, takes on the page
+
+
+def facts(root: Path, pairs: bool, common: dict[str, Any], beside: str | None, longest: int) -> Any:
+    """Return the facts of a page of classifiers: of pairs, or of draws."""
+    from faultscape.nouns import Predictions
+    from faultscape.reporting.competition import class_cards, page, references
+    from faultscape.reporting.competition.gallery import ROOM, Room
+    from faultscape.stages.compare.answers import read_predictions
+    from faultscape.stages.report.maps import pictured
+    from faultscape.study.settings import read_settings
+    from faultscape.study.tables.corpus import read_corpus
+
+    settings, slots, classes = read_settings(root), common["slots"], common["classes"]
+    known = [m for m in slots.models if m in settings.models]
+    said = read_predictions(root, settings, known, list(slots.images))
+    if len(known) < len(slots.models):
+        said = _filled(said, slots.models, Predictions)
+    correct = {image: common["values"][:, k] for k, image in enumerate(common["labelled"])}
+    truths = _truths(root, settings, common["truth"], list(slots.images))
+    way = _ways(classes, slots.definition) if pairs else lambda _a, _b: ()
+    cards, left_out = class_cards.class_cards(slots.chosen, said, correct, truths, way)
+    by_id = {image.id: image for image in read_corpus(root)} if cards else {}
+    text = sum(_CHARACTERS * (1 + len(card.met)) + _AN_ANSWER * len(card.answers) for card in cards)
+    room = Room(max(ROOM - text, 0))  # words come first
+    found = references.find(beside, classes) if beside else {}
+    shown = pictured(found, _chosen_for(slots, said), by_id, room)
+    _photos(cards, by_id, longest, room)
+    more = {"references": shown, "pictures_left_out": room.left_out, "images_left_out": left_out}
+    if pairs:
+        return page.PairFacts(**common, **more, cards=cards)
+    return page.DrawFacts(**common, **more, classifies=True, class_cards=cards)
+
+
+def _filled(said: Any, models: tuple[str, ...], make: Any) -> Any:
+    """Return answers of all models, none of those that the study has no more."""
+    import numpy as np
+
+    row = [said.models.index(m) if m in said.models else -1 for m in models]
+    labels = np.vstack([said.labels, np.full((1, len(said.images)), -1, said.labels.dtype)])[row]
+    sure = np.vstack([said.probabilities, np.full((1, len(said.images)), np.nan, said.probabilities.dtype)])[row]
+    return make(said.classes, models, said.images, labels, sure)
+
+
+def _truths(root: Path, settings: Any, truth: str, images: list[str]) -> dict[str, str]:
+    """Return what the label of an image says: its classes, or the answers to the questions about it."""
+    from faultscape.labelling.answers import majority
+    from faultscape.stages.compare.answers import read_label_sets
+    from faultscape.stages.evidence import LABELS
+    from faultscape.study.tables import label_maps
+    from faultscape.study.tables.answers import Answers
+
+    names, out = settings.classes.names, {}
+    words = {True: "yes", False: "no", None: "undecided"}
+    asked: dict[str, list[str]] = {}
+    for (image, class_), verdict in sorted(majority(Answers(root).answers()).items()) if truth == LABELS else ():
+        asked.setdefault(image, []).append(f"{class_}? {words[verdict]}")
+    sets = read_label_sets(root, settings, truth, images) if truth in label_maps.truths(root) else [None] * len(images)
+    for image, places in zip(images, sets, strict=True):
+        if places is not None:
+            out[image] = " or ".join(names[k] for k in sorted(places)) or "none of the classes"
+        elif image in asked:
+            out[image] = "; ".join(asked[image])
+    return out
+
+
+def _ways(classes: Classes, definition: dict[str, Any]) -> Callable[[str, str], tuple[str, ...]]:
+    """Return a function from two labels to the words on the way that gave their distance; nothing where no hierarchy did."""
+    import functools
+
+    from faultscape.comparison import semantic_distances
+    from faultscape.stages.compare import answers
+
+    if definition.get("distance") != "wordnet":
+        return lambda _a, _b: ()
+    try:
+        found = answers.class_hierarchy(classes, definition.get("hierarchy"))
+    except (FaultscapeError, OSError):  # its file is gone: the distances stand in the selection
+        found = None
+    if found is None:
+        return lambda _a, _b: ()
+    hierarchy, places = found
+    at = dict(zip(classes.names, (int(p) for p in places), strict=True))
+
+    @functools.cache
+    def way(first: str, second: str) -> tuple[str, ...]:
+        if first not in at or second not in at:
+            return ()
+        return semantic_distances.word_path(hierarchy, at[first], at[second])
+
+    return way
+
+
+def _chosen_for(slots: Any, said: Any) -> Callable[[str], list[tuple[str, str]]]:
+    """Return a function from a class to the chosen images that some model calls so, the farthest apart first."""
+    of: dict[str, dict[str, str]] = {}
+    if slots.rows and isinstance(slots.rows[0], PairSlot):
+        for row in sorted(slots.chosen, key=lambda row: (-row.distance, row.step)):
+            caption = f"{row.model_a}: {row.label_a}; {row.model_b}: {row.label_b}"
+            for name in (row.label_a, row.label_b):
+                of.setdefault(name, {}).setdefault(row.image, caption)
+    else:
+        for k, image in enumerate(said.images):
+            for j, place in enumerate(said.labels[:, k].tolist()):
+                if place >= 0:
+                    name = said.classes.names[place]
+                    of.setdefault(name, {}).setdefault(image, f"{said.models[j]}: {name}")
+    return lambda name: list(of.get(name, {}).items())
+
+
+def _photos(cards: Any, by_id: Any, longest: int, room: Any) -> None:
+    """Fill in the photos of the cards whose images have any."""
+    from faultscape.corpus.photos import read_photo
+    from faultscape.progress import progress
+    from faultscape.reporting.competition.gallery import fit, photo_uri
+
+    pictured = [card for card in cards if card.image in by_id and by_id[card.image].source]
+    with progress("pictures", len(pictured)) as tick:
+        for card in pictured:
+            try:
+                rgb = read_photo(by_id[card.image])[0]
+                card.width, card.height = fit(rgb.shape[1], rgb.shape[0], longest)
+                card.photo = room.take(photo_uri(rgb, (card.width, card.height)))
+            except ImageError:
+                card.photo = ""
+            tick(1)

@@ -1,0 +1,1 @@
+"""What `select` does to a study."""

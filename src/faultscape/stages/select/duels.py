@@ -1,0 +1,172 @@
+"""The part of select that lets segmentation models duel (S0): per ordered pair and class the lowest concordances, kept shard by shard.
+
+Conventions: called by `select` alone. What a shard finds lies in a temporary file of the study until it is merged.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from faultscape import ties
+from faultscape.errors import OptionError, SelectionError, counted
+from faultscape.nouns import Scale, Slots
+from faultscape.stages.select.ties import tell_ties
+
+MOST = 10_000  # images of a cell: who wants more wants random sampling
+PILE = 10  # slots of an image from which on it is told
+DEFAULTS = {"concordance": "miou", "over": "union", "per_class": 1, "spares": 3, "keep_duplicates": False, "seed": 0}
+
+
+def duels(
+    root: Path,
+    name: str,
+    asked: dict[str, Any],
+    constraints: str | None,
+    scale: Any,
+    engine: str,
+    workers: int | None,
+) -> Slots:
+    """Draw or extend a selection of a study; what is asked is None where it was not given."""
+    from faultscape import engine as engines
+    from faultscape import plug
+    from faultscape.classes.class_lists import resolve
+    from faultscape.metrics.pixel import METRICS
+    from faultscape.progress import progress
+    from faultscape.selection import duel
+    from faultscape.selection.best import Best
+    from faultscape.selection.quartiles import from_json, read_scale
+    from faultscape.selection.spares import extended
+    from faultscape.stages.compare.counts import corpus_key
+    from faultscape.study.lock import writing
+    from faultscape.study.settings import read_settings
+    from faultscape.study.tables import selections
+    from faultscape.study.tables.corpus import shard_sizes
+    from faultscape.study.tables.logs import log
+    from faultscape.study.tables.pool import read_pool
+
+    concordance, per_class, spares = (asked[key] for key in ("concordance", "per_class", "spares"))
+    if concordance is not None:
+        plug.find("concordance", concordance, METRICS)
+    for option, value, least in (("per-class", per_class, 1), ("spares", spares, 0)):
+        if value is not None and not least <= value <= MOST:
+            raise OptionError(f"{option} must be at least {least} and at most {MOST:,}; got {value}")
+    selections.path(root, name)
+    with writing(root):
+        settings = read_settings(root)
+        classes, models = resolve(settings.class_list), tuple(settings.models)
+        quartiles = scale if isinstance(scale, Scale) else read_scale(scale, classes) if scale else None
+        if quartiles is not None and constraints not in (None, "class+scale"):
+            raise OptionError(f"--scale is for --constraints class+scale; got {constraints}")
+        given = {key: value for key, value in asked.items() if value is not None}
+        old = selections.read_selection(root, name) if name in selections.names(root) else None
+        if old is not None and (gone := [m for m in old[0].models if m not in models]):
+            raise SelectionError(
+                f"selection {name!r} was drawn with {gone[0]!r}, which the study has no more; draw a new one with --as NAME (labels carry over to it)"
+            )
+        if old is None:
+            define = duel.definition(classes, constraints=constraints, scale=quartiles, **{**DEFAULTS, **given})
+            if constraints is None:
+                print(f"constraints: {define['constraints']}" + ("" if scale else " (no --scale given)"))
+        else:
+            define = _extended(name, old[0].definition, given, constraints, quartiles)
+            for key in ("per_class", "spares"):
+                if (asked[key] or 0) < define[key] and asked[key] is not None:
+                    print(f"selection {name!r} never shrinks: {key} stays {define[key]}")
+            if define["constraints"] == "class+scale":
+                quartiles = from_json({"classes": define["scale"]}, classes, f"selection {name}")
+        drawn_from = corpus_key(root, settings, models)
+        if old is not None and old[1] != corpus_key(root, settings, old[0].models):
+            raise SelectionError(
+                f"images or predictions changed since selection {name!r} was drawn; draw a new one with --as NAME (labels carry over to it)"
+            )
+        best = duel.empty(models, define)
+        drawn = read_pool(root, keep_duplicates=define["keep_duplicates"], seed=ties.tie_seed(define))
+        calls = [{"study": str(root), "number": n, "models": list(models), "define": define} for n in sorted(shard_sizes(root))]
+        with progress("select", len(drawn.ids)) as tick:
+            for number, file in engines.run(
+                "faultscape.stages.select.duels:shard", calls, engine=engine, workers=workers, tick=tick
+            ):
+                found = Best.of_bytes((root / file).read_bytes())
+                found.renumber(int(np.searchsorted(drawn.shards, calls[number]["number"])), drawn.ranks, drawn.families)
+                best.merge(found)
+                (root / file).unlink()
+        result = duel.slots(best, models, define, drawn.names(np.unique(best.images[best.images >= 0])))
+        tell_ties(result.tied, len(result.chosen), define)
+        if old is not None:
+            result = Slots(models, define, old[0].rows + extended(old[0], result), result.tied)
+        _tell_piles(result)
+        selections.write_selection(root, result, drawn_from, name)
+        log(root, "select", name=name, **{k: v for k, v in define.items() if k != "scale"})
+    return result
+
+
+def _tell_piles(slots: Slots) -> None:
+    """Say on how many images more than ten slots lie, where it is the constraint that lets them: a few hard images then stand for many classes."""
+    held = Counter(row.image for row in slots.chosen)
+    piles = [image for image, number in held.most_common() if number > PILE]
+    if slots.definition["constraints"] == "class" and piles:
+        share = sum(held[image] for image in piles) / len(slots.chosen)
+        print(
+            f"note: {counted(len(piles), 'image')} hold{'s' * (len(piles) == 1)} more than {PILE} slots each, {share:.0%} of all (most: {piles[0]}, {held[piles[0]]}); "
+            "--scale, the usual sizes of classes, spreads them over other images"
+        )
+
+
+def shard(study: str, number: int, models: list[str], define: dict[str, Any], tick: Any) -> str:
+    """Find the best candidates of one shard, numbered within it, and return the name of a temporary file in the study that holds them."""
+    from faultscape.classes.class_lists import resolve
+    from faultscape.selection import duel
+    from faultscape.selection.quartiles import from_json
+    from faultscape.study.folder import TEMPORARY, put
+    from faultscape.study.settings import read_settings
+    from faultscape.study.tables.corpus import part_name, pool, read_corpus
+
+    root = Path(study)
+    settings, rows = read_settings(root), pool(read_corpus(root, number))
+    best = duel.empty(models, define)
+    if rows:
+        classes = resolve(settings.class_list)
+        scale = from_json({"classes": define["scale"]}, classes, f"{study}: the scale") if define["scale"] else None
+        places = np.arange(len(rows))
+        ranks = ties.tie_ranks([image.key for image in rows], ties.tie_seed(define), [image.id for image in rows])
+        groups: dict[str, int] = {}
+        families = np.array([groups.setdefault(image.near_duplicate_of, len(groups)) for image in rows])
+        counts = block(root, settings, rows, tuple(models))
+        duel.take(best, counts, define, scale, places, ranks, places if define["keep_duplicates"] else families)
+    tick(len(rows))
+    file = f"{TEMPORARY}select-{part_name(number)}"
+    put(root / file, best.to_bytes())
+    return file
+
+
+def block(root: Path, settings: Any, rows: Any, models: tuple[str, ...], truths: tuple[str, ...] = ()) -> Any:
+    """Return the counts of one shard's images of the pool."""
+    from faultscape.stages.compare.counts import read_block
+
+    return read_block(root, settings, rows, models, truths)
+
+
+def _extended(name: str, was: dict[str, Any], given: dict[str, Any], constraints: str | None, quartiles: Any) -> dict[str, Any]:
+    """Return the definition of an existing selection with what may grow; SelectionError when anything else was asked for."""
+    from faultscape import plug
+    from faultscape.selection.quartiles import to_json
+
+    if was.get("concordance_file", "") != plug.digest(was["concordance"]):
+        raise SelectionError(
+            f"selection {name!r} was made with {was['concordance']}, which is another file now; its definition is fixed: use --as NAME for a new one"
+        )
+    asked = {key: value for key, value in given.items() if key not in ("per_class", "spares")}
+    asked |= {"constraints": constraints} if constraints else {}
+    asked |= {"scale": to_json(quartiles)["classes"]} if quartiles is not None else {}
+    for key, value in asked.items():
+        if was.get(key) != value:
+            words = f"{key} {was[key]}, not {value}" if key in was else f"no {key}"
+            words = "another scale file, or none" if key == "scale" else words
+            raise SelectionError(
+                f"selection {name!r} was made with {words}; its definition is fixed: use --as NAME for a new one"
+            )
+    return {**was, **{key: max(was[key], given.get(key, 0)) for key in ("per_class", "spares")}}

@@ -1,0 +1,215 @@
+"""The part of select that lets classifiers duel (S2): per unordered pair of models the images that they put farthest apart.
+
+Conventions: called by `select` alone. Answers of all images of the pool are read at once, two numbers each a model.
+"""
+
+from __future__ import annotations
+
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from faultscape.errors import ModelError, OptionError, SelectionError, counted
+from faultscape.nouns import PairSlot, Slots
+from faultscape.stages.select.ties import tell_ties
+from faultscape.ties import tie_seed
+
+DEFAULTS = {
+    "discrepancy": "top1", "top": 30, "confidence": 0.8, "cap": 3, "cap_rule": "accepted", "spares": 10, "keep_duplicates": False, "seed": 0,
+}  # fmt: skip
+MOST = 100_000  # images of a pair
+GROWS = ("top", "spares")
+
+
+def pairs(root: Path, name: str, given: dict[str, Any]) -> Slots:
+    """Draw or extend a selection of a study of classifiers."""
+    from faultscape.classes.names import class_place
+    from faultscape.selection import class_duels
+    from faultscape.selection.spares import extended
+    from faultscape.stages.compare import answers
+    from faultscape.stages.compare.counts import corpus_key
+    from faultscape.study.lock import writing
+    from faultscape.study.settings import read_settings
+    from faultscape.study.tables import selections
+    from faultscape.study.tables.logs import log
+    from faultscape.study.tables.pool import read_pool
+
+    selections.path(root, name)
+    for key in GROWS:
+        if given.get(key, 1) > MOST:
+            raise OptionError(f"{key} is at most {MOST:,}; got {given[key]}")
+    with writing(root):
+        settings = read_settings(root)
+        classes, models = settings.class_list, tuple(settings.models)
+        if len(models) < 2:
+            raise ModelError(
+                f"a duel needs two models; the study has {', '.join(models) or 'none'}; add more with `faultscape predict`"
+            )
+        asked = {key: value for key, value in given.items() if key not in ("distance", "hierarchy", "without")}
+        banned = sorted({classes.names[class_place(word, classes, "--without")] for word in given.get("without", [])})
+        old = selections.read_selection(root, name) if name in selections.names(root) else None
+        if old is not None and (gone := [m for m in old[0].models if m not in models]):
+            raise SelectionError(
+                f"selection {name!r} was drawn with {gone[0]!r}, which the study has no more; draw a new one with --as NAME (labels carry over to it)"
+            )
+        about, distances = answers.define_distances(classes, given, old[0].definition if old else None)
+        kind = about["distance"]
+        was = {} if old is None else old[0].definition
+        values = {key: was.get(key, default) for key, default in DEFAULTS.items()} | asked
+        keep = bool(values.pop("keep_duplicates"))
+        define = class_duels.definition(**values, temperatures=was.get("temperatures"))
+        define |= {"keep_duplicates": keep, **about, "only": settings.only if old is None else old[0].definition["only"]}
+        define["without"] = banned if old is None or "without" in given else old[0].definition["without"]
+        if old is not None:
+            define = _extended(name, old[0].definition, define, given)
+            if old[1] != corpus_key(root, settings, old[0].models):
+                raise SelectionError(
+                    f"images or predictions changed since selection {name!r} was drawn; draw a new one with --as NAME (labels carry over to it)"
+                )
+        drawn = read_pool(root, keep_duplicates=keep, seed=tie_seed(define))
+        said = answers.read_predictions(root, settings, models, drawn.ids, top=define["discrepancy"] == "expected")
+        _tell_confidence(said, define)
+        if "temperatures" in define:
+            define["temperatures"] = _temperatures(root, settings, said, define["temperatures"])
+            _tell_calibration(define["temperatures"])
+        allowed = np.array([n not in define["without"] and (not define["only"] or n in define["only"]) for n in classes.names])
+        families = None if keep else drawn.families
+        result = class_duels.slots(said, distances, define, drawn.ranks, None if allowed.all() else allowed, families)
+        tell_ties(result.tied, len(result.chosen), define)
+        if old is not None:
+            result = Slots(models, define, old[0].rows + extended(old[0], result), result.tied)
+        if old is None:
+            print(f"distance: {kind}" + ("" if given.get("distance") or kind == "wordnet" else " (classes have no WordNet ids)"))
+        _tell_bias(classes, kind, define, result)
+        _tell_unsure(said, define, result)
+        short = {cell for cell, number in _filled(result, models).items() if number < define["top"]}
+        if short and define["top"] > define["cap"]:
+            free = {**define, "cap": MOST, "spares": 0}
+            freely = class_duels.slots(said, distances, free, drawn.ranks, None if allowed.all() else allowed, families)
+            _tell_cap(define, short, _filled(result, models), _filled(freely, models))
+        selections.write_selection(root, result, corpus_key(root, settings, models), name)
+        log(root, "select", name=name, **define)
+    return result
+
+
+def _temperatures(root: Path, settings: Any, said: Any, known: dict[str, Any]) -> dict[str, Any]:
+    """Return {model: temperature} of all models: as they are known, for others from the labels of the pool that there are, or the word that there are too few."""
+    from faultscape.comparison.temperatures import fit_temperature
+    from faultscape.selection.class_duels import UNCALIBRATED
+    from faultscape.stages.compare.answers import read_label_sets
+    from faultscape.stages.evidence import LABELS
+    from faultscape.study.tables import label_maps
+    from faultscape.study.tables.answers import Answers
+
+    fresh = [m for m in said.models if m not in known]
+    if not fresh or said.top is None or LABELS not in label_maps.truths(root):
+        return known | dict.fromkeys(fresh, UNCALIBRATED)
+    gone = Answers(root).discarded()
+    truths = read_label_sets(root, settings, LABELS, said.images)
+    truths = [None if image in gone else right for image, right in zip(said.images, truths, strict=True)]
+    at = [k for k, right in enumerate(truths) if right]
+    found = {}
+    for model in fresh:
+        labels, shares = (part[said.models.index(model), at] for part in said.top)
+        fitted = fit_temperature(labels, shares, [truths[k] for k in at], len(settings.class_list))
+        found[model] = UNCALIBRATED if fitted is None else fitted
+    return known | found
+
+
+def _tell_calibration(temperatures: dict[str, Any]) -> None:
+    """Say by which temperatures probabilities are calibrated, and which are not."""
+    from faultscape.comparison.temperatures import FEWEST
+    from faultscape.selection.class_duels import UNCALIBRATED
+
+    fitted = [f"{model} {t:.3g}" for model, t in temperatures.items() if t != UNCALIBRATED]
+    if fitted:
+        print(f"expected discrepancy: probabilities calibrated by labels, with temperatures {', '.join(fitted)}")
+    if open_ := [model for model, t in temperatures.items() if t == UNCALIBRATED]:
+        print(
+            f"expected discrepancy: uncalibrated: {', '.join(open_)}; a temperature needs {FEWEST} labelled images with probabilities when the selection is made"
+        )
+
+
+def _filled(slots: Slots, models: tuple[str, ...]) -> dict[tuple[str, str], int]:
+    """Return how many images each pair of models has."""
+    held = dict.fromkeys(combinations(models, 2), 0)
+    for row in slots.chosen:
+        held[row.cell] = held.get(row.cell, 0) + 1
+    return held
+
+
+def _tell_cap(
+    define: dict[str, Any], short: set[tuple[str, str]], held: dict[tuple[str, str], int], freely: dict[tuple[str, str], int]
+) -> None:
+    """Say how many pairs the cap keeps from their images."""
+    kept = [cell for cell in short if freely[cell] > held[cell]]
+    if kept:
+        full = sum(freely[cell] >= define["top"] for cell in kept)
+        print(
+            f"note: --cap {define['cap']} keeps {counted(len(kept), 'pair')} of {len(held)} from --top {define['top']} images; without it {full} would have them: "
+            "there are few classes; a higher --cap under another name (--as) fills them"
+        )
+
+
+def _tell_confidence(said: Any, define: dict[str, Any]) -> None:
+    """Say which models the confidence constraint leaves out, since they name no probabilities."""
+    silent = [m for m, row in zip(said.models, said.probabilities, strict=True) if np.isnan(row).all()]
+    if silent and define["confidence"] > 0:
+        who = "no model says" if len(silent) == len(said.models) else f"{', '.join(silent)} say{'s' * (len(silent) == 1)} no"
+        print(
+            f"confidence: {who} {'any ' if who == 'no model says' else ''}probabilities, so that the constraint is left out there"
+        )
+    if silent and define["discrepancy"] == "expected":
+        print(
+            f"expected discrepancy: {', '.join(silent)} say{'s' * (len(silent) == 1)} no probabilities, and no pair with them has images"
+        )
+
+
+def _tell_bias(classes: Any, kind: str, define: dict[str, Any], slots: Slots) -> None:
+    """Say how many slots come from classes that stand apart from all others, and how to leave them out: S2's documented bias."""
+    from faultscape.comparison.semantic_distances import abstract_classes
+    from faultscape.stages.compare import answers
+
+    found = answers.class_hierarchy(classes, define["hierarchy"]) if kind == "wordnet" else None
+    apart = {classes.names[place] for place in abstract_classes(*found).tolist()} if found else set()
+    rows: list[PairSlot] = [row for row in slots.chosen if {row.label_a, row.label_b} & apart]
+    if rows:
+        names = sorted({word for row in rows for word in (row.label_a, row.label_b)} & apart)
+        line = " ".join(f'--without "{word}"' for word in names)
+        print(
+            f"note: {len(rows)} of {len(slots.chosen)} slots hold {', '.join(names)}, which the hierarchy puts apart from all other classes, so that they come first; "
+            f"{line} leaves them out"
+        )
+
+
+def _tell_unsure(said: Any, define: dict[str, Any], slots: Slots) -> None:
+    """Say how many images the confidence constraint shut out, where pairs have fewer than they were to have."""
+    j, out, differing, everywhere = len(said.models), 0, 0, "temperatures" in define
+    if len(slots.chosen) == j * (j - 1) // 2 * define["top"]:
+        return
+    for first in range(j):
+        for second in range(first + 1, j):
+            labels, sure = said.labels[[first, second]], said.probabilities[[first, second]]
+            apart = ((labels[0] != labels[1]) | everywhere) & (labels >= 0).all(0)
+            differing += int(apart.sum())
+            out += int((apart & (sure < define["confidence"]).any(0)).sum())
+    if out:
+        print(
+            f"note: of {differing:,} answers {'of' if everywhere else 'in which'} two models{'' if everywhere else ' differ'}, {out:,} are left out, since one of the two is less sure than --confidence {define['confidence']:g}"
+        )
+
+
+def _extended(name: str, was: dict[str, Any], now: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
+    """Return the definition of an existing selection with what may grow; SelectionError when anything else was asked for."""
+    held = {"seed": 0} | was  # one of an earlier version has none, and equal images stay in the order of their ids
+    for key in (
+        key for key in now if key not in (*GROWS, "distance", "hierarchy", "ties", "temperatures") and held.get(key) != now[key]
+    ):
+        words = f"{key} {was[key]}, not {now[key]}" if key in was else f"no {key}"
+        words = "other distances between classes" if key == "distances" else words
+        raise SelectionError(f"selection {name!r} was made with {words}; its definition is fixed: use --as NAME for a new one")
+    for key in (key for key in GROWS if key in given and given[key] < was[key]):
+        print(f"selection {name!r} never shrinks: {key} stays {was[key]}")
+    return {**was, **{key: now[key] for key in ("distance", "hierarchy")}, **{key: max(was[key], now[key]) for key in GROWS}}

@@ -1,0 +1,1 @@
+"""What `status` does to a study."""

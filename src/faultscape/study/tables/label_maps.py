@@ -1,0 +1,142 @@
+"""predictions/NAME and truth/NAME: label maps as runs, in the model's own labels, a part a shard.
+
+Conventions: a row an image that has a map: id, ``runs`` (see maps.runs; its head holds the map's own size; of a classifier, its answer: see maps.class_answers) and, where the corpus knows a photo by its
+store's tag alone, ``photo``: SHA-256 of the bytes it was made from. A missing or unusable map has no row but a failure in the manifest. The maps of a network, or a program, follow from the photos and the working size: their key says from which.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from faultscape.study.folder import check_name
+from faultscape.study.json_text import read_object
+from faultscape.study.part_folders import MANIFEST, files, made
+from faultscape.study.parts import ROWS_IN_GROUP, Part, key_of, put_part, read_manifest, read_part, read_small
+from faultscape.study.settings import Settings
+from faultscape.study.tables.corpus import Image, part_name
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_SMALL = 2048  # bytes of a code: a classifier's answer is never longer, and a shard of such is read at once
+
+
+@dataclass(frozen=True)
+class StoredMap:
+    """One stored label map."""
+
+    id: str
+    runs: bytes
+    photo: str | None = None
+
+
+def predictions(root: Path, name: str) -> Path:
+    """Return the folder of a model's maps."""
+    return root / "predictions" / check_name(name)
+
+
+def truth(root: Path, name: str) -> Path:
+    """Return the folder of a truth's maps."""
+    return root / "truth" / check_name(name, "truth")
+
+
+def truths(root: Path) -> list[str]:
+    """Return the names of the truths that hold something, sorted."""
+    return sorted(folder.name for folder in made(root, "truth") if files(folder).has(MANIFEST))
+
+
+def photos_key(size: str, images: Sequence[Image]) -> str:
+    """Return the key of a part that a network made from these photos at this working size."""
+    return key_of(size, [(image.id, image.digest) for image in images])
+
+
+def classes_key(settings: Settings) -> str:
+    """Return the beginning of the key of a part whose words became ids of these classes."""
+    return key_of(settings.classes.names, settings.classes.ids)[:16]
+
+
+def stamps_of(where: Path) -> dict[str, str]:
+    """Return what each shard of a model was made from (prediction.origin): outside the laws, since it holds times of files."""
+    try:
+        return {
+            name: stamp for name, stamp in read_object((where / ".stamps.json").read_bytes()).items() if isinstance(stamp, str)
+        }
+    except (OSError, ValueError):
+        return {}
+
+
+def outdated(root: Path, settings: Settings, shards: Iterable[tuple[int, Sequence[Image]]]) -> list[str]:
+    """Return the networks of whose maps some were made at another working size, from photos that changed since, or by another network than the rest.
+
+    Of tables, those whose words became ids of other classes than today's.
+    """
+    parts_of = {name: read_manifest(predictions(root, name)) for name in settings.models}
+    networks = {name: parts for name, parts in parts_of.items() if settings.models[name].kind not in ("folder", "table")}
+    today = classes_key(settings)
+    tables = [name for name, model in settings.models.items() if model.kind == "table"]
+    old = [name for name in tables if any(not part.key.startswith(today) for part in parts_of[name].values())]
+    for name, parts in networks.items():  # jobs of an array see the file each for itself
+        stamps = stamps_of(predictions(root, name))
+        if len({stamps[part].split(":")[0] for part in parts if stamps.get(part, "").count(":") == 2}) > 1:
+            old.append(name)
+    for shard, images in shards if networks else ():
+        key, part = photos_key(settings.size, images), part_name(shard)
+        old += [name for name, made in networks.items() if part in made and made[part].key != key]
+    return [name for name in settings.models if name in old]
+
+
+def table_of(maps: list[StoredMap]) -> pa.Table:
+    """Return the table of one part."""
+    import pyarrow as pa
+
+    columns = {"id": pa.array([m.id for m in maps], pa.string()), "runs": pa.array([m.runs for m in maps], pa.binary())}
+    if any(m.photo is not None for m in maps):
+        columns["photo"] = pa.array([m.photo for m in maps], pa.string())
+    return pa.table(columns)
+
+
+def put_maps(folder: Path, shard: int, maps: list[StoredMap]) -> str:
+    """Write one shard's maps and return the checksum."""
+    small = all(len(m.runs) <= _SMALL for m in maps)
+    return put_part(folder, part_name(shard), table_of(maps), group=max(1, len(maps)) if small else ROWS_IN_GROUP)
+
+
+def read_maps(folder: Path, shard: int, part: Part | None = None) -> dict[str, bytes]:
+    """Return the runs of every map of a shard by image id."""
+    part = part or read_manifest(folder).get(part_name(shard))
+    if part is None:
+        return {}
+    table = read_part(folder, part_name(shard), part, ["id", "runs"])
+    return dict(zip(table["id"].to_pylist(), table["runs"].to_pylist(), strict=True))
+
+
+def read_photos(folder: Path, shard: int) -> dict[str, str]:
+    """Return the SHA-256 of the photo that each map of a shard was made from, where that was noted."""
+    part = read_manifest(folder).get(part_name(shard))
+    columns = read_small(folder, part_name(shard), part, ["id", "photo"]).to_pydict() if part else {}
+    return {id_: photo for id_, photo in zip(columns.get("id", []), columns.get("photo", []), strict=False) if photo}
+
+
+def read_stored(folder: Path, shard: int) -> list[StoredMap]:
+    """Return every map of a shard with all that was stored of it."""
+    part = read_manifest(folder).get(part_name(shard))
+    if part is None:
+        return []
+    return [StoredMap(row["id"], row["runs"], row.get("photo")) for row in read_part(folder, part_name(shard), part).to_pylist()]
+
+
+def content_digest(folder: Path) -> str:
+    """Return a digest of all maps of a folder that depends on nothing but ids and runs."""
+    import hashlib
+
+    digest = hashlib.sha256()
+    rows = []
+    for name, part in sorted(read_manifest(folder).items()):
+        table = read_part(folder, name, part, ["id", "runs"])
+        rows += zip(table["id"].to_pylist(), table["runs"].to_pylist(), strict=True)
+    for id_, runs in sorted(rows):
+        digest.update(id_.encode("utf-8", "surrogateescape") + b"\0" + hashlib.sha256(runs).digest())
+    return digest.hexdigest()

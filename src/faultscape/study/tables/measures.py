@@ -1,0 +1,110 @@
+"""statistics/NAME: per-image sufficient statistics of a model against a truth, a part a shard; read column by column.
+
+Conventions: a row an image: id and one list a statistic (int64 or float64, of fixed length), whose shape stands in the column's metadata; an image that could
+not be measured has no row but a failure in the manifest. Statistics that a part does not have (no confidence there) are read as 0 (counts) or NaN (others).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from faultscape.study.folder import check_name
+from faultscape.study.parts import Part, put_part, read_manifest, read_part, read_schema
+from faultscape.study.tables.corpus import part_name
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def folder(root: Path, against: str, name: str) -> Path:
+    """Return the folder of a model's statistics against a truth (or in a data set)."""
+    return root / "statistics" / check_name(against, "data set") / check_name(name)
+
+
+def put_statistics(
+    where: Path, shard: int, ids: Sequence[str], rows: Sequence[Mapping[str, np.ndarray]], cells: np.ndarray | None = None
+) -> str:
+    """Write one shard's statistics, and the confusion matrix of its images together, and return the checksum."""
+    table = table_of(ids, rows)
+    if cells is not None:
+        table = table.replace_schema_metadata({"cells": json.dumps(cells.tolist())})
+    return put_part(where, part_name(shard), table, compression="zstd", group=4096)
+
+
+def table_of(ids: Sequence[str], rows: Sequence[Mapping[str, np.ndarray]]) -> pa.Table:
+    """Return the table of one part; a statistic that some images lack is 0 (counts) or NaN there."""
+    import pyarrow as pa
+
+    names = sorted({name for row in rows for name in row})
+    arrays, columns = [pa.array(list(ids), pa.string())], [pa.field("id", pa.string())]
+    for name in names:
+        like = np.asarray(next(row[name] for row in rows if name in row))
+        kind = np.float64 if like.dtype.kind == "f" else np.int64
+        absent = np.full(like.shape, np.nan if kind is np.float64 else 0, kind)
+        values = np.stack([np.asarray(row.get(name, absent), kind) for row in rows]).reshape(len(rows), -1)
+        flat = pa.array(values.ravel())
+        array = pa.FixedSizeListArray.from_arrays(flat, values.shape[1])
+        arrays.append(array)
+        columns.append(pa.field(name, array.type, metadata={"shape": ",".join(map(str, like.shape))}))
+    return pa.Table.from_arrays(arrays, schema=pa.schema(columns))
+
+
+class Statistics(Mapping[str, np.ndarray]):
+    """A model's statistics over the images of a data set: (I, ...) in the order of ``ids``, images that are not there 0 or NaN.
+
+    Parts are read once; only the curves, which are larger than all else, are read when they are asked for.
+    """
+
+    def __init__(self, where: Path, ids: Sequence[str]) -> None:
+        place = {id_: k for k, id_ in enumerate(ids)}
+        self._where, self._images = where, len(ids)
+        self._shapes: dict[str, tuple[tuple[int, ...], type]] = {}
+        self._parts: list[tuple[str, Part, list[str], pa.Table, np.ndarray, np.ndarray]] = []
+        self.present = np.zeros(len(ids), bool)
+        self.cells: np.ndarray | None = None  # (C + 1, C + 1), of all images
+        for name, part in sorted(read_manifest(where).items()):
+            if part.rows:
+                self._take(name, part, place)
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        shape, kind = self._shapes[name]
+        out = np.full((self._images, *shape), np.nan if kind is np.float64 else 0, kind)
+        for part, entry, names, table, rows, places in self._parts:
+            if name in names:
+                held = read_part(self._where, part, entry, [name]) if _large(name) else table
+                values = held[name].combine_chunks().flatten().to_numpy().reshape(entry.rows, *shape)
+                out[places] = values[rows]
+        return out
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._shapes
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._shapes)
+
+    def __len__(self) -> int:
+        return len(self._shapes)
+
+    def _take(self, name: str, part: Part, place: Mapping[str, int]) -> None:
+        """Read one part without its curves, and note what it holds."""
+        schema = read_schema(self._where, name, part)
+        for column in (column for column in schema if column.name != "id"):
+            shape = tuple(int(n) for n in (column.metadata or {}).get(b"shape", b"").decode().split(",") if n)
+            self._shapes[column.name] = (shape, np.float64 if str(column.type.value_type) == "double" else np.int64)
+        table = read_part(self._where, name, part, [column for column in schema.names if not _large(column)])
+        rows = [(k, place[id_]) for k, id_ in enumerate(table["id"].to_pylist()) if id_ in place]
+        numbers = np.array(rows, np.int64).reshape(-1, 2)
+        self.present[numbers[:, 1]] = True
+        self._parts.append((name, part, schema.names, table, numbers[:, 0], numbers[:, 1]))
+        if cells := (schema.metadata or {}).get(b"cells"):
+            more = np.array(json.loads(cells), np.int64)
+            self.cells = more if self.cells is None else self.cells + more
+
+
+def _large(name: str) -> bool:
+    return name.startswith("curve_")

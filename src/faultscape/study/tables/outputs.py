@@ -1,0 +1,113 @@
+"""predictions/NAME/KIND: what is kept of a model beside its labels (confidence, probabilities, logits, embeddings), some parts a shard.
+
+Conventions: a row an image that has a label map: id and one code an array (maps.arrays). Parts of a shard are named ``SHARD.NUMBER`` and hold about 64 MB each,
+so that neither writing nor reading ever holds more. Their key is the checksum of the label part they were made with: beside other labels they do not count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from faultscape.maps import array_codes
+from faultscape.study.part_folders import made
+from faultscape.study.parts import Part, put_part, read_manifest, read_part, read_small, there
+from faultscape.study.tables.corpus import part_name
+from faultscape.study.tables.label_maps import predictions
+
+_AT_ONCE = 64 << 20  # bytes of a part
+_COLUMNS = ("values", "classes")
+
+
+class Chunks:
+    """Writes one kind of one shard, part by part, as rows come in corpus order."""
+
+    def __init__(self, folder: Path, shard: int) -> None:
+        self._folder, self._shard = folder, shard
+        self._rows: list[tuple[str, tuple[bytes, ...]]] = []
+        self._held = 0
+        self.parts: list[dict[str, Any]] = []
+
+    def add(self, id_: str, codes: tuple[bytes, ...]) -> None:
+        """Take an image's codes."""
+        self._rows.append((id_, codes))
+        self._held += sum(map(len, codes))
+        if self._held >= _AT_ONCE:
+            self._put()
+
+    def finish(self) -> list[dict[str, Any]]:
+        """Write what is left and return the parts, at least one, as JSON."""
+        if self._rows or not self.parts:
+            self._put()
+        return self.parts
+
+    def _put(self) -> None:
+        import pyarrow as pa
+
+        count = max((len(codes) for _, codes in self._rows), default=1)
+        columns: dict[str, Any] = {"id": pa.array([id_ for id_, _ in self._rows], pa.string())}
+        for place in range(count):
+            columns[_COLUMNS[place]] = pa.array([codes[place] for _, codes in self._rows], pa.large_binary())
+        name = f"{part_name(self._shard)}.{len(self.parts):03d}"
+        sha = put_part(self._folder, name, pa.table(columns), group=8)
+        self.parts.append({"part": name, "sha256": sha, "rows": len(self._rows)})
+        self._rows, self._held = [], 0
+
+
+def complete(folder: Path) -> dict[str, str]:
+    """Return {name of a shard: checksum of the label part that its parts were made with} of a kind, where none of these parts is lost."""
+    named, held = read_manifest(folder), there(folder)
+    lost = {name.partition(".")[0] for name in named if name not in held}
+    return {shard: part.key for name, part in held.items() if (shard := name.partition(".")[0]) not in lost}
+
+
+def of_shard(manifest: dict[str, Part], shard: int, labels: str) -> list[dict[str, Any]]:
+    """Return the parts of a shard that were made with the label part of this checksum, as `Chunks` gives them."""
+    mine = {name: part for name, part in manifest.items() if name.startswith(f"{part_name(shard)}.") and part.key == labels}
+    return [{"part": name, "sha256": part.sha256, "rows": part.rows} for name, part in mine.items()]
+
+
+def with_shard(manifest: dict[str, Part], shard: int, labels: str, parts: list[dict[str, Any]]) -> dict[str, Part]:
+    """Return a manifest with these parts of a shard in place of what it had."""
+    others = {name: part for name, part in manifest.items() if not name.startswith(f"{part_name(shard)}.")}
+    return others | {p["part"]: Part(p["sha256"], p["rows"], labels) for p in parts}
+
+
+def kinds(root: Path, name: str) -> list[str]:
+    """Return what is kept of a model, sorted: confidence, probabilities, logits, embedding-LAYER."""
+    here = predictions(root, name)
+    return sorted(path.name for path in made(root, "predictions") if path.parent == here and read_manifest(path))
+
+
+def ids(root: Path, name: str, kind: str, shard: int) -> list[str]:
+    """Return the images of a shard of which a kind is kept, made with the labels that the model has now."""
+    folder = predictions(root, name) / kind
+    return [
+        id_
+        for part, entry in _parts(root, name, kind, shard)
+        for id_ in read_small(folder, part, entry, ["id"])["id"].to_pylist()
+    ]
+
+
+def read_kept(root: Path, name: str, kind: str, shard: int) -> Iterator[tuple[str, tuple[np.ndarray, ...]]]:
+    """Yield (image id, array_codes) of a shard in corpus order; nothing where the kind was not kept, or was made with other labels than the model has now."""
+    for part, entry in _parts(root, name, kind, shard):
+        table = read_part(predictions(root, name) / kind, part, entry)
+        codes = [table[column].to_pylist() for column in table.column_names[1:]]
+        for id_, *row in zip(table["id"].to_pylist(), *codes, strict=True):
+            yield id_, tuple(array_codes.decode(code) for code in row)
+
+
+def _parts(root: Path, name: str, kind: str, shard: int) -> list[tuple[str, Part]]:
+    """Return the parts of a shard that belong to the labels which the model has now, in order."""
+    number = part_name(shard)
+    labels = read_manifest(predictions(root, name)).get(number)
+    held = sorted(read_manifest(predictions(root, name) / kind).items())
+    return [
+        (part, entry)
+        for part, entry in held
+        if part.startswith(f"{number}.") and labels is not None and entry.key == labels.sha256
+    ]

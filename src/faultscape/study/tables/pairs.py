@@ -1,0 +1,57 @@
+"""pairs/NAME: packed sparse counts of NAME against every model named before it, and against each truth; a part a shard.
+
+Conventions: part ``SHARD.models`` holds the earlier models, ``SHARD.truth-T`` one truth; a row an image that has a map of NAME (and of T): id and
+``counts`` (see comparison.packing; row = the other, column = NAME). J folders, not J^2. The manifest's key says which maps, classes and size a part
+was made from, so a part made stale by any of them is known without reading it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from faultscape.study.folder import check_name
+from faultscape.study.parts import Part, put_part, read_part
+from faultscape.study.tables.corpus import part_name
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_GROUP = 1024  # counts are read a shard at a time, and compress better together
+
+
+@dataclass(frozen=True)
+class PairPart:
+    """One part that a study should have: NAME against ``others`` (models, or one truth) in a shard."""
+
+    name: str
+    shard: int
+    others: tuple[str, ...]
+    truth: str | None
+    key: str
+
+    @property
+    def part(self) -> str:
+        """The part's name in the manifest of pairs/NAME."""
+        return f"{part_name(self.shard)}.{'models' if self.truth is None else f'truth-{self.truth}'}"
+
+
+def folder(root: Path, name: str) -> Path:
+    """Return the folder of a model's pairs."""
+    return root / "pairs" / check_name(name)
+
+
+def put_counts(where: Path, part: PairPart, ids: list[str], counts: list[bytes]) -> str:
+    """Write one part and return its checksum."""
+    import pyarrow as pa
+
+    table = pa.table({"id": pa.array(ids, pa.string()), "counts": pa.array(counts, pa.binary())})
+    return put_part(where, part.part, table, compression="zstd", group=_GROUP)
+
+
+def read_counts(where: Path, part: PairPart, entry: Part) -> tuple[list[str], pa.BinaryArray]:
+    """Return the ids and the packed counts of a part."""
+    table = read_part(where, part.part, entry)
+    column = table["counts"].combine_chunks()
+    return table["id"].to_pylist(), column.chunk(0) if hasattr(column, "chunk") else column

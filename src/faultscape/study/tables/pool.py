@@ -1,0 +1,94 @@
+"""The images from which a person's work is drawn, as numbers: some dozen bytes an image, where a row of the corpus takes a thousand.
+
+Conventions: in corpus order, or in the order among equals; a place is an image's number in it. ``ranks`` say which place among equals an image has; ``families`` are the
+same for images of one near-duplicate group, ``shards`` the shard of each.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from faultscape.study.tables.corpus import column_names, duplicates_column, read_columns, tie_key
+from faultscape.ties import tie_ranks
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_AT_ONCE = 8192
+
+
+@dataclass(frozen=True)
+class Pool:
+    """The pool of a study; ``digest`` changes with any id or group."""
+
+    ids: pa.StringArray
+    ranks: np.ndarray
+    families: np.ndarray
+    shards: np.ndarray
+    digest: str
+
+    def taken(self, order: np.ndarray) -> Pool:
+        """Return the pool with its images in another ``order`` (I,)."""
+        import pyarrow as pa
+
+        return Pool(self.ids.take(pa.array(order)), self.ranks[order], self.families[order], self.shards[order], self.digest)
+
+    def names(self, places: Sequence[int] | np.ndarray) -> dict[int, str]:
+        """Return the ids at some places."""
+        import pyarrow as pa
+
+        some = sorted({int(place) for place in places})
+        return dict(zip(some, self.ids.take(pa.array(some, pa.int64())).to_pylist(), strict=True))
+
+
+def read_groups(root: Path) -> dict[str, str]:
+    """Return {id: group} of the images of a study that belong to a group (`collect --group`); nothing where none does."""
+    import pyarrow.compute as pc
+
+    names = column_names(root) if (root / "corpus.parquet").exists() else []
+    if "group" not in names or duplicates_column(names) == "group":  # earlier versions kept near-duplicates there
+        return {}
+    table = read_columns(root, ["id", "group"])
+    table = table.filter(pc.call_function("not_equal", [table["group"], ""]))
+    return dict(zip(table["id"].to_pylist(), table["group"].to_pylist(), strict=True))
+
+
+def read_pool(root: Path, *, keep_duplicates: bool = False, seed: int | None = None) -> Pool:
+    """Return the pool of a study in corpus order; with ``keep_duplicates`` every image is a family of its own.
+
+    Ranks among equals are those of the images' bytes under ``seed`` (faultscape.ties), without one those of the ids.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    path = root / "corpus.parquet"
+    if not path.exists():
+        return Pool(pa.array([], pa.string()), np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int32), "")
+    duplicates = duplicates_column(column_names(root))
+    columns = ["id", duplicates, "shard", *(["digest"] if seed is not None else [])]
+    table = read_columns(root, columns, [("role", "=", "pool")])
+    ids, groups = (table[name].combine_chunks() for name in ("id", duplicates))
+    ids, groups = (column.chunk(0) if isinstance(column, pa.ChunkedArray) else column for column in (ids, groups))
+    by_id = np.empty(len(ids), np.int64)
+    by_id[pc.call_function("array_sort_indices", [ids]).to_numpy()] = np.arange(len(ids))
+    ranks = by_id if seed is None else tie_ranks(_keys(table), seed, by_id)
+    families = np.arange(len(ids))
+    if not keep_duplicates:
+        families = pc.call_function("index_in", [groups], pc.SetLookupOptions(value_set=groups)).to_numpy().astype(np.int64)
+    digest = hashlib.sha256()
+    for start in range(0, len(ids), _AT_ONCE):
+        for column in (ids, groups):
+            digest.update("\n".join(column.slice(start, _AT_ONCE).to_pylist()).encode() + b"\0")
+    return Pool(ids, ranks, families, table["shard"].to_numpy(), digest.hexdigest()[:32])
+
+
+def _keys(table: pa.Table) -> Iterator[str]:
+    """Yield what stands for each image in the order among equals."""
+    for rows in table.select(["id", "digest"]).to_batches(_AT_ONCE):
+        yield from map(tie_key, rows["id"].to_pylist(), rows["digest"].to_pylist())

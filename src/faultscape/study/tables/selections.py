@@ -1,0 +1,85 @@
+"""selection.csv and selection.json: which images were chosen, append-only, and the definition that was fixed when they were.
+
+Conventions: selection ``main`` lies in selection.csv / selection.json, others in selection-NAME.*. A row is a duel's (defender, attacker, class), a pair's
+(model_a, model_b) or a draw for all models at once, as its first line says. The JSON also names the models in order, a key of the corpus and
+predictions that the images were drawn from, and how many rows count: those behind them are of a writer that was killed before it put the JSON.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from dataclasses import astuple, fields
+from pathlib import Path
+from typing import Any
+
+from faultscape.errors import SelectionError, closest
+from faultscape.nouns import Draw, PairSlot, Slot, Slots
+from faultscape.study.folder import check_name, put
+from faultscape.study.json_text import read_object
+from faultscape.study.tables.logs import csv_text
+
+MAIN = "main"
+_WORDS = {
+    "class_": "class",
+    "probability": "draw_probability",
+    "pool": "pool_size",
+}  # columns that are not called as the fields are
+_KINDS = {tuple(_WORDS.get(f.name, f.name) for f in fields(kind)): kind for kind in (Slot, PairSlot, Draw)}
+_READ: dict[str, Any] = {"str": str, "int": int, "float": lambda text: float(text) if text else math.nan}
+
+
+def path(root: Path, name: str, ending: str = "csv", *, stem: str = "selection") -> Path:
+    """Return the file of a named selection (or, by ``stem``, of what belongs to it)."""
+    check_name(name, "selection")
+    return root / (f"{stem}.{ending}" if name == MAIN else f"{stem}-{name}.{ending}")
+
+
+def names(root: Path) -> list[str]:
+    """Return the names of all selections, main first."""
+    found = [p.stem.removeprefix("selection-") for p in root.glob("selection-*.json")]
+    return ([MAIN] if (root / "selection.json").exists() else []) + sorted(found)
+
+
+def read_selection(root: Path, name: str = MAIN) -> tuple[Slots, str]:
+    """Return a selection and the key of what it was drawn from; SelectionError when there is none of this name."""
+    table, about = path(root, name), path(root, name, "json")
+    if not about.exists():
+        known = names(root)
+        raise SelectionError(
+            f"there is no selection {name!r}; "
+            + (f"there are {', '.join(known)}.{closest(name, known)}" if known else f"make one with `faultscape select {root}`")
+        )
+    try:
+        said = read_object(about.read_bytes())
+        models, definition, drawn_from = said["models"], said["definition"], said["drawn_from"]
+        if (
+            not isinstance(models, list)
+            or not isinstance(definition, dict)
+            or not all(isinstance(word, str) for word in (*models, drawn_from))
+        ):
+            raise TypeError("models, definition or drawn_from is of another kind")  # noqa: TRY301 - as any other damage
+        with table.open(encoding="utf-8", newline="") as file:
+            head, *lines = list(csv.reader(file))
+        kind = _KINDS.get(tuple(head))
+        if kind is None:
+            raise ValueError("its first line is another")  # noqa: TRY301 - as any other damage
+        read = [_READ[str(f.type)] for f in fields(kind)]
+        if not 0 <= (number := said.get("rows", len(lines))) <= len(lines):  # earlier versions do not say it
+            raise ValueError(f"it has {len(lines)} of {number} rows")  # noqa: TRY301
+        rows = tuple(kind(*(make(text) for make, text in zip(read, line, strict=True))) for line in lines[:number])
+        return Slots(tuple(models), definition, rows), drawn_from
+    except (OSError, ValueError, KeyError, IndexError, TypeError, csv.Error) as error:
+        raise SelectionError(f"{table} or {about} is damaged: {error}") from None
+
+
+def write_selection(root: Path, slots: Slots, drawn_from: str, name: str = MAIN) -> None:
+    """Put a selection; rows already there are expected at the head of ``slots.rows``. Its new rows count once its JSON is put."""
+    columns = next(columns for columns, kind in _KINDS.items() if isinstance(slots.rows[0], kind))
+    cells = ["" if isinstance(value, float) and math.isnan(value) else value for row in slots.rows for value in astuple(row)]
+    width = len(columns)
+    text = csv_text([columns, *(cells[k : k + width] for k in range(0, len(cells), width))])
+    about = {"models": list(slots.models), "definition": slots.definition, "drawn_from": drawn_from, "rows": len(slots.rows)}
+    put(path(root, name), text.encode())
+    put(path(root, name, "json"), (json.dumps(about, indent=1, ensure_ascii=False) + "\n").encode())
