@@ -12,9 +12,9 @@ from collections.abc import Sequence
 import numpy as np
 from clock import best, in_turns
 
+from faultscape.classes import imagenet, imagenet_classes
 from faultscape.classes.hierarchy import Hierarchy, chains, depths, places
 from faultscape.comparison import class_distances, expected_distance, pair_distances, word_path
-from faultscape.corpus import imagenet, imagenet_classes
 
 PART = 60  # classes of the plain peers: 1,770 pairs
 IMAGES = 1_000_000

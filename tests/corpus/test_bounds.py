@@ -51,7 +51,7 @@ def test_photos_four_bits_apart_share_a_group_and_five_begin_another(tmp_path: P
     assert {image.id: image.near_duplicate_of for image in read_corpus(tmp_path / "study")} == {"0": "0", "4": "0", "5": "5"}
 
 
-READERS = ((fs.corpus.probe, ImageError), (fs.corpus.read_rgb, ImageError), (fs.corpus.read_map, LabelMapError))
+READERS = ((fs.formats.probe, ImageError), (fs.formats.read_rgb, ImageError), (fs.formats.read_map, LabelMapError))
 
 
 def claiming(path: Path, width: int, height: int) -> Path:
@@ -80,8 +80,8 @@ def test_as_many_pixels_as_the_bound_are_read_and_one_row_more_is_not(tmp_path: 
     monkeypatch.setattr(guard, "MAX_PIXELS", 200)
     for height in (10, 11):
         made.write(tmp_path / f"{height}.png", np.ones((height, 20), np.uint8))
-    assert fs.corpus.read_rgb(tmp_path / "10.png").shape == (10, 20, 3)
-    assert fs.corpus.read_map(tmp_path / "10.png").shape == (10, 20)
+    assert fs.formats.read_rgb(tmp_path / "10.png").shape == (10, 20, 3)
+    assert fs.formats.read_map(tmp_path / "10.png").shape == (10, 20)
     for read, error in READERS:
         with pytest.raises(error, match="20 x 11 pixels are more than the 200 that are read"):
             read(tmp_path / "11.png")
@@ -112,11 +112,11 @@ def test_a_map_has_its_photos_aspect_ratio_within_a_pixel(
 ) -> None:
     path = tmp_path / "map.png"
     made.write(path, np.zeros((size[1], size[0]), np.uint8))
-    model = FolderModel(fs.corpus.resolve(5), {}, None, resize_maps=False)
+    model = FolderModel(fs.classes.resolve(5), {}, None, resize_maps=False)
     if fits:
         assert model.read(str(path), *photo)
     else:
         with pytest.raises(LabelMapError, match=f"is {size[0]} x {size[1]} pixels, its photo {photo[0]} x {photo[1]}"):
             model.read(str(path), *photo)
-    assert FolderModel(fs.corpus.resolve(5), {}, None, resize_maps=True).read(str(path), *photo)
-    assert FolderModel(fs.corpus.resolve(5), {}, size, resize_maps=False).read(str(path), *photo)
+    assert FolderModel(fs.classes.resolve(5), {}, None, resize_maps=True).read(str(path), *photo)
+    assert FolderModel(fs.classes.resolve(5), {}, size, resize_maps=False).read(str(path), *photo)

@@ -81,10 +81,10 @@ def test_every_exif_orientation_is_read_upright(tmp_path: Path, turn: int) -> No
     exif = Image.Exif()
     exif[0x0112] = turn
     picture.save(tmp_path / "p.jpg", exif=exif, quality=95)
-    read = fs.corpus.read_rgb(tmp_path / "p.jpg")
+    read = fs.formats.read_rgb(tmp_path / "p.jpg")
     assert read.shape == (40, 64, 3)
     assert np.abs(read.astype(int) - upright).mean() < 3
-    probed = fs.corpus.probe(tmp_path / "p.jpg")
+    probed = fs.formats.probe(tmp_path / "p.jpg")
     assert (probed.width, probed.height) == (64, 40)
 
 
@@ -94,7 +94,7 @@ def test_every_mode_of_picture_becomes_rgb(tmp_path: Path, mode: str) -> None:
     picture = Image.fromarray(grey.astype(np.uint16) * 257) if mode == "I;16" else Image.fromarray(grey).convert(mode)
     path = tmp_path / ("p.tif" if mode == "CMYK" else "p.png")
     picture.save(path)
-    read = fs.corpus.read_rgb(path)
+    read = fs.formats.read_rgb(path)
     assert read.shape == (6, 8, 3)
     if mode in ("L", "I;16"):
         assert np.abs(read[..., 0].astype(int) - grey).max() <= 1
@@ -190,5 +190,5 @@ def test_npy_maps_of_a_wrong_kind_are_refused(tmp_path: Path) -> None:
     ):
         np.save(tmp_path / "m.npy", values, allow_pickle=True)
         with pytest.raises(LabelMapError) as told:
-            fs.corpus.read_map(tmp_path / "m.npy")
+            fs.formats.read_map(tmp_path / "m.npy")
         assert "allow_pickle" not in str(told.value)

@@ -84,10 +84,10 @@ def test_what_says_its_range_is_read_as_it_is_seen(tmp_path: Path, kind: str) ->
     seen, write = READ[kind]
     write(tmp_path / "image")
     (path,) = tmp_path.iterdir()
-    read = fs.corpus.read_rgb(path)
+    read = fs.formats.read_rgb(path)
     wanted = np.round(255 * (seen if seen.ndim == 3 else np.stack([seen] * 3, -1)))
     assert np.abs(read - wanted).max() <= 1
-    assert fs.corpus.probe(path).dhash == fs.corpus.difference_hash(cv2.cvtColor(read, cv2.COLOR_RGB2GRAY)) or seen.ndim == 3
+    assert fs.formats.probe(path).dhash == fs.formats.difference_hash(cv2.cvtColor(read, cv2.COLOR_RGB2GRAY)) or seen.ndim == 3
 
 
 @pytest.mark.parametrize("mode", ["CMYK", "YCbCr", "LAB", "RGBX", "1"])
@@ -98,14 +98,14 @@ def test_other_colours_become_red_green_and_blue(tmp_path: Path, mode: str) -> N
     wanted = np.asarray(image.convert("RGB"), np.int16)
     assert image is not None
     (image if mode == "LAB" else image.convert(mode)).save(tmp_path / "image.tif")
-    assert np.abs(fs.corpus.read_rgb(tmp_path / "image.tif") - wanted).mean() < (130 if mode == "1" else 4)
-    assert fs.corpus.probe(tmp_path / "image.tif").dhash is not None
+    assert np.abs(fs.formats.read_rgb(tmp_path / "image.tif") - wanted).mean() < (130 if mode == "1" else 4)
+    assert fs.formats.probe(tmp_path / "image.tif").dhash is not None
 
 
 def test_the_inks_of_16_bits_are_read(tmp_path: Path) -> None:
     inks = np.zeros((4, 4, 4), np.uint16)
     inks[:2, :, 3] = 65535
-    read = fs.corpus.read_rgb(made_tiff.write(tmp_path / "inks.tif", inks, means=made_tiff.CMYK))
+    read = fs.formats.read_rgb(made_tiff.write(tmp_path / "inks.tif", inks, means=made_tiff.CMYK))
     assert (read[:2].max(), read[2:].min()) == (0, 255)
 
 
@@ -137,7 +137,7 @@ def test_what_may_mean_any_brightness_is_refused_by_name_and_says_what_to_do(tmp
     said, write = REFUSED[kind]
     write(tmp_path / "image")
     (path,) = tmp_path.iterdir()
-    for read in (fs.corpus.read_rgb, fs.corpus.probe):
+    for read in (fs.formats.read_rgb, fs.formats.probe):
         with pytest.raises(ImageError) as told:
             read(path)
         assert str(told.value).startswith(f"{path}: ")
@@ -152,18 +152,18 @@ def test_floats_become_the_nearest_of_256_and_the_darkest_that_is_read_is_16(tmp
     steps = np.arange(255)
     for off, nearest in ((0.4, steps), (0.6, steps + 1)):
         made_tiff.write(tmp_path / "floats.tif", ((steps + off) / 255).astype(np.float32)[None])
-        assert fs.corpus.read_rgb(tmp_path / "floats.tif")[0, :, 0].tolist() == nearest.tolist()
+        assert fs.formats.read_rgb(tmp_path / "floats.tif")[0, :, 0].tolist() == nearest.tolist()
     dark = np.full((4, 6), 16 << 8, np.uint16)
-    assert fs.corpus.read_rgb(made_tiff.write(tmp_path / "dark.tif", dark)).max() == 16
+    assert fs.formats.read_rgb(made_tiff.write(tmp_path / "dark.tif", dark)).max() == 16
     with pytest.raises(ImageError, match="its brightest pixel 15 of 255"):
-        fs.corpus.read_rgb(made_tiff.write(tmp_path / "dark.tif", dark - 1))
+        fs.formats.read_rgb(made_tiff.write(tmp_path / "dark.tif", dark - 1))
 
 
 def test_sixteen_bits_are_upright_too(tmp_path: Path) -> None:
     exif = Image.Exif()
     exif[0x0112] = 6  # turned: the first row is the right side
     Image.fromarray(of(GREY, 65535, np.uint16)).save(tmp_path / "turned.png", exif=exif)
-    read, probed = fs.corpus.read_rgb(tmp_path / "turned.png"), fs.corpus.probe(tmp_path / "turned.png")
+    read, probed = fs.formats.read_rgb(tmp_path / "turned.png"), fs.formats.probe(tmp_path / "turned.png")
     assert read.shape == (24, 16, 3)
     assert (probed.width, probed.height) == (16, 24)
     assert (read[..., 0] == np.rot90(of(GREY, 65535, np.uint16) >> 8, -1)).all()

@@ -12,10 +12,9 @@ from types import ModuleType
 import pytest
 
 import made_wordnet
-from faultscape.classes import hierarchy
+from faultscape.classes import hierarchy, imagenet, imagenet_classes
 from faultscape.classes.hierarchy import chains, depths, of_edges, of_parents, of_wordnet, places
 from faultscape.classes.wordnet_files import read_synset
-from faultscape.corpus import imagenet, imagenet_classes
 from faultscape.errors import ClassesError, CorpusError
 
 ROOT = Path(__file__).parents[2]

@@ -55,7 +55,7 @@ def test_pictures_in_rows_are_those_of_files(corpus: made.Corpus, tmp_path: Path
     for id_, image in rows.items():
         assert image.source == f"{path}#{corpus.ids.index(id_)}"
         assert (image.digest, image.dhash, image.width) == (files[id_].digest, files[id_].dhash, files[id_].width)
-        assert (photos.read_photo(image)[0] == fs.corpus.read_rgb(files[id_].source)).all()
+        assert (photos.read_photo(image)[0] == fs.formats.read_rgb(files[id_].source)).all()
     assert fs.collect(str(tmp_path / "study"), path).new == 0
 
 
@@ -99,7 +99,7 @@ def test_parquet_in_a_store_holds_bytes_or_addresses_of_it(
     assert "--pattern does not apply to Parquet" in capsys.readouterr().out
     assert rows.keys() == set(corpus.ids)
     assert {i.source.split("#")[0] for i in rows.values()} == {f"{bucket.uri}/inside.parquet"}
-    truth = fs.corpus.read_rgb(corpus.photos / f"{corpus.ids[0]}.png")
+    truth = fs.formats.read_rgb(corpus.photos / f"{corpus.ids[0]}.png")
     assert (photos.read_photo(rows[corpus.ids[0]])[0] == truth).all()
     for name, ids in (("beside", {f"photos/{i}" for i in corpus.ids}), ("whole", set(corpus.ids))):
         found = fs.corpus.find([f"{bucket.uri}/{name}.parquet"], stores=True)
@@ -243,5 +243,5 @@ def test_a_damaged_file_is_one_sentence_and_damage_found_later_is_a_failure_of_e
         photos.read_photo(image)
     assert fs.collect(str(tmp_path / "study"), path).new == 0
     assert (
-        photos.read_photo(read_corpus(tmp_path / "study")[0])[0] == fs.corpus.read_rgb(corpus.photos / f"{corpus.ids[5]}.png")
+        photos.read_photo(read_corpus(tmp_path / "study")[0])[0] == fs.formats.read_rgb(corpus.photos / f"{corpus.ids[5]}.png")
     ).all()

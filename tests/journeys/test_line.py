@@ -67,7 +67,7 @@ def test_the_files_line_equals_arrays_in_memory(corpus: made.Corpus, tmp_path: P
     order = np.argsort(corpus.ids)
     ids = [corpus.ids[k] for k in order]
     maps = {name: stack[order] for name, stack in corpus.maps.items()}
-    classes = fs.corpus.resolve(str(corpus.classes))
+    classes = fs.classes.resolve(str(corpus.classes))
     pairs = fs.comparison.count(maps, classes=classes, images=ids)
     slots = fs.selection.duels(pairs, "miou", per_class=1, scale=fs.selection.scale(corpus.truths[order], classes=classes))
     assert slots.rows == stored.rows

@@ -96,7 +96,7 @@ def test_a_picture_is_read_with_the_digest_of_its_bytes_and_not_at_all_once_it_i
     data = (corpus.photos / f"{image.id}.png").read_bytes()
     rgb, digest = read_photo(image)
     assert digest == hashlib.sha256(data).hexdigest()
-    assert (rgb == fs.corpus.read_rgb(corpus.photos / f"{image.id}.png")).all()
+    assert (rgb == fs.formats.read_rgb(corpus.photos / f"{image.id}.png")).all()
     bucket.put(f"photos/{image.id}.png", (corpus.photos / f"{corpus.ids[1]}.png").read_bytes())
     with pytest.raises(ImageError, match=r"photo 000\.png: changed since it was collected; run collect again"):
         read_photo(image)

@@ -20,7 +20,7 @@ from faultscape.errors import LabellingError, LabelMapError
 from faultscape.formats import labelme
 from faultscape.formats import shapes as drawing
 
-CLASSES = {"few": fs.corpus.resolve("voc"), "many": fs.corpus.resolve(400, background=0)}
+CLASSES = {"few": fs.classes.resolve("voc"), "many": fs.classes.resolve(400, background=0)}
 
 
 def plain(shapes: list[dict[str, Any]], size: tuple[int, int], classes: Any) -> np.ndarray:

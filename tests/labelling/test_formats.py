@@ -27,7 +27,7 @@ def made(seed: int, values: list[int]) -> np.ndarray:
 @given(st.integers(0, 10_000))
 @SAME_FOLDER
 def test_png_goes_out_and_comes_back(tmp_path: Path, seed: int) -> None:
-    for classes, values in ((fs.corpus.resolve("voc"), [0, 3, 20, 255]), (fs.corpus.resolve(400, void=65535), [0, 399, 65535])):
+    for classes, values in ((fs.classes.resolve("voc"), [0, 3, 20, 255]), (fs.classes.resolve(400, void=65535), [0, 399, 65535])):
         label_map = made(seed, values)
         png.write(tmp_path / "a" / "m.png", label_map, classes)
         assert (png.read(tmp_path / "a" / "m.png", classes) == label_map).all()
@@ -37,7 +37,7 @@ def test_png_goes_out_and_comes_back(tmp_path: Path, seed: int) -> None:
 @SAME_FOLDER
 def test_labelme_goes_out_and_comes_back(tmp_path: Path, seed: int) -> None:
     for name, values in (("voc", [0, 3, 20, 255]), ("camvid", [0, 4, 10, 11]), ("ade20k", [0, 1, 150])):
-        classes, label_map = fs.corpus.resolve(name), made(seed, values)
+        classes, label_map = fs.classes.resolve(name), made(seed, values)
         size = (label_map.shape[1], label_map.shape[0])
         labelme.write(tmp_path / "m.json", image_path="m.png", size=size, label_map_ids=label_map, classes=classes)
         ids, read = labelme.read(tmp_path / "m.json", classes)
@@ -52,7 +52,7 @@ def test_the_labelme_samples_give_the_expected_masks(data: Path) -> None:
     files = sorted(folder.glob("*.json"))
     assert len(files) == 3
     for path in files:
-        ids, _ = labelme.read(path, fs.corpus.resolve("voc"))
+        ids, _ = labelme.read(path, fs.classes.resolve("voc"))
         assert (ids == png.read(folder / "expected_class" / f"{path.stem}.png")).mean() > 0.9999
 
 
@@ -80,7 +80,7 @@ def test_a_hostile_shape_is_refused_by_its_number(tmp_path: Path, shape: object,
     document = {"shapes": [shape], "imageHeight": 5, "imageWidth": 5}
     (tmp_path / "m.json").write_text(json.dumps(document))
     with pytest.raises(LabellingError, match=why) as told:
-        labelme.read(tmp_path / "m.json", fs.corpus.resolve("voc"))
+        labelme.read(tmp_path / "m.json", fs.classes.resolve("voc"))
     assert "shape 0" in str(told.value)
 
 
@@ -98,7 +98,7 @@ def test_a_hostile_shape_is_refused_by_its_number(tmp_path: Path, shape: object,
 def test_a_hostile_file_is_refused(tmp_path: Path, text: str) -> None:
     (tmp_path / "m.json").write_text(text)
     with pytest.raises(LabellingError, match=r"m\.json"):
-        labelme.read(tmp_path / "m.json", fs.corpus.resolve("voc"))
+        labelme.read(tmp_path / "m.json", fs.classes.resolve("voc"))
 
 
 def test_shapes_are_drawn_in_order_and_boxes_may_leave_the_image(tmp_path: Path) -> None:
@@ -107,15 +107,15 @@ def test_shapes_are_drawn_in_order_and_boxes_may_leave_the_image(tmp_path: Path)
         {"label": "cow", "points": [[0, 0], [1, 9]], "shape_type": "rectangle"},
     ]
     (tmp_path / "m.json").write_text(json.dumps({"shapes": shapes, "imageHeight": 4, "imageWidth": 5}))
-    ids, _ = labelme.read(tmp_path / "m.json", fs.corpus.resolve("voc"))
+    ids, _ = labelme.read(tmp_path / "m.json", fs.classes.resolve("voc"))
     assert ids.tolist() == [[10, 10, 13, 13, 13]] * 3 + [[10, 10, 0, 0, 0]]
 
 
 def test_pixels_under_no_shape_need_a_background_or_void(tmp_path: Path) -> None:
     (tmp_path / "m.json").write_text(json.dumps({"shapes": [], "imageHeight": 1, "imageWidth": 1}))
     with pytest.raises(LabellingError, match="need a background class or a void id"):
-        labelme.read(tmp_path / "m.json", fs.corpus.resolve(3))
-    assert labelme.read(tmp_path / "m.json", fs.corpus.resolve("camvid"))[0].tolist() == [[11]]
+        labelme.read(tmp_path / "m.json", fs.classes.resolve(3))
+    assert labelme.read(tmp_path / "m.json", fs.classes.resolve("camvid"))[0].tolist() == [[11]]
 
 
 def test_discards_hold_any_name_and_mistakes_are_told(tmp_path: Path) -> None:
@@ -136,4 +136,4 @@ def test_discards_hold_any_name_and_mistakes_are_told(tmp_path: Path) -> None:
 def test_ids_that_are_no_labels_are_refused(tmp_path: Path) -> None:
     for bad in (np.full((2, 2), -1), np.full((2, 2), 70_000), np.zeros((2, 2))):
         with pytest.raises(LabelMapError, match="0-65535"):
-            png.write(tmp_path / "m.png", bad, fs.corpus.resolve("voc"))
+            png.write(tmp_path / "m.png", bad, fs.classes.resolve("voc"))

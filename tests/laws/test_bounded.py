@@ -15,8 +15,8 @@ import pytest
 import faultscape as fs
 import made
 from faultscape.stages.compare import agreement_sample, counts
+from faultscape.stages.compare.shard import shard
 from faultscape.study.tables import corpus as study_corpus
-from faultscape.verbs.compare import shard
 
 SHARD, SHARDS, MODELS = 3, 6, 3
 NETWORK = Path(fs.__file__).parent / "prediction" / "networks" / "mobile.onnx"

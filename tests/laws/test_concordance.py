@@ -46,7 +46,7 @@ def plain(reference: np.ndarray, prediction: np.ndarray, name: str, over: str, c
 @settings(max_examples=80)
 def test_every_concordance_equals_its_plain_twin(seed: int, name: str, over: str) -> None:
     rng = np.random.default_rng(seed)
-    classes = fs.corpus.resolve(4, void=9)
+    classes = fs.classes.resolve(4, void=9)
     a, b = rng.choice([0, 1, 1, 2, 9], (2, 1, 3, 5)).astype(np.uint8)
     t = rng.choice([0, 1, 2, 3, 9], (1, 3, 5)).astype(np.uint8)
     pairs = fs.comparison.count({"a": a, "b": b}, classes=classes, truth=t)
@@ -65,7 +65,7 @@ def test_void_pixels_of_the_truth_never_change_a_metric(seed: int) -> None:
     t = rng.choice([0, 1, 2, 255], (1, 6, 6)).astype(np.uint8)
     a = rng.integers(0, 3, t.shape).astype(np.uint8)
     b = np.where(t == 255, rng.integers(0, 3, t.shape), a).astype(np.uint8)
-    classes = fs.corpus.resolve(3, void=255)
+    classes = fs.classes.resolve(3, void=255)
     for name in fs.metrics.pixel.METRICS:
         both = [fs.comparison.accuracies(fs.comparison.count({"m": m}, classes, truth=t), name)[0, 0] for m in (a, b)]
         np.testing.assert_equal(both[0], both[1])

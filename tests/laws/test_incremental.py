@@ -137,7 +137,7 @@ def test_images_added_later_are_new_shards_and_the_old_selection_is_refused(copy
 def test_png_npy_palette_and_colours_give_the_same_pairs_selection_and_standings(
     corpus: made.Corpus, plain: tuple[Path, fs.nouns.Standings], tmp_path: Path, form: str
 ) -> None:
-    classes, (study, standings) = fs.corpus.resolve(str(corpus.classes)), plain
+    classes, (study, standings) = fs.classes.resolve(str(corpus.classes)), plain
     for name, stack in corpus.maps.items():
         for id_, label_map in zip(corpus.ids, stack, strict=True):
             path = tmp_path / form / name / f"{id_}.{'npy' if form == 'npy' else 'png'}"

@@ -204,7 +204,7 @@ def test_in_memory_order_changes_no_duel_and_names_none_with_keys(seed: int, mod
     same(*(or_none(fs.selection.duels, pairs, per_class=2, **own) for pairs, own in zip((one, other), options, strict=True)))
 
     labels, sure = rng.integers(0, 3, (models, images)), rng.choice([0.8, 0.9], (models, images))
-    about = (fs.corpus.resolve(3), tuple(stacks))
+    about = (fs.classes.resolve(3), tuple(stacks))
     first = Predictions(*about, tuple(ids), labels, sure)
     second = Predictions(*about, tuple(new[k] for k in order), labels[:, order], sure[:, order])
     far = np.abs(np.subtract.outer(np.arange(3.0), np.arange(3.0))).clip(0, 1)
@@ -385,7 +385,7 @@ def test_the_worst_images_of_folders_are_among_equals_and_from_everywhere(of_fol
 def test_the_photo_counts_then_the_true_map_then_the_id(tmp_path: Path) -> None:
     (tmp_path / "a.png").write_bytes(b"1")
     files = [str(tmp_path / "a.png"), str(tmp_path / "gone.png"), None]
-    data = DataSet("d", ("a", "b", "c"), {}, {"files": files}, {}, fs.corpus.resolve(2), True)
+    data = DataSet("d", ("a", "b", "c"), {}, {"files": files}, {}, fs.classes.resolve(2), True)
     keys = [hashlib.sha256(b"1").hexdigest(), "b", "c"]
     assert ranks_of(data, np.arange(3)).tolist() == tie_ranks(keys).tolist()
     assert ranks_of(data, np.array([2, 1])).tolist() == tie_ranks(["c", "b"]).tolist()

@@ -49,7 +49,7 @@ def test_slots_matrices_and_scores_equal_the_reference(study: str, expected: dic
 
     theirs = expected[concordance]
     slots, _ = read_selection(Path(study), concordance)
-    classes = fs.corpus.resolve("camvid").names
+    classes = fs.classes.resolve("camvid").names
     mine = {(r.defender, r.attacker, r.class_, r.image): r.concordance for r in slots.chosen}
     wanted = {(d, a, classes[y] if isinstance(y, int) else y, image): value for d, a, y, image, value in theirs["slots"]}
     assert mine.keys() == wanted.keys()

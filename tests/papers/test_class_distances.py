@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from faultscape.classes import imagenet, imagenet_classes
 from faultscape.classes.hierarchy import Hierarchy, chains, depths, of_edges, places
 from faultscape.comparison import abstract_classes, class_distances, semantic_distances, word_path
-from faultscape.corpus import imagenet, imagenet_classes
 
 FOUNTAIN, CHURCH, DRAKE, COOT = 562, 497, 97, 137
 Chain = tuple[int, ...]

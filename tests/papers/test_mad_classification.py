@@ -136,7 +136,7 @@ def _cached(parents: dict[str, list[str]]) -> Callable[[str, str], float]:
 
 def _answer(questions: Path, out: Path, truth: dict[str, set[str]], wnids: list[str]) -> None:
     """Let three people answer every question, one of them always wrong."""
-    from faultscape.corpus import imagenet_classes
+    from faultscape.classes import imagenet_classes
 
     wnid = dict(zip(imagenet_classes().names, wnids, strict=True))
     with questions.open(newline="") as file, out.open("w", newline="") as target:

@@ -34,4 +34,4 @@ def stored(study: Path, name: str) -> dict[str, np.ndarray]:
 
 
 def red(study: Path) -> dict[str, np.ndarray]:
-    return {f"p{k}": fs.corpus.read_rgb(study.parent / "photos" / f"p{k}.png")[..., 0] > 127 for k in range(4)}
+    return {f"p{k}": fs.formats.read_rgb(study.parent / "photos" / f"p{k}.png")[..., 0] > 127 for k in range(4)}

@@ -37,7 +37,7 @@ def segment(photo):
 @pytest.fixture
 def study(tmp_path: Path) -> Path:
     corpus = made.corpus(tmp_path / "corpus", images=10, models=1)
-    photo = fs.corpus.read_rgb(corpus.photos / "part0/photo 004.png").copy()
+    photo = fs.formats.read_rgb(corpus.photos / "part0/photo 004.png").copy()
     photo[0, 0] = (1, 2, 3)
     made.write(corpus.photos / "part0/photo 004.png", photo)
     fs.collect(str(tmp_path / "study"), str(corpus.photos), classes=str(corpus.classes), shard_size=6)
@@ -53,7 +53,7 @@ def test_a_worker_that_dies_over_one_image_each_time_loses_that_image_alone(stud
         stored = label_maps.read_maps(label_maps.predictions(study, "mine"), number)
         for image in rows:
             if image.id != failure.image:
-                assert (fs.maps.decode(stored[image.id]) == fs.corpus.read_rgb(image.source)[..., 0] // 52).all()
+                assert (fs.maps.decode(stored[image.id]) == fs.formats.read_rgb(image.source)[..., 0] // 52).all()
     assert not list(study.rglob(".spool-*"))
 
 
@@ -113,7 +113,7 @@ def worked(
 def right(rows: list[Image], found: list[Row]) -> bool:
     """Whether all images are there, in order, each with the map that it would have alone, or a problem."""
     maps = {row.id: fs.maps.decode(row.runs) for row in found if row.runs is not None}
-    good = all((maps[i.id] == fs.corpus.read_rgb(i.source)[..., 0] // 52).all() for i in rows if i.id in maps)
+    good = all((maps[i.id] == fs.formats.read_rgb(i.source)[..., 0] // 52).all() for i in rows if i.id in maps)
     return good and [row.id for row in found] == [image.id for image in rows]
 
 

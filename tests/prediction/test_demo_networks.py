@@ -41,7 +41,7 @@ def photos(data: Path) -> list[np.ndarray]:
     """Four drawn scenes and four real pictures, which are larger."""
     real = sorted((data / "camvid" / "test").glob("*.jpg"))[:200:50]
     assert len(real) == 4
-    return [*(corpus_scene(k).image for k in (0, 7, 40, 111)), *(fs.corpus.read_rgb(path) for path in real)]
+    return [*(corpus_scene(k).image for k in (0, 7, 40, 111)), *(fs.formats.read_rgb(path) for path in real)]
 
 
 def exported(training: Any, name: str, folder: Path) -> Path:

@@ -45,7 +45,7 @@ def function(tmp_path: Path) -> str:
 
 
 def photos(corpus: made.Corpus) -> list[np.ndarray]:
-    return [fs.corpus.read_rgb(corpus.photos / f"{id_}.png") for id_ in corpus.ids]
+    return [fs.formats.read_rgb(corpus.photos / f"{id_}.png") for id_ in corpus.ids]
 
 
 def read(study: Path, kind: str, name: str = "net") -> dict[str, tuple[np.ndarray, ...]]:

@@ -105,7 +105,7 @@ def test_weights_that_are_replaced_make_the_maps_stale(tmp_path: Path, capsys: p
     for seed in (3, 4):
         path = external(tmp_path / "net.onnx", "weights.bin", seed)
         fs.predict(study, {"net": path}, engine="local")
-        photo = fs.corpus.read_rgb(corpus.photos / f"{corpus.ids[0]}.png")
+        photo = fs.formats.read_rgb(corpus.photos / f"{corpus.ids[0]}.png")
         (want,) = catalogue.open_model(str(path)).predict([photo])
         stored = label_maps.read_maps(label_maps.predictions(Path(study), "net"), 0)
         assert (runs.decode(stored[corpus.ids[0]]) == want.labels).all()

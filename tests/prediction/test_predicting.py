@@ -58,7 +58,7 @@ def opened(path: Path, options: dict | None = None, classes: tuple[int, ...] = (
 
 def logits(photo: Path, weights: np.ndarray = WEIGHTS) -> np.ndarray:
     """(H, W, classes) by hand."""
-    return fs.corpus.read_rgb(photo).astype(np.float32) / 255 @ weights.T
+    return fs.formats.read_rgb(photo).astype(np.float32) / 255 @ weights.T
 
 
 def stored(study: Path, name: str) -> dict[str, label_maps.StoredMap]:

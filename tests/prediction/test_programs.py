@@ -79,7 +79,7 @@ def test_its_confidence_is_kept(study: Path, program: str, way: str) -> None:
     run(study, f"{program} {way}")
     sure = {id_: values for id_, (values,) in outputs.read_kept(study, "prog", "confidence", 0)}
     assert {id_: values.shape for id_, values in sure.items()} == {f"p{k}": (20, 24) for k in range(4)}
-    assert all((sure[id_] == fs.corpus.read_rgb(study.parent / "photos" / f"{id_}.png")[..., 1]).all() for id_ in sure)
+    assert all((sure[id_] == fs.formats.read_rgb(study.parent / "photos" / f"{id_}.png")[..., 1]).all() for id_ in sure)
 
 
 @pytest.mark.parametrize(
@@ -131,5 +131,5 @@ def test_a_program_that_changed_is_run_again(
     (tmp_path / "segment.py").write_text(PROGRAM.replace("> 127", "> 150"))
     run(study, f"{program} plain")
     assert "1 of 1 shards are done anew" in capsys.readouterr().out
-    photo: Any = fs.corpus.read_rgb(study.parent / "photos" / "p0.png")
+    photo: Any = fs.formats.read_rgb(study.parent / "photos" / "p0.png")
     assert (stored(study, "prog")["p0"] == (photo[..., 0] > 150)).all()

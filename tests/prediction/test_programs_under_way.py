@@ -93,7 +93,7 @@ def test_a_program_that_changes_while_a_run_goes_on_is_never_mixed(
     folder = label_maps.predictions(study, "prog")
     maps = {m.id: runs.decode(m.runs) for shard in range(4) for m in label_maps.read_stored(folder, shard)}
     assert len(maps) == 4
-    photos = {id_: fs.corpus.read_rgb(study.parent / "photos" / f"{id_}.png") for id_ in maps}
+    photos = {id_: fs.formats.read_rgb(study.parent / "photos" / f"{id_}.png") for id_ in maps}
     assert all((maps[id_] == (photos[id_][..., 0] > 150)).all() for id_ in maps)
 
 

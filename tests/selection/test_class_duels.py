@@ -24,7 +24,7 @@ def predictions(labels: list[list[int]], shares: list[list[float]] | None = None
     said = np.array(labels)
     sure = np.full(said.shape, NAN) if shares is None else np.array(shares, np.float32)
     names = images or tuple("zyxwvutsrqponmlkjihgfedcba"[k] for k in range(said.shape[1]))
-    return Predictions(fs.corpus.resolve(6), tuple("abcdef"[: len(said)]), names, said, sure)
+    return Predictions(fs.classes.resolve(6), tuple("abcdef"[: len(said)]), names, said, sure)
 
 
 def apart(classes: int = 6) -> np.ndarray:
@@ -176,7 +176,7 @@ def test_the_expected_discrepancy_is_over_all_classes_that_both_name() -> None:
         np.array([[[0, 1], [0, 5]], [[1, 0], [1, 0]]]),
         np.array([[[0.5, 0.5], [0.9, 0.1]], [[0.5, 0.5], [0.8, 0.2]]]),
     )
-    said = Predictions(fs.corpus.resolve(6), ("a", "b"), ("x", "y"), labels[..., 0], shares[..., 0], (labels, shares))
+    said = Predictions(fs.classes.resolve(6), ("a", "b"), ("x", "y"), labels[..., 0], shares[..., 0], (labels, shares))
     slots = class_duels(said, apart(), confidence=0, discrepancy="expected")
     assert slots.definition["temperatures"] == {}
     # x: (0 or 1) against (1 or 0): .5 * 1; y: .9 * .8 * 1 + .1 * .8 * 4 + .1 * .2 * 5
@@ -201,7 +201,7 @@ def test_the_expected_discrepancy_is_over_all_images_and_calibrated(temperatures
     order = np.argsort(-shares, axis=2)
     top = order.astype(np.int32), np.take_along_axis(shares, order, 2)
     names = tuple(f"i{k}" for k in range(40))
-    said = Predictions(fs.corpus.resolve(6), ("a", "b"), names, top[0][..., 0], top[1][..., 0], top)
+    said = Predictions(fs.classes.resolve(6), ("a", "b"), names, top[0][..., 0], top[1][..., 0], top)
     slots = class_duels(said, apart(), confidence=0, cap=99, top=99, discrepancy="expected", temperatures=temperatures)
     scale = [temperatures.get(m, 1.0) for m in "ab"]
     wanted = {image: plain_expected(shares[0, k], shares[1, k], apart(), *scale) for k, image in enumerate(names) if k}

@@ -18,7 +18,7 @@ MASKS = np.array([[0] * k + [1] * (k == 2) + [VOID] * (8 - k - (k == 2)) for k i
 
 
 def test_void_counts_in_the_denominator_of_shares() -> None:
-    scale = fs.selection.scale(MASKS, fs.corpus.resolve(3, void=VOID))
+    scale = fs.selection.scale(MASKS, fs.classes.resolve(3, void=VOID))
     assert scale.n_images == (4, 1, 0)
     assert scale.t_min[:2] == (0.4375, 0.125)  # between 1/4 and 2/4; 1/8
     assert scale.t_max[:2] == (0.8125, 0.125)  # between 3/4 and 4/4
@@ -40,7 +40,7 @@ def test_the_scale_file_of_a_folder_holds_the_same_numbers(tmp_path: Path) -> No
 
 
 def test_void_counts_in_the_shares_of_a_models_map_as_well() -> None:
-    classes = fs.corpus.resolve(3, void=VOID)
+    classes = fs.classes.resolve(3, void=VOID)
     maps = {"a": MASKS, "b": MASKS[:, ::-1]}
     pairs = fs.comparison.count(maps, classes)
     scale = fs.selection.scale(MASKS, classes)
@@ -51,5 +51,5 @@ def test_void_counts_in_the_shares_of_a_models_map_as_well() -> None:
 
 @pytest.mark.parametrize("masks", [MASKS, MASKS[::-1]])
 def test_the_order_of_masks_is_no_matter(masks: np.ndarray) -> None:
-    scale = fs.selection.scale(masks, fs.corpus.resolve(3, void=VOID))
+    scale = fs.selection.scale(masks, fs.classes.resolve(3, void=VOID))
     assert (scale.t_min[0], scale.t_max[0]) == (0.4375, 0.8125)

@@ -27,7 +27,7 @@ def class_distances(kind: str, hierarchy: Hierarchy | None, nodes: Sequence[int]
     all pairs of root chains (S2 eq. 3 as its authors compute it). ``hops``: the same with every weight 1. ``path``: the shortest path of the whole hierarchy as an undirected
     graph (S2 eq. 3 as printed), depth being that of the shortest chain. OptionError for another kind, ClassesError for too many classes or no hierarchy.
 
-    >>> from faultscape.corpus import imagenet
+    >>> from faultscape.classes import imagenet
     >>> from faultscape.classes.hierarchy import places
     >>> fountain_church = places(imagenet(), ["n03388043", "n03028079"])
     >>> [float(class_distances(kind, imagenet(), fountain_church)[0, 1]) for kind in ("wordnet", "hops", "01")]
@@ -93,7 +93,7 @@ def _shortest_paths(hierarchy: Hierarchy, places: np.ndarray) -> np.ndarray:
 def word_path(hierarchy: Hierarchy, first: int, second: int) -> tuple[str, ...]:
     """Return the words from one node up to the shared node that gave the ``wordnet`` distance and down to the other; of equals, the deepest.
 
-    >>> from faultscape.corpus import imagenet
+    >>> from faultscape.classes import imagenet
     >>> from faultscape.classes.hierarchy import places
     >>> word_path(imagenet(), *places(imagenet(), ["n03388043", "n03028079"]).tolist())
     ('fountain', 'structure', 'building', 'place of worship', 'church')
@@ -121,7 +121,7 @@ def abstract_classes(hierarchy: Hierarchy, nodes: Sequence[int] | np.ndarray, *,
     root with most classes, are less than 2 apart, and whatever is 2 or more apart involves a class outside of it. Where those are at most ``share`` of all, the
     largest distances tell of them alone, and a selection of the most distant predictions is drawn to them. In ImageNet-1k they are the classes under *abstraction* only.
 
-    >>> from faultscape.corpus import imagenet, imagenet_classes
+    >>> from faultscape.classes import imagenet, imagenet_classes
     >>> from faultscape.classes.hierarchy import places
     >>> [imagenet_classes().names[c] for c in abstract_classes(imagenet(), places(imagenet(), imagenet_classes().wnids))]
     ['street sign', 'traffic light', 'bubble']
