@@ -145,8 +145,8 @@ def predict(
     from faultscape.prediction import catalogue, devices
     from faultscape.prediction import options as predict_options
     from faultscape.progress import progress
-    from faultscape.stages.measure.at_once import Statistics
     from faultscape.stages.predict import changed_models
+    from faultscape.stages.statistics import Statistics
     from faultscape.study import settings as toml
     from faultscape.study.array_jobs import share
     from faultscape.study.folder import existing

@@ -11,7 +11,6 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from faultscape.classes.class_lists import meaning
 from faultscape.classes.mapping import of_label_ids
 from faultscape.corpus import matches, sources
 from faultscape.corpus.groups import assign_groups
@@ -21,24 +20,13 @@ from faultscape.metrics.definitions import Definitions
 from faultscape.nouns import Classes
 from faultscape.prediction.sources.folder import fingerprint
 from faultscape.stages.measure import kept_scores
+from faultscape.stages.statistics import WITH_CONFIDENCE, basis, state_of_stored
 from faultscape.study.folder import check_name
 from faultscape.study.parts import key_of
-from faultscape.study.settings import Settings, class_settings
+from faultscape.study.settings import class_settings
 from faultscape.study.tables.corpus import part_name
 
 SHARD = 64
-WITH_CONFIDENCE = "+confidence"
-VERSION = 7  # of the statistics: another number makes every part stale
-OF_STATISTICS = (
-    "regions",
-    "connectivity",
-    "void",
-    "absent",
-    "scale",
-    "match",
-    "tolerance",
-    "band",
-)  # the others are of the summary
 SCORES = ("confidence", "doubt", "probabilities", "anomaly")
 Say = Callable[[str], None]
 
@@ -182,18 +170,6 @@ def _if_any(groups: list[str]) -> tuple[str, ...]:
     return tuple(groups) if any(groups) else ()
 
 
-def state_of_stored(settings: Settings, truth: str, maps: str | None, labels: Mapping[str, str]) -> str:
-    """Return what says that a shard's stored maps are the same, of the checksums of its truth and of a model's part, and the model's label mapping."""
-    about = [class_settings(settings.class_list).model_dump(exclude={"colours", "parents", "wnids"}), settings.size]
-    return key_of(about, truth, maps, meaning(settings.class_list, labels))
-
-
-def about(definitions: Definitions, classes: Classes, options: Mapping[str, Any], *, with_classes: bool) -> list[Any]:
-    """Return what all statistics of a data set follow from, whatever its files."""
-    named = {name: getattr(definitions, name) for name in OF_STATISTICS}
-    return [named, class_settings(classes).model_dump(), with_classes, dict(options), VERSION]
-
-
 def has_maps(source: Mapping[str, Any]) -> bool:
     """Return whether a model has label maps; one of anomaly scores has none."""
     return "files" in source or "study" in source
@@ -210,7 +186,7 @@ def jobs(
 ) -> list[dict[str, Any]]:
     """Return the jobs of the shards in which a model's part is missing or stale; ``done(NAME, shard)`` is the key of the part that is there."""
     written = class_settings(data.classes).model_dump()
-    common = about(definitions, data.classes, options, with_classes=data.with_classes)
+    common = basis(definitions, data.classes, options, with_classes=data.with_classes)
     maps = {name: source for name, source in data.models.items() if has_maps(source)}
     todo = []
     for number, (low, high) in data.shards.items():

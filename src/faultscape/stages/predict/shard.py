@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from faultscape.stages.measure.at_once import Statistics
+    from faultscape.stages.statistics import Statistics
     from faultscape.study.tables.logs import Timings
 
 
@@ -23,8 +23,8 @@ def shard(
     from faultscape.maps import runs
     from faultscape.prediction import catalogue
     from faultscape.prediction.batches import unrecord
-    from faultscape.stages.measure.at_once import AtOnce
     from faultscape.stages.predict.work import Work
+    from faultscape.stages.statistics import AtOnce
     from faultscape.study.settings import read_settings
     from faultscape.study.spool import Spool
     from faultscape.study.tables import label_maps, outputs
@@ -141,7 +141,7 @@ def settle(root: Path, name: str, numbers: list[int]) -> tuple[int, int]:
 
 def unmeasured(root: Path, settings: Any, truth: str, name: str, done: dict[str, Any]) -> list[int]:
     """Return the shards whose statistics against a truth are missing, or were made from other maps or without confidence; ``done`` are the parts of maps that are there."""
-    from faultscape.stages.measure.at_once import Statistics
+    from faultscape.stages.statistics import Statistics
 
     statistics = Statistics(root, settings, truth)
     return [int(part) for part, entry in done.items() if not statistics.has(name, int(part), entry.sha256)]

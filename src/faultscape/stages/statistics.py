@@ -1,36 +1,60 @@
-"""Measure a model's maps against a truth while they are made, so that what is large (its confidence) never reaches the disk.
+"""The statistics of a study's maps against a truth: what their parts follow from, and how they are made while a model answers.
 
-Conventions: the statistics are those of `measuring` under the default definitions, made from the stored form of labels and confidence (steps of 1/255): the same bytes as
-``predict --keep confidence`` and then ``measure`` would give. DESIGN, end of section 2.
+Conventions: what `predict --measure` makes is what `measure` makes under the default definitions, from the stored form of labels and confidence (steps of 1/255): the
+same bytes as ``predict --keep confidence`` and then ``measure`` would give, while what is large (the confidence) never reaches the disk. DESIGN, end of section 2.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from faultscape.classes.class_lists import allowed, narrow, table
+from faultscape.classes.class_lists import allowed, meaning, narrow, table
 from faultscape.errors import FaultscapeError
 from faultscape.maps import array_codes, runs
 from faultscape.maps.resize import nearest
 from faultscape.metrics import image_statistics
 from faultscape.metrics.definitions import Definitions, define
+from faultscape.nouns import Classes
 from faultscape.stages.compare.maps import StoredMaps
-from faultscape.stages.measure import sets
 from faultscape.study.parts import Part, key_of, read_manifest, there, write_manifest
-from faultscape.study.settings import Settings
+from faultscape.study.settings import Settings, class_settings
 from faultscape.study.tables import label_maps, measures
 from faultscape.study.tables.corpus import Image, part_name
 
+VERSION = 7  # of the statistics: another number makes every part stale
+WITH_CONFIDENCE = "+confidence"
+_CHOICES = (
+    "regions",
+    "connectivity",
+    "void",
+    "absent",
+    "scale",
+    "match",
+    "tolerance",
+    "band",
+)  # the definitions that statistics follow from; the others are of their summary
 OPTIONS = {
     "boundaries": True,
     "divisor": None,
     "score_scale": None,
     "resize_maps": False,
 }  # those of `measure` when nothing is said
+
+
+def state_of_stored(settings: Settings, truth: str, maps: str | None, labels: Mapping[str, str]) -> str:
+    """Return what says that a shard's stored maps are the same, of the checksums of its truth and of a model's part, and the model's label mapping."""
+    about = [class_settings(settings.class_list).model_dump(exclude={"colours", "parents", "wnids"}), settings.size]
+    return key_of(about, truth, maps, meaning(settings.class_list, labels))
+
+
+def basis(definitions: Definitions, classes: Classes, options: Mapping[str, Any], *, with_classes: bool) -> list[Any]:
+    """Return what all statistics of a data set follow from, whatever its files."""
+    named = {name: getattr(definitions, name) for name in _CHOICES}
+    return [named, class_settings(classes).model_dump(), with_classes, dict(options), VERSION]
 
 
 class AtOnce:
@@ -104,6 +128,6 @@ class Statistics:
 
     def _key(self, name: str, shard: int, maps: str) -> str:
         settings, truth = self._settings, self._truths[part_name(shard)]
-        state = sets.state_of_stored(settings, truth.sha256, maps, settings.models[name].labels)
-        about = sets.about(Definitions(), settings.class_list, OPTIONS, with_classes=True)
-        return key_of(about, state) + sets.WITH_CONFIDENCE
+        state = state_of_stored(settings, truth.sha256, maps, settings.models[name].labels)
+        follows_from = basis(Definitions(), settings.class_list, OPTIONS, with_classes=True)
+        return key_of(follows_from, state) + WITH_CONFIDENCE
