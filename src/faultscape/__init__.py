@@ -7,3 +7,5 @@ loaded when it is first used, so that importing this is light.
 import lazy_loader
 
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+
+__version__ = "0.1.0"

@@ -29,3 +29,5 @@ from .verbs.scale import scale as scale
 from .verbs.select import select as select
 from .verbs.show import show as show
 from .verbs.status import status as status
+
+__version__: str

@@ -1,21 +1,23 @@
-"""The command line: one sub-command for each verb, its options read off the verb's signature and docstring.
+"""The command line: one sub-command for each verb, loaded when it is called, its options read off the verb's signature and docstring.
 
 Conventions: a result is printed as its repr; a mistake is one line on standard error and exit status 2; Ctrl-C ends with 130 and loses nothing.
 """
 
 from __future__ import annotations
 
-import inspect
+import ast
 import os
 import re
 import sys
+from collections.abc import Sequence
 from contextlib import nullcontext, redirect_stdout, suppress
-from importlib import import_module
+from pathlib import Path
 from types import GenericAlias
 from typing import Any, cast, get_args
 
 import cyclopts
 
+import faultscape
 from faultscape.errors import FaultscapeError, OptionError, closest, write_cure
 
 VERBS = (
@@ -34,34 +36,53 @@ VERBS = (
     "show",
     "demo",
 )
-_LABEL = ("export", "import")  # the two of label
+_LABEL = {"export": "export", "import": "import_"}  # the two of label, and their functions
 _NAMED = ("--anomaly", "--confidence", "--doubt", "--probabilities")  # options that take NAME=FOLDER words
 _OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 _SHORT = {"-o": "--output"}  # the one short form, the same in every verb
 _WHOLE = re.compile(r"[+-]?\d+")
 
 
-def build() -> cyclopts.App:
-    """Return the application with every verb."""
+def build(words: Sequence[str] = ()) -> cyclopts.App:
+    """Return the application; only the verb that the ``words`` begin with is imported, and only when it is called or asked for help."""
     app = cyclopts.App(
         name="faultscape",
         help="Choose between segmentation models, or image classifiers, and trust them, with few human labels.",
-        version=lambda: __import__("importlib.metadata", fromlist=["version"]).version("faultscape"),
+        version=faultscape.__version__,
         result_action="return_value",
         suppress_keyboard_interrupt=False,
         default_parameter=cyclopts.Parameter(negative_iterable=(), consume_multiple=False),
         group_parameters=cyclopts.Group("Parameters", validator=_whole_numbers),
     )
-    for verb in VERBS:
-        module = import_module(f"faultscape.verbs.{verb}")
-        if hasattr(module, verb):
-            _add(app, getattr(module, verb))
-            continue
-        group = cyclopts.App(name=verb, help=(inspect.getdoc(module) or "").partition(": ")[2].capitalize())
-        for name in _LABEL:
-            _add(group, getattr(module, name if name == "export" else f"{name}_"))
-        app.command(group)
+    listed = not words or words[0] not in VERBS  # else nobody sees the lines of the other verbs
+    for place, verb in enumerate(VERBS):
+        if verb == "label":
+            group = cyclopts.App(name=verb, help=help_line(verb), sort_key=place)
+            for name, function in _LABEL.items():
+                line = None if words[1:2] == [name] else help_line(verb, function)
+                group.command(f"faultscape.verbs.label:{function}", name=name, help=line)
+            app.command(group)
+        else:
+            app.command(
+                f"faultscape.verbs.{verb}:{verb}", name=verb, help=help_line(verb, verb) if listed else None, sort_key=place
+            )
     return app
+
+
+def help_line(verb: str, function: str = "") -> str:
+    """Return what the list of verbs says of one: the first sentence of a function's docstring, or what its file says it is, read without importing it.
+
+    >>> help_line("label")
+    'What people say of the chosen images, out to a labelling tool and back.'
+    >>> help_line("rank", "rank")
+    'Rank the models of a selection from the labels of its images, and write standings.json.'
+    """
+    tree = ast.parse((Path(__file__).parent / "verbs" / f"{verb}.py").read_text(encoding="utf-8"))
+    if not function:
+        line = (ast.get_docstring(tree) or "").partition(": ")[2]
+        return line[:1].upper() + line[1:]
+    node = next(node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == function)
+    return (ast.get_docstring(node) or "").partition("\n\n")[0].replace("\n", " ")
 
 
 def repeated(words: list[str]) -> list[str]:
@@ -86,11 +107,6 @@ def repeated(words: list[str]) -> list[str]:
             option = ""
         out.append(word)
     return out
-
-
-def _add(app: cyclopts.App, function: Any) -> None:
-    """Add one verb; options are keyword-only arguments, their names without a trailing underscore."""
-    app.command(function, name=function.__name__.rstrip("_").replace("_", "-"))
 
 
 def _whole_numbers(arguments: cyclopts.ArgumentCollection) -> None:
@@ -123,7 +139,7 @@ def main(words: list[str] | None = None) -> int:
     """Run one command line and return the exit status."""
     words = repeated([_SHORT.get(word, word) for word in (sys.argv[1:] if words is None else words)])
     try:
-        command, given, _ = build().parse_args(words, exit_on_error=False, print_error=False)
+        command, given, _ = build(words).parse_args(words, exit_on_error=False, print_error=False)
         ours = bool(sys.stdout) and str(command.__module__).startswith("faultscape.")  # else help, with its colours
         with redirect_stdout(cast("Any", _PlainStream(sys.stdout))) if ours else nullcontext():
             result = command(*given.args, **given.kwargs)
@@ -210,9 +226,9 @@ def _unknown(words: list[str]) -> str:
     """
     first, *rest = words
     if first == "label" and rest:
-        return f"there is no 'label {rest[0]}'.{closest(rest[0], _LABEL)} There are {', '.join(_LABEL)}"
+        return f"there is no 'label {rest[0]}'.{closest(rest[0], tuple(_LABEL))} There are {', '.join(_LABEL)}"
     known = f" There are {', '.join(VERBS)}"
-    if near := closest(first, _LABEL).replace("mean '", "mean 'label "):
+    if near := closest(first, tuple(_LABEL)).replace("mean '", "mean 'label "):
         return f"there is no verb {first!r}.{near}{known}"
     return f"there is no verb {first!r}.{closest(first, VERBS)}{known}"
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import re
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +15,7 @@ import pytest
 
 import faultscape as fs
 import made
-from faultscape.cli import VERBS, main
+from faultscape.cli import VERBS, help_line, main
 
 
 @pytest.fixture(scope="module")
@@ -211,5 +213,13 @@ def test_help_is_quick_and_names_every_verb_and_option(capsys: pytest.CaptureFix
     out = capsys.readouterr().out
     for option in ("--as", "--concordance", "--per-class", "--constraints", "--scale", "--spares", "--keep-duplicates"):
         assert re.search(rf"{option}\b", out), option
-    words = "import sys, faultscape.cli as c; c.build(); print([m for m in ('numba','cv2','pyarrow','torch','scipy','matplotlib') if m in sys.modules])"
+    words = "import sys, faultscape.cli as c; c.build(); print([m for m in ('numpy','numba','cv2','pyarrow','torch','scipy') if m in sys.modules])"
     assert subprocess.run([sys.executable, "-c", words], check=True, capture_output=True, text=True).stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(
+    ("verb", "function"), [*((v, v) for v in VERBS if v != "label"), ("label", "export"), ("label", "import_")]
+)
+def test_the_line_of_a_verb_is_read_without_importing_it_and_is_that_of_its_docstring(verb: str, function: str) -> None:
+    document = getattr(import_module(f"faultscape.verbs.{verb}"), function).__doc__
+    assert help_line(verb, function) == " ".join(inspect.cleandoc(document).partition("\n\n")[0].split())

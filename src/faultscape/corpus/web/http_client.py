@@ -22,10 +22,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from importlib.metadata import version
 from typing import Any
 from urllib.parse import urlencode, urljoin, urlsplit
 
+from faultscape import __version__
 from faultscape.corpus.web.addresses import Resolve, check, clean, look_up, names_private
 from faultscape.corpus.web.connections import PATIENCE, Pace, SlowError, opener
 from faultscape.errors import OptionError, WebError
@@ -205,4 +205,4 @@ def agent(contact: str) -> str:
     if contact and not re.fullmatch(r"[!-'*-~]*[@/][!-'*-~]+", contact):
         raise OptionError(f"--contact {contact!r}: give an e-mail address or a web page, without blanks")
     about = "+https://github.com/faultscape/faultscape" + (f"; {contact}" if contact else "")
-    return f"Faultscape/{version('faultscape')} ({about})"
+    return f"Faultscape/{__version__} ({about})"

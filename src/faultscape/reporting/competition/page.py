@@ -154,7 +154,7 @@ def plain(value: Any) -> str:
 
 def _context(facts: Facts) -> dict[str, Any]:
     """Return what every page shows: standings, their stability, and the same models asked otherwise."""
-    from importlib.metadata import version
+    from faultscape import __version__
 
     standings, models = facts.standings, facts.slots.models
     tables = [standing_tables.ranking_rows(n, r, models) for n, r in standings.rankings.items()] if standings else []
@@ -164,7 +164,7 @@ def _context(facts: Facts) -> dict[str, Any]:
     return {
         "fig": figures,
         "charts": charts,
-        "version": version("faultscape"),
+        "version": __version__,
         "level": standing_tables.level(standings),
         "verdict": standing_tables.verdict(standings) if standings else None,
         "at_once": standing_tables.best_at_once(standings) if standings else "",

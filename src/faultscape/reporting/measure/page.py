@@ -65,7 +65,7 @@ def page(document: Mapping[str, Any], facts: Facts) -> str:
 
 
 def _context(document: Mapping[str, Any], facts: Facts) -> dict[str, Any]:
-    from importlib.metadata import version
+    from faultscape import __version__
 
     named = sets_of(document)
     defined = definitions(named)
@@ -74,7 +74,7 @@ def _context(document: Mapping[str, Any], facts: Facts) -> dict[str, Any]:
         "f": facts,
         "fig": figures,
         "draw": measure_figures,
-        "version": version("faultscape"),
+        "version": __version__,
         "headline": headline(document),
         "several": len(named) > 1,
         "sets": sets,
