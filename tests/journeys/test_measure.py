@@ -381,7 +381,7 @@ def test_a_study_measures_what_it_holds_and_status_knows_when_that_is_old(
     study = str(tmp_path / "study")
     fs.collect(study, str(corpus.photos), classes=str(corpus.classes), shard_size=4)
     fs.predict(study, {n: str(s) for n, s in corpus.models.items()})
-    assert "has no truth" in told(capsys, "measure", study)
+    assert "there are no labels yet" in told(capsys, "measure", study)
     fs.label.import_(study, str(corpus.truth))
     found = fs.measure(study, resamples=20)
     regions = fs.metrics.regions(corpus.truths, corpus.maps["model-1"], resolve(str(corpus.classes)))
@@ -394,7 +394,7 @@ def test_a_study_measures_what_it_holds_and_status_knows_when_that_is_old(
     again = fs.measure(study, resamples=20)
     assert again.models["model-1"]["miou"]["value"] > found.models["model-1"]["miou"]["value"]
     assert made.states(study)["measure"] == "done"
-    assert "it has labels. Did you mean 'labels'?" in told(capsys, "measure", study, "--truth", "label")
+    assert "there are labels. Did you mean 'labels'?" in told(capsys, "measure", study, "--truth", "label")
     assert "is a study" in told(capsys, "measure", study, f"x={corpus.models['model-0']}")
 
 

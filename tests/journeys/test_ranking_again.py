@@ -119,7 +119,7 @@ def test_another_epsilon_gives_other_matrices_and_the_same_means(corpus: made.Co
 def test_run_ranks_with_the_truth_that_was_named(corpus: made.Corpus, study: Path, tmp_path: Path) -> None:
     fs.label.import_(str(study), labels(tmp_path / "wrong", corpus, corpus.ids, wrong=True), truth="second")
     fs.run(str(study), engine="local")
-    assert not (study / "standings.json").exists()  # nothing is there under the name `labels`
+    assert json.loads((study / "standings.json").read_text())["provenance"]["truth"] == "second"  # the only one
     said = {}
     for truth in ("second", "labels", "second"):
         if truth == "labels":

@@ -1,4 +1,4 @@
-"""discard.csv: images that a person would not label, and why.
+"""discard.csv: images that a person would not label, and why; and what becomes of a selection without them.
 
 Conventions: UTF-8 with a header line; columns ``image`` (its id) and ``reason``; ids may hold any character, quoted as CSV quotes, or stand as in failures.csv.
 """
@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import csv
 import os
+from collections.abc import Collection
 
-from faultscape.errors import LabellingError, reason
+from faultscape.errors import LabellingError, counted, reason
+from faultscape.nouns import Draw, Slots
 from faultscape.study.tables.logs import bare
 
 
@@ -29,3 +31,19 @@ def read(path: str | os.PathLike[str]) -> list[tuple[str, str]]:
             return out
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise LabellingError(f"{path}: cannot be read: {reason(error)}") from None
+
+
+def discards_text(slots: Slots, now: Slots, discarded: Collection[str]) -> str:
+    """Return how many images that a selection chose are discarded, and how many spares take their places; nothing where none is.
+
+    ``now`` is the selection as it counts now. Of images drawn for all models at once no other takes the place.
+    """
+    gone = set(slots.images) & set(discarded)
+    if not gone:
+        return ""
+    if isinstance(slots.chosen[0], Draw):
+        return f"{counted(len(gone), 'drawn image is', 'drawn images are')} discarded, and no other takes the place"
+    spares, short = len(set(now.images) - set(slots.images)), len(slots.chosen) - len(now.chosen)
+    moved = f"{counted(spares, 'spare image moves', 'spare images move')} up" if spares else "no spare image moves up"
+    left = f"; {counted(short, 'slot has', 'slots have')} no spare left" if short else ""
+    return f"{counted(len(gone), 'chosen image is', 'chosen images are')} discarded, and {moved}{left}"

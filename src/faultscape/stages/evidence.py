@@ -1,20 +1,52 @@
-"""What the labels of a study say of its models: concordances of label maps with a truth, or which classifier is right.
+"""Which truth counts, which labels it has, and what they say of the models: concordances of label maps, or which classifier is right.
 
-Conventions: images are in corpus order, models in the order asked for; (J, I), large = good, NaN where a model has no answer or a label does not decide. Discarded
-images are left out.
+Conventions: a truth is a name under which labels or answers of people were taken in. Images are in corpus order, models in the order asked for; (J, I), large = good, NaN
+where a model has no answer or a label does not decide. Discarded images are left out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from faultscape.errors import counted
+from faultscape.errors import StudyError, closest
+from faultscape.nouns import Slots
 
-LABELS = "labels"  # the truth beside which people's answers to questions count
+LABELS = "labels"  # the truth that labels are kept under where nobody names another
+
+
+def truths(root: Path) -> list[str]:
+    """Return the names under which labels are kept, sorted; answers to questions count as labels."""
+    from faultscape.study.settings import read_settings
+    from faultscape.study.tables import label_maps
+    from faultscape.study.tables.answers import Answers
+
+    answered = Answers(root).truths() if read_settings(root).classifies else []
+    return sorted({*label_maps.truths(root), *answered})
+
+
+def find_truth(root: Path, asked: str | None = None) -> str:
+    """Return the truth that counts: the one asked for, else `labels`, else the only one there is; '' where there is none, or nothing says which."""
+    known = truths(root)
+    if asked is not None:
+        return asked if asked in known else ""
+    return LABELS if LABELS in known else known[0] if len(known) == 1 else ""
+
+
+def choose_truth(root: Path, asked: str | None = None) -> str:
+    """Return the truth that counts: the one asked for, else `labels`, else the only one there is; StudyError, which lists those there are, for none of these."""
+    if truth := find_truth(root, asked):
+        return truth
+    if not (known := truths(root)):
+        raise StudyError(
+            f"there is no truth {asked or LABELS!r}; there are no labels yet. Bring labels in with `faultscape label import {root} SOURCE`"
+        )
+    if asked is None:
+        raise StudyError(f"there are several truths ({', '.join(known)}), and none is called {LABELS!r}; say which with --truth")
+    raise StudyError(f"there is no truth {asked!r}; there are {', '.join(known)}.{closest(asked, known)}")
 
 
 def scores(
@@ -59,6 +91,7 @@ def correctness(
     A set of labels decides for every model. Of answers to questions, "yes" decides for the models that said this class, "no" against them; a tie decides nothing.
     """
     from faultscape.labelling.answers import majority
+    from faultscape.labelling.correctness import right_or_wrong, ties_text
     from faultscape.stages.compare.answers import read_label_sets, read_predictions
     from faultscape.study.settings import read_settings
     from faultscape.study.tables import label_maps
@@ -66,32 +99,15 @@ def correctness(
     from faultscape.study.tables.corpus import read_corpus
 
     settings = read_settings(root)
-    verdicts = majority(Answers(root).answers()) if truth == LABELS else {}
-    place = {name: k for k, name in enumerate(settings.classes.names)}
+    verdicts = majority(Answers(root).answers(truth))
     answered = {image for image, _ in verdicts}
     everything = [image.id for image in read_corpus(root) if image.id not in discarded]
     held = truth in label_maps.truths(root)
     sets = read_label_sets(root, settings, truth, everything) if held else [None] * len(everything)
     known = [k for k, (id_, labels) in enumerate(zip(everything, sets, strict=True)) if labels is not None or id_ in answered]
-    images = [everything[k] for k in known]
-    said = read_predictions(root, settings, models, images)
-    correct = np.full(said.labels.shape, np.nan)
-    for column, (id_, k) in enumerate(zip(images, known, strict=True)):
-        labels = said.labels[:, column]
-        if (full := sets[k]) is not None:
-            correct[:, column] = np.isin(labels, list(full))
-        else:
-            for label in set(labels.tolist()) - {-1}:
-                verdict = verdicts.get((id_, settings.classes.names[label]))
-                correct[labels == label, column] = np.nan if verdict is None else float(verdict)
-        correct[labels < 0, column] = np.nan
-    ties = sum(verdict is None for (_, class_), verdict in verdicts.items() if class_ in place)
-    notes = (
-        [f"{counted(ties, 'question stands', 'questions stand')} at a tie, or everybody was unsure: nothing is decided by that"]
-        if ties
-        else []
-    )
-    return images, correct, notes
+    predictions = read_predictions(root, settings, models, [everything[k] for k in known])
+    correct = right_or_wrong(predictions, [sets[k] for k in known], verdicts)
+    return [*predictions.images], correct, ties_text(verdicts, settings.classes.names)
 
 
 def truth_key(root: Path, truth: str) -> str:
@@ -102,20 +118,8 @@ def truth_key(root: Path, truth: str) -> str:
     from faultscape.study.tables.answers import Answers
 
     labels = [(name, part.sha256) for name, part in sorted(read_manifest(label_maps.truth(root, truth)).items())]
-    answers = Answers(root).answers() if truth == LABELS and read_settings(root).classifies else []
+    answers = Answers(root).answers(truth) if read_settings(root).classifies else []
     return key_of(labels, answers) if answers else key_of(labels)
-
-
-def truths(root: Path) -> list[str]:
-    """Return the names under which labels are kept; answers to questions count as labels."""
-    from faultscape.study.settings import read_settings
-    from faultscape.study.tables import label_maps
-    from faultscape.study.tables.answers import Answers
-
-    known = label_maps.truths(root)
-    if LABELS not in known and read_settings(root).classifies and Answers(root).answers():
-        return sorted([*known, LABELS])
-    return known
 
 
 def undecidable(root: Path, models: Sequence[str], truth: str) -> set[str]:
@@ -126,9 +130,9 @@ def undecidable(root: Path, models: Sequence[str], truth: str) -> set[str]:
     from faultscape.study.tables.answers import Answers
 
     settings = read_settings(root)
-    if not settings.classifies or truth != LABELS:
+    if not settings.classifies:
         return set()
-    verdicts = majority(Answers(root).answers())
+    verdicts = majority(Answers(root).answers(truth))
     images = list(dict.fromkeys(image for (image, _), verdict in verdicts.items() if verdict is None))
     said = read_predictions(root, settings, models, images).labels
     names = settings.classes.names
@@ -171,7 +175,7 @@ def chosen_elsewhere(root: Path, selection: str) -> set[str]:
     return out
 
 
-def current(root: Path, selection: str, discarded: Any) -> Any:
+def current(root: Path, selection: str, discarded: Mapping[str, str]) -> Slots:
     """Return a selection as it counts now: without the images that were discarded or left the corpus, spares moved up."""
     from faultscape.selection.spares import effective
     from faultscape.study.tables.corpus import read_ids
@@ -182,26 +186,9 @@ def current(root: Path, selection: str, discarded: Any) -> Any:
     return effective(slots, {**dict(discarded), **dict.fromkeys(gone, "left the corpus")})
 
 
-def discards_told(slots: Any, now: Any, discarded: Collection[str]) -> str:
-    """Return how many images that a selection chose are discarded, and how many spares take their places; nothing where none is.
-
-    ``now`` is the selection as it counts now. Of images drawn for all models at once no other takes the place.
-    """
-    from faultscape.nouns import Draw
-
-    gone = set(slots.images) & set(discarded)
-    if not gone:
-        return ""
-    if isinstance(slots.chosen[0], Draw):
-        return f"{counted(len(gone), 'drawn image is', 'drawn images are')} discarded, and no other takes the place"
-    spares, short = len(set(now.images) - set(slots.images)), len(slots.chosen) - len(now.chosen)
-    moved = f"{counted(spares, 'spare image moves', 'spare images move')} up" if spares else "no spare image moves up"
-    left = f"; {counted(short, 'slot has', 'slots have')} no spare left" if short else ""
-    return f"{counted(len(gone), 'chosen image is', 'chosen images are')} discarded, and {moved}{left}"
-
-
 def tell_discards(root: Path, images: Collection[str]) -> None:
     """Say of each selection that chose one of the images just discarded how it counts now."""
+    from faultscape.labelling.discards import discards_text
     from faultscape.study.tables.answers import Answers
     from faultscape.study.tables.selections import names, read_selection
 
@@ -209,4 +196,4 @@ def tell_discards(root: Path, images: Collection[str]) -> None:
     for name in names(root) if images else ():
         slots = read_selection(root, name)[0]
         if not set(slots.images).isdisjoint(images):
-            print(f"selection {name}: {discards_told(slots, current(root, name, discarded), discarded)}")
+            print(f"selection {name}: {discards_text(slots, current(root, name, discarded), discarded)}")

@@ -54,7 +54,7 @@ def plan(
     within: float = 1.0,
     goal: str | None = None,
     selection: str | None = None,
-    truth: str = "labels",
+    truth: str | None = None,
     seed: int = 0,
     engine: str = "processes",
     workers: int | None = None,
@@ -79,7 +79,7 @@ def plan(
     selection
         The selection whose labels are used; default: of those drawn by chance the one with most labels, with --goal first of those drawn for it.
     truth
-        Which labels count.
+        Which labels count; default: labels, or the only ones.
     seed
         Seed of the simulated outcomes.
     engine
@@ -119,10 +119,9 @@ def plan(
                 f"a plan needs two models; the study has {', '.join(models) or 'none'}; add more with `faultscape predict`"
             )
         known = evidence.truths(root)
-        if selection is not None and truth not in known:
-            raise OptionError(
-                f"there is no truth {truth!r} for the labels of selection {selection!r}; there are {', '.join(known) or 'none'}.{closest(truth, known)}"
-            )
+        if known or truth is not None or selection is not None:
+            truth = evidence.choose_truth(root, truth)
+        truth = truth or evidence.LABELS
         if known and not settings.classifies:
             count(root, known, engine=engine)
         used, notes = facts.measured(root, settings, models, selection, truth, asked)

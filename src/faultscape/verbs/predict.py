@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from faultscape.errors import ModelError, OptionError, StudyError, counted
+from faultscape.errors import ModelError, OptionError, counted
 from faultscape.stages.predict import changes, plan, tables
 from faultscape.stages.predict import shard as predict_shard
 
@@ -145,6 +145,7 @@ def predict(
     from faultscape.prediction import catalogue, devices
     from faultscape.prediction import options as predict_options
     from faultscape.progress import progress
+    from faultscape.stages import evidence
     from faultscape.stages.predict import changed_models
     from faultscape.stages.statistics import Statistics
     from faultscape.study import settings as toml
@@ -184,7 +185,7 @@ def predict(
             changes.change(study, root, renamed, removed, given)
         settings = toml.read_settings(root)
         fresh = [name for name in given if name not in settings.models]
-        against = _truth(root, truth) if measure else ""
+        against = evidence.choose_truth(root, truth) if measure else ""
         plans = {
             name: plan.plan(root, settings, name, source, labels, options, device, against)
             for name, source in given.items()
@@ -291,20 +292,3 @@ def _tell_resized(name: str, parts: list[dict[str, Any]]) -> None:
         print(
             f"note: {name}: {number:,} of {of:,} maps have another size than their photos ({w} x {h} for {width} x {height}); they are compared at the working size, by nearest neighbour"
         )
-
-
-def _truth(root: Path, asked: str | None) -> str:
-    """Return the truth that maps are measured against: the one asked for, else labels, else the only one."""
-    from faultscape.study.tables.label_maps import truths
-
-    known = truths(root)
-    if asked is None:
-        asked = "labels" if "labels" in known else known[0] if len(known) == 1 else ""
-    if asked not in known:
-        there = (
-            f"it has {', '.join(known)}: say which with --truth"
-            if known
-            else "it has none: bring one with `faultscape label import`"
-        )
-        raise StudyError(f"--measure needs a truth of the study; {there}")
-    return asked

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
-from faultscape.errors import OptionError, RankingError, closest
+from faultscape.errors import OptionError
 from faultscape.nouns import Standings
 from faultscape.stages import evidence
 
@@ -14,7 +14,7 @@ def rank(
     study: str,
     *,
     selection: str = "main",
-    truth: str = "labels",
+    truth: str | None = None,
     against: list[str] | None = None,
     benchmark: str | None = None,
     epsilon: float | None = None,
@@ -37,7 +37,7 @@ def rank(
     selection
         Which selection's images count.
     truth
-        Which labels count.
+        Which labels count; default: labels, or the only ones.
     against
         Other selections to compare the rankings with (S0 Table 4).
     benchmark
@@ -80,9 +80,7 @@ def rank(
         if value < 0:
             raise OptionError(f"{name} cannot be negative; got {value}")
     known = evidence.truths(root)
-    if truth not in known:
-        have = f"there are {', '.join(known)}.{closest(truth, known)}" if known else "there are no labels yet."
-        raise RankingError(f"there is no truth {truth!r}; {have} Bring labels in with `faultscape label import {study} SOURCE`")
+    truth = evidence.choose_truth(root, truth)
     slots, _ = selections.read_selection(root, selection)
     check_population(population, recommended.chosen_by(slots.rows) == recommended.CHANCE)
     for other in against or []:

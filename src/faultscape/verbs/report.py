@@ -117,7 +117,8 @@ def _common(root: Path, selection: str, drawn: Any) -> dict[str, Any]:
             others[name] = table
             selectors[name] = str(selections.read_selection(root, name)[0].definition.get("selector", ""))
             stale += [name] if rank_key(root, name) == "stale" else []
-    truth = _truth(evidence.truths(root), standings)
+    ranked = standings.provenance.get("truth") if standings else None
+    truth = evidence.find_truth(root, ranked) or evidence.find_truth(root)
     images: list[str] = []
     values = np.zeros((len(slots.models), 0))
     gone = [m for m in slots.models if m not in read_settings(root).models]
@@ -181,11 +182,3 @@ def _standings(root: Path, selection: str) -> Any:
         return from_json(json.loads(path.read_text(encoding="utf-8")))
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise StudyError(f"{path} is damaged ({error}); make it anew with `faultscape rank {root}{of}`") from None
-
-
-def _truth(known: list[str], standings: Any) -> str:
-    """Return the truth to show: the one that was ranked with, else labels, else the only one; nothing otherwise."""
-    for name in ([standings.provenance.get("truth", "")] if standings else []) + ["labels"]:
-        if name in known:
-            return name
-    return known[0] if len(known) == 1 else ""

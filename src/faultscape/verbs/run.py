@@ -39,7 +39,7 @@ def run(
     top: int | None = None,
     distance: str | None = None,
     concordance: str | None = None,
-    truth: str = "labels",
+    truth: str | None = None,
     goal: str = "order",
     engine: str = "processes",
 ) -> Ran:
@@ -68,7 +68,7 @@ def run(
     concordance
         Of label maps: miou (default), fwiou, mpa, pixel_accuracy, dice, or file.py:function.
     truth
-        Which labels count.
+        Which labels count; default: labels, or the only ones.
     goal
         order (of all models; default) or best: which draws to recommend beside the duels, as `select --goal`.
     engine
@@ -110,7 +110,7 @@ def run(
             f"these show where models fail; {_WANTED[goal]} "
             f"faultscape select {shlex.quote(study)} --goal {goal}{'' if goal == 'best' else f' --budget {len(slots.images)}'}"
         )
-    if truth in evidence.truths(root):
+    if evidence.find_truth(root, truth):
         done.append(rank.told(rank.rank(study, truth=truth, engine=engine)))
         done.append(repr(report(study)))
     return Ran(tuple(done), status(study))

@@ -97,7 +97,7 @@ def status(study: str) -> Status:
     if not names:
         stages.append(("select", "missing", "no selection yet"))
         todo = todo or f"faultscape select {place}"
-    truth = "labels" if "labels" in truths else (truths[0] if truths else "labels")
+    truth = evidence.find_truth(root) or (truths[0] if truths else evidence.LABELS)
     held = {name: selections.read_selection(root, name) for name in names}
     for name in names:
         lines, now, later = status_selections.of_one(

@@ -8,54 +8,11 @@ from __future__ import annotations
 import io
 import os
 from collections.abc import Collection
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from faultscape.errors import LabellingError, LabelMapError, OptionError, counted
-
-
-@dataclass(frozen=True)
-class Exported:
-    """What `label export` wrote."""
-
-    folder: str
-    images: int
-    format: str
-    prefilled: str
-    labelled: int
-    then: str = ""
-
-    def __repr__(self) -> str:
-        if not self.images:
-            there = f"; {counted(self.labelled, 'image has', 'images have')} a label already" if self.labelled else ""
-            return f"no image is to be labelled, so nothing was written{there}"
-        filled = (
-            f", filled in with the maps of {self.prefilled}"
-            if self.prefilled
-            else ", empty (a model's map would bias whoever labels)"
-        )
-        already = f"; {counted(self.labelled, 'has', 'have')} a label already" if self.labelled else ""
-        masks = f"put each mask into {Path(self.folder) / 'labels'}, named as its image"
-        draw = masks if self.format == "png" else "draw the shapes in LabelMe"
-        return f"{counted(self.images, 'image')} to label in {self.folder} ({self.format}{filled}){already}\n{draw}, then `{self.then}`"
-
-
-@dataclass(frozen=True)
-class Imported:
-    """What `label import` took in."""
-
-    truth: str
-    new: int
-    replaced: int
-    discarded: int
-    failures: int
-
-    def __repr__(self) -> str:
-        return (
-            f"truth {self.truth}: {counted(self.new, 'image')} added, {self.replaced} replaced, {self.discarded} newly discarded, "
-            f"{self.failures} not usable (failures.csv)"
-        )
+from faultscape.stages.label.result import Exported, Imported, import_line
 
 
 def export(root: Path, study: str, out: str, form: str, selection: str, truth: str, prefill: str | None) -> Exported:
@@ -66,7 +23,6 @@ def export(root: Path, study: str, out: str, form: str, selection: str, truth: s
 
     from faultscape.corpus.photos import read_photo
     from faultscape.formats import labelme, png
-    from faultscape.labelling.going_on import import_line
     from faultscape.progress import progress
     from faultscape.stages.evidence import current
     from faultscape.study.folder import make_folder, put

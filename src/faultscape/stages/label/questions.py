@@ -15,59 +15,9 @@ from typing import Any
 
 from faultscape.errors import FaultscapeError, LabellingError, OptionError, closest, counted
 from faultscape.labelling import answers as said
+from faultscape.stages.label.result import Answered, Asked, import_line
 
 NONE = "none"
-
-
-@dataclass(frozen=True)
-class Asked:
-    """What `label export --format csv` wrote; ``undecided`` questions have answers that decide nothing: a tie, or everybody was unsure.
-
-    ``then`` is the line that takes the answers in.
-    """
-
-    path: str
-    questions: int
-    images: int
-    answered: int
-    undecided: int = 0
-    again: bool = False
-    then: str = ""
-
-    def __repr__(self) -> str:
-        rest = f"; {counted(self.answered, 'question has', 'questions have')} an answer already, or their image a label"
-        words = f"{counted(self.questions, 'question')} about {counted(self.images, 'image')}"
-        open_ = f"\n{counted(self.undecided, 'question')} undecided (a tie, or everybody was unsure): "
-        how = "asked again" if self.again else "--again asks them again"
-        written = f"{self.path}: {words}" if self.questions else "no question is open, so no file was written"
-        go_on = f"\nfill in annotator and answer (yes, no, unsure), then `{self.then}`" if self.questions else ""
-        return f"{written}{rest if self.answered else ''}{open_ + how if self.undecided else ''}{go_on}"
-
-
-@dataclass(frozen=True)
-class Answered:
-    """What `label import` took in: images with labels added and replaced, new answers, questions that stand undecided, images newly discarded, lines not usable.
-
-    ``first`` says of the first line that was not usable what is wrong with it.
-    """
-
-    truth: str
-    new: int
-    replaced: int
-    answers: int
-    ties: int
-    discarded: int
-    failures: int
-    first: str = ""
-
-    def __repr__(self) -> str:
-        labelled = f"{counted(self.new, 'image')} labelled, {self.replaced} replaced"
-        parts = [labelled] if self.new or self.replaced or not self.answers else []
-        parts += [counted(self.answers, "new answer")] if self.answers else []
-        parts += [f"{counted(self.ties, 'question')} undecided (`label export --again` asks again)"] if self.ties else []
-        wrong = f"{counted(self.failures, 'line')} not usable (failures.csv)"
-        more = f"; the first: {self.first}" if self.first else ""
-        return f"truth {self.truth}: {', '.join(parts)}, {self.discarded} newly discarded, {wrong}{more}"
 
 
 @dataclass
@@ -95,7 +45,6 @@ def export(root: Path, study: str, out: str, selection: str, truth: str, *, agai
 
     With ``again`` also those whose answers decide nothing. Where no question is open no file is written.
     """
-    from faultscape.labelling.going_on import import_line
     from faultscape.stages.evidence import current
     from faultscape.study.folder import local, put
     from faultscape.study.settings import read_settings
@@ -103,7 +52,7 @@ def export(root: Path, study: str, out: str, selection: str, truth: str, *, agai
 
     settings, held = read_settings(root), Answers(root)
     slots = current(root, selection, held.discarded())
-    wanted, verdicts = questions(root, settings, slots, truth), said.majority(held.answers())
+    wanted, verdicts = questions(root, settings, slots, truth), said.majority(held.answers(truth))
     asked = [question for question, settled in wanted.items() if not settled]
     undecided = [question for question in asked if verdicts.get(question, True) is None]
     todo = [question for question in asked if question not in verdicts or (again and question in undecided)]
@@ -167,7 +116,7 @@ def import_(root: Path, source: str, column: str, truth: str) -> Answered:
         if truth in settings.models:
             raise OptionError(f"{truth!r} is the name of a model; give the truth another with --truth NAME")
         images = {image.id: image for image in read_corpus(root)}
-        before = {row[:3]: row[3] for row in held.answers()}
+        before = {row[:3]: row[3] for row in held.answers(truth)}
         read = _Read()
         for file in files:
             _read(file, column, images, settings, read)
@@ -189,8 +138,8 @@ def import_(root: Path, source: str, column: str, truth: str) -> Answered:
             )
         say_both((read.labels.keys() | {answer[0] for answer in read.answers}) & {image for image, _ in read.discards})
         new, replaced = _store(root, truth, read.labels, images)
-        held.answer(read.answers, source)
-        everything = held.answers()
+        held.answer(read.answers, source, truth)
+        everything = held.answers(truth)
         thrown = [*read.discards, *said.difficult(row for row in everything if row[0] in touched).items()]
         discarded = held.discard(thrown, source)
         replace_failures(root, "label", truth, rest + failures)

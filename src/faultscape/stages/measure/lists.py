@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from faultscape.classes.class_lists import resolve
-from faultscape.errors import ClassesError, ModelError, OptionError, StudyError, closest
+from faultscape.errors import ClassesError, ModelError, OptionError, closest
 from faultscape.nouns import Classes
 from faultscape.stages.measure.sets import SCORES, DataSet, Say, of_files, of_study
 from faultscape.study.folder import check_name
@@ -106,19 +106,11 @@ def refuse_classifiers(root: Path) -> None:
 
 
 def study_truth(root: Path, asked: str | None) -> str:
-    """Return the truth of a study to measure against: the one asked for, the only one, or labels."""
-    from faultscape.study.tables.label_maps import truths
+    """Return the truth of a study to measure against: see evidence.choose_truth."""
+    from faultscape.stages import evidence
 
     refuse_classifiers(root)
-
-    known = truths(root)
-    if asked is not None and asked not in known:
-        raise StudyError(f"{root} has no truth {asked!r}; it has {', '.join(known) or 'none'}.{closest(asked, known)}")
-    if not known:
-        raise StudyError(f"{root} has no truth to measure against; bring labels in with `faultscape label import {root} LABELS`")
-    if asked is None and len(known) > 1 and "labels" not in known:
-        raise OptionError(f"{root} has several truths ({', '.join(known)}); say which with --truth")
-    return asked or ("labels" if "labels" in known else known[0])
+    return evidence.choose_truth(root, asked)
 
 
 def _of_table(path: Path, name: str, entry: Mapping[str, Any], about: Mapping[str, Any], say: Say) -> DataSet:

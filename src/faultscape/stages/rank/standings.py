@@ -26,6 +26,7 @@ def standings_of(
     """Return the standings of one selection and its chosen images."""
     from importlib.metadata import version
 
+    from faultscape.labelling.discards import discards_text
     from faultscape.ranking import recommended, standing_stability
     from faultscape.ranking.classifiers import classifier_rankings
     from faultscape.ranking.drawn import estimates
@@ -33,7 +34,7 @@ def standings_of(
     from faultscape.ranking.drawn.rankings import draw_rankings
     from faultscape.ranking.standing import rank_accuracies
     from faultscape.stages.compare.counts import corpus_key
-    from faultscape.stages.evidence import current, discards_told
+    from faultscape.stages.evidence import current
     from faultscape.study.settings import read_settings
     from faultscape.study.tables import selections
     from faultscape.study.tables.answers import Answers
@@ -97,7 +98,7 @@ def standings_of(
             *table, class_names=names, parents={} if whole else classes.parents, epsilon=settings["epsilon"], **options
         )
         standings = replace(standings, stability=standing_stability.of_duels(*table, names, epsilon=settings["epsilon"]))
-    if (lost := discards_told(slots, now, discarded)) and not isinstance(slots.chosen[0], Draw):
+    if (lost := discards_text(slots, now, discarded)) and not isinstance(slots.chosen[0], Draw):
         said = [lost, *said]  # of draws the first note says it
     ordered = recommended.ordered(standings.rankings, chosen, now.definition.get("goal"))
     standings = replace(standings, notes=(*standings.notes, *said), rankings=ordered)

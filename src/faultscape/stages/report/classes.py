@@ -61,14 +61,13 @@ def _truths(root: Path, settings: Any, truth: str, images: list[str]) -> dict[st
     """Return what the label of an image says: its classes, or the answers to the questions about it."""
     from faultscape.labelling.answers import majority
     from faultscape.stages.compare.answers import read_label_sets
-    from faultscape.stages.evidence import LABELS
     from faultscape.study.tables import label_maps
     from faultscape.study.tables.answers import Answers
 
     names, out = settings.classes.names, {}
     words = {True: "yes", False: "no", None: "undecided"}
     asked: dict[str, list[str]] = {}
-    for (image, class_), verdict in sorted(majority(Answers(root).answers()).items()) if truth == LABELS else ():
+    for (image, class_), verdict in sorted(majority(Answers(root).answers(truth)).items()):
         asked.setdefault(image, []).append(f"{class_}? {words[verdict]}")
     sets = read_label_sets(root, settings, truth, images) if truth in label_maps.truths(root) else [None] * len(images)
     for image, places in zip(images, sets, strict=True):

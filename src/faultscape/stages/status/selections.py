@@ -136,7 +136,6 @@ def tell_waiting(root: Path, settings: Any, name: str, truth: str | None, *, lea
 def _labelled(root: Path, settings: Any, slots: Slots, truth: str) -> tuple[int, int, bool]:
     """Return how many images of a selection are labelled, how many partly, and whether all that is left to ask was asked once and left undecided."""
     from faultscape.labelling.answers import majority
-    from faultscape.stages.evidence import LABELS
     from faultscape.stages.label.questions import questions
     from faultscape.study.parts import read_manifest
     from faultscape.study.tables import label_maps
@@ -152,7 +151,7 @@ def _labelled(root: Path, settings: Any, slots: Slots, truth: str) -> tuple[int,
         asked = questions(root, settings, slots, truth)
     except FaultscapeError:  # predictions that must be made anew first, which the line of predict says
         return 0, 0, False
-    verdicts = majority(Answers(root).answers()) if truth == LABELS else {}
+    verdicts = majority(Answers(root).answers(truth))
     decided = {question for question, settled in asked.items() if settled or verdicts.get(question) is not None}
     some = {image for image, _ in decided}
     lacking = {image for image, _ in asked.keys() - decided}

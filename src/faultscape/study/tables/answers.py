@@ -1,11 +1,13 @@
 """answers.sqlite: what people said that is no label map: which images they discarded, and whether an image shows a class.
 
-Conventions: every answer is a row that is never changed; the latest row of a key counts. SQLAlchemy, so that the same tables can lie in a server's
-database; this is its only home in the package.
+Conventions: every answer is a row that is never changed; the latest row of a key counts. Answers of different truths are of different groups of people, and never meet.
+Files of version 1 hold no name of a truth: all that they hold is of truth `labels`; the first answer that is added makes a copy (answers-1.sqlite) and then the column.
+SQLAlchemy, so that the same tables can lie in a server's database; this is its only home in the package.
 """
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterable
 from pathlib import Path
@@ -15,7 +17,9 @@ import sqlalchemy as sa
 from sqlalchemy.exc import SQLAlchemyError
 
 from faultscape.errors import StudyError
+from faultscape.study.folder import TEMPORARY
 
+LABELS = "labels"  # the truth of answers of version 1
 _TABLES = sa.MetaData()
 _DISCARDS = sa.Table(
     "discards",
@@ -36,6 +40,7 @@ _ANSWERS = sa.Table(
     sa.Column("answer", sa.Text, nullable=False),
     sa.Column("source", sa.Text, nullable=False),
     sa.Column("time", sa.Float, nullable=False),
+    sa.Column("truth", sa.Text, nullable=False, server_default=LABELS),
 )
 
 
@@ -61,30 +66,49 @@ class Answers:
         """Return {image: reason} of all discarded images."""
         return dict(self._read(_DISCARDS, "image", "reason"))
 
-    def answer(self, answers: Iterable[tuple[str, str, str, str]], source: str) -> int:
-        """Take answers (image, class, annotator, answer); of one person and question the latest counts. Returns how many say something new."""
-        held = {row[:3]: row[3] for row in self.answers()}
+    def answer(self, answers: Iterable[tuple[str, str, str, str]], source: str, truth: str = LABELS) -> int:
+        """Take answers (image, class, annotator, answer) of a truth; of one person and question the latest counts. Returns how many say something new."""
+        held = {row[:3]: row[3] for row in self.answers(truth)}
         last = {row[:3]: row[3] for row in answers}
         new = [(*key, said) for key, said in last.items() if held.get(key) != said]
-        names = ("image", "class", "annotator", "answer")
-        self._add(_ANSWERS, [{**dict(zip(names, row, strict=True)), "source": source, "time": time.time()} for row in new])
+        names, more = ("image", "class", "annotator", "answer"), {"source": source, "truth": truth}
+        self._add(_ANSWERS, [{**dict(zip(names, row, strict=True)), **more, "time": time.time()} for row in new])
         return len(new)
 
-    def answers(self) -> list[tuple[str, str, str, str]]:
-        """Return all answers (image, class, annotator, answer) in the order in which they came."""
-        return self._read(_ANSWERS, "image", "class", "annotator", "answer")
+    def answers(self, truth: str = LABELS) -> list[tuple[str, str, str, str]]:
+        """Return all answers (image, class, annotator, answer) of a truth in the order in which they came."""
+        rows = self._read(_ANSWERS, "image", "class", "annotator", "answer", "truth")
+        return [row[:4] for row in rows if row[4] == truth]
+
+    def truths(self) -> list[str]:
+        """Return the names of the truths that answers are of, sorted."""
+        return sorted({truth for (truth,) in self._read(_ANSWERS, "truth")})
 
     def _add(self, table: sa.Table, rows: list[dict[str, Any]]) -> None:
         if not rows:
             return
         try:
             _TABLES.create_all(self._engine)
+            if table is _ANSWERS:
+                self._upgrade()
             with self._engine.begin() as connection:
                 connection.execute(table.insert(), rows)
-        except SQLAlchemyError as error:
+        except (SQLAlchemyError, OSError) as error:
             raise StudyError(f"cannot write {self._path}: {error.__class__.__name__}: {str(error).splitlines()[0]}") from None
         finally:
             self._engine.dispose()
+
+    def _upgrade(self) -> None:
+        """Give the answers of version 1 their truth, after a whole copy of the file; a run that was killed on the way begins anew."""
+        with self._engine.connect() as connection:
+            if "truth" in _columns(connection, _ANSWERS):
+                return
+            copy, unfinished = self._path.with_name("answers-1.sqlite"), self._path.with_name(f"{TEMPORARY}answers-1.sqlite")
+            unfinished.unlink(missing_ok=True)
+            connection.exec_driver_sql("VACUUM INTO ?", (str(unfinished),))
+        os.replace(unfinished, copy)
+        with self._engine.begin() as connection:
+            connection.exec_driver_sql(f"ALTER TABLE answers ADD COLUMN truth TEXT NOT NULL DEFAULT '{LABELS}'")
 
     def _read(self, table: sa.Table, *columns: str) -> list[Any]:
         """Return some columns of a table in the order of its rows; none where there is no such table yet."""
@@ -94,9 +118,15 @@ class Answers:
             with self._engine.connect() as connection:
                 if not sa.inspect(connection).has_table(table.name):
                     return []
-                rows = sa.select(*(table.c[name] for name in columns)).order_by(table.c.number)
-                return [tuple(row) for row in connection.execute(rows)]
+                there = _columns(connection, table)
+                wanted = [table.c[name] if name in there else sa.literal(LABELS) for name in columns]
+                return [tuple(row) for row in connection.execute(sa.select(*wanted).select_from(table).order_by(table.c.number))]
         except SQLAlchemyError as error:
             raise StudyError(f"cannot read {self._path}: {error.__class__.__name__}: {str(error).splitlines()[0]}") from None
         finally:
             self._engine.dispose()
+
+
+def _columns(connection: sa.Connection, table: sa.Table) -> set[str]:
+    """Return the names of the columns that a table has in its file."""
+    return {column["name"] for column in sa.inspect(connection).get_columns(table.name)}

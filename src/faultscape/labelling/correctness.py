@@ -1,0 +1,50 @@
+"""Which classifiers are right, by the labels of images or by what people answered to questions about them.
+
+Conventions: (J, I), 1 where model j is right on image i, 0 where it is wrong, NaN where nothing decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+import numpy as np
+
+from faultscape.errors import counted
+from faultscape.nouns import Predictions
+
+Verdicts = Mapping[tuple[str, str], bool | None]  # see answers.majority
+
+
+def right_or_wrong(predictions: Predictions, sets: Sequence[Collection[int] | None], verdicts: Verdicts) -> np.ndarray:
+    """Return (J, I) which models are right: by an image's set of labels (places of classes), where it has one, else by the verdicts on its questions.
+
+    A set of labels decides for every model. "Yes" decides for the models that said this class, "no" against them; a tie decides nothing.
+
+    >>> from faultscape.nouns import Classes
+    >>> classes = Classes(("cat", "dog"), (0, 1), ())
+    >>> said = Predictions(classes, ("a", "b"), ("x", "y"), np.array([[0, 0], [1, 1]]), np.full((2, 2), np.nan))
+    >>> right_or_wrong(said, [{1}, None], {("y", "cat"): True})
+    array([[ 0.,  1.],
+           [ 1., nan]])
+    """
+    correct, names = np.full(predictions.labels.shape, np.nan), predictions.classes.names
+    for column, image in enumerate(predictions.images):
+        labels = predictions.labels[:, column]
+        if (full := sets[column]) is not None:
+            correct[:, column] = np.isin(labels, list(full))
+        else:
+            for label in set(labels.tolist()) - {-1}:
+                verdict = verdicts.get((image, names[label]))
+                correct[labels == label, column] = np.nan if verdict is None else float(verdict)
+        correct[labels < 0, column] = np.nan
+    return correct
+
+
+def ties_text(verdicts: Verdicts, names: Collection[str]) -> list[str]:
+    """Return what to say of questions about these classes that are at a tie, nothing where none is."""
+    ties = sum(verdict is None for (_, class_), verdict in verdicts.items() if class_ in names)
+    if not ties:
+        return []
+    return [
+        f"{counted(ties, 'question stands', 'questions stand')} at a tie, or everybody was unsure: nothing is decided by that"
+    ]

@@ -1,0 +1,116 @@
+"""What `label export` and `label import` say of what they did.
+
+Conventions: light, nothing heavy is imported; ``then`` is the line that takes the labels in.
+"""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+
+from faultscape.errors import counted
+
+
+def import_line(study: str, source: str, truth: str) -> str:
+    """Return the command that takes labels in, as a shell reads it.
+
+    >>> import_line("my study", "q.csv", "labels"), import_line("s", "to-label", "ann")
+    ("faultscape label import 'my study' q.csv", 'faultscape label import s to-label --truth ann')
+    """
+    under = [] if truth == "labels" else ["--truth", truth]
+    return shlex.join(["faultscape", "label", "import", study, source, *under])
+
+
+@dataclass(frozen=True)
+class Exported:
+    """What `label export` wrote."""
+
+    folder: str
+    images: int
+    format: str
+    prefilled: str
+    labelled: int
+    then: str = ""
+
+    def __repr__(self) -> str:
+        if not self.images:
+            there = f"; {counted(self.labelled, 'image has', 'images have')} a label already" if self.labelled else ""
+            return f"no image is to be labelled, so nothing was written{there}"
+        filled = (
+            f", filled in with the maps of {self.prefilled}"
+            if self.prefilled
+            else ", empty (a model's map would bias whoever labels)"
+        )
+        already = f"; {counted(self.labelled, 'has', 'have')} a label already" if self.labelled else ""
+        masks = f"put each mask into {Path(self.folder) / 'labels'}, named as its image"
+        draw = masks if self.format == "png" else "draw the shapes in LabelMe"
+        return f"{counted(self.images, 'image')} to label in {self.folder} ({self.format}{filled}){already}\n{draw}, then `{self.then}`"
+
+
+@dataclass(frozen=True)
+class Imported:
+    """What `label import` took in."""
+
+    truth: str
+    new: int
+    replaced: int
+    discarded: int
+    failures: int
+
+    def __repr__(self) -> str:
+        return (
+            f"truth {self.truth}: {counted(self.new, 'image')} added, {self.replaced} replaced, {self.discarded} newly discarded, "
+            f"{self.failures} not usable (failures.csv)"
+        )
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What `label export --format csv` wrote; ``undecided`` questions have answers that decide nothing: a tie, or everybody was unsure.
+
+    ``then`` is the line that takes the answers in.
+    """
+
+    path: str
+    questions: int
+    images: int
+    answered: int
+    undecided: int = 0
+    again: bool = False
+    then: str = ""
+
+    def __repr__(self) -> str:
+        rest = f"; {counted(self.answered, 'question has', 'questions have')} an answer already, or their image a label"
+        words = f"{counted(self.questions, 'question')} about {counted(self.images, 'image')}"
+        open_ = f"\n{counted(self.undecided, 'question')} undecided (a tie, or everybody was unsure): "
+        how = "asked again" if self.again else "--again asks them again"
+        written = f"{self.path}: {words}" if self.questions else "no question is open, so no file was written"
+        go_on = f"\nfill in annotator and answer (yes, no, unsure), then `{self.then}`" if self.questions else ""
+        return f"{written}{rest if self.answered else ''}{open_ + how if self.undecided else ''}{go_on}"
+
+
+@dataclass(frozen=True)
+class Answered:
+    """What `label import` took in: images with labels added and replaced, new answers, questions that stand undecided, images newly discarded, lines not usable.
+
+    ``first`` says of the first line that was not usable what is wrong with it.
+    """
+
+    truth: str
+    new: int
+    replaced: int
+    answers: int
+    ties: int
+    discarded: int
+    failures: int
+    first: str = ""
+
+    def __repr__(self) -> str:
+        labelled = f"{counted(self.new, 'image')} labelled, {self.replaced} replaced"
+        parts = [labelled] if self.new or self.replaced or not self.answers else []
+        parts += [counted(self.answers, "new answer")] if self.answers else []
+        parts += [f"{counted(self.ties, 'question')} undecided (`label export --again` asks again)"] if self.ties else []
+        wrong = f"{counted(self.failures, 'line')} not usable (failures.csv)"
+        more = f"; the first: {self.first}" if self.first else ""
+        return f"truth {self.truth}: {', '.join(parts)}, {self.discarded} newly discarded, {wrong}{more}"

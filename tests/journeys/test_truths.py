@@ -1,0 +1,85 @@
+"""Which truth counts: the one asked for, else labels, else the only one; else one message lists them, whatever the verb. Answers keep the truth they came under."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import faultscape as fs
+import made
+import made_answers
+from faultscape.cli import main
+from faultscape.errors import StudyError
+from faultscape.stages import evidence
+
+
+def study_of_maps(tmp_path: Path) -> tuple[str, made.Corpus]:
+    corpus = made.corpus(tmp_path / "corpus", images=6, models=2)
+    study = str(tmp_path / "study")
+    fs.collect(study, str(corpus.photos), classes=str(corpus.classes), shard_size=4)
+    fs.predict(study, {n: str(s) for n, s in corpus.models.items()})
+    fs.compare(study)
+    fs.select(study)
+    return study, corpus
+
+
+def test_label_maps_one_rule_and_one_message_in_every_verb(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    study, corpus = study_of_maps(tmp_path)
+    lines = (
+        ["rank", study],
+        ["measure", study],
+        ["plan", study],
+        ["predict", study, f"m={next(iter(corpus.models.values()))}", "--measure"],
+    )
+    fs.label.import_(study, str(corpus.truth), truth="one")
+    assert fs.rank(study, resamples=0).provenance["truth"] == "one"  # the only one
+    assert fs.plan(study).provenance["truth"] == "one"
+    fs.measure(study, resamples=20)
+    assert [*json.loads((Path(study) / "measures" / "measure.json").read_text())["provenance"]["inputs"]] == ["one"]
+    assert "(truth one)" in repr(fs.status(study))
+    fs.label.import_(study, str(corpus.truth), truth="two")
+    capsys.readouterr()
+    for words in lines:
+        assert main(words) == 2, words
+        told = capsys.readouterr().err
+        assert "there are several truths (one, two), and none is called 'labels'; say which with --truth" in told, words
+        assert main([*words, "--truth", "tow"]) == 2, words
+        assert "there is no truth 'tow'; there are one, two. Did you mean 'two'?" in capsys.readouterr().err, words
+    assert fs.rank(study, truth="two", resamples=0).provenance["truth"] == "two"
+    fs.label.import_(study, str(corpus.truth))
+    assert fs.rank(study, resamples=0).provenance["truth"] == "labels"
+    assert fs.plan(study).provenance["truth"] == "labels"
+
+
+def test_answers_of_two_groups_of_people_are_two_truths(tmp_path: Path) -> None:
+    """Experts say yes to what the first model says, the crowd says no to it: as one majority vote nothing would be decided."""
+    it = made_answers.study(tmp_path / "made", images=12, errors=(0.1, 0.5))
+    fs.select(it.study, top=3)
+    asked = fs.label.export(it.study, str(tmp_path / "q.csv")).questions
+    first = it.labels["model-0"]
+    for group, word in (("experts", {True: "yes", False: "no"}), ("crowd", {True: "no", False: "yes"})):
+        rows = [
+            f"{image},{name},{group},{word[name == made_answers.NAMES[said]]}"
+            for image, said in zip(it.images, first.tolist(), strict=True)
+            for name in made_answers.NAMES
+        ]
+        (tmp_path / f"{group}.csv").write_text("image,class,annotator,answer\n" + "\n".join(rows) + "\n")
+        fs.label.import_(it.study, str(tmp_path / f"{group}.csv"), truth=group)
+    root, models = Path(it.study), ("model-0", "model-1")
+    assert evidence.truths(root) == ["crowd", "experts"]
+    right = {group: evidence.correctness(root, models, group)[1] for group in ("experts", "crowd")}
+    assert (right["experts"][0] == 1).all()
+    assert (right["crowd"][0] == 0).all()
+    standings = {group: fs.rank(it.study, truth=group, resamples=0) for group in ("experts", "crowd")}
+    best = {group: next(iter(s.rankings.values()))["order"][0] for group, s in standings.items()}
+    assert best == {"experts": "model-0", "crowd": "model-1"}
+    assert fs.label.export(it.study, str(tmp_path / "rest.csv"), truth="experts").questions == 0
+    assert fs.label.export(it.study, str(tmp_path / "anew.csv")).questions == asked  # nobody has answered for labels
+    with pytest.raises(StudyError, match=r"several truths \(crowd, experts\)"):
+        fs.rank(it.study)
+    fs.rank(it.study, truth="experts", resamples=0)
+    fs.report(it.study)
+    key = json.loads((root / "standings.json").read_text())["provenance"]["inputs"]["truth"]
+    assert key == evidence.truth_key(root, "experts") != evidence.truth_key(root, "crowd")
