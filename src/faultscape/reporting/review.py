@@ -43,7 +43,7 @@ def page_name(number: int) -> str:
     >>> page_name(0), page_name(1)
     ('review.html', 'review-2.html')
     """
-    return "review/review.html" if number == 0 else f"review-{number + 1}.html"
+    return "review.html" if number == 0 else f"review-{number + 1}.html"
 
 
 def review_pages(study: str, cards: Sequence[ReviewCard], per_page: int = PER_PAGE) -> dict[str, str]:

@@ -110,6 +110,7 @@ def demo(study: str = "demo-study", *, scenes: int = 300, engine: str = "process
         local (this process), processes (all cores), ray, or ray://HOST:PORT.
     """
     from faultscape.scenes import street as drawing
+    from faultscape.stages.collect.result import Collected
     from faultscape.stages.evidence import accuracies
     from faultscape.study.lock import writing
     from faultscape.study.tables.corpus import shard_sizes
@@ -144,6 +145,7 @@ def demo(study: str = "demo-study", *, scenes: int = 300, engine: str = "process
         _draw(root / "demo", scenes, engine)
     stage("draw", f"{scenes} scenes with their truth, {TRAINING} training masks")
     made = collect(study, str(root / "demo" / "images"), classes=classes)
+    assert isinstance(made, Collected)
     stage("collect", made)
     stage("predict", predict(study, networks(), engine=engine))
     stage("compare", compare(study, engine=engine))

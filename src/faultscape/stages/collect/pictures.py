@@ -8,26 +8,29 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 from faultscape.corpus.duplicates import Groups
 from faultscape.corpus.parquet_rows import row_of
 from faultscape.corpus.photos import digest_of, look, opened
-from faultscape.corpus.sources import absolute, find
+from faultscape.corpus.sources import Found, absolute, find
 from faultscape.errors import ImageError
 from faultscape.formats import pictures
 from faultscape.formats.pictures import Picture
 from faultscape.progress import progress
 from faultscape.study import store
 from faultscape.study.folder import cannot_write
+from faultscape.study.tables.corpus import Image
+
+_NOTES = ".collecting.jsonl"
 
 
-def unchanged(held: dict[str, Any], found: list[Any], probe: bool | None) -> set[str]:
+def unchanged(held: Mapping[str, Image], found: Sequence[Found], probe: bool | None) -> set[str]:
     """Return the ids of images that are still what was collected: their bytes decide, or what their store says of them."""
 
-    def same(f: Any) -> bool:
+    def same(f: Found) -> bool:
         image = held.get(f.id)
         if image is None or image.source != absolute(f.path) or (image.dhash is None and whole_of(f.path, probe)):
             return False
@@ -45,12 +48,12 @@ def whole_of(path: str, probe: bool | None) -> bool:
     return not store.is_address(path) if probe is None else probe
 
 
-def probe(root: Path, found: list[Any], whole: bool | None) -> tuple[list[tuple[Any, Any]], list[tuple[Any, str]]]:
+def probe(root: Path, found: Sequence[Found], whole: bool | None) -> tuple[list[tuple[Found, Picture]], list[tuple[Found, str]]]:
     """Return (file, picture) of what can be read and (file, reason) of the rest; what a killed run had probed is taken from its notes."""
-    notes = root / ".collecting.jsonl"
+    notes = root / _NOTES
     known, whole_lines = _noted(notes)
 
-    def one(f: Any) -> tuple[Any, Any, str]:
+    def one(f: Found) -> tuple[Found, Picture | ImageError, str]:
         try:
             source, decode = opened(f.path), whole_of(f.path, whole)
             picture = known.get(f"{f.path}\0{source.state}")
@@ -83,9 +86,14 @@ def probe(root: Path, found: list[Any], whole: bool | None) -> tuple[list[tuple[
     return good, bad
 
 
-def _noted(notes: Path) -> tuple[dict[str, Any], int]:
+def forget_notes(root: Path) -> None:
+    """Drop what was noted of pictures: the corpus holds it now."""
+    (root / _NOTES).unlink(missing_ok=True)
+
+
+def _noted(notes: Path) -> tuple[dict[str, Picture], int]:
     """Return what a killed run noted, by path and state, and how many bytes of the notes are whole lines: a kill tears the last."""
-    known: dict[str, Any] = {}
+    known: dict[str, Picture] = {}
     held = 0
     for line in notes.read_bytes().splitlines(keepends=True) if notes.exists() else []:
         try:
@@ -100,33 +108,33 @@ def _noted(notes: Path) -> tuple[dict[str, Any], int]:
     return known, held
 
 
-def other_now(held: dict[str, Any], probed: list[tuple[Any, Any]]) -> list[Any]:
+def changed(held: Mapping[str, Image], probed: Sequence[tuple[Found, Picture]]) -> list[Image]:
     """Return the images, as they were collected, whose pictures are others now."""
     return [held[f.id] for f, picture in probed if f.id in held and held[f.id].digest != picture.digest]
 
 
-def gone(held: dict[str, Any], found: list[Any], set_: str) -> list[Any]:
+def gone(held: Mapping[str, Image], found: Sequence[Found], set_name: str) -> list[Image]:
     """Return the images of a set that were not found now and whose files are no longer on this machine."""
     here = {f.id for f in found}
-    rest = [image for image in held.values() if image.set == set_ and image.id not in here and image.source]
+    rest = [image for image in held.values() if image.set == set_name and image.id not in here and image.source]
     rest = [image for image in rest if not store.is_address(image.source)]
     return [i for i in rest if not os.path.exists(i.source) and not os.path.exists((row_of(i.source) or (i.source, 0))[0])]
 
 
-def banned(folders: list[str]) -> Any:
-    """Return something to ask which picture of the --not-in folders a hash is a near-duplicate of."""
-    groups, names = Groups(), []
-    for f in find(folders) if folders else []:
-        try:
-            if (dhash := pictures.probe(f.path).dhash) is not None:
-                groups.add(dhash)
-                names.append(f.path)
-        except ImageError as error:
-            print(f"--not-in: {error}; left out")
+class Banned:
+    """The pictures of the --not-in folders, of which near-duplicates are kept out."""
 
-    class Banned:
-        def get(self, dhash: int | None) -> str | None:
-            hit = None if dhash is None else groups.nearest(dhash)
-            return None if hit is None else names[hit]
+    def __init__(self, folders: Sequence[str]) -> None:
+        self._groups, self._paths = Groups(), []
+        for f in find(folders) if folders else []:
+            try:
+                if (dhash := pictures.probe(f.path).dhash) is not None:
+                    self._groups.add(dhash)
+                    self._paths.append(f.path)
+            except ImageError as error:
+                print(f"--not-in: {error}; left out")
 
-    return Banned()
+    def near(self, dhash: int | None) -> str | None:
+        """Return the path of the picture that a hash is a near-duplicate of, or None."""
+        hit = None if dhash is None else self._groups.nearest(dhash)
+        return None if hit is None else self._paths[hit]

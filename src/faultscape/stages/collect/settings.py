@@ -7,24 +7,30 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
 
+from faultscape.classes.names import read_classes
+from faultscape.corpus import id_lists
+from faultscape.corpus.sources import LISTS, in_list
 from faultscape.errors import CorpusError, OptionError, StudyError, counted
+from faultscape.nouns import Classes
+from faultscape.stages.collect.options import CollectOptions
+from faultscape.study import settings as toml
+from faultscape.study.part_folders import claim, held
+from faultscape.study.settings import Settings
+from faultscape.study.tables.corpus import Image
+from faultscape.study.tables.label_maps import truths
 
 _TABLES = (".npz", ".npy", ".tsv", ".tsv.gz", ".csv.gz")
-_CLASSIFICATION = "classification"
 
 
 def task_of(root: Path, asked: str | None, size: str | None, only: str | None) -> str:
     """Return what a study is about: what was asked for, or what it is; OptionError where that is another, or what else was asked for does not fit."""
-    from faultscape.study import settings as toml
-
     if asked not in (None, "segmentation", toml.CLASSIFICATION):
         raise OptionError(f"task {asked!r} is not known; use segmentation or {toml.CLASSIFICATION}")
-    held = toml.read_settings(root).task if (root / "study.toml").exists() else None
-    if asked and held and asked != held:
-        raise StudyError(f"{root} is a study of {held}, and stays one; begin a new study for {asked}")
-    task = held or asked or "segmentation"
+    now = toml.read_settings(root).task if (root / "study.toml").exists() else None
+    if asked and now and asked != now:
+        raise StudyError(f"{root} is a study of {now}, and stays one; begin a new study for {asked}")
+    task = now or asked or "segmentation"
     if task == toml.CLASSIFICATION and size is not None:
         raise OptionError("--size is for label maps; classifiers see pictures at a size of their own: predict --input-size")
     if task != toml.CLASSIFICATION and only is not None:
@@ -34,28 +40,25 @@ def task_of(root: Path, asked: str | None, size: str | None, only: str | None) -
 
 def refuse_tables(images: tuple[str, ...], task: str, *, new: bool) -> None:
     """CorpusError for sources that hold no pictures: arrays and tables of answers, and where maps are drawn lists of ids alone."""
-    from faultscape.corpus import id_lists
-
     for file in images:
         if str(file).lower().endswith(_TABLES) and Path(file).is_file():
-            also = "; of classifiers also a .csv file that names images, in a column image" if task == _CLASSIFICATION else ""
+            also = "; of classifiers also a .csv file that names images, in a column image" if task == toml.CLASSIFICATION else ""
             raise CorpusError(
                 f"{file}: holds no pictures; `faultscape predict` takes such files, as NAME={file}, and collect takes pictures{also}"
             )
-        if task != _CLASSIFICATION and id_lists.is_id_list(str(file)):
+        if task != toml.CLASSIFICATION and id_lists.is_id_list(str(file)):
             how = "add --task classification" if new else "begin a new study with --task classification"
             raise CorpusError(
                 f"{file}: names images, but no file that lies beside it; lists of ids without pictures are for classifiers: {how}, or name the files"
             )
 
 
-def asked(root: Path, task: str, classes: Any, size: str | None, shard_size: int | None, only: str | None = None) -> Any:
-    """Return the study's settings with what was asked for, saying what it makes stale."""
-    from faultscape.classes.names import read_classes
-    from faultscape.study import settings as toml
-    from faultscape.study.tables.label_maps import truths
-
+def asked_settings(root: Path, options: CollectOptions, classes: Classes | None) -> Settings:
+    """Return the study's settings with what was asked for, of a line that says the task, saying what it makes stale."""
+    task, size, shard_size, only = options.task, options.size, options.shard_size, options.only_classes
+    assert task is not None
     if not (root / "study.toml").exists():
+        assert classes is not None
         return toml.Settings(
             task=task,  # type: ignore[arg-type]
             classes=toml.class_settings(classes, task),
@@ -107,22 +110,17 @@ def asked(root: Path, task: str, classes: Any, size: str | None, shard_size: int
     return settings
 
 
-def in_own_order(held: Iterable[Any], files: Sequence[str], lists: Sequence[str], before: str) -> bool:
+def in_own_order(images: Iterable[Image], files: Sequence[str], lists: Sequence[str], before: str) -> bool:
     """Whether lists give images in another order than that in which people count, alone or behind those that the study has."""
-    from faultscape.corpus import id_lists
-    from faultscape.corpus.sources import LISTS, in_list
-
     named = [before + id_ for file in lists for id_ in id_lists.read_ids(file)]
-    there = sorted((image.id for image in held if not image.source), key=id_lists.counting)
+    there = sorted((image.id for image in images if not image.source), key=id_lists.counting)
     behind = [*there, *(id_ for id_ in named if id_ not in set(there))]
     written = [in_list(Path(file)) for file in files if Path(file).suffix.lower() in LISTS and Path(file).is_file()]
     return any(map(id_lists.in_own_order, [named, behind if named else [], *written]))
 
 
-def enter_store(root: Path, settings: Any, store: str | None) -> None:
+def enter_store(root: Path, settings: Settings, store: str | None) -> None:
     """Enter where parts lie, when the study is made; StudyError where parts would be left behind, or the place cannot be written to or is another study's."""
-    from faultscape.study.part_folders import claim, held
-
     if store is None:
         return
     if store != settings.store and (root / "study.toml").exists() and held(root):
@@ -136,7 +134,7 @@ def enter_store(root: Path, settings: Any, store: str | None) -> None:
     settings.store = store
 
 
-def told(settings: Any, alone: int) -> tuple[str, str]:
+def describe(settings: Settings, alone: int) -> tuple[str, str]:
     """Return what `collect` says of the classes, and of the size at which maps are compared; ``alone`` images have no picture here."""
     names = settings.classes.names
     classes = f"{len(names)}: {', '.join(names[:6])}{' ...' if len(names) > 6 else ''}"

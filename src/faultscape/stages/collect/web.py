@@ -1,21 +1,27 @@
-"""The part of collect that gets pictures from the web: search terms, downloads for review, and what a person accepts.
+"""Pictures from the web: search terms, downloads for review, and what a person accepts.
 
-Conventions: called by `collect` alone, which holds the study's lock. Everything lies in STUDY/queries.csv and STUDY/web until `--accept`.
+Conventions: who calls holds the study's lock. Everything lies in STUDY/queries.csv and STUDY/web until `--accept`.
 """
 
 from __future__ import annotations
 
 import functools
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from faultscape.errors import CorpusError, OptionError, counted
+from faultscape.stages.collect.options import WebOptions
+from faultscape.stages.collect.result import Downloaded, Queries
 
-_TASKS = ("queries", "urls", "api", "accept")
-_OF = {  # which options say something to which task
+if TYPE_CHECKING:
+    from faultscape.corpus.web.downloads import Downloads
+    from faultscape.corpus.web.hits import Wanted
+    from faultscape.study.tables.web_pictures import WebPicture
+
+_STEPS = {  # and which options say something to each
     "queries": ("wordnet", "hyponyms"),
     "urls": ("contact", "rate", "after", "before", "min_size", "transparent"),
     "api": ("contact", "rate", "after", "before", "min_size", "transparent", "per_query", "licence"),
@@ -23,45 +29,8 @@ _OF = {  # which options say something to which task
 }
 
 
-@dataclass(frozen=True)
-class Queries:
-    """What `collect --queries` wrote: lines of queries.csv, how many of them are new, how many of each kind."""
-
-    study: str
-    terms: int
-    new: int
-    kinds: dict[str, int]
-    unknown: tuple[str, ...] = ()
-
-    def __repr__(self) -> str:
-        kinds = ", ".join(f"{number} {kind or 'of your own'}" for kind, number in self.kinds.items())
-        missing = f"\nWordNet has no noun {', '.join(map(repr, self.unknown))}" if self.unknown else ""
-        return f"{self.study}/queries.csv: {self.terms} search terms ({self.new} new): {kinds}{missing}\nnext: strike out what you do not want, then faultscape collect {self.study} --api openverse --contact YOU@EXAMPLE.ORG (or flickr, wikimedia)"
-
-
-@dataclass(frozen=True)
-class Downloaded:
-    """What a download brought: pictures that came now, that were there, that were left out and that did not come; how many are for review."""
-
-    study: str
-    came: int
-    there: int
-    left_out: int
-    failed: int
-    for_review: int
-    stopped: str = ""
-
-    def __repr__(self) -> str:
-        stopped = f"\nstopped: {self.stopped}" if self.stopped else ""
-        return (
-            f"{self.study}/web: {counted(self.came, 'picture')} came, {self.there} {'was' if self.there == 1 else 'were'} there, {self.left_out} left out as duplicates or unfit, "
-            f"{self.failed} could not be had (failures.csv){stopped}\n"
-            f"next: open {self.study}/web/review.html ({counted(self.for_review, 'picture')}), then collect {self.study} --accept accept.csv"
-        )
-
-
-def task(images: Sequence[str], **options: Any) -> Callable[[Path], Any] | None:
-    """Return what the options ask for as a function of the study's folder, None for plain images; OptionError when they do not go together."""
+def step_of(images: Sequence[str], asked: WebOptions) -> Callable[[Path], Queries | Downloaded] | None:
+    """Return the step that is asked for as a function of the study's folder, None for plain images and --accept; OptionError when options do not go together."""
     from faultscape.corpus.web import apis, hits
     from faultscape.corpus.web.http_client import agent
     from faultscape.study.settings import parse_size
@@ -69,47 +38,48 @@ def task(images: Sequence[str], **options: Any) -> Callable[[Path], Any] | None:
     def spelled(name: str) -> str:
         return f"--{name.replace('_', '-')}"
 
-    given = {name: value for name, value in options.items() if value is not None and value is not False}
-    asked = [name for name in _TASKS if name in given]
-    if len(asked) > 1:
-        raise OptionError(f"{spelled(asked[0])} and {spelled(asked[1])} are two steps; give one of them")
+    given = {name: value for name, value in asdict(asked).items() if value is not None and value is not False}
+    steps = [name for name in _STEPS if name in given]
+    if len(steps) > 1:
+        raise OptionError(f"{spelled(steps[0])} and {spelled(steps[1])} are two steps; give one of them")
     for name in given:
-        homes = [home for home in _TASKS if name in _OF[home]]
-        if homes and not set(homes) & set(asked):
+        homes = [home for home in _STEPS if name in _STEPS[home]]
+        if homes and not set(homes) & set(steps):
             raise OptionError(f"{spelled(name)} says something only with {' or '.join(spelled(home) for home in homes)}")
-    if not asked:
+    if not steps:
         return None
-    what = asked[0]
+    step = steps[0]
     if images:
-        raise OptionError(f"{spelled(what)} takes no folders of images; collect those in a line of their own")
-    if what == "queries":
-        if "hyponyms" in given and "wordnet" not in given:
+        raise OptionError(f"{spelled(step)} takes no folders of images; collect those in a line of their own")
+    if step == "queries":
+        if asked.hyponyms and asked.wordnet is None:
             raise OptionError("--hyponyms needs --wordnet FOLDER, where they stand")
-        return functools.partial(_queries, wordnet=options["wordnet"], hyponyms=options["hyponyms"])
-    if what == "accept":
-        return functools.partial(_accepted, file=Path(options["accept"]))
+        return functools.partial(_queries, wordnet=asked.wordnet, hyponyms=asked.hyponyms)
+    if step == "accept":
+        return None
     rate, per_query = float(given.get("rate", 1.0)), int(given.get("per_query", 50))
     if not 0.001 <= rate <= 1000:
         raise OptionError(f"--rate {rate:g}: give requests a second, from 0.001 to 1000")
     if per_query < 1:
         raise OptionError(f"--per-query {per_query}: give a number from 1")
     kinds = hits.LICENCES
-    if given.get("licence", "open") not in kinds:
-        raise OptionError(f"--licence {given['licence']!r} is not known; use {', '.join(kinds)}")
-    after, before = hits.option_day("after", options["after"]), hits.option_day("before", options["before"])
+    if (licence := asked.licence or "open") not in kinds:
+        raise OptionError(f"--licence {licence!r} is not known; use {', '.join(kinds)}")
+    after, before = hits.option_day("after", asked.after), hits.option_day("before", asked.before)
     if after and before and after >= before:
         raise OptionError(f"--after {after} --before {before}: no day is in this window")
-    size = given.get("min_size")
+    size = asked.min_size
     smallest = parse_size(size if isinstance(size, str) else "x".join(map(str, size))) if size is not None else None
-    wanted = hits.Wanted(after, before, smallest, bool(options["transparent"]), given.get("licence", "open"))
-    contact = given.get("contact", "")
+    wanted = hits.Wanted(after, before, smallest, asked.transparent, licence)
+    contact = asked.contact or ""
     agent(contact)
-    if what == "api":
-        apis.address(options["api"])
+    if asked.api is not None:
+        apis.address(asked.api)
         if not contact:
             raise OptionError("--api asks other people's servers: say who asks with --contact, an e-mail address or a web page")
-    about = {"urls": options["urls"], "api": options["api"], "contact": contact, "rate": rate, "per_query": per_query}
-    return functools.partial(_download, wanted=wanted, **about)
+    return functools.partial(
+        _download, wanted=wanted, urls=asked.urls, api=asked.api, contact=contact, rate=rate, per_query=per_query
+    )
 
 
 def _queries(root: Path, *, wordnet: str | None, hyponyms: bool) -> Queries:
@@ -140,7 +110,7 @@ def _queries(root: Path, *, wordnet: str | None, hyponyms: bool) -> Queries:
 
 
 def _download(
-    root: Path, *, wanted: Any, urls: str | None, api: str | None, contact: str, rate: float, per_query: int
+    root: Path, *, wanted: Wanted, urls: str | None, api: str | None, contact: str, rate: float, per_query: int
 ) -> Downloaded:
     """Download into STUDY/web, and write the review pages and failures.csv, also when interrupted."""
     from faultscape.corpus.web import apis, url_lists
@@ -178,7 +148,7 @@ def _download(
     return Downloaded(str(root), c.came, c.there, c.left_out, c.failed, shown, stopped)
 
 
-def _written_down(root: Path, downloads: Any) -> int:
+def _written_down(root: Path, downloads: Downloads) -> int:
     """Put the failures of a download and the review pages; return how many pictures are for review."""
     from faultscape.corpus.web.apis import APIS
     from faultscape.study.tables.logs import Failure, read_failures, replace_failures
@@ -193,7 +163,7 @@ def _written_down(root: Path, downloads: Any) -> int:
     return _review(root, downloads.pictures.values())
 
 
-def _review(root: Path, pictures: Any) -> int:
+def _review(root: Path, pictures: Iterable[WebPicture]) -> int:
     """Put the review pages of what is for review, and take away pages that are no longer needed."""
     from faultscape.reporting.review import ReviewCard, review_pages
     from faultscape.study.folder import put
@@ -225,7 +195,7 @@ def _decisions(root: Path) -> dict[str, str]:
     return {id_: word for id_, word in read_decisions(path).items() if word} if path.exists() else {}
 
 
-def _accepted(root: Path, *, file: Path) -> tuple[str, ...]:
+def accept(root: Path, file: Path) -> tuple[str, ...]:
     """Write the decisions of a file down beside earlier ones, say how many there are, and return the files of the pictures accepted by now."""
     from faultscape.study.lock import writing
     from faultscape.study.tables.corpus import read_corpus

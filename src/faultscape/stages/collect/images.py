@@ -1,0 +1,256 @@
+"""Collect images into a study: what a line names becomes rows of the corpus, with shards, near-duplicate groups and what could not be used.
+
+Conventions: an image is known by its id within its set; the study keeps an image's shard, role and group whenever it is collected again.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from faultscape.classes.class_lists import resolve
+from faultscape.corpus import id_lists, photos
+from faultscape.corpus.groups import describe_groups
+from faultscape.corpus.parquet_rows import row_of
+from faultscape.corpus.sources import Found, absolute, find
+from faultscape.errors import CorpusError, StudyError, counted
+from faultscape.formats.pictures import Picture
+from faultscape.metrics.intervals.units import LEAST, units_of
+from faultscape.nouns import Classes
+from faultscape.stages.collect import groups, pictures, settings, web
+from faultscape.stages.collect.options import CollectOptions
+from faultscape.stages.collect.result import Collected, Downloaded, Queries
+from faultscape.stages.collect.shards import grouped, sharded
+from faultscape.study import settings as toml
+from faultscape.study.folder import check_name, local
+from faultscape.study.lock import writing
+from faultscape.study.parts import read_manifest, read_small
+from faultscape.study.store import is_address
+from faultscape.study.tables import label_maps
+from faultscape.study.tables.corpus import Image, part_name, read_corpus, write_corpus
+from faultscape.study.tables.logs import Failure, log, read_failures, replace_failures
+
+
+def collect_images(options: CollectOptions) -> Collected | Queries | Downloaded:
+    """Do what a line of `collect` says; CorpusError, OptionError and StudyError where that cannot be."""
+    root = local(options.study)
+    if root.exists() and not root.is_dir():
+        raise StudyError(f"{root} is a file; a study is a folder")
+    is_new = not (root / "study.toml").exists()
+    task = settings.task_of(root, options.task, options.size, options.only_classes)
+    settings.refuse_tables(options.images, task, new=is_new)
+    step = web.step_of(options.images, options.web)
+    if options.speaks_of_groups_alone and step is None and options.web.accept is None and not is_new:
+        return _group_again(root, options)
+    if not options.images and step is None and options.web.accept is None:
+        raise CorpusError("no images given; name a folder, a glob in quotes, or a list file")
+    set_name = options.set_name or ("web" if options.web.accept is not None else "main")
+    check_name(set_name, "set")
+    classes = _classes_of(options, task, is_new=is_new)
+    toml.parse_size(options.size or "own")
+    options = replace(options, task=task, set_name=set_name)
+    if step is not None:
+        with writing(root):
+            toml.write_settings(root, settings.asked_settings(root, options, classes))
+            return step(root)
+    if options.web.accept is not None:
+        options = replace(options, images=web.accept(root, Path(options.web.accept)))
+    named = _named(options, set_name, classifies=task == toml.CLASSIFICATION)
+    groups.check(named.everything, options.grouping)
+    photos.forget()
+    with writing(root):
+        return _collect(root, options, set_name, classes, named)
+
+
+@dataclass(frozen=True)
+class _Named:
+    """What a line names: the files that were found, the ids that lists of ids name, and the words themselves, of both kinds."""
+
+    found: list[Found]
+    ids: set[str]
+    pictures: list[str]
+    lists: list[str]
+
+    @property
+    def everything(self) -> list[str]:
+        return [*self.ids, *(f.id for f in self.found)]
+
+
+@dataclass(frozen=True)
+class _Gathered:
+    """What a line makes of a corpus: images that are new or changed, ids that leave it, and what could not be used."""
+
+    fresh: list[Image]
+    dropped: set[str]
+    failures: list[Failure]
+
+
+def _classes_of(options: CollectOptions, task: str, *, is_new: bool) -> Classes | None:
+    """Return the classes that were given; CorpusError where a study needs some, or these cannot be drawn."""
+    classes = resolve(options.classes) if options.classes is not None else None
+    if classes is None and is_new:
+        more = ", imagenet1k" if task == toml.CLASSIFICATION else ""
+        raise CorpusError(f"a new study needs --classes FILE or a built-in name: ade20k, camvid, cityscapes, voc{more}")
+    if classes is not None and task != toml.CLASSIFICATION and not classes.colours:
+        raise CorpusError(
+            f"classes {options.classes} are to be recognised and not drawn: they have no colours; give --task {toml.CLASSIFICATION}"
+        )
+    return classes
+
+
+def _named(options: CollectOptions, set_name: str, *, classifies: bool) -> _Named:
+    lists = [file for file in options.images if classifies and id_lists.is_id_list(file)]
+    ids = {f"{_prefix(set_name)}{id_}" for file in lists for id_ in id_lists.read_ids(file)}
+    files = [image for image in options.images if image not in lists]
+    found = find(files, pattern=options.pattern, stores=True) if files else []
+    return _Named([replace(f, id=f"{_prefix(set_name)}{f.id}") for f in found], ids, files, lists)
+
+
+def _prefix(set_name: str) -> str:
+    """Return what ids of a set begin with; the set main has none."""
+    return "" if set_name == "main" else f"{set_name}/"
+
+
+def _collect(root: Path, options: CollectOptions, set_name: str, classes: Classes | None, named: _Named) -> Collected:
+    """Enter what a line names into a study that is held for writing."""
+    wanted = settings.asked_settings(root, options, classes)
+    settings.enter_store(root, wanted, options.store)
+    held = {image.id: image for image in read_corpus(root)}
+    if wanted.classifies and settings.in_own_order(held.values(), named.pictures, named.lists, _prefix(set_name)):
+        wanted.own_order = True
+    found = _with_held_ids(held, named.found, set_name)
+    old = {(f.name, f.image): f for f in read_failures(root) if f.stage == "collect" and f.name == set_name}
+    gathered = _gather(root, options, set_name, held, found)
+    alone = sorted(named.ids - {f.id for f in found} - held.keys())
+    fresh = gathered.fresh + [
+        Image(id_, "", set_name, options.role or "pool", "clean", "", 0, 0, "", None, "", -1) for id_ in alone
+    ]
+    stay = [image for image in held.values() if image.id not in gathered.dropped]
+    images = grouped(sharded(stay, fresh, wanted.shard), held)
+    if not images:
+        what = f"not one of the {len(found)} files can be used; the first" if len(found) > 1 else "the only file cannot be used"
+        raise CorpusError(f"{what}: {gathered.failures[0].image}: {gathered.failures[0].reason}")
+    images = groups.group_images(images, {f.id for f in found} | named.ids, options.grouping)
+    write_corpus(root, images)
+    toml.write_settings(root, wanted)
+    usable, failed = {image.source for image in images}, {f.image for f in gathered.failures}
+    still = [f for (_, path), f in old.items() if absolute(path) not in usable and path not in failed]
+    replace_failures(root, "collect", set_name, gathered.failures + still)
+    pictures.forget_notes(root)
+    asked = list(options.images) if options.web.accept is None else [options.web.accept]
+    log(root, "collect", images=asked, set=set_name, size=wanted.size)
+    if blind := sum(image.dhash is None and bool(image.source) for image in images):
+        print(f"near-duplicates were not looked for among {counted(blind, 'image')}; --probe reads each of them whole, and looks")
+    return _result(options.study, images, sum(i.id not in held for i in fresh), len(gathered.failures), wanted)
+
+
+def _with_held_ids(held: Mapping[str, Image], found: Sequence[Found], set_name: str) -> list[Found]:
+    """Return the files under the ids that the study has for them, and say where these are others."""
+    known = {image.source: image.id for image in held.values() if image.set == set_name}
+    if other := [f for f in found if known.get(absolute(f.path), f.id) != f.id]:
+        print(
+            f"{counted(len(other), 'file is in the study already and keeps its id', 'files are in the study already and keep their ids')}: {other[0].path} is {known[absolute(other[0].path)]}"
+        )
+    return [replace(f, id=known.get(absolute(f.path), f.id)) for f in found]
+
+
+def _gather(root: Path, options: CollectOptions, set_name: str, held: Mapping[str, Image], found: Sequence[Found]) -> _Gathered:
+    """Look at the pictures, and return what they make of the corpus; what is another now, gone, or kept out is said."""
+    same = pictures.unchanged(held, found, options.probe)
+    probed, failed = pictures.probe(root, [f for f in found if f.id not in same], options.probe)
+    if options.not_in and (blind := next((f for f, picture in probed if picture.dhash is None), None)):
+        raise CorpusError(f"{blind.path}: --not-in needs to look at each picture; add --probe, which reads all of them whole")
+    banned = pictures.Banned(options.not_in)
+    failures = [Failure("collect", set_name, f.path, reason) for f, reason in failed]
+    fresh: list[Image] = []
+    dropped: set[str] = set()
+    for image in [held[id_] for id_ in sorted(same)]:
+        if (near := banned.near(image.dhash)) is not None:
+            failures.append(Failure("collect", set_name, image.source, f"near-duplicate of {near}, which --not-in keeps out"))
+            dropped.add(image.id)
+        elif options.role not in (None, image.role):
+            fresh.append(replace(image, role=options.role))
+    if dropped:
+        print(
+            f"{counted(len(dropped), 'image leaves', 'images leave')} the study: near-duplicates of what --not-in keeps out (failures.csv)"
+        )
+    if fresh:
+        print(f"{counted(len(fresh), 'image that the study had is', 'images that the study had are')} of role {options.role} now")
+    _print_changed(root, pictures.changed(held, probed))
+    _print_gone(pictures.gone(held, found, set_name))
+    for f, picture in probed:
+        earlier = held.get(f.id)
+        _refuse_another_file(earlier, f, picture)
+        if (near := banned.near(picture.dhash)) is not None:
+            failures.append(Failure("collect", set_name, f.path, f"near-duplicate of {near}, which --not-in keeps out"))
+            dropped.add(f.id)
+        else:
+            fresh.append(_image(f, picture, set_name, options.role, earlier))
+    return _Gathered(fresh, dropped, failures)
+
+
+def _image(found: Found, picture: Picture, set_name: str, role: str | None, earlier: Image | None) -> Image:
+    """Return the row of a picture, with what the study says of an ``earlier`` one of its id."""
+    return Image(
+        id=found.id, source=absolute(found.path), set=set_name, role=role or (earlier.role if earlier else "pool"), condition="clean",
+        parent="", width=picture.width, height=picture.height, digest=picture.digest, dhash=picture.dhash, near_duplicate_of="",
+        shard=earlier.shard if earlier else -1, group=earlier.group if earlier else "",
+    )  # fmt: skip
+
+
+def _print_changed(root: Path, images: Sequence[Image]) -> None:
+    """Say which images of the study have another picture now, and what was made of the earlier one."""
+    if not images:
+        return
+    labelled: set[str] = set()
+    for folder in (label_maps.truth(root, name) for name in label_maps.truths(root)):
+        parts = read_manifest(folder)
+        for number in sorted({image.shard for image in images}):
+            if part := parts.get(part_name(number)):
+                labelled |= set(read_small(folder, part_name(number), part, ["id"])["id"].to_pylist())
+    old = sum(image.id in labelled for image in images)
+    print(
+        f"{counted(len(images), 'picture')} changed since collected, {images[0].source} the first: maps that networks made of them are stale"
+        + (f", and {old} of them have labels of the earlier picture: look at these again" if old else "")
+    )
+
+
+def _print_gone(images: Sequence[Image]) -> None:
+    """Say which images of the study have no picture any more."""
+    if images:
+        print(
+            f"{counted(len(images), 'image of the study is', 'images of the study are')} no longer there, {images[0].source} the first: what was made before stays in the study, and a "
+            "network that is added now has no map there (failures.csv)"
+        )
+
+
+def _refuse_another_file(held: Image | None, found: Found, picture: Picture) -> None:
+    """CorpusError when an id of the corpus is taken by another file while the first is still there."""
+    if held is None or held.source == absolute(found.path) or held.digest == picture.digest:
+        return
+    if os.path.isfile((row_of(held.source) or (held.source, 0))[0]) or is_address(held.source):
+        raise CorpusError(
+            f"two files have the id {found.id!r}: {held.source}, which the study has, and {found.path}; rename one, or collect it as another --set"
+        )
+
+
+def _group_again(root: Path, options: CollectOptions) -> Collected:
+    """Enter the groups of all images that a study has."""
+    images, changes = groups.group_again(root, options.grouping)
+    if changes:
+        print(changes)
+    failures = sum(f.stage == "collect" for f in read_failures(root))
+    return _result(options.study, images, 0, failures, toml.read_settings(root))
+
+
+def _result(study: str, images: Sequence[Image], new: int, failures: int, held: toml.Settings) -> Collected:
+    """Return what the study holds now."""
+    duplicates = sum(image.near_duplicate_of != image.id for image in images)
+    classes, size = settings.describe(held, sum(not image.source for image in images))
+    about = describe_groups(image.group for image in images)
+    if about and units_of([image.group for image in images]).count < LEAST:
+        cut = f"`faultscape collect {study} --block N` cuts groups into runs of N consecutive images"
+        print(f"{about}: fewer than {LEAST} carry no interval; {cut}")
+    return Collected(study, len(images), new, len({image.shard for image in images}), duplicates, failures, classes, size, about)
