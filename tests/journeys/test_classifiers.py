@@ -15,7 +15,7 @@ import faultscape as fs
 import made
 from faultscape.cli import main
 from faultscape.errors import FaultscapeError, LabellingError, OptionError, SelectionError
-from faultscape.stages.compare.answers import read_label_sets
+from faultscape.stages.classifier_answers import read_label_sets
 from faultscape.study.settings import read_settings
 from faultscape.study.tables.answers import Answers
 from faultscape.study.tables.logs import read_failures

@@ -13,7 +13,7 @@ import pytest
 
 from faultscape.nouns import Pairs
 from faultscape.reporting.competition.standing_tables import CAVEAT
-from faultscape.stages.compare.counts import read_block
+from faultscape.stages.pairs import read_block
 from faultscape.study.settings import read_settings
 from faultscape.study.tables import label_maps, selections
 from faultscape.study.tables.corpus import read_corpus

@@ -119,7 +119,7 @@ def test_disputed_maps_are_drawn_in_proportion_to_what_models_differ(maps: tuple
     _, study = maps
     row = fs.select(study, selector="disputed", budget=1, as_="first").rows[0]
     from faultscape.comparison.concordance import concordances
-    from faultscape.stages.compare.counts import read_block
+    from faultscape.stages.pairs import read_block
     from faultscape.study.settings import read_settings
     from faultscape.study.tables.corpus import read_corpus, shards
 

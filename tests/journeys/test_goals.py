@@ -17,7 +17,7 @@ from faultscape.errors import OptionError, SelectionError
 from faultscape.nouns import Draw
 from faultscape.ranking import recommended
 from faultscape.selection import information, proposals
-from faultscape.stages.compare.counts import read_block
+from faultscape.stages.pairs import read_block
 from faultscape.study.settings import read_settings
 from faultscape.study.tables.corpus import pool, read_corpus
 from faultscape.study.tables.selections import read_selection

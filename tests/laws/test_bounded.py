@@ -14,8 +14,8 @@ import pytest
 
 import faultscape as fs
 import made
-from faultscape.stages.compare import agreement_sample, counts
-from faultscape.stages.compare.shard import shard
+from faultscape.stages import agreement_sample, pairs
+from faultscape.stages.count import shard
 from faultscape.study.tables import corpus as study_corpus
 
 SHARD, SHARDS, MODELS = 3, 6, 3
@@ -139,7 +139,7 @@ def test_select_never_reads_more_than_a_shard_at_once_and_keeps_none(study: str,
 
 def blocks(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many shards' counts were held when those of the next were read."""
-    read, alive, held = counts.read_block, weakref.WeakSet(), []
+    read, alive, held = pairs.read_block, weakref.WeakSet(), []
 
     def counted(*given: Any, **options: Any) -> Any:
         block = read(*given, **options)
@@ -147,5 +147,5 @@ def blocks(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         alive.add(block)
         return block
 
-    monkeypatch.setattr(counts, "read_block", counted)
+    monkeypatch.setattr(pairs, "read_block", counted)
     return held

@@ -209,7 +209,7 @@ def test_a_users_mistake_in_a_worker_is_the_same_mistake_here(tmp_path: Path) ->
 
     calls = [{"study": str(tmp_path / "none"), "number": n, "truths": []} for n in range(2)]
     with pytest.raises(StudyError, match="is no study"):
-        list(engine.run("faultscape.stages.compare.shard:shard", calls, engine="processes", workers=2))
+        list(engine.run("faultscape.stages.count:shard", calls, engine="processes", workers=2))
 
 
 def test_images_of_a_batch_never_cross_a_shard(expected: dict[str, bytes]) -> None:

@@ -82,7 +82,7 @@ def test_candidates_of_shards_merged_in_any_order_are_the_slots_of_one_pass(
     keep: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from faultscape.selection import duel
-    from faultscape.stages.compare.counts import read_block
+    from faultscape.stages.pairs import read_block
     from faultscape.study.settings import read_settings
     from faultscape.study.tables.corpus import read_corpus, shards
     from faultscape.study.tables.pool import read_pool

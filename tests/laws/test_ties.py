@@ -22,11 +22,11 @@ from faultscape.nouns import Draw, Predictions, Slots
 from faultscape.ranking.classifiers import classifier_rankings
 from faultscape.ranking.drawn.rankings import draw_rankings
 from faultscape.ranking.standing import rank_accuracies, to_json
-from faultscape.selection.class_duels import class_duels
+from faultscape.selection.classifier_duels import class_duels
+from faultscape.selection.definitions import ADAPTIVE
 from faultscape.stages.collect.shards import grouped
 from faultscape.stages.measure.image_order import ranks_of
 from faultscape.stages.measure.sets import DataSet
-from faultscape.stages.select.draws import ADAPTIVE
 from faultscape.stages.select.ties import tell_ties
 from faultscape.study.tables.corpus import Image, read_corpus
 from faultscape.ties import count_tied, equal_to_zero, tie_order, tie_ranks

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import faultscape as fs
-from faultscape.stages.compare.answers import read_label_sets, read_predictions
+from faultscape.stages.classifier_answers import read_label_sets, read_predictions
 from faultscape.study.settings import read_settings
 
 

@@ -15,7 +15,7 @@ import faultscape as fs
 import made
 from faultscape.errors import ClassesError, FaultscapeError, ModelError, StudyError
 from faultscape.prediction.sources import tables
-from faultscape.stages.compare.answers import read_predictions
+from faultscape.stages.classifier_answers import read_predictions
 from faultscape.study.settings import read_settings
 from faultscape.study.tables.logs import read_failures
 

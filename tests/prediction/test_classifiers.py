@@ -15,7 +15,7 @@ import made
 from faultscape.cli import main
 from faultscape.errors import FaultscapeError, ModelError, OptionError
 from faultscape.prediction.classifiers import middle
-from faultscape.stages.compare.answers import read_predictions
+from faultscape.stages.classifier_answers import read_predictions
 from faultscape.study.settings import read_settings
 from faultscape.study.tables import label_maps
 

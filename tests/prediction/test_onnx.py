@@ -167,7 +167,7 @@ def test_a_study_with_networks_keeps_their_own_channels_and_maps_them_by_name(tm
     fs.collect(study, str(corpus.photos), classes=str(corpus.classes), shard_size=2)
     fs.predict(study, {"named": tmp_path / "named.onnx", "plain": tmp_path / "plain.onnx"})
     fs.compare(study, engine="local")
-    from faultscape.stages.compare.counts import read_block
+    from faultscape.stages.pairs import read_block
     from faultscape.study.settings import read_settings
     from faultscape.study.tables.corpus import read_corpus, shards
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 import faultscape as fs
 from faultscape.errors import OptionError, SelectionError
 from faultscape.nouns import Predictions, Slots
-from faultscape.selection.class_duels import class_duels
-from faultscape.selection.class_duels import slots as class_slots
+from faultscape.selection.classifier_duels import class_duels
+from faultscape.selection.classifier_duels import slots as class_slots
 from faultscape.selection.spares import effective, extended
 from made import tie
 

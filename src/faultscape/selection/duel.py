@@ -22,6 +22,14 @@ from faultscape.selection.best import EMPTY, Best
 from faultscape.selection.quartiles import to_json
 
 CONSTRAINTS = ("none", "class", "class+scale")
+DEFAULTS = {
+    "concordance": "miou",
+    "over": "union",
+    "per_class": 1,
+    "spares": 3,
+    "keep_duplicates": False,
+    "seed": 0,
+}  # of `select`
 
 
 def duels(

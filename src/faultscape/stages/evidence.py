@@ -65,7 +65,7 @@ def accuracies(
 ) -> tuple[list[str], np.ndarray]:
     """Return the labelled images in corpus order and (J, I) each model's concordance with the truth on them."""
     from faultscape.comparison import concordance
-    from faultscape.stages.compare.counts import read_block
+    from faultscape.stages.pairs import read_block
     from faultscape.study.settings import read_settings
     from faultscape.study.tables import label_maps
     from faultscape.study.tables.corpus import read_corpus, shards
@@ -92,7 +92,7 @@ def correctness(
     """
     from faultscape.labelling.answers import majority
     from faultscape.labelling.correctness import right_or_wrong, ties_text
-    from faultscape.stages.compare.answers import read_label_sets, read_predictions
+    from faultscape.stages.classifier_answers import read_label_sets, read_predictions
     from faultscape.study.settings import read_settings
     from faultscape.study.tables import label_maps
     from faultscape.study.tables.answers import Answers
@@ -125,7 +125,7 @@ def truth_key(root: Path, truth: str) -> str:
 def undecidable(root: Path, models: Sequence[str], truth: str) -> set[str]:
     """Return the images of which every class that a model names was asked about, and an answer stands at a tie: nothing more is to come, unless it is asked again."""
     from faultscape.labelling.answers import majority
-    from faultscape.stages.compare.answers import read_predictions
+    from faultscape.stages.classifier_answers import read_predictions
     from faultscape.study.settings import read_settings
     from faultscape.study.tables.answers import Answers
 

@@ -19,7 +19,7 @@ from faultscape.maps.resize import nearest
 from faultscape.metrics import image_statistics
 from faultscape.metrics.definitions import Definitions, define
 from faultscape.nouns import Classes
-from faultscape.stages.compare.maps import StoredMaps
+from faultscape.stages.stored_maps import StoredMaps
 from faultscape.study.parts import Part, key_of, read_manifest, there, write_manifest
 from faultscape.study.settings import Settings, class_settings
 from faultscape.study.tables import label_maps, measures

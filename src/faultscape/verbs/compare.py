@@ -39,7 +39,7 @@ class Compared:
 def _agreement_lines(found: Agreement) -> list[str]:
     """Return the table of mean agreement and the warnings."""
     from faultscape.comparison.agreement import table_text
-    from faultscape.stages.compare.agreement import warning_lines
+    from faultscape.stages.agreement import warning_lines
 
     return [table_text(found), *warning_lines(found)]
 
@@ -60,8 +60,8 @@ def compare(study: str, *, engine: str = "processes", workers: int | None = None
     shard
         PART/PARTS, for example 2/3: do every third shard beginning with the second, beside other jobs that do the rest.
     """
-    from faultscape.stages.compare.agreement import agreement
-    from faultscape.stages.compare.shard import count
+    from faultscape.stages.agreement import agreement
+    from faultscape.stages.count import count
     from faultscape.study.array_jobs import share
     from faultscape.study.folder import existing
     from faultscape.study.lock import changing, writing

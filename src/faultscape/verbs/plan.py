@@ -91,8 +91,8 @@ def plan(
 
     from faultscape.ranking.standings_json import written
     from faultscape.stages import evidence
-    from faultscape.stages.compare.counts import corpus_key
-    from faultscape.stages.compare.shard import count
+    from faultscape.stages.count import count
+    from faultscape.stages.pairs import corpus_key
     from faultscape.stages.plan import advice, facts
     from faultscape.study.folder import existing, put
     from faultscape.study.lock import writing

@@ -61,7 +61,7 @@ def rank(
     from faultscape.ranking.agreement import compare_selections
     from faultscape.ranking.drawn.rankings import check_population
     from faultscape.ranking.standing import to_json
-    from faultscape.stages.compare.shard import count
+    from faultscape.stages.count import count
     from faultscape.stages.rank.standings import read_benchmark, standings_of
     from faultscape.study.folder import existing, put
     from faultscape.study.lock import writing

@@ -157,7 +157,7 @@ def _common(root: Path, selection: str, drawn: Any) -> dict[str, Any]:
 
 def _agreement(root: Path) -> Any:
     """Return how far the study's models agree; None where it cannot be said before `compare` has run."""
-    from faultscape.stages.compare.agreement import agreement
+    from faultscape.stages.agreement import agreement
     from faultscape.study.settings import read_settings
 
     settings = read_settings(root)

@@ -105,7 +105,8 @@ def select(
     workers
         Number of processes; default: all cores.
     """
-    from faultscape.stages.compare import agreement
+    from faultscape.selection.definitions import ADAPTIVE
+    from faultscape.stages import agreement
     from faultscape.stages.select import draws as select_draws
     from faultscape.stages.select import duels, pairs
     from faultscape.study.folder import existing
@@ -137,7 +138,7 @@ def select(
         )
     if draws:
         task = ("distance", "hierarchy") if classifies and selector == "mad" else () if classifies else ("concordance", "over")
-        learns = selector in select_draws.ADAPTIVE or (classifies and selector == "disputed")
+        learns = selector in ADAPTIVE or (classifies and selector == "disputed")
         own = ("truth",) if learns else ("temperature",) if selector == "mad" else ()
         kind: tuple[str, ...] = (*_DRAWN, *(("goal",) if goal else ()), *own, *task)
     else:

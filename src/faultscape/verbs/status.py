@@ -35,8 +35,8 @@ def status(study: str) -> Status:
     study
         The study folder.
     """
-    from faultscape.stages.compare.counts import missing, wanted
     from faultscape.stages.evidence import current
+    from faultscape.stages.pairs import missing, wanted
     from faultscape.study.folder import existing
     from faultscape.study.lock import unfinished
     from faultscape.study.parts import read_manifest, there

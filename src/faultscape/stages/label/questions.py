@@ -68,7 +68,7 @@ def export(root: Path, study: str, out: str, selection: str, truth: str, *, agai
 def questions(root: Path, settings: Any, slots: Any, truth: str) -> dict[tuple[str, str], bool]:
     """Return {(image, class): whether the image has a label} of all that a selection asks, in its order."""
     from faultscape.nouns import PairSlot
-    from faultscape.stages.compare.answers import read_label_sets, read_predictions
+    from faultscape.stages.classifier_answers import read_label_sets, read_predictions
 
     wanted: dict[tuple[str, str], None] = {}
     pairs = [row for row in slots.chosen if isinstance(row, PairSlot)]

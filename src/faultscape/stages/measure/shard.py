@@ -23,8 +23,8 @@ from faultscape.maps.resize import nearest
 from faultscape.metrics import image_statistics
 from faultscape.metrics.definitions import Definitions
 from faultscape.nouns import UNKNOWN, Classes
-from faultscape.stages.compare.maps import StoredMaps
 from faultscape.stages.measure.kept_scores import KeptScores
+from faultscape.stages.stored_maps import StoredMaps
 from faultscape.study.settings import ClassSettings, Settings
 from faultscape.study.tables import label_maps, measures
 from faultscape.study.watch import Watch

@@ -11,7 +11,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from faultscape.stages.select.draws import ROUND
+from faultscape.selection.definitions import ROUND
 
 NEXT = 50  # labels to ask for next where nothing foretells how many are needed, and below which what is said from them is called rough
 ASKED = {"best": "the best model", "order": "the order of all"}  # what labels are needed for

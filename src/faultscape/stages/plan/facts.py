@@ -17,11 +17,11 @@ from faultscape.metrics.intervals.units import LEAST
 from faultscape.nouns import Draw, PairSlot, Slots
 from faultscape.ranking.drawn.estimates import Estimates, lure
 from faultscape.ranking.recommended import GOALS
+from faultscape.selection.definitions import learns, weights_as_defined
 from faultscape.selection.weights import CHANCE, fitted_sharpness
-from faultscape.stages import evidence
+from faultscape.stages import drawing_pool, evidence
 from faultscape.stages.plan.advice import NEXT, Drawn
-from faultscape.stages.select import draws as select_draws
-from faultscape.ties import RULE, tie_seed
+from faultscape.ties import RULE
 
 LOOKED_AT = 8_000_000  # numbers of agreement, J x J an image
 NOT_BY_CHANCE = (
@@ -74,8 +74,8 @@ def look(
     )
     whole = "labels" if settings.classifies else "agreement"
     needs = ("dispute", "expected", "discrepancy", whole)
-    facts = select_draws.gather(root, settings, models, {**like, "selector": "mad"}, needs, engine=engine, workers=workers)
-    families = select_draws.read_drawing_pool(root, {**like, "keep_duplicates": False})[0].families
+    facts = drawing_pool.gather(root, settings, models, {**like, "selector": "mad"}, needs, engine=engine, workers=workers)
+    families = drawing_pool.read_drawing_pool(root, {**like, "keep_duplicates": False})[0].families
     inside = np.flatnonzero(facts["complete"] & draws.representatives(families, facts["complete"]))
     if not len(inside):
         raise SelectionError("there is no image of which every model has something to say")
@@ -83,7 +83,7 @@ def look(
     weights = {}
     for selector in CHANCE:
         try:
-            weights[selector] = select_draws.weights({**like, "selector": selector}, facts)
+            weights[selector] = weights_as_defined({**like, "selector": selector}, facts)
         except SelectionError:  # no two models differ
             weights[selector] = np.zeros(len(facts["complete"]))
     some = inside[:: -(-len(inside) * len(models) ** 2 // LOOKED_AT)]
@@ -110,7 +110,7 @@ def measured(
     root: Path, settings: Any, models: tuple[str, ...], selection: str | None, truth: str, goal: str | None = None
 ) -> tuple[Measured | None, list[str]]:
     """Return what was measured by the selection asked for, or the one with most labels of those drawn by chance from what the study has now, first of those drawn for the ``goal``; and what to say."""
-    from faultscape.stages.compare.counts import corpus_key
+    from faultscape.stages.pairs import corpus_key
     from faultscape.study.tables import selections
     from faultscape.study.tables.answers import Answers
 
@@ -147,7 +147,7 @@ def measured(
 
 def drawn(root: Path, settings: Any, models: tuple[str, ...], used: Measured | None, truth: str, goal: str) -> Drawn:
     """Return the selection to go on with: the one ``used``, else the one recommended for the goal, under the first name that is free or holds such draws."""
-    from faultscape.stages.compare.counts import corpus_key
+    from faultscape.stages.pairs import corpus_key
     from faultscape.study.tables import selections
     from faultscape.study.tables.answers import Answers
 
@@ -172,7 +172,7 @@ def _estimated(
     """Return what the draws of a selection measured that count, or nothing where they are fewer than two."""
     from faultscape.ranking.drawn.steps import steps
 
-    found = steps(slots.rows, images, accuracy, lost=lost, elsewhere=elsewhere, learns=select_draws.learns(slots.definition))
+    found = steps(slots.rows, images, accuracy, lost=lost, elsewhere=elsewhere, learns=learns(slots.definition))
     if (labels := len(found.columns)) < 2:
         return None
     measured = lure(1 - accuracy[:, found.columns], found.probability, found.pool)
@@ -193,42 +193,29 @@ def duels(root: Path, settings: Any, models: tuple[str, ...], *, engine: str, wo
 
 
 def _of_classes(root: Path, settings: Any, models: tuple[str, ...]) -> Slots:
-    from faultscape.selection import class_duels
-    from faultscape.stages.compare import answers
-    from faultscape.stages.select.pairs import DEFAULTS
+    from faultscape.comparison.class_distances import distances_of
+    from faultscape.selection import classifier_duels
+    from faultscape.stages.classifier_answers import read_predictions
     from faultscape.study.tables.pool import read_pool
 
     pool = read_pool(root, seed=0)
-    said = answers.read_predictions(root, settings, models, pool.ids)
-    _, distances = answers.distances_of(settings.class_list, None)
+    said = read_predictions(root, settings, models, pool.ids)
+    _, distances = distances_of(settings.class_list, None)
     only = np.array([not settings.only or name in settings.only for name in settings.classes.names])
-    options: dict[str, Any] = {**DEFAULTS, "top": DEEPEST["top"], "spares": 0}
+    options: dict[str, Any] = {**classifier_duels.DEFAULTS, "top": DEEPEST["top"], "spares": 0}
     del options["keep_duplicates"]
-    define = class_duels.definition(**options)
-    return class_duels.slots(said, distances, define, pool.ranks, None if only.all() else only, pool.families)
+    define = classifier_duels.definition(**options)
+    return classifier_duels.slots(said, distances, define, pool.ranks, None if only.all() else only, pool.families)
 
 
 def _of_maps(root: Path, settings: Any, models: tuple[str, ...], engine: str, workers: int | None) -> Slots:
-    from faultscape import engine as engines
     from faultscape.classes.class_lists import resolve
-    from faultscape.progress import progress
     from faultscape.selection import duel
-    from faultscape.selection.best import Best
-    from faultscape.stages.select.duels import DEFAULTS
-    from faultscape.study.tables.corpus import shard_sizes
-    from faultscape.study.tables.pool import read_pool
+    from faultscape.stages import map_duels
 
-    options: dict[str, Any] = {**DEFAULTS, "per_class": DEEPEST["per_class"], "spares": 0}
+    options: dict[str, Any] = {**duel.DEFAULTS, "per_class": DEEPEST["per_class"], "spares": 0}
     held = duel.definition(resolve(settings.class_list), constraints=None, scale=None, **options)
-    best, pool = duel.empty(models, held), read_pool(root, seed=tie_seed(held))
-    calls = [{"study": str(root), "number": n, "models": list(models), "define": held} for n in sorted(shard_sizes(root))]
-    with progress("duels", len(pool.ids)) as tick:
-        for number, file in engines.run("faultscape.stages.select.duels:shard", calls, engine=engine, workers=workers, tick=tick):
-            found = Best.of_bytes((root / file).read_bytes())
-            (root / file).unlink()
-            found.renumber(int(np.searchsorted(pool.shards, calls[number]["number"])), pool.ranks, pool.families)
-            best.merge(found)
-    return duel.slots(best, models, held, pool.names(np.unique(best.images[best.images >= 0])))
+    return map_duels.search(root, models, held, title="duels", engine=engine, workers=workers)
 
 
 def groups_told(root: Path) -> list[str]:

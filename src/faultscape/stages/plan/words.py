@@ -11,8 +11,8 @@ from typing import Any
 
 from faultscape.errors import counted
 from faultscape.ranking.planning.label_needs import FORETOLD
+from faultscape.selection.definitions import ADAPTIVE
 from faultscape.stages.plan.advice import WIDE
-from faultscape.stages.select.draws import ADAPTIVE
 
 WIDTH = 100
 QUESTIONS = {

@@ -16,7 +16,7 @@ from typing import Any
 from faultscape.comparison import sparse_counts
 from faultscape.errors import ModelError, StudyError, closest
 from faultscape.nouns import Slots
-from faultscape.stages.compare.counts import corpus_key, wanted
+from faultscape.stages.pairs import corpus_key, wanted
 from faultscape.study.folder import check_name, put
 from faultscape.study.lock import CHANGE, noted, unfinished
 from faultscape.study.part_folders import made, move, remove

@@ -16,8 +16,7 @@ from faultscape import plug
 from faultscape.errors import RankingError, reason
 from faultscape.metrics.intervals.neighbours import alike, too_narrow
 from faultscape.nouns import Draw, Slots, Standings
-from faultscape.stages import evidence
-from faultscape.stages.select import draws
+from faultscape.stages import drawing_pool, evidence
 
 
 def standings_of(
@@ -33,8 +32,8 @@ def standings_of(
     from faultscape.ranking.drawn.populations import group_numbers
     from faultscape.ranking.drawn.rankings import draw_rankings
     from faultscape.ranking.standing import rank_accuracies
-    from faultscape.stages.compare.counts import corpus_key
     from faultscape.stages.evidence import current
+    from faultscape.stages.pairs import corpus_key
     from faultscape.study.settings import read_settings
     from faultscape.study.tables import selections
     from faultscape.study.tables.answers import Answers
@@ -138,14 +137,15 @@ def _about_draws(
 ) -> dict[str, Any]:
     """Return what the rankings of drawn images must know beside the scores: the pool, what the models say of it, each as far as labels trust it, and labels where no two of them differ."""
     from faultscape.ranking.drawn.steps import steps
+    from faultscape.selection.definitions import learns
     from faultscape.selection.weights import CHANCE
-    from faultscape.stages.compare.counts import corpus_key
+    from faultscape.stages.pairs import corpus_key
     from faultscape.study.tables import selections
 
-    models, pool = slots.models, draws.drawn_from(root, settings, slots, trust)
+    models, pool = slots.models, drawing_pool.drawn_from(root, settings, slots, trust)
     lost = evidence.undecidable(root, models, truth) | set(discarded)
     out: dict[str, Any] = {"lost": lost, "elsewhere": evidence.chosen_elsewhere(root, selection)}
-    out |= {"learns": draws.learns(slots.definition)}
+    out |= {"learns": learns(slots.definition)}
     out |= {"proxy": pool.expected, "pool": pool.images}
     if slots.definition["selector"] not in CHANCE or not pool.agreed or pool.others:
         return out
@@ -188,7 +188,7 @@ def groups_key(groups: dict[str, str]) -> str:
 def rank_key(root: Path, selection: str) -> str:
     """Return whether the standings of a selection are done, stale or missing."""
     from faultscape.ranking.recommended import chosen_by
-    from faultscape.stages.compare.counts import corpus_key
+    from faultscape.stages.pairs import corpus_key
     from faultscape.study.json_text import read_object
     from faultscape.study.settings import read_settings
     from faultscape.study.tables import selections

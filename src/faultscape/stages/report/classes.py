@@ -21,7 +21,7 @@ def facts(root: Path, pairs: bool, common: dict[str, Any], beside: str | None, l
     from faultscape.nouns import Predictions
     from faultscape.reporting.competition import class_cards, page, references
     from faultscape.reporting.competition.gallery import ROOM, Room
-    from faultscape.stages.compare.answers import read_predictions
+    from faultscape.stages.classifier_answers import read_predictions
     from faultscape.stages.report.maps import pictured
     from faultscape.study.settings import read_settings
     from faultscape.study.tables.corpus import read_corpus
@@ -60,7 +60,7 @@ def _filled(said: Any, models: tuple[str, ...], make: Any) -> Any:
 def _truths(root: Path, settings: Any, truth: str, images: list[str]) -> dict[str, str]:
     """Return what the label of an image says: its classes, or the answers to the questions about it."""
     from faultscape.labelling.answers import majority
-    from faultscape.stages.compare.answers import read_label_sets
+    from faultscape.stages.classifier_answers import read_label_sets
     from faultscape.study.tables import label_maps
     from faultscape.study.tables.answers import Answers
 
@@ -83,12 +83,12 @@ def _ways(classes: Classes, definition: dict[str, Any]) -> Callable[[str, str], 
     import functools
 
     from faultscape.comparison import semantic_distances
-    from faultscape.stages.compare import answers
+    from faultscape.comparison.class_distances import class_hierarchy
 
     if definition.get("distance") != "wordnet":
         return lambda _a, _b: ()
     try:
-        found = answers.class_hierarchy(classes, definition.get("hierarchy"))
+        found = class_hierarchy(classes, definition.get("hierarchy"))
     except (FaultscapeError, OSError):  # its file is gone: the distances stand in the selection
         found = None
     if found is None:

@@ -167,7 +167,7 @@ def _constraints(
 
     from faultscape.reporting.competition import constraints
     from faultscape.selection.quartiles import from_json
-    from faultscape.stages.compare.counts import corpus_key, read_block
+    from faultscape.stages.pairs import corpus_key, read_block
     from faultscape.study.tables.corpus import shards
     from faultscape.study.tables.selections import read_selection
 

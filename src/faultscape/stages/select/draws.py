@@ -1,16 +1,11 @@
-"""The part of select that draws images for all models at once, most of it with known probabilities.
+"""Draw images for all models at once, most of it with known probabilities: a selection of a study, or more of one.
 
-Conventions: called by `select`, and by `rank` for the pool that was drawn from. What the models say of one image is summed up in few numbers: of label maps shard by shard, through
-the engines; of classifiers all at once. An image that some model has nothing to say of is in no pool. Order is that among equals (study.pool), so that the same draws fall on the
-same images whatever they are called.
+Conventions: as in ``stages.drawing_pool``. An image that some model has nothing to say of is in no pool.
 """
 
 from __future__ import annotations
 
 import math
-import zlib
-from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,28 +13,28 @@ import numpy as np
 
 from faultscape.errors import ModelError, OptionError, SelectionError, counted
 from faultscape.nouns import Draw, Slots
-from faultscape.ranking.drawn.steps import LEARNING
 from faultscape.selection import draws, information, model_picker, proposals
-from faultscape.selection.weights import CHANCE, INFORMED, NEEDS, drawing_weights, fitted_sharpness
+from faultscape.selection.definitions import (
+    FACTS_NEEDED,
+    ROUND,
+    STREAM,
+    WEIGHED,
+    learns,
+    stream,
+    weighs_votes,
+    weights_as_defined,
+)
+from faultscape.selection.weights import CHANCE, INFORMED, fitted_sharpness
+from faultscape.stages.drawing_pool import Facts, gather, read_drawing_pool
 from faultscape.stages.select.ties import tell_ties
-from faultscape.ties import RULE, count_tied, tie_seed
+from faultscape.ties import RULE, count_tied
 
 BUDGET, MOST = 100, 1_000_000
-ROUND = 10  # images at first where the best is sought: the next are drawn with what labels say
-# selectors that learn from labels between rounds
-ADAPTIVE = (*LEARNING, "model-picker")
-WEIGHED = {
-    "votes": "weighed"
-}  # in the definition of disputed classifiers that are drawn with what labels say; of earlier versions it lacks
-# in the definition of what is drawn from a stream of random numbers of its own; of earlier versions, whose stream is the selector's alone, it lacks
-STREAM = {"stream": "definition"}
-_NEEDS = {**NEEDS, "entropy": ("entropy",), "model-picker": ("labels",)}
-Facts = dict[str, np.ndarray]  # see selection.stored_facts
 
 
 def draw(root: Path, name: str, selector: str, given: dict[str, Any], *, engine: str, workers: int | None) -> Slots:
     """Draw a selection of a study, or more of one."""
-    from faultscape.stages.compare.counts import corpus_key
+    from faultscape.stages.pairs import corpus_key
     from faultscape.stages.status.selections import tell_waiting
     from faultscape.study.lock import writing
     from faultscape.study.settings import read_settings
@@ -79,9 +74,9 @@ def draw(root: Path, name: str, selector: str, given: dict[str, Any], *, engine:
         known = _known(root, models, define, given, len(held), engine)
         if held:
             tell_waiting(root, settings, name, given.get("truth"), learns=learns(define))
-        needs = (*_NEEDS[define["selector"]], *(("labels",) if _weighs(define) and "trust" in known else ()))
+        needs = (*FACTS_NEEDED[define["selector"]], *(("labels",) if weighs_votes(define) and "trust" in known else ()))
         facts = gather(root, settings, models, define, needs, known, engine=engine, workers=workers)
-        if _weighs(define) and "trust" in known:
+        if weighs_votes(define) and "trust" in known:
             facts["trust"] = known["trust"]
         if define["selector"] in INFORMED:
             define.setdefault("sharpness", fitted_sharpness(facts))
@@ -98,129 +93,6 @@ def draw(root: Path, name: str, selector: str, given: dict[str, Any], *, engine:
         selections.write_selection(root, result, corpus_key(root, settings, models), name)
         log(root, "select", name=name, number=len(rows), **define)
     return result
-
-
-def learns(define: dict[str, Any]) -> bool:
-    """Return whether draws learn from the labels before them; not where the order of all is asked for: what is learnt is soon of the best alone (docs/benchmarks-choice.md)."""
-    return (define["selector"] in ADAPTIVE and define.get("goal") != "order") or _weighs(define)
-
-
-def _weighs(define: dict[str, Any]) -> bool:
-    """Return whether disputes count by how far labels so far trust the models; without labels all models count alike."""
-    return define["selector"] == "disputed" and define.get("votes") == WEIGHED["votes"]
-
-
-def gather(
-    root: Path,
-    settings: Any,
-    models: Sequence[str],
-    define: dict[str, Any],
-    needs: Sequence[str],
-    known: dict[str, Any] | None = None,
-    *,
-    engine: str = "local",
-    workers: int | None = None,
-) -> Facts:
-    """Return what a selector must know of every image of the pool, in the order among equals; ``known`` may hold the ``trust`` (J,) that labels so far put in each model."""
-    from faultscape import engine as engines
-    from faultscape.progress import progress
-    from faultscape.stages.select import facts as stored_facts
-    from faultscape.study.tables.corpus import shard_sizes
-
-    trust = (known or {}).get("trust")
-    pool, order = read_drawing_pool(root, define)
-    similar = "labels" if settings.classifies else "agreement"
-    needs = [similar if need == "similarity" else need for need in needs]
-    if settings.classifies:
-        return stored_facts.of_classes(root, settings, pool.ids, models, define, needs, trust)
-    about = {"models": list(models), "define": define, "needs": list(needs), "trust": None if trust is None else trust.tolist()}
-    sizes = shard_sizes(root)
-    calls = [{"study": str(root), "number": n, **about} for n in sorted(sizes)]
-    found: list[Facts] = [{}] * len(calls)
-    with progress("select", sum(sizes.values())) as tick:
-        for k, file in engines.run("faultscape.stages.select.draws:shard", calls, engine=engine, workers=workers, tick=tick):
-            with np.load(root / file) as held:
-                found[k] = {key: held[key] for key in held.files}
-            (root / file).unlink()
-    return {key: np.concatenate([part[key] for part in found], axis=-1)[..., order] for key in found[0]}
-
-
-def shard(
-    study: str, number: int, models: list[str], define: dict[str, Any], needs: list[str], trust: list[float] | None, tick: Any
-) -> str:
-    """Sum up one shard's images of the pool, and return the name of a temporary file in the study that holds it."""
-    import io
-
-    from faultscape.stages.select import facts as stored_facts
-    from faultscape.study.folder import TEMPORARY, put
-    from faultscape.study.settings import read_settings
-    from faultscape.study.tables.corpus import part_name, pool, read_corpus
-
-    root = Path(study)
-    settings, rows = read_settings(root), pool(read_corpus(root, number))
-    facts = stored_facts.of_shard(root, settings, rows, models, define, needs, None if trust is None else np.array(trust))
-    tick(len(rows))
-    file, sink = f"{TEMPORARY}draws-{part_name(number)}", io.BytesIO()
-    np.savez(sink, **facts)  # type: ignore[arg-type]
-    put(root / file, sink.getvalue())
-    return file
-
-
-@dataclass(frozen=True, eq=False)
-class Pool:
-    """The images that a selection draws from, the loss (J, N) to expect of each model on them, those on which no two models differ, which it leaves out, and how many it leaves out besides."""
-
-    images: list[str]
-    expected: np.ndarray
-    agreed: list[str]
-    others: int
-
-
-def drawn_from(root: Path, settings: Any, slots: Slots, trust: np.ndarray | None = None) -> Pool:
-    """Return the pool of a selection that draws for all models; of one that draws nothing by chance, the images on which models differ. ``trust`` (J,) weighs the votes for what is expected."""
-    define = slots.definition
-    selector = define["selector"]
-    pool = read_drawing_pool(root, define)[0]
-    needs = dict.fromkeys([*(_NEEDS[selector] if selector in CHANCE and selector not in INFORMED else ()), "dispute", "expected"])
-    facts = gather(root, settings, slots.models, define, [*needs], {"trust": trust})
-    # what information draws from is where models differ, whatever it weighs there
-    weight = weights(define if selector in CHANCE and selector not in INFORMED else {**define, "selector": "disputed"}, facts)
-    inside = np.flatnonzero((weight > 0) & draws.representatives(pool.families, weight > 0))
-    rest = facts["complete"] & ~np.isin(pool.families, pool.families[inside])
-    rest &= draws.representatives(pool.families, rest)
-    agreed, others = np.flatnonzero(rest & (facts["dispute"] == 0)), rest & (facts["dispute"] > 0)
-    names = pool.names(np.concatenate([inside, agreed]))
-    expected = facts["expected"][:, inside]
-    return Pool([names[k] for k in inside.tolist()], expected, [names[k] for k in agreed.tolist()], int(others.sum()))
-
-
-def read_drawing_pool(root: Path, define: dict[str, Any]) -> tuple[Any, np.ndarray]:
-    """Return the pool in the order in which a selection draws it, and the places (I,) of its images in corpus order, in which those of earlier versions do."""
-    from faultscape.study.tables.pool import read_pool
-
-    seed = tie_seed(define)
-    pool = read_pool(root, keep_duplicates=define.get("keep_duplicates", False), seed=seed)
-    order = np.arange(len(pool.ranks)) if seed is None else np.argsort(pool.ranks)
-    return pool.taken(order), order
-
-
-def stream(define: dict[str, Any]) -> tuple[int, int]:
-    """Return the seed of a selection's random numbers: what is drawn otherwise is drawn from others, so that labels of two selections are of independent draws.
-
-    >>> stream({"selector": "random", "seed": 0}), stream({"selector": "random", "seed": 0, "goal": "order", **STREAM})
-    ((0, 373021397), (0, 995265046))
-    """
-    words = [define["selector"]]
-    if define.get("stream") == STREAM["stream"]:  # of files the name alone: where they lie decides nothing
-        told = (define.get(key) for key in ("goal", "temperature", "concordance", "over", "distance"))
-        words += [f"{one:g}" if isinstance(one, float | int) else Path(one).name for one in told if one is not None]
-    return define["seed"], zlib.crc32(" ".join(words).encode())
-
-
-def weights(define: dict[str, Any], facts: Facts) -> np.ndarray:
-    """Return the weights (I,) in proportion to which a selection so defined draws images, zero outside the pool."""
-    asked = {key: define[key] for key in ("temperature", "sharpness") if key in define}
-    return drawing_weights(define["selector"], facts, **asked)
 
 
 def _belief(define: dict[str, Any], facts: Facts, known: dict[str, Any], pool: Any) -> np.ndarray:
@@ -252,7 +124,7 @@ def _rows(
     """Return the next draws, and how many of them ties decided."""
     selector, tied = define["selector"], 0
     if selector in CHANCE:
-        weight = weights(define, facts)
+        weight = weights_as_defined(define, facts)
         found = draws.draw(weight, number, seed=stream(define), taken=taken, families=pool.families)
         images, chances, score, size = found.images, found.probability, weight, found.pool
     else:
@@ -282,8 +154,8 @@ def _rows(
 def _definition(name: str, selector: str, settings: Any, given: dict[str, Any], was: dict[str, Any] | None) -> dict[str, Any]:
     """Return what fixes a selection; OptionError for what does not fit, SelectionError where it is another than the one that is there."""
     from faultscape import plug
+    from faultscape.comparison.class_distances import define_distances
     from faultscape.metrics.pixel import METRICS
-    from faultscape.stages.compare import answers
 
     if selector == "model-picker" and not settings.classifies:
         raise OptionError(model_picker.ONLY_CLASSES)
@@ -304,7 +176,7 @@ def _definition(name: str, selector: str, settings: Any, given: dict[str, Any], 
     about: dict[str, Any] = {}
     mad = selector == "mad" or (selector == "mad+information" and (was is None or "distances" in was))
     if mad and settings.classifies:  # a label is right or wrong, so that 0-1 is the distance here (docs/benchmarks-labels.md)
-        about = answers.define_distances(settings.class_list, given, was, "01")[0]
+        about = define_distances(settings.class_list, given, was, "01")[0]
     if was is None:
         define = {"selector": selector, **defaults, **asked, **about}
         if own := plug.digest(str(define.get("concordance", ""))):
@@ -327,7 +199,7 @@ def _known(
     """Return what the labels so far teach a selector that learns: how far each model is to be trusted, or the belief that it is the best."""
     from faultscape.ranking.drawn.estimates import vote_weights
     from faultscape.stages import evidence
-    from faultscape.stages.compare.shard import count
+    from faultscape.stages.count import count
     from faultscape.study.settings import read_settings
     from faultscape.study.tables.answers import Answers
 
@@ -335,7 +207,7 @@ def _known(
         return {}
     truth = given.get("truth", evidence.LABELS)
     there = drawn and truth in evidence.truths(root)
-    if drawn and not there and (not _weighs(define) or "truth" in given):
+    if drawn and not there and (not weighs_votes(define) or "truth" in given):
         raise SelectionError(
             f"{define['selector']} draws more from the labels so far, and there are none in truth {truth!r}; import them first"
         )

@@ -1,7 +1,4 @@
-"""The part of select that lets segmentation models duel (S0): per ordered pair and class the lowest concordances, kept shard by shard.
-
-Conventions: called by `select` alone. What a shard finds lies in a temporary file of the study until it is merged.
-"""
+"""Let segmentation models duel (S0): per ordered pair and class the images of lowest concordance, as a selection of a study."""
 
 from __future__ import annotations
 
@@ -9,16 +6,12 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from faultscape import ties
 from faultscape.errors import OptionError, SelectionError, counted
 from faultscape.nouns import Scale, Slots
 from faultscape.stages.select.ties import tell_ties
 
 MOST = 10_000  # images of a cell: who wants more wants random sampling
 PILE = 10  # slots of an image from which on it is told
-DEFAULTS = {"concordance": "miou", "over": "union", "per_class": 1, "spares": 3, "keep_duplicates": False, "seed": 0}
 
 
 def duels(
@@ -31,22 +24,18 @@ def duels(
     workers: int | None,
 ) -> Slots:
     """Draw or extend a selection of a study; what is asked is None where it was not given."""
-    from faultscape import engine as engines
     from faultscape import plug
     from faultscape.classes.class_lists import resolve
     from faultscape.metrics.pixel import METRICS
-    from faultscape.progress import progress
     from faultscape.selection import duel
-    from faultscape.selection.best import Best
     from faultscape.selection.quartiles import from_json, read_scale
     from faultscape.selection.spares import extended
-    from faultscape.stages.compare.counts import corpus_key
+    from faultscape.stages import map_duels
+    from faultscape.stages.pairs import corpus_key
     from faultscape.study.lock import writing
     from faultscape.study.settings import read_settings
     from faultscape.study.tables import selections
-    from faultscape.study.tables.corpus import shard_sizes
     from faultscape.study.tables.logs import log
-    from faultscape.study.tables.pool import read_pool
 
     concordance, per_class, spares = (asked[key] for key in ("concordance", "per_class", "spares"))
     if concordance is not None:
@@ -68,7 +57,7 @@ def duels(
                 f"selection {name!r} was drawn with {gone[0]!r}, which the study has no more; draw a new one with --as NAME (labels carry over to it)"
             )
         if old is None:
-            define = duel.definition(classes, constraints=constraints, scale=quartiles, **{**DEFAULTS, **given})
+            define = duel.definition(classes, constraints=constraints, scale=quartiles, **{**duel.DEFAULTS, **given})
             if constraints is None:
                 print(f"constraints: {define['constraints']}" + ("" if scale else " (no --scale given)"))
         else:
@@ -83,18 +72,7 @@ def duels(
             raise SelectionError(
                 f"images or predictions changed since selection {name!r} was drawn; draw a new one with --as NAME (labels carry over to it)"
             )
-        best = duel.empty(models, define)
-        drawn = read_pool(root, keep_duplicates=define["keep_duplicates"], seed=ties.tie_seed(define))
-        calls = [{"study": str(root), "number": n, "models": list(models), "define": define} for n in sorted(shard_sizes(root))]
-        with progress("select", len(drawn.ids)) as tick:
-            for number, file in engines.run(
-                "faultscape.stages.select.duels:shard", calls, engine=engine, workers=workers, tick=tick
-            ):
-                found = Best.of_bytes((root / file).read_bytes())
-                found.renumber(int(np.searchsorted(drawn.shards, calls[number]["number"])), drawn.ranks, drawn.families)
-                best.merge(found)
-                (root / file).unlink()
-        result = duel.slots(best, models, define, drawn.names(np.unique(best.images[best.images >= 0])))
+        result = map_duels.search(root, models, define, title="select", engine=engine, workers=workers)
         tell_ties(result.tied, len(result.chosen), define)
         if old is not None:
             result = Slots(models, define, old[0].rows + extended(old[0], result), result.tied)
@@ -114,40 +92,6 @@ def _tell_piles(slots: Slots) -> None:
             f"note: {counted(len(piles), 'image')} hold{'s' * (len(piles) == 1)} more than {PILE} slots each, {share:.0%} of all (most: {piles[0]}, {held[piles[0]]}); "
             "--scale, the usual sizes of classes, spreads them over other images"
         )
-
-
-def shard(study: str, number: int, models: list[str], define: dict[str, Any], tick: Any) -> str:
-    """Find the best candidates of one shard, numbered within it, and return the name of a temporary file in the study that holds them."""
-    from faultscape.classes.class_lists import resolve
-    from faultscape.selection import duel
-    from faultscape.selection.quartiles import from_json
-    from faultscape.study.folder import TEMPORARY, put
-    from faultscape.study.settings import read_settings
-    from faultscape.study.tables.corpus import part_name, pool, read_corpus
-
-    root = Path(study)
-    settings, rows = read_settings(root), pool(read_corpus(root, number))
-    best = duel.empty(models, define)
-    if rows:
-        classes = resolve(settings.class_list)
-        scale = from_json({"classes": define["scale"]}, classes, f"{study}: the scale") if define["scale"] else None
-        places = np.arange(len(rows))
-        ranks = ties.tie_ranks([image.key for image in rows], ties.tie_seed(define), [image.id for image in rows])
-        groups: dict[str, int] = {}
-        families = np.array([groups.setdefault(image.near_duplicate_of, len(groups)) for image in rows])
-        counts = block(root, settings, rows, tuple(models))
-        duel.take(best, counts, define, scale, places, ranks, places if define["keep_duplicates"] else families)
-    tick(len(rows))
-    file = f"{TEMPORARY}select-{part_name(number)}"
-    put(root / file, best.to_bytes())
-    return file
-
-
-def block(root: Path, settings: Any, rows: Any, models: tuple[str, ...], truths: tuple[str, ...] = ()) -> Any:
-    """Return the counts of one shard's images of the pool."""
-    from faultscape.stages.compare.counts import read_block
-
-    return read_block(root, settings, rows, models, truths)
 
 
 def _extended(name: str, was: dict[str, Any], given: dict[str, Any], constraints: str | None, quartiles: Any) -> dict[str, Any]:

@@ -16,9 +16,6 @@ from faultscape.nouns import PairSlot, Slots
 from faultscape.stages.select.ties import tell_ties
 from faultscape.ties import tie_seed
 
-DEFAULTS = {
-    "discrepancy": "top1", "top": 30, "confidence": 0.8, "cap": 3, "cap_rule": "accepted", "spares": 10, "keep_duplicates": False, "seed": 0,
-}  # fmt: skip
 MOST = 100_000  # images of a pair
 GROWS = ("top", "spares")
 
@@ -26,10 +23,11 @@ GROWS = ("top", "spares")
 def pairs(root: Path, name: str, given: dict[str, Any]) -> Slots:
     """Draw or extend a selection of a study of classifiers."""
     from faultscape.classes.names import class_place
-    from faultscape.selection import class_duels
+    from faultscape.comparison.class_distances import define_distances
+    from faultscape.selection import classifier_duels
     from faultscape.selection.spares import extended
-    from faultscape.stages.compare import answers
-    from faultscape.stages.compare.counts import corpus_key
+    from faultscape.stages.classifier_answers import read_predictions
+    from faultscape.stages.pairs import corpus_key
     from faultscape.study.lock import writing
     from faultscape.study.settings import read_settings
     from faultscape.study.tables import selections
@@ -54,12 +52,12 @@ def pairs(root: Path, name: str, given: dict[str, Any]) -> Slots:
             raise SelectionError(
                 f"selection {name!r} was drawn with {gone[0]!r}, which the study has no more; draw a new one with --as NAME (labels carry over to it)"
             )
-        about, distances = answers.define_distances(classes, given, old[0].definition if old else None)
+        about, distances = define_distances(classes, given, old[0].definition if old else None)
         kind = about["distance"]
         was = {} if old is None else old[0].definition
-        values = {key: was.get(key, default) for key, default in DEFAULTS.items()} | asked
+        values = {key: was.get(key, default) for key, default in classifier_duels.DEFAULTS.items()} | asked
         keep = bool(values.pop("keep_duplicates"))
-        define = class_duels.definition(**values, temperatures=was.get("temperatures"))
+        define = classifier_duels.definition(**values, temperatures=was.get("temperatures"))
         define |= {"keep_duplicates": keep, **about, "only": settings.only if old is None else old[0].definition["only"]}
         define["without"] = banned if old is None or "without" in given else old[0].definition["without"]
         if old is not None:
@@ -69,14 +67,14 @@ def pairs(root: Path, name: str, given: dict[str, Any]) -> Slots:
                     f"images or predictions changed since selection {name!r} was drawn; draw a new one with --as NAME (labels carry over to it)"
                 )
         drawn = read_pool(root, keep_duplicates=keep, seed=tie_seed(define))
-        said = answers.read_predictions(root, settings, models, drawn.ids, top=define["discrepancy"] == "expected")
+        said = read_predictions(root, settings, models, drawn.ids, top=define["discrepancy"] == "expected")
         _tell_confidence(said, define)
         if "temperatures" in define:
             define["temperatures"] = _temperatures(root, settings, said, define["temperatures"])
             _tell_calibration(define["temperatures"])
         allowed = np.array([n not in define["without"] and (not define["only"] or n in define["only"]) for n in classes.names])
         families = None if keep else drawn.families
-        result = class_duels.slots(said, distances, define, drawn.ranks, None if allowed.all() else allowed, families)
+        result = classifier_duels.slots(said, distances, define, drawn.ranks, None if allowed.all() else allowed, families)
         tell_ties(result.tied, len(result.chosen), define)
         if old is not None:
             result = Slots(models, define, old[0].rows + extended(old[0], result), result.tied)
@@ -87,7 +85,7 @@ def pairs(root: Path, name: str, given: dict[str, Any]) -> Slots:
         short = {cell for cell, number in _filled(result, models).items() if number < define["top"]}
         if short and define["top"] > define["cap"]:
             free = {**define, "cap": MOST, "spares": 0}
-            freely = class_duels.slots(said, distances, free, drawn.ranks, None if allowed.all() else allowed, families)
+            freely = classifier_duels.slots(said, distances, free, drawn.ranks, None if allowed.all() else allowed, families)
             _tell_cap(define, short, _filled(result, models), _filled(freely, models))
         selections.write_selection(root, result, corpus_key(root, settings, models), name)
         log(root, "select", name=name, **define)
@@ -97,8 +95,8 @@ def pairs(root: Path, name: str, given: dict[str, Any]) -> Slots:
 def _temperatures(root: Path, settings: Any, said: Any, known: dict[str, Any]) -> dict[str, Any]:
     """Return {model: temperature} of all models: as they are known, for others from the labels of the pool that there are, or the word that there are too few."""
     from faultscape.comparison.temperatures import fit_temperature
-    from faultscape.selection.class_duels import UNCALIBRATED
-    from faultscape.stages.compare.answers import read_label_sets
+    from faultscape.selection.classifier_duels import UNCALIBRATED
+    from faultscape.stages.classifier_answers import read_label_sets
     from faultscape.stages.evidence import LABELS
     from faultscape.study.tables import label_maps
     from faultscape.study.tables.answers import Answers
@@ -121,7 +119,7 @@ def _temperatures(root: Path, settings: Any, said: Any, known: dict[str, Any]) -
 def _tell_calibration(temperatures: dict[str, Any]) -> None:
     """Say by which temperatures probabilities are calibrated, and which are not."""
     from faultscape.comparison.temperatures import FEWEST
-    from faultscape.selection.class_duels import UNCALIBRATED
+    from faultscape.selection.classifier_duels import UNCALIBRATED
 
     fitted = [f"{model} {t:.3g}" for model, t in temperatures.items() if t != UNCALIBRATED]
     if fitted:
@@ -169,10 +167,10 @@ def _tell_confidence(said: Any, define: dict[str, Any]) -> None:
 
 def _tell_bias(classes: Any, kind: str, define: dict[str, Any], slots: Slots) -> None:
     """Say how many slots come from classes that stand apart from all others, and how to leave them out: S2's documented bias."""
+    from faultscape.comparison.class_distances import class_hierarchy
     from faultscape.comparison.semantic_distances import abstract_classes
-    from faultscape.stages.compare import answers
 
-    found = answers.class_hierarchy(classes, define["hierarchy"]) if kind == "wordnet" else None
+    found = class_hierarchy(classes, define["hierarchy"]) if kind == "wordnet" else None
     apart = {classes.names[place] for place in abstract_classes(*found).tolist()} if found else set()
     rows: list[PairSlot] = [row for row in slots.chosen if {row.label_a, row.label_b} & apart]
     if rows:

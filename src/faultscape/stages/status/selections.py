@@ -15,7 +15,7 @@ from typing import Any
 
 from faultscape.errors import FaultscapeError, counted
 from faultscape.nouns import Draw, PairSlot, Slots
-from faultscape.stages.select import duels, pairs
+from faultscape.selection import classifier_duels, duel
 
 Stage = tuple[str, str, str]
 _DEFAULTS = {"concordance": "miou", "over": "union", "temperature": None, "distance": "01", "hierarchy": None, "seed": 0}
@@ -35,7 +35,7 @@ def of_one(
 
     ``now`` is the selection without discarded images; ``labelled`` says whether there are labels in the truth at all.
     """
-    from faultscape.stages.compare.counts import corpus_key
+    from faultscape.stages.pairs import corpus_key
     from faultscape.stages.rank.standings import rank_key
     from faultscape.study.tables import selections
 
@@ -86,7 +86,7 @@ def _drawn(slots: Slots) -> bool:
 
 def _after(root: Path, settings: Any, name: str, held: Mapping[str, tuple[Slots, str]]) -> str:
     """Return the selection of all models of now that was drawn as this one was, or nothing."""
-    from faultscape.stages.compare.counts import corpus_key
+    from faultscape.stages.pairs import corpus_key
 
     return next(
         (
@@ -110,7 +110,7 @@ def _again(place: str, slots: Slots, name: str, taken: Mapping[str, Any]) -> str
     """Return the line that chooses images in the same way for all models of now, under a name that is free."""
     define, stem = slots.definition, re.sub(r"-[0-9]+$", "", name)
     free = next(new for n in itertools.count(2) if (new := f"{stem}-{n}") not in taken)
-    usual = _DEFAULTS if _drawn(slots) else pairs.DEFAULTS if isinstance(slots.rows[0], PairSlot) else duels.DEFAULTS
+    usual = _DEFAULTS if _drawn(slots) else classifier_duels.DEFAULTS if isinstance(slots.rows[0], PairSlot) else duel.DEFAULTS
     asked = {key: define[key] for key in usual if key != "keep_duplicates" and define.get(key, usual[key]) != usual[key]}
     words = [
         *([f"--selector {define['selector']}", f"--budget {len(slots.rows)}"] if _drawn(slots) else []),

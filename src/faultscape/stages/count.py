@@ -21,7 +21,7 @@ def count(
     """Make the missing pair parts of a study that is held for writing; returns (shards, parts) made."""
     from faultscape import engine as engines
     from faultscape.progress import progress
-    from faultscape.stages.compare.counts import missing, wanted
+    from faultscape.stages.pairs import missing, wanted
     from faultscape.study.lock import changing
     from faultscape.study.parts import Part, read_manifest, write_manifest
     from faultscape.study.settings import read_settings
@@ -55,9 +55,7 @@ def count(
     timings = Timings(root)
     try:
         with progress("compare", sum(sizes[s] for s in todo)) as tick:
-            for number, made in engines.run(
-                "faultscape.stages.compare.shard:shard", calls, engine=engine, workers=workers, tick=tick
-            ):
+            for number, made in engines.run("faultscape.stages.count:shard", calls, engine=engine, workers=workers, tick=tick):
                 differing += [tuple(said) for said in made["differing"]]
                 s = todo[number]
                 with changing(root):
@@ -77,8 +75,8 @@ def count(
 
 def shard(study: str, number: int, truths: list[str], tick: Any, attempt: int = 0) -> dict[str, Any]:
     """Count what is missing of one shard, in one pass over its images; StudyError names the image over which workers die."""
-    from faultscape.stages.compare.counts import count_shard, missing, wanted
-    from faultscape.stages.compare.maps import differing
+    from faultscape.stages.pairs import count_shard, missing, wanted
+    from faultscape.stages.stored_maps import differing
     from faultscape.study.settings import read_settings
     from faultscape.study.tables.corpus import part_name, read_corpus
     from faultscape.study.watch import Watch

@@ -14,13 +14,14 @@ from typing import Any
 import numpy as np
 
 from faultscape.classes.class_lists import allowed, table
+from faultscape.comparison.class_distances import distances_of
 from faultscape.comparison.concordance import concordances
 from faultscape.comparison.semantic_distances import pair_distances
 from faultscape.maps.votes import vote_entropy
 from faultscape.selection import proposals
-from faultscape.stages.compare import answers
-from faultscape.stages.compare.counts import read_block
-from faultscape.stages.compare.maps import StoredMaps
+from faultscape.stages.classifier_answers import read_predictions
+from faultscape.stages.pairs import read_block
+from faultscape.stages.stored_maps import StoredMaps
 from faultscape.study.tables import label_maps
 from faultscape.ties import equal_to_zero
 
@@ -37,7 +38,7 @@ def of_classes(
     trust: np.ndarray | None,
 ) -> Facts:
     """Return ``complete`` and what is needed of classifiers' answers to all images at once, with the distances that ``define`` names; ``trust`` (J,) weighs their votes."""
-    labels = answers.read_predictions(root, settings, models, images).labels
+    labels = read_predictions(root, settings, models, images).labels
     complete = np.asarray((labels >= 0).all(0))
     out: Facts = {"complete": complete}
     first, second = np.triu_indices(len(models), 1)
@@ -50,7 +51,7 @@ def of_classes(
     if "labels" in needs:
         out["labels"] = labels
     if "discrepancy" in needs:
-        _, distances = answers.distances_of(settings.class_list, define.get("distance"), define.get("hierarchy"))
+        _, distances = distances_of(settings.class_list, define.get("distance"), define.get("hierarchy"))
         out["discrepancy"] = np.nan_to_num(pair_distances(distances, labels[first], labels[second]))
     return out
 

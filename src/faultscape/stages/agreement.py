@@ -20,7 +20,7 @@ _RULES = 2  # raised when what is computed changes
 
 def agreement(root: Path, settings: Any, *, keep: bool = True) -> Agreement | None:
     """Return how far a study's models agree, from its file while that is fresh; ``keep`` writes it. None without a pool; StudyError where pairs are missing."""
-    from faultscape.stages.compare.counts import corpus_key
+    from faultscape.stages.pairs import corpus_key
     from faultscape.study.folder import put
     from faultscape.study.parts import key_of
 
@@ -60,9 +60,9 @@ def _found(root: Path, settings: Any) -> Agreement | None:
     """Compute it from the answers, or the counts, of the pool."""
     from faultscape.comparison import agreement_words
     from faultscape.comparison.agreement import mean_agreement
-    from faultscape.stages.compare import agreement_sample
-    from faultscape.stages.compare.answers import read_predictions
-    from faultscape.stages.compare.counts import read_block
+    from faultscape.stages import agreement_sample
+    from faultscape.stages.classifier_answers import read_predictions
+    from faultscape.stages.pairs import read_block
     from faultscape.study.tables.corpus import each_shard, pool
     from faultscape.study.tables.pool import read_pool
 

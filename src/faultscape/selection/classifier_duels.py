@@ -21,6 +21,16 @@ from faultscape.ties import RULE, tie_ranks
 
 CAP_RULES = ("accepted", "scanned")
 DISCREPANCIES = ("top1", "expected")
+DEFAULTS = {
+    "discrepancy": "top1",
+    "top": 30,
+    "confidence": 0.8,
+    "cap": 3,
+    "cap_rule": "accepted",
+    "spares": 10,
+    "keep_duplicates": False,
+    "seed": 0,
+}  # fmt: skip - of `select`
 UNCALIBRATED = "uncalibrated"  # in place of the temperature of a model without labels
 
 

@@ -1,0 +1,120 @@
+"""The pool that a selection draws from for all models at once, and what its selector must know of every image.
+
+Conventions: what the models say of one image is summed up in few numbers: of label maps shard by shard, through the engines; of classifiers all at once. An image that some model has
+nothing to say of is in no pool. Order is that among equals (study.pool), so that the same draws fall on the same images whatever they are called.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from faultscape.nouns import Slots
+from faultscape.selection import draws
+from faultscape.selection.definitions import FACTS_NEEDED, weights_as_defined
+from faultscape.selection.weights import CHANCE, INFORMED
+from faultscape.ties import tie_seed
+
+Facts = dict[str, np.ndarray]  # see stages.drawing_facts
+
+
+def gather(
+    root: Path,
+    settings: Any,
+    models: Sequence[str],
+    define: dict[str, Any],
+    needs: Sequence[str],
+    known: dict[str, Any] | None = None,
+    *,
+    engine: str = "local",
+    workers: int | None = None,
+) -> Facts:
+    """Return what a selector must know of every image of the pool, in the order among equals; ``known`` may hold the ``trust`` (J,) that labels so far put in each model."""
+    from faultscape import engine as engines
+    from faultscape.progress import progress
+    from faultscape.stages import drawing_facts
+    from faultscape.study.tables.corpus import shard_sizes
+
+    trust = (known or {}).get("trust")
+    pool, order = read_drawing_pool(root, define)
+    similar = "labels" if settings.classifies else "agreement"
+    needs = [similar if need == "similarity" else need for need in needs]
+    if settings.classifies:
+        return drawing_facts.of_classes(root, settings, pool.ids, models, define, needs, trust)
+    about = {"models": list(models), "define": define, "needs": list(needs), "trust": None if trust is None else trust.tolist()}
+    sizes = shard_sizes(root)
+    calls = [{"study": str(root), "number": n, **about} for n in sorted(sizes)]
+    found: list[Facts] = [{}] * len(calls)
+    with progress("select", sum(sizes.values())) as tick:
+        for k, file in engines.run("faultscape.stages.drawing_pool:shard", calls, engine=engine, workers=workers, tick=tick):
+            with np.load(root / file) as held:
+                found[k] = {key: held[key] for key in held.files}
+            (root / file).unlink()
+    return {key: np.concatenate([part[key] for part in found], axis=-1)[..., order] for key in found[0]}
+
+
+def shard(
+    study: str, number: int, models: list[str], define: dict[str, Any], needs: list[str], trust: list[float] | None, tick: Any
+) -> str:
+    """Sum up one shard's images of the pool, and return the name of a temporary file in the study that holds it."""
+    import io
+
+    from faultscape.stages import drawing_facts
+    from faultscape.study.folder import TEMPORARY, put
+    from faultscape.study.settings import read_settings
+    from faultscape.study.tables.corpus import part_name, pool, read_corpus
+
+    root = Path(study)
+    settings, rows = read_settings(root), pool(read_corpus(root, number))
+    facts = drawing_facts.of_shard(root, settings, rows, models, define, needs, None if trust is None else np.array(trust))
+    tick(len(rows))
+    file, sink = f"{TEMPORARY}draws-{part_name(number)}", io.BytesIO()
+    np.savez(sink, **facts)  # type: ignore[arg-type]
+    put(root / file, sink.getvalue())
+    return file
+
+
+@dataclass(frozen=True, eq=False)
+class Pool:
+    """The images that a selection draws from, the loss (J, N) to expect of each model on them, those on which no two models differ, which it leaves out, and how many it leaves out besides."""
+
+    images: list[str]
+    expected: np.ndarray
+    agreed: list[str]
+    others: int
+
+
+def drawn_from(root: Path, settings: Any, slots: Slots, trust: np.ndarray | None = None) -> Pool:
+    """Return the pool of a selection that draws for all models; of one that draws nothing by chance, the images on which models differ. ``trust`` (J,) weighs the votes for what is expected."""
+    define = slots.definition
+    selector = define["selector"]
+    pool = read_drawing_pool(root, define)[0]
+    needs = dict.fromkeys(
+        [*(FACTS_NEEDED[selector] if selector in CHANCE and selector not in INFORMED else ()), "dispute", "expected"]
+    )
+    facts = gather(root, settings, slots.models, define, [*needs], {"trust": trust})
+    # what information draws from is where models differ, whatever it weighs there
+    weight = weights_as_defined(
+        define if selector in CHANCE and selector not in INFORMED else {**define, "selector": "disputed"}, facts
+    )
+    inside = np.flatnonzero((weight > 0) & draws.representatives(pool.families, weight > 0))
+    rest = facts["complete"] & ~np.isin(pool.families, pool.families[inside])
+    rest &= draws.representatives(pool.families, rest)
+    agreed, others = np.flatnonzero(rest & (facts["dispute"] == 0)), rest & (facts["dispute"] > 0)
+    names = pool.names(np.concatenate([inside, agreed]))
+    expected = facts["expected"][:, inside]
+    return Pool([names[k] for k in inside.tolist()], expected, [names[k] for k in agreed.tolist()], int(others.sum()))
+
+
+def read_drawing_pool(root: Path, define: dict[str, Any]) -> tuple[Any, np.ndarray]:
+    """Return the pool in the order in which a selection draws it, and the places (I,) of its images in corpus order, in which those of earlier versions do."""
+    from faultscape.study.tables.pool import read_pool
+
+    seed = tie_seed(define)
+    pool = read_pool(root, keep_duplicates=define.get("keep_duplicates", False), seed=seed)
+    order = np.arange(len(pool.ranks)) if seed is None else np.argsort(pool.ranks)
+    return pool.taken(order), order
