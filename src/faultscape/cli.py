@@ -234,12 +234,10 @@ def _unknown(words: list[str]) -> str:
 
 
 def _words(result: Any) -> str:
-    from faultscape.nouns import Slots, Standings
-    from faultscape.verbs import rank, select
+    from faultscape.nouns import Slots
+    from faultscape.verbs import select
 
-    if isinstance(result, Slots):
-        return select.told(result)
-    return rank.told(result) if isinstance(result, Standings) else repr(result)
+    return select.told(result) if isinstance(result, Slots) else repr(result)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from faultscape.nouns import Standings
 from faultscape.ranking.replicates import unusable
 from faultscape.reporting.competition import other_questions
 from faultscape.reporting.competition.standing_tables import CAVEAT, best_at_once, caveat, claiming, firsts, ranking_rows, verdict
-from faultscape.verbs.rank import told
+from faultscape.stages.rank.result import Ranked
 
 MODELS = ("a", "b", "c")
 
@@ -39,7 +39,7 @@ def test_duels_lead_on_the_chosen_images_and_without_a_level() -> None:
     assert head == "a leads on the chosen images"
     assert words.startswith(CAVEAT)
     assert best_at_once(found).startswith("Corrected for multiple comparisons, the best on the chosen images is a by Perron rank")
-    terminal = told(found)
+    terminal = repr(Ranked.of(found))
     assert "95 %" not in terminal
     assert "  perron, intervals descriptive\n" in terminal
     assert terminal.index(CAVEAT) < terminal.index("perron")
@@ -64,9 +64,9 @@ def test_ranks_that_may_be_any_are_open_on_the_terminal_and_in_tables_and_no_num
         against={"other": {"spearman": {"reuse_mean": nan}, "image_overlap": 0.5}},
         benchmark={"spearman": {"reuse_mean": (0.5, nan, nan)}},
     )
-    lines = told(found).splitlines()
+    lines = repr(Ranked.of(found)).splitlines()
     assert [line.split("rank ")[1].split()[0] for line in lines if "  rank " in line] == ["open", "2", "2-3"]
-    assert "nan" not in told(found)
+    assert "nan" not in repr(Ranked.of(found))
     assert "  against other: overlap of images 0.500; Spearman reuse_mean –" in lines
     assert "  against the benchmark: Spearman reuse_mean 0.500" in lines
     at_once = said | {"simultaneous_rank_interval": {m: [1, 3] for m in "abc"}}

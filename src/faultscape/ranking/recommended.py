@@ -13,6 +13,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from faultscape.errors import OptionError, closest
 from faultscape.nouns import Draw
 
 CHANCE, BEST, TOP, DUELS = "chance", "best", "top", "duels"
@@ -38,6 +39,12 @@ def chosen_by(rows: Sequence[Any]) -> str:
     if not rows or not isinstance(rows[0], Draw):
         return DUELS
     return CHANCE if all(math.isfinite(row.probability) for row in rows) else TOP
+
+
+def check_goal(goal: str) -> None:
+    """OptionError for a goal that nothing is drawn for."""
+    if goal not in GOALS:
+        raise OptionError(f"--goal is {' or '.join(GOALS)}; got {goal!r}.{closest(goal, list(GOALS))}")
 
 
 def ordered(rankings: Mapping[str, Any], chosen: str, goal: str | None = None) -> dict[str, Any]:

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import replace
-
 from faultscape.errors import OptionError
-from faultscape.nouns import Standings
-from faultscape.stages import evidence
+from faultscape.stages.rank.options import RankOptions
+from faultscape.stages.rank.result import Ranked
 
 
 def rank(
@@ -24,7 +21,7 @@ def rank(
     all_labels: bool = False,
     population: str = "pool",
     engine: str = "processes",
-) -> Standings:
+) -> Ranked:
     """Rank the models of a selection from the labels of its images, and write standings.json.
 
     Of duels: aggressiveness and resistance (S0 eq. 3-6), of classifiers Perron's rank and its kin (S2 eq. 5); of images drawn for all models unbiased scores; and always two
@@ -57,57 +54,13 @@ def rank(
     engine
         local, processes, ray or ray://HOST:PORT, for counts against the truth that are still missing.
     """
-    from faultscape.ranking import recommended
-    from faultscape.ranking.agreement import compare_selections
-    from faultscape.ranking.drawn.rankings import check_population
-    from faultscape.ranking.standing import to_json
-    from faultscape.stages.count import count
-    from faultscape.stages.rank.standings import read_benchmark, standings_of
-    from faultscape.study.folder import existing, put
-    from faultscape.study.lock import writing
-    from faultscape.study.settings import read_settings
-    from faultscape.study.tables import selections
-    from faultscape.study.tables.logs import log
+    from faultscape.stages.rank.table import make_standings
 
-    root = existing(study)
-    classifies = read_settings(root).classifies
-    if (epsilon if classifies else laplace) is not None:
-        raise OptionError(
-            f"--{'epsilon' if classifies else 'laplace'} does not apply to {'classifiers' if classifies else 'label maps'}"
-        )
-    own = {"laplace": 1.0 if laplace is None else laplace} if classifies else {"epsilon": 0.01 if epsilon is None else epsilon}
-    for name, value in {**own, "resamples": resamples, "seed": seed}.items():
-        if value < 0:
+    for name, value in {"epsilon": epsilon, "laplace": laplace, "resamples": resamples, "seed": seed}.items():
+        if value is not None and value < 0:
             raise OptionError(f"{name} cannot be negative; got {value}")
-    known = evidence.truths(root)
-    truth = evidence.choose_truth(root, truth)
-    slots, _ = selections.read_selection(root, selection)
-    check_population(population, recommended.chosen_by(slots.rows) == recommended.CHANCE)
-    for other in against or []:
-        selections.read_selection(root, other)
-    closed = read_benchmark(benchmark) if benchmark else None
-    with writing(root):
-        if not classifies:
-            count(root, known, engine=engine)
-        settings = {**own, "resamples": resamples, "seed": seed, "all_labels": all_labels, "population": population}
-        standings, images = standings_of(root, selection, truth, closed, settings)
-        compared = {}
-        notes = list(standings.notes)
-        for other in against or []:
-            theirs, other_images = standings_of(root, other, truth, None, {**settings, "resamples": 0, "population": "pool"})
-            compared[other] = compare_selections(standings, theirs, images, other_images)
-            missing = theirs.labels["missing"]
-            notes.append(f"against {other}: {len(other_images) - missing} of its {len(other_images)} chosen images are labelled")
-        standings = replace(standings, against=compared, notes=tuple(notes))
-        target = selections.path(root, selection, "json", stem="standings")
-        put(target, (json.dumps(to_json(standings), indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode())
-        log(root, "rank", selection=selection, truth=truth, **settings)
-    return standings
-
-
-def told(standings: Standings) -> str:
-    """Return what a person reads after `rank`: who leads, or that nobody does, then all rankings."""
-    from faultscape.reporting.competition.standing_tables import best_at_once, verdict
-
-    head, words = verdict(standings)
-    return "\n".join([f"{head}. {words}", *filter(None, [best_at_once(standings)]), "", repr(standings)])
+    against_ = tuple(against or ())
+    return make_standings(
+        study,
+        RankOptions(selection, truth, against_, benchmark, epsilon, laplace, resamples, seed, all_labels, population, engine),
+    )

@@ -97,7 +97,7 @@ def _common(root: Path, selection: str, drawn: Any) -> dict[str, Any]:
     """Return what every kind of page needs to know: see reporting.pages.Facts."""
     from faultscape.stages import evidence
     from faultscape.stages.evidence import current
-    from faultscape.stages.rank.standings import rank_key
+    from faultscape.stages.standings_state import standings_state
     from faultscape.study.settings import read_settings
     from faultscape.study.tables import selections
     from faultscape.study.tables.answers import Answers
@@ -107,7 +107,7 @@ def _common(root: Path, selection: str, drawn: Any) -> dict[str, Any]:
 
     discarded = Answers(root).discarded()
     slots = current(root, selection, discarded)
-    state, standings, remarks = rank_key(root, selection), _standings(root, selection), []
+    state, standings, remarks = standings_state(root, selection), _standings(root, selection), []
     if standings is not None and state == "stale":
         remarks.append("These standings are older than the selection, the labels or the discards. Run `faultscape rank` again.")
     others, selectors, stale = {}, {}, []
@@ -116,7 +116,7 @@ def _common(root: Path, selection: str, drawn: Any) -> dict[str, Any]:
         if table is not None:
             others[name] = table
             selectors[name] = str(selections.read_selection(root, name)[0].definition.get("selector", ""))
-            stale += [name] if rank_key(root, name) == "stale" else []
+            stale += [name] if standings_state(root, name) == "stale" else []
     ranked = standings.provenance.get("truth") if standings else None
     truth = evidence.find_truth(root, ranked) or evidence.find_truth(root)
     images: list[str] = []

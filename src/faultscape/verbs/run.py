@@ -77,10 +77,11 @@ def run(
     from faultscape.nouns import PairSlot, Slot
     from faultscape.prediction.catalogue import there
     from faultscape.study.settings import read_settings
-    from faultscape.verbs import rank, select
+    from faultscape.verbs import select
     from faultscape.verbs.collect import collect
     from faultscape.verbs.compare import compare
     from faultscape.verbs.predict import predict
+    from faultscape.verbs.rank import rank
     from faultscape.verbs.report import report
     from faultscape.verbs.status import status
 
@@ -111,6 +112,6 @@ def run(
             f"faultscape select {shlex.quote(study)} --goal {goal}{'' if goal == 'best' else f' --budget {len(slots.images)}'}"
         )
     if evidence.find_truth(root, truth):
-        done.append(rank.told(rank.rank(study, truth=truth, engine=engine)))
+        done.append(repr(rank(study, truth=truth, engine=engine)))
         done.append(repr(report(study)))
     return Ran(tuple(done), status(study))

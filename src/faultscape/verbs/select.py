@@ -169,11 +169,9 @@ def chosen_for(goal: str, selector: str | None = None) -> str:
     ...
     faultscape.errors.OptionError: --goal order chooses the selector; give --goal or --selector mad, not both
     """
-    from faultscape.errors import closest
-    from faultscape.ranking.recommended import GOALS
+    from faultscape.ranking.recommended import GOALS, check_goal
 
-    if goal not in GOALS:
-        raise OptionError(f"--goal is {' or '.join(GOALS)}; got {goal!r}.{closest(goal, list(GOALS))}")
+    check_goal(goal)
     if selector is not None:
         raise OptionError(f"--goal {goal} chooses the selector; give --goal or --selector {selector}, not both")
     return GOALS[goal]

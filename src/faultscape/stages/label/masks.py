@@ -1,6 +1,6 @@
-"""The part of label for label maps: photos and masks out for a tool that draws, and masks, LabelMe files and discards back in.
+"""Labels of label maps: photos and masks out for a tool that draws, and masks, LabelMe files and discards back in.
 
-Conventions: called by `label export` and `label import` of a study of label maps alone. Masks and photos lie in folders; a label has its photo's size.
+Conventions: masks and photos lie in folders; a label has its photo's size.
 """
 
 from __future__ import annotations
@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from faultscape.errors import LabellingError, LabelMapError, OptionError, counted
+from faultscape.stages.label.options import ExportOptions
 from faultscape.stages.label.result import Exported, Imported, import_line
 
 
-def export(root: Path, study: str, out: str, form: str, selection: str, truth: str, prefill: str | None) -> Exported:
+def export(root: Path, study: str, options: ExportOptions, form: str) -> Exported:
     """Write the images of a selection that have no label yet, upright and in full size, and what the tool needs to know of the classes."""
     import json
 
@@ -31,16 +32,18 @@ def export(root: Path, study: str, out: str, form: str, selection: str, truth: s
     from faultscape.study.tables.answers import Answers
     from faultscape.study.tables.corpus import read_corpus
 
-    settings, folder = read_settings(root), Path(out)
+    settings, folder, truth, prefill = read_settings(root), Path(options.out), options.truth, options.prefill
     if prefill is not None and prefill not in settings.models:
         raise OptionError(f"--prefill {prefill!r}: there is no such model; there are {', '.join(settings.models)}")
     classes = settings.class_list
-    slots = current(root, selection, Answers(root).discarded())
+    slots = current(root, options.selection, Answers(root).discarded())
     by_id = {image.id: image for image in read_corpus(root)}
     chosen = [by_id[id_] for id_ in slots.images if id_ in by_id]
     labelled = {n: label_maps.read_maps(label_maps.truth(root, truth), n) for n in {image.shard for image in chosen}}
     todo = [image for image in chosen if image.id not in labelled[image.shard]]
-    written = Exported(out, len(todo), form, prefill or "", len(chosen) - len(todo), import_line(study, out, truth))
+    written = Exported(
+        options.out, len(todo), form, prefill or "", len(chosen) - len(todo), import_line(study, options.out, truth)
+    )
     if not todo:
         return written
     with progress("export", len(todo)) as tick:

@@ -1,6 +1,6 @@
-"""The part of label that asks about classes: a table of yes/no questions out, and labels, answers and discards back in as CSV.
+"""Labels of classifiers: a table of yes/no questions out, and labels, answers and discards back in as CSV.
 
-Conventions: called by `label export` and `label import` of a study of classifiers alone. What a CSV file holds is seen from its first line: image, label (several labels
+Conventions: what a CSV file holds is seen from its first line: image, label (several labels
 joined by |, ``none`` for none of the classes); image, class, annotator, answer; or image, reason. A line that cannot be used is a row of failures.csv, and the others
 are taken.
 """
@@ -15,6 +15,7 @@ from typing import Any
 
 from faultscape.errors import FaultscapeError, LabellingError, OptionError, closest, counted
 from faultscape.labelling import answers as said
+from faultscape.stages.label.options import ExportOptions
 from faultscape.stages.label.result import Answered, Asked, import_line
 
 NONE = "none"
@@ -40,23 +41,23 @@ def part_of(source: str) -> tuple[str, str]:
     return (match[1], match[2]) if match and not Path(source).exists() else (source, "")
 
 
-def export(root: Path, study: str, out: str, selection: str, truth: str, *, again: bool = False) -> Asked:
+def export(root: Path, study: str, options: ExportOptions) -> Asked:
     """Write the questions of a selection that nobody has answered yet: of a pair's image its two labels, of an image drawn for all models each label that one says.
 
-    With ``again`` also those whose answers decide nothing. Where no question is open no file is written.
+    With ``options.again`` also those whose answers decide nothing. Where no question is open no file is written.
     """
     from faultscape.stages.evidence import current
     from faultscape.study.folder import local, put
     from faultscape.study.settings import read_settings
     from faultscape.study.tables.answers import Answers
 
-    settings, held = read_settings(root), Answers(root)
-    slots = current(root, selection, held.discarded())
+    settings, held, truth, again = read_settings(root), Answers(root), options.truth, options.again
+    slots = current(root, options.selection, held.discarded())
     wanted, verdicts = questions(root, settings, slots, truth), said.majority(held.answers(truth))
     asked = [question for question, settled in wanted.items() if not settled]
     undecided = [question for question in asked if verdicts.get(question, True) is None]
     todo = [question for question in asked if question not in verdicts or (again and question in undecided)]
-    path = local(out, "what is written for people")
+    path = local(options.out, "what is written for people")
     path = path if path.suffix.lower() == ".csv" else path / "questions.csv"
     if todo:
         _keep_answers(path)

@@ -1,6 +1,6 @@
 """What a plan recommends to do next: draw so many images, label those that are drawn, or rank.
 
-Conventions: called by `plan` alone. Before any label the selector is the one that measurements on real models recommend; labels that are there are drawn on. How many is the
+Conventions: before any label the selector is the one that measurements on real models recommend; labels that are there are drawn on. How many is the
 number of the question that is asked, which model is best or the order of all.
 Source: ours; docs/benchmarks-choice.md decides the selector.
 """

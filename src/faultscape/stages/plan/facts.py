@@ -1,6 +1,6 @@
-"""The part of plan that reads a study: how far models agree, what each selector would draw, what the labels so far measured, and what duels would choose.
+"""What a plan reads of a study: how far models agree, what each selector would draw, what the labels so far measured, and what duels would choose.
 
-Conventions: called by `plan` alone. Of a large pool every s-th image is looked at, some 80,000 of ten models; of near-duplicates the first. Nothing of a selection is written.
+Conventions: of a large pool every s-th image is looked at, some 80,000 of ten models; of near-duplicates the first. Nothing of a selection is written.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from faultscape.selection.definitions import learns, weights_as_defined
 from faultscape.selection.weights import CHANCE, fitted_sharpness
 from faultscape.stages import drawing_pool, evidence
 from faultscape.stages.plan.advice import NEXT, Drawn
+from faultscape.study.settings import Settings
 from faultscape.ties import RULE
 
 LOOKED_AT = 8_000_000  # numbers of agreement, J x J an image
@@ -62,7 +63,7 @@ class Measured:
 
 
 def look(
-    root: Path, settings: Any, models: tuple[str, ...], used: Measured | None, *, engine: str, workers: int | None
+    root: Path, settings: Settings, models: tuple[str, ...], used: Measured | None, *, engine: str, workers: int | None
 ) -> Looked:
     """Return how far the models agree, and what would be drawn, as in the selection ``used``; SelectionError where no image has something of every model."""
     from faultscape.selection import draws
@@ -107,7 +108,7 @@ def look(
 
 
 def measured(
-    root: Path, settings: Any, models: tuple[str, ...], selection: str | None, truth: str, goal: str | None = None
+    root: Path, settings: Settings, models: tuple[str, ...], selection: str | None, truth: str, goal: str | None = None
 ) -> tuple[Measured | None, list[str]]:
     """Return what was measured by the selection asked for, or the one with most labels of those drawn by chance from what the study has now, first of those drawn for the ``goal``; and what to say."""
     from faultscape.stages.pairs import corpus_key
@@ -145,7 +146,7 @@ def measured(
     return None, [f"labels of {' and '.join(names)} are not used: {why}" for why, names in others.items() if names]
 
 
-def drawn(root: Path, settings: Any, models: tuple[str, ...], used: Measured | None, truth: str, goal: str) -> Drawn:
+def drawn(root: Path, settings: Settings, models: tuple[str, ...], used: Measured | None, truth: str, goal: str) -> Drawn:
     """Return the selection to go on with: the one ``used``, else the one recommended for the goal, under the first name that is free or holds such draws."""
     from faultscape.stages.pairs import corpus_key
     from faultscape.study.tables import selections
@@ -179,7 +180,7 @@ def _estimated(
     return Measured(name, slots.definition["selector"], measured, labels, found.pool, slots.definition)
 
 
-def duels(root: Path, settings: Any, models: tuple[str, ...], *, engine: str, workers: int | None) -> Slots:
+def duels(root: Path, settings: Settings, models: tuple[str, ...], *, engine: str, workers: int | None) -> Slots:
     """Return the slots of selection main as it counts now, where it is one of duels of these models, else those that it would have by default, as deep as is looked at."""
     from faultscape.stages.evidence import current
     from faultscape.study.tables import selections
@@ -192,7 +193,7 @@ def duels(root: Path, settings: Any, models: tuple[str, ...], *, engine: str, wo
     return _of_classes(root, settings, models) if settings.classifies else _of_maps(root, settings, models, engine, workers)
 
 
-def _of_classes(root: Path, settings: Any, models: tuple[str, ...]) -> Slots:
+def _of_classes(root: Path, settings: Settings, models: tuple[str, ...]) -> Slots:
     from faultscape.comparison.class_distances import distances_of
     from faultscape.selection import classifier_duels
     from faultscape.stages.classifier_answers import read_predictions
@@ -208,7 +209,7 @@ def _of_classes(root: Path, settings: Any, models: tuple[str, ...]) -> Slots:
     return classifier_duels.slots(said, distances, define, pool.ranks, None if only.all() else only, pool.families)
 
 
-def _of_maps(root: Path, settings: Any, models: tuple[str, ...], engine: str, workers: int | None) -> Slots:
+def _of_maps(root: Path, settings: Settings, models: tuple[str, ...], engine: str, workers: int | None) -> Slots:
     from faultscape.classes.class_lists import resolve
     from faultscape.selection import duel
     from faultscape.stages import map_duels

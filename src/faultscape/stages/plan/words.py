@@ -1,6 +1,6 @@
 """What a person reads of a plan: tables that fit 100 columns, and the next line to type.
 
-Conventions: called by `plan` alone; takes the plan as it is written to plan.json and the name of the study, returns text. Times below two hours are told in minutes.
+Conventions: takes the plan as it is written to plan.json and the name of the study, returns text. Times below two hours are told in minutes.
 """
 
 from __future__ import annotations

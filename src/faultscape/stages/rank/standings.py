@@ -1,10 +1,7 @@
-"""The standings of a selection, from the labels that there are, and whether those on disk still hold."""
+"""The standings of a selection, from the labels that there are."""
 
 from __future__ import annotations
 
-import csv
-import hashlib
-import json
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -13,16 +10,19 @@ from typing import Any
 import numpy as np
 
 from faultscape import plug
-from faultscape.errors import RankingError, reason
+from faultscape.errors import RankingError
 from faultscape.metrics.intervals.neighbours import alike, too_narrow
 from faultscape.nouns import Draw, Slots, Standings
 from faultscape.stages import drawing_pool, evidence
+from faultscape.stages.rank.options import RankOptions
+from faultscape.stages.standings_state import drawn_whole, groups_key
+from faultscape.study.settings import Settings, read_settings
 
 
 def standings_of(
-    root: Path, selection: str, truth: str, closed: dict[str, float] | None, settings: dict[str, Any]
+    root: Path, truth: str, closed: dict[str, float] | None, asked: RankOptions
 ) -> tuple[Standings, tuple[str, ...]]:
-    """Return the standings of one selection and its chosen images."""
+    """Return the standings of one selection and its chosen images; ``closed`` are the scores of a closed benchmark."""
     from importlib.metadata import version
 
     from faultscape.labelling.discards import discards_text
@@ -34,12 +34,12 @@ def standings_of(
     from faultscape.ranking.standing import rank_accuracies
     from faultscape.stages.evidence import current
     from faultscape.stages.pairs import corpus_key
-    from faultscape.study.settings import read_settings
     from faultscape.study.tables import selections
     from faultscape.study.tables.answers import Answers
     from faultscape.study.tables.corpus import tie_keys
     from faultscape.ties import tie_order
 
+    selection = asked.selection
     slots, drawn_from = selections.read_selection(root, selection)
     discarded = Answers(root).discarded()
     now = current(root, selection, discarded)
@@ -65,11 +65,13 @@ def standings_of(
     if closed is not None and (unknown := [m for m in now.models if m not in closed]):
         raise RankingError(f"the benchmark file says nothing of {unknown[0]!r}; it names {', '.join(closed)}")
     mine = set(now.images)
-    inside = [k for k, image in enumerate(images) if image in mine or settings["all_labels"]]
+    inside = [k for k, image in enumerate(images) if image in mine or asked.all_labels]
     if not any(images[k] in mine for k in inside):
         raise RankingError(f"not one of the {len(mine)} images of selection {selection!r} has a label in truth {truth!r}")
     options: dict[str, Any] = {
-        **{key: settings[key] for key in ("resamples", "seed", "all_labels")},
+        "resamples": asked.resamples,
+        "seed": asked.seed,
+        "all_labels": asked.all_labels,
         "benchmark": {m: closed[m] for m in now.models} if closed else None,
         "discarded": len({row.image for row in slots.rows} & set(discarded)),
         "definitions": {k: v for k, v in now.definition.items() if k != "scale"} | {"selection": selection, "truth": truth},
@@ -77,26 +79,26 @@ def standings_of(
     }
     table = (now.models, now.chosen, accuracy[:, inside], [images[k] for k in inside])
     chosen = recommended.chosen_by(now.chosen)
-    if together := drawn_whole(root, chosen, settings["population"]):
+    if together := drawn_whole(root, chosen, asked.population):
         options["groups"] = together
     if now.chosen and isinstance(now.chosen[0], Draw):
         drawn = (now.models, slots.rows, *table[2:])  # those that were discarded too: they were of the pool
         trust = estimates.vote_weights(1 - accuracy[:, [image in mine for image in images]]) if toml.classifies else None
         more = _about_draws(root, toml, selection, slots, truth, discarded, trust)
-        standings = draw_rankings(*drawn, **more, **options, population=settings["population"])
-        if settings["population"] == "future" and not together and not toml.classifies:  # of tables order means nothing
+        standings = draw_rankings(*drawn, **more, **options, population=asked.population)
+        if asked.population == "future" and not together and not toml.classifies:  # of tables order means nothing
             standings = replace(standings, notes=(*standings.notes, *_neighbours(more["pool"], more["proxy"], str(root))))
     elif toml.classifies:
-        standings = classifier_rankings(*table, laplace=settings["laplace"], **options)
-        standings = replace(standings, stability=standing_stability.of_pairs(*table, laplace=settings["laplace"]))
+        standings = classifier_rankings(*table, laplace=asked.added_laplace, **options)
+        standings = replace(standings, stability=standing_stability.of_pairs(*table, laplace=asked.added_laplace))
     else:
         classes, whole = toml.class_list, now.definition["constraints"] == "none"
         groups = [classes.names[g] for g in classes.groups]
         names = [""] if whole else groups
         standings = rank_accuracies(
-            *table, class_names=names, parents={} if whole else classes.parents, epsilon=settings["epsilon"], **options
+            *table, class_names=names, parents={} if whole else classes.parents, epsilon=asked.added_epsilon, **options
         )
-        standings = replace(standings, stability=standing_stability.of_duels(*table, names, epsilon=settings["epsilon"]))
+        standings = replace(standings, stability=standing_stability.of_duels(*table, names, epsilon=asked.added_epsilon))
     if (lost := discards_text(slots, now, discarded)) and not isinstance(slots.chosen[0], Draw):
         said = [lost, *said]  # of draws the first note says it
     ordered = recommended.ordered(standings.rankings, chosen, now.definition.get("goal"))
@@ -125,7 +127,7 @@ def standings_of(
         "faultscape": version("faultscape"),
         "selection": selection,
         "truth": truth,
-        **settings,
+        **asked.recorded(classifies=toml.classifies),
         "inputs": inputs,
         "benchmark": closed or {},
     }
@@ -133,7 +135,7 @@ def standings_of(
 
 
 def _about_draws(
-    root: Path, settings: Any, selection: str, slots: Slots, truth: str, discarded: Collection[str], trust: Any
+    root: Path, settings: Settings, selection: str, slots: Slots, truth: str, discarded: Collection[str], trust: Any
 ) -> dict[str, Any]:
     """Return what the rankings of drawn images must know beside the scores: the pool, what the models say of it, each as far as labels trust it, and labels where no two of them differ."""
     from faultscape.ranking.drawn.steps import steps
@@ -170,72 +172,3 @@ def _neighbours(pool: Sequence[str], expected: np.ndarray, study: str) -> list[s
     near = f"consecutive images are alike (what models say of neighbours correlates by {middle:.2f})"
     narrow = f"if they are frames of a sequence, intervals of data to come are some {too_narrow(middle):.1f} times too narrow"
     return [f"{near}: {narrow}; say which belong together with `faultscape collect {study}` with --group or --block"]
-
-
-def drawn_whole(root: Path, chosen: str, population: str) -> dict[str, str]:
-    """Return {image: group} where whole groups of images are drawn anew: for data to come, and where nothing was drawn by chance."""
-    from faultscape.ranking.recommended import CHANCE
-    from faultscape.study.tables.pool import read_groups
-
-    return read_groups(root) if population == "future" or chosen != CHANCE else {}
-
-
-def groups_key(groups: dict[str, str]) -> str:
-    """Return a digest of {image: group}."""
-    return hashlib.sha256("\n".join(f"{image}\0{group}" for image, group in sorted(groups.items())).encode()).hexdigest()[:32]
-
-
-def rank_key(root: Path, selection: str) -> str:
-    """Return whether the standings of a selection are done, stale or missing."""
-    from faultscape.ranking.recommended import chosen_by
-    from faultscape.stages.pairs import corpus_key
-    from faultscape.study.json_text import read_object
-    from faultscape.study.settings import read_settings
-    from faultscape.study.tables import selections
-    from faultscape.study.tables.answers import Answers
-
-    path = selections.path(root, selection, "json", stem="standings")
-    if not path.exists():
-        return "missing"
-    try:
-        held = read_object(path.read_bytes())
-        said, models = held["provenance"], held["models"]
-        slots, drawn_from = selections.read_selection(root, selection)
-        discarded = sorted(set(Answers(root).discarded()) & {row.image for row in slots.rows})
-        settings = read_settings(root)
-        known = all(model in settings.models for model in slots.models)
-        if not known or slots.definition.get("concordance_file", "") != plug.digest(slots.definition.get("concordance", "")):
-            return "stale"
-        now = {"drawn_from": drawn_from, "truth": evidence.truth_key(root, said["truth"]), "discarded": discarded}
-        now["predictions"] = corpus_key(root, settings, slots.models)
-        if groups := drawn_whole(root, chosen_by(slots.rows), said.get("population", "pool")):
-            now["groups"] = groups_key(groups)
-        return "done" if said["inputs"] == now and models == list(slots.models) else "stale"
-    except (ValueError, KeyError, TypeError):
-        return "stale"
-
-
-def read_benchmark(path: str) -> dict[str, float]:
-    """Return {model: score} of a CSV or JSON file; RankingError when it is neither."""
-    try:
-        text = Path(path).read_text(encoding="utf-8")
-        if path.endswith(".json"):
-            return {str(k): float(v) for k, v in json.loads(text).items()}
-        rows = [row for row in csv.reader(text.splitlines()) if row]
-        if not rows or len(rows[-1]) < 2:
-            raise RankingError(f"{path}: expected lines of model,score; got {rows[-1][0] if rows else 'nothing'!r}")
-        start = 0 if len(rows[0]) > 1 and _is_number(rows[0][1]) else 1
-        names = [row[0].strip() for row in rows[start:]]
-        if repeated := next((name for name in names if names.count(name) > 1), None):
-            raise RankingError(f"{path}: gives {repeated!r} two scores; give each model one")
-        return {name: float(row[1]) for name, row in zip(names, rows[start:], strict=True)}
-    except (OSError, ValueError, IndexError, AttributeError, TypeError, RecursionError, csv.Error) as error:
-        raise RankingError(f"{path}: expected lines of model,score: {reason(error)}") from None
-
-
-def _is_number(word: str) -> bool:
-    try:
-        float(word)
-    except ValueError:
-        return False
-    return True

@@ -36,7 +36,7 @@ def of_one(
     ``now`` is the selection without discarded images; ``labelled`` says whether there are labels in the truth at all.
     """
     from faultscape.stages.pairs import corpus_key
-    from faultscape.stages.rank.standings import rank_key
+    from faultscape.stages.standings_state import standings_state
     from faultscape.study.tables import selections
 
     slots, drawn_from = held[name]
@@ -63,7 +63,7 @@ def of_one(
     ask = f"faultscape label export {place} OUT --format {'csv' if settings.classifies else 'png'}{which}{' --again' if answered else ''}"
     number = len(now.images)
     of_them = f"{name}: {have} of {counted(number, 'image')} labelled{f', {partly} partly' if partly else ''} (truth {truth})"
-    ranked = rank_key(root, name)
+    ranked = standings_state(root, name)
     lines = [
         ("select", state, words),
         ("label", "done" if have == number else "missing", of_them),

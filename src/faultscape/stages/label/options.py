@@ -1,0 +1,26 @@
+"""What a person may ask of `label export` and `label import`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class ExportOptions:
+    """Where to write what, of which selection: see `label export`. ``format`` None is the study's usual one."""
+
+    out: str
+    format: str | None = None
+    selection: str = "main"
+    truth: str = "labels"
+    prefill: str | None = None
+    again: bool = False
+
+
+@dataclass(frozen=True)
+class ImportOptions:
+    """What to read, and the name under which it is kept: see `label import`."""
+
+    source: str
+    truth: str = "labels"
+    pattern: str | None = None

@@ -1,0 +1,69 @@
+"""What labels cost: seconds for each kind of work, hours, and money."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from faultscape.errors import OptionError, closest
+
+COSTS = {"mask": 5400.0, "choice": 10.0, "question": 3.0}  # seconds for a whole map, a choice of two, a yes or no
+
+
+def read_costs(cost: Any) -> dict[str, float]:
+    """Return the seconds of each kind of work; OptionError for a kind that is not known or no time.
+
+    >>> read_costs("mask=3600,question=2")
+    {'mask': 3600.0, 'choice': 10.0, 'question': 2.0}
+    """
+    out = dict(COSTS)
+    for name, value in _costs_given(cost):
+        if name not in COSTS:
+            raise OptionError(
+                f"--cost knows {', '.join(COSTS)}, in seconds, such as mask=5400,choice=10; got {name!r}.{closest(name, list(COSTS))}"
+            )
+        try:
+            out[name] = float(value)
+        except (TypeError, ValueError):
+            out[name] = math.nan
+        if not (math.isfinite(out[name]) and out[name] >= 0):
+            raise OptionError(f"--cost {name} is a number of seconds, not below 0; got {value!r}")
+    return out
+
+
+def idle_costs(cost: Any, task: str) -> list[str]:
+    """Return what to say of costs that were given of work that this task has none of.
+
+    >>> idle_costs("question=2,mask=60", "segmentation")
+    ['--cost question changes nothing for label maps: their work is mask, choice']
+    """
+    works = ("question",) if task == "classification" else ("mask", "choice")
+    idle = [name for name, _ in _costs_given(cost) if name not in works]
+    of = "classifiers" if task == "classification" else "label maps"
+    return [f"--cost {', '.join(idle)} changes nothing for {of}: their work is {', '.join(works)}"] if idle else []
+
+
+def _costs_given(cost: Any) -> list[tuple[str, Any]]:
+    """Return (kind of work, seconds) as they were given."""
+    if isinstance(cost, Mapping):
+        return list(cost.items())
+    return [(name, value) for name, _, value in (word.partition("=") for word in str(cost).split(","))] if cost else []
+
+
+def price(row: dict[str, Any], units: float | None, seconds: float, wage: float | None) -> None:
+    """Write into a row how many hours its units of work take, and the money for them."""
+    hours = None if units is None else units * seconds / 3600
+    row |= {"hours": hours, "money": None if hours is None or wage is None else hours * wage}
+
+
+def priced_duel(row: dict[str, int], classifies: bool, costs: dict[str, float], wage: float | None) -> dict[str, Any]:
+    """Return a row of duels with hours: of classifiers two questions a slot, shared ones once; of label maps a map an image, or a choice a slot."""
+    out: dict[str, Any] = dict(row)
+    if classifies:
+        price(out, row["questions"], costs["question"], wage)
+    else:
+        del out["questions"]
+        price(out, row["images"], costs["mask"], wage)
+        out["choice_hours"] = row["slots"] * costs["choice"] / 3600
+    return out

@@ -1,0 +1,91 @@
+"""plan.json: how many labels each question needs, with hours and money, and what to do next."""
+
+from __future__ import annotations
+
+import json
+from importlib.metadata import version
+
+from faultscape.errors import ModelError, SelectionError
+from faultscape.ranking.recommended import check_goal
+from faultscape.ranking.standings_json import written
+from faultscape.stages import evidence
+from faultscape.stages.count import count
+from faultscape.stages.pairs import corpus_key
+from faultscape.stages.plan import advice, facts
+from faultscape.stages.plan.costs import idle_costs, price, priced_duel, read_costs
+from faultscape.stages.plan.forecast import label_numbers
+from faultscape.stages.plan.options import PlanOptions
+from faultscape.stages.plan.result import LabelPlan
+from faultscape.study.folder import existing, put
+from faultscape.study.lock import writing
+from faultscape.study.settings import read_settings
+from faultscape.study.tables.logs import log
+
+
+def make_plan(study: str, options: PlanOptions) -> LabelPlan:
+    """Look at a study, write its plan.json, and return what stands there."""
+    root = existing(study)
+    asked, goal = options.goal, options.goal or "order"
+    check_goal(goal)
+    costs, engine, workers = read_costs(options.cost), options.engine, options.workers
+    within, wage = float(options.within), None if options.wage is None else float(options.wage)
+    with writing(root):
+        settings = read_settings(root)
+        models = tuple(settings.models)
+        if len(models) < 2:
+            raise ModelError(
+                f"a plan needs two models; the study has {', '.join(models) or 'none'}; add more with `faultscape predict`"
+            )
+        known = evidence.truths(root)
+        named = options.truth is not None or options.selection is not None
+        truth = evidence.choose_truth(root, options.truth) if known or named else evidence.LABELS
+        if known and not settings.classifies:
+            count(root, known, engine=engine)
+        used, notes = facts.measured(root, settings, models, options.selection, truth, asked)
+        looked = facts.look(root, settings, models, used, engine=engine, workers=workers)
+        try:
+            duels = facts.deep(facts.duels(root, settings, models, engine=engine, workers=workers))
+        except SelectionError as error:
+            duels, notes = [], [*notes, f"there are no duels: {error}"] if (looked.differ > 0).any() else notes
+        drawn = facts.drawn(root, settings, models, used, truth, goal)
+        questions, near = label_numbers(models, looked, used, settings.task, within / 100, options.seed)
+        unit = "question" if settings.classifies else "mask"
+        for row in (row for rows in questions.values() for row in rows.values()):
+            price(row, row.pop("units"), costs[unit], wage)
+        plan = LabelPlan(
+            models=models,
+            task=settings.task,
+            images=looked.images,
+            labels={
+                "used": used.labels if used else 0,
+                "selection": used.selection if used else None,
+                "selector": used.selector if used else None,
+                "temperature": drawn.temperature if used else None,
+            },
+            questions=questions,
+            duels=tuple(priced_duel(row, settings.classifies, costs, wage) for row in duels),
+            costs={**costs, "wage": wage},
+            recommended=advice.advice(questions, looked.pools, drawn, asked or drawn.goal or goal),
+            notes=(
+                *near,
+                *idle_costs(options.cost, settings.task),
+                *notes,
+                *facts.groups_told(root),
+                *advice.reservations(drawn, settings.task, asked),
+            ),
+            provenance={
+                "faultscape": version("faultscape"),
+                "truth": truth,
+                "within": within,
+                "seed": options.seed,
+                "inputs": {
+                    "predictions": corpus_key(root, settings, models),
+                    "truth": evidence.truth_key(root, truth) if used else None,
+                },
+            },
+            study=study,
+        )
+        document = {name: written(getattr(plan, name)) for name in plan.__dataclass_fields__ if name != "study"}
+        put(root / "plan.json", (json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode())
+        log(root, "plan", cost=costs, wage=wage, within=within, selection=options.selection, truth=truth, seed=options.seed)
+    return plan

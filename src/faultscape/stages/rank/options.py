@@ -1,0 +1,42 @@
+"""What a person may ask of `rank`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+
+@dataclass(frozen=True)
+class RankOptions:
+    """Which labels of which selection count, and how: see `rank`. ``epsilon`` is of label maps, ``laplace`` of classifiers; None is the default of the task."""
+
+    selection: str = "main"
+    truth: str | None = None
+    against: tuple[str, ...] = ()
+    benchmark: str | None = None
+    epsilon: float | None = None
+    laplace: float | None = None
+    resamples: int = 1000
+    seed: int = 0
+    all_labels: bool = False
+    population: str = "pool"
+    engine: str = "processes"
+
+    def of_other(self, selection: str) -> RankOptions:
+        """Return the options for another selection that these standings are set beside: without intervals, of its own pool."""
+        return replace(self, selection=selection, benchmark=None, resamples=0, population="pool")
+
+    @property
+    def added_epsilon(self) -> float:
+        """What is added to both sides of the ratios of S0 eq. 3 and 5."""
+        return 0.01 if self.epsilon is None else self.epsilon
+
+    @property
+    def added_laplace(self) -> float:
+        """What is added to the right and the wrong answers of each pair."""
+        return 1.0 if self.laplace is None else self.laplace
+
+    def recorded(self, *, classifies: bool) -> dict[str, float | int | bool | str]:
+        """Return what standings record of the options, by which they can be made again."""
+        own = {"laplace": self.added_laplace} if classifies else {"epsilon": self.added_epsilon}
+        rest = {"resamples": self.resamples, "seed": self.seed, "all_labels": self.all_labels, "population": self.population}
+        return {**own, **rest}

@@ -1,0 +1,23 @@
+"""What `rank` hands back: the standings that it wrote, and what a person reads of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from faultscape.nouns import Standings
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Ranked(Standings):
+    """The standings that were written to standings.json; they are told with who leads, or that nobody does, first."""
+
+    @classmethod
+    def of(cls, standings: Standings) -> Ranked:
+        """Return standings as `rank` hands them back."""
+        return cls(**{name: getattr(standings, name) for name in Standings.__dataclass_fields__})
+
+    def __repr__(self) -> str:
+        from faultscape.reporting.competition.standing_tables import best_at_once, verdict
+
+        head, words = verdict(self)
+        return "\n".join([f"{head}. {words}", *filter(None, [best_at_once(self)]), "", super().__repr__()])

@@ -1,0 +1,55 @@
+"""standings.json of one selection, made from the labels that there are, and set beside other selections."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+from faultscape.errors import OptionError
+from faultscape.ranking import recommended
+from faultscape.ranking.agreement import compare_selections
+from faultscape.ranking.drawn.rankings import check_population
+from faultscape.ranking.standings_json import to_json
+from faultscape.stages import evidence
+from faultscape.stages.count import count
+from faultscape.stages.rank.benchmark import read_benchmark
+from faultscape.stages.rank.options import RankOptions
+from faultscape.stages.rank.result import Ranked
+from faultscape.stages.rank.standings import standings_of
+from faultscape.study.folder import existing, put
+from faultscape.study.lock import writing
+from faultscape.study.settings import read_settings
+from faultscape.study.tables import selections
+from faultscape.study.tables.logs import log
+
+
+def make_standings(study: str, options: RankOptions) -> Ranked:
+    """Rank the models of a selection, write its standings, and return them."""
+    root = existing(study)
+    classifies, selection = read_settings(root).classifies, options.selection
+    if (options.epsilon if classifies else options.laplace) is not None:
+        raise OptionError(
+            f"--{'epsilon' if classifies else 'laplace'} does not apply to {'classifiers' if classifies else 'label maps'}"
+        )
+    truth = evidence.choose_truth(root, options.truth)
+    slots, _ = selections.read_selection(root, selection)
+    check_population(options.population, recommended.chosen_by(slots.rows) == recommended.CHANCE)
+    for other in options.against:
+        selections.read_selection(root, other)
+    closed = read_benchmark(options.benchmark) if options.benchmark else None
+    with writing(root):
+        if not classifies:
+            count(root, evidence.truths(root), engine=options.engine)
+        standings, images = standings_of(root, truth, closed, options)
+        compared = {}
+        notes = list(standings.notes)
+        for other in options.against:
+            theirs, other_images = standings_of(root, truth, None, options.of_other(other))
+            compared[other] = compare_selections(standings, theirs, images, other_images)
+            missing = theirs.labels["missing"]
+            notes.append(f"against {other}: {len(other_images) - missing} of its {len(other_images)} chosen images are labelled")
+        standings = replace(standings, against=compared, notes=tuple(notes))
+        target = selections.path(root, selection, "json", stem="standings")
+        put(target, (json.dumps(to_json(standings), indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode())
+        log(root, "rank", selection=selection, truth=truth, **options.recorded(classifies=classifies))
+    return Ranked.of(standings)
