@@ -31,6 +31,7 @@ from faultscape.metrics.scores.detection import detection
 from faultscape.metrics.summary import weighed
 from faultscape.stages.measure import lists, score_jobs
 from faultscape.stages.measure import scores as scoring
+from faultscape.stages.measure.options import Files, Reading, Scores
 from faultscape.study.tables import measures
 
 DATA = Path(os.environ.get("FAULTSCAPE_DATA", "../shared/data"))
@@ -77,13 +78,12 @@ def of_scores(folder: Path) -> tuple[list[dict[str, Any]], int]:
     sure = {name: str(ZOO / name / "confidence") for name in CONFIDENT}
     measured(folder, list(CONFIDENT), confidence=sure)
     models = tuple(f"{name}={ZOO / name}" for name in CONFIDENT)
-    about = dict.fromkeys(("images", "pattern", "background", "group", "block")) | {"ignore": (), "regions": "connected"}
     data = lists.of_words(
-        str(DATA / "camvid" / "testannot"), models, {"confidence": sure}, str(ZOO / "classes.json"), None, about, lambda _: None
-    )
-    options = {"boundaries": False, "divisor": None, "score_scale": None, "resize_maps": False}
+        str(DATA / "camvid" / "testannot"), models, Scores(confidence=sure), str(ZOO / "classes.json"), None, Files(), "connected", lambda _: None
+    )  # fmt: skip
+    reading = Reading(boundaries=False)
     out = []
-    for found in score_jobs.scores(folder, data, Definitions(), options).found.values():
+    for found in score_jobs.scores(folder, data, Definitions(), reading).found.values():
         images = [image for image in scoring.sparse_images(found, len(data.ids)) if len(image.places)]
         rows = {key.removeprefix("row_"): values for key, values in found.items() if key.startswith("row_bin")}
         out.append({"images": [coarser(image) for image in images], **rows})

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from faultscape.metrics import definitions
-from faultscape.stages.measure import document, score_summary
+from faultscape.reporting.measure import document
+from faultscape.stages.measure import score_summary
 
 PAGE = (Path(__file__).parents[2] / "docs" / "definitions.md").read_text()
 HEADINGS = " ".join(re.findall(r"^### (.*)$", PAGE, re.MULTILINE))

@@ -26,6 +26,7 @@ from faultscape.selection.classifier_duels import class_duels
 from faultscape.selection.definitions import ADAPTIVE
 from faultscape.stages.collect.shards import grouped
 from faultscape.stages.measure.image_order import ranks_of
+from faultscape.stages.measure.jobs import Source
 from faultscape.stages.measure.sets import DataSet
 from faultscape.stages.select.ties import tell_ties
 from faultscape.study.tables.corpus import Image, read_corpus
@@ -385,7 +386,7 @@ def test_the_worst_images_of_folders_are_among_equals_and_from_everywhere(of_fol
 def test_the_photo_counts_then_the_true_map_then_the_id(tmp_path: Path) -> None:
     (tmp_path / "a.png").write_bytes(b"1")
     files = [str(tmp_path / "a.png"), str(tmp_path / "gone.png"), None]
-    data = DataSet("d", ("a", "b", "c"), {}, {"files": files}, {}, fs.classes.resolve(2), True)
+    data = DataSet("d", ("a", "b", "c"), {}, Source("d", {}, files), {}, fs.classes.resolve(2), True)
     keys = [hashlib.sha256(b"1").hexdigest(), "b", "c"]
     assert ranks_of(data, np.arange(3)).tolist() == tie_ranks(keys).tolist()
     assert ranks_of(data, np.array([2, 1])).tolist() == tie_ranks(["c", "b"]).tolist()

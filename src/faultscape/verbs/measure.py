@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from faultscape.errors import OptionError, counted
-from faultscape.stages.measure import steps
 
 WORST = 3  # pictures of the worst images for each kind of error
 if TYPE_CHECKING:
@@ -193,18 +191,9 @@ def measure(
     shard
         PART/PARTS, for example 2/3: make the statistics of every third shard, beside other jobs that do the rest; run without it at the end.
     """
-    from faultscape.metrics.definitions import define
-    from faultscape.stages.measure import idle_options, lists
-    from faultscape.study.array_jobs import share
-    from faultscape.study.folder import make_folder
-    from faultscape.study.lock import changing, writing
-    from faultscape.study.tables.logs import log
+    from faultscape.stages.measure.measure import measure_models
+    from faultscape.stages.measure.options import Choices, Files, Inputs, Intervals, MeasureOptions, Reading, Running, Scores
 
-    given = {
-        "regions": regions, "connectivity": connectivity, "void": void, "absent": absent, "scale": scale, "match": match, "per": per, "over": over,
-        "pooling": pooling, "fpr_rule": fpr_rule, "curve": curve, "track": track, "tolerance": tolerance, "band": band, "bins": bins, "window": window, "certain": certain, "accurate": accurate,
-    }  # fmt: skip
-    definitions, mine = define(preset, **given), share(shard)
     if resamples < 0 or worst < 0:
         raise OptionError(f"resamples and worst are 0 or more; got {resamples} and {worst}")
     if seed < 0:
@@ -213,53 +202,27 @@ def measure(
         raise OptionError(f"divisor is a whole number, 1 or more; got {divisor}")
     if score_scale is not None and not 0 < score_scale < float("inf"):
         raise OptionError(f"score_scale is a finite number above 0; got {score_scale}")
-    scores = {"anomaly": anomaly, "confidence": confidence, "doubt": doubt, "probabilities": probabilities}
-    about = {
-        "ignore": tuple(ignore or ()),
-        "background": background,
-        "images": images,
-        "pattern": pattern,
-        "group": group,
-        "block": block,
-        "regions": definitions.regions,
-    }
-    said: list[str] = []
     if datasets:
         if source or models:
             raise OptionError("--datasets LIST says what is measured; give either it or SOURCE and models")
-        beside = {"classes": classes, "truth": truth, "images": images, **scores}
+        beside = {
+            "classes": classes, "truth": truth, "images": images,
+            "anomaly": anomaly, "confidence": confidence, "doubt": doubt, "probabilities": probabilities,
+        }  # fmt: skip
         if more := [name for name, value in beside.items() if value not in (None, [], {})]:
             raise OptionError(f"--datasets LIST says what is measured; write {more[0]} into its tables, in place of --{more[0]}")
-        sets = lists.of_list(Path(datasets), about, said.append)
-    else:
-        sets = [lists.of_words(source, models, scores, classes, truth, about, said.append)]
-    asked = {name: value for name, value in given.items() if value is not None}
-    asked |= {"ignore": ignore, "background": background, "divisor": divisor, "score_scale": score_scale, "classes": classes}
-    asked |= {"resize_maps": resize_maps, "no_boundaries": not boundaries, "images": images, "pattern": pattern}
-    asked |= {"preset": preset, "worst": worst if worst != WORST else None}
-    asked["seed"] = seed if seed and resamples else None
-    if seed and not resamples:
-        said.append("note: --seed changes nothing here: --resamples 0 draws nothing")
-    for line in dict.fromkeys([*said, *idle_options.idle(asked, sets, definitions)]):
-        print(line)
-    study = next((Path(s.truth["study"]) for s in sets if "study" in s.truth), None) if not datasets else None
-    out = Path(output) if output else study / "measures" if study else Path("measured")
-    if out.exists() and not out.is_dir():
-        raise OptionError(f"--output {out}: is a file; name a folder")
-    options = {"boundaries": boundaries, "divisor": divisor, "score_scale": score_scale, "resize_maps": resize_maps}
-    make_folder(out)
-    held = study or out
-    with writing(held, array="measure" if shard else ""):
-        if shard:
-            made = [steps.statistics(held, out, d, definitions, options, mine=mine, engine=engine, workers=workers) for d in sets]
-            with changing(held):
-                log(held, "measure", source=source, output=str(out), shard=shard)
-            jobs, failures = (sum(column) for column in zip(*made, strict=True))
-            return MeasuredShare(str(out), {"shard": shard, "jobs": jobs, "failures": failures})
-        documents = {}
-        for data in sets:
-            steps.statistics(held, out, data, definitions, options, mine=mine, engine=engine, workers=workers)
-            documents[data.name] = steps.one(out, data, definitions, options, skip=skip, resamples=resamples, seed=seed)
-        document = steps.written(out, sets, documents, definitions, bool(datasets), options, resamples, seed, worst)
-        log(held, "measure", source=source, output=str(out))
-    return Measured(str(out), document)
+    options = MeasureOptions(
+        Inputs(source, models, classes, truth, datasets),
+        Scores(anomaly, confidence, doubt, probabilities),
+        Files(images, pattern, tuple(ignore or ()), background, group, block),
+        Choices(
+            preset, regions, connectivity, void, absent, scale, match, per, over, pooling, fpr_rule, curve, track, tolerance, band,
+            bins, window, certain, accurate,
+        ),
+        Reading(boundaries, divisor, score_scale, resize_maps),
+        Intervals(resamples, seed),
+        Running(engine, workers, shard),
+        output, skip, worst,
+    )  # fmt: skip
+    path, document = measure_models(options)
+    return MeasuredShare(path, document) if shard else Measured(path, document)

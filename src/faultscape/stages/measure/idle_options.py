@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from faultscape.metrics.definitions import PRESETS, Definitions
-from faultscape.stages.measure.sets import DataSet, has_maps
+from faultscape.stages.measure.sets import DataSet
 
 _DOUBT = frozenset(["doubt", "confidence", "probabilities"])
 _MAPS = frozenset(["connected", "given"])
@@ -67,17 +67,17 @@ def idle(asked: Mapping[str, Any], sets: Sequence[DataSet], definitions: Definit
     ['note: --track changes nothing here: it is of --anomaly']
     """
     sources = [(data, source) for data in sets for source in data.models.values()]
-    present = {kind for _, source in sources for kind in _DOUBT | {"anomaly"} if kind in source}
-    if any(has_maps(source) for _, source in sources):
+    present = {kind for _, source in sources for kind in _DOUBT | {"anomaly"} if kind in source.scores}
+    if any(source.has_maps for _, source in sources):
         present |= {definitions.regions}
         present |= {"boundaries"} if definitions.regions == "connected" and not asked.get("no_boundaries") else set()
     for data, source in sources:
-        if "files" in source:
+        if source.files is not None:
             present |= {"folders"}
             present |= {"folders with classes", f"{definitions.regions} with classes"} if data.with_classes else set()
     lines = []
     for name, value in asked.items():
-        if value is None or value is False or value == []:
+        if value is None or value is False or value in ([], ()):
             continue
         if name == "preset":
             said = PRESETS[value]  # what it changes, or where that is nothing, what it names

@@ -22,7 +22,10 @@ def ranks_of(data: DataSet, places: np.ndarray) -> np.ndarray:
     wanted = places.tolist()
     if data.tie_keys:
         return tie_ranks([data.tie_keys[k] for k in wanted], ids=[data.ids[k] for k in wanted])
-    keys = [_digest(data.images.get(data.ids[k])) or _digest(data.truth["files"][k]) or data.ids[k] for k in wanted]
+    keys = [
+        _digest(data.images.get(data.ids[k])) or _digest(data.truth.paths[k] if data.truth.files else None) or data.ids[k]
+        for k in wanted
+    ]
     several = {key for key, times in Counter(keys).items() if times > 1}
     said = [_said(data, k) if key in several else "" for key, k in zip(keys, wanted, strict=True)]
     return tie_ranks(keys, ids=[f"{what} {data.ids[k]}" for what, k in zip(said, wanted, strict=True)])
@@ -30,7 +33,8 @@ def ranks_of(data: DataSet, places: np.ndarray) -> np.ndarray:
 
 def _said(data: DataSet, k: int) -> str:
     """Return the digests of all models' files of an image, in their own order."""
-    files = [source[kind][k] for source in data.models.values() for kind in ("files", *SCORES) if kind in source]
+    lists = [of for source in data.models.values() for of in (source.files, *map(source.scores.get, SCORES))]
+    files = [of[k] for of in lists if of is not None]
     return " ".join(sorted(_digest(path) for path in files))
 
 

@@ -16,7 +16,7 @@ from faultscape.study.parts import key_of, read_manifest
 from faultscape.study.tables import outputs
 from faultscape.study.tables.label_maps import predictions
 
-Token = list[Any]
+Token = Sequence[Any]
 
 
 class KeptScores:

@@ -9,13 +9,14 @@ from __future__ import annotations
 import os
 import tomllib
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 from faultscape.classes.class_lists import resolve
 from faultscape.errors import ClassesError, ModelError, OptionError, closest
 from faultscape.nouns import Classes
+from faultscape.stages.measure.options import Files, Scores
 from faultscape.stages.measure.sets import SCORES, DataSet, Say, of_files, of_study
 from faultscape.study.folder import check_name
 
@@ -25,10 +26,11 @@ _KEYS = ("truth", "masks", "study", "classes", "models", "images", "ignore", "ba
 def of_words(
     source: str | None,
     models: tuple[Any, ...],
-    scores: Mapping[str, Any],
+    scores: Scores,
     classes: Any,
     truth: str | None,
-    about: Mapping[str, Any],
+    rules: Files,
+    regions: str,
     say: Say,
 ) -> DataSet:
     """Return the data set that one line means; OptionError where its words do not fit together."""
@@ -44,14 +46,14 @@ def of_words(
         raise OptionError(f"{source}: there is no such folder; give the folder of true maps, of anomaly masks, or a study")
     if (Path(source) / "study.toml").is_file():
         refuse_classifiers(Path(source))
-    named = {kind: words(given, f"--{kind}") for kind, given in scores.items()}
+    named = {kind: words(given, f"--{kind}") for kind, given in asdict(scores).items()}
     maps = words(list(models), "a model")
     if (Path(source) / "study.toml").is_file():
         if maps or classes is not None or any(named.values()):
             raise OptionError(
                 f"{source} is a study: it holds its models and classes; measure it alone, or give a folder of true maps"
             )
-        if about["group"] is not None or about["block"] is not None:
+        if rules.group is not None or rules.block is not None:
             raise OptionError(
                 f"{source} is a study: say which images belong together with `faultscape collect {source} --group ...`, "
                 f"or cut groups into runs of images with `faultscape collect {source} --block N`"
@@ -59,10 +61,10 @@ def of_words(
         return of_study(Path(source), study_truth(Path(source), truth))
     if truth is not None:
         raise OptionError(f"--truth names a truth of a study, and {source} is no study")
-    return _of_folders("data", source, maps, named, classes, about, say)
+    return _of_folders("data", source, maps, named, classes, rules, regions, say)
 
 
-def of_list(path: Path, about: Mapping[str, Any], say: Say) -> list[DataSet]:
+def of_list(path: Path, rules: Files, regions: str, say: Say) -> list[DataSet]:
     """Return the data sets of a TOML list; OptionError names the table and what is wrong with it."""
     try:
         tables = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -72,7 +74,7 @@ def of_list(path: Path, about: Mapping[str, Any], say: Say) -> list[DataSet]:
         raise OptionError(f"{path} is not TOML: {error}") from None
     if not tables or not all(isinstance(entry, Mapping) for entry in tables.values()):
         raise OptionError(f"{path}: expected one table for each data set, [NAME] with truth, classes and [NAME.models]")
-    return [_of_table(path, check_name(name, "data set"), entry, about, say) for name, entry in tables.items()]
+    return [_of_table(path, check_name(name, "data set"), entry, rules, regions, say) for name, entry in tables.items()]
 
 
 def words(given: Any, what: str) -> dict[str, str]:
@@ -113,7 +115,7 @@ def study_truth(root: Path, asked: str | None) -> str:
     return evidence.choose_truth(root, asked)
 
 
-def _of_table(path: Path, name: str, entry: Mapping[str, Any], about: Mapping[str, Any], say: Say) -> DataSet:
+def _of_table(path: Path, name: str, entry: Mapping[str, Any], rules: Files, regions: str, say: Say) -> DataSet:
     if unknown := [key for key in entry if key not in _KEYS]:
         raise OptionError(
             f"{path}, [{name}]: {unknown[0]!r} is not known; known are {', '.join(_KEYS)}.{closest(unknown[0], list(_KEYS))}"
@@ -143,18 +145,17 @@ def _of_table(path: Path, name: str, entry: Mapping[str, Any], about: Mapping[st
     classes = entry.get("classes")
     if isinstance(classes, str) and (path.parent / classes).is_file():
         classes = str(path.parent / classes)
-    mine = {**about, **{key: entry[key] for key in ("background", "pattern", "block") if key in entry}}
+    mine = replace(rules, **{key: entry[key] for key in ("background", "pattern", "block") if key in entry})
     if isinstance(group := entry.get("group"), str):
-        mine["group"] = there(group, "group") if group.lower().endswith(".csv") else group
+        mine = replace(mine, group=there(group, "group") if group.lower().endswith(".csv") else group)
     if group is not None and not isinstance(group, str):
         raise OptionError(f"{path}, [{name}]: group is {group!r}; expected a pattern with {{group}}, or a CSV file")
-    if type(mine["block"]) is not int and mine["block"] is not None:
-        raise OptionError(f"{path}, [{name}]: block is {mine['block']!r}; expected a whole number of images")
-    mine["ignore"] = tuple(entry.get("ignore", about["ignore"]))
-    mine["images"] = there(entry["images"], "images") if "images" in entry else None
-    return _of_folders(
-        name, there(entry[roots[0]], roots[0]), folders("models"), {kind: folders(kind) for kind in SCORES}, classes, mine, say
-    )
+    if type(mine.block) is not int and mine.block is not None:
+        raise OptionError(f"{path}, [{name}]: block is {mine.block!r}; expected a whole number of images")
+    images = there(entry["images"], "images") if "images" in entry else None
+    mine = replace(mine, ignore=tuple(entry.get("ignore", rules.ignore)), images=images)
+    scores = {kind: folders(kind) for kind in SCORES}
+    return _of_folders(name, there(entry[roots[0]], roots[0]), folders("models"), scores, classes, mine, regions, say)
 
 
 def _of_folders(
@@ -163,18 +164,19 @@ def _of_folders(
     maps: dict[str, str],
     scores: dict[str, dict[str, str]],
     classes: Any,
-    about: Mapping[str, Any],
+    rules: Files,
+    regions: str,
     say: Say,
 ) -> DataSet:
     known: Classes | None = None
-    if about["regions"] == "given" and (more := [kind for kind in ("confidence", "doubt", "probabilities") if scores.get(kind)]):
+    if regions == "given" and (more := [kind for kind in ("confidence", "doubt", "probabilities") if scores.get(kind)]):
         raise OptionError(f"--{more[0]} is judged by classes, and --regions given has maps of region ids; leave one of them out")
     if maps:
-        if classes is None and about["regions"] != "given":
+        if classes is None and regions != "given":
             raise ClassesError(
                 "maps are measured by class: give --classes C (a class file, a built-in name or a number), or --regions given"
             )
-        known = None if classes is None else _classes(classes, about)
+        known = None if classes is None else _classes(classes, rules)
     elif not scores.get("anomaly"):
         raise ModelError("no model given; write NAME=MAPS with --classes C, or --anomaly NAME=SCORES")
     return of_files(
@@ -183,20 +185,20 @@ def _of_folders(
         maps,
         scores,
         known,
-        images=about["images"],
-        pattern=about["pattern"],
+        images=rules.images,
+        pattern=rules.pattern,
         say=say,
-        ignore=about["ignore"],
-        group=about["group"],
-        block=about["block"],
+        ignore=tuple(rules.ignore),
+        group=rules.group,
+        block=rules.block,
     )
 
 
-def _classes(classes: Any, about: Mapping[str, Any]) -> Classes:
+def _classes(classes: Any, rules: Files) -> Classes:
     """Return the classes with what is void and background besides."""
     from faultscape.classes.class_lists import checked
 
-    ignore, background = tuple(about["ignore"]), about["background"]
+    ignore, background = tuple(rules.ignore), rules.background
     if isinstance(classes, str) and classes.isdecimal():
         classes = int(classes)
     if isinstance(classes, int):

@@ -26,6 +26,7 @@ from faultscape.reporting.measure import region_pictures
 from faultscape.reporting.measure.tables import MAPS
 from faultscape.stages.measure.gather import MeasuredSet
 from faultscape.stages.measure.image_order import ranks_of
+from faultscape.stages.measure.jobs import Source
 from faultscape.stages.measure.sets import DataSet
 from faultscape.stages.measure.shard import reader
 
@@ -63,9 +64,7 @@ def page(
         cards.append(replace(card, truth=room.take(card.truth), predicted=room.take(card.predicted), photo=photo))
     places = {(data.name, model): at for at, (data, model) in enumerate((d, m) for d in sets for m in d.models)}
     cards.sort(key=lambda card: (KINDS.index(card.metric), places[card.data_set, card.model]))
-    names = [
-        data.name if "study" in data.truth or len(sets) > 1 else "/".join(Path(data.truth["source"]).parts[-2:]) for data in sets
-    ]
+    names = [data.name if data.study or len(sets) > 1 else "/".join(Path(data.truth.source).parts[-2:]) for data in sets]
     title = ", ".join(names) if len(sets) <= 4 else f"{len(sets)} data sets"
     colours = {data.name: _colours(data) for data in sets if data.with_classes}
     return measure_page.page(
@@ -105,17 +104,15 @@ def drawer(data: DataSet, found: MeasuredSet, definitions: Definitions, options:
     readers: dict[tuple[str, int], Any] = {}
     given = definitions.regions == "given"
 
-    def map_of(name: str, source: dict[str, Any], k: int) -> np.ndarray | None:
+    def map_of(name: str, source: Source, k: int) -> np.ndarray | None:
         number, (low, high) = next((n, span) for n, span in data.shards.items() if span[0] <= k < span[1])
         if (name, number) not in readers:
-            cut = {key: value[low:high] if key == "files" else value for key, value in source.items()}
-            job = {"number": number, "ids": list(data.ids[low:high]), "sizes": [list(s) for s in data.sizes[low:high]]}
-            readers[name, number] = reader(cut, job, data.classes, given=given)
+            readers[name, number] = reader(source.part(low, high), data.images_of(number), data.classes, given=given)
         return readers[name, number](k - low)
 
     def draw(model: str, k: int, metric: str) -> measure_page.Card | None:
         source = data.models[model]
-        if "files" not in source and "study" not in source:
+        if not source.has_maps:
             return None
         try:
             truth, label_map = map_of("", data.truth, k), map_of(f"model {model}", source, k)

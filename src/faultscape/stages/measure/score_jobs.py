@@ -6,16 +6,15 @@ follow from, the classes, and the files' sizes and times, so that only what chan
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from faultscape.metrics.definitions import Definitions
 from faultscape.prediction.sources.folder import fingerprint
 from faultscape.stages.measure import scores as model_scores
+from faultscape.stages.measure.jobs import ScoreJob, call_of
+from faultscape.stages.measure.options import Reading
 from faultscape.stages.measure.score_summary import Scored
 from faultscape.stages.measure.sets import DataSet
 from faultscape.study.array_jobs import Share
@@ -37,68 +36,51 @@ _OF_SCORES = (
 
 
 def jobs_of(
-    out: Path, data: DataSet, definitions: Definitions, options: Mapping[str, Any]
-) -> tuple[list[dict[str, Any]], dict[str, str], list[tuple[str, str]]]:
+    out: Path, data: DataSet, definitions: Definitions, reading: Reading
+) -> tuple[list[ScoreJob], dict[str, str], list[tuple[str, str]]]:
     """Return the jobs of a data set's scores, {NAME: kind}, and what to say of them."""
     jobs, kinds, notes = [], {}, []
-    written = class_settings(data.classes).model_dump()
+    written = class_settings(data.classes)
     for name, source in data.models.items():
-        kind = next((k for k in ("anomaly", *model_scores.KINDS) if k in source), None)
+        kind = next((k for k in ("anomaly", *model_scores.KINDS) if k in source.scores), None)
         if kind is None:
             continue
         kinds[name] = kind
-        if said := model_scores.ties(source, kind):
-            notes.append((name, said))
-        state = _state(data, name, kind)
+        if text := model_scores.ties(source, kind):
+            notes.append((name, text))
         key = key_of(
             {name: getattr(definitions, name) for name in _OF_SCORES},
-            written,
-            options.get("score_scale"),
-            options.get("resize_maps"),
+            written.model_dump(),
+            reading.score_scale,
+            reading.resize_maps,
             list(data.ids),
-            state,
-            source.get("labels"),
-            data.truth.get("labels"),
+            _state(data, name, kind),
+            source.labels,
+            data.truth.labels,
             kind,
             _VERSION,
         )
-        job = {
-            "out": str(out),
-            "against": data.name,
-            "name": name,
-            "kind": kind,
-            "key": key[:16],
-            "ids": list(data.ids),
-            "truth": data.truth,
-        }
-        jobs.append(
-            job
-            | {"model": source, "classes": written, "definitions": asdict(definitions)}
-            | {name: options.get(name) for name in ("score_scale", "resize_maps")}
-            | ({"sizes": [list(size) for size in data.sizes], "shards": _shards(data)} if "study" in source else {})
-        )
+        what = (data.images_of(), data.truth, source, written, definitions, reading.score_scale, reading.resize_maps)
+        jobs.append(ScoreJob(str(out), data.name, name, kind, key[:16], *what))
     return jobs, kinds, notes
 
 
 def _state(data: DataSet, name: str, kind: str) -> list[str]:
     """Return what says that a model's scores, maps and truth are the same."""
     source = data.models[name]
-    if "study" in source:
-        return [*(data.keys[name, shard] for shard in data.shards), source["state"]]
-    lists = [source[key] for key in dict.fromkeys(("files", kind, "confidence", "probabilities")) if key in source]
-    return [fingerprint("/", [path or "" for path in files]) for files in (data.truth["files"], *lists)]
-
-
-def _shards(data: DataSet) -> list[int]:
-    """Return the shard of each image of a study."""
-    return [shard for shard, (low, high) in data.shards.items() for _ in range(low, high)]
+    if source.study:
+        return [*(data.keys[name, shard] for shard in data.shards), source.state]
+    held = {"files": source.files, **source.scores}
+    lists = [held.get(key) for key in dict.fromkeys(("files", kind, "confidence", "probabilities"))]
+    wanted = (data.truth.paths, *(of for of in lists if of is not None))
+    return [fingerprint("/", [str(path or "") for path in files]) for files in wanted]
 
 
 def make(
     out: Path,
     data: DataSet,
     definitions: Definitions,
-    options: Mapping[str, Any],
+    reading: Reading,
     *,
     mine: Share,
     engine: str,
@@ -108,35 +90,35 @@ def make(
     from faultscape import engine as engines
     from faultscape.progress import progress
 
-    jobs, _, _ = jobs_of(out, data, definitions, options)
+    jobs, _, _ = jobs_of(out, data, definitions, reading)
     todo = [job for number, job in enumerate(jobs) if mine.has(number) and not model_scores.place(job).exists()]
-    with progress(f"scores {data.name}", sum((4 if job["kind"] == "anomaly" else 6) * len(job["ids"]) for job in todo)) as tick:
-        calls = [{"job": job} for job in todo]
+    with progress(f"scores {data.name}", sum((4 if job.kind == "anomaly" else 6) * len(job.images.ids) for job in todo)) as tick:
+        calls = [call_of(job) for job in todo]
         for _ in engines.run("faultscape.stages.measure.scores:score_model", calls, engine=engine, workers=workers, tick=tick):
             pass
     return len(todo)
 
 
-def scores(out: Path, data: DataSet, definitions: Definitions, options: Mapping[str, Any]) -> Scored:
+def scores(out: Path, data: DataSet, definitions: Definitions, reading: Reading) -> Scored:
     """Gather the scores of all models, which were measured before."""
-    jobs, kinds, notes = jobs_of(out, data, definitions, options)
+    jobs, kinds, notes = jobs_of(out, data, definitions, reading)
     result = Scored(data, definitions, kinds=kinds, notes=notes)
     for job in jobs:
         for old in model_scores.place(job).parent.glob("scores-*.npz"):
             if old != model_scores.place(job):
                 old.unlink(missing_ok=True)
         found = model_scores.read(job)
-        result.found[job["name"]] = found
+        result.found[job.name] = found
         result.notes += _notes(job, found)
-        result.failures[job["name"]] = [(str(i), str(w)) for i, w in found["failures"].tolist()]
+        result.failures[job.name] = [(str(i), str(w)) for i, w in found["failures"].tolist()]
     return result
 
 
-def _notes(job: Mapping[str, Any], found: model_scores.Found) -> list[tuple[str, str]]:
+def _notes(job: ScoreJob, found: model_scores.Found) -> list[tuple[str, str]]:
     """Return what a reader must know of a model's scores: images that have none or count for nothing, and why something has no value."""
-    name, kind, images = job["name"], job["kind"], len(job["ids"])
+    name, kind, images = job.name, job.kind, len(job.images.ids)
     notes, have = [], len(found["usable"])
-    absent = sum(path is None for path in job["model"][kind])
+    absent = sum(path is None for path in job.model.scores[kind])
     if kind != "anomaly" and absent:
         notes.append((name, f"{absent} of {images} images have no {kind}; what is made of it is of the others"))
     if kind != "anomaly" and (bad := images - have - absent) > 0:
@@ -146,9 +128,9 @@ def _notes(job: Mapping[str, Any], found: model_scores.Found) -> list[tuple[str,
     if "row_other_class" in found and (other := int(found["row_other_class"].sum())):
         share = other / int(found["row_judged_pixels"].sum())
         order = "; is the order of their channels that of the class list?" if share > 0.05 else ""
-        said = f"{100 * share:.1f} %" if share >= 0.0005 else "less than .1 %"
+        percent = f"{100 * share:.1f} %" if share >= 0.0005 else "less than .1 %"
         notes.append(
-            (name, f"its map names another class than the most probable of its probabilities in {said} of the pixels{order}")
+            (name, f"its map names another class than the most probable of its probabilities in {percent} of the pixels{order}")
         )
     if have and (why := str(found["undefined"])):
         notes.append((name, why if kind == "anomaly" else why.replace("anomalous", "incorrect").replace("known", "correct")))

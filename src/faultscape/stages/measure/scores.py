@@ -29,7 +29,8 @@ from faultscape.metrics.scores import bootstrap, counts, other_curves
 from faultscape.metrics.scores.detection import detection
 from faultscape.metrics.scores.quantile_curve import frame_bins, quantile_curve
 from faultscape.metrics.scores.stream import Chunks, stream
-from faultscape.stages.measure.shard import classes_of, reader, scores_of
+from faultscape.stages.measure.jobs import ScoreJob, Source, classes_of, score_job
+from faultscape.stages.measure.shard import reader, scores_of
 from faultscape.study.folder import put
 from faultscape.study.tables import measures
 
@@ -42,16 +43,20 @@ Found = dict[str, np.ndarray]
 
 def score_model(job: dict[str, Any], tick: Callable[[int], None]) -> int:
     """Measure the scores of a job's one model and keep what was found; returns how many images could be used."""
-    definitions = Definitions(**job["definitions"])
+    return _score_model(score_job(job), tick)
+
+
+def _score_model(job: ScoreJob, tick: Callable[[int], None]) -> int:
+    definitions = job.definitions
     failures, usable = _usable(job)
-    tick(len(job["ids"]))
+    tick(len(job.images.ids))
     found: Found = {"usable": np.array(usable, np.int64), "failures": np.array(failures, np.str_).reshape(-1, 2)}
     if usable:
         chunks = _counted(job, usable, tick)
         exact = stream(chunks, fpr_rule=definitions.fpr_rule)
         found |= _exact(exact, definitions, job, usable)
         found |= _by_image(job, usable, definitions, exact, float(found["threshold"]), tick)
-        if job["kind"] != "anomaly":
+        if job.kind != "anomaly":
             turned = stream(_turned(chunks), fpr_rule=definitions.fpr_rule)
             found["correct_ap"] = _areas(turned, definitions, lambda: ((s, t) for s, t, _ in _turned(chunks, 1)()))[0][0]
             found["aurc"] = np.array(selective.aurc_of(exact, turned))
@@ -62,12 +67,12 @@ def score_model(job: dict[str, Any], tick: Callable[[int], None]) -> int:
     return len(usable)
 
 
-def place(job: dict[str, Any]) -> Path:
+def place(job: ScoreJob) -> Path:
     """Return the file in which a job's result is kept."""
-    return measures.folder(Path(job["out"]), job["against"], job["name"]) / f"scores-{job['key']}.npz"
+    return measures.folder(Path(job.out), job.against, job.name) / f"scores-{job.key}.npz"
 
 
-def read(job: dict[str, Any]) -> Found:
+def read(job: ScoreJob) -> Found:
     """Return what a job found; StudyError where its file was damaged since."""
     try:
         with place(job).open("rb") as file, np.load(file, allow_pickle=False) as held:
@@ -76,14 +81,14 @@ def read(job: dict[str, Any]) -> Found:
         raise StudyError(f"{place(job)} is damaged; delete it and run the same line again") from None
 
 
-def _usable(job: dict[str, Any]) -> tuple[list[tuple[str, str]], list[int]]:
+def _usable(job: ScoreJob) -> tuple[list[tuple[str, str]], list[int]]:
     """Return the images that cannot be used, and why, and the numbers of the others; every file is opened once."""
     failures, usable = [], []
     load = _loader(job)
-    for k, id_ in enumerate(job["ids"]):
+    for k, id_ in enumerate(job.images.ids):
         try:
             if (pair := load(k)) is None:
-                if job["kind"] == "anomaly":  # frames without confidence or doubt are expected, and counted
+                if job.kind == "anomaly":  # frames without confidence or doubt are expected, and counted
                     failures.append((id_, "no scores were found"))
                 continue
             score, truth = pair[:2]
@@ -91,10 +96,10 @@ def _usable(job: dict[str, Any]) -> tuple[list[tuple[str, str]], list[int]]:
                 raise MetricError(
                     f"its scores are {score.shape[1]} x {score.shape[0]} pixels and its truth {truth.shape[1]} x {truth.shape[0]}"
                 )
-            path = str(job["model"][job["kind"]][k])
+            path = str(job.model.place(job.kind, k))
             finite(score[truth != VOID], path)
             if isinstance(pair[2], tuple):
-                _check_sums(pair[2][0][:, truth != VOID], str(job["model"]["probabilities"][k]))
+                _check_sums(pair[2][0][:, truth != VOID], str(job.model.place("probabilities", k)))
             usable.append(k)
         except FaultscapeError as error:
             failures.append((id_, str(error)))
@@ -111,7 +116,7 @@ def _check_sums(probabilities: np.ndarray, path: str) -> None:
 
 
 def _counted(
-    job: dict[str, Any], usable: list[int], tick: Callable[[int], None]
+    job: ScoreJob, usable: list[int], tick: Callable[[int], None]
 ) -> Callable[[], Iterator[tuple[np.ndarray, np.ndarray, str]]]:
     """Return a function that gives a fresh pass over (score, truth, id)."""
     load = _loader(job)
@@ -120,54 +125,52 @@ def _counted(
         for k in usable:
             pair = load(k)
             assert pair is not None
-            yield pair[0], pair[1], job["ids"][k]
+            yield pair[0], pair[1], job.images.ids[k]
             tick(1)
 
     return chunks
 
 
-def _loader(job: dict[str, Any]) -> Callable[[int], tuple[np.ndarray, np.ndarray, Any] | None]:
+def _loader(job: ScoreJob) -> Callable[[int], tuple[np.ndarray, np.ndarray, Any] | None]:
     """Return a function that gives (score, truth, probabilities or confidence) of the k-th image: truth 0, 1, 255."""
-    source = job["model"]
-    if job["kind"] == "anomaly":
-        rounding = job["definitions"]["rounding"]
+    source = job.model
+    if job.kind == "anomaly":
+        rounding, masks = job.definitions.rounding, job.truth.paths
 
         def anomalies(k: int) -> tuple[np.ndarray, np.ndarray, Any] | None:
-            if source["anomaly"][k] is None:
+            if source.place("anomaly", k) is None or (of := masks[k]) is None:
                 return None
-            mask = read_map(job["truth"]["files"][k])
+            mask = read_map(of)
             score = scores_of(source, "anomaly", k, mask.shape, job)
             if score is not None and rounding:
-                score = _rounded(score, mask, np.dtype(rounding), str(source["anomaly"][k]))
+                score = _rounded(score, mask, np.dtype(rounding), str(source.place("anomaly", k)))
             bad = mask[(mask > 1) & (mask != VOID)]
             if len(bad):
-                raise MetricError(
-                    f"{job['truth']['files'][k]}: holds the value {int(bad[0])}; a mask has 0 (known), 1 (anomaly) and 255 (void)"
-                )
+                raise MetricError(f"{of}: holds the value {int(bad[0])}; a mask has 0 (known), 1 (anomaly) and 255 (void)")
             return (score, mask, None) if score is not None else None
 
         return anomalies
-    classes = classes_of(job["classes"])
-    truth_of, map_of = reader(job["truth"], job, classes), reader(source, job, classes)
+    classes = classes_of(job.classes)
+    truth_of, map_of = reader(job.truth, job.images, classes), reader(source, job.images, classes)
     n = len(classes)
 
     def mistakes(k: int) -> tuple[np.ndarray, np.ndarray, Any] | None:
-        if source[job["kind"]][k] is None:
+        if source.place(job.kind, k) is None:
             return None
         truth, label_map = truth_of(k), map_of(k)
         if truth is None or label_map is None:
             return None
-        if truth.shape != label_map.shape and job["resize_maps"]:
+        if truth.shape != label_map.shape and job.resize_maps:
             label_map = nearest(label_map, (truth.shape[1], truth.shape[0]))
         if truth.shape != label_map.shape:
             raise MetricError(
                 f"its map is {label_map.shape[1]} x {label_map.shape[0]} pixels and its truth {truth.shape[1]} x {truth.shape[0]}"
             )
-        given = scores_of(source, job["kind"], k, truth.shape, job)
+        given = scores_of(source, job.kind, k, truth.shape, job)
         assert given is not None
         wrong = np.where(truth == n, VOID, truth != label_map).astype(np.uint8)
-        if job["kind"] == "doubt":
-            if "probabilities" not in source:
+        if job.kind == "doubt":
+            if "probabilities" not in source.scores:
                 return given, wrong, scores_of(source, "confidence", k, truth.shape, job)
             made = scores_of(source, "probabilities", k, truth.shape, job)
             return given, wrong, None if made is None else (made, truth, label_map)
@@ -205,7 +208,7 @@ def _correct(wrong: np.ndarray) -> np.ndarray:
     return np.where(wrong == VOID, VOID, wrong == 0).astype(np.uint8)
 
 
-def _exact(exact: counts.Detection, definitions: Definitions, job: dict[str, Any], usable: list[int]) -> Found:
+def _exact(exact: counts.Detection, definitions: Definitions, job: ScoreJob, usable: list[int]) -> Found:
     """Return the numbers of all pixels together, and points of the curves."""
     precision, roc = counts.precision_recall(exact, POINTS), counts.roc(exact, POINTS)
     load = _loader(job)
@@ -237,7 +240,7 @@ def _areas(
 
 
 def _by_image(
-    job: dict[str, Any],
+    job: ScoreJob,
     usable: list[int],
     definitions: Definitions,
     exact: counts.Detection,
@@ -253,12 +256,12 @@ def _by_image(
         pair = load(k)
         assert pair is not None
         score, truth, more = pair
-        where = job["ids"][k]
+        where = job.images.ids[k]
         own = detection(score, truth, fpr_rule=definitions.fpr_rule, where=where)
         alone.append(_areas(own, definitions, lambda score=score, truth=truth: [(score, truth)])[0])
         sparse.append(bootstrap.sparse_histogram(score, truth, how, where=where))
         row: Found = {}
-        if job["kind"] == "anomaly":
+        if job.kind == "anomaly":
             row |= components.component_counts(score, truth, threshold, track=definitions.track or None)
         else:
             correct = _correct(truth)
@@ -319,10 +322,10 @@ def sparse_images(found: Found, images: int) -> list[bootstrap.SparseHistogram]:
     return out
 
 
-def ties(source: dict[str, Any], kind: str) -> str:
+def ties(source: Source, kind: str) -> str:
     """Return what to say of scores in 8 bits, or nothing."""
-    path = next((p for p in source.get(kind) or [] if p), None)
-    if isinstance(path, list):
+    path = next((p for p in source.scores.get(kind, ()) if p), None)
+    if path is not None and not isinstance(path, str):
         return f"the {kind} that predict kept has 256 steps, which make many ties, on which AP and FPR95 depend"
     return (
         ""

@@ -1,13 +1,12 @@
-"""What is to be measured: a data set's truth, its models' maps and scores, found as files and matched by id, cut into shards and jobs.
+"""What is to be measured: a data set's truth, its models' maps and scores, found as files and matched by id, cut into shards.
 
-Conventions: ids are the truth's, sorted; a shard is 64 of them in that order. A source is a JSON object (see measuring): ``files`` holds a path or null for
-each id. A part's key changes with the definitions, the classes, and the files' sizes and times, so that only what changed is measured again.
+Conventions: ids are the truth's, sorted; a shard is 64 of them in that order, of a study those of its own shards that have a truth.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +15,12 @@ from faultscape.corpus import matches, sources
 from faultscape.corpus.groups import assign_groups
 from faultscape.errors import CorpusError, ModelError, OptionError
 from faultscape.formats.scores import SCORE_ENDINGS
-from faultscape.metrics.definitions import Definitions
 from faultscape.nouns import Classes
-from faultscape.prediction.sources.folder import fingerprint
 from faultscape.stages.measure import kept_scores
-from faultscape.stages.statistics import WITH_CONFIDENCE, basis, state_of_stored
+from faultscape.stages.measure.jobs import Images, Place, Source
+from faultscape.stages.statistics import state_of_stored
 from faultscape.study.folder import check_name
 from faultscape.study.parts import key_of
-from faultscape.study.settings import class_settings
 from faultscape.study.tables.corpus import part_name
 
 SHARD = 64
@@ -43,8 +40,8 @@ class DataSet:
     name: str
     ids: tuple[str, ...]
     shards: dict[int, tuple[int, int]]
-    truth: dict[str, Any]
-    models: dict[str, dict[str, Any]]
+    truth: Source
+    models: dict[str, Source]
     classes: Classes
     with_classes: bool
     images: dict[str, str] = field(default_factory=dict)
@@ -52,6 +49,18 @@ class DataSet:
     keys: dict[tuple[str, int], str] = field(default_factory=dict)
     together: tuple[str, ...] = ()
     tie_keys: tuple[str, ...] = ()
+
+    @property
+    def study(self) -> Path | None:
+        """The study that the data set is of; None of folders."""
+        return Path(self.truth.study) if self.truth.study else None
+
+    def images_of(self, *shards: int) -> Images:
+        """Return the images of some shards, as a job takes them; of all, where none is named."""
+        spans = [(number, self.shards[number]) for number in shards or self.shards]
+        ids = [id_ for _, (low, high) in spans for id_ in self.ids[low:high]]
+        sizes = [list(size) for _, (low, high) in spans for size in self.sizes[low:high]]
+        return Images(ids, sizes, [number for number, (low, high) in spans for _ in range(low, high)])
 
 
 def of_files(
@@ -78,7 +87,7 @@ def of_files(
     files = {f.id.removesuffix(suffix): f.path for f in found}
     ids = tuple(sorted(files))
     only = dict(scores.get("anomaly", {}))
-    out: dict[str, dict[str, Any]] = {}
+    out: dict[str, Source] = {}
     for model, source in models.items():
         check_name(model)
         path = Path(source)
@@ -91,7 +100,7 @@ def of_files(
         maps = path / "labels" if (path / "labels").is_dir() else path
         matched = matches.match(maps, ids, say=say)
         labels = of_label_ids(classes, matched) if classes else {}
-        out[model] = {"files": [matched.get(i) for i in ids], "labels": labels, "source": source}
+        out[model] = Source(source, labels, [matched.get(i) for i in ids])
     for kind, named in scores.items():
         for model, source in named.items():
             if kind != "anomaly" and model not in models:
@@ -100,7 +109,8 @@ def of_files(
             if not Path(source).exists():
                 raise ModelError(f"--{kind} {model}={source}: there is no such folder")
             matched = matches.match(source, ids, endings=SCORE_ENDINGS, say=say)
-            out.setdefault(check_name(model), {"source": source})[kind] = [matched.get(i) for i in ids]
+            known_so_far = out.get(check_name(model), Source(source))
+            out[model] = replace(known_so_far, scores={**known_so_far.scores, kind: [matched.get(i) for i in ids]})
     if not out:
         raise ModelError("no model given; write NAME=MAPS, or --anomaly NAME=SCORES")
     if only and models:
@@ -112,7 +122,7 @@ def of_files(
     shards = {number: (low, min(low + SHARD, len(ids))) for number, low in enumerate(range(0, len(ids), SHARD))}
     pictures = matches.match(images, ids, endings=sources.IMAGE_ENDINGS, say=say) if images else {}
     labels = of_label_ids(classes, files) if classes else {}
-    of_truth = {"files": [files[i] for i in ids], "labels": labels, "source": truth}
+    of_truth = Source(truth, labels, [files[i] for i in ids])
     known = classes or Classes(("region",), (next(i for i in range(65535) if i not in ignore),), ((128, 0, 0),), ignore)
     return DataSet(
         check_name(name, "data set"), ids, shards, of_truth, out, known, classes is not None, pictures, together=together
@@ -133,7 +143,7 @@ def of_study(root: Path, truth: str) -> DataSet:
     sizes: list[tuple[int, int]] = []
     pictures, together, tie_keys = {}, [], []
     keys: dict[tuple[str, int], str] = {}
-    sure: dict[str, list[Any]] = {name: [] for name in settings.models}
+    sure: dict[str, list[Place | None]] = {name: [] for name in settings.models}
     for number, rows in shards(read_corpus(root)).items():
         if (part := truths.get(part_name(number))) is None:
             continue
@@ -151,16 +161,14 @@ def of_study(root: Path, truth: str) -> DataSet:
             keys[name, number] = state_of_stored(settings, part.sha256, made.sha256 if made else None, model.labels)
     if not ids:
         raise CorpusError(f"{root}: no image of the study has a map of the truth {truth!r}")
-    models: dict[str, dict[str, Any]] = {
-        name: {"study": str(root), "kind": "model", "name": name, "labels": model.labels, "source": model.source}
-        for name, model in settings.models.items()
-    }
-    for name, found in sure.items():
-        if any(found):
-            models[name] |= {"confidence": found, "state": kept_scores.state(root, name, "confidence")}
+    models: dict[str, Source] = {}
+    for name, model in settings.models.items():
+        kept = {"confidence": sure[name]} if any(sure[name]) else {}
+        state = kept_scores.state(root, name, "confidence") if kept else ""
+        models[name] = Source(model.source, model.labels, study=str(root), kind="model", name=name, scores=kept, state=state)
     if not models:
         raise ModelError(f"{root}: the study has no model; add one with `faultscape predict {root} NAME=SOURCE`")
-    of_truth = {"study": str(root), "kind": "truth", "name": truth, "labels": {}, "source": truth}
+    of_truth = Source(truth, {}, study=str(root), kind="truth", name=truth)
     return DataSet(
         truth, tuple(ids), spans, of_truth, models, settings.class_list, True, pictures, tuple(sizes), keys, _if_any(together), tuple(tie_keys)
     )  # fmt: skip
@@ -170,61 +178,7 @@ def _if_any(groups: list[str]) -> tuple[str, ...]:
     return tuple(groups) if any(groups) else ()
 
 
-def has_maps(source: Mapping[str, Any]) -> bool:
-    """Return whether a model has label maps; one of anomaly scores has none."""
-    return "files" in source or "study" in source
-
-
 def inputs(data: DataSet) -> str:
     """Return a digest of what a study's measures follow from, or of a folder's ids: by it `status` knows whether they are stale."""
     made_from = [f"{name} {shard} {key}" for (name, shard), key in sorted(data.keys.items())] or list(data.ids)
     return key_of([*made_from, list(data.together)] if data.together else made_from)
-
-
-def jobs(
-    out: Path, data: DataSet, definitions: Definitions, options: Mapping[str, Any], *, done: Callable[[str, int], str | None]
-) -> list[dict[str, Any]]:
-    """Return the jobs of the shards in which a model's part is missing or stale; ``done(NAME, shard)`` is the key of the part that is there."""
-    written = class_settings(data.classes).model_dump()
-    common = basis(definitions, data.classes, options, with_classes=data.with_classes)
-    maps = {name: source for name, source in data.models.items() if has_maps(source)}
-    todo = []
-    for number, (low, high) in data.shards.items():
-        wanted = {}
-        for name, source in maps.items():
-            key = key_of(common, data.keys.get((name, number)) or _state(data, source, low, high))
-            if "study" in source and any(source.get("confidence", [])[low:high]):
-                key += WITH_CONFIDENCE
-            if done(name, number) not in (
-                key,
-                key + WITH_CONFIDENCE * ("study" in source),
-            ):  # what predict --measure knew of confidence stays
-                wanted[name] = {**_cut(source, low, high), "key": key}
-        if wanted:
-            todo.append(
-                {
-                    "out": str(out), "against": data.name, "number": number, "ids": list(data.ids[low:high]), "classes": written,
-                    "with_classes": data.with_classes, "definitions": asdict(definitions), "truth": _cut(data.truth, low, high), "models": wanted,
-                    "sizes": [list(s) for s in data.sizes[low:high]], **options,
-                }
-            )  # fmt: skip
-    return todo
-
-
-def _cut(source: dict[str, Any], low: int, high: int) -> dict[str, Any]:
-    """Return the part of a source that belongs to one shard."""
-    lists = ("files", *SCORES)
-    return {
-        key: value[low:high] if key in lists else value
-        for key, value in source.items()
-        if key not in ("doubt", "probabilities", "anomaly")
-    }
-
-
-def _state(data: DataSet, source: dict[str, Any], low: int, high: int) -> list[Any]:
-    """Return what says that the files of a shard are the same: their ids, sizes and times."""
-    stamps = [
-        fingerprint("/", [path or "" for path in s[low:high]])
-        for s in (data.truth["files"], source["files"], source.get("confidence", []))
-    ]
-    return [list(data.ids[low:high]), *stamps, data.truth["labels"], source["labels"]]

@@ -1,8 +1,6 @@
-"""Measure one shard of images: read truth and maps from files or from a study, make each image's statistics, put a part for each model.
+"""One shard of images: read truth and maps from files or from a study, make each image's statistics, put a part for each model.
 
-Conventions: a job is a JSON object, so that any worker can do it: ``out``, ``against`` (data set or truth), ``number`` (shard), ``ids``, ``classes``
-(as in study.toml), ``definitions``, ``truth`` and ``models`` {NAME: source}. A source is ``files`` (a path or null an image) with ``labels``, or ``study`` with
-``shard``; a model may have files of ``confidence`` and ``probabilities``. What cannot be measured is a failure of its image, never the end of the shard.
+Conventions: jobs and sources as in `jobs`. What cannot be measured is a failure of its image, never the end of the shard.
 """
 
 from __future__ import annotations
@@ -21,11 +19,10 @@ from faultscape.errors import FaultscapeError, LabelMapError, MetricError
 from faultscape.formats.scores import read_probabilities, read_scores
 from faultscape.maps.resize import nearest
 from faultscape.metrics import image_statistics
-from faultscape.metrics.definitions import Definitions
 from faultscape.nouns import UNKNOWN, Classes
+from faultscape.stages.measure.jobs import Images, ScoreJob, ShardJob, Source, classes_of, shard_job
 from faultscape.stages.measure.kept_scores import KeptScores
 from faultscape.stages.stored_maps import StoredMaps
-from faultscape.study.settings import ClassSettings, Settings
 from faultscape.study.tables import label_maps, measures
 from faultscape.study.watch import Watch
 
@@ -33,18 +30,17 @@ Read = Callable[[int], np.ndarray | None]
 
 
 def measure_shard(job: dict[str, Any], tick: Callable[[int], None], attempt: int = 0) -> dict[str, Any]:
-    """Measure every model of a job, and return {NAME: the entry of its part}, with the seconds it took."""
-    start = time.perf_counter()
-    classes, definitions = classes_of(job["classes"]), Definitions(**job["definitions"])
-    given = definitions.regions == "given"
-    truth = reader(job["truth"], job, classes, given=given)
-    models = {name: reader(source, job, classes, given=given) for name, source in job["models"].items()}
+    """Measure every model of a shard's job, and return {NAME: the entry of its part}, with the seconds it took."""
+    start, asked = time.perf_counter(), shard_job(job)
+    classes, images, given = classes_of(asked.classes), asked.images, asked.definitions.regions == "given"
+    truth = reader(asked.truth, images, classes, given=given)
+    models = {name: reader(source, images, classes, given=given) for name, source in asked.models.items()}
     rows: dict[str, list[Any]] = {name: [] for name in models}
     ids: dict[str, list[str]] = {name: [] for name in models}
     failures: dict[str, list[tuple[str, str]]] = {name: [] for name in models}
     totals = {name: np.zeros((len(classes) + 1,) * 2, np.int64) for name in models}
-    watch = Watch(Path(job["out"]), f"measure-{job['against']}-{job['number']}", attempt)
-    for k, id_ in enumerate(job["ids"]):
+    watch = Watch(Path(asked.out), f"measure-{asked.against}-{asked.number}", attempt)
+    for k, id_ in enumerate(images.ids):
         wanted, why = None, "the truth has no map of it"
         try:
             if watch.begin(id_):
@@ -59,7 +55,7 @@ def measure_shard(job: dict[str, Any], tick: Callable[[int], None], attempt: int
                 if wanted is None or label_map is None:
                     failures[name].append((id_, why if wanted is None else "no map was found"))
                     continue
-                stats, cells = of_image(wanted, label_map, job, job["models"][name], k, classes, definitions)
+                stats, cells = of_image(wanted, label_map, asked, asked.models[name], k, classes)
                 totals[name] += cells
                 rows[name].append(stats)
                 ids[name].append(id_)
@@ -68,10 +64,9 @@ def measure_shard(job: dict[str, Any], tick: Callable[[int], None], attempt: int
         tick(len(models))
     made = {}
     for name in models:
-        where = measures.folder(Path(job["out"]), job["against"], name)
-        sha = measures.put_statistics(where, job["number"], ids[name], rows[name], None if given else totals[name])
-        key = job["models"][name]["key"]
-        made[name] = {"sha256": sha, "rows": len(ids[name]), "key": key, "failures": failures[name]}
+        where = measures.folder(Path(asked.out), asked.against, name)
+        sha = measures.put_statistics(where, asked.number, ids[name], rows[name], None if given else totals[name])
+        made[name] = {"sha256": sha, "rows": len(ids[name]), "key": asked.keys[name], "failures": failures[name]}
     watch.end()
     return {"parts": made, "seconds": time.perf_counter() - start}
 
@@ -79,15 +74,14 @@ def measure_shard(job: dict[str, Any], tick: Callable[[int], None], attempt: int
 def of_image(
     truth: np.ndarray,
     label_map: np.ndarray,
-    job: dict[str, Any],
-    source: dict[str, Any],
+    job: ShardJob,
+    source: Source,
     k: int,
     classes: Classes,
-    definitions: Definitions,
 ) -> tuple[image_statistics.Statistics, np.ndarray]:
     """Return the statistics of one image and its confusion matrix; a FaultscapeError says what is wrong with it."""
-    where = (source.get("files") or {})[k] if source.get("files") else job["ids"][k]
-    if truth.shape != label_map.shape and job["resize_maps"]:
+    where, definitions = source.files[k] if source.files else job.images.ids[k], job.definitions
+    if truth.shape != label_map.shape and job.resize_maps:
         label_map = nearest(label_map, (truth.shape[1], truth.shape[0]))
     if truth.shape != label_map.shape:
         raise LabelMapError(
@@ -95,30 +89,30 @@ def of_image(
             "give maps of the truth's size, or --resize-maps"
         )
     if definitions.regions == "given":
-        divisor = job["divisor"] if job["with_classes"] else 0
-        meanings = (job["truth"].get("labels") or None, source.get("labels") or None)
+        divisor = job.divisor if job.with_classes else 0
+        meanings = (job.truth.labels or None, source.labels or None)
         stats = image_statistics.of_regions(truth, label_map, classes, definitions, divisor, meanings)
         return stats, np.zeros((len(classes) + 1,) * 2, np.int64)
     confidence = scores_of(source, "confidence", k, truth.shape, job)
     stats, cells = image_statistics.of_maps(
-        truth, label_map, classes, definitions, confidence=confidence, boundaries=job["boundaries"]
+        truth, label_map, classes, definitions, confidence=confidence, boundaries=job.boundaries
     )
     stats["with_confidence"] = np.array(int(confidence is not None))
     return stats, cells
 
 
-def scores_of(source: dict[str, Any], kind: str, k: int, shape: tuple[int, ...], job: dict[str, Any]) -> np.ndarray | None:
+def scores_of(source: Source, kind: str, k: int, shape: tuple[int, ...], job: ShardJob | ScoreJob) -> np.ndarray | None:
     """Return a model's confidence, doubt (H, W) or probabilities (C, H, W) of an image, or None where there is no file of it."""
-    path = (source.get(kind) or {k: None})[k] if source.get(kind) else None
+    path = source.place(kind, k)
     if path is None:
         return None
-    if isinstance(path, list):
-        values = _kept(source["study"], source["name"], kind, source["state"]).read(path)
-        path = f"{source['name']}: the {kind} kept for {path[1]}"
+    if not isinstance(path, str):
+        values = _kept(source.study, source.name, kind, source.state).read(path)
+        path = f"{source.name}: the {kind} kept for {path[1]}"
     elif kind == "probabilities":
-        values = read_probabilities(path, len(job["classes"]["names"]))
+        values = read_probabilities(path, len(job.classes.names))
     else:
-        values = read_scores(path, scale=job.get("score_scale"), check=kind == "confidence")
+        values = read_scores(path, scale=job.score_scale, check=kind == "confidence")
     if values.shape[-2:] != shape:
         raise MetricError(
             f"{path}: is {values.shape[-1]} x {values.shape[-2]} pixels and the truth {shape[1]} x {shape[0]}; give scores of that size"
@@ -128,29 +122,28 @@ def scores_of(source: dict[str, Any], kind: str, k: int, shape: tuple[int, ...],
     return values
 
 
-def reader(source: dict[str, Any], job: dict[str, Any], classes: Classes, *, given: bool = False) -> Read:
-    """Return a function that gives a source's map of the k-th image of a job: places, or region ids; None where there is none."""
-    if "study" in source:
-        of = label_maps.truth if source["kind"] == "truth" else label_maps.predictions
-        labels = source.get("labels") or None
+def reader(source: Source, images: Images, classes: Classes, *, given: bool = False) -> Read:
+    """Return a function that gives a source's map of the k-th image: places, or region ids; None where there is none."""
+    if source.study:
+        of = label_maps.truth if source.kind == "truth" else label_maps.predictions
+        labels = source.labels or None
         values = np.arange(UNKNOWN + 1, dtype=np.uint16) if given else table(classes, labels)  # region ids stay what they are
-        folder, ids, sizes, known = of(Path(source["study"]), source["name"]), job["ids"], job["sizes"], allowed(classes, labels)
+        folder, known = of(Path(source.study), source.name), allowed(classes, labels)
 
         @lru_cache(maxsize=1)  # images come in corpus order
         def shard(number: int) -> StoredMaps:
             return StoredMaps(folder, number, values, known)
 
         def stored(k: int) -> np.ndarray | None:
-            maps = shard(job["shards"][k] if "shards" in job else job["number"])
-            return None if (found := maps.read(ids[k], tuple(sizes[k]))) is None else found.copy()
+            found = shard(images.shards[k]).read(images.ids[k], (images.sizes[k][0], images.sizes[k][1]))
+            return None if found is None else found.copy()
 
         return stored
-    files = source["files"]
+    files = source.paths
     if given:
-        return lambda k: None if files[k] is None else read_ids(files[k])
-    maps = PlacedMaps(classes, source.get("labels"))
-    size = (lambda k: tuple(job["sizes"][k])) if job.get("sizes") else (lambda _: None)
-    return lambda k: None if files[k] is None else maps.read(files[k], size(k))
+        return lambda k: None if (path := files[k]) is None else read_ids(path)
+    maps = PlacedMaps(classes, source.labels)
+    return lambda k: None if (path := files[k]) is None else maps.read(path, images.size(k))
 
 
 @lru_cache(maxsize=4)
@@ -158,8 +151,3 @@ def _kept(study: str, name: str, kind: str, state: str) -> KeptScores:
     """Return what reads a model's kept scores in one state: it goes on from image to image."""
     del state
     return KeptScores(Path(study), name, kind)
-
-
-def classes_of(written: dict[str, Any]) -> Classes:
-    """Return the classes that study.toml's form says."""
-    return Settings(classes=ClassSettings(**written), shard=1).class_list

@@ -7,7 +7,7 @@ not be measured has no row but a failure in the manifest. Statistics that a part
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -57,10 +57,12 @@ def table_of(ids: Sequence[str], rows: Sequence[Mapping[str, np.ndarray]]) -> pa
 class Statistics(Mapping[str, np.ndarray]):
     """A model's statistics over the images of a data set: (I, ...) in the order of ``ids``, images that are not there 0 or NaN.
 
-    Parts are read once; only the curves, which are larger than all else, are read when they are asked for.
+    Parts are read once; only the curves, which are larger than all else, are read when they are asked for. ``only`` these statistics are read; of none is left
+    which images are ``present``.
     """
 
-    def __init__(self, where: Path, ids: Sequence[str]) -> None:
+    def __init__(self, where: Path, ids: Sequence[str], only: Collection[str] | None = None) -> None:
+        self._only = only
         place = {id_: k for k, id_ in enumerate(ids)}
         self._where, self._images = where, len(ids)
         self._shapes: dict[str, tuple[tuple[int, ...], type]] = {}
@@ -93,10 +95,11 @@ class Statistics(Mapping[str, np.ndarray]):
     def _take(self, name: str, part: Part, place: Mapping[str, int]) -> None:
         """Read one part without its curves, and note what it holds."""
         schema = read_schema(self._where, name, part)
-        for column in (column for column in schema if column.name != "id"):
+        wanted = [column.name for column in schema if self._only is None or column.name in ("id", *self._only)]
+        for column in (column for column in schema if column.name != "id" and column.name in wanted):
             shape = tuple(int(n) for n in (column.metadata or {}).get(b"shape", b"").decode().split(",") if n)
             self._shapes[column.name] = (shape, np.float64 if str(column.type.value_type) == "double" else np.int64)
-        table = read_part(self._where, name, part, [column for column in schema.names if not _large(column)])
+        table = read_part(self._where, name, part, [column for column in wanted if not _large(column)])
         rows = [(k, place[id_]) for k, id_ in enumerate(table["id"].to_pylist()) if id_ in place]
         numbers = np.array(rows, np.int64).reshape(-1, 2)
         self.present[numbers[:, 1]] = True

@@ -1,0 +1,167 @@
+"""measure's way through a line: which data sets it means, their statistics and scores, and what is written of all.
+
+Conventions: what is there and fresh is not made again. The folder that is written to, of a study the study, is held while this runs.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from faultscape import engine as engines
+from faultscape.errors import MetricError, OptionError
+from faultscape.metrics.definitions import Definitions, define
+from faultscape.metrics.overlaps.region_counts import WHOLE
+from faultscape.progress import progress
+from faultscape.reporting.measure import document as measure_document
+from faultscape.stages import evidence
+from faultscape.stages.measure import gather, idle_options, lists, notes, pictures, score_jobs
+from faultscape.stages.measure.gather import MeasuredSet
+from faultscape.stages.measure.jobs import call_of
+from faultscape.stages.measure.options import WORST, MeasureOptions, Reading, Running
+from faultscape.stages.measure.sets import DataSet, inputs
+from faultscape.stages.measure.shard_jobs import shard_jobs
+from faultscape.study.array_jobs import Share, share
+from faultscape.study.folder import make_folder, put
+from faultscape.study.lock import changing, writing
+from faultscape.study.parts import Part, read_manifest, there, write_manifest
+from faultscape.study.tables import measures
+from faultscape.study.tables.corpus import part_name
+from faultscape.study.tables.logs import Failure, log, replace_failures
+from faultscape.study.tables.per_image import ModelRows, put_per_image
+
+COUNTS = ("both", "truth_pixels", "predicted_pixels", *WHOLE)  # by class, in per_image.parquet
+
+
+def measure_models(options: MeasureOptions) -> tuple[str, dict[str, Any]]:
+    """Measure what a line asks for, and return the folder written to and the document of measure.json; of a share what was done of it."""
+    definitions, mine = define(options.choices.preset, **options.choices.given), share(options.running.shard)
+    sets = _data_sets(options, definitions)
+    listed = bool(options.inputs.datasets)
+    study = None if listed else next((data.study for data in sets if data.study), None)
+    out = Path(options.output) if options.output else study / "measures" if study else Path("measured")
+    if out.exists() and not out.is_dir():
+        raise OptionError(f"--output {out}: is a file; name a folder")
+    make_folder(out)
+    held, source, shard = study or out, options.inputs.source, options.running.shard
+    with writing(held, array="measure" if shard else ""):
+        if shard:
+            made = [make_statistics(held, out, data, definitions, options.reading, mine, options.running) for data in sets]
+            with changing(held):
+                log(held, "measure", source=source, output=str(out), shard=shard)
+            jobs, failures = (sum(column) for column in zip(*made, strict=True))
+            return str(out), {"shard": shard, "jobs": jobs, "failures": failures}
+        found = {}
+        for data in sets:
+            make_statistics(held, out, data, definitions, options.reading, mine, options.running)
+            found[data.name] = _summarise(out, data, definitions, options)
+        document = _document(sets, found, definitions, options)
+        text = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+        put(out / "measure.json", text.encode("utf-8", "surrogateescape"))
+        metrics = sorted({metric for one in found.values() for of in one.images.values() for metric in of})
+        put_per_image(out / "per_image.parquet", _per_image(out, sets, found), metrics, COUNTS)
+        page = pictures.page(out, sets, found, document, definitions, options.worst)
+        put(out / "report.html", page.encode("utf-8", "xmlcharrefreplace"))
+        log(held, "measure", source=source, output=str(out))
+    return str(out), document
+
+
+def make_statistics(
+    held: Path, out: Path, data: DataSet, definitions: Definitions, reading: Reading, mine: Share, running: Running
+) -> tuple[int, int]:
+    """Make the statistics of a data set that are missing or stale, those of a share of its shards and models; returns how many, and failures so far."""
+    where = {name: measures.folder(out, data.name, name) for name in data.models}
+    done = {name: there(folder) for name, folder in where.items()}
+
+    def key_there(name: str, shard: int) -> str | None:
+        return part.key if (part := done[name].get(part_name(shard))) else None
+
+    todo = [job for job in shard_jobs(out, data, definitions, reading, done=key_there) if mine.has(job.number)]
+    task, calls = "faultscape.stages.measure.shard:measure_shard", [call_of(job) for job in todo]
+    with progress(f"measure {data.name}", sum(len(job.images.ids) * len(job.models) for job in todo)) as tick:
+        for number, made in engines.run(task, calls, engine=running.engine, workers=running.workers, tick=tick):
+            part = part_name(todo[number].number)
+            with changing(held):
+                for name, entry in made["parts"].items():
+                    new = Part(entry["sha256"], entry["rows"], entry["key"], tuple((i, w) for i, w in entry["failures"]))
+                    write_manifest(where[name], read_manifest(where[name]) | {part: new})
+    scored = score_jobs.make(out, data, definitions, reading, mine=mine, engine=running.engine, workers=running.workers)
+    return len(todo) + scored, sum(len(part.failures) for folder in where.values() for part in read_manifest(folder).values())
+
+
+def _data_sets(options: MeasureOptions, definitions: Definitions) -> list[DataSet]:
+    """Return the data sets that a line means, and print what is to be said of them and of options that change nothing."""
+    remarks: list[str] = []
+    what, files, reading, intervals = options.inputs, options.files, options.reading, options.intervals
+    if what.datasets:
+        sets = lists.of_list(Path(what.datasets), files, definitions.regions, remarks.append)
+    else:
+        words = (what.source, what.models, options.scores, what.classes, what.truth, files, definitions.regions)
+        sets = [lists.of_words(*words, remarks.append)]
+    asked: dict[str, Any] = dict(options.choices.given)
+    asked |= {
+        "ignore": files.ignore,
+        "background": files.background,
+        "divisor": reading.divisor,
+        "score_scale": reading.score_scale,
+    }
+    asked |= {"classes": what.classes, "resize_maps": reading.resize_maps, "no_boundaries": not reading.boundaries}
+    asked |= {"images": files.images, "pattern": files.pattern, "preset": options.choices.preset}
+    asked |= {"worst": options.worst if options.worst != WORST else None}
+    asked["seed"] = intervals.seed if intervals.seed and intervals.resamples else None
+    if intervals.seed and not intervals.resamples:
+        remarks.append("note: --seed changes nothing here: --resamples 0 draws nothing")
+    for line in dict.fromkeys([*remarks, *idle_options.idle(asked, sets, definitions)]):
+        print(line)
+    return sets
+
+
+def _summarise(out: Path, data: DataSet, definitions: Definitions, options: MeasureOptions) -> MeasuredSet:
+    """Return the numbers of one data set, whose statistics and scores are there; MetricError where images cannot be measured and none may be skipped."""
+    where = {name: measures.folder(out, data.name, name) for name in data.models}
+    for name, source in data.models.items():  # shards that are no more, and maps of a name that now has scores alone
+        parts = read_manifest(where[name])
+        if gone := set(parts) - {part_name(shard) for shard in data.shards if source.has_maps}:
+            write_manifest(where[name], {k: v for k, v in parts.items() if k not in gone})
+    failures = {name: [f for part in read_manifest(where[name]).values() for f in part.failures] for name in data.models}
+    scored = score_jobs.scores(out, data, definitions, options.reading)
+    for name, found in scored.failures.items():  # an image is one failure, whichever of its files is looked at
+        failures[name] += [failure for failure in found if failure[0] not in {image for image, _ in failures[name]}]
+    wrong = []
+    for name, found in failures.items():
+        rows = [Failure("measure", f"{data.name}/{name}", image, why) for image, why in found]
+        replace_failures(out, "measure", f"{data.name}/{name}", rows)
+        wrong += [row for row in rows if row.reason not in notes.MISSING]
+    if wrong and not options.skip:
+        more = f" ({len(wrong)} such in all, see {out / 'failures.csv'})" if len(wrong) > 1 else ""
+        raise MetricError(f"{wrong[0].image}: {wrong[0].reason}{more}; mend it, or leave such images out with --skip")
+    chosen = evidence.measured_by_choice(data.study, data.ids) if data.study else 0
+    return gather.gather(out, data, definitions, scored, failures, chosen=chosen, **asdict(options.intervals))
+
+
+def _document(
+    sets: Sequence[DataSet], found: Mapping[str, MeasuredSet], definitions: Definitions, options: MeasureOptions
+) -> dict[str, Any]:
+    """Return the document of measure.json."""
+    plain = {name: one.document for name, one in found.items()}
+    document: dict[str, Any] = {"datasets": plain} if options.inputs.datasets else dict(next(iter(plain.values())))
+    provenance = {
+        "faultscape": version("faultscape"),
+        "definitions": measure_document.recorded(definitions),
+        **asdict(options.intervals),
+    }
+    provenance |= {name: value for name, value in asdict(options.reading).items() if value is not None}
+    document["provenance"] = provenance | {"inputs": {data.name: inputs(data) for data in sets}}
+    return document
+
+
+def _per_image(out: Path, sets: Sequence[DataSet], found: Mapping[str, MeasuredSet]) -> Iterator[ModelRows]:
+    """Yield the rows of every model, which reads its counts alone: they are too many to be kept of all models."""
+    for data in sets:
+        for name, values in found[data.name].images.items():
+            counts = measures.Statistics(measures.folder(out, data.name, name), data.ids, only=COUNTS)
+            yield ModelRows(data.name, name, data.ids, values, counts)

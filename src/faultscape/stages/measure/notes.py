@@ -1,0 +1,86 @@
+"""What a reader must know beside the numbers of a data set: images left out or chosen, and what intervals draw anew.
+
+Conventions: a note is one line; what is true of several models is said once, after their names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from faultscape.corpus.groups import describe_groups
+from faultscape.errors import counted
+from faultscape.metrics.intervals.neighbours import alike, too_narrow
+from faultscape.metrics.intervals.units import LEAST, MANY, Units
+from faultscape.stages.measure.sets import DataSet
+
+MISSING = frozenset(["no map was found", "no scores were found"])
+_IN_ORDER = {
+    "miou": "the mIoU",
+    "rom": "the ROM",
+    "average_precision": "the AP",
+    "calibration_auroc": "the AUROC",
+}  # what neighbours are compared by
+
+
+def together(notes: Sequence[tuple[str, str]]) -> list[str]:
+    """Return one line for what is true of several models.
+
+    >>> together([("a", "few ties"), ("b", "few ties")])
+    ['a, b: few ties']
+    """
+    of: dict[str, list[str]] = {}
+    for name, text in dict.fromkeys(notes):
+        of.setdefault(text, []).append(name)
+    return [f"{', '.join(names)}: {text}" for text, names in of.items()]
+
+
+def left_out(data: DataSet, measured: Mapping[str, int], failures: Mapping[str, Sequence[tuple[str, str]]]) -> list[str]:
+    """Return a line for each model some of whose images are left out."""
+    notes = []
+    for name, n in measured.items():
+        if n < len(data.ids):
+            absent = sum(why in MISSING for _, why in failures.get(name, ()))
+            what = "map" if data.models[name].has_maps else "scores"
+            left = f"{absent} have no {what}" if absent == len(data.ids) - n else "see failures.csv"
+            notes.append(
+                f"{name}: {len(data.ids) - n} of {len(data.ids)} images are left out ({left}); its numbers are of the others"
+            )
+    return notes
+
+
+def of_chosen(chosen: int, images: int, truth: str, *, intervals: bool) -> str:
+    """Return what to say of images that were chosen, or drawn with unequal chances, because models differ on them."""
+    who = "all" if chosen == images else f"{chosen:,} of"
+    what = "; intervals are descriptive, and nobody is marked as the best" if intervals else ""
+    return (
+        f"{who} the {images:,} images of truth {truth} were chosen, or drawn with unequal probabilities, because models differ there: "
+        f"numbers are of these images alone, neither of the pool nor of data to come{what}; `faultscape rank` knows how they were chosen"
+    )
+
+
+def drawn_anew(data: DataSet, units: Units, images: Mapping[str, Mapping[str, np.ndarray]]) -> list[str]:
+    """Return what to say of what is drawn anew: groups, too few of either, or images that are not independent."""
+    study = data.study
+    how = (
+        f"`faultscape collect {study}` with --group or --block"
+        if study
+        else "--group, or cut runs of consecutive images with --block"
+    )
+    if units.grouped:
+        text = f"intervals draw whole groups anew: {describe_groups(data.together)}"
+        if units.count < LEAST:
+            cut = f"`faultscape collect {study} --block N` cuts them" if study else "with --block N they are cut"
+            return [f"{text}; fewer than {LEAST} carry no interval: {cut} into runs of N consecutive images"]
+        return [f"{text}; Student's t with {units.count - 1} degrees of freedom"] if units.count <= MANY else [text]
+    if units.count < LEAST:
+        return [f"{counted(units.count, 'image')}: fewer than {LEAST} carry no interval"]
+    for metric, title in _IN_ORDER.items():
+        found = [value for of in images.values() if metric in of and (value := alike(of[metric])) is not None]
+        if 2 * len(found) > sum(metric in of for of in images.values()):
+            middle = float(np.median(found))
+            narrow = f"if they are frames of a sequence, intervals that take them as independent are some {too_narrow(middle):.1f} times too narrow"
+            near = f"consecutive images are alike ({title} of neighbours correlates by {middle:.2f})"
+            return [f"{near}: {narrow}; say which belong together with {how}"]
+    return []

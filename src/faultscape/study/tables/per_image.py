@@ -1,0 +1,62 @@
+"""per_image.parquet: a row a data set, model and image: each metric of that image by itself, and the counts by class behind them.
+
+Conventions: undefined metrics are null, as are counts that a model has none of; a model is one row group, so that only one is held at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from faultscape.study.folder import put
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+@dataclass(frozen=True, eq=False)
+class ModelRows:
+    """The rows of one model in one data set: ``metrics`` {name: (I,)}, and ``counts`` {name: (I, C)}."""
+
+    data_set: str
+    model: str
+    ids: Sequence[str]
+    metrics: Mapping[str, np.ndarray]
+    counts: Mapping[str, np.ndarray]
+
+
+def put_per_image(path: Path, models: Iterable[ModelRows], metrics: Sequence[str], counts: Sequence[str]) -> None:
+    """Put the table with a column each of ``metrics`` and ``counts``."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    sink, writer = pa.BufferOutputStream(), None
+    for rows in models:
+        n = len(rows.ids)
+        columns: dict[str, pa.Array] = {
+            "data_set": pa.array([rows.data_set] * n),
+            "model": pa.array([rows.model] * n),
+            "image": pa.array(list(rows.ids)),
+        }
+        columns |= {m: pa.array(rows.metrics.get(m, np.full(n, np.nan)), pa.float64(), from_pandas=True) for m in metrics}
+        columns |= {count: _lists(rows.counts, count, n) for count in counts}
+        table = pa.table(columns)
+        writer = writer or pq.ParquetWriter(sink, table.schema, compression="zstd")
+        writer.write_table(table)
+    if writer is not None:
+        writer.close()
+    put(path, sink.getvalue().to_pybytes())
+
+
+def _lists(counts: Mapping[str, np.ndarray], name: str, n: int) -> pa.Array:
+    """Return a column of lists of counts by class, null where a model has none."""
+    import pyarrow as pa
+
+    if name not in counts:
+        return pa.array([None] * n, pa.list_(pa.int64()))
+    values = counts[name].reshape(n, -1)
+    return pa.ListArray.from_arrays(np.arange(n + 1, dtype=np.int32) * values.shape[1], pa.array(values.ravel()))
