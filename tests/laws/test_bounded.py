@@ -15,7 +15,10 @@ import pytest
 import faultscape as fs
 import made
 from faultscape.stages import agreement_sample, pairs
-from faultscape.stages.count import shard
+from faultscape.stages.count import _jobs, shard
+from faultscape.stages.fill import to_json
+from faultscape.stages.pairs import wanted
+from faultscape.study.settings import read_settings
 from faultscape.study.tables import corpus as study_corpus
 
 SHARD, SHARDS, MODELS = 3, 6, 3
@@ -101,7 +104,9 @@ def test_predict_never_reads_more_than_a_shard_of_the_corpus_at_once(
 
 def test_the_work_on_one_shard_reads_no_other(study: str, monkeypatch: pytest.MonkeyPatch) -> None:
     reads = Reads(monkeypatch)
-    made_ = shard(study, 4, ["labels"], lambda _: None)
+    root = Path(study)
+    (job,) = _jobs(root, wanted(root, read_settings(root), [4], ["labels"]))
+    made_ = shard(to_json(job), lambda _: None)
     assert {part["part"] for part in made_["parts"]} == {"00004.models", "00004.truth-labels"}
     assert reads.wide("source") == [SHARD]  # rows of the corpus
     assert reads.wide("runs") == [SHARD] * (MODELS + 1)  # each model's and the truth's maps, once

@@ -207,7 +207,7 @@ def test_the_work_of_a_dead_worker_is_given_to_another(tmp_path: Path, monkeypat
 def test_a_users_mistake_in_a_worker_is_the_same_mistake_here(tmp_path: Path) -> None:
     from faultscape import engine
 
-    calls = [{"study": str(tmp_path / "none"), "number": n, "truths": []} for n in range(2)]
+    calls = [{"job": {"study": str(tmp_path / "none"), "number": n, "parts": [], "maps": {}, "truths": {}}} for n in range(2)]
     with pytest.raises(StudyError, match="is no study"):
         list(engine.run("faultscape.stages.count:shard", calls, engine="processes", workers=2))
 

@@ -3,11 +3,56 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from faultscape.errors import ModelError, StudyError
+from faultscape.stages.fill import fill, of_json, to_json
+from faultscape.stages.pairs import count_shard, missing, wanted
+from faultscape.stages.stored_maps import differing
 from faultscape.study.array_jobs import Share
+from faultscape.study.parts import Part, read_manifest, write_manifest
+from faultscape.study.settings import Settings, read_settings
+from faultscape.study.tables import pairs as pair_table
+from faultscape.study.tables.corpus import part_name, read_corpus, shard_sizes
+from faultscape.study.tables.label_maps import outdated, predictions, truth
+from faultscape.study.tables.pairs import PairPart
+from faultscape.study.watch import Watch
+
+_SHOWN = 5  # pictures of which two models saw different bytes
+
+
+@dataclass(frozen=True)
+class CountJob:
+    """What is missing of one shard: its parts with their keys, and the checksums of the ``maps`` of models and ``truths`` that they are counted from."""
+
+    study: str
+    number: int
+    parts: tuple[PairPart, ...]
+    maps: dict[str, str]
+    truths: dict[str, str]
+
+
+@dataclass(frozen=True)
+class CountedPart:
+    """One part that was put: ``part`` of pairs/``name``."""
+
+    name: str
+    part: str
+    sha256: str
+    rows: int
+    key: str
+
+
+@dataclass(frozen=True)
+class Counted:
+    """What one shard's count made, and (image, model, other model) of pictures of which two models saw different bytes."""
+
+    parts: tuple[CountedPart, ...]
+    differing: tuple[tuple[str, str, str], ...]
+    seconds: float
 
 
 def count(
@@ -18,84 +63,97 @@ def count(
     workers: int | None = None,
     mine: Share = Share(),  # noqa: B008 - a frozen default
 ) -> tuple[int, int]:
-    """Make the missing pair parts of a study that is held for writing; returns (shards, parts) made."""
-    from faultscape import engine as engines
-    from faultscape.progress import progress
-    from faultscape.stages.pairs import missing, wanted
-    from faultscape.study.lock import changing
-    from faultscape.study.parts import Part, read_manifest, write_manifest
-    from faultscape.study.settings import read_settings
-    from faultscape.study.tables.corpus import part_name, read_corpus, shard_sizes
-    from faultscape.study.tables.label_maps import outdated, predictions
-    from faultscape.study.tables.logs import Timings
-    from faultscape.study.tables.pairs import folder
-
+    """Make the missing pair parts of a study that is held for writing; returns (shards, parts) made. Errors: ModelError and StudyError where maps are missing or outdated."""
     settings = read_settings(root)
     sizes = {number: size for number, size in shard_sizes(root).items() if mine.has(number)}
+    _check(root, settings, sorted(sizes))
+    lacking = missing(root, wanted(root, settings, sorted(sizes), known))
+    jobs = _jobs(root, lacking)
+    different: list[tuple[str, str, str]] = []
+
+    def enter(made: list[tuple[CountJob, Counted]]) -> list[dict[str, Any]]:
+        new: dict[str, dict[str, Part]] = {}
+        for _, counted in made:
+            for part in counted.parts:
+                new.setdefault(part.name, {})[part.part] = Part(part.sha256, part.rows, part.key)
+            different.extend(counted.differing)
+        for name, parts in new.items():
+            folder = pair_table.folder(root, name)
+            write_manifest(folder, read_manifest(folder) | parts)
+        return [
+            {"stage": "compare", "name": "", "shard": job.number, "items": sizes[job.number], "seconds": counted.seconds}
+            for job, counted in made
+        ]
+
+    fill(
+        root, "faultscape.stages.count:shard", jobs, Counted, enter, parts=lambda _, made: _files(root, made), title="compare",
+        items=sum(sizes[job.number] for job in jobs), engine=engine, workers=workers, mine=mine,
+    )  # fmt: skip
+    for image, one, other in sorted(different)[:_SHOWN]:
+        print(f"{image}: {one} and {other} saw different bytes of this picture; collect again, then predict those models again")
+    if len(different) > _SHOWN:
+        print(f"... and so it is with {len(different) - _SHOWN} more")
+    return len(jobs), len(lacking)
+
+
+def shard(job: dict[str, Any], tick: Callable[[int], None], attempt: int = 0) -> dict[str, Any]:
+    """Do a `CountJob`: count what is missing of one shard, in one pass over its images; StudyError names the image over which workers die."""
+    start, asked = time.perf_counter(), of_json(CountJob, job)
+    root = Path(asked.study)
+    settings, images = read_settings(root), read_corpus(root, asked.number)
+    watch = Watch(root, f"compare-{part_name(asked.number)}", attempt)
+
+    def begin(image: str) -> None:
+        if not watch.begin(image):
+            maps = ", ".join(sorted({part.name for part in asked.parts}))
+            raise StudyError(
+                f"{image}: workers died each time its maps of {maps} were counted: out of memory, or a crash in native code; "
+                "give the maps of this image anew to `predict`, or choose a smaller --size"
+            )
+
+    made = count_shard(root, settings, images, asked.parts, asked.maps, asked.truths, tick, begin)
+    watch.end()
+    parts = tuple(CountedPart(name, part, e.sha256, e.rows, e.key) for (name, part), e in made.items())
+    return to_json(Counted(parts, tuple(differing(root, settings, images)), time.perf_counter() - start))
+
+
+def _check(root: Path, settings: Settings, shards: Sequence[int]) -> None:
+    """Refuse models without maps, or whose maps are of something else by now, and say of how many shards maps are still to come."""
     if empty := [name for name in settings.models if not read_manifest(predictions(root, name))]:
         raise ModelError(
             f"{', '.join(empty)}: no maps yet; run `faultscape predict {root} NAME=SOURCE` first, or take them out of study.toml"
         )
     if any(model.kind != "folder" for model in settings.models.values()):
-        for name in outdated(root, settings, ((number, read_corpus(root, number)) for number in sorted(sizes))):
+        for name in outdated(root, settings, ((number, read_corpus(root, number)) for number in shards)):
             raise StudyError(
                 f"the maps of {name} were made at another working size, from photos that changed since, or of some shards by another network; "
                 f"run `faultscape predict {root} {name}={settings.models[name].source}` first"
             )
     for name in settings.models:
         done = read_manifest(predictions(root, name))
-        if waiting := sum(part_name(number) not in done for number in sizes):
+        if waiting := sum(part_name(number) not in done for number in shards):
             print(
-                f"note: {name} has no maps of {waiting} of {len(sizes)} shards yet; pairs with them are counted once `predict` has made them"
-            )
-    lacking = missing(root, wanted(root, settings, sorted(sizes), known))
-    todo = sorted({part.shard for part in lacking})
-    calls = [{"study": str(root), "number": s, "truths": known} for s in todo]
-    differing: list[tuple[str, str, str]] = []
-    timings = Timings(root)
-    try:
-        with progress("compare", sum(sizes[s] for s in todo)) as tick:
-            for number, made in engines.run("faultscape.stages.count:shard", calls, engine=engine, workers=workers, tick=tick):
-                differing += [tuple(said) for said in made["differing"]]
-                s = todo[number]
-                with changing(root):
-                    for name in dict.fromkeys(entry["name"] for entry in made["parts"]):
-                        new = {e["part"]: Part(e["sha256"], e["rows"], e["key"]) for e in made["parts"] if e["name"] == name}
-                        write_manifest(folder(root, name), read_manifest(folder(root, name)) | new)
-                    timings.add([{"stage": "compare", "name": "", "shard": s, "items": sizes[s], "seconds": made["seconds"]}])
-    finally:
-        with changing(root):
-            timings.write()
-    for image, one, other in sorted(differing)[:5]:
-        print(f"{image}: {one} and {other} saw different bytes of this picture; collect again, then predict those models again")
-    if len(differing) > 5:
-        print(f"... and so it is with {len(differing) - 5} more")
-    return len(todo), len(lacking)
-
-
-def shard(study: str, number: int, truths: list[str], tick: Any, attempt: int = 0) -> dict[str, Any]:
-    """Count what is missing of one shard, in one pass over its images; StudyError names the image over which workers die."""
-    from faultscape.stages.pairs import count_shard, missing, wanted
-    from faultscape.stages.stored_maps import differing
-    from faultscape.study.settings import read_settings
-    from faultscape.study.tables.corpus import part_name, read_corpus
-    from faultscape.study.watch import Watch
-
-    start = time.perf_counter()
-    root = Path(study)
-    settings = read_settings(root)
-    lacking, images = missing(root, wanted(root, settings, [number], truths)), read_corpus(root, number)
-    watch = Watch(root, f"compare-{part_name(number)}", attempt)
-
-    def begin(image: str) -> None:
-        if not watch.begin(image):
-            maps = ", ".join(sorted({part.name for part in lacking}))
-            raise StudyError(
-                f"{image}: workers died each time its maps of {maps} were counted: out of memory, or a crash in native code; "
-                "give the maps of this image anew to `predict`, or choose a smaller --size"
+                f"note: {name} has no maps of {waiting} of {len(shards)} shards yet; pairs with them are counted once `predict` has made them"
             )
 
-    made = count_shard(root, settings, images, lacking, tick, begin) if lacking else {}
-    watch.end()
-    parts = [{"name": name, "part": part, "sha256": e.sha256, "rows": e.rows, "key": e.key} for (name, part), e in made.items()]
-    return {"parts": parts, "differing": differing(root, settings, images), "seconds": time.perf_counter() - start}
+
+def _jobs(root: Path, lacking: Sequence[PairPart]) -> list[CountJob]:
+    """Return a job for every shard of which parts are lacking."""
+    of_shard: dict[int, list[PairPart]] = {}
+    for part in lacking:
+        of_shard.setdefault(part.shard, []).append(part)
+    models = {name for part in lacking for name in (part.name, *(part.others if part.truth is None else ()))}
+    truths = {part.truth for part in lacking if part.truth is not None}
+    maps = {name: read_manifest(predictions(root, name)) for name in models}
+    true = {name: read_manifest(truth(root, name)) for name in truths}
+    jobs = []
+    for number, parts in sorted(of_shard.items()):
+        names = {name for part in parts for name in (part.name, *(part.others if part.truth is None else ()))}
+        mine = {name: maps[name][part_name(number)].sha256 for name in sorted(names)}
+        against = {name: true[name][part_name(number)].sha256 for name in sorted({p.truth for p in parts if p.truth is not None})}
+        jobs.append(CountJob(str(root), number, tuple(parts), mine, against))
+    return jobs
+
+
+def _files(root: Path, made: Counted) -> list[tuple[Path, str, str]]:
+    return [(pair_table.folder(root, part.name), part.part, part.sha256) for part in made.parts]

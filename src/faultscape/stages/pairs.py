@@ -6,7 +6,7 @@ shard; reading gives a block of one shard, and nothing here ever holds more.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain, pairwise
 from pathlib import Path
 
@@ -72,18 +72,18 @@ def count_shard(
     settings: Settings,
     images: Sequence[Image],
     parts: Sequence[PairPart],
+    maps: Mapping[str, str],
+    truth_maps: Mapping[str, str],
     tick: Callable[[int], None],
     begin: Callable[[str], None],
 ) -> dict[tuple[str, str], Part]:
-    """Count and put the missing ``parts`` of one shard in one pass over its images, each told to ``begin``; returns their manifest entries by (NAME, part)."""
+    """Count and put the missing ``parts`` of one shard in one pass over its images, each told to ``begin``; returns their manifest entries by (NAME, part).
+
+    ``maps`` are the checksums of the models' parts of maps, ``truth_maps`` those of the truths'.
+    """
     classes = settings.class_list
     n, shard = len(classes) + 1, parts[0].shard
-    models = [
-        m
-        for m in settings.models
-        if any(m == p.name or m in p.others for p in parts if p.truth is None) or any(m == p.name for p in parts)
-    ]
-    truths = sorted({p.truth for p in parts if p.truth is not None})
+    models, truths = [name for name in settings.models if name in maps], sorted(truth_maps)
     labels = {m: settings.models[m].labels for m in models}
     for m in models:
         try:
@@ -93,9 +93,10 @@ def count_shard(
                 f"{m}: {error} Run `faultscape predict {root} {m}={settings.models[m].source} --labels FILE` with a mapping to today's classes"
             ) from None
     sources = [
-        StoredMaps(label_maps.predictions(root, m), shard, table(classes, labels[m]), allowed(classes, labels[m])) for m in models
+        StoredMaps(label_maps.predictions(root, m), shard, table(classes, labels[m]), allowed(classes, labels[m]), maps[m])
+        for m in models
     ]
-    sources += [StoredMaps(label_maps.truth(root, t), shard, table(classes), allowed(classes)) for t in truths]
+    sources += [StoredMaps(label_maps.truth(root, t), shard, table(classes), allowed(classes), truth_maps[t]) for t in truths]
     thin = [part for part in parts if part.truth is None and settings.cells == "diagonal"]
     whole = [part for part in parts if part not in thin]
     about_whole, about_thin = _spans(whole, models, truths), _spans(thin, models, truths)

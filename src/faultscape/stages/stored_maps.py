@@ -14,6 +14,7 @@ from faultscape.classes.class_lists import narrow
 from faultscape.errors import LabelMapError, StudyError
 from faultscape.maps import runs
 from faultscape.maps.resize import nearest
+from faultscape.study.parts import Part
 from faultscape.study.settings import Settings
 from faultscape.study.tables import label_maps
 from faultscape.study.tables.corpus import Image
@@ -22,9 +23,9 @@ from faultscape.study.tables.corpus import Image
 class StoredMaps:
     """The maps of one model or truth in one shard, as places at working size."""
 
-    def __init__(self, folder: Path, shard: int, places: np.ndarray, known: str) -> None:
-        self._name, self._allowed = folder.name, known
-        self._maps = label_maps.read_maps(folder, shard)
+    def __init__(self, folder: Path, shard: int, places: np.ndarray, known: str, sha256: str = "") -> None:
+        self._name, self._allowed = folder.name, known  # with its checksum known, no manifest of thousands of parts is read
+        self._maps = label_maps.read_maps(folder, shard, Part(sha256, 0, "") if sha256 else None)
         self._table = narrow(places)
         self._drawn: np.ndarray | None = None
 

@@ -1,7 +1,7 @@
 """Who may write to a study now, and what a killed writer left is swept away.
 
 Conventions: one writer at a time, or the jobs of one array (all of one verb, each with its own shards), by locks that the system lets go of when a process
-ends. Who writes alone sweeps first: files of parts that no manifest names do not count. Jobs of an array never sweep, and change what they have in common
+ends. Who writes alone sweeps first: files of parts that neither a manifest nor a receipt names do not count. Jobs of an array never sweep, and change what they have in common
 (study.toml, manifests, failures.csv, timings, log) only inside `changing`, where they read it again first.
 A change of models takes many steps: until all of them are done its note lies in the study, and nobody writes but who finishes it.
 """
@@ -18,6 +18,7 @@ from faultscape.study.folder import TEMPORARY, cannot_write
 from faultscape.study.json_text import read_object
 from faultscape.study.part_folders import made
 from faultscape.study.parts import sweep
+from faultscape.study.receipts import checksums
 
 CHANGE = ".change.json"
 _VERBS = ".lock-"
@@ -59,7 +60,7 @@ def writing(root: Path, *, array: str = "", change: bool = False) -> Iterator[No
         if array:
             _join(root, array, held)
         else:
-            _tidy(root)
+            tidy(root)
         yield
 
 
@@ -83,8 +84,8 @@ def _join(root: Path, verb: str, held: ExitStack) -> None:
         _take(held.enter_context(_file(root, _VERBS + verb)), shared=True)
 
 
-def _tidy(root: Path) -> None:
-    """Remove what killed writers left."""
+def tidy(root: Path) -> None:
+    """Remove what killed writers left, for who holds the study alone."""
     rooms = (
         "predictions/*/",
         "predictions/*/*/",
@@ -98,8 +99,9 @@ def _tidy(root: Path) -> None:
     for folder in folders:
         for left in folder.glob(f"{TEMPORARY}*"):
             left.unlink(missing_ok=True)
+    waiting = checksums(root)
     for folder in {*folders[1:], *made(root)}:
-        sweep(folder)
+        sweep(folder, waiting)
 
 
 def _file(root: Path, name: str) -> IO[str]:

@@ -12,7 +12,7 @@ import itertools
 import json
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -107,8 +107,11 @@ def _written(parts: dict[str, Part]) -> bytes:
     return ("{\n" + ",\n".join(entries) + "\n}\n").encode()
 
 
-def sweep(folder: Path) -> None:
-    """Remove the files of parts that the manifest does not name: those of a writer that was killed. For who holds the study alone."""
+def sweep(folder: Path, keep: Collection[str] = ()) -> None:
+    """Remove the files of parts that the manifest does not name: those of a writer that was killed. For who holds the study alone.
+
+    ``keep`` are the first 16 digits of checksums of parts that are still to be entered.
+    """
     held = files(folder)
     names = held.names()
     if not names:
@@ -118,7 +121,7 @@ def sweep(folder: Path) -> None:
     except StudyError:  # who needs these parts will say it; nothing is removed meanwhile
         return
     for name in names - named:
-        if re.fullmatch(r".+-[0-9a-f]{16}\.parquet", name):
+        if (part := re.fullmatch(r".+-([0-9a-f]{16})\.parquet", name)) and part[1] not in keep:
             held.delete(name)
 
 
@@ -149,6 +152,14 @@ def read_part(folder: Path, name: str, part: Part, columns: list[str] | None = N
         raise StudyError(f"{held.where(file)} is missing or damaged; {_remedy(folder, 'it, if it is there,')}")
     with pq.ParquetFile(pa.BufferReader(data)) as opened:  # read_table takes eight times as long over a small part
         return opened.read(columns=columns, use_threads=len(data) > 1 << 20)
+
+
+def is_whole(folder: Path, name: str, sha256: str) -> bool:
+    """Return whether the file of a part is there, with this checksum."""
+    try:
+        return hashlib.sha256(files(folder).read(_file(name, sha256))).hexdigest() == sha256
+    except OSError:
+        return False
 
 
 def read_schema(folder: Path, name: str, part: Part) -> pa.Schema:

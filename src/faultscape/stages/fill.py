@@ -1,0 +1,160 @@
+"""The one loop of every stage that fills a study: what is missing goes through an engine, what was made enters the study, and how long it took.
+
+A stage says what is missing as a list of jobs, and gives `fill` two functions: ``enter`` takes all that has been made since it was last called, [(job, result), ...], puts each manifest
+once, and returns rows of timings; ``parts`` names the files that a result consists of. Results enter at once while work is slow, and many together while it is fast: at most about once a
+second, and never so often that entering takes more than a twentieth of the time.
+
+Conventions: a job is a frozen dataclass that says all that its result follows from (keys and checksums of what it is made of, not "what is missing now"). A worker's function takes
+``job``, its JSON (`of_json` makes the dataclass again), with ``tick`` and perhaps ``attempt`` as engines say, and returns `to_json` of a dataclass, in which each part's checksum is called
+``sha256``. **Killed and resumed**: what a killed run wrote and did not enter has a receipt (study.receipts); where the same job is to be done again and the files are there with the right
+checksums, they are entered and not made again. Who calls holds the study by ``lock.writing``, and not ``lock.changing``, which is taken here around every ``enter``.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import TypeAdapter
+
+from faultscape import engine as engines
+from faultscape.progress import progress
+from faultscape.study.array_jobs import Share
+from faultscape.study.folder import TEMPORARY, put
+from faultscape.study.lock import changing, tidy
+from faultscape.study.parts import is_whole, key_of
+from faultscape.study.receipts import Receipts
+from faultscape.study.tables.logs import Timings
+
+Job = TypeVar("Job")
+Made = TypeVar("Made")
+PAUSE = 1.0  # seconds between two puts of the same manifests, while results come fast
+SHARE = 20  # entering takes at most a twentieth of the time
+
+
+def fill(
+    root: Path,
+    task: str,
+    jobs: Sequence[Job],
+    kind: type[Made],
+    enter: Callable[[list[tuple[Job, Made]]], list[dict[str, Any]]],
+    *,
+    parts: Callable[[Job, Made], Iterable[tuple[Path, str, str]]],
+    title: str,
+    items: int,
+    engine: str,
+    workers: int | None = None,
+    mine: Share = Share(),  # noqa: B008 - a frozen default
+    apart: bool = False,
+    gpus: float = 0,
+    name: str = "",
+) -> None:
+    """Do the jobs by ``task`` (``module:function``, whose result is a ``kind``), and enter what they make.
+
+    ``parts`` yields (folder, part, SHA-256) of a result; ``title`` stands at the progress of ``items``; ``name`` is that of the receipts, where one title has several kinds of work;
+    ``mine`` says which job of an array this is (the jobs are those of its share); ``apart`` and ``gpus`` are the engine's. Errors: those of the jobs, after what was made has entered.
+    """
+    receipts = Receipts(root, name or title, "" if mine.parts == 1 else f"{mine.part}-of-{mine.parts}")
+    calls = [{"job": to_json(job)} for job in jobs]
+    keys = [key_of(task, call) for call in calls]
+    timings = Timings(root)
+    found = receipts.found()
+    waiting = _adopted(jobs, keys, found, kind, parts)
+    adopted = {number for number, _ in waiting}
+    todo = [number for number in range(len(jobs)) if number not in adopted]
+    entered, cost = 0.0, 0.0
+
+    def flush() -> None:
+        nonlocal entered, cost
+        if waiting:
+            start = time.monotonic()
+            with changing(root):
+                timings.add(enter([(jobs[number], made) for number, made in waiting]))
+            waiting.clear()
+            receipts.clear()
+            entered = time.monotonic()
+            cost = entered - start
+
+    def flush_if_due() -> None:
+        if waiting and time.monotonic() - entered >= max(PAUSE, SHARE * cost):
+            flush()
+
+    flush()
+    receipts.clear()
+    if found and mine.parts == 1:
+        tidy(root)  # what was made of something else by now
+    try:
+        with progress(title, items) as tick:
+
+            def ticked(number: int) -> None:
+                tick(number)
+                flush_if_due()
+
+            made_now = engines.run(
+                task, [calls[n] for n in todo], engine=engine, workers=workers, tick=ticked, apart=apart, gpus=gpus
+            )
+            for place, made in made_now:
+                receipts.add(keys[todo[place]], made)
+                waiting.append((todo[place], of_json(kind, made)))
+                flush_if_due()
+    finally:
+        flush()
+        with changing(root):
+            timings.write()
+
+
+def _adopted(
+    jobs: Sequence[Job],
+    keys: Sequence[str],
+    found: dict[str, Any],
+    kind: type[Made],
+    parts: Callable[[Job, Made], Iterable[tuple[Path, str, str]]],
+) -> list[tuple[int, Made]]:
+    """Return (number of the job, result) of what a killed run made and did not enter, where all files are whole."""
+    out: list[tuple[int, Made]] = []
+    for number, key in enumerate(keys if found else []):
+        if key in found:
+            try:
+                made = of_json(kind, found[key])
+            except ValueError:  # of another version
+                continue
+            if all(is_whole(folder, part, sha256) for folder, part, sha256 in parts(jobs[number], made)):
+                out.append((number, made))
+    return out
+
+
+def gather(
+    root: Path, task: str, jobs: Sequence[Job], *, title: str, items: int, engine: str, workers: int | None = None
+) -> Iterator[tuple[int, bytes]]:
+    """Yield (number of the job, what its worker left) as jobs finish: for what is merged at once, and is no part of the study."""
+    calls = [{"job": to_json(job)} for job in jobs]
+    with progress(title, items) as tick:
+        for number, name in engines.run(task, calls, engine=engine, workers=workers, tick=tick):
+            data = (root / name).read_bytes()
+            (root / name).unlink()
+            yield number, data
+
+
+def leave(root: Path, name: str, data: bytes) -> str:
+    """Put what a worker found for `gather`, and return the name of the temporary file in the study that holds it."""
+    file = f"{TEMPORARY}{name}"
+    put(root / file, data)
+    return file
+
+
+def to_json(what: Any) -> Any:
+    """Return a dataclass of jobs and results in a form that JSON can hold."""
+    return _adapter(type(what)).dump_python(what, mode="json")
+
+
+def of_json(kind: type[Made], held: Any) -> Made:
+    """Return the dataclass that `to_json` wrote; ValueError for what is none."""
+    return _adapter(kind).validate_python(held)
+
+
+@lru_cache
+def _adapter(kind: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(kind)

@@ -1,0 +1,69 @@
+"""Receipts: what a run has made and not yet entered into its manifests, so that a kill loses nothing and many parts enter by one put.
+
+Conventions: a line of ``STUDY/.made-TITLE.jsonl`` a result: the key of its job, and the result, whose parts stand in it under ``sha256``. Each job of an array has a file of its own.
+A line that a kill cut is nobody's. Files of parts that a receipt names are not swept: who does the same job again enters them, and then the receipts go.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from faultscape.study.folder import cannot_write
+
+_PREFIX = ".made-"
+
+
+class Receipts:
+    """The receipts of one kind of work in a study: those of earlier runs, and those of this one."""
+
+    def __init__(self, root: Path, title: str, share: str = "") -> None:
+        self._root, self._title = root, title
+        self._own = root / f"{_PREFIX}{title}{f'-{share}' if share else ''}.jsonl"
+        self._alone = not share
+
+    def found(self) -> dict[str, Any]:
+        """Return {key of a job: its result} of all that was made and not entered."""
+        out: dict[str, Any] = {}
+        for path in self._paths():
+            for line in _read(path).splitlines():
+                try:
+                    held = json.loads(line)
+                    out[str(held["key"])] = held["made"]
+                except (ValueError, KeyError, TypeError, RecursionError):  # cut by a kill, or damaged: it is made again
+                    continue
+        return out
+
+    def add(self, key: str, made: Any) -> None:
+        """Note a result that waits to be entered."""
+        line = json.dumps({"key": key, "made": made}, ensure_ascii=False) + "\n"
+        try:
+            with self._own.open("ab") as file:
+                file.write(line.encode("utf-8", "surrogatepass"))
+        except OSError as error:
+            raise cannot_write(self._own, error) from None
+
+    def clear(self) -> None:
+        """Forget what has been entered: this run's receipts, and those of runs before where no other job of an array can be at work."""
+        for path in self._paths() if self._alone else [self._own]:
+            path.unlink(missing_ok=True)
+
+    def _paths(self) -> list[Path]:
+        return sorted(self._root.glob(f"{_PREFIX}{self._title}*.jsonl"))
+
+
+def checksums(root: Path) -> set[str]:
+    """Return the first 16 digits of the checksums of all parts that receipts name."""
+    found: set[str] = set()
+    for path in root.glob(f"{_PREFIX}*.jsonl"):
+        found |= {digits.decode() for digits in re.findall(rb'"sha256": "([0-9a-f]{16})', _read(path))}
+    return found
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""

@@ -1,0 +1,157 @@
+"""The law of the one loop: what was made enters, many results by one put; what a killed run made and did not enter is adopted, if it is whole, and not made again."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import faultscape as fs
+import made
+from faultscape.errors import StudyError
+from faultscape.stages import count, fill
+from faultscape.study.receipts import Receipts, checksums
+
+SHARD = 2
+KILLED = """
+import os, signal, sys
+import faultscape as fs
+from faultscape.stages import count
+count.write_manifest = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+fs.compare(sys.argv[1], engine="local")
+"""
+
+
+@dataclass(frozen=True)
+class Square:
+    """A job: the square of a number, or a mistake."""
+
+    number: int
+    wrong: bool = False
+
+
+@dataclass(frozen=True)
+class Squared:
+    """Its result."""
+
+    value: int
+
+
+def square(job: dict[str, Any], tick: Callable[[int], None]) -> dict[str, Any]:
+    """Do a `Square`."""
+    asked = fill.of_json(Square, job)
+    if asked.wrong:
+        raise StudyError("there is no square of it")
+    tick(1)
+    return fill.to_json(Squared(asked.number**2))
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> made.Corpus:
+    return made.corpus(tmp_path_factory.mktemp("corpus"), images=8, models=3)
+
+
+def predicted(study: Path, corpus: made.Corpus) -> Path:
+    fs.collect(str(study), str(corpus.photos), classes=str(corpus.classes), shard_size=SHARD)
+    fs.predict(str(study), corpus.models, engine="local")
+    return study
+
+
+def squares(root: Path, jobs: list[Square], entered: list[int]) -> list[int]:
+    """Fill a study with squares, and return how many results each put entered; ``entered`` takes the values."""
+    puts: list[int] = []
+
+    def enter(results: list[tuple[Square, Squared]]) -> list[dict[str, Any]]:
+        puts.append(len(results))
+        entered.extend(result.value for _, result in results)
+        return [{"stage": "square", "name": "", "shard": job.number, "items": 1, "seconds": 0.0} for job, _ in results]
+
+    task = f"{square.__module__}:square"
+    fill.fill(root, task, jobs, Squared, enter, parts=lambda *_: [], title="square", items=len(jobs), engine="local")
+    return puts
+
+
+def test_many_results_enter_by_few_puts_and_each_once(tmp_path: Path) -> None:
+    entered: list[int] = []
+    puts = squares(tmp_path, [Square(k) for k in range(500)], entered)
+    assert entered == [k**2 for k in range(500)]
+    assert puts[0] == 1  # the first is seen at once
+    assert len(puts) < 50
+    assert not list(tmp_path.glob(".made-*"))
+    assert (tmp_path / "timings.parquet").exists()
+
+
+def test_what_was_made_before_a_mistake_enters(tmp_path: Path) -> None:
+    entered: list[int] = []
+    with pytest.raises(StudyError, match="no square"):
+        squares(tmp_path, [Square(1), Square(2), Square(3), Square(4, wrong=True)], entered)
+    assert entered == [1, 4, 9]
+    assert squares(tmp_path, [Square(4)], entered) == [1]
+
+
+def test_what_a_killed_run_made_is_entered_and_not_made_again(
+    corpus: made.Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole, study = predicted(tmp_path / "whole", corpus), predicted(tmp_path / "killed", corpus)
+    fs.compare(str(whole), engine="local")
+    killed = subprocess.run([sys.executable, "-c", KILLED, str(study)], check=False, capture_output=True, text=True)
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    assert not made.bytes_under(study, "pairs/*/manifest.json")
+    assert len(checksums(study)) == len(list(study.glob("pairs/*/*.parquet"))) == 3  # the first shard's, of three models
+    counted, count_shard = [], count.count_shard
+    monkeypatch.setattr(count, "count_shard", lambda *given: counted.append(given[2][0].shard) or count_shard(*given))
+    fs.compare(str(study), engine="local")
+    assert counted == [1, 2, 3]  # without shard 0
+    assert made.bytes_under(study, "pairs") == made.bytes_under(whole, "pairs")
+    assert not list(study.glob(".made-*"))
+
+
+@pytest.mark.parametrize("harm", ["damaged", "gone"])
+def test_a_part_that_is_not_whole_is_made_again(corpus: made.Corpus, tmp_path: Path, harm: str) -> None:
+    whole, study = predicted(tmp_path / "whole", corpus), predicted(tmp_path / "killed", corpus)
+    fs.compare(str(whole), engine="local")
+    subprocess.run([sys.executable, "-c", KILLED, str(study)], check=False, capture_output=True)
+    part = max(study.glob("pairs/*/*.parquet"))
+    part.write_bytes(part.read_bytes()[:-9]) if harm == "damaged" else part.unlink()
+    fs.compare(str(study), engine="local")
+    assert made.bytes_under(study, "pairs") == made.bytes_under(whole, "pairs")
+
+
+def test_what_was_made_of_other_maps_is_not_adopted(corpus: made.Corpus, tmp_path: Path) -> None:
+    study = predicted(tmp_path / "study", corpus)
+    subprocess.run([sys.executable, "-c", KILLED, str(study)], check=False, capture_output=True)
+    others = {"model-0": corpus.models["model-1"], "model-1": corpus.models["model-0"]}
+    fs.predict(str(study), others, engine="local")
+    fs.compare(str(study), engine="local")
+    fresh = tmp_path / "fresh"
+    fs.collect(str(fresh), str(corpus.photos), classes=str(corpus.classes), shard_size=SHARD)
+    fs.predict(str(fresh), {**corpus.models, **others}, engine="local")
+    fs.compare(str(fresh), engine="local")
+    assert made.bytes_under(study, "pairs") == made.bytes_under(fresh, "pairs")
+
+
+def test_a_receipt_that_was_cut_is_nobodys(tmp_path: Path) -> None:
+    receipts = Receipts(tmp_path, "square")
+    receipts.add("a", {"value": 1})
+    receipts.add("b", {"value": 2})
+    (path,) = tmp_path.glob(".made-*")
+    os.truncate(path, path.stat().st_size - 4)
+    assert Receipts(tmp_path, "square").found() == {"a": {"value": 1}}
+    assert Receipts(tmp_path, "square", "2-of-3").found() == {"a": {"value": 1}}
+
+
+def test_a_job_of_an_array_leaves_the_receipts_of_others(tmp_path: Path) -> None:
+    mine, other = Receipts(tmp_path, "square", "1-of-2"), Receipts(tmp_path, "square", "2-of-2")
+    mine.add("a", {"value": 1})
+    other.add("b", {"value": 2})
+    mine.clear()
+    assert Receipts(tmp_path, "square").found() == {"b": {"value": 2}}
+    Receipts(tmp_path, "square").clear()
+    assert not list(tmp_path.iterdir())
