@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import csv
-import json
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import PurePath
 from typing import Any
 
-from faultscape.errors import OptionError, StudyError, counted
+from faultscape.errors import OptionError, counted
 
 ROWS = 20
 
@@ -43,70 +41,16 @@ def show(file: str, *, rows: int | None = None) -> Any:
     rows
         How many rows of a table are shown (default 20).
     """
-    from faultscape.ranking.standing import from_json
-    from faultscape.study.tables.timings import frame_times
+    from faultscape.stages.show import Rows, read_table
 
-    path = Path(file)
-    given, rows = rows is not None, ROWS if rows is None else rows
-    if rows < 0:
+    if rows is not None and rows < 0:
         raise OptionError(f"--rows {rows}: give a number from 0")
-    if path.is_dir() and (path / "study.toml").exists():
-        path = path / "corpus.parquet"
-    if not path.is_file():
-        raise StudyError(f"{file}: there is no such file")
-    try:
-        if path.suffix == ".parquet":
-            import pyarrow.parquet as pq
-
-            if path.name == "timings.parquet" and (times := frame_times(path.parent)):
-                return _times(times)
-            table = pq.read_table(path)
-            first = table.slice(0, rows).to_pylist()
-            return Table(path.name, tuple(table.column_names), tuple(tuple(r.values()) for r in first), table.num_rows)
-        if path.suffix == ".csv":
-            with path.open(encoding="utf-8", errors="replace", newline="") as lines:
-                table = list(csv.reader(lines))
-            wide = len(table[0]) if table else 0
-            body = tuple(tuple((r + [""] * wide)[:wide]) for r in table[1 : rows + 1])
-            return Table(path.name, tuple(table[0]) if table else (), body, max(0, len(table) - 1))
-        if path.suffix == ".sqlite":
-            from faultscape.study.tables.answers import Answers
-
-            thrown = Answers(path.parent).discarded()
-            return Table("discarded images", ("image", "reason"), tuple(thrown.items())[:rows], len(thrown))
-        text = path.read_text(encoding="utf-8")
-        if given:
-            print(f"note: --rows changes nothing: {path.name} is no table, and is shown whole")
-        if path.suffix == ".json":
-            raw = json.loads(text)
-            return (
-                from_json(raw)
-                if isinstance(raw, dict) and "rankings" in raw and "models" in raw
-                else _Text(json.dumps(raw, indent=1, ensure_ascii=False))
-            )
-        return _Text(text)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, csv.Error) as error:
-        raise StudyError(
-            f"{file}: cannot be shown: {str(error).splitlines()[0] if str(error) else type(error).__name__}"
-        ) from None
-
-
-def _times(times: list[Any]) -> Table:
-    """Return the time of a frame as people compare models by it."""
-    columns = ("model", "ms model only", "quartiles", "ms with load, write", "quartiles", "frames", "device")
-    rows = [
-        (
-            t.name,
-            f"{t.model[1]:.1f}",
-            f"{t.model[0]:.1f}-{t.model[2]:.1f}",
-            f"{t.whole[1]:.1f}",
-            f"{t.whole[0]:.1f}-{t.whole[2]:.1f}",
-            t.frames,
-            t.device,
-        )
-        for t in times
-    ]
-    return Table("time of a frame, median and quartiles, warm-up left out", columns, tuple(rows), len(rows))
+    shown = read_table(file, ROWS if rows is None else rows)
+    if rows is not None and not isinstance(shown, Rows):
+        print(f"note: --rows changes nothing: {PurePath(file).name} is no table, and is shown whole")
+    if isinstance(shown, Rows):
+        return Table(shown.title, shown.columns, shown.rows, shown.total)
+    return _Text(shown) if isinstance(shown, str) else shown
 
 
 class _Text(str):

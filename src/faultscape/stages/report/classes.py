@@ -1,6 +1,6 @@
-"""The part of report that shows classifiers: pairs of them, and images drawn for all of them.
+"""The facts of a page of classifiers: pairs of them, or images drawn for all of them.
 
-Conventions: called by `report` alone, which says what every page needs in ``common`` (see reporting.pages.Facts). An image without picture, or whose picture cannot be
+Conventions: ``common`` is what every page shows. An image without picture, or whose picture cannot be
 read, is a plate with its id.
 """
 
@@ -11,53 +11,58 @@ from pathlib import Path
 from typing import Any
 
 from faultscape.errors import FaultscapeError, ImageError
-from faultscape.nouns import Classes, PairSlot
+from faultscape.nouns import Classes, PairSlot, Predictions, Slots
+from faultscape.reporting.competition.class_cards import ClassCard
+from faultscape.reporting.competition.gallery import Room
+from faultscape.reporting.competition.page import DrawFacts, Facts, PairFacts
+from faultscape.stages.report.options import ReportOptions
+from faultscape.study.settings import Settings
+from faultscape.study.tables.corpus import Image
 
 _CHARACTERS, _AN_ANSWER = 700, 150  # that a pair, or an answer, takes on the page
 
 
-def facts(root: Path, pairs: bool, common: dict[str, Any], beside: str | None, longest: int) -> Any:
+def class_facts(root: Path, common: Facts, options: ReportOptions, *, pairs: bool) -> PairFacts | DrawFacts:
     """Return the facts of a page of classifiers: of pairs, or of draws."""
-    from faultscape.nouns import Predictions
-    from faultscape.reporting.competition import class_cards, page, references
+    from faultscape.reporting.competition import class_cards, references
     from faultscape.reporting.competition.gallery import ROOM, Room
     from faultscape.stages.classifier_answers import read_predictions
     from faultscape.stages.report.maps import pictured
     from faultscape.study.settings import read_settings
     from faultscape.study.tables.corpus import read_corpus
 
-    settings, slots, classes = read_settings(root), common["slots"], common["classes"]
+    settings, slots, classes = read_settings(root), common.slots, common.classes
     known = [m for m in slots.models if m in settings.models]
     said = read_predictions(root, settings, known, list(slots.images))
     if len(known) < len(slots.models):
-        said = _filled(said, slots.models, Predictions)
-    correct = {image: common["values"][:, k] for k, image in enumerate(common["labelled"])}
-    truths = _truths(root, settings, common["truth"], list(slots.images))
+        said = _filled(said, slots.models)
+    correct = {image: common.values[:, k] for k, image in enumerate(common.labelled)}
+    truths = _truths(root, settings, common.truth, list(slots.images))
     way = _ways(classes, slots.definition) if pairs else lambda _a, _b: ()
     cards, left_out = class_cards.class_cards(slots.chosen, said, correct, truths, way)
     by_id = {image.id: image for image in read_corpus(root)} if cards else {}
     text = sum(_CHARACTERS * (1 + len(card.met)) + _AN_ANSWER * len(card.answers) for card in cards)
     room = Room(max(ROOM - text, 0))  # words come first
-    found = references.find(beside, classes) if beside else {}
+    found = references.find(options.reference_images, classes) if options.reference_images else {}
     shown = pictured(found, _chosen_for(slots, said), by_id, room)
-    _photos(cards, by_id, longest, room)
-    more = {"references": shown, "pictures_left_out": room.left_out, "images_left_out": left_out}
+    _photos(cards, by_id, options.thumbnail, room)
+    more: dict[str, Any] = {"references": shown, "pictures_left_out": room.left_out, "images_left_out": left_out}
     if pairs:
-        return page.PairFacts(**common, **more, cards=cards)
-    return page.DrawFacts(**common, **more, classifies=True, class_cards=cards)
+        return PairFacts(**(vars(common) | more), cards=cards)
+    return DrawFacts(**(vars(common) | more), classifies=True, class_cards=cards)
 
 
-def _filled(said: Any, models: tuple[str, ...], make: Any) -> Any:
+def _filled(said: Predictions, models: tuple[str, ...]) -> Predictions:
     """Return answers of all models, none of those that the study has no more."""
     import numpy as np
 
     row = [said.models.index(m) if m in said.models else -1 for m in models]
     labels = np.vstack([said.labels, np.full((1, len(said.images)), -1, said.labels.dtype)])[row]
     sure = np.vstack([said.probabilities, np.full((1, len(said.images)), np.nan, said.probabilities.dtype)])[row]
-    return make(said.classes, models, said.images, labels, sure)
+    return Predictions(said.classes, models, said.images, labels, sure)
 
 
-def _truths(root: Path, settings: Any, truth: str, images: list[str]) -> dict[str, str]:
+def _truths(root: Path, settings: Settings, truth: str, images: list[str]) -> dict[str, str]:
     """Return what the label of an image says: its classes, or the answers to the questions about it."""
     from faultscape.labelling.answers import majority
     from faultscape.stages.classifier_answers import read_label_sets
@@ -105,7 +110,7 @@ def _ways(classes: Classes, definition: dict[str, Any]) -> Callable[[str, str], 
     return way
 
 
-def _chosen_for(slots: Any, said: Any) -> Callable[[str], list[tuple[str, str]]]:
+def _chosen_for(slots: Slots, said: Predictions) -> Callable[[str], list[tuple[str, str]]]:
     """Return a function from a class to the chosen images that some model calls so, the farthest apart first."""
     of: dict[str, dict[str, str]] = {}
     if slots.rows and isinstance(slots.rows[0], PairSlot):
@@ -122,7 +127,7 @@ def _chosen_for(slots: Any, said: Any) -> Callable[[str], list[tuple[str, str]]]
     return lambda name: list(of.get(name, {}).items())
 
 
-def _photos(cards: Any, by_id: Any, longest: int, room: Any) -> None:
+def _photos(cards: list[ClassCard], by_id: dict[str, Image], longest: int, room: Room) -> None:
     """Fill in the photos of the cards whose images have any."""
     from faultscape.corpus.photos import read_photo
     from faultscape.progress import progress

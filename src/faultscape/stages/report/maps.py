@@ -1,35 +1,40 @@
-"""The parts of report that show label maps: duels between them, and images drawn for all of them.
+"""The facts of a page of label maps: duels between them, or images drawn for all of them.
 
-Conventions: called by `report` alone, which says what every page needs in ``common`` (see reporting.pages.Facts). Pictures go into one ``Room``; what does not fit is counted.
+Conventions: ``common`` is what every page shows. Pictures go into one ``Room``; what does not fit is counted.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from faultscape.errors import ImageError, StudyError
+from faultscape.nouns import Slots
+from faultscape.reporting.competition.constraints import Drawn
+from faultscape.reporting.competition.gallery import Card, Room
+from faultscape.reporting.competition.page import DrawFacts, DuelFacts, Facts
+from faultscape.stages.report.options import ReportOptions
+from faultscape.study.settings import Settings
+from faultscape.study.tables.corpus import Image
 from faultscape.ties import tie_ranks, tie_seed
 
 _DRAWN = 100  # images of a draw on one page
 
 
-def duels(
-    root: Path, drawn: Any, common: dict[str, Any], bands: tuple[float, ...], better: float, beside: str | None, longest: int
-) -> Any:
+def duel_facts(root: Path, drawn: Slots, common: Facts, options: ReportOptions, bands: tuple[float, ...]) -> DuelFacts:
     """Return the facts of a page of duels."""
-    from faultscape.reporting.competition import gallery, outcomes, page, references
+    from faultscape.reporting.competition import gallery, outcomes, references
     from faultscape.study.settings import read_settings
     from faultscape.study.tables.answers import Answers
     from faultscape.study.tables.corpus import pool, read_corpus
 
-    settings, images, slots = read_settings(root), read_corpus(root), common["slots"]
-    labelled, values = common["labelled"], common["values"]
+    settings, images, slots = read_settings(root), read_corpus(root), common.slots
+    labelled, values = common.labelled, common.values
     of_slots = outcomes.slot_values(slots.models, slots.chosen, labelled, values)
-    which = [outcomes.case(d, a, bands[0], better) for d, a in of_slots.tolist()]
+    which = [outcomes.case(d, a, bands[0], options.better) for d, a in of_slots.tolist()]
     by_id = {image.id: image for image in images}
     sizes = {id_: (by_id[id_].width, by_id[id_].height) for id_ in slots.images if id_ in by_id}
     cards = gallery.cards(slots.chosen, of_slots, which, _by_model(common), sizes)
@@ -40,56 +45,60 @@ def duels(
         first = {row.image: row for row in reversed(rows)}
         return [(r.image, f"{r.defender}, {r.attacker}") for r in sorted(first.values(), key=lambda r: (r.concordance, r.step))]
 
-    shown = pictured(references.find(beside, settings.class_list) if beside else {}, chosen_for, by_id, room)
-    _pictures(root, settings, slots.models, cards, by_id, common["truth"], longest, room)
-    compared, why = _constraints(root, settings, drawn, slots, pool(images), common["selection"], Answers(root).discarded())
-    return page.DuelFacts(
-        **common,
+    found = references.find(options.reference_images, settings.class_list) if options.reference_images else {}
+    shown = pictured(found, chosen_for, by_id, room)
+    _pictures(root, settings, slots.models, cards, by_id, common.truth, options.thumbnail, room)
+    compared, why = _constraints(root, settings, drawn, slots, pool(images), common.selection, Answers(root).discarded())
+    more: dict[str, Any] = {"references": shown, "pictures_left_out": room.left_out}
+    return DuelFacts(
+        **(vars(common) | more),
         bands=bands,
-        better=better,
+        better=options.better,
         cards=cards,
         slot_values=of_slots,
         compared=compared,
         why_not_compared=why,
-        references=shown,
-        pictures_left_out=room.left_out,
     )
 
 
-def draws(root: Path, common: dict[str, Any], bands: tuple[float, ...], longest: int) -> Any:
+def draw_facts(root: Path, common: Facts, options: ReportOptions, bands: tuple[float, ...]) -> DrawFacts:
     """Return the facts of a page of images drawn for all models at once."""
-    from faultscape.reporting.competition import gallery, page
+    from faultscape.reporting.competition import gallery
     from faultscape.study.settings import read_settings
     from faultscape.study.tables.corpus import read_corpus
 
-    settings, slots = read_settings(root), common["slots"]
+    settings, slots = read_settings(root), common.slots
     by_id, by_model = {image.id: image for image in read_corpus(root)}, _by_model(common)
     cards = []
     for id_ in slots.images[:_DRAWN]:
         width, height = (by_id[id_].width, by_id[id_].height) if id_ in by_id else (4, 3)
         cards.append(gallery.Card(id_, width, height, [], by_model.get(id_, {}), id_ in by_model))
     room = gallery.Room()
-    _pictures(root, settings, slots.models, cards, by_id, common["truth"], longest, room)
-    return page.DrawFacts(
-        **common,
+    _pictures(root, settings, slots.models, cards, by_id, common.truth, options.thumbnail, room)
+    more: dict[str, Any] = {"pictures_left_out": room.left_out}
+    return DrawFacts(
+        **(vars(common) | more),
         classifies=False,
         bands=bands,
         cards=cards,
-        pictures_left_out=room.left_out,
         images_left_out=max(len(slots.images) - _DRAWN, 0),
     )
 
 
-def _by_model(common: dict[str, Any]) -> dict[str, dict[str, float | None]]:
+def _by_model(common: Facts) -> dict[str, dict[str, float | None]]:
     """Return {image: {model: value}} of the labelled images."""
     return {
-        image: {m: None if np.isnan(v) else float(v) for m, v in zip(common["slots"].models, common["values"][:, k], strict=True)}
-        for k, image in enumerate(common["labelled"])
+        image: {m: None if np.isnan(v) else float(v) for m, v in zip(common.slots.models, common.values[:, k], strict=True)}
+        for k, image in enumerate(common.labelled)
     }
 
 
 def pictured(
-    beside: dict[str, list[Path]], chosen_for: Callable[[str], list[tuple[str, str]]], by_id: Any, room: Any, longest: int = 200
+    beside: dict[str, list[Path]],
+    chosen_for: Callable[[str], list[tuple[str, str]]],
+    by_id: dict[str, Image],
+    room: Room,
+    longest: int = 200,
 ) -> list[Any]:
     """Return (class, [(caption, picture) of chosen images], [(name, picture) of benchmark images]) for each class of a folder of benchmark images.
 
@@ -114,7 +123,16 @@ def pictured(
     return out
 
 
-def _pictures(root: Path, settings: Any, models: Any, cards: Any, by_id: Any, truth: str, longest: int, room: Any) -> None:
+def _pictures(
+    root: Path,
+    settings: Settings,
+    models: Sequence[str],
+    cards: list[Card],
+    by_id: dict[str, Image],
+    truth: str,
+    longest: int,
+    room: Room,
+) -> None:
     """Fill in the pictures of every card: first photo, truth and the shown duel of all, then the other models' maps while there is room."""
     from faultscape.classes.class_lists import table
     from faultscape.corpus.photos import read_photo
@@ -127,7 +145,7 @@ def _pictures(root: Path, settings: Any, models: Any, cards: Any, by_id: Any, tr
     tables = {m: table(classes, settings.models[m].labels) for m in models if m in settings.models}
     held: dict[tuple[str, int], dict[str, bytes]] = {}
 
-    def drawn(card: Any, folder: Path, places: Any) -> str:
+    def drawn(card: Card, folder: Path, places: np.ndarray) -> str:
         key = (str(folder), by_id[card.image].shard)
         if key not in held:
             wanted = {c.image for c in cards}
@@ -160,11 +178,15 @@ def _pictures(root: Path, settings: Any, models: Any, cards: Any, by_id: Any, tr
 
 
 def _constraints(
-    root: Path, settings: Any, drawn: Any, slots: Any, images: Any, selection: str, discarded: Any
-) -> tuple[list[Any], str]:
+    root: Path,
+    settings: Settings,
+    drawn: Slots,
+    slots: Slots,
+    images: list[Image],
+    selection: str,
+    discarded: Collection[str],
+) -> tuple[list[Drawn], str]:
     """Return what each constraint chooses from the stored counts, or nothing and why."""
-    import numpy as np
-
     from faultscape.reporting.competition import constraints
     from faultscape.selection.quartiles import from_json
     from faultscape.stages.pairs import corpus_key, read_block

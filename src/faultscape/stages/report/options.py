@@ -1,0 +1,21 @@
+"""What a line of `report` asks for.
+
+Conventions: light, as the command line reads it; None where the default is read off the study.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class ReportOptions:
+    """All that a line of `report` says: ``thumbnail`` is the longest side of a picture in pixels, ``better`` the least difference that counts."""
+
+    selection: str = "main"
+    output: str | None = None
+    bands: Sequence[float] | None = None
+    better: float = 0.1
+    reference_images: str | None = None
+    thumbnail: int = 320

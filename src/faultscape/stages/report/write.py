@@ -1,0 +1,131 @@
+"""report's way: gather what the page shows, and write it as one HTML file.
+
+Conventions: what can be shown is shown: without labels the selection alone, without standings the outcomes. Standings that are stale are shown and said to be.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+
+from faultscape.errors import OptionError, StudyError
+from faultscape.nouns import Agreement, Draw, PairSlot, Slots, Standings
+from faultscape.ranking.standing import from_json
+from faultscape.reporting.competition import outcomes, page
+from faultscape.stages import evidence
+from faultscape.stages.agreement import agreement
+from faultscape.stages.report import classes, maps
+from faultscape.stages.report.options import ReportOptions
+from faultscape.stages.standings_state import standings_state
+from faultscape.study.folder import existing, put
+from faultscape.study.lock import writing
+from faultscape.study.settings import Settings, read_settings
+from faultscape.study.tables import selections
+from faultscape.study.tables.answers import Answers
+from faultscape.study.tables.logs import log, read_failures
+from faultscape.study.tables.pool import read_pool
+from faultscape.study.tables.timings import frame_times
+
+
+def write_report(study: str, options: ReportOptions) -> tuple[str, int, int]:
+    """Write the report of a selection, and return its path, its size in bytes, and how many chosen images it is of."""
+    root, selection = existing(study), options.selection
+    bands = outcomes.check(outcomes.BANDS if options.bands is None else options.bands, options.better)
+    drawn = selections.read_selection(root, selection)[0]
+    target = Path(options.output) if options.output else selections.path(root, selection, "html", stem="report")
+    if target.is_dir():
+        raise OptionError(f"--output {options.output}: is a folder; name the file to write")
+    classifies, kind = read_settings(root).classifies, type(drawn.rows[0]) if drawn.rows else None
+    if options.reference_images and kind is Draw and not classifies:
+        raise OptionError(
+            f"--reference-images stand beside images chosen for a class; selection {selection!r} was drawn for all classes at once"
+        )
+    if options.bands is not None and classifies:
+        raise OptionError("--bands are of values of label maps; answers of classifiers are right or wrong. Leave it out")
+    common = _facts(root, selection, drawn)
+    if classifies:
+        facts = classes.class_facts(root, common, options, pairs=kind is PairSlot)
+    elif kind is Draw:
+        facts = maps.draw_facts(root, common, options, bands)
+    else:
+        facts = maps.duel_facts(root, drawn, common, options, bands)
+    data = page.page(facts).encode("utf-8", "xmlcharrefreplace")
+    with writing(root):
+        put(target, data)
+        log(root, "report", selection=selection, output=str(target))
+    return str(target), len(data), len(facts.slots.images)
+
+
+def _facts(root: Path, selection: str, drawn: Slots) -> page.Facts:
+    """Return what every kind of page shows."""
+    discarded = Answers(root).discarded()
+    slots = evidence.current(root, selection, discarded)
+    settings = read_settings(root)
+    state, standings, remarks = standings_state(root, selection), _standings(root, selection), []
+    if standings is not None and state == "stale":
+        remarks.append("These standings are older than the selection, the labels or the discards. Run `faultscape rank` again.")
+    others, selectors, stale = {}, {}, []
+    for name in selections.names(root):
+        table = standings if name == selection else _standings(root, name)
+        if table is not None:
+            others[name] = table
+            selectors[name] = str(selections.read_selection(root, name)[0].definition.get("selector", ""))
+            stale += [name] if standings_state(root, name) == "stale" else []
+    ranked = standings.provenance.get("truth") if standings else None
+    truth = evidence.find_truth(root, ranked) or evidence.find_truth(root)
+    images: list[str] = []
+    values = np.zeros((len(slots.models), 0))
+    gone = [m for m in slots.models if m not in settings.models]
+    if gone:
+        remarks.append(f"{gone[0]} is no longer in the study: its answers are not shown, nor how the labels went.")
+    elif truth:
+        try:
+            images, values = evidence.scores(root, slots.models, truth, slots.definition, discarded)
+        except StudyError:
+            remarks.append(
+                "The labels have not been compared with the models yet, so outcomes are left out. Run `faultscape rank`."
+            )
+    mine = set(slots.images)
+    inside = [k for k, image in enumerate(images) if image in mine]
+    return page.Facts(
+        study=root.resolve().name,
+        selection=selection,
+        slots=slots,
+        classes=settings.class_list,
+        pool=len(read_pool(root).ids),
+        state=state,
+        standings=standings,
+        truth=truth,
+        labelled=[images[k] for k in inside],
+        values=values[:, inside],
+        others=others,
+        selectors=selectors,
+        stale=tuple(stale),
+        discarded=len({row.image for row in drawn.rows} & set(discarded)),
+        failures=len(read_failures(root)),
+        remarks=tuple(remarks),
+        agreement=_agreement(root, settings),
+        times=tuple(row for row in frame_times(root) if row.name in slots.models),
+    )
+
+
+def _agreement(root: Path, settings: Settings) -> Agreement | None:
+    """Return how far the study's models agree; None where it cannot be said before `compare` has run."""
+    try:
+        return agreement(root, settings, keep=False) if len(settings.models) > 1 else None
+    except StudyError:
+        return None
+
+
+def _standings(root: Path, selection: str) -> Standings | None:
+    """Return the standings of a selection, None where it has none; StudyError when they are damaged."""
+    path = selections.path(root, selection, "json", stem="standings")
+    if not path.exists():
+        return None
+    of = "" if selection == selections.MAIN else f" --selection {selection}"
+    try:
+        return from_json(json.loads(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise StudyError(f"{path} is damaged ({error}); make it anew with `faultscape rank {root}{of}`") from None

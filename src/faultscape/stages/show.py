@@ -1,0 +1,85 @@
+"""Any file of a study as a table, standings, or text.
+
+Conventions: a folder with a study is its corpus; a table holds its first rows and how many there are.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from faultscape.errors import StudyError
+from faultscape.nouns import Standings
+from faultscape.ranking.standing import from_json
+from faultscape.study.tables.timings import FrameTimes, frame_times
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The first rows of a table, its columns, and how many rows there are."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Any, ...], ...]
+    total: int
+
+
+def read_table(file: str, rows: int) -> Rows | Standings | str:
+    """Return a file's first rows, of what is no table the standings or the text; StudyError for what cannot be shown."""
+    path = Path(file)
+    if path.is_dir() and (path / "study.toml").exists():
+        path = path / "corpus.parquet"
+    if not path.is_file():
+        raise StudyError(f"{file}: there is no such file")
+    try:
+        if path.suffix == ".parquet":
+            import pyarrow.parquet as pq
+
+            if path.name == "timings.parquet" and (times := frame_times(path.parent)):
+                return _times(times)
+            table = pq.read_table(path)
+            first = table.slice(0, rows).to_pylist()
+            return Rows(path.name, tuple(table.column_names), tuple(tuple(r.values()) for r in first), table.num_rows)
+        if path.suffix == ".csv":
+            with path.open(encoding="utf-8", errors="replace", newline="") as lines:
+                table = list(csv.reader(lines))
+            wide = len(table[0]) if table else 0
+            body = tuple(tuple((r + [""] * wide)[:wide]) for r in table[1 : rows + 1])
+            return Rows(path.name, tuple(table[0]) if table else (), body, max(0, len(table) - 1))
+        if path.suffix == ".sqlite":
+            from faultscape.study.tables.answers import Answers
+
+            thrown = Answers(path.parent).discarded()
+            return Rows("discarded images", ("image", "reason"), tuple(thrown.items())[:rows], len(thrown))
+        text = path.read_text(encoding="utf-8")
+        if path.suffix == ".json":
+            raw = json.loads(text)
+            if isinstance(raw, dict) and "rankings" in raw and "models" in raw:
+                return from_json(raw)
+            return json.dumps(raw, indent=1, ensure_ascii=False)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, csv.Error) as error:
+        raise StudyError(
+            f"{file}: cannot be shown: {str(error).splitlines()[0] if str(error) else type(error).__name__}"
+        ) from None
+    return text
+
+
+def _times(times: list[FrameTimes]) -> Rows:
+    """Return the time of a frame as people compare models by it."""
+    columns = ("model", "ms model only", "quartiles", "ms with load, write", "quartiles", "frames", "device")
+    rows = [
+        (
+            t.name,
+            f"{t.model[1]:.1f}",
+            f"{t.model[0]:.1f}-{t.model[2]:.1f}",
+            f"{t.whole[1]:.1f}",
+            f"{t.whole[0]:.1f}-{t.whole[2]:.1f}",
+            t.frames,
+            t.device,
+        )
+        for t in times
+    ]
+    return Rows("time of a frame, median and quartiles, warm-up left out", columns, tuple(rows), len(rows))
