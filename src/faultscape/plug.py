@@ -14,8 +14,8 @@ from typing import Any
 from faultscape.errors import OptionError, closest, library_text
 
 
-def find(kind: str, name: str, built_in: Mapping[str, Any]) -> Any:
-    """Return the built-in called ``name``, or the function that ``file.py:function`` names; OptionError with the known names otherwise.
+def find(kind: str, name: str, built_in: Mapping[str, Any], *, of: type | None = None) -> Any:
+    """Return the built-in called ``name``, or the function (an object of the class ``of``) that ``file.py:function`` names; OptionError with the known names otherwise.
 
     >>> find("number", "two", {"one": 1, "two": 2})
     2
@@ -24,12 +24,12 @@ def find(kind: str, name: str, built_in: Mapping[str, Any]) -> Any:
         return built_in[name]
     path, colon, attribute = name.rpartition(":")
     if colon and path.endswith(".py"):
-        return _load(kind, Path(path), attribute)
+        return _load(kind, Path(path), attribute, of)
     known = sorted(built_in)
     raise OptionError(f"{kind} {name!r} is not known; known are {', '.join(known)}, or file.py:function.{closest(name, known)}")
 
 
-def _load(kind: str, path: Path, attribute: str) -> Any:
+def _load(kind: str, path: Path, attribute: str, of: type | None) -> Any:
     if not path.is_file():
         raise OptionError(f"{kind} {path}:{attribute}: there is no file {path}")
     module = ModuleType(f"faultscape_plug_{path.stem}")
@@ -40,9 +40,12 @@ def _load(kind: str, path: Path, attribute: str) -> Any:
         raise OptionError(
             f"{kind} {path}:{attribute}: running {path} failed: {type(error).__name__}: {library_text(error)}"
         ) from error
-    if not callable(getattr(module, attribute, None)):
+    found = getattr(module, attribute, None)
+    if of is not None and not isinstance(found, of):
+        raise OptionError(f"{kind} {path}:{attribute}: {path} holds no {of.__name__} called {attribute!r}")
+    if of is None and not callable(found):
         raise OptionError(f"{kind} {path}:{attribute}: {path} holds no function {attribute!r}")
-    return getattr(module, attribute)
+    return found
 
 
 def digest(name: str) -> str:

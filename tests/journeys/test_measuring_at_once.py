@@ -103,7 +103,7 @@ def test_a_killed_run_keeps_the_statistics_of_all_shards_that_count(
 
     def killed(*given: Any) -> None:
         enter(*given)
-        if given[1]["number"] == 1:
+        if given[1].number == 1:
             raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
@@ -161,7 +161,7 @@ def shards_done(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     done, shard = [], predict_shard.shard
 
     def counted(**call: Any) -> Any:
-        done.append(call["number"])
+        done.append(call["job"]["number"])
         return shard(**call)
 
     monkeypatch.setattr(predict_shard, "shard", counted)

@@ -65,11 +65,11 @@ def test_rank_and_report_are_stale_once_predictions_change(corpus: made.Corpus, 
 def test_a_kill_before_the_stamp_is_written_never_leaves_another_sources_maps(
     corpus: made.Corpus, study: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from faultscape.study import folder
+    from faultscape.stages.predict import shard
 
     fs.predict(study, {"m": corpus.models["model-0"]}, engine="local")
     before = made.bytes_under(Path(study), "predictions")
-    put = folder.put
+    put = shard.put
 
     def killed(path: Path, data: bytes) -> str:
         if (
@@ -81,7 +81,7 @@ def test_a_kill_before_the_stamp_is_written_never_leaves_another_sources_maps(
         return put(path, data)
 
     with monkeypatch.context() as patch:
-        patch.setattr(folder, "put", killed)
+        patch.setattr(shard, "put", killed)
         with pytest.raises(KeyboardInterrupt):
             fs.predict(study, {"m": corpus.models["model-1"]}, engine="local")
     fs.predict(study, {"m": corpus.models["model-0"]}, engine="local")
@@ -93,17 +93,16 @@ def test_a_replaced_model_whose_run_was_killed_is_no_model_of_both(
     entered: int, corpus: made.Corpus, study: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     from faultscape.stages.predict import shard
-    from faultscape.study.tables.logs import Timings
 
     fs.predict(study, corpus.models, engine="local")
     fs.compare(study, engine="local")
     numbers, enter = [], shard.enter
 
-    def killed(root: Path, call: dict[str, Any], made_: dict[str, Any], timings: Timings, *more: Any) -> None:
+    def killed(root: Path, job: Any, *more: Any) -> None:
         if len(numbers) == entered:
             raise KeyboardInterrupt
-        numbers.append(call["number"])
-        enter(root, call, made_, timings, *more)
+        numbers.append(job.number)
+        enter(root, job, *more)
 
     with monkeypatch.context() as patch:
         patch.setattr(shard, "enter", killed)

@@ -15,8 +15,10 @@ from faultscape.engine.tasks import Ledger
 from faultscape.prediction.batches import Row, unrecord
 from faultscape.prediction.inference import Inference
 from faultscape.prediction.inputs import Inputs
+from faultscape.prediction.networks import OpenNetwork
+from faultscape.prediction.source import Part
 from faultscape.prediction.sources.network import Answer
-from faultscape.stages.predict.work import DEADLY, Work
+from faultscape.stages.predict.work import DEADLY, fill
 from faultscape.study.settings import read_settings
 from faultscape.study.spool import Spool
 from faultscape.study.tables import label_maps
@@ -84,12 +86,9 @@ class Network:
         return [Answer(labels=picture[0] // 52) for picture in block]
 
 
-def worked(
-    study: Path, monkeypatch: pytest.MonkeyPatch, rows: list[Image], network: Any, lost: int = 0
-) -> tuple[list[Row], list[int]]:
+def worked(study: Path, rows: list[Image], network: Any, lost: int = 0) -> tuple[list[Row], list[int]]:
     """Do a shard as the engine would, with workers that die; ``lost`` of them before they began. Returns its rows, and each attempt's number."""
-    monkeypatch.setattr("faultscape.prediction.catalogue.held_model", lambda *_: Inference(network))
-    model: dict[str, Any] = {"kind": "onnx", "source": "x", "options": {}, "labels": {}, "device": "", "digest": ""}
+    model = OpenNetwork(Inference(network), read_settings(study), {})
     ledger, attempts = Ledger([{}], lambda _: None), []
     for _ in range(lost):
         ledger.hear(0, {"died": True})
@@ -102,7 +101,7 @@ def worked(
         attempts.append(ledger.accounts[0].attempt)
         spool = Spool(study / "predictions" / "x" / ".spool-0", "key")
         try:
-            Work(read_settings(study), model, {}).fill(spool, rows, tick, attempts[-1])
+            fill(spool, model, rows, Part(), tick, attempts[-1])
             return [row for code in spool for row in unrecord(code).rows], attempts
         except Died:
             ledger.hear(0, {"died": True})
@@ -118,14 +117,12 @@ def right(rows: list[Image], found: list[Row]) -> bool:
 
 
 @pytest.mark.parametrize("place", [0, 3])
-def test_a_batch_is_split_after_two_deaths_and_an_image_is_blamed_after_two_more(
-    study: Path, monkeypatch: pytest.MonkeyPatch, place: int
-) -> None:
+def test_a_batch_is_split_after_two_deaths_and_an_image_is_blamed_after_two_more(study: Path, place: int) -> None:
     rows: list[Image] = shards(read_corpus(study))[0]
     deadly = next(k for k, image in enumerate(rows) if image.id == "part0/photo 004")
     rows = [*rows[deadly - place :], *rows[: deadly - place]]  # in the first batch, at this place of it
     network = Network(4, lambda block, _: any((picture[:, 0, 0] == (1, 2, 3)).all() for picture in block))
-    found, attempts = worked(study, monkeypatch, rows, network)
+    found, attempts = worked(study, rows, network)
     assert network.seen == [4, 4, *[1] * place, 1, 1, *[1] * (3 - place), 2]
     assert len(attempts) == 5
     assert [(row.id, row.problem) for row in found if row.problem] == [("part0/photo 004", DEADLY)]
@@ -133,20 +130,20 @@ def test_a_batch_is_split_after_two_deaths_and_an_image_is_blamed_after_two_more
     assert not [*study.rglob(".writing-*")]
 
 
-def test_workers_lost_at_unrelated_places_blame_no_image_and_split_no_batch(study: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_workers_lost_at_unrelated_places_blame_no_image_and_split_no_batch(study: Path) -> None:
     rows: list[Image] = shards(read_corpus(study))[0]
     network = Network(2, lambda _, run: run in (1, 3, 5))  # once over each of three batches
-    found, attempts = worked(study, monkeypatch, rows, network)
+    found, attempts = worked(study, rows, network)
     assert attempts == [0, 1, 1, 1]
     assert network.seen == [2] * 6
     assert not [row for row in found if row.problem]
     assert right(rows, found)
 
 
-def test_an_image_that_was_under_way_once_when_a_worker_was_lost_is_done(study: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_image_that_was_under_way_once_when_a_worker_was_lost_is_done(study: Path) -> None:
     rows: list[Image] = shards(read_corpus(study))[0]
     network = Network(4, lambda _, run: run == 2)  # the second of those that are tried alone
-    found, attempts = worked(study, monkeypatch, rows, network, lost=2)
+    found, attempts = worked(study, rows, network, lost=2)
     assert attempts == [2, 1]
     assert network.seen == [1, 1, 1, 1, 1, 2]  # a batch that was begun image by image is ended so
     assert not [row for row in found if row.problem]

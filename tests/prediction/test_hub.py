@@ -91,7 +91,7 @@ def test_what_is_cached_is_found_and_its_commit_is_recorded(cache: Path, study: 
     fs.predict(str(study), {"m": "hf:some/model"}, engine="local")
     assert fs.study.settings.read_settings(study).models["m"].options["revision"] == COMMIT  # what was recorded holds
     assert made.bytes_under(study, "predictions") == before
-    assert catalogue.revision_of("hf:some/model") == "f" * 40
+    assert hub.revision_of("hf:some/model") == "f" * 40
     assert hub.fetch(f"some/model@{COMMIT}") == (str(folder), COMMIT)
 
 

@@ -62,7 +62,7 @@ def test_a_network_is_another_when_weights_beside_it_are(tmp_path: Path, locatio
     for seed in (3, 4):
         path = external(tmp_path / "net.onnx", location, seed)
         assert [*onnx_files.weights_beside(path)] == [tmp_path / location]
-        seen.append(catalogue.digest("onnx", str(path), {}))
+        seen.append(onnx_files.digest(str(path), {}))
     assert seen[0] != seen[1]
 
 
@@ -70,9 +70,9 @@ def test_a_file_that_the_network_does_not_name_is_no_part_of_it(tmp_path: Path) 
     import onnx_networks
 
     path = external(tmp_path / "net.onnx", "weights.bin")
-    before = catalogue.digest("onnx", str(path), {})
+    before = onnx_files.digest(str(path), {})
     (tmp_path / "net.onnx.data").write_bytes(b"of another network")
-    assert catalogue.digest("onnx", str(path), {}) == before
+    assert onnx_files.digest(str(path), {}) == before
     assert onnx_files.weights_beside(onnx_networks.small(tmp_path / "whole.onnx")) == {}
 
 
@@ -115,7 +115,7 @@ def test_weights_that_are_replaced_make_the_maps_stale(tmp_path: Path, capsys: p
 @pytest.mark.parametrize("location", ["../weights.bin", "parts/../../weights.bin", "/weights.bin"])
 def test_weights_outside_the_folder_are_refused(tmp_path: Path, location: str) -> None:
     path = naming(tmp_path / "net.onnx", location)
-    for way in (lambda: catalogue.digest("onnx", str(path), {}), lambda: catalogue.open_model(str(path))):
+    for way in (lambda: onnx_files.digest(str(path), {}), lambda: catalogue.open_model(str(path))):
         with pytest.raises(ModelError, match=r"net\.onnx: names weights outside its folder, '.*'; put them beside it") as caught:
             way()
         assert "\n" not in str(caught.value)

@@ -20,8 +20,9 @@ import faultscape as fs
 import made
 from faultscape.errors import ModelError
 from faultscape.maps import runs
-from faultscape.prediction import catalogue
-from faultscape.stages.predict.work import Work
+from faultscape.prediction.source import Opening, Part
+from faultscape.prediction.sources import programs
+from faultscape.stages.predict.work import fill
 from faultscape.study.settings import read_settings
 from faultscape.study.spool import Spool
 from faultscape.study.tables import label_maps
@@ -101,12 +102,11 @@ def test_a_program_that_changed_since_the_run_began_is_not_run(
     study: Path, program: Callable[[str], str], tmp_path: Path
 ) -> None:
     source = program(PROGRAM)
-    about = {"kind": "program", "source": source, "options": {}, "labels": {}, "device": ""}
-    work = Work(read_settings(study), {**about, "digest": catalogue.digest("program", source, {})}, {})
+    model = programs.OpenProgram(Opening("program", source, digest=programs.digest(source, {})), read_settings(study))
     program("raise SystemExit('was run')")
     spool = Spool(tmp_path / "spool", "key")
     with pytest.raises(ModelError, match=r"its files changed while this line ran; .* does all of it with the new ones$"):
-        work.fill(spool, read_corpus(study, 0), lambda _: None)
+        fill(spool, model, read_corpus(study, 0), Part(), lambda _: None)
     assert not len(spool)
     spool.finish()
 

@@ -22,7 +22,6 @@ from faultscape.errors import ClassesError, StudyError, closest
 from faultscape.nouns import Classes
 from faultscape.study.folder import put
 
-Kind = Literal["folder", "table", "onnx", "transformers", "hub", "exported", "script", "function", "program"]
 Task = Literal["segmentation", "classification"]
 CLASSIFICATION = "classification"
 Id = Annotated[int, pydantic.Field(ge=0, le=65535)]  # of a class: label maps have 16 bits
@@ -34,7 +33,7 @@ class ModelSettings(pydantic.BaseModel):
 
     model_config = pydantic.ConfigDict(extra="forbid")
     source: str
-    kind: Kind
+    kind: str  # one of prediction.catalogue
     labels: dict[str, str] = {}
     options: dict[str, Any] = {}
 

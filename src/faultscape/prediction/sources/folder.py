@@ -8,16 +8,28 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Sequence
+import time
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 
+from faultscape.classes import mapping as label_names
 from faultscape.classes.class_lists import allowed, table
-from faultscape.errors import LabelMapError
+from faultscape.corpus.matches import match
+from faultscape.errors import FaultscapeError, LabelMapError
+from faultscape.formats.confidence import beside, read_confidence
 from faultscape.formats.label_maps import colour_table, read_map
-from faultscape.maps import runs
+from faultscape.maps import array_codes, runs
 from faultscape.nouns import UNKNOWN, Classes
+from faultscape.prediction.batches import Batch, Row
+from faultscape.prediction.source import Opening, OpenModel, Origin, Part, Request, Source
+from faultscape.study.parts import key_of
+from faultscape.study.settings import Settings
+from faultscape.study.tables.corpus import Image
+
+OPTIONS = ("pattern", "resize_maps")
+_BATCH = 64
 
 
 class FolderModel:
@@ -96,3 +108,61 @@ def fingerprint(source: str, files: Sequence[str]) -> str:
             f"{name}\0{state and (state.st_size, state.st_mtime_ns, state.st_ctime_ns)}\n".encode("utf-8", "surrogateescape")
         )
     return digest.hexdigest()[:32]
+
+
+class OpenFolder(OpenModel):
+    """A folder of maps, read file by file."""
+
+    def __init__(self, opening: Opening, settings: Settings) -> None:
+        resize = bool(opening.options.get("resize_maps"))
+        self._model = FolderModel(settings.class_list, opening.labels, settings.working_size, resize_maps=resize)
+        self._folder = opening.source
+
+    def batch_size(self, images: int) -> int:
+        """Return how many maps are read before they are safe."""
+        del images
+        return _BATCH
+
+    def batches(self, batches: Iterable[Sequence[Image]], part: Part) -> Iterator[Batch]:
+        """Yield the maps of ``part.files``."""
+        for batch in batches:
+            start = time.perf_counter()
+            rows = [self._row(image, part.files.get(image.id)) for image in batch]
+            yield Batch(rows, (time.perf_counter() - start, 0.0, 0.0))
+
+    def _row(self, image: Image, path: str | None) -> Row:
+        if path is None:
+            return Row(image.id, None, problem="no map of this image was found")
+        try:
+            code, sure = self._model.read(path, image.width, image.height), beside(self._folder, path)
+            kept = {"confidence": (array_codes.encode(read_confidence(sure, runs.shape(code))),)} if sure else {}
+        except FaultscapeError as error:
+            return Row(image.id, None, problem=str(error))
+        return Row(image.id, code, kept)
+
+
+def origin(source: Source, request: Request) -> Origin:
+    """Return what the maps of a folder follow from: its files, as far as their sizes and times say that they are the same."""
+    del source
+    place, settings, notes = request.source, request.settings, list[str]()
+    given = label_names.of_file(request.labels, settings, None) if request.labels else {}
+    given = given or (request.held if "labels" in request.options else {})
+    maps = Path(place, "labels") if Path(place, "labels").is_dir() else Path(place)
+    ids = [image.id for _, images in request.shards() for image in images]
+    files = match(maps, ids, pattern=request.options.get("pattern"), say=notes.append)
+    coloured = coded_by_colour(list(files.values()))
+    known = label_names.of_colours(settings) if coloured else request.held or label_names.of_label_ids(settings.class_list, files)
+    labels = given or known
+    colours = settings.classes.model_dump(include={"names", "ids", "colours", "void"}) if coloured else None
+    about = key_of(request.options.get("resize_maps", False), colours)
+    rules = key_of(labels, settings.size, settings.classes.ids, settings.classes.void)
+    stamps, by_shard, number, with_sure = {}, {}, len(files), 0
+    for shard, images in request.shards():
+        mine = [files.get(image.id, "") for image in images]
+        sure = [there for path in mine if path and (there := beside(place, path))]
+        with_sure += len(sure)
+        stamps[shard] = f"{fingerprint(place, mine + sure)}-{about}:{rules}"
+        by_shard[shard] = {image.id: files.pop(image.id) for image in images if image.id in files}
+    if 0 < with_sure < number:
+        notes.append(f"{place}: confidence found for {with_sure} of {number} maps")
+    return Origin(request.options, labels, stamps, by_shard, notes=tuple(notes), source=place)

@@ -8,8 +8,11 @@ The file is run as it is: it is the user's own code.
 
 from __future__ import annotations
 
+import hashlib
 import inspect
+import os
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,6 +23,43 @@ from faultscape.prediction.classifiers import as_pixel
 from faultscape.prediction.inputs import KEYS, resized
 from faultscape.prediction.sources.network import Answer, Network, Size
 from faultscape.study.settings import CLASSIFICATION
+
+
+def recognised(source: str, task: str) -> bool:
+    """Whether a SOURCE is a function of a file.
+
+    >>> recognised("own.py:load", "segmentation"), recognised("own.py", "segmentation")
+    (True, False)
+    """
+    del task
+    file, colon, _ = source.rpartition(":")
+    return bool(colon) and file.endswith(".py")
+
+
+def check(name: str, source: str) -> None:
+    """ModelError where there is no such file, or what stands behind it is no name."""
+    file, _, function = source.rpartition(":")
+    if not Path(file).is_file():
+        raise ModelError(f"{name}={source}: there is no file {file}")
+    if not function.isidentifier():
+        raise ModelError(f"{name}={source}: name a function of {file}, for example {file}:load")
+
+
+def there(source: str) -> bool:
+    """Whether the file of a function is there."""
+    return Path(source.rpartition(":")[0]).exists()
+
+
+def kept_as(source: str) -> str:
+    """Return a function with its file's path made absolute."""
+    file, _, function = source.rpartition(":")
+    return f"{os.path.abspath(file)}:{function}"
+
+
+def digest(source: str, options: dict[str, Any]) -> str:
+    """Return a digest of the file of a function, and of its name."""
+    del options
+    return hashlib.sha256(f"{plug.digest(source)}:{source.rpartition(':')[2]}".encode()).hexdigest()
 
 
 def of_function(source: str, options: dict[str, Any], device: str = "cpu") -> Network:

@@ -6,11 +6,35 @@ Safetensors are preferred; a repository that has none gives its checkpoint, whic
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
+from typing import Any
 
 from faultscape.errors import ModelError, library_text
 
 _SMALL = ["*.json", "*.txt"]
+
+
+def recognised(source: str, task: str) -> bool:
+    """Whether a SOURCE is a model of the hub."""
+    del task
+    return source.startswith("hf:")
+
+
+def digest(source: str, options: dict[str, Any]) -> str:
+    """Return a digest of the name of a model and of the commit that is taken of it."""
+    return hashlib.sha256(f"{source}@{options.get('revision', '')}".encode()).hexdigest()
+
+
+def revision_of(source: str) -> str:
+    """Return the commit that hf:OWNER/MODEL[@REVISION] stands for now; ModelError when it cannot be had."""
+    return fetch(source.removeprefix("hf:"))[1]
+
+
+def folder_of(source: str, revision: str) -> str:
+    """Return the folder of a model of the hub at a revision, or at the one that its name says."""
+    name, _, own = source.removeprefix("hf:").partition("@")
+    return fetch(f"{name}@{revision or own}" if revision or own else name)[0]
 
 
 def fetch(repository: str) -> tuple[str, str]:

@@ -12,8 +12,10 @@ import mmap
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from faultscape.errors import ModelError
+from faultscape.prediction.stamps import digest_of_files
 
 MOST_BYTES, MOST_FIELDS = (
     1 << 31,
@@ -34,6 +36,19 @@ PLACES, WHERE, ELSEWHERE = (
     14,
     1,
 )  # of a tensor: keys and values on where its numbers lie; whether that counts, and that it does
+
+
+_REST = 1 << 26  # bytes of a file behind the last number of a tensor that still count as the network's
+
+
+def digest(source: str, options: dict[str, Any]) -> str:
+    """Return a digest of a network's file and of the files beside it that hold its weights."""
+    del options
+    files = [(Path(source), Path(source).stat().st_size)]
+    for file, end in weights_beside(source).items():
+        size = file.stat().st_size  # what lies far behind the last number of a tensor is another network's, or nobody's
+        files.append((file, end if end and size > end + _REST else size))
+    return digest_of_files(source, files)
 
 
 def weights_beside(path: str | Path) -> dict[Path, int]:

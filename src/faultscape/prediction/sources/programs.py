@@ -9,12 +9,13 @@ holds the pictures of one shard, numbered (``00000.png``), the output is to hold
 from __future__ import annotations
 
 import glob
+import hashlib
 import os
 import shlex
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -30,12 +31,79 @@ from faultscape.formats.confidence import read_confidence
 from faultscape.formats.pictures import rgb_of
 from faultscape.maps import array_codes, runs
 from faultscape.prediction.batches import Batch, Row
+from faultscape.prediction.source import Opening, OpenModel, Part, Trial
+from faultscape.prediction.sources.folder import FolderModel
+from faultscape.study.settings import Settings
 from faultscape.study.tables.corpus import Image
 
 _FOLDER, _HELD = "faultscape-", "held"
 
 
-def program_batch(model: Any, images: Sequence[Image], command: str) -> Batch:
+class OpenProgram(OpenModel):
+    """A command that is run over the pictures of a shard at once."""
+
+    def __init__(self, opening: Opening, settings: Settings) -> None:
+        resize = bool(opening.options.get("resize_maps"))
+        self._maps = FolderModel(settings.class_list, opening.labels, settings.working_size, resize_maps=resize)
+        self._opening = opening
+
+    def batches(self, batches: Iterable[Sequence[Image]], part: Part) -> Iterator[Batch]:
+        """Yield what the command wrote for each batch; ModelError when it cannot be run or writes nothing."""
+        del part
+        for batch in batches:
+            self._refuse_changes()
+            made = _run_over(self._maps, batch, self._opening.source.removeprefix("exec:"))
+            self._refuse_changes("; a file that the program writes itself must not stand in its command")
+            yield made
+
+    def try_on(self, trial: Trial) -> None:
+        """Run the command over one picture of the study."""
+        for _ in self.batches([[trial.image]], Part()):
+            pass
+
+    def _refuse_changes(self, hint: str = "") -> None:
+        """ModelError when its files are not those with which the run began: a program is opened anew each time it is run."""
+        source = self._opening.source
+        if digest(source, {}) != self._opening.digest:
+            raise ModelError(
+                f"{source}: its files changed while this line ran; run the same line again, which does all of it with the new ones{hint}"
+            )
+
+
+def recognised(source: str, task: str) -> bool:
+    """Whether a SOURCE is a command.
+
+    >>> recognised("exec:segment -q", "segmentation")
+    True
+    """
+    del task
+    return source.startswith("exec:")
+
+
+def check(name: str, source: str) -> None:
+    """ModelError where there is no command, or no such program."""
+    if not source[5:].strip():
+        raise ModelError(f"{name}={source}: name the command, for example exec:./segment {{input}} {{output}}")
+    if shutil.which(first := words_of(source[5:], Path(), Path())[0]) is None:
+        raise ModelError(f"{name}={source}: there is no program {first}, or it may not be run")
+
+
+def digest(source: str, options: dict[str, Any]) -> str:
+    """Return a digest of a command with the files that it names."""
+    del options
+    found = hashlib.sha256(source.encode())
+    try:
+        words = shlex.split(source.removeprefix("exec:"))
+    except ValueError:  # the program's own error is said when it is to run
+        words = []
+    for word in words:
+        if os.path.isfile(word):
+            with open(word, "rb") as stream:
+                found.update(hashlib.file_digest(stream, "sha256").digest())
+    return found.hexdigest()
+
+
+def _run_over(model: FolderModel, images: Sequence[Image], command: str) -> Batch:
     """Run the command over the pictures of a shard; ModelError when it cannot be run or writes nothing. A picture that is not what was collected is a failure."""
     with _folder() as folder:
         start, inward, outward = time.perf_counter(), Path(folder, "input"), Path(folder, "output")
@@ -136,7 +204,7 @@ def _run(command: str, inward: Path, outward: Path) -> tuple[int, str]:
     return status, next((line.strip()[:300] for line in reversed(lines) if line.strip()), "")
 
 
-def _row(model: Any, image: Any, found: dict[str, str], number: str, status: int, last: str) -> Row:
+def _row(model: FolderModel, image: Image, found: dict[str, str], number: str, status: int, last: str) -> Row:
     path = found.get(number)
     if path is None:
         return Row(

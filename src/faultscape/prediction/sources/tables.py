@@ -82,7 +82,9 @@ def meanings(
     return np.array([-1 if name == "void" else UNKNOWN if name is None else ids[name] for name in names], np.int64)
 
 
-def rows_of(said: Said, ids: Sequence[str], source: str, *, unclear: str = "") -> tuple[dict[str, int], int]:
+def rows_of(
+    said: Said, ids: Sequence[str], source: str, *, unclear: str = "", say: Callable[[str], None] = print
+) -> tuple[dict[str, int], int]:
     """Return {image id: row} and how many rows belong to no image; ModelError for a table whose rows cannot be told apart, or fit nothing.
 
     ``unclear`` says why the order of the study's images is not one that everybody would take; rows without names are refused then.
@@ -99,7 +101,7 @@ def rows_of(said: Said, ids: Sequence[str], source: str, *, unclear: str = "") -
                 f"{source}: its rows have no names, and {unclear}; give it an array `images` that names the image of each row"
             )
         order = sorted(ids, key=counting)
-        print(
+        say(
             f"{source}: its rows have no names; they are taken as the images in the order in which people count, {order[0]!r} first and {order[-1]!r} last"
         )
         return {id_: row for row, id_ in enumerate(order)}, 0

@@ -74,10 +74,8 @@ def outdated(root: Path, settings: Settings, shards: Iterable[tuple[int, Sequenc
     Of tables, those whose words became ids of other classes than today's.
     """
     parts_of = {name: read_manifest(predictions(root, name)) for name in settings.models}
-    networks = {name: parts for name, parts in parts_of.items() if settings.models[name].kind not in ("folder", "table")}
-    today = classes_key(settings)
-    tables = [name for name, model in settings.models.items() if model.kind == "table"]
-    old = [name for name in tables if any(not part.key.startswith(today) for part in parts_of[name].values())]
+    networks = {name: parts for name, parts in parts_of.items() if any(_of_photos(part) for part in parts.values())}
+    old = [name for name, parts in parts_of.items() if of_other_classes(settings, parts.values())]
     for name, parts in networks.items():  # jobs of an array see the file each for itself
         stamps = stamps_of(predictions(root, name))
         if len({stamps[part].split(":")[0] for part in parts if stamps.get(part, "").count(":") == 2}) > 1:
@@ -86,6 +84,21 @@ def outdated(root: Path, settings: Settings, shards: Iterable[tuple[int, Sequenc
         key, part = photos_key(settings.size, images), part_name(shard)
         old += [name for name, made in networks.items() if part in made and made[part].key != key]
     return [name for name in settings.models if name in old]
+
+
+def of_other_classes(settings: Settings, parts: Iterable[Part]) -> bool:
+    """Whether some of these parts are of words that became ids of other classes than today's."""
+    today = classes_key(settings)
+    return any(_of_words(part) and not part.key.startswith(today) for part in parts)
+
+
+def _of_words(part: Part) -> bool:
+    return ":" in part.key
+
+
+def _of_photos(part: Part) -> bool:
+    """Whether a part's key says from which photos it was made; of maps that came as files it says nothing."""
+    return bool(part.key) and not _of_words(part)
 
 
 def table_of(maps: list[StoredMap]) -> pa.Table:

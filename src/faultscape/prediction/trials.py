@@ -15,15 +15,16 @@ from faultscape.corpus.photos import read_photo
 from faultscape.errors import ImageError, ModelError
 from faultscape.prediction import keep
 from faultscape.prediction.inference import NAN, Inference
+from faultscape.prediction.source import Trial
 from faultscape.prediction.sources.network import Answer, Size
-from faultscape.study.tables.corpus import Image
 
 COARSEST = 32  # pixels of a side: no segmentation network sees in larger steps
 MOST = 64  # pictures at once that are tried
 
 
-def run(model: Inference, size: Size, where: Path, images: int, first: Image) -> None:
+def run(model: Inference, trial: Trial) -> None:
     """Run a network once; ModelError when it cannot, or cannot give what is to be kept. Prints how large that gets for so many images."""
+    size = trial.size
     prepared = model.prepare(np.zeros((size[1], size[0], 3), np.uint8), size)
     (answer,) = model.run([prepared])
     if not model.keep.answers and not isinstance(answer, str):
@@ -31,15 +32,15 @@ def run(model: Inference, size: Size, where: Path, images: int, first: Image) ->
     output = model.finish(answer, size)
     if output.problem == NAN:  # for an empty picture alone, perhaps
         with suppress(ImageError):
-            (output,) = model.predict([read_photo(first)[0]], [size])
+            (output,) = model.predict([read_photo(trial.image)[0]], [size])
             if output.problem == NAN:
-                raise ModelError(f"{model.network.name}: gave NaN, for an empty picture and for {first.id}")
+                raise ModelError(f"{model.network.name}: gave NaN, for an empty picture and for {trial.image.id}")
     elif output.labels is None:
         raise ModelError(output.problem)
     if lost := [kind for kind in model.keep.folders if output.labels is not None and kind not in output.kept]:
         raise ModelError(f"{model.network.name}: gives labels and no logits, so that {', '.join(lost)} cannot be kept")
-    root = next((folder for folder in (where, *where.parents) if folder.exists()), Path())
-    for line in keep.told(output.kept, images, shutil.disk_usage(root).free, model.keep):
+    root = next((folder for folder in (trial.where, *trial.where.parents) if folder.exists()), Path())
+    for line in keep.told(output.kept, trial.images, shutil.disk_usage(root).free, model.keep):
         print(line)
 
 

@@ -1,0 +1,266 @@
+"""Networks as models of a study: what their answers follow from, and a shard's pictures through one of them.
+
+Conventions: a batch never crosses a shard. Pictures of the next batches are loaded, and results of the last are encoded, while the network runs.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from faultscape.classes import mapping as label_names
+from faultscape.classes.class_lists import allowed, table
+from faultscape.corpus.photos import read_photo
+from faultscape.errors import FaultscapeError, ImageError, ModelError
+from faultscape.maps import array_codes, runs
+from faultscape.nouns import UNKNOWN
+from faultscape.prediction import bounds, devices, stamps, trials
+from faultscape.prediction.batches import Batch, Look, Row
+from faultscape.prediction.classifiers import Classifier
+from faultscape.prediction.inference import Inference, Output, Prepared, Way
+from faultscape.prediction.inputs import size_of
+from faultscape.prediction.keep import Keep, parse
+from faultscape.prediction.source import Opening, OpenModel, Origin, Part, Request, Source, Trial
+from faultscape.prediction.sources import hub
+from faultscape.prediction.sources.network import Network
+from faultscape.study.settings import CLASSIFICATION, Settings
+from faultscape.study.tables.corpus import Image
+
+OPTIONS = (
+    "size", "mean", "std", "layout", "multiple", "batch", "threads", "window", "stride", "flip", "scales", "precision", "unmapped", "keep", "revision", "crop",
+)  # fmt: skip
+_AHEAD = 2  # batches that are loaded before the network is ready for them
+_TRIED_AT = (512, 512)  # where maps have their photos' sizes, the batch that memory takes is judged by this
+
+_Loaded = tuple[list[Prepared | str], list[str | None], float]
+
+
+class OpenNetwork(OpenModel):
+    """A network that is open on this worker's device, and the labels that its study accepts of it."""
+
+    def __init__(
+        self, inference: Inference, settings: Settings, labels: dict[str, str], threads: int = 1, *, bounded: bool = False
+    ) -> None:
+        self.inference, self.threads = inference, threads
+        self.device = devices.words(inference.network.device, threads)
+        self._settings, self._bounded = settings, bounded
+        self._labels = labels
+
+    def batch_size(self, images: int) -> int:
+        """Return how many pictures the network gets at once."""
+        del images
+        return self.inference.network.batch
+
+    def batches(self, batches: Iterable[Sequence[Image]], part: Part) -> Iterator[Batch]:
+        """Yield the results, in order; up to ``part.lanes`` batches run at once, each as if it were alone."""
+        yield from _batches(self.inference, batches, self._settings, self._labels, part.lanes, part.look)
+
+    def try_on(self, trial: Trial) -> None:
+        """Run the network once on an empty photo, or where it gives NaN for that on a picture of the study."""
+        with bounds.bounded(when=self._bounded):
+            trials.run(self.inference, trial)
+
+
+Load = Callable[
+    [str, dict[str, Any], tuple[int, ...], str], Network
+]  # (source, options, numbers of channels that it may well have, device)
+
+
+def open_network(
+    opening: Opening, settings: Settings, *, load: Load, runtime: str, digest: Callable[[str, dict[str, Any]], str]
+) -> OpenNetwork:
+    """Open a network on this worker's device; ModelError where it is another than when the run began."""
+    classes = (len(opening.labels), len(settings.class_list))
+    options = {**opening.options, "device": opening.device, "task": settings.task}
+    network = inference(opening.source, options, classes, load=load, runtime=runtime)
+    now, expected = digest(opening.source, opening.options), opening.digest
+    if expected.startswith(now) and expected not in (now, now + network.network.weights):
+        raise ModelError(
+            f"{opening.source}: its weights are others each time it is loaded; set a seed in it, or let it read them (they may also have changed while this line ran)"
+        )
+    if not expected.startswith(now):
+        raise ModelError(
+            f"{opening.source}: its files changed while this line ran; run the same line again, which does all of it with the new ones"
+        )
+    bounded = runtime == "onnx" and devices.pick(opening.device, runtime) == "cpu"
+    return OpenNetwork(network, settings, opening.labels, int(opening.options.get("threads", 1)), bounded=bounded)
+
+
+def inference(source: str, options: dict[str, Any], classes: tuple[int, ...] = (), *, load: Load, runtime: str) -> Inference:
+    """Open a network with the way it is shown photos; ``classes`` are numbers of channels that it may well have."""
+    device = devices.pick(str(options.get("device", "")), runtime)
+    network = load(source, {**options, "layers": list(parse(options.get("keep", [])).embeddings)}, classes, device)
+    if options.get("task") == CLASSIFICATION:
+        return Classifier(network, way_of(options), keep_of(options, CLASSIFICATION), float(options.get("crop", 1)))
+    return Inference(network, way_of(options), keep_of(options))
+
+
+def origin(source: Source, request: Request) -> Origin:
+    """Return what a network's answers follow from, and the network, which is opened for that."""
+    options, settings = request.options, request.settings
+    if source.revision is not None and "revision" not in options:
+        options = {**options, "revision": source.revision(request.source)}
+    options = {"threads": 1, **options}  # recorded, since sums depend on their number
+    digest = source.digest(request.source, options)
+    with bounds.bounded(when=source.runtime == "onnx" and devices.pick(request.device, source.runtime) == "cpu"):
+        opened = source.open(Opening(source.name, request.source, options, request.held, request.device, digest), settings)
+        assert isinstance(opened, OpenNetwork)
+        network = opened.inference.network
+        digest += network.weights
+        if source.runtime != "onnx":  # recorded, since it would follow the device of each worker
+            options["precision"] = devices.precision_of(options.get("precision", ""), network.device)
+        if network.device.startswith("cuda") and "batch" not in options:
+            options["batch"] = trials.fitting_batch(opened.inference, settings.working_size or _TRIED_AT)
+        trials.count_channels(opened.inference, largest(request))  # the order of channels is no list of ids
+    held = request.held if "labels" in options else {}
+    mapping = label_names.of_network(request.name, network, settings, request.labels, held, options.get("unmapped", ""))
+    made = stamps.of_images(digest, settings, request.shards(), options, mapping)
+    notes = (*network.notes, *([source.own_code.format(request.source)] if source.own_code else []))
+    return Origin(options, mapping, made.stamps, keys=made.keys, notes=notes, digest=digest, opened=opened)
+
+
+def largest(request: Request) -> tuple[int, int]:
+    """Return the working size, or where maps have their photos' the largest of these, (width, height)."""
+    sizes = ((image.width, image.height) for _, images in request.shards() for image in images)
+    return request.settings.working_size or max(sizes, key=math.prod)
+
+
+def way_of(options: dict[str, Any]) -> Way:
+    """Return how photos are shown to a network, of a model's options."""
+    size, window, stride = (size_of(options[key], key) if options.get(key) else None for key in ("size", "window", "stride"))
+    scales = tuple(float(scale) for scale in options.get("scales") or [1.0])
+    return Way(size if window or scales != (1.0,) else None, window, stride, bool(options.get("flip")), scales)
+
+
+def keep_of(options: dict[str, Any], task: str = "segmentation") -> Keep:
+    """Return what is kept of a model, of its options."""
+    return replace(parse(options.get("keep", [])), answers=task == CLASSIFICATION)
+
+
+def _batches(
+    inference: Inference,
+    batches: Iterable[Sequence[Image]],
+    settings: Settings,
+    labels: dict[str, str],
+    lanes: int,
+    look: Look | None,
+) -> Iterator[Batch]:
+    places = table(settings.class_list, labels)
+    words = allowed(settings.class_list, labels)
+
+    def load(batch: Sequence[Image]) -> _Loaded:
+        start, out, photos = time.perf_counter(), [], []
+        for image in batch:
+            sha = None
+            try:
+                rgb, sha = read_photo(image)
+                out.append(inference.prepare(rgb, settings.working_size or (image.width, image.height)))
+            except (ImageError, ModelError) as error:
+                out.append(str(error))
+            photos.append(sha if image.tagged else None)
+        return out, photos, time.perf_counter() - start
+
+    def answer(
+        batch: Sequence[Image], prepared: list[Prepared | str], photos: list[str | None], loading: float
+    ) -> Callable[[], Batch]:
+        """Run the network, and return what turns its answers into a batch, in any thread."""
+        warm = inference.warm  # once one batch is wholly done: those that ran beside the first waited for the same compilers
+        good = [item for item in prepared if isinstance(item, Prepared)]
+        answers = iter(inference.run(good) if good else [])
+        found = [next(answers) if isinstance(item, Prepared) else item for item in prepared]
+        model = inference.seconds if good else 0.0
+
+        def rest() -> Batch:
+            start, rows = time.perf_counter(), []
+            for image, item, said, photo in zip(batch, prepared, found, photos, strict=True):
+                output = inference.finish(said, item.target) if isinstance(item, Prepared) else Output(None, problem=item)
+                rows.append(replace(_row(image, output, inference.network.name, places, words, look), photo=photo))
+            inference.warm = inference.warm or bool(good)
+            return Batch(rows, (loading, model, time.perf_counter() - start), warm)
+
+        return rest
+
+    def work(batch: Sequence[Image], loading: Future[_Loaded]) -> Future[Batch]:
+        return writer.submit(answer(batch, *loading.result()))
+
+    lanes = 1 if inference.keep.embeddings else max(1, lanes)  # what watches a layer sees one batch at a time
+    with ThreadPoolExecutor(lanes) as loader, ThreadPoolExecutor(lanes) as runner, ThreadPoolExecutor(lanes) as writer:
+        under_way: deque[Future[Future[Batch]]] = deque()
+        for batch in batches:
+            under_way.append(runner.submit(work, batch, loader.submit(load, batch)))
+            if len(under_way) > lanes + _AHEAD:
+                yield under_way.popleft().result().result()
+        while under_way:
+            yield under_way.popleft().result().result()
+
+
+def _row(image: Image, output: Output, name: str, places: np.ndarray, words: str, look: Look | None) -> Row:
+    """Return one output encoded; a label that means nothing is a failure."""
+    if output.labels is None:
+        return Row(image.id, None, problem=output.problem)
+    code = output.answer or runs.encode(output.labels)
+    said = output.labels.ravel() if output.answer else runs.labels(code)
+    if bad := [int(v) for v in said if places[v] == UNKNOWN]:
+        return Row(
+            image.id, None, problem=f"{name}: gave the label {bad[0]}; allowed are {words}; --labels FILE says what labels mean"
+        )
+    if look is not None:
+        try:
+            look(image, output)
+        except FaultscapeError as error:
+            return Row(image.id, None, problem=str(error))
+    return Row(image.id, code, {kind: tuple(array_codes.encode(values) for values in held) for kind, held in output.kept.items()})
+
+
+def load_onnx(source: str, options: dict[str, Any], classes: tuple[int, ...], device: str) -> Network:
+    """Open an ONNX file."""
+    from faultscape.prediction.sources.onnx import OnnxNetwork
+
+    return OnnxNetwork(source, options, classes, device)
+
+
+def load_transformers(source: str, options: dict[str, Any], classes: tuple[int, ...], device: str) -> Network:
+    """Open a folder of the transformers library."""
+    from faultscape.prediction.sources.huggingface import TransformersNetwork
+
+    del classes
+    return TransformersNetwork(source, options, device, source)
+
+
+def load_hub(source: str, options: dict[str, Any], classes: tuple[int, ...], device: str) -> Network:
+    """Open a model of the hub, at the revision of the options."""
+    from faultscape.prediction.sources.huggingface import TransformersNetwork
+
+    del classes
+    return TransformersNetwork(hub.folder_of(source, options.get("revision", "")), options, device, source)
+
+
+def load_exported(source: str, options: dict[str, Any], classes: tuple[int, ...], device: str) -> Network:
+    """Open a program that torch.export saved."""
+    from faultscape.prediction.sources import torch_network
+
+    del classes
+    return torch_network.exported(source, options, device)
+
+
+def load_script(source: str, options: dict[str, Any], classes: tuple[int, ...], device: str) -> Network:
+    """Open a TorchScript file."""
+    from faultscape.prediction.sources import torch_network
+
+    del classes
+    return torch_network.scripted(source, options, device)
+
+
+def load_function(source: str, options: dict[str, Any], classes: tuple[int, ...], device: str) -> Network:
+    """Open what a person's own function returns, or is."""
+    from faultscape.prediction.sources.functions import of_function
+
+    del classes
+    return of_function(source, options, device)

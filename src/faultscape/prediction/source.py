@@ -1,0 +1,147 @@
+"""What a kind of model is to `predict`: how a SOURCE is recognised, what it can be told, what its answers follow from, and how it is opened.
+
+Conventions: the kinds that ship stand in `prediction.catalogue`. One from outside is a ``Source`` in a file of its own, with ``open`` alone if need be: what it reads stands
+behind its name, ``NAME=file.py:SOURCE:PLACE``. An open model yields batches, whatever it is: a row an image, with the code of its labels or what went wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from faultscape.prediction import stamps
+from faultscape.study.settings import CLASSIFICATION, Settings, Task
+from faultscape.study.tables.corpus import Image
+
+if TYPE_CHECKING:
+    from faultscape.prediction.batches import Batch, Look
+    from faultscape.prediction.sources.network import Network
+
+Shards = Callable[[], Iterable[tuple[int, Sequence[Image]]]]  # reads the corpus shard by shard, whenever it is called
+BOTH: tuple[Task, ...] = ("segmentation", CLASSIFICATION)
+
+
+@dataclass(frozen=True)
+class Request:
+    """What `predict` was asked of one model: NAME=SOURCE, the options that hold for it, a mapping file, and the mapping that it had before."""
+
+    name: str
+    source: str
+    settings: Settings
+    shards: Shards
+    options: dict[str, Any] = field(default_factory=dict)
+    labels: str | None = None
+    held: dict[str, str] = field(default_factory=dict)
+    device: str = ""
+
+
+@dataclass(frozen=True)
+class Opening:
+    """What it takes to open a model, wherever that is: words that JSON can hold. ``digest`` is what it was when the run began."""
+
+    kind: str
+    source: str
+    options: dict[str, Any] = field(default_factory=dict)
+    labels: dict[str, str] = field(default_factory=dict)
+    device: str = ""
+    digest: str = ""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """An image on which a model is tried before the study learns of it: how many are to come, the largest (width, height) of their maps, and where what is kept of them goes."""
+
+    image: Image
+    images: int
+    size: tuple[int, int]
+    where: Path
+
+
+@dataclass(frozen=True)
+class Part:
+    """What an open model is told of the shard that it works on: a file or row by image id, how many batches may run at once, and who looks at each answer."""
+
+    files: Mapping[str, str] = field(default_factory=dict)
+    lanes: int = 1
+    look: Look | None = None
+
+
+class OpenModel:
+    """A model that is open in this process: what it says of images, batch by batch.
+
+    ``device`` is where it runs, in words, nothing where its seconds are not noted; ``threads`` those of each of its runs, 0 where it is not asked.
+    """
+
+    device = ""
+    threads = 0
+
+    def batch_size(self, images: int) -> int:
+        """Return how many of a shard's images make a batch: all of them, unless a model says less."""
+        return images
+
+    def batches(self, batches: Iterable[Sequence[Image]], part: Part) -> Iterator[Batch]:
+        """Yield what the model says of each batch of images, in order; an image that it cannot do is a row with a problem."""
+        raise NotImplementedError
+
+    def try_on(self, trial: Trial) -> None:
+        """ModelError where the model cannot work, or cannot give what is to be kept; nothing of what it says is kept."""
+
+
+@dataclass(frozen=True)
+class Origin:
+    """What a model's answers follow from: options and label mapping that it is stored with, {shard: stamp}, {shard: {image id: file or row}}, {shard: key}.
+
+    ``source`` is what is opened, where that is not as study.toml keeps it; ``opened`` the model, where it had to be opened for this; ``notes`` what to say when work is done.
+    """
+
+    options: dict[str, Any]
+    labels: dict[str, str]
+    stamps: dict[int, str]
+    files: dict[int, dict[str, str]] = field(default_factory=dict)
+    keys: dict[int, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    source: str = ""
+    digest: str = ""
+    opened: OpenModel | None = None
+
+
+def _of_rules(source: Source, request: Request) -> Origin:
+    """Return the origin of a model whose maps follow from its digest, its options and the images."""
+    from faultscape.classes.mapping import of_file
+
+    given = of_file(request.labels, request.settings, None) if request.labels else {}
+    digest = source.digest(request.source, request.options)
+    made = stamps.of_images(digest, request.settings, request.shards(), request.options, given or request.held)
+    notes = (source.own_code.format(request.source.removeprefix("exec:")),) if source.own_code else ()
+    return Origin(request.options, given or request.held, made.stamps, keys=made.keys, notes=notes, digest=digest)
+
+
+@dataclass(frozen=True)
+class Source:
+    """A kind of model. ``name`` is how study.toml calls it, ``called`` how a person does, ``written`` how its SOURCE is written.
+
+    ``of(SOURCE, task)`` recognises one; ``check(NAME, SOURCE)`` raises ModelError where it cannot be had; ``kept_as`` is how study.toml keeps it; ``there`` whether it can
+    still be had, as far as that is seen from here. ``options`` are what it can be told. ``load`` opens a network, whose library is ``runtime``, and ``revision`` says which it is now where a name may come to stand for another. ``own_sizes``: its maps may
+    have other sizes than their photos, which is said. ``here``: it answers sooner than a worker starts. ``own_code`` warns that what runs is the user's to trust.
+    """
+
+    name: str
+    called: str
+    written: str
+    open: Callable[[Opening, Settings], OpenModel]
+    of: Callable[[str, str], bool] = lambda _source, _task: False
+    check: Callable[[str, str], None] = lambda _name, _source: None
+    kept_as: Callable[[str], str] = lambda source: source
+    there: Callable[[str], bool] = lambda source: Path(source).exists()
+    digest: Callable[[str, dict[str, Any]], str] = stamps.digest_of_place
+    origin: Callable[[Source, Request], Origin] = _of_rules
+    options: tuple[str, ...] = ("resize_maps",)
+    tasks: tuple[Task, ...] = BOTH
+    load: Callable[[str, dict[str, Any], tuple[int, ...], str], Network] | None = None
+    revision: Callable[[str], str] | None = None
+    runtime: Literal["", "onnx", "torch"] = ""
+    own_sizes: bool = False
+    here: bool = False
+    own_code: str = ""

@@ -1,0 +1,141 @@
+"""A model of a kind that a person's own file defines: ``file.py:SOURCE:PLACE``, where SOURCE is a `prediction.Source` and PLACE what it is to read.
+
+Conventions: the file is run as it is: it is the user's own code. What it yields is checked as any model's: a row an image, in order, labels that mean something, and maps of a
+size that fits their photos.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from faultscape import plug
+from faultscape.classes.class_lists import allowed, table
+from faultscape.errors import FaultscapeError, ModelError, OptionError
+from faultscape.maps import class_answers, runs
+from faultscape.prediction import stamps
+from faultscape.prediction.batches import Batch, Row
+from faultscape.prediction.source import Opening, OpenModel, Part, Source, Trial
+from faultscape.prediction.sources.folder import check_size, check_values
+from faultscape.study.settings import Settings
+from faultscape.study.tables.corpus import Image
+
+_WRITTEN = re.compile(r"(.+?\.py):([^\W\d]\w*):(.*)", re.DOTALL)
+
+
+def recognised(source: str, task: str) -> bool:
+    """Whether a SOURCE is of a kind that a file defines.
+
+    >>> recognised("own.py:STACK:maps.npy", "segmentation"), recognised("own.py:load", "segmentation")
+    (True, False)
+    """
+    del task
+    return _WRITTEN.fullmatch(source) is not None
+
+
+def check(name: str, source: str) -> None:
+    """ModelError where there is no such file, or what it defines is no kind of model; the file is run."""
+    kind, place = find(source, f"{name}={source}")
+    kind.check(name, place)
+
+
+def find(source: str, called: str = "") -> tuple[Source, str]:
+    """Return the ``Source`` that a file defines, and what it is to read; ModelError where there is none."""
+    file, name, place = _parted(source)
+    called = called or source
+    if not Path(file).is_file():
+        raise ModelError(f"{called}: there is no file {file}")
+    try:
+        kind = plug.find("model", f"{file}:{name}", {}, of=Source)
+    except OptionError as error:
+        raise ModelError(str(error)) from None
+    return kind, place
+
+
+def there(source: str) -> bool:
+    """Whether the file that defines the kind is there."""
+    return Path(_parted(source)[0]).is_file()
+
+
+def kept_as(source: str) -> str:
+    """Return the words with paths made absolute, so that any worker finds them."""
+    file, name, place = _parted(source)
+    return f"{os.path.abspath(file)}:{name}:{os.path.abspath(place) if os.path.exists(place) else place}"
+
+
+def digest(source: str, options: dict[str, Any]) -> str:
+    """Return a digest of what is read, and of the file that says how."""
+    kind, place = find(source)
+    file, name, _ = _parted(source)
+    return stamps.key_of(plug.digest(f"{file}:{name}"), name, kind.digest(place, options))
+
+
+def _parted(source: str) -> tuple[str, str, str]:
+    """Return the file, the name in it, and the place behind these."""
+    match = _WRITTEN.fullmatch(source)
+    if match is None:
+        raise ModelError(f"{source}: is not file.py:SOURCE:PLACE")
+    file, name, place = match.groups()
+    return file, name, place
+
+
+class OwnModel(OpenModel):
+    """What a person's own kind of model opened, with a look at what it yields."""
+
+    def __init__(self, opening: Opening, settings: Settings) -> None:
+        kind, place = find(opening.source)
+        if opening.digest != digest(opening.source, opening.options):
+            raise ModelError(
+                f"{opening.source}: its files changed while this line ran; run the same line again, which does all of it with the new ones"
+            )
+        self._model = kind.open(replace(opening, source=place), settings)
+        self.device, self.threads = self._model.device, self._model.threads
+        self._source, self._settings, self._resize = opening.source, settings, bool(opening.options.get("resize_maps"))
+        self._places = table(settings.class_list, opening.labels)
+        self._allowed = allowed(settings.class_list, opening.labels)
+
+    def batch_size(self, images: int) -> int:
+        """Return how many images the model wants at once."""
+        return self._model.batch_size(images)
+
+    def batches(self, batches: Iterable[Sequence[Image]], part: Part) -> Iterator[Batch]:
+        """Yield what the model yields; ModelError where a batch is not of the images that were asked for."""
+        for batch in batches:
+            for made in self._model.batches([batch], part):
+                if [row.id for row in made.rows] != [image.id for image in batch]:
+                    raise ModelError(
+                        f"{self._source}: yielded rows of {[row.id for row in made.rows][:3]}; expected a row for each of {[image.id for image in batch][:3]}, in this order"
+                    )
+                yield replace(made, rows=[self._checked(image, row) for image, row in zip(batch, made.rows, strict=True)])
+
+    def try_on(self, trial: Trial) -> None:
+        """Let the model do one image of the study."""
+        self._model.try_on(trial)
+        for _ in self.batches([[trial.image]], Part()):
+            pass
+
+    def _checked(self, image: Image, row: Row) -> Row:
+        if row.runs is None:
+            return row
+        try:
+            if self._settings.classifies:
+                values = np.array([class_answers.first(row.runs)])
+            else:
+                values, shape = runs.labels(row.runs), runs.shape(row.runs)
+                check_size(
+                    f"the map of {image.id}",
+                    np.empty(shape, np.bool_),
+                    (image.width, image.height),
+                    self._settings.working_size,
+                    resize_maps=self._resize,
+                )
+            check_values(f"the answer for {image.id}", values, self._places, self._allowed)
+        except FaultscapeError as error:
+            return Row(image.id, None, problem=str(error), photo=row.photo)
+        return row

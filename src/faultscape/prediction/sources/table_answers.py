@@ -1,0 +1,204 @@
+"""A table of a classifier's answers as a model of a study: which row is whose, and what its words mean among the study's classes.
+
+Conventions: a table is read whole. Words become ids of the classes that the study has now, and the key of a part begins with these; answers keep the order of the table,
+the likeliest first. Rows are found once, for all images of the study: a worker is told the row of each image of its shard.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from faultscape.classes.mapping import by_name, of_words
+from faultscape.classes.names import shared
+from faultscape.corpus.id_lists import counting
+from faultscape.corpus.parquet_rows import row_of
+from faultscape.errors import ClassesError, ModelError, counted
+from faultscape.maps import class_answers
+from faultscape.prediction.batches import Batch, Row
+from faultscape.prediction.source import Opening, OpenModel, Origin, Part, Request, Source
+from faultscape.prediction.sources import tables
+from faultscape.study.parts import key_of
+from faultscape.study.settings import CLASSIFICATION, Settings
+from faultscape.study.tables import label_maps
+from faultscape.study.tables.corpus import Image
+
+_SHOWN = 60  # characters of a word that is no class, wherever it is named
+_NAMED = 5  # words that are no class, the most frequent
+
+
+class AnswerTable(OpenModel):
+    """A table whose words are looked up among the study's classes; ``codes`` are its rows' answers, nothing where the first label is no class."""
+
+    def __init__(self, opening: Opening, settings: Settings, name: str = "") -> None:
+        if opening.digest != digest(opening.source, {}):
+            raise ModelError(
+                f"{opening.source}: its files changed while this line ran; run the same line again, which does all of it with the new ones"
+            )
+        self.said = tables.read(opening.source)
+        self._codes = _codes(_numbers(self.said, opening, settings, name or opening.source), self.said.probabilities)
+
+    def batches(self, batches: Iterable[Sequence[Image]], part: Part) -> Iterator[Batch]:
+        """Yield the answers in the rows that ``part.files`` names."""
+        for batch in batches:
+            start = time.perf_counter()
+            rows = [self._row(image.id, part.files.get(image.id)) for image in batch]
+            yield Batch(rows, (time.perf_counter() - start, 0.0, 0.0))
+
+    def strange_words(self, rows: Iterable[int]) -> Counter[str]:
+        """Return the words of these rows that are no class, and how many rows say each."""
+        words = (self._word(row) for row in rows if not self._codes[row])
+        return Counter(word for word in words if word)
+
+    def _row(self, image: str, row: str | None) -> Row:
+        if row is None:
+            return Row(image, None, problem="the table has no line of this image")
+        if code := self._codes[int(row)]:
+            return Row(image, code)
+        word = self._word(int(row))
+        return Row(image, None, problem=f"{word!r} is no class of the study" if word else "the table has no label of this image")
+
+    def _word(self, row: int) -> str:
+        return str(self.said.words[row, 0])[:_SHOWN]
+
+
+def recognised(source: str, task: str) -> bool:
+    """Whether a SOURCE is a table of a classifier's answers.
+
+    >>> recognised("preds.csv:resnet50", "classification"), recognised("files.csv", "segmentation")
+    (True, False)
+    """
+    return task == CLASSIFICATION and tables.split(source) is not None
+
+
+def check(name: str, source: str) -> None:
+    """ModelError where there is no such file."""
+    if not there(source):
+        raise ModelError(f"{name}={source}: there is no such file")
+
+
+def there(source: str) -> bool:
+    """Whether the file of a table is there."""
+    return Path(_parted(source)[0]).is_file()
+
+
+def kept_as(source: str) -> str:
+    """Return a table with its path made absolute, and the column as it is."""
+    path, picked = _parted(source)
+    return ":".join([os.path.abspath(path), *picked])
+
+
+def digest(source: str, options: dict[str, Any]) -> str:
+    """Return a digest of a table's file."""
+    del options
+    path = _parted(source)[0]
+    return hashlib.sha256(Path(path).read_bytes()).hexdigest() if Path(path).is_file() else ""
+
+
+def origin(source: Source, request: Request) -> Origin:
+    """Return what the answers of a table follow from, and the rows of the study's images; ModelError where not one answer can be used."""
+    name, place, settings = request.name, request.source, request.settings
+    held = request.options.get("labels", {})
+    mapping = of_words(request.labels, settings) or (held if isinstance(held, dict) else {})
+    _refuse_lost_classes(name, mapping, settings)
+    options = {"labels": mapping} if mapping else {}
+    sha = source.digest(place, {})
+    opened = AnswerTable(Opening(source.name, place, options, digest=sha), settings, name)
+    shards, notes = list(request.shards()), list[str]()
+    images = [image for _, rows in shards for image in rows]
+    rows_of, others = tables.rows_of(
+        opened.said, [image.id for image in images], place, unclear=_unclear(settings, images), say=notes.append
+    )
+    if others:
+        notes.append(f"{name}: {counted(others, 'line')} of {place} left out, of no image of the study")
+    for word, times in opened.strange_words(rows_of[image.id] for image in images if image.id in rows_of).most_common(_NAMED):
+        why = f"; {doubtful}" if (doubtful := shared(word, settings.class_list)) else ""
+        notes.append(
+            f"{name}: {counted(times, 'image says', 'images say')} {word!r}, which is no class of the study (failures.csv){why}; --labels FILE says what labels mean"
+        )
+    files = {shard: {image.id: str(rows_of[image.id]) for image in rows if image.id in rows_of} for shard, rows in shards}
+    key = f"{label_maps.classes_key(settings)}:{key_of(sha, place.removeprefix(_parted(place)[0]), mapping)}"
+    words = (settings.synonyms, settings.classes.wnids)  # by which a word may mean another class than before
+    stamps = {shard: f"{key_of(key, words, [image.id for image in rows], files[shard])}:" for shard, rows in shards}
+    keys = dict.fromkeys(files, key)
+    return Origin(options, {}, stamps, files, keys, tuple(notes), digest=sha, opened=opened)
+
+
+def _parted(source: str) -> tuple[str, tuple[str, ...]]:
+    return tables.split(source) or (source, ())
+
+
+def _refuse_lost_classes(name: str, mapping: dict[str, str], settings: Settings) -> None:
+    """ClassesError for a mapping that names a class which the study has no more."""
+    if lost := next((word for word, n in mapping.items() if n not in (*settings.classes.names, "void")), None):
+        raise ClassesError(
+            f"{name}: {lost!r} was said to be {mapping[lost]!r}, which is no class of the study any more; give --labels FILE with today's classes"
+        )
+
+
+def _numbers(said: tables.Said, opening: Opening, settings: Settings, name: str) -> np.ndarray:
+    """Return (I, K) the class id of each of a table's words, -1 for void and tables.UNKNOWN for what is no class; ModelError where none is one."""
+    classes, mapping, source = settings.class_list, opening.options.get("labels", {}), opening.source
+    if said.columns and not mapping and said.columns != len(classes):
+        raise ModelError(
+            f"{name}: {source} has probabilities of {said.columns} classes, the study {len(classes)}; give --labels FILE that says which class each column is, or void"
+        )
+    known = {str(id_): n for id_, n in zip(classes.ids, classes.names, strict=True)}
+    known |= dict(zip(classes.wnids, classes.names, strict=False)) | {n: n for n in classes.names}
+    known = {str(place): n for place, n in enumerate(classes.names)} if said.columns else known
+    ids = dict(zip(classes.names, classes.ids, strict=True))
+    everything = said.words.ravel().tolist()
+    words = sorted(set(everything))
+    place_of_word = np.array([*map(dict(zip(words, range(len(words)), strict=True)).__getitem__, everything)], np.intp)
+    meaning = tables.meanings(words, lambda word: known.get(word) or by_name(word, settings), ids, mapping)
+    if words and (meaning == tables.UNKNOWN).all():
+        some = ", ".join(repr(word[:_SHOWN]) for word in words[:6])
+        doubtful = next((f": {why}" for word in words if (why := shared(word, classes))), "")
+        raise ModelError(
+            f"{name}: not one label of {source} ({some}) is a class of the study{doubtful}; say what they mean with --labels FILE"
+        )
+    return meaning[place_of_word].reshape(said.words.shape)
+
+
+def _unclear(settings: Settings, images: Sequence[Image]) -> str:
+    """Return why rows without names could be images in more than one order, or nothing where all orders at hand are one.
+
+    People list images as their list does, as rows stand in Parquet, or sorted as a computer sorts names (image 10 before image 9); what is one folder's is together.
+    """
+    if settings.own_order:
+        return "a list gave the study's images in an order of its own"
+    order = sorted(images, key=lambda image: counting(image.id))
+    rows = [row_of(image.source) for image in order]
+    if len({_folder(image, row) for image, row in zip(images, map(row_of, (i.source for i in images)), strict=True)}) > 1:
+        return "the study's images come from several lists, folders or sets"
+    if rows[0] is not None and rows != sorted(rows, key=lambda row: row or ("", 0)):
+        return "the rows of its Parquet file stand in another order than their ids"
+    plain = sorted(image.id for image in images)
+    if rows[0] is None and order[0].source and plain != [image.id for image in order]:
+        at = next(k for k, image in enumerate(order) if image.id != plain[k])
+        return f"image {at + 1} is {order[at].id!r} as people count, and {plain[at]!r} as names are sorted"
+    return ""
+
+
+def _folder(image: Image, row: tuple[str, int] | None) -> tuple[str, str]:
+    """Return the set of an image, and the folder or file that its id is relative to."""
+    own = image.id if image.set == "main" else image.id.removeprefix(f"{image.set}/")
+    return image.set, row[0] if row else image.source.rpartition(own)[0]
+
+
+def _codes(numbers: np.ndarray, probabilities: np.ndarray | None) -> list[bytes]:
+    """Return the code of each row's answer, nothing where its first label is no class; other labels that are none are left out."""
+    known = numbers != tables.UNKNOWN
+    order = np.argsort(~known, axis=1, kind="stable")
+    rows = np.flatnonzero(known[:, 0])
+    sure = None if probabilities is None else np.take_along_axis(probabilities, order, 1)[rows]
+    made = class_answers.encode_all(np.take_along_axis(numbers, order, 1)[rows], sure, known.sum(1)[rows])
+    found = dict(zip(rows.tolist(), made, strict=True))
+    return [found.get(row, b"") for row in range(len(numbers))]

@@ -1,0 +1,89 @@
+"""Stamps: what the answers of a model in a shard were made from, and when they are to be made anew.
+
+Conventions: a stamp is ``CONTENT:RULES``, of what sees photos ``NETWORK:CONTENT:RULES``, by which label_maps sees shards of different networks. Another CONTENT (files, those
+of confidence too, network, photos, options) makes every answer anew; other RULES (what is accepted: mapping, classes, size) only the shards of which some were refused. Stamps
+hold times of files and lie outside every law. Digests are of content alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from faultscape.corpus.photos import back
+from faultscape.prediction import bounds
+from faultscape.study.parts import key_of
+from faultscape.study.settings import Settings
+from faultscape.study.tables.corpus import Image
+from faultscape.study.tables.label_maps import photos_key
+
+_BESIDE = ("labels", "unmapped", "keep")  # options that change no label map
+_PIECE = 1 << 22  # bytes
+
+
+@dataclass(frozen=True)
+class OfImages:
+    """{shard: stamp} and {shard: key} of a model that sees photos."""
+
+    stamps: dict[int, str]
+    keys: dict[int, str]
+
+
+def of_images(
+    digest: str,
+    settings: Settings,
+    shards: Iterable[tuple[int, Sequence[Image]]],
+    options: dict[str, Any],
+    mapping: dict[str, str],
+) -> OfImages:
+    """Return the stamps and keys of a model whose answers follow from photos; ``digest`` is that of the model itself."""
+    rules = key_of(mapping, settings.classes.ids, settings.classes.void)
+    used = {key: value for key, value in options.items() if key not in _BESIDE}  # a mapping is applied when maps are read
+    if settings.classifies:  # whose answers hold so many probabilities
+        used["probabilities"] = [word for word in options.get("keep", []) if word.startswith("probabilities")]
+    keys = {shard: photos_key(settings.size, images) for shard, images in shards}
+    about = key_of(digest, used)[:16]
+    return OfImages({shard: f"{about}:{key_of(digest, used, key)}:{rules}" for shard, key in keys.items()}, keys)
+
+
+def again(images: Sequence[Image], failures: Sequence[tuple[str, str]]) -> bool:
+    """Whether the picture of an image that failed is there again, as it was collected."""
+    why = dict(failures)
+    return any(image.id in why and back(image, why[image.id]) for image in images) if why else False
+
+
+def outdated(before: str, now: str, *, refused: bool) -> bool:
+    """Whether a part with this stamp must be made anew; ``refused``: some of its maps were.
+
+    >>> outdated("a:x", "a:y", refused=False), outdated("a:x", "a:y", refused=True), outdated("a:x", "n:b:x", refused=False)
+    (False, True, True)
+    """
+    (content, rules), (content_now, rules_now) = (["", *stamp.split(":")][-2:] for stamp in (before, now))
+    return content != content_now or (refused and rules != rules_now)
+
+
+def digest_of_place(place: str, options: dict[str, Any]) -> str:
+    """Return a digest of the file or of all files of the folder at a place, of the words themselves where there is none."""
+    del options
+    path = Path(place)
+    if not path.exists():
+        return hashlib.sha256(place.encode()).hexdigest()
+    files = sorted(p for p in path.rglob("*") if p.is_file() and not p.name.startswith(".")) if path.is_dir() else [path]
+    return digest_of_files(place, [(file, file.stat().st_size) for file in files])
+
+
+def digest_of_files(source: str, files: Sequence[tuple[Path, int]]) -> str:
+    """Return a digest of so many bytes of each of a model's files; ModelError where they are more than there is memory."""
+    bounds.check_files(source, files)
+    digest = hashlib.sha256()
+    for file, most in files:
+        digest.update(file.name.encode() + b"\0")
+        left = most
+        with file.open("rb") as stream:
+            while piece := stream.read(min(left, _PIECE)):
+                digest.update(piece)
+                left -= len(piece)
+    return digest.hexdigest()

@@ -1,0 +1,81 @@
+"""What a worker of `predict` is told of a shard, and what it says it made.
+
+Conventions: frozen dataclasses; they are JSON only on their way through the engine.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from functools import cache
+from typing import Any
+
+from faultscape.prediction.source import Opening
+
+
+@dataclass(frozen=True)
+class Job:
+    """One shard of one model: which it is, how it is to be stored, and the model with the shard's files or rows."""
+
+    study: str
+    name: str
+    number: int
+    images: int
+    stamp: str
+    key: str
+    opening: Opening
+    files: dict[str, str] = field(default_factory=dict)
+    against: str = ""  # the truth that maps are measured against while they are made
+    drop: tuple[str, ...] = ()  # what is measured and not kept
+    lanes: int = 1  # batches that one process runs at the same time: it changes no result
+
+
+@dataclass(frozen=True)
+class Times:
+    """How long one batch of so many images took; ``warm`` is false of those that began before one was done."""
+
+    images: int
+    load: float
+    model: float
+    write: float
+    warm: bool
+
+
+@dataclass(frozen=True)
+class Made:
+    """A finished part that does not count yet: its checksum, what failed, what was kept beside it, and how long it took.
+
+    ``resized`` of its maps have another size than their photos, ``example`` (width, height) of one of them and of its photo. ``statistics`` are those made beside it.
+    """
+
+    sha256: str
+    rows: int
+    failures: tuple[tuple[str, str], ...]
+    kept: dict[str, list[dict[str, Any]]]
+    times: tuple[Times, ...]
+    device: str
+    resized: int
+    example: tuple[int, ...]
+    statistics: dict[str, Any] | None
+    seconds: float
+
+
+def call_of(job: Job) -> dict[str, Any]:
+    """Return the call of the engine that does a job."""
+    return {"job": asdict(job)}
+
+
+def job_of(call: dict[str, Any]) -> Job:
+    """Return the job of a call."""
+    return _reader(Job).validate_python(call)
+
+
+def made_of(result: dict[str, Any]) -> Made:
+    """Return what a worker made, of what it said."""
+    return _reader(Made).validate_python(result)
+
+
+@cache
+def _reader(kind: type) -> Any:
+    import pydantic
+
+    return pydantic.TypeAdapter(kind)

@@ -1,0 +1,176 @@
+"""Predict: store what each model says of every image of a study, and rename or remove models.
+
+Conventions: a finished shard is not done again; what cannot work is said before the study learns of a model; models of which nothing can be used are not taken.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from faultscape import engine as engines
+from faultscape.errors import ModelError, OptionError, counted
+from faultscape.prediction import catalogue, devices
+from faultscape.prediction import options as model_options
+from faultscape.progress import progress
+from faultscape.stages import evidence
+from faultscape.stages.predict import changed_models, changes, shard
+from faultscape.stages.predict.job import Job, Made, call_of, made_of
+from faultscape.stages.predict.options import PredictOptions
+from faultscape.stages.predict.plan import Plan, plan, refuse_truths
+from faultscape.stages.predict.result import Predicted
+from faultscape.stages.statistics import Statistics
+from faultscape.study import settings as toml
+from faultscape.study.array_jobs import Share, share
+from faultscape.study.folder import check_name, existing
+from faultscape.study.lock import changing, writing
+from faultscape.study.store import is_address
+from faultscape.study.tables import outputs
+from faultscape.study.tables.corpus import shard_sizes
+from faultscape.study.tables.logs import Timings, log, read_failures
+
+_NOT_THERE = ("no map of this image was found", "the table has no line of this image", "the table has no label of this image")
+_TASK = "faultscape.stages.predict.shard:shard"
+
+
+def predict_models(options: PredictOptions) -> Predicted:
+    """Do what a line of `predict` says; ModelError, OptionError and StudyError where that cannot be."""
+    root = existing(options.study)
+    renamed, removed = changes.asked(options.rename, options.remove)
+    mine, task = share(options.shard), toml.read_settings(root).task
+    given = named(options.models, task) if options.models or not (renamed or removed) else {}
+    _check_options(options, task)
+    for name, source in given.items():
+        catalogue.source_of(name, source, task)
+    refuse_truths(root, given)
+    with writing(root, array="predict" if options.shard else "", change=bool(renamed or removed)):
+        if renamed or removed:
+            changes.change(options.study, root, renamed, removed, given)
+        settings = toml.read_settings(root)
+        fresh = [name for name in given if name not in settings.models]
+        against = evidence.choose_truth(root, options.truth) if options.measure else ""
+        plans = {name: plan(root, settings, name, source, options, against) for name, source in given.items()}
+        catalogue.release()
+        with changing(root):
+            for name, planned in plans.items():
+                shard.forget(root, name, planned.stamps)
+            toml.add_models(root, {name: planned.model for name, planned in plans.items()})
+        try:
+            resized = _run(root, settings, plans, mine, options, against)
+        finally:
+            catalogue.release_tables()
+        with changing(root):
+            counts = {name: shard.settle(root, name, sorted(shard_sizes(root))) for name in given}
+            unusable = bool(given) and not options.shard and all(maps == 0 for maps, _ in counts.values())
+            if unusable:  # a model that says nothing would make selections stale
+                changed_models.withdraw(root, fresh)
+            if given:
+                log(root, "predict", models={n: str(s) for n, s in given.items()}, engine=options.engine, shard=options.shard)
+            if not options.shard:
+                changed_models.forget(root)
+    for name, parts in resized.items():
+        _print_resized(name, parts)
+    if unusable:
+        raise ModelError(_unusable_text(root, given, fresh, "map" if task == "segmentation" else "answer"))
+    return Predicted(options.study, counts, renamed, tuple(removed), "maps" if task == "segmentation" else "answers")
+
+
+def named(models: Sequence[Any], task: str = "segmentation") -> dict[str, str]:
+    """Return {name: source} of NAME=SOURCE words and dicts; ModelError for a wrong or repeated name, with examples of the task.
+
+    >>> named(["unet=maps/unet", {"fcn": "fcn.onnx"}])
+    {'unet': 'maps/unet', 'fcn': 'fcn.onnx'}
+    """
+    out: dict[str, str] = {}
+    example = (
+        "unet=maps/unet or unet=unet.onnx"
+        if task == "segmentation"
+        else "resnet=resnet.csv, resnet=all.csv:resnet50 or resnet=resnet.onnx"
+    )
+    for word in models:
+        if isinstance(word, Mapping):
+            items = [(str(k), os.fspath(v)) for k, v in word.items()]
+        else:
+            name, equals, source = str(word).partition("=")
+            if not equals or not source:
+                raise ModelError(f"{word!r} is not NAME=SOURCE, for example {example}")
+            items = [(name, source)]
+        for name, source in items:
+            if is_address(source):
+                what = "maps" if task == "segmentation" else "tables"
+                raise ModelError(
+                    f"{name}={source}: {what} and networks are read from folders of this machine; copy it here first"
+                )
+            if check_name(name) in out:
+                raise ModelError(f"two models are named {name!r}; give each its own name")
+            out[name] = source
+    if not out:
+        raise ModelError(f"no model given; write NAME=SOURCE, for example {example}")
+    return out
+
+
+def _check_options(options: PredictOptions, task: str) -> None:
+    """OptionError for what no model can be told, or no study of this task."""
+    model_options.check(options.of_models)
+    devices.check(options.device)
+    engines.check(options.engine, options.workers)
+    if task != "segmentation" and options.measure:
+        raise OptionError("--measure is for label maps; the accuracy of classifiers is what `rank` says")
+    if task == "segmentation" and "crop" in options.of_models:
+        raise OptionError("--crop is for classifiers; --window shows a picture in parts")
+
+
+def _run(
+    root: Path, settings: toml.Settings, plans: Mapping[str, Plan], mine: Share, options: PredictOptions, against: str
+) -> dict[str, list[Made]]:
+    """Do all jobs of this line and make what they made count; returns the parts of each model."""
+    statistics = Statistics(root, settings, against) if against else None
+    timings, beside = Timings(root), {name: set(outputs.kinds(root, name)) for name in plans}
+    made: dict[str, list[Made]] = {}
+    jobs = [(planned, job) for planned in plans.values() for job in planned.jobs if mine.has(job.number)]
+    here = [job for planned, job in jobs if planned.source.here]
+    there = [(planned, job) for planned, job in jobs if not planned.source.here]
+    runtimes = {planned.source.runtime for planned, _ in there} - {""}
+    gpus = max((devices.count(runtime) for runtime in runtimes), default=0) if options.device != "cpu" else 0
+    workers, cores = options.workers or gpus or None, engines.cores()
+    at_once = {"local": 1, "processes": min(workers or cores, max(1, len(there)))}.get(options.engine, cores)
+    away = [replace(job, lanes=max(1, cores // at_once)) for _, job in there]
+    apart: dict[str, Any] = {"apart": bool(runtimes), "gpus": int(bool(gpus) or options.device.startswith("cuda"))}
+    groups: tuple[tuple[list[Job], dict[str, Any]], ...] = (
+        (here, {"engine": "local"}),
+        (away, {"engine": options.engine, "workers": workers, **apart}),
+    )
+    try:
+        with progress("predict", sum(job.images for _, job in jobs)) as tick:
+            for group, how in groups:
+                for number, result in engines.run(_TASK, [call_of(job) for job in group], tick=tick, **how):
+                    job, part = group[number], made_of(result)
+                    with changing(root):
+                        shard.enter(root, job, part, timings, beside[job.name], statistics)
+                    made.setdefault(job.name, []).append(part)
+    finally:
+        with changing(root):
+            timings.write()
+    return made
+
+
+def _unusable_text(root: Path, given: Mapping[str, str], fresh: list[str], what: str) -> str:
+    """Return why nothing of the models could be used, and that those that came ``fresh`` are not taken: of the first image that had something, and how many rows say more."""
+    rows = [row for row in read_failures(root) if row.stage == "predict" and row.name in given]
+    first = next((row for row in rows if row.reason not in _NOT_THERE), rows[0] if rows else None)
+    why = f"; {first.image}: {first.reason}; {counted(len(rows), 'row')} of failures.csv say why" if first else ""
+    gone = f", so that {', '.join(fresh)} {'is' if len(fresh) == 1 else 'are'} not taken" if fresh else ""
+    return f"no {what} could be used{gone}{why}"
+
+
+def _print_resized(name: str, parts: list[Made]) -> None:
+    """Say of how many maps that were read now the size is another than the photo's."""
+    if number := sum(part.resized for part in parts):
+        w, h, width, height = next(part.example for part in parts if part.resized)
+        of = sum(part.rows for part in parts)
+        print(
+            f"note: {name}: {number:,} of {of:,} maps have another size than their photos ({w} x {h} for {width} x {height}); they are compared at the working size, by nearest neighbour"
+        )

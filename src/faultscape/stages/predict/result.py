@@ -1,0 +1,31 @@
+"""What `predict` returns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from faultscape.errors import counted
+
+
+@dataclass(frozen=True)
+class Predicted:
+    """What `predict` stored: {model: (maps, images without one)}; and which models it renamed {old: new} and removed."""
+
+    study: str
+    models: dict[str, tuple[int, int]]
+    renamed: dict[str, str] = field(default_factory=dict)
+    removed: tuple[str, ...] = ()
+    what: str = "maps"
+
+    def __repr__(self) -> str:
+        changed = [f"{len(done)} {word}" for word, done in (("renamed", self.renamed), ("removed", self.removed)) if done]
+        models = [counted(len(self.models), "model")] if self.models or not changed else []
+        lines = [f"{self.study}: {', '.join([*models, *changed])}"]
+        lines += [f"  {old} is called {new} now" for old, new in self.renamed.items()]
+        lines += [f"  {name} is removed; labels, and selections that were drawn with it, are kept" for name in self.removed]
+        for name, (maps, failed) in self.models.items():
+            lines.append(
+                f"  {name:<24} {counted(maps, self.what[:-1], self.what)}"
+                + (f", {counted(failed, 'image')} without one (failures.csv)" if failed else "")
+            )
+        return "\n".join(lines)
