@@ -13,6 +13,7 @@ from . import reporting as reporting
 from . import scenes as scenes
 from . import selection as selection
 from . import study as study
+from . import testing as testing
 from . import ties as ties
 from . import verbs as verbs
 from .verbs import label as label

@@ -284,6 +284,6 @@ def test_processes_and_killed_workers_write_the_same_bytes(line: Line, expected:
     marks.mkdir()
     line.end(line.start(tmp_path / "study", "processes", FATAL=str(marks)))
     killed = sorted(mark.name.removeprefix("faultscape.") for mark in marks.iterdir())
-    assert [name for name in killed if "predict" in name] == [f"verbs.predict_shard-{place}" for place in (18, 30, 6)]
+    assert [name for name in killed if "predict" in name] == [f"stages.predict.shard-{place}" for place in (18, 30, 6)]
     assert len(killed) == 3 + 3  # compare, select and measure have a call for each of 18 shards
     assert made.bytes_under(tmp_path / "study", *COVERED) == expected

@@ -232,7 +232,7 @@ def test_what_does_not_fit_the_study_is_one_line(study: str, tmp_path: Path, cap
     assert "this is a folder" in line(capsys, "predict", study, f"net={corpus.models['model-0']}")
     assert "this is a program" in line(capsys, "predict", study, "net=exec:ls {input} {output}")
     (tmp_path / "t.npz").write_bytes(b"")
-    assert "a model is a folder of label maps" in line(capsys, "predict", maps, f"net={tmp_path / 't.npz'}")
+    assert "a folder of label maps, model.onnx, " in line(capsys, "predict", maps, f"net={tmp_path / 't.npz'}")
     for crop in ("0", "1.1", "-1"):
         assert "crop is a share of the shorter side" in line(capsys, "predict", study, f"net={whole}", "--crop", crop)
     assert "measure is for label maps" in line(capsys, "measure", study)

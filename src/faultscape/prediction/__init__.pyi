@@ -1,2 +1,13 @@
+from .batches import Batch as Batch
+from .batches import Row as Row
+from .batches import row_of_map as row_of_map
+from .catalogue import SOURCES as SOURCES
 from .catalogue import open_model as open_model
+from .source import Opening as Opening
+from .source import OpenModel as OpenModel
+from .source import Origin as Origin
+from .source import Part as Part
+from .source import Request as Request
+from .source import Source as Source
+from .source import Trial as Trial
 from .sources.folder import FolderModel as FolderModel

@@ -70,7 +70,7 @@ def _network(
 
 SOURCES: tuple[Source, ...] = (
     Source(
-        "table", "table", "a table of answers (.csv, .parquet, .npz; of classifiers)", table_answers.AnswerTable, table_answers.recognised,
+        "table", "table", "a table of answers (.csv, .parquet, .npz)", table_answers.AnswerTable, table_answers.recognised,
         check=table_answers.check, kept_as=table_answers.kept_as, there=table_answers.there, digest=table_answers.digest,
         origin=table_answers.origin, options=(), tasks=(CLASSIFICATION,), here=True,
     ),
@@ -109,7 +109,7 @@ def source_of(name: str, source: str, task: str = "segmentation") -> Source:
     """
     found = next((kind for kind in SOURCES if kind.of(source, task)), None)
     if found is None:
-        raise ModelError(f"{name}={source}: {_why_none(source)}")
+        raise ModelError(f"{name}={source}: {_why_none(source, task)}")
     found.check(name, source)
     if task not in found.tasks:
         what = found.called if found.called != "folder" or Path(source).is_dir() else "list of files"
@@ -186,7 +186,7 @@ def _without_models(settings: Settings) -> Settings:
     return settings.model_copy(update={"models": {}})
 
 
-def _why_none(source: str) -> str:
+def _why_none(source: str, task: str) -> str:
     """Return why a SOURCE is no model, and what would be one."""
     if not Path(source).exists():
         return "there is no such folder or file"
@@ -195,5 +195,5 @@ def _why_none(source: str) -> str:
         return f"name the function too, as {source}:function"
     if ending in _WEIGHTS:
         return "holds weights and no network; write a function that builds the network and loads them, and name it as file.py:function"
-    written = [kind.written for kind in SOURCES]
+    written = [kind.written for kind in SOURCES if task in kind.tasks]
     return f"a model is {', '.join(written[:-1])} or {written[-1]}"

@@ -29,9 +29,7 @@ def read_predictions(root: Path, settings: Any, models: Sequence[str], images: A
     classes, found = settings.class_list, []
     for name in models:
         folder, model = label_maps.predictions(root, name), settings.models[name]
-        if model.kind == "table" and any(
-            not part.key.startswith(label_maps.classes_key(settings)) for part in read_manifest(folder).values()
-        ):
+        if label_maps.of_other_classes(settings, read_manifest(folder).values()):
             raise StudyError(
                 f"{name}: the class list changed since its table was read; run `faultscape predict {root} {name}={model.source}` again"
             )

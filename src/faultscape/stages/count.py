@@ -123,12 +123,11 @@ def _check(root: Path, settings: Settings, shards: Sequence[int]) -> None:
         raise ModelError(
             f"{', '.join(empty)}: no maps yet; run `faultscape predict {root} NAME=SOURCE` first, or take them out of study.toml"
         )
-    if any(model.kind != "folder" for model in settings.models.values()):
-        for name in outdated(root, settings, ((number, read_corpus(root, number)) for number in shards)):
-            raise StudyError(
-                f"the maps of {name} were made at another working size, from photos that changed since, or of some shards by another network; "
-                f"run `faultscape predict {root} {name}={settings.models[name].source}` first"
-            )
+    for name in outdated(root, settings, ((number, read_corpus(root, number)) for number in shards)):
+        raise StudyError(
+            f"the maps of {name} were made at another working size, from photos that changed since, or of some shards by another network; "
+            f"run `faultscape predict {root} {name}={settings.models[name].source}` first"
+        )
     for name in settings.models:
         done = read_manifest(predictions(root, name))
         if waiting := sum(part_name(number) not in done for number in shards):

@@ -1,0 +1,121 @@
+"""Checks for what a person adds to Faultscape: whether a kind of model keeps what `predict` counts on.
+
+Conventions: a check returns nothing where all is well, and raises AssertionError that says what is not. It changes nothing in the study that it is given.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from faultscape.prediction.batches import Row
+    from faultscape.prediction.source import Opening, Request, Source
+    from faultscape.study.settings import Settings
+    from faultscape.study.tables.corpus import Image
+
+_NAME = "checked"
+
+
+def check_source(
+    study: str, place: str, *, change: Callable[[], None] | None = None, options: dict[str, object] | None = None
+) -> None:
+    """Check that the kind of model which a SOURCE is keeps what `predict` counts on, on the images of a study.
+
+    It is recognised again as study.toml keeps it; it opens; it gives the same answers twice, a batch for each batch that is asked for and a row an image in order; its
+    labels mean something and its maps have sizes that fit; what it follows from is the same each time, and another after ``change()``, which changes what is read.
+    ``place`` is the SOURCE as on the command line (``own.py:STACK:maps.npy``); ``options`` are what it is told. Errors: AssertionError; ModelError where it cannot be opened.
+    """
+    from faultscape.prediction import catalogue
+    from faultscape.prediction.source import Opening, Request
+    from faultscape.study.settings import read_settings
+    from faultscape.study.tables.corpus import each_shard
+
+    root = Path(study)
+    settings = read_settings(root)
+    source = catalogue.source_of(_NAME, place, settings.task)
+    assert source.name.isidentifier(), f"a kind of model is called by a plain word; got {source.name!r}"
+    assert source.called, f"{source.name}: `called` is to say what a person calls it"
+    assert source.written, f"{source.name}: `written` is to say how its SOURCE is written"
+    kept = source.kept_as(place)
+    assert source.kept_as(kept) == kept, f"{place}: kept_as makes another SOURCE of what it made, {kept}"
+    assert catalogue.source_of(_NAME, kept, settings.task) == source, f"{kept}: is recognised as another kind than {place}"
+    assert source.there(place), f"{place}: is said not to be there"
+    request = Request(_NAME, place, settings, partial(each_shard, root), dict(options or {}))
+    origin, again = source.origin(source, request), source.origin(source, request)
+    assert (origin.stamps, origin.keys, origin.digest) == (again.stamps, again.keys, again.digest), (
+        f"{place}: follows from something else each time"
+    )
+    shards = {number: list(images) for number, images in each_shard(root)}
+    assert set(origin.stamps) == set(shards), (
+        f"{place}: has stamps of shards {sorted(origin.stamps)}; the study has {sorted(shards)}"
+    )
+    opening = Opening(source.name, origin.source or kept, origin.options, origin.labels, "cpu", origin.digest)
+    for number, images in shards.items():
+        files = origin.files.get(number, {})
+        first, second = (_rows(source, opening, settings, images, files) for _ in range(2))
+        assert first == second, f"{place}: answers otherwise when it is asked again"
+        for image, row in zip(images, first, strict=True):
+            _check_row(settings, opening, image, row)
+    _check_trial(source, opening, settings, request, next(iter(shards.values()))[0])
+    if change is not None:
+        change()
+        changed = source.origin(source, request)
+        assert all(changed.stamps[s].split(":")[-2] != stamp.split(":")[-2] for s, stamp in origin.stamps.items()), (
+            f"{place}: changed, and its answers are said to follow from the same as before"
+        )
+
+
+def _rows(source: Source, opening: Opening, settings: Settings, images: Sequence[Image], files: dict[str, str]) -> list[Row]:
+    """Return the rows of a shard, asked for in the batches that the model wants."""
+    from faultscape.prediction.source import Part
+
+    model = source.open(opening, settings)
+    size = model.batch_size(len(images))
+    assert size >= 1, f"{opening.source}: wants {size} images at once"
+    asked = [images[k : k + size] for k in range(0, len(images), size)]
+    made = list(model.batches(asked, Part(files)))
+    assert len(made) == len(asked), f"{opening.source}: yields {len(made)} batches where {len(asked)} were asked for"
+    for batch, images_of_it in zip(made, asked, strict=True):
+        named, wanted = [row.id for row in batch.rows], [image.id for image in images_of_it]
+        assert named == wanted, f"{opening.source}: yields rows of {named}; expected {wanted}"
+    return [row for batch in made for row in batch.rows]
+
+
+def _check_row(settings: Settings, opening: Opening, image: Image, row: Row) -> None:
+    """AssertionError where a row is neither an answer that a study can hold nor a problem in words."""
+    from faultscape.classes.class_lists import table
+    from faultscape.maps import class_answers, runs
+    from faultscape.nouns import UNKNOWN
+    from faultscape.prediction.sources.folder import check_size
+
+    if row.runs is None:
+        assert row.problem, f"{image.id}: has neither an answer nor a problem"
+        return
+    assert not row.problem, f"{image.id}: has an answer and a problem, {row.problem}"
+    if settings.classifies:
+        label = class_answers.first(row.runs)
+        assert label == -1 or label in settings.classes.ids or opening.labels, (
+            f"{image.id}: is said to be {label}, which is no class"
+        )
+        return
+    tall, wide = runs.shape(row.runs)
+    places = table(settings.class_list, opening.labels)
+    unknown = [int(v) for v in runs.labels(row.runs) if places[v] == UNKNOWN]
+    assert not unknown, f"{image.id}: holds the label {unknown[0]}, which means nothing"
+    import numpy as np
+
+    check_size(image.id, np.empty((tall, wide), np.bool_), (image.width, image.height), settings.working_size)
+
+
+def _check_trial(source: Source, opening: Opening, settings: Settings, request: Request, image: Image) -> None:
+    """Let a model be tried as `predict` tries it, where nothing is kept."""
+    from faultscape.prediction.networks import largest
+    from faultscape.prediction.source import Trial
+
+    with tempfile.TemporaryDirectory() as where:
+        source.open(replace(opening), settings).try_on(Trial(image, 1, largest(request), Path(where)))

@@ -1,0 +1,282 @@
+"""Every kind of model keeps what `predict` counts on: one law over all entries of the catalogue, and over one that a person adds."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import fields, replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import faultscape as fs
+import made
+from faultscape.errors import ModelError, StudyError
+from faultscape.prediction import catalogue
+from faultscape.prediction.batches import Batch
+from faultscape.prediction.catalogue import SOURCES
+from faultscape.prediction.source import OpenModel
+from faultscape.testing import check_source
+
+IMAGES = 5
+CLASSIFIERS = ("table",)
+FUNCTION = "def segment(photo):\n    return photo[..., {0}] // 52\n"
+PROGRAM = """
+import sys
+from pathlib import Path
+import numpy as np
+from PIL import Image
+for path in sorted(Path(sys.argv[1]).iterdir()):
+    photo = np.asarray(Image.open(path).convert("RGB"))
+    Image.fromarray((photo[..., {0}] > 127).astype(np.uint8)).save(Path(sys.argv[2], path.stem + ".png"))
+"""
+STACK = """
+import numpy as np
+from faultscape.prediction import Batch, OpenModel, Source, row_of_map
+
+class Stack(OpenModel):
+    def __init__(self, opening, settings):
+        self.maps = np.load(opening.source)
+    def batches(self, batches, part):
+        for batch in batches:
+            yield Batch([row_of_map(image.id, self.maps[image.id]) for image in batch])
+
+STACK = Source("stack", "stack of maps", "an .npz file of maps", Stack)
+"""
+
+Made = tuple[str, Callable[[], None]]  # a SOURCE, and what changes what it reads
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> made.Corpus:
+    return made.corpus(tmp_path / "corpus", images=IMAGES, models=1)
+
+
+def folder(corpus: made.Corpus, root: Path) -> Made:
+    del root
+    maps = corpus.models["model-0"]
+    return str(maps), lambda: [made.write(maps / f"{id_}.png", np.ones((36, 48), np.uint8)) for id_ in corpus.ids] and None
+
+
+def table(corpus: made.Corpus, root: Path) -> Made:
+    file = root / "said.csv"
+
+    def write(place: int) -> None:
+        file.write_text("".join(["image,label\n", *(f"{id_},{made.NAMES[place]}\n" for id_ in corpus.ids)]))
+
+    write(1)
+    return str(file), lambda: write(2)
+
+
+def written(file: Path, text: str, source: str) -> Made:
+    file.write_text(text.format(0))
+    return source, lambda: file.write_text(text.format(1)) and None
+
+
+def function(corpus: made.Corpus, root: Path) -> Made:
+    del corpus
+    return written(root / "own.py", FUNCTION, f"{root / 'own.py'}:segment")
+
+
+def program(corpus: made.Corpus, root: Path) -> Made:
+    del corpus
+    return written(root / "program.py", PROGRAM, f"exec:{sys.executable} {root / 'program.py'}")
+
+
+def own(corpus: made.Corpus, root: Path) -> Made:
+    (root / "stack.py").write_text(STACK)
+
+    def write(maps: np.ndarray) -> None:
+        np.savez(root / "maps.npz", **dict(zip(corpus.ids, maps, strict=True)))
+
+    write(corpus.maps["model-0"])
+    return f"{root / 'stack.py'}:STACK:{root / 'maps.npz'}", lambda: write(corpus.truths)
+
+
+def onnx(corpus: made.Corpus, root: Path) -> Made:
+    import onnx_networks
+
+    del corpus
+    return str(onnx_networks.small(root / "net.onnx")), lambda: onnx_networks.small(root / "net.onnx", seed=4) and None
+
+
+def exported(corpus: made.Corpus, root: Path) -> Made:
+    import torch_networks
+
+    del corpus
+    path = root / "net.pt2"
+    return str(torch_networks.exported(path)), lambda: torch_networks.exported(path, module=torch_networks.Small(4)) and None
+
+
+def script(corpus: made.Corpus, root: Path) -> Made:
+    import torch_networks
+
+    del corpus
+    path = root / "net.ts"
+    return str(torch_networks.scripted(path)), lambda: torch_networks.scripted(path, module=torch_networks.Small(4)) and None
+
+
+def transformers(corpus: made.Corpus, root: Path) -> Made:
+    import random_networks
+
+    del corpus
+    where = random_networks.save("segformer", root / "segformer")
+    return str(where), lambda: (where / "notes.txt").write_text("another file") and None
+
+
+def hub(corpus: made.Corpus, root: Path) -> Made:
+    import random_networks
+    from huggingface_hub import constants
+
+    del corpus
+    cache, patch = root / "cache", pytest.MonkeyPatch()
+    patch.setattr(constants, "HF_HUB_OFFLINE", True)
+    patch.setattr(constants, "HF_HUB_CACHE", str(cache))
+    refs = cache / "models--some--model" / "refs"
+    refs.mkdir(parents=True)
+    for commit in ("e" * 40, "f" * 40):
+        random_networks.save("segformer", cache / "models--some--model" / "snapshots" / commit)
+    (refs / "main").write_text("e" * 40)
+    return "hf:some/model", lambda: (refs / "main").write_text("f" * 40) and None
+
+
+MAKERS = {make.__name__: make for make in (table, hub, program, own, function, transformers, folder, onnx, exported, script)}
+
+
+@pytest.fixture
+def offline() -> object:
+    from huggingface_hub import constants
+
+    before = constants.HF_HUB_OFFLINE, constants.HF_HUB_CACHE
+    yield
+    constants.HF_HUB_OFFLINE, constants.HF_HUB_CACHE = before
+
+
+@pytest.mark.usefixtures("offline")
+@pytest.mark.parametrize("kind", [source.name for source in SOURCES])
+def test_every_kind_of_model_keeps_what_predict_counts_on(kind: str, corpus: made.Corpus, tmp_path: Path) -> None:
+    place, change = MAKERS[kind](corpus, tmp_path)
+    more = {"task": "classification"} if kind in CLASSIFIERS else {}
+    fs.collect(str(tmp_path / "study"), str(corpus.photos), classes=str(corpus.classes), shard_size=3, **more)
+    assert catalogue.source_of("m", place, more.get("task", "segmentation")).name == kind
+    check_source(str(tmp_path / "study"), place, change=change)
+    assert not (tmp_path / "study" / "predictions").exists()  # it changed nothing
+
+
+def test_entries_are_complete_and_told_apart() -> None:
+    assert len({source.name for source in SOURCES}) == len(SOURCES) == len(MAKERS)
+    for source in SOURCES:
+        assert all(getattr(source, field.name) is not None for field in fields(source) if field.name not in ("load", "revision"))
+        assert (source.load is None) == (source.runtime == "")
+        assert source.tasks
+
+
+def test_what_lists_kinds_of_models_is_read_off_the_catalogue(tmp_path: Path) -> None:
+    (tmp_path / "what.xyz").touch()
+    with pytest.raises(ModelError) as error:
+        catalogue.source_of("m", str(tmp_path / "what.xyz"))
+    assert [source.name for source in SOURCES if source.written not in str(error.value)] == ["table"]  # of classifiers alone
+    with pytest.raises(StudyError, match="models of kind 'new' are not known; known are table, hub, program, "):
+        catalogue.kind_named("new")
+
+
+class Wrong(OpenModel):
+    """A model that does what a test says instead of what it should."""
+
+    def __init__(self, model: OpenModel, fault: str) -> None:
+        self.model, self.fault, self.calls = model, fault, 0
+
+    def batches(self, batches, part):
+        for batch in self.model.batches(batches, part):
+            rows = batch.rows
+            if self.fault == "order":
+                rows = rows[::-1]
+            if self.fault == "joined":
+                yield Batch(rows[:1])
+                rows = rows[1:]
+            if self.fault == "label":
+                rows = [replace(row, runs=fs.maps.encode(np.full((36, 48), 77, np.uint8))) for row in rows]
+            if self.fault == "size":
+                rows = [replace(row, runs=fs.maps.encode(np.ones((7, 48), np.uint8))) for row in rows]
+            if self.fault == "empty":
+                rows = [replace(row, runs=None) for row in rows]
+            yield Batch(rows)
+
+
+@pytest.mark.parametrize(
+    ("fault", "told"),
+    [
+        ("order", "yields rows of"),
+        ("joined", "yields 4 batches where 2 were asked for|yields 2 batches where 1"),
+        ("label", "holds the label 77"),
+        ("size", "is 48 x 7 pixels, its photo 48 x 36"),
+        ("empty", "neither an answer nor a problem"),
+        ("digest", "are said to follow from the same as before"),
+        ("chance", "answers otherwise when it is asked again"),
+    ],
+)
+def test_the_check_finds_what_is_wrong(
+    fault: str, told: str, corpus: made.Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place, change = own(corpus, tmp_path)
+    fs.collect(str(tmp_path / "study"), str(corpus.photos), classes=str(corpus.classes), shard_size=3)
+    entry = catalogue.source_of("m", place)
+    times = iter(range(1000))
+
+    def opened(opening, settings):
+        if fault == "chance":
+            label = next(times) % 5
+            np.savez(tmp_path / "maps.npz", **{id_: np.full((36, 48), label, np.uint8) for id_ in corpus.ids})
+            monkeypatch.setattr("faultscape.prediction.sources.own.digest", lambda *_: opening.digest)
+        return Wrong(entry.open(opening, settings), fault)
+
+    broken = replace(entry, open=opened, **({"digest": lambda *_: "0" * 32} if fault == "digest" else {}))
+    if fault == "digest":
+        monkeypatch.setattr("faultscape.prediction.sources.own.digest", lambda *_: "0" * 32)
+    monkeypatch.setattr(catalogue, "SOURCES", (broken,))
+    with pytest.raises((AssertionError, ModelError, fs.errors.FaultscapeError), match=told):
+        check_source(str(tmp_path / "study"), place, change=change)
+
+
+def test_a_kind_of_ones_own_goes_the_whole_way(corpus: made.Corpus, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    place, change = own(corpus, tmp_path)
+    study = str(tmp_path / "study")
+    fs.collect(study, str(corpus.photos), classes=str(corpus.classes), shard_size=3)
+    assert fs.predict(study, {"own": place, "folder": corpus.models["model-0"]}, workers=2).models == {
+        "own": (5, 0),
+        "folder": (5, 0),
+    }
+    assert "runs the code of" in capsys.readouterr().out
+    read = fs.study.settings.read_settings(Path(study)).models["own"]
+    assert (read.kind, read.source) == ("own", place)
+    maps = [
+        {name: runs for shard in range(2) for name, runs in fs.study.tables.label_maps.read_maps(
+            fs.study.tables.label_maps.predictions(Path(study), model), shard
+        ).items()}
+        for model in ("own", "folder")
+    ]  # fmt: skip
+    assert maps[0] == maps[1]
+    before = made.bytes_under(Path(study), "predictions")
+    fs.predict(study, {"own": place}, engine="local")
+    assert made.bytes_under(Path(study), "predictions") == before
+    change()
+    fs.predict(study, {"own": place}, engine="local")
+    assert "own: its source, its options or photos changed; 2 of 2 shards are done anew" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("STACK = 1\n", "holds no Source called 'STACK'"),
+        (STACK.replace("self.maps[image.id]", "np.full((36, 48), 9)"), r"the answer for .*: holds the value 9; allowed are"),
+        (STACK.replace("self.maps[image.id]", "np.ones((5, 48), int)"), r"the map of .*: is 48 x 5 pixels, its photo 48 x 36"),
+        (STACK.replace("for image in batch", "for image in batch[::-1]"), "expected a row for each of"),
+    ],
+)
+def test_what_a_kind_of_ones_own_does_wrong_is_told(text: str, told: str, corpus: made.Corpus, tmp_path: Path) -> None:
+    place, _ = own(corpus, tmp_path)
+    (tmp_path / "stack.py").write_text(text)
+    fs.collect(str(tmp_path / "study"), str(corpus.photos), classes=str(corpus.classes))
+    with pytest.raises(ModelError, match=told):
+        fs.predict(str(tmp_path / "study"), {"own": place}, engine="local")
