@@ -178,7 +178,7 @@ def test_status_never_sends_where_a_removed_model_stands(corpus: made.Corpus, st
     toml = Path(study) / "study.toml"
     toml.write_text(toml.read_text().split("[models.model-2]")[0])
     now = fs.status(study)
-    assert any("the study has no more" in words for _, _, words in now.stages)
+    assert any("the study no longer has a model" in words for _, _, words in now.stages)
     assert "rank" not in now.next
 
 

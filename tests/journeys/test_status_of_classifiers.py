@@ -95,7 +95,7 @@ def test_after_a_model_was_added_the_next_line_draws_anew_and_every_next_line_wo
     name = options.get("as_", "random")
     (Path(made.study).parent / "new.csv").write_text(Path(made.tables["model-2"]).read_text().replace("cat", "dog"))
     fs.predict(made.study, {"new": str(Path(made.study).parent / "new.csv")})
-    assert line_of(made.study, "select", name)[1].endswith("models were added since: draw a new one; labels carry over")
+    assert line_of(made.study, "select", name)[1].endswith("; models were added since")
     new = "hot-3" if name == "hot-2" else "random-2"
     assert fs.status(made.study).next == f"faultscape select {made.study} {words} --as {new}"
     lines = []
@@ -104,8 +104,8 @@ def test_after_a_model_was_added_the_next_line_draws_anew_and_every_next_line_wo
         assert main([*shlex.split(line)[1:], *(["--resamples", "10"] if "rank" in line else [])]) == 0, line
     assert line == ""
     assert [word.split()[1] for word in lines] == ["select", "rank", "report"]
-    assert line_of(made.study, "select", name) == ("done", line_of(made.study, "select", name)[1])
-    assert line_of(made.study, "select", name)[1].endswith(f"models were added since: {new} is of all")
+    assert line_of(made.study, "select", name)[0] == "stale"
+    assert line_of(made.study, "select", name)[1].endswith(f"; {new} took its place; models were added since")
     capsys.readouterr()
 
 
@@ -156,4 +156,6 @@ def test_after_a_model_was_removed_every_next_line_works_until_nothing_is_left(m
         lines.append(line.split()[1])
         assert main(shlex.split(line)[1:]) == 0, line
     assert lines == ["select", "rank"]
-    assert line_of(made.study, "select", "main")[1].endswith("has no more: main-2 is of those there are")
+    assert line_of(made.study, "select", "main")[1].endswith(
+        "; main-2 took its place; the study no longer has a model it was drawn with"
+    )

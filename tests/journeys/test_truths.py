@@ -37,7 +37,7 @@ def test_label_maps_one_rule_and_one_message_in_every_verb(tmp_path: Path, capsy
     assert fs.rank(study, resamples=0).provenance["truth"] == "one"  # the only one
     assert fs.plan(study).provenance["truth"] == "one"
     fs.measure(study, resamples=20)
-    assert [*json.loads((Path(study) / "measures" / "measure.json").read_text())["provenance"]["inputs"]] == ["one"]
+    assert json.loads((Path(study) / "measures" / "measure.json").read_text())["provenance"]["truth"] == "one"
     assert "(truth one)" in repr(fs.status(study))
     fs.label.import_(study, str(corpus.truth), truth="two")
     capsys.readouterr()
@@ -81,5 +81,5 @@ def test_answers_of_two_groups_of_people_are_two_truths(tmp_path: Path) -> None:
         fs.rank(it.study)
     fs.rank(it.study, truth="experts", resamples=0)
     fs.report(it.study)
-    key = json.loads((root / "standings.json").read_text())["provenance"]["inputs"]["truth"]
+    key = json.loads((root / "standings.json").read_text())["provenance"]["inputs"]["labels"]
     assert key == evidence.truth_key(root, "experts") != evidence.truth_key(root, "crowd")

@@ -217,7 +217,7 @@ def test_other_standings_that_are_older_than_their_labels_are_marked(studies: di
     assert "out of date" not in Path(report(str(study)).path).read_text()
     path = study / "standings-random.json"
     standings = json.loads(path.read_text())
-    standings["provenance"]["inputs"]["truth"] = "other labels"
+    standings["provenance"]["inputs"]["labels"] = "other labels"
     path.write_text(json.dumps(standings))
     assert Path(report(str(study)).path).read_text().count("out of date") == 1
     path.write_text("{")

@@ -60,6 +60,7 @@ class Facts:
     remarks: tuple[str, ...] = ()
     times: tuple[FrameTimes, ...] = ()
     agreement: Agreement | None = None
+    made_from: str = ""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -47,6 +47,7 @@ def export(root: Path, study: str, options: ExportOptions) -> Asked:
     With ``options.again`` also those whose answers decide nothing. Where no question is open no file is written.
     """
     from faultscape.stages.evidence import current
+    from faultscape.stages.label_counts import questions
     from faultscape.study.folder import local, put
     from faultscape.study.settings import read_settings
     from faultscape.study.tables.answers import Answers
@@ -64,24 +65,6 @@ def export(root: Path, study: str, options: ExportOptions) -> Asked:
         put(path, said.question_table(todo, _glosses(settings)).encode())
     images, then = len({image for image, _ in todo}), import_line(study, str(path), truth)
     return Asked(str(path), len(todo), images, len(wanted) - len(todo), len(undecided), again, then)
-
-
-def questions(root: Path, settings: Any, slots: Any, truth: str) -> dict[tuple[str, str], bool]:
-    """Return {(image, class): whether the image has a label} of all that a selection asks, in its order."""
-    from faultscape.nouns import PairSlot
-    from faultscape.stages.classifier_answers import read_label_sets, read_predictions
-
-    wanted: dict[tuple[str, str], None] = {}
-    pairs = [row for row in slots.chosen if isinstance(row, PairSlot)]
-    for row in pairs:
-        wanted |= dict.fromkeys([(row.image, row.label_a), (row.image, row.label_b)])
-    if not pairs:
-        found = read_predictions(root, settings, slots.models, list(slots.images))
-        for k, image in enumerate(found.images):
-            labels = dict.fromkeys(place for place in found.labels[:, k].tolist() if place >= 0)
-            wanted |= dict.fromkeys((image, found.classes.names[place]) for place in labels)
-    sets = dict(zip(slots.images, read_label_sets(root, settings, truth, slots.images), strict=True))
-    return {question: sets[question[0]] is not None for question in wanted}
 
 
 def _keep_answers(path: Path) -> None:

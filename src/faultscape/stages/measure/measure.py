@@ -19,12 +19,14 @@ from faultscape.metrics.overlaps.region_counts import WHOLE
 from faultscape.progress import progress
 from faultscape.reporting.measure import document as measure_document
 from faultscape.stages import evidence
+from faultscape.stages.artefacts.measures import made_from_now
 from faultscape.stages.measure import gather, idle_options, lists, notes, pictures, score_jobs
 from faultscape.stages.measure.gather import MeasuredSet
 from faultscape.stages.measure.jobs import call_of
 from faultscape.stages.measure.options import WORST, MeasureOptions, Reading, Running
 from faultscape.stages.measure.sets import DataSet, inputs
 from faultscape.stages.measure.shard_jobs import shard_jobs
+from faultscape.stages.snapshot import Snapshot
 from faultscape.study.array_jobs import Share, share
 from faultscape.study.folder import make_folder, put
 from faultscape.study.lock import changing, writing
@@ -155,7 +157,12 @@ def _document(
         **asdict(options.intervals),
     }
     provenance |= {name: value for name, value in asdict(options.reading).items() if value is not None}
-    document["provenance"] = provenance | {"inputs": {data.name: inputs(data) for data in sets}}
+    if len(sets) == 1 and sets[0].study and not options.inputs.datasets:
+        truth = sets[0].name
+        provenance |= {"truth": truth, "inputs": made_from_now(Snapshot(sets[0].study), truth), "arguments": options.arguments}
+    else:
+        provenance |= {"inputs": {data.name: inputs(data) for data in sets}}
+    document["provenance"] = provenance
     return document
 
 

@@ -5,7 +5,7 @@ Conventions: light, as the command line reads it; None where nothing was asked, 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
@@ -117,3 +117,19 @@ class MeasureOptions:
     output: str | None = None
     skip: bool = False
     worst: int = WORST
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """{option: value} of what was given and can change measures of a study, as JSON holds it."""
+        groups = [self.scores, self.files, self.choices, self.reading, self.intervals]
+        given = {"truth": self.inputs.truth, "skip": self.skip or None, "worst": self.worst if self.worst != WORST else None}
+        for group in groups:
+            given |= {f.name: getattr(group, f.name) for f in fields(group) if getattr(group, f.name) != f.default}
+        return {name: _plain(value) for name, value in given.items() if value is not None and value != ()}
+
+
+def _plain(value: Any) -> Any:
+    """Return a value as a command line would repeat it: {name: folder} as NAME=FOLDER words."""
+    if isinstance(value, Mapping):
+        return [f"{name}={folder}" for name, folder in value.items()]
+    return list(value) if isinstance(value, tuple) else value

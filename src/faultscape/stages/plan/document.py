@@ -9,13 +9,14 @@ from faultscape.errors import ModelError, SelectionError
 from faultscape.ranking.recommended import check_goal
 from faultscape.ranking.standings_json import written
 from faultscape.stages import evidence
+from faultscape.stages.artefacts.plan import made_from_now
 from faultscape.stages.count import count
-from faultscape.stages.pairs import corpus_key
 from faultscape.stages.plan import advice, facts
 from faultscape.stages.plan.costs import idle_costs, price, priced_duel, read_costs
 from faultscape.stages.plan.forecast import label_numbers
 from faultscape.stages.plan.options import PlanOptions
 from faultscape.stages.plan.result import LabelPlan
+from faultscape.stages.snapshot import Snapshot
 from faultscape.study.folder import existing, put
 from faultscape.study.lock import writing
 from faultscape.study.settings import read_settings
@@ -78,10 +79,8 @@ def make_plan(study: str, options: PlanOptions) -> LabelPlan:
                 "truth": truth,
                 "within": within,
                 "seed": options.seed,
-                "inputs": {
-                    "predictions": corpus_key(root, settings, models),
-                    "truth": evidence.truth_key(root, truth) if used else None,
-                },
+                "inputs": made_from_now(Snapshot(root), truth),
+                "arguments": options.arguments,
             },
             study=study,
         )

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any
+
+from faultscape.stages.given_options import given_options
 
 
 @dataclass(frozen=True)
@@ -19,3 +22,9 @@ class PlanOptions:
     seed: int = 0
     engine: str = "processes"
     workers: int | None = None
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """{option: value} of what was given and can change a plan, as a command line spells it."""
+        cost = ",".join(f"{name}={value:g}" for name, value in self.cost.items()) if isinstance(self.cost, Mapping) else self.cost
+        return given_options(replace(self, cost=cost), but=("engine", "workers"))

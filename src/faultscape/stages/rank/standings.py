@@ -14,8 +14,10 @@ from faultscape.errors import RankingError
 from faultscape.metrics.intervals.neighbours import alike, too_narrow
 from faultscape.nouns import Draw, Slots, Standings
 from faultscape.stages import drawing_pool, evidence
+from faultscape.stages.artefacts import standings as artefact
+from faultscape.stages.given_options import given_options
 from faultscape.stages.rank.options import RankOptions
-from faultscape.stages.standings_state import drawn_whole, groups_key
+from faultscape.stages.snapshot import Snapshot
 from faultscape.study.settings import Settings, read_settings
 
 
@@ -79,7 +81,8 @@ def standings_of(
     }
     table = (now.models, now.chosen, accuracy[:, inside], [images[k] for k in inside])
     chosen = recommended.chosen_by(now.chosen)
-    if together := drawn_whole(root, chosen, asked.population):
+    snapshot = Snapshot(root)
+    if together := dict(artefact.groups_drawn(snapshot, selection, asked.population)):
         options["groups"] = together
     if now.chosen and isinstance(now.chosen[0], Draw):
         drawn = (now.models, slots.rows, *table[2:])  # those that were discarded too: they were of the pool
@@ -117,18 +120,13 @@ def standings_of(
     if present != drawn_from:
         note = f"selection {selection} was drawn from other images or predictions than the study has now; draw a new one with `select --as NAME`"
         standings = replace(standings, notes=(*standings.notes, note))
-    inputs = {
-        "drawn_from": drawn_from,
-        "predictions": present,
-        "truth": evidence.truth_key(root, truth),
-        "discarded": sorted(set(discarded) & {r.image for r in slots.rows}),
-    } | ({"groups": groups_key(together)} if together else {})
     provenance = {
         "faultscape": version("faultscape"),
         "selection": selection,
         "truth": truth,
         **asked.recorded(classifies=toml.classifies),
-        "inputs": inputs,
+        "inputs": artefact.made_from_now(snapshot, selection, truth, together, asked.against),
+        "arguments": given_options(asked, but=("selection", "truth", "engine")),
         "benchmark": closed or {},
     }
     return replace(standings, provenance=provenance), now.images

@@ -14,11 +14,14 @@ from faultscape.errors import OptionError, StudyError
 from faultscape.nouns import Agreement, Draw, PairSlot, Slots, Standings
 from faultscape.ranking.standing import from_json
 from faultscape.reporting.competition import outcomes, page
-from faultscape.stages import evidence
+from faultscape.stages import evidence, graph
 from faultscape.stages.agreement import agreement
+from faultscape.stages.artefacts.report import made_from_now, note
+from faultscape.stages.artefacts.standings import STANDINGS
+from faultscape.stages.given_options import given_options
 from faultscape.stages.report import classes, maps
 from faultscape.stages.report.options import ReportOptions
-from faultscape.stages.standings_state import standings_state
+from faultscape.stages.snapshot import Snapshot
 from faultscape.study.folder import existing, put
 from faultscape.study.lock import writing
 from faultscape.study.settings import Settings, read_settings
@@ -44,7 +47,7 @@ def write_report(study: str, options: ReportOptions) -> tuple[str, int, int]:
         )
     if options.bands is not None and classifies:
         raise OptionError("--bands are of values of label maps; answers of classifiers are right or wrong. Leave it out")
-    common = _facts(root, selection, drawn)
+    common = _facts(root, options, drawn)
     if classifies:
         facts = classes.class_facts(root, common, options, pairs=kind is PairSlot)
     elif kind is Draw:
@@ -58,21 +61,23 @@ def write_report(study: str, options: ReportOptions) -> tuple[str, int, int]:
     return str(target), len(data), len(facts.slots.images)
 
 
-def _facts(root: Path, selection: str, drawn: Slots) -> page.Facts:
+def _facts(root: Path, options: ReportOptions, drawn: Slots) -> page.Facts:
     """Return what every kind of page shows."""
+    selection = options.selection
     discarded = Answers(root).discarded()
     slots = evidence.current(root, selection, discarded)
     settings = read_settings(root)
-    state, standings, remarks = standings_state(root, selection), _standings(root, selection), []
-    if standings is not None and state == "stale":
-        remarks.append("These standings are older than the selection, the labels or the discards. Run `faultscape rank` again.")
+    snapshot = Snapshot(root)
+    of_standings, standings, remarks = graph.node(snapshot, STANDINGS, selection), _standings(root, selection), []
+    if standings is not None and of_standings.state == "stale":
+        remarks.append(f"These standings are out of date: {', '.join(of_standings.why)}. Run `faultscape rank` again.")
     others, selectors, stale = {}, {}, []
     for name in selections.names(root):
         table = standings if name == selection else _standings(root, name)
         if table is not None:
             others[name] = table
             selectors[name] = str(selections.read_selection(root, name)[0].definition.get("selector", ""))
-            stale += [name] if standings_state(root, name) == "stale" else []
+            stale += [name] if graph.node(snapshot, STANDINGS, name).state == "stale" else []
     ranked = standings.provenance.get("truth") if standings else None
     truth = evidence.find_truth(root, ranked) or evidence.find_truth(root)
     images: list[str] = []
@@ -95,7 +100,7 @@ def _facts(root: Path, selection: str, drawn: Slots) -> page.Facts:
         slots=slots,
         classes=settings.class_list,
         pool=len(read_pool(root).ids),
-        state=state,
+        state=of_standings.state,
         standings=standings,
         truth=truth,
         labelled=[images[k] for k in inside],
@@ -107,6 +112,7 @@ def _facts(root: Path, selection: str, drawn: Slots) -> page.Facts:
         failures=len(read_failures(root)),
         remarks=tuple(remarks),
         agreement=_agreement(root, settings),
+        made_from=note(made_from_now(snapshot, selection, truth), truth, given_options(options, but=("selection", "output"))),
         times=tuple(row for row in frame_times(root) if row.name in slots.models),
     )
 

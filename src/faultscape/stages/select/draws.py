@@ -34,8 +34,8 @@ BUDGET, MOST = 100, 1_000_000
 
 def draw(root: Path, name: str, selector: str, given: dict[str, Any], *, engine: str, workers: int | None) -> Slots:
     """Draw a selection of a study, or more of one."""
+    from faultscape.stages.label_counts import tell_waiting
     from faultscape.stages.pairs import corpus_key
-    from faultscape.stages.status.selections import tell_waiting
     from faultscape.study.lock import writing
     from faultscape.study.settings import read_settings
     from faultscape.study.tables import selections

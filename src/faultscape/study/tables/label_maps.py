@@ -126,6 +126,11 @@ def read_maps(folder: Path, shard: int, part: Part | None = None) -> dict[str, b
     return dict(zip(table["id"].to_pylist(), table["runs"].to_pylist(), strict=True))
 
 
+def read_ids(folder: Path, shard: int, part: Part) -> list[str]:
+    """Return the ids of the images of a shard that have a map, without reading one."""
+    return read_small(folder, part_name(shard), part, ["id"])["id"].to_pylist()
+
+
 def read_photos(folder: Path, shard: int) -> dict[str, str]:
     """Return the SHA-256 of the photo that each map of a shard was made from, where that was noted."""
     part = read_manifest(folder).get(part_name(shard))

@@ -1,0 +1,40 @@
+"""The corpus: which images there are."""
+
+from __future__ import annotations
+
+from faultscape.errors import counted
+from faultscape.stages.artefacts.artefact import Artefact
+from faultscape.stages.snapshot import Snapshot
+
+
+def _made_from(snapshot: Snapshot, _name: str) -> dict[str, str] | None:
+    return {} if snapshot.images else None
+
+
+def _describe(snapshot: Snapshot, _name: str) -> str:
+    from faultscape.study.tables.logs import read_failures
+
+    failures = len(read_failures(snapshot.root))
+    words = f"{counted(snapshot.images, 'image')} in {counted(len(snapshot.shard_sizes), 'shard')}"
+    return words + (f"; failures.csv has {counted(failures, 'row')}" if failures else "")
+
+
+def _line(snapshot: Snapshot, _name: str) -> str:
+    page = snapshot.root / "web" / "review.html"
+    if page.exists():
+        return f"open {page}, then faultscape collect {snapshot.place} --accept accept.csv"
+    return f"faultscape collect {snapshot.place} IMAGES"
+
+
+CORPUS = Artefact(
+    name="corpus",
+    verb="collect",
+    inputs=(),
+    options=("task", "classes", "size", "shard", "group", "block"),
+    reasons={},
+    instances=lambda _: [""],
+    made_from=_made_from,
+    made_from_now=lambda _snapshot, _name: {},
+    describe=_describe,
+    line=_line,
+)

@@ -1,0 +1,27 @@
+"""Discards: the images that people would not label, of the whole study."""
+
+from __future__ import annotations
+
+from faultscape.errors import counted
+from faultscape.stages.artefacts.artefact import Artefact
+from faultscape.stages.snapshot import Snapshot
+from faultscape.study.parts import key_of
+
+
+def key(snapshot: Snapshot, selection: str) -> str:
+    """Return a digest of which images of a selection are discarded; why they are changes nothing."""
+    return key_of(sorted(set(snapshot.discarded) & {row.image for row in snapshot.selections[selection][0].rows}))
+
+
+DISCARDS = Artefact(
+    name="discards",
+    verb="label",
+    inputs=("corpus",),
+    options=(),
+    reasons={},
+    instances=lambda snapshot: [""] if snapshot.discarded else [],
+    made_from=lambda _snapshot, _name: {},
+    made_from_now=lambda _snapshot, _name: {},
+    describe=lambda snapshot, _name: f"{counted(len(snapshot.discarded), 'image is', 'images are')} discarded",
+    line=lambda _snapshot, _name: "",
+)

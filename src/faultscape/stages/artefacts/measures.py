@@ -1,0 +1,86 @@
+"""What `measure` wrote into the study: measures/measure.json, against one truth."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from faultscape.stages.artefacts import labels
+from faultscape.stages.artefacts.artefact import METHOD, Artefact
+from faultscape.stages.given_options import option_words
+from faultscape.stages.snapshot import Snapshot
+from faultscape.study.parts import key_of, read_manifest
+from faultscape.study.tables import label_maps
+
+METHOD_NUMBER = 2  # raised when a metric or an interval is computed in another way
+
+
+def made_from_now(snapshot: Snapshot, truth: str) -> dict[str, str]:
+    """Return what measures of all models against a truth are made from."""
+    folders = {model: label_maps.predictions(snapshot.root, model) / "confidence" for model in snapshot.models}
+    kept = [
+        [model, sorted((name, part.sha256) for name, part in read_manifest(folder).items())] for model, folder in folders.items()
+    ]
+    return {
+        "maps": snapshot.drawn_from(snapshot.models),
+        "confidence": key_of(kept),
+        "labels": labels.key(snapshot, truth),
+        **({"groups": key_of(sorted(snapshot.groups.items()))} if snapshot.groups else {}),
+        METHOD: str(METHOD_NUMBER),
+    }
+
+
+def _provenance(snapshot: Snapshot) -> Mapping[str, Any] | None:
+    held = snapshot.document(snapshot.root / "measures" / "measure.json")
+    found = held.get("provenance") if held is not None else None
+    return found if isinstance(found, dict) and isinstance(found.get("inputs"), dict) else None
+
+
+def _truth(snapshot: Snapshot) -> str:
+    return str((_provenance(snapshot) or {}).get("truth", ""))
+
+
+def _instances(snapshot: Snapshot) -> list[str]:
+    """A table of several data sets is not the study's own."""
+    path = snapshot.root / "measures" / "measure.json"
+    held = snapshot.document(path)
+    return [""] if path.exists() and (held is None or "datasets" not in held) else []
+
+
+def _made_from(snapshot: Snapshot, _name: str) -> dict[str, str]:
+    held = _provenance(snapshot)
+    return {"file": "damaged"} if held is None else {str(k): str(v) for k, v in held["inputs"].items()}
+
+
+def _made_from_now(snapshot: Snapshot, _name: str) -> dict[str, str]:
+    return {} if _provenance(snapshot) is None else made_from_now(snapshot, _truth(snapshot))
+
+
+def _line(snapshot: Snapshot, _name: str) -> str:
+    held = _provenance(snapshot) or {}
+    truth = _truth(snapshot)
+    if truth and truth not in snapshot.truths:
+        return ""  # there is nothing to measure against any more
+    return " ".join([f"faultscape measure {snapshot.place}", *option_words(dict(held.get("arguments", {})))])
+
+
+MEASURES = Artefact(
+    name="measures",
+    verb="measure",
+    inputs=("maps", "labels"),
+    options=("truth", "preset", "resamples", "seed", "worst", "skip", "boundaries"),
+    reasons={
+        "maps": "predictions or classes changed",
+        "confidence": "confidence changed",
+        "labels": "the truth changed",
+        "groups": "groups of images changed",
+        METHOD: "an earlier version made them",
+        "file": "measures/measure.json cannot be read",
+    },
+    instances=_instances,
+    made_from=_made_from,
+    made_from_now=_made_from_now,
+    describe=lambda snapshot, _: f"against {_truth(snapshot)}" if _truth(snapshot) else "measures/measure.json",
+    line=_line,
+    method=METHOD_NUMBER,
+)

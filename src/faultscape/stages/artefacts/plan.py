@@ -1,0 +1,57 @@
+"""The plan: plan.json, how many labels each question needs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from faultscape.stages.artefacts import labels
+from faultscape.stages.artefacts.artefact import METHOD, Artefact
+from faultscape.stages.given_options import option_words
+from faultscape.stages.snapshot import Snapshot
+
+METHOD_NUMBER = 2  # raised when forecasts are computed in another way
+
+
+def made_from_now(snapshot: Snapshot, truth: str) -> dict[str, str]:
+    """Return what a plan is made from: the predictions of all models, and the labels of a truth where there are any."""
+    return {"maps": snapshot.drawn_from(snapshot.models), "labels": labels.key(snapshot, truth), METHOD: str(METHOD_NUMBER)}
+
+
+def _provenance(snapshot: Snapshot) -> Mapping[str, Any] | None:
+    held = snapshot.document(snapshot.root / "plan.json")
+    found = held.get("provenance") if held is not None else None
+    return found if isinstance(found, dict) and isinstance(found.get("inputs"), dict) else None
+
+
+def _made_from(snapshot: Snapshot, _name: str) -> dict[str, str]:
+    held = _provenance(snapshot)
+    return {"file": "damaged"} if held is None else {str(k): str(v) for k, v in held["inputs"].items()}
+
+
+def _made_from_now(snapshot: Snapshot, _name: str) -> dict[str, str]:
+    held = _provenance(snapshot)
+    return {} if held is None else made_from_now(snapshot, str(held.get("truth", "labels")))
+
+
+PLAN = Artefact(
+    name="plan",
+    verb="plan",
+    inputs=("maps", "labels"),
+    options=("cost", "wage", "within", "selection", "truth", "goal", "seed"),
+    reasons={
+        "maps": "images or predictions changed",
+        "labels": "labels changed",
+        METHOD: "an earlier version made it",
+        "file": "plan.json cannot be read",
+    },
+    instances=lambda snapshot: [""] if (snapshot.root / "plan.json").exists() else [],
+    made_from=_made_from,
+    made_from_now=_made_from_now,
+    describe=lambda _snapshot, _name: "plan.json",
+    line=lambda snapshot, _: " ".join(
+        [f"faultscape plan {snapshot.place}", *option_words(dict((_provenance(snapshot) or {}).get("arguments", {})))]
+    ),
+    waits=lambda _snapshot, _name: True,
+    method=METHOD_NUMBER,
+)

@@ -1,0 +1,105 @@
+"""The report of a selection: report.html, or report-NAME.html; what it was made from stands in its head."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from faultscape.stages.artefacts import discards, labels, selection, standings
+from faultscape.stages.artefacts.artefact import METHOD, Artefact
+from faultscape.stages.given_options import option_words
+from faultscape.stages.snapshot import Snapshot
+from faultscape.study.tables import selections
+
+METHOD_NUMBER = 2  # raised when the page shows something else
+META = "faultscape-made-from"
+_HEAD = 65536  # bytes in which the note stands
+
+
+def made_from_now(snapshot: Snapshot, name: str, truth: str) -> dict[str, str]:
+    """Return what the report of a selection is made from: the selection as it counts now, its labels, and the standings of all selections."""
+    return {
+        "selection": selection.key(snapshot, name),
+        "labels": labels.key(snapshot, truth),
+        "discards": discards.key(snapshot, name),
+        "maps": snapshot.drawn_from([m for m in snapshot.selections[name][0].models if m in snapshot.models]),
+        **{f"standings of {other}": key for other in snapshot.selections if (key := standings.key(snapshot, other))},
+        METHOD: str(METHOD_NUMBER),
+    }
+
+
+def note(made_from: dict[str, str], truth: str, arguments: dict[str, Any]) -> str:
+    """Return what a page carries in its head, so that it says itself what it was made from."""
+    return json.dumps({"inputs": made_from, "truth": truth, "arguments": arguments}, ensure_ascii=True)
+
+
+def read_note(path: Path) -> dict[str, Any] | None:
+    """Return what a page says that it was made from; None where it says nothing."""
+    with path.open("rb") as file:
+        head = file.read(_HEAD).decode("utf-8", "replace")
+    if (found := re.search(rf'<meta name="{META}" content="([^"]*)">', head)) is None:
+        return None
+    try:
+        held = json.loads(html.unescape(found[1]))
+        return held if isinstance(held["inputs"], dict) else None
+    except (ValueError, KeyError, TypeError):
+        return None
+
+
+def page(snapshot: Snapshot, name: str) -> Path:
+    """Return where the report of a selection lies."""
+    return selections.path(snapshot.root, name, "html", stem="report")
+
+
+def _instances(snapshot: Snapshot) -> list[str]:
+    """The selection main, without one the first that is ranked; and every other that has a page."""
+    names = list(snapshot.selections)
+    ranked = [name for name in names if standings.provenance(snapshot, name) is not None]
+    first = [selections.MAIN if selections.MAIN in names or not ranked else ranked[0]]
+    return first + [name for name in names if name not in first and page(snapshot, name).exists()]
+
+
+def _made_from(snapshot: Snapshot, name: str) -> dict[str, str] | None:
+    path = page(snapshot, name)
+    if name not in snapshot.selections or not path.exists():
+        return None
+    return {str(k): str(v) for k, v in (read_note(path) or {"inputs": {}})["inputs"].items()}
+
+
+def _made_from_now(snapshot: Snapshot, name: str) -> dict[str, str]:
+    if name not in snapshot.selections:
+        return {}
+    truth = str((read_note(page(snapshot, name)) or {}).get("truth", "")) if page(snapshot, name).exists() else ""
+    return made_from_now(snapshot, name, truth)
+
+
+def _line(snapshot: Snapshot, name: str) -> str:
+    if name not in snapshot.selections or not standings.are_done(snapshot, name):
+        return ""
+    held = read_note(page(snapshot, name)) if page(snapshot, name).exists() else None
+    options = {"selection": None if name == selections.MAIN else name} | dict((held or {}).get("arguments", {}))
+    return " ".join([f"faultscape report {snapshot.place}", *option_words(options)])
+
+
+REPORT = Artefact(
+    name="report",
+    verb="report",
+    inputs=("selection", "labels", "discards", "standings"),
+    options=("bands", "better", "reference_images", "thumbnail"),
+    reasons={
+        "selection": "the selection was extended or made anew",
+        "labels": "labels changed",
+        "discards": "images were discarded",
+        "maps": "predictions changed",
+        METHOD: "an earlier version made it",
+    },
+    instances=_instances,
+    made_from=_made_from,
+    made_from_now=_made_from_now,
+    describe=lambda snapshot, name: page(snapshot, name).name,
+    line=_line,
+    method=METHOD_NUMBER,
+)

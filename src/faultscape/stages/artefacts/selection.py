@@ -1,0 +1,151 @@
+"""A selection: the images that people are to label, append-only once it is made."""
+
+from __future__ import annotations
+
+import itertools
+import re
+import shlex
+from collections.abc import Sequence
+from dataclasses import astuple
+from typing import Any
+
+from faultscape.errors import counted
+from faultscape.nouns import Draw, PairSlot, Slots
+from faultscape.stages.artefacts.artefact import Artefact
+from faultscape.stages.given_options import option_words
+from faultscape.stages.snapshot import Snapshot
+from faultscape.study.parts import key_of
+from faultscape.study.tables.selections import MAIN
+
+NONE = ""  # the instance that stands for a study without any selection
+DUELS = {"concordance": "miou", "over": "union", "per_class": 1, "spares": 3, "seed": 0}
+CLASSIFIER_DUELS = {
+    "discrepancy": "top1",
+    "top": 30,
+    "confidence": 0.8,
+    "cap": 3,
+    "cap_rule": "accepted",
+    "spares": 10,
+    "seed": 0,
+}
+DRAWS = {"concordance": "miou", "over": "union", "temperature": None, "distance": "01", "hierarchy": None, "seed": 0}
+
+
+def is_drawn(slots: Slots) -> bool:
+    """Whether the images were drawn for all models at once; such a selection is of a fixed set of models."""
+    return bool(slots.rows) and isinstance(slots.rows[0], Draw)
+
+
+def successor(snapshot: Snapshot, name: str) -> str:
+    """Return the selection of all models of now that was made as this one was, from what there is now; '' where there is none."""
+    asked = _asked(snapshot.selections[name][0])
+    return next(
+        (
+            other
+            for other, (slots, drawn_from) in snapshot.selections.items()
+            if other != name
+            and _asked(slots) == asked
+            and set(slots.models) == set(snapshot.models)
+            and drawn_from == snapshot.drawn_from(slots.models)
+        ),
+        "",
+    )
+
+
+def is_superseded(snapshot: Snapshot, name: str) -> bool:
+    """Whether nothing more is to be done for a selection, since another took its place."""
+    slots, drawn_from = snapshot.selections[name]
+    known = snapshot.knows(slots.models)
+    stale = not known or drawn_from != snapshot.drawn_from(slots.models)
+    return (stale or _lacks_models(snapshot, slots)) and bool(successor(snapshot, name))
+
+
+def key(snapshot: Snapshot, name: str) -> str:
+    """Return a digest of what a selection holds, which changes when it grows or is made anew under its name."""
+    slots, drawn_from = snapshot.selections[name]
+    return key_of(list(slots.models), slots.definition, drawn_from, [list(astuple(row)) for row in slots.rows])
+
+
+def is_stale(snapshot: Snapshot, name: str) -> bool:
+    """Whether a selection no longer follows from what there is now; nobody is asked to label it."""
+    return _made_from(snapshot, name) != _made_from_now(snapshot, name)
+
+
+def _instances(snapshot: Snapshot) -> Sequence[str]:
+    return list(snapshot.selections) or [NONE]
+
+
+def _made_from(snapshot: Snapshot, name: str) -> dict[str, str] | None:
+    if name == NONE:
+        return None
+    slots, drawn_from = snapshot.selections[name]
+    return {"models": ",".join(slots.models), "added": "", "maps": drawn_from}
+
+
+def _made_from_now(snapshot: Snapshot, name: str) -> dict[str, str]:
+    if name == NONE:
+        return {}
+    slots, drawn_from = snapshot.selections[name]
+    if not snapshot.knows(slots.models):
+        return {"models": ",".join(m for m in slots.models if m in snapshot.models), "added": "", "maps": drawn_from}
+    added = [m for m in snapshot.models if m not in slots.models]
+    return {"models": ",".join(slots.models), "added": ",".join(added), "maps": snapshot.drawn_from(slots.models)}
+
+
+def _lacks_models(snapshot: Snapshot, slots: Slots) -> bool:
+    """Whether models were added to the study since."""
+    return snapshot.knows(slots.models) and set(slots.models) != set(snapshot.models)
+
+
+def _describe(snapshot: Snapshot, name: str) -> str:
+    if name == NONE:
+        return "no selection yet"
+    now = snapshot.current(name)
+    place = f"; {successor(snapshot, name)} took its place" if is_superseded(snapshot, name) else ""
+    return f"{name}: {counted(len(now.chosen), 'slot')}, {counted(len(now.images), 'image')}{place}"
+
+
+def _line(snapshot: Snapshot, name: str) -> str:
+    if name == NONE:
+        return f"faultscape select {snapshot.place}"
+    if is_superseded(snapshot, name):
+        return ""
+    slots, drawn_from = snapshot.selections[name]
+    if snapshot.knows(slots.models) and drawn_from == snapshot.drawn_from(slots.models) and not is_drawn(slots):
+        return f"faultscape select {snapshot.place}{'' if name == MAIN else f' --as {shlex.quote(name)}'}"
+    return line_again(snapshot, name)
+
+
+def line_again(snapshot: Snapshot, name: str) -> str:
+    """Return the line that chooses images in the same way for all models of now, under a name that is free."""
+    slots = snapshot.selections[name][0]
+    define, stem = slots.definition, re.sub(r"-[0-9]+$", "", name)
+    free = next(new for n in itertools.count(2) if (new := f"{stem}-{n}") not in snapshot.selections)
+    usual = DRAWS if is_drawn(slots) else CLASSIFIER_DUELS if isinstance(slots.rows[0], PairSlot) else DUELS
+    asked: dict[str, Any] = {key: define[key] for key in usual if key in define and define[key] != usual[key]}
+    drawn = {"selector": define["selector"], "budget": len(slots.rows)} if is_drawn(slots) else {}
+    return " ".join(
+        [
+            f"faultscape select {snapshot.place}",
+            *option_words({**drawn, **asked, "keep_duplicates": define.get("keep_duplicates") or None, "as": free}),
+        ]
+    )
+
+
+def _asked(slots: Slots) -> dict[str, Any]:
+    """Return a selection's definition without what labels and models of its day decided."""
+    return {key: value for key, value in slots.definition.items() if key != "temperatures"}
+
+
+SELECTION = Artefact(
+    name="selection",
+    verb="select",
+    inputs=("corpus", "maps", "pairs"),
+    options=("selector", "concordance", "over", "per_class", "constraints", "scale", "distance", "hierarchy", "discrepancy", "top", "confidence", "cap", "cap_rule", "without", "spares", "keep_duplicates", "budget", "more", "temperature", "seed", "truth"),
+    reasons={"models": "the study no longer has a model it was drawn with", "added": "models were added since", "maps": "images or predictions changed since"},
+    instances=_instances,
+    made_from=_made_from,
+    made_from_now=_made_from_now,
+    describe=_describe,
+    line=_line,
+)  # fmt: skip

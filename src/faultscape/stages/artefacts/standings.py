@@ -1,0 +1,118 @@
+"""The standings of a selection: standings.json, or standings-NAME.json."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from faultscape import plug
+from faultscape.stages.artefacts import discards, labels, selection
+from faultscape.stages.artefacts.artefact import METHOD, Artefact
+from faultscape.stages.given_options import option_words
+from faultscape.stages.snapshot import Snapshot
+from faultscape.study.parts import key_of
+from faultscape.study.tables import selections
+
+METHOD_NUMBER = 2  # raised when rankings or intervals are computed in another way
+_UNREADABLE = "its file cannot be read"
+
+
+def made_from_now(
+    snapshot: Snapshot, name: str, truth: str, groups: Mapping[str, str], against: Sequence[str] = ()
+) -> dict[str, str]:
+    """Return what standings of a selection by a truth are made from, ``groups`` {image: group} where whole groups are drawn anew."""
+    slots = snapshot.selections[name][0]
+    if not snapshot.knows(slots.models):
+        return {"models": "removed"}
+    return {
+        "selection": selection.key(snapshot, name),
+        "concordance": plug.digest(slots.definition.get("concordance", "")),
+        "maps": snapshot.drawn_from(slots.models),
+        "labels": labels.key(snapshot, truth),
+        "discards": discards.key(snapshot, name),
+        **({"groups": key_of(sorted(groups.items()))} if groups else {}),
+        **{f"selection {other}": selection.key(snapshot, other) if other in snapshot.selections else "" for other in against},
+        METHOD: str(METHOD_NUMBER),
+    }
+
+
+def groups_drawn(snapshot: Snapshot, name: str, population: str) -> Mapping[str, str]:
+    """Return {image: group} where whole groups of images are drawn anew: for data to come, and where nothing was drawn by chance."""
+    from faultscape.ranking.recommended import CHANCE, chosen_by
+
+    by_chance = chosen_by(snapshot.selections[name][0].rows) == CHANCE
+    return snapshot.groups if population == "future" or not by_chance else {}
+
+
+def provenance(snapshot: Snapshot, name: str) -> Mapping[str, Any] | None:
+    """Return what the standings of a selection say of how they were made; None where there are none, or none that can be read."""
+    held = snapshot.document(selections.path(snapshot.root, name, "json", stem="standings"))
+    found = held.get("provenance") if held is not None else None
+    return found if isinstance(found, dict) and isinstance(found.get("inputs"), dict) else None
+
+
+def arguments(held: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of `rank` that standings say they were made with, where these differ from the defaults."""
+    found = held.get("arguments", {})
+    return dict(found) if isinstance(found, dict) else {}
+
+
+def key(snapshot: Snapshot, name: str) -> str:
+    """Return a digest of what the standings of a selection were made from, and with which options; '' where there are none."""
+    held = provenance(snapshot, name)
+    return "" if held is None else key_of(held)
+
+
+def _made_from(snapshot: Snapshot, name: str) -> dict[str, str] | None:
+    if not selections.path(snapshot.root, name, "json", stem="standings").exists():
+        return None
+    held = provenance(snapshot, name)
+    return {"file": "damaged"} if held is None else {str(k): str(v) for k, v in held["inputs"].items()}
+
+
+def _made_from_now(snapshot: Snapshot, name: str) -> dict[str, str]:
+    if (held := provenance(snapshot, name)) is None:
+        return {}
+    return made_from_now(
+        snapshot, name, str(held.get("truth", "labels")), groups_drawn(snapshot, name, str(held.get("population", "pool")))
+    )
+
+
+def are_done(snapshot: Snapshot, name: str) -> bool:
+    """Whether the standings of a selection are there and follow from what there is now."""
+    held = _made_from(snapshot, name)
+    return held is not None and held == _made_from_now(snapshot, name)
+
+
+def _line(snapshot: Snapshot, name: str) -> str:
+    if selection.is_stale(snapshot, name) or labels.is_short(snapshot, name):
+        return ""
+    held = provenance(snapshot, name) or {}
+    truth = None if snapshot.truth == labels.LABELS else snapshot.truth
+    options = {"selection": None if name == selections.MAIN else name, "truth": truth} | arguments(held)
+    return " ".join([f"faultscape rank {snapshot.place}", *option_words(options)])
+
+
+STANDINGS = Artefact(
+    name="standings",
+    verb="rank",
+    inputs=("selection", "labels", "discards", "maps"),
+    options=("truth", "against", "benchmark", "epsilon", "laplace", "resamples", "seed", "all_labels", "population"),
+    reasons={
+        "selection": "the selection was extended or made anew",
+        "models": "a model of the selection was removed",
+        "concordance": "the file of the concordance changed",
+        "maps": "predictions changed",
+        "labels": "labels changed",
+        "discards": "images were discarded",
+        "groups": "groups of images changed",
+        METHOD: "an earlier version made them",
+        "file": _UNREADABLE,
+    },
+    instances=lambda snapshot: list(snapshot.selections),
+    made_from=_made_from,
+    made_from_now=_made_from_now,
+    describe=lambda snapshot, name: f"{name}: {selections.path(snapshot.root, name, 'json', stem='standings').name}",
+    line=_line,
+    method=METHOD_NUMBER,
+)

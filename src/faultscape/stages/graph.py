@@ -1,0 +1,86 @@
+"""What of a study is done, stale or missing, why, and what to type next: one algorithm over the artefacts, which nothing else decides.
+
+Conventions: an artefact is missing where it is not there, or a part of it is not; stale where what it was made from differs from what there is now; else done. Nodes stand in
+the order in which they are made. `status`, `run`, refusals and remarks in reports read this file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from faultscape.stages.artefacts.answers import ANSWERS
+from faultscape.stages.artefacts.artefact import Artefact
+from faultscape.stages.artefacts.corpus import CORPUS
+from faultscape.stages.artefacts.discards import DISCARDS
+from faultscape.stages.artefacts.labels import LABELS_OF_SELECTION
+from faultscape.stages.artefacts.maps import MAPS
+from faultscape.stages.artefacts.measures import MEASURES
+from faultscape.stages.artefacts.pairs import PAIRS
+from faultscape.stages.artefacts.plan import PLAN
+from faultscape.stages.artefacts.report import REPORT
+from faultscape.stages.artefacts.selection import SELECTION
+from faultscape.stages.artefacts.standings import STANDINGS
+from faultscape.stages.snapshot import Snapshot
+
+ARTEFACTS = (CORPUS, MAPS, PAIRS, DISCARDS, ANSWERS, PLAN, SELECTION, LABELS_OF_SELECTION, STANDINGS, MEASURES, REPORT)
+State = Literal["done", "stale", "missing"]
+
+
+@dataclass(frozen=True)
+class Node:
+    """One artefact of a study: its state, why it is stale, what there is in words, and the line that makes it ('' where none helps)."""
+
+    artefact: str
+    verb: str
+    name: str
+    state: State
+    why: tuple[str, ...]
+    words: str
+    line: str
+    waits: bool
+
+
+def nodes(snapshot: Snapshot) -> tuple[Node, ...]:
+    """Return every artefact that a study has or should have, in the order in which they are made."""
+    if not snapshot.images:  # nothing else can be there
+        return (node(snapshot, CORPUS, ""), node(snapshot, MAPS, ""))
+    return tuple(node(snapshot, artefact, name) for artefact in ARTEFACTS for name in artefact.instances(snapshot))
+
+
+def node(snapshot: Snapshot, artefact: Artefact, name: str = "") -> Node:
+    """Return where one artefact of a study stands."""
+    held, now = artefact.made_from(snapshot, name), artefact.made_from_now(snapshot, name)
+    state, differing = state_of(artefact, None if held is None else dict(held), dict(now))
+    line = artefact.line(snapshot, name) if state != "done" else ""
+    words, waits = artefact.describe(snapshot, name), artefact.waits(snapshot, name)
+    return Node(artefact.name, artefact.verb, name, state, why_text(artefact, differing), words, line, waits)
+
+
+def state_of(artefact: Artefact, held: dict[str, str] | None, now: dict[str, str]) -> tuple[State, tuple[str, ...]]:
+    """Return the state of an artefact that was ``made from`` something, None where it is not there, and what differs ``now``.
+
+    >>> state_of(PLAN, {"maps": "a", "labels": "b"}, {"maps": "a", "labels": "c"})
+    ('stale', ('labels',))
+    """
+    if held is None:
+        return "missing", ()
+    lacking = [name for name in now if name not in held]
+    changed = [name for name in held if held[name] != now.get(name, held[name] if artefact.in_parts else None)]
+    if artefact.in_parts:
+        return ("stale" if changed else "missing" if lacking else "done"), tuple(changed)
+    differing = tuple(dict.fromkeys([*changed, *lacking]))
+    return ("stale" if differing else "done"), differing
+
+
+def next_line(found: Iterable[Node]) -> str:
+    """Return what to type next: the first line of a node that is not done, those that can wait last; '' when all is done."""
+    open_ = [node for node in found if node.state != "done" and node.line]
+    return next((node.line for node in sorted(open_, key=lambda node: node.waits)), "")
+
+
+def why_text(artefact: Artefact, differing: Iterable[str]) -> tuple[str, ...]:
+    """Return why an artefact is stale, in words, each reason once."""
+    said = [artefact.reasons.get(name, f"{name} changed" if not artefact.in_parts else "") for name in differing]
+    return tuple(dict.fromkeys(reason for reason in said if reason))

@@ -1,0 +1,83 @@
+"""How many images of a selection are labelled, and which questions a selection of classifiers asks.
+
+Conventions: an image counts as labelled when nothing that the selection asks of it is open: of label maps a map, of classifiers a label, or answers that decide for both
+models of a pair, or for all models where it was drawn for all.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+from faultscape.errors import FaultscapeError, counted
+from faultscape.nouns import PairSlot, Slots
+from faultscape.stages import evidence
+from faultscape.study.settings import Settings
+
+
+class LabelCount(NamedTuple):
+    """How many images are labelled, how many in part, and whether all that is left was asked once and left undecided."""
+
+    labelled: int
+    partly: int
+    undecided: bool
+
+
+def questions(root: Path, settings: Settings, slots: Slots, truth: str) -> dict[tuple[str, str], bool]:
+    """Return {(image, class): whether the image has a label} of all that a selection of classifiers asks, in its order."""
+    from faultscape.stages.classifier_answers import read_label_sets, read_predictions
+
+    wanted: dict[tuple[str, str], None] = {}
+    pairs = [row for row in slots.chosen if isinstance(row, PairSlot)]
+    for row in pairs:
+        wanted |= dict.fromkeys([(row.image, row.label_a), (row.image, row.label_b)])
+    if not pairs:
+        found = read_predictions(root, settings, slots.models, list(slots.images))
+        for k, image in enumerate(found.images):
+            labels = dict.fromkeys(place for place in found.labels[:, k].tolist() if place >= 0)
+            wanted |= dict.fromkeys((image, found.classes.names[place]) for place in labels)
+    sets = dict(zip(slots.images, read_label_sets(root, settings, truth, slots.images), strict=True))
+    return {question: sets[question[0]] is not None for question in wanted}
+
+
+def count_labels(root: Path, settings: Settings, slots: Slots, truth: str) -> LabelCount:
+    """Count the images of a selection, as it counts now, that have labels of a truth."""
+    from faultscape.labelling.answers import majority
+    from faultscape.study.parts import read_manifest
+    from faultscape.study.tables import label_maps
+    from faultscape.study.tables.answers import Answers
+    from faultscape.study.tables.corpus import part_name, shards_of
+
+    if not settings.classifies:
+        folder, shard_of = label_maps.truth(root, truth), shards_of(root, slots.images)
+        parts, wanted = read_manifest(folder), set(shard_of)
+        numbers = {s for s in shard_of.values() if part_name(s) in parts}
+        return LabelCount(
+            sum(len(wanted & set(label_maps.read_ids(folder, s, parts[part_name(s)]))) for s in sorted(numbers)), 0, False
+        )
+    try:
+        asked = questions(root, settings, slots, truth)
+    except FaultscapeError:  # predictions that must be made anew first, which the line of predict says
+        return LabelCount(0, 0, False)
+    verdicts = majority(Answers(root).answers(truth))
+    decided = {question for question, has_label in asked.items() if has_label or verdicts.get(question) is not None}
+    some = {image for image, _ in decided}
+    lacking = {image for image, _ in asked.keys() - decided}
+    open_ = [question for question in asked if question not in decided and question not in verdicts]
+    return LabelCount(len(set(slots.images) - lacking), len(some & lacking), bool(lacking) and not open_)
+
+
+def tell_waiting(root: Path, settings: Settings, name: str, truth: str | None, *, learns: bool) -> None:
+    """Say how many images of a selection wait for a label while more are drawn; draws that learn do so from one ``truth`` (default labels)."""
+    from faultscape.study.tables.answers import Answers
+
+    now = evidence.current(root, name, Answers(root).discarded())
+    counts = [
+        count_labels(root, settings, now, t) for t in evidence.truths(root) if not learns or t == (truth or evidence.LABELS)
+    ]
+    waiting = (
+        0 if any(count.undecided for count in counts) else len(now.images) - max((count.labelled for count in counts), default=0)
+    )
+    if waiting:
+        what = "; what is drawn now learns nothing from them" if learns else ""
+        print(f"note: {counted(waiting, 'image')} drawn before {'waits' if waiting == 1 else 'wait'} for a label still{what}")

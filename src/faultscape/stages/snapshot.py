@@ -1,0 +1,144 @@
+"""A study as it is on disk now, for whoever asks what is done: each file is read when it is first asked for, and once.
+
+Conventions: nothing is written and nothing is opened that holds maps or counts. A snapshot is of one moment; take a new one after anything was made.
+"""
+
+from __future__ import annotations
+
+import shlex
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from faultscape.nouns import Slots
+from faultscape.stages import evidence
+from faultscape.stages.label_counts import LabelCount, count_labels
+from faultscape.stages.pairs import corpus_key, wanted
+from faultscape.study.parts import Part, there
+from faultscape.study.settings import Settings, read_settings
+from faultscape.study.tables import label_maps, pairs, selections
+from faultscape.study.tables.answers import Answers
+from faultscape.study.tables.corpus import each_shard, read_ids, shard_sizes
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+
+class Snapshot:
+    """What lies in the study at ``root``; ``place`` is how a command line names it."""
+
+    def __init__(self, root: Path, place: str = "") -> None:
+        self.root = root
+        self.place = shlex.quote(place or str(root))
+        self._current: dict[str, Slots] = {}
+        self._keys: dict[tuple[str, ...], str] = {}
+        self._truth_keys: dict[str, str] = {}
+        self._label_counts: dict[str, LabelCount] = {}
+
+    @cached_property
+    def settings(self) -> Settings:
+        return read_settings(self.root)
+
+    @cached_property
+    def models(self) -> tuple[str, ...]:
+        return tuple(self.settings.models)
+
+    @cached_property
+    def shard_sizes(self) -> dict[int, int]:
+        return shard_sizes(self.root) if (self.root / "corpus.parquet").exists() else {}
+
+    @cached_property
+    def images(self) -> int:
+        return sum(self.shard_sizes.values())
+
+    @cached_property
+    def ids(self) -> set[str]:
+        return read_ids(self.root) if self.images else set()
+
+    @cached_property
+    def stored_maps(self) -> dict[str, Mapping[str, Part]]:
+        """{model: its parts that are there and count}."""
+        return {model: there(label_maps.predictions(self.root, model)) for model in self.models}
+
+    @cached_property
+    def outdated_models(self) -> frozenset[str]:
+        """The models whose maps were made at another working size, from other photos, of other classes, or in part by another network."""
+        return frozenset(label_maps.outdated(self.root, self.settings, each_shard(self.root)))
+
+    @cached_property
+    def stored_pairs(self) -> dict[str, Mapping[str, Part]]:
+        return {model: there(pairs.folder(self.root, model)) for model in self.models}
+
+    @cached_property
+    def wanted_pairs(self) -> list[pairs.PairPart]:
+        """Every part of counts between models that the stored maps call for, with the key that it should have."""
+        return wanted(self.root, self.settings, sorted(self.shard_sizes), [])
+
+    @cached_property
+    def selections(self) -> dict[str, tuple[Slots, str]]:
+        """{name: (slots, the key of what they were drawn from)}, main first."""
+        return {name: selections.read_selection(self.root, name) for name in selections.names(self.root)}
+
+    @cached_property
+    def discarded(self) -> dict[str, str]:
+        return Answers(self.root).discarded()
+
+    @cached_property
+    def truths(self) -> list[str]:
+        return evidence.truths(self.root)
+
+    @cached_property
+    def truth(self) -> str:
+        """The truth that counts where nobody names one; where nothing says which, the first by name."""
+        return evidence.find_truth(self.root) or (self.truths[0] if self.truths else evidence.LABELS)
+
+    @cached_property
+    def groups(self) -> dict[str, str]:
+        from faultscape.study.tables.pool import read_groups
+
+        return read_groups(self.root)
+
+    def current(self, selection: str) -> Slots:
+        """Return a selection as it counts now: discarded images, and those that left the corpus, give way to spares."""
+        from faultscape.selection.spares import effective
+
+        if selection not in self._current:
+            slots, _ = self.selections[selection]
+            gone = {row.image for row in slots.rows} - self.ids
+            self._current[selection] = effective(slots, {**self.discarded, **dict.fromkeys(gone, "left the corpus")})
+        return self._current[selection]
+
+    def label_count(self, selection: str) -> LabelCount:
+        """Return how many images of a selection are labelled."""
+        if selection not in self._label_counts:
+            there = self.truth in self.truths and self.knows(self.selections[selection][0].models)
+            count = (
+                count_labels(self.root, self.settings, self.current(selection), self.truth) if there else LabelCount(0, 0, False)
+            )
+            self._label_counts[selection] = count
+        return self._label_counts[selection]
+
+    def drawn_from(self, models: Sequence[str]) -> str:
+        """Return the key of all that a selection over these models is drawn from, as it is now."""
+        if (names := tuple(models)) not in self._keys:
+            self._keys[names] = corpus_key(self.root, self.settings, names)
+        return self._keys[names]
+
+    def knows(self, models: Sequence[str]) -> bool:
+        """Whether the study has all of these models still."""
+        return all(model in self.settings.models for model in models)
+
+    def truth_key(self, truth: str) -> str:
+        """Return the key of all labels of a truth, and of the answers that count beside it."""
+        if truth not in self._truth_keys:
+            self._truth_keys[truth] = evidence.truth_key(self.root, truth)
+        return self._truth_keys[truth]
+
+    def document(self, path: Path) -> dict[str, Any] | None:
+        """Return the JSON object of a file of the study; None where there is none, or none that can be read."""
+        from faultscape.study.json_text import read_object
+
+        try:
+            return read_object(path.read_bytes()) if path.exists() else None
+        except (OSError, ValueError):
+            return None

@@ -1,0 +1,24 @@
+"""What `status` says of a study: a row an artefact, and the next line to type."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from faultscape.stages.graph import Node, next_line, nodes
+from faultscape.stages.snapshot import Snapshot
+from faultscape.study.lock import unfinished
+
+Row = tuple[str, str, str]  # verb, state, words
+_UNSHOWN = ("discards", "answers")  # they are never to be made
+
+
+def read_status(root: Path, place: str) -> tuple[tuple[Row, ...], str]:
+    """Return the rows of a study, and what to type next; ``place`` is how the line that asks names the study."""
+    if line := unfinished(root):  # meanwhile its files may say one thing and another
+        return (("predict", "stale", "a change of models was interrupted; finish it first"),), line
+    found = nodes(Snapshot(root, place))
+    return tuple(_row(node) for node in found if node.artefact not in _UNSHOWN), next_line(found)
+
+
+def _row(node: Node) -> Row:
+    return node.verb, node.state, "; ".join([node.words, *node.why])

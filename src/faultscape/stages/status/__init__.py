@@ -1,1 +1,0 @@
-"""What `status` does to a study."""
