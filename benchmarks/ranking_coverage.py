@@ -27,7 +27,7 @@ from faultscape.ranking.drawn import estimates, scores
 from faultscape.ranking.drawn.estimate_intervals import loss_intervals, margin_intervals
 from faultscape.ranking.drawn.rankings import draw_rankings
 from faultscape.ranking.replicates import held
-from faultscape.selection import information, proposals
+from faultscape.selection import catalogue, information, proposals
 from faultscape.selection.draws import draw
 from faultscape.ties import tie_order
 
@@ -44,7 +44,7 @@ class Drawing:
     def __init__(self, whole: Set, keys: list[str], goal: str) -> None:
         order = tie_order(keys)
         self.set, self.goal, self.keys = whole.part(order), goal, [keys[k] for k in order]
-        assert recommended.GOALS[goal] == "information"
+        assert catalogue.GOALS[goal] == "information"
         differ = np.flatnonzero((self.set.discrepancy > 0).any(0))
         some = np.random.default_rng(0).permutation(differ)[: information.SAMPLE]
         self.pool, self.sharpness = differ, information.fit_sharpness(alike(self.set, some))

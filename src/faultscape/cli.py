@@ -144,7 +144,7 @@ def main(words: list[str] | None = None) -> int:
         with redirect_stdout(cast("Any", _PlainStream(sys.stdout))) if ours else nullcontext():
             result = command(*given.args, **given.kwargs)
             if result is not None:
-                print(_words(result), flush=True)
+                print(repr(result), flush=True)
     except FaultscapeError as error:
         print(f"faultscape: {_line(error)}", file=sys.stderr)
         return 2
@@ -231,13 +231,6 @@ def _unknown(words: list[str]) -> str:
     if near := closest(first, tuple(_LABEL)).replace("mean '", "mean 'label "):
         return f"there is no verb {first!r}.{near}{known}"
     return f"there is no verb {first!r}.{closest(first, VERBS)}{known}"
-
-
-def _words(result: Any) -> str:
-    from faultscape.nouns import Slots
-    from faultscape.verbs import select
-
-    return select.told(result) if isinstance(result, Slots) else repr(result)
 
 
 if __name__ == "__main__":

@@ -232,8 +232,7 @@ class Slots:
         return tuple(dict.fromkeys(row.image for row in self.chosen))
 
     def __repr__(self) -> str:
-        cells = len({row.cell for row in self.chosen})
-        return f"Slots({len(self.chosen)} slots in {cells} cells, {len(self.images)} distinct images, {len(self.models)} models)"
+        return _slots_text(self)
 
 
 def rank_words(ranges: Mapping[str, Any], model: str, *, to: str = "–") -> str:
@@ -248,6 +247,39 @@ def rank_words(ranges: Mapping[str, Any], model: str, *, to: str = "–") -> str
         return ""
     low, high = known[model]
     return f"{low:g}" if low == high else "open" if (low, high) == (1, len(known)) else f"{low:g}{to}{high:g}"
+
+
+def _slots_text(slots: Slots) -> str:
+    """Return what a person reads of a selection: slots, distinct images, empty cells, and how that compares with the upper bound of the paper."""
+    chosen, j = slots.chosen, len(slots.models)
+    spares = len(slots.rows) - len(chosen)
+    if chosen and isinstance(chosen[0], Draw):
+        last = max(row.round for row in chosen)
+        rounds = f" in {last} rounds, {sum(row.round == last for row in chosen)} in the last" if last > 1 else ""
+        pool = max(row.pool for row in chosen)
+        all_ = f"; these are all {pool:,} that could be drawn" if len(chosen) >= pool else ""
+        more = (
+            "; after their labels --more 10 draws on with what these say"
+            if slots.definition.get("goal") == "best" and not all_
+            else ""
+        )
+        return f"{counted(len(chosen), 'image')} drawn by {slots.definition['selector']}{rounds}, to be labelled for all {j} models{all_}{more}"
+    if chosen and isinstance(chosen[0], PairSlot):
+        k = slots.depth
+        held = {cell: sum(row.cell == cell for row in chosen) for cell in dict.fromkeys(row.cell for row in chosen)}
+        cells, full = j * (j - 1) // 2, sum(number == k for number in held.values())
+        short = f"; {cells - full} of {cells} pairs have fewer than {k}" if full < cells else ""
+        return (
+            f"{counted(len(chosen), 'slot')}, {counted(len(slots.images), 'distinct image')} to label (at most J(J-1)/2 k = {j} x {j - 1} / 2 x {k} = {cells * k} slots){short}; "
+            f"{counted(spares, 'spare')} behind"
+        )
+    groups = len(slots.definition["groups"])
+    cells, full = j * (j - 1) * groups, len({(r.defender, r.attacker, r.class_) for r in chosen})
+    most = cells * slots.depth
+    return (
+        f"{counted(len(chosen), 'slot')}, {counted(len(slots.images), 'distinct image')} to label; {cells - full} of {cells} cells are empty "
+        f"(at most J(J-1)|Y|K = {j} x {j - 1} x {groups} x {slots.depth} = {most} slots); {counted(spares, 'spare')} behind"
+    )
 
 
 def _number(value: float | None, digits: int = 3) -> str:

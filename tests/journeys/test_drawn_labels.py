@@ -13,7 +13,6 @@ import made
 import made_answers
 from faultscape.cli import main
 from faultscape.stages import evidence
-from faultscape.verbs.select import told
 from made_page import Page
 
 
@@ -150,7 +149,7 @@ def test_the_first_line_says_who_leads_or_that_nobody_does(
     answers: made_answers.Answers, capsys: pytest.CaptureFixture[str]
 ) -> None:
     drawn = fs.select(answers.study, selector="random", budget=60)
-    assert "these are all 60 that could be drawn" in told(drawn)
+    assert "these are all 60 that could be drawn" in repr(drawn)
     made_answers.import_labels(answers, list(drawn.images[:3]))
     assert main(["rank", answers.study, "--selection", "random"]) == 0
     assert capsys.readouterr().out.startswith("Too few labels to say who leads. 3 labelled images cannot carry an interval")

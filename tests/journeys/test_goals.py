@@ -16,7 +16,7 @@ from faultscape.cli import main
 from faultscape.errors import OptionError, SelectionError
 from faultscape.nouns import Draw
 from faultscape.ranking import recommended
-from faultscape.selection import information, proposals
+from faultscape.selection import catalogue, information, proposals
 from faultscape.stages.pairs import read_block
 from faultscape.study.settings import read_settings
 from faultscape.study.tables.corpus import pool, read_corpus
@@ -51,7 +51,7 @@ def test_the_default_of_each_goal_is_what_the_table_chose(goal: str) -> None:
     said = re.search(rf"^\| {goal} \| ([^|]+) \| ([^|]+) \|$", PAGE.read_text(), re.MULTILINE)
     assert said is not None
     selector, ranking = said.groups()
-    assert recommended.GOALS[goal] == selector.removesuffix(", at once")
+    assert catalogue.GOALS[goal] == selector.removesuffix(", at once")
     assert selector.endswith(", at once") == (goal == "order")  # the draws for the order do not learn
     how = recommended.BEST if goal == "best" else recommended.CHANCE
     assert recommended.FIRST[how][0] == IS[ranking]
@@ -60,7 +60,7 @@ def test_the_default_of_each_goal_is_what_the_table_chose(goal: str) -> None:
 def test_for_the_order_draws_are_the_same_whatever_labels_say(answers: made_answers.Answers) -> None:
     assert main(["select", answers.study, "--goal", "order", "--budget", "12"]) == 0
     slots = read_selection(Path(answers.study), "order")[0]
-    assert slots.definition["selector"] == recommended.GOALS["order"]
+    assert slots.definition["selector"] == catalogue.GOALS["order"]
     assert slots.definition["goal"] == "order"
     labels = np.stack(list(answers.labels.values()))
     differ = np.flatnonzero((labels != labels[0]).any(0))
@@ -98,7 +98,7 @@ def test_for_the_order_two_lines_rank_as_one_does_when_an_image_is_lost(tmp_path
 def test_for_the_best_draws_learn_who_it_may_be(answers: made_answers.Answers) -> None:
     slots = fs.select(answers.study, goal="best")
     assert len(slots.rows) == 10
-    assert "after their labels --more 10 draws on with what these say" in fs.verbs.select.told(slots)
+    assert "after their labels --more 10 draws on with what these say" in repr(slots)
     made_answers.import_labels(answers)
     more = fs.select(answers.study, as_="best", more=6).rows
     labels = np.stack(list(answers.labels.values()))

@@ -22,8 +22,8 @@ from faultscape.nouns import Draw, Predictions, Slots
 from faultscape.ranking.classifiers import classifier_rankings
 from faultscape.ranking.drawn.rankings import draw_rankings
 from faultscape.ranking.standing import rank_accuracies, to_json
+from faultscape.selection.catalogue import ADAPTIVE
 from faultscape.selection.classifier_duels import class_duels
-from faultscape.selection.definitions import ADAPTIVE
 from faultscape.stages.collect.shards import grouped
 from faultscape.stages.measure.image_order import ranks_of
 from faultscape.stages.measure.jobs import Source

@@ -7,8 +7,9 @@ import pytest
 
 from faultscape.errors import SelectionError
 from faultscape.selection import information, proposals
-from faultscape.selection import weights as room
-from faultscape.selection.weights import CHANCE, INFORMED, drawing_weights, fitted_sharpness
+from faultscape.selection import selector_weights as room
+from faultscape.selection.selector_weights import fitted_sharpness
+from faultscape.selection.weights import CHANCE, INFORMED, drawing_weights
 
 LABELS = np.random.default_rng(0).integers(0, 3, (4, 40))
 LABELS[:, 5:9] = 1  # all agree

@@ -13,7 +13,6 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from faultscape.errors import OptionError, closest
 from faultscape.nouns import Draw
 
 CHANCE, BEST, TOP, DUELS = "chance", "best", "top", "duels"
@@ -23,10 +22,6 @@ FIRST = {  # the first of these that standings have, and that can be used
     TOP: ("reuse_mean",),  # control after choices without probabilities can collapse
     DUELS: ("reuse_bradley_terry", "reuse_mean"),
 }
-GOALS = {
-    "order": "information",
-    "best": "information",
-}  # the selector for each goal; for the order it does not learn between rounds
 SELECTION = "--goal order"
 
 
@@ -39,12 +34,6 @@ def chosen_by(rows: Sequence[Any]) -> str:
     if not rows or not isinstance(rows[0], Draw):
         return DUELS
     return CHANCE if all(math.isfinite(row.probability) for row in rows) else TOP
-
-
-def check_goal(goal: str) -> None:
-    """OptionError for a goal that nothing is drawn for."""
-    if goal not in GOALS:
-        raise OptionError(f"--goal is {' or '.join(GOALS)}; got {goal!r}.{closest(goal, list(GOALS))}")
 
 
 def ordered(rankings: Mapping[str, Any], chosen: str, goal: str | None = None) -> dict[str, Any]:

@@ -1,3 +1,7 @@
+from .catalogue import SELECTORS as SELECTORS
+from .catalogue import Selector as Selector
+from .catalogue import find_selector as find_selector
+from .classifier_duels import class_duels as class_duels
 from .draws import draw as draw
 from .draws import representatives as representatives
 from .duel import duels as duels

@@ -11,27 +11,24 @@ from typing import Any
 
 import numpy as np
 
-from faultscape.ranking.drawn.steps import LEARNING
-from faultscape.selection.weights import NEEDS, drawing_weights
+from faultscape.selection.catalogue import find_selector
+from faultscape.selection.weights import drawing_weights
 
-# selectors that learn from labels between rounds
-ADAPTIVE = (*LEARNING, "model-picker")
 # in the definition of disputed classifiers that are drawn with what labels say; of earlier versions it lacks
 WEIGHED = {"votes": "weighed"}
 # in the definition of what is drawn from a stream of random numbers of its own; of earlier versions, whose stream is the selector's alone, it lacks
 STREAM = {"stream": "definition"}
 ROUND = 10  # images at first where the best is sought: the next are drawn with what labels say
-FACTS_NEEDED = {**NEEDS, "entropy": ("entropy",), "model-picker": ("labels",)}
 
 
 def learns(define: dict[str, Any]) -> bool:
     """Return whether draws learn from the labels before them; not where the order of all is asked for: what is learnt is soon of the best alone (docs/benchmarks-choice.md)."""
-    return (define["selector"] in ADAPTIVE and define.get("goal") != "order") or weighs_votes(define)
+    return (find_selector(define["selector"]).adaptive and define.get("goal") != "order") or weighs_votes(define)
 
 
 def weighs_votes(define: dict[str, Any]) -> bool:
     """Return whether disputes count by how far labels so far trust the models; without labels all models count alike."""
-    return define["selector"] == "disputed" and define.get("votes") == WEIGHED["votes"]
+    return find_selector(define["selector"]).learns == "votes" and define.get("votes") == WEIGHED["votes"]
 
 
 def stream(define: dict[str, Any]) -> tuple[int, int]:
@@ -40,7 +37,7 @@ def stream(define: dict[str, Any]) -> tuple[int, int]:
     >>> stream({"selector": "random", "seed": 0}), stream({"selector": "random", "seed": 0, "goal": "order", **STREAM})
     ((0, 373021397), (0, 995265046))
     """
-    words = [define["selector"]]
+    words = [find_selector(define["selector"]).name]
     if define.get("stream") == STREAM["stream"]:  # of files the name alone: where they lie decides nothing
         told = (define.get(key) for key in ("goal", "temperature", "concordance", "over", "distance"))
         words += [f"{one:g}" if isinstance(one, float | int) else Path(one).name for one in told if one is not None]

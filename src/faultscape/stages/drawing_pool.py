@@ -15,8 +15,8 @@ import numpy as np
 
 from faultscape.nouns import Slots
 from faultscape.selection import draws
-from faultscape.selection.definitions import FACTS_NEEDED, weights_as_defined
-from faultscape.selection.weights import CHANCE, INFORMED
+from faultscape.selection.catalogue import find_selector
+from faultscape.selection.definitions import weights_as_defined
 from faultscape.ties import tie_seed
 
 Facts = dict[str, np.ndarray]  # see stages.drawing_facts
@@ -91,16 +91,14 @@ class Pool:
 def drawn_from(root: Path, settings: Any, slots: Slots, trust: np.ndarray | None = None) -> Pool:
     """Return the pool of a selection that draws for all models; of one that draws nothing by chance, the images on which models differ. ``trust`` (J,) weighs the votes for what is expected."""
     define = slots.definition
-    selector = define["selector"]
+    selector = find_selector(define["selector"])
+    by_itself = (
+        selector.chance and not selector.informed
+    )  # what information draws from is where models differ, whatever it weighs there
     pool = read_drawing_pool(root, define)[0]
-    needs = dict.fromkeys(
-        [*(FACTS_NEEDED[selector] if selector in CHANCE and selector not in INFORMED else ()), "dispute", "expected"]
-    )
+    needs = dict.fromkeys([*(selector.needs if by_itself else ()), "dispute", "expected"])
     facts = gather(root, settings, slots.models, define, [*needs], {"trust": trust})
-    # what information draws from is where models differ, whatever it weighs there
-    weight = weights_as_defined(
-        define if selector in CHANCE and selector not in INFORMED else {**define, "selector": "disputed"}, facts
-    )
+    weight = weights_as_defined(define if by_itself else {**define, "selector": "disputed"}, facts)
     inside = np.flatnonzero((weight > 0) & draws.representatives(pool.families, weight > 0))
     rest = facts["complete"] & ~np.isin(pool.families, pool.families[inside])
     rest &= draws.representatives(pool.families, rest)

@@ -121,7 +121,7 @@ def demo(study: str = "demo-study", *, scenes: int = 300, engine: str = "process
     from faultscape.verbs.rank import rank
     from faultscape.verbs.report import report
     from faultscape.verbs.scale import scale
-    from faultscape.verbs.select import select, told
+    from faultscape.verbs.select import select
 
     root = Path(study)
     if root.exists() and any(root.iterdir()) and not (root / "demo").is_dir():
@@ -151,9 +151,9 @@ def demo(study: str = "demo-study", *, scenes: int = 300, engine: str = "process
     stage("compare", compare(study, engine=engine))
     scale(str(root / "demo" / "training"), classes=classes, output=str(root / "scale.json"))
     duels = select(study, scale=str(root / "scale.json"), engine=engine)
-    stage("select", f"where they fail: {told(duels)}")
+    stage("select", f"where they fail: {duels!r}")
     drawn = select(study, as_=DRAWN, goal="order", budget=len(duels.images), engine=engine)
-    stage("select", f"who is better: {told(drawn)}")
+    stage("select", f"who is better: {drawn!r}")
     answers = root / "demo" / "answers" / "labels"
     answers.mkdir(parents=True, exist_ok=True)
     for name, slots in (("main", duels), (DRAWN, drawn)):

@@ -76,6 +76,7 @@ def run(
     """
     from faultscape.nouns import PairSlot, Slot
     from faultscape.prediction.catalogue import there
+    from faultscape.selection.catalogue import check_goal
     from faultscape.study.settings import read_settings
     from faultscape.verbs import select
     from faultscape.verbs.collect import collect
@@ -85,7 +86,7 @@ def run(
     from faultscape.verbs.report import report
     from faultscape.verbs.status import status
 
-    select.chosen_for(goal)
+    check_goal(goal)
     images = [a for a in arguments if isinstance(a, str) and (("=" not in a) or Path(a).exists())]
     models = [a for a in arguments if a not in images]
     root, done = Path(study), []
@@ -105,7 +106,7 @@ def run(
     slots = select.select(
         study, scale=scale, per_class=per_class, top=top, distance=distance, concordance=concordance, engine=engine
     )
-    done.append(select.told(slots))
+    done.append(repr(slots))
     if isinstance(slots.chosen[0], Slot | PairSlot):
         done.append(
             f"these show where models fail; {_WANTED[goal]} "

@@ -4,15 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from faultscape.errors import OptionError, counted
-from faultscape.nouns import Draw, PairSlot, Slots
-
-SELECTORS = ("mad", "random", "disputed", "entropy", "expected-loss", "vma", "information", "mad+information", "model-picker")
-_DUELS = ("concordance", "over", "per_class", "constraints", "scale", "spares", "keep_duplicates", "seed")
-_PAIRS = (
-    "distance", "hierarchy", "discrepancy", "top", "confidence", "cap", "cap_rule", "without", "spares", "keep_duplicates", "seed",
-)  # fmt: skip
-_DRAWN = ("budget", "more", "seed", "keep_duplicates")  # what every selector takes that draws for all models at once
+from faultscape.errors import OptionError
+from faultscape.nouns import Slots
 
 
 def select(
@@ -57,7 +50,7 @@ def select(
     as_
         Name of the selection (default main, of images drawn for all models the selector's name, or the goal); a study keeps any number of them, and labels are shared.
     selector
-        mad (default), random, disputed, entropy, expected-loss, vma, information, mad+information or model-picker.
+        mad (default), random, disputed, entropy, expected-loss, vma, information, mad+information or model-picker, or file.py:NAME, a Selector of your own.
     goal
         order (of all models) or best (which model is best): draw images as measurements on real models recommend for it, instead of --selector.
     concordance
@@ -105,137 +98,14 @@ def select(
     workers
         Number of processes; default: all cores.
     """
-    from faultscape.selection.definitions import ADAPTIVE
-    from faultscape.stages import agreement
-    from faultscape.stages.select import draws as select_draws
-    from faultscape.stages.select import duels, pairs
-    from faultscape.study.folder import existing
-    from faultscape.study.settings import read_settings
-
-    root = existing(study)
-    options = {
-        "concordance": concordance, "over": over, "per_class": per_class, "constraints": constraints, "scale": scale, "distance": distance,
-        "hierarchy": hierarchy, "goal": goal, "discrepancy": discrepancy, "top": top, "confidence": confidence, "cap": cap, "cap_rule": cap_rule, "without": without or None,
-        "spares": spares, "keep_duplicates": keep_duplicates, "budget": budget, "more": more, "temperature": temperature, "seed": seed, "truth": truth,
-    }  # fmt: skip
-    given = {key: value for key, value in options.items() if value is not None}
     if seed is not None and seed < 0:
         raise OptionError(f"seed cannot be negative; got {seed}")
-    if goal is not None:
-        selector = chosen_for(goal, selector)
-    if selector is None:
-        selector = _held(root, as_) or "mad"
-    if selector not in SELECTORS:
-        from faultscape.errors import closest
+    from faultscape.stages.select.choose import choose
+    from faultscape.stages.select.options import SelectOptions
 
-        raise OptionError(f"selector {selector!r} is not known; use {', '.join(SELECTORS)}.{closest(selector, SELECTORS)}")
-    classifies = read_settings(root).classifies
-    draws = selector != "mad" or temperature is not None or _held(root, as_, draws=True) != ""
-    if not draws and (odd := next((key for key in ("budget", "more") if key in given), "")):
-        raise OptionError(
-            f"--{odd} is for images drawn for all models at once; --selector mad takes the top of each pair, --{'top' if classifies else 'per-class'} of them. "
-            f"Give --temperature 1 to draw by MAD, or another --selector"
+    return choose(
+        SelectOptions(
+            study, as_, selector, goal, concordance, over, per_class, constraints, scale, distance, hierarchy, discrepancy, top, confidence, cap, cap_rule,
+            tuple(without) if without else None, spares, keep_duplicates, budget, more, temperature, seed, truth, engine, workers,
         )
-    if draws:
-        task = ("distance", "hierarchy") if classifies and selector == "mad" else () if classifies else ("concordance", "over")
-        learns = selector in ADAPTIVE or (classifies and selector == "disputed")
-        own = ("truth",) if learns else ("temperature",) if selector == "mad" else ()
-        kind: tuple[str, ...] = (*_DRAWN, *(("goal",) if goal else ()), *own, *task)
-    else:
-        kind = _PAIRS if classifies else _DUELS
-    if odd := next((key for key in given if key not in kind), None):
-        raise OptionError(
-            f"--{odd.replace('_', '-')} does not apply to {_words(selector, draws=draws, classifies=classifies)}; available options: {_listed(kind)}"
-        )
-    if truth is not None:
-        _check_truth(root, truth)
-    name = as_ if as_ is not None else goal or ("main" if selector == "mad" and not draws else selector)
-    if draws:
-        slots = select_draws.draw(root, name, selector, given, engine=engine, workers=workers)
-    elif classifies:
-        slots = pairs.pairs(root, name, given)
-    else:
-        asked = {key: options[key] for key in ("concordance", "over", "per_class", "spares", "keep_duplicates", "seed")}
-        slots = duels.duels(root, name, asked, constraints, scale, engine, workers)
-    agreement.tell_warnings(root)
-    return slots
-
-
-def chosen_for(goal: str, selector: str | None = None) -> str:
-    """Return the selector that measurements recommend for a goal; OptionError for an unknown goal, or where a selector was given too.
-
-    >>> chosen_for("order", "mad")
-    Traceback (most recent call last):
-    ...
-    faultscape.errors.OptionError: --goal order chooses the selector; give --goal or --selector mad, not both
-    """
-    from faultscape.ranking.recommended import GOALS, check_goal
-
-    check_goal(goal)
-    if selector is not None:
-        raise OptionError(f"--goal {goal} chooses the selector; give --goal or --selector {selector}, not both")
-    return GOALS[goal]
-
-
-def told(slots: Slots) -> str:
-    """Return what a person reads after `select`: slots, distinct images, empty cells, and how that compares with the upper bound of the paper."""
-    chosen, j = slots.chosen, len(slots.models)
-    spares = len(slots.rows) - len(chosen)
-    if chosen and isinstance(chosen[0], Draw):
-        last = max(row.round for row in chosen)
-        rounds = f" in {last} rounds, {sum(row.round == last for row in chosen)} in the last" if last > 1 else ""
-        pool = max(row.pool for row in chosen)
-        all_ = f"; these are all {pool:,} that could be drawn" if len(chosen) >= pool else ""
-        more = (
-            "; after their labels --more 10 draws on with what these say"
-            if slots.definition.get("goal") == "best" and not all_
-            else ""
-        )
-        return f"{counted(len(chosen), 'image')} drawn by {slots.definition['selector']}{rounds}, to be labelled for all {j} models{all_}{more}"
-    if chosen and isinstance(chosen[0], PairSlot):
-        k = slots.depth
-        held = {cell: sum(row.cell == cell for row in chosen) for cell in dict.fromkeys(row.cell for row in chosen)}
-        cells, full = j * (j - 1) // 2, sum(number == k for number in held.values())
-        short = f"; {cells - full} of {cells} pairs have fewer than {k}" if full < cells else ""
-        return (
-            f"{counted(len(chosen), 'slot')}, {counted(len(slots.images), 'distinct image')} to label (at most J(J-1)/2 k = {j} x {j - 1} / 2 x {k} = {cells * k} slots){short}; "
-            f"{counted(spares, 'spare')} behind"
-        )
-    groups = len(slots.definition["groups"])
-    cells, full = j * (j - 1) * groups, len({(r.defender, r.attacker, r.class_) for r in chosen})
-    most = cells * slots.depth
-    return (
-        f"{counted(len(chosen), 'slot')}, {counted(len(slots.images), 'distinct image')} to label; {cells - full} of {cells} cells are empty "
-        f"(at most J(J-1)|Y|K = {j} x {j - 1} x {groups} x {slots.depth} = {most} slots); {counted(spares, 'spare')} behind"
-    )
-
-
-def _check_truth(root: Any, truth: str) -> None:
-    """SelectionError for a truth that the study does not have; labels may come later."""
-    from faultscape.errors import SelectionError, closest
-    from faultscape.stages import evidence
-
-    known = evidence.truths(root)
-    if truth not in (*known, evidence.LABELS):
-        have = f"there are {', '.join(known)}.{closest(truth, known)}" if known else "there are no labels yet."
-        raise SelectionError(f"there is no truth {truth!r}; {have} Leave --truth out to learn from {evidence.LABELS}")
-
-
-def _held(root: Any, name: str | None, *, draws: bool = False) -> str:
-    """Return the selector of a selection that is there (with ``draws`` only where it drew by chance), else nothing."""
-    from faultscape.study.tables import selections
-
-    if name is None or name not in selections.names(root):
-        return ""
-    define = selections.read_selection(root, name)[0].definition
-    return "" if draws and "temperature" not in define and define["selector"] == "mad" else define["selector"]
-
-
-def _words(selector: str, *, draws: bool, classifies: bool) -> str:
-    if draws:
-        return f"--selector {selector}" + (" --temperature" if selector == "mad" else "")
-    return "duels of classifiers" if classifies else "duels of segmentation models"
-
-
-def _listed(kind: tuple[str, ...]) -> str:
-    return ", ".join(f"--{key.replace('_', '-')}" for key in kind)
+    )  # fmt: skip

@@ -6,8 +6,8 @@ import json
 from importlib.metadata import version
 
 from faultscape.errors import ModelError, SelectionError
-from faultscape.ranking.recommended import check_goal
 from faultscape.ranking.standings_json import written
+from faultscape.selection.catalogue import check_goal
 from faultscape.stages import evidence
 from faultscape.stages.artefacts.plan import made_from_now
 from faultscape.stages.count import count

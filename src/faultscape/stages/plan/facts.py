@@ -16,9 +16,10 @@ from faultscape.errors import SelectionError, counted
 from faultscape.metrics.intervals.units import LEAST
 from faultscape.nouns import Draw, PairSlot, Slots
 from faultscape.ranking.drawn.estimates import Estimates, lure
-from faultscape.ranking.recommended import GOALS
+from faultscape.selection.catalogue import GOALS
 from faultscape.selection.definitions import learns, weights_as_defined
-from faultscape.selection.weights import CHANCE, fitted_sharpness
+from faultscape.selection.selector_weights import fitted_sharpness
+from faultscape.selection.weights import CHANCE
 from faultscape.stages import drawing_pool, evidence
 from faultscape.stages.plan.advice import NEXT, Drawn
 from faultscape.study.settings import Settings
@@ -82,7 +83,8 @@ def look(
         raise SelectionError("there is no image of which every model has something to say")
     like.setdefault("sharpness", fitted_sharpness(facts))
     weights = {}
-    for selector in CHANCE:
+    used_by = [used.definition["selector"]] if used is not None else []  # perhaps one of a person's own
+    for selector in dict.fromkeys([*CHANCE, *used_by]):
         try:
             weights[selector] = weights_as_defined({**like, "selector": selector}, facts)
         except SelectionError:  # no two models differ

@@ -11,7 +11,7 @@ from typing import Any
 
 from faultscape.errors import counted
 from faultscape.ranking.planning.label_needs import FORETOLD
-from faultscape.selection.definitions import ADAPTIVE
+from faultscape.selection.catalogue import find_selector
 from faultscape.stages.plan.advice import WIDE
 
 WIDTH = 100
@@ -90,7 +90,7 @@ def command(found: Any) -> str:
         return f"faultscape select {place}{as_} --goal {goal}{learns} --budget {advice['budget']}"
     as_ = "" if name == selector else f" --as {name}"
     warm = "" if advice["temperature"] is None else f" --temperature {advice['temperature']:g}"
-    learning = selector in ADAPTIVE or (selector == "disputed" and _classifies(found))
+    learning = find_selector(selector).learns_of("classification" if _classifies(found) else "segmentation")
     learns = other if learning and found.labels["used"] else ""
     return f"faultscape select {place}{as_} --selector {selector}{warm}{learns} --budget {advice['budget']}"
 

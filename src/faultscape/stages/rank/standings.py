@@ -137,8 +137,8 @@ def _about_draws(
 ) -> dict[str, Any]:
     """Return what the rankings of drawn images must know beside the scores: the pool, what the models say of it, each as far as labels trust it, and labels where no two of them differ."""
     from faultscape.ranking.drawn.steps import steps
+    from faultscape.selection.catalogue import find_selector
     from faultscape.selection.definitions import learns
-    from faultscape.selection.weights import CHANCE
     from faultscape.stages.pairs import corpus_key
     from faultscape.study.tables import selections
 
@@ -147,7 +147,7 @@ def _about_draws(
     out: dict[str, Any] = {"lost": lost, "elsewhere": evidence.chosen_elsewhere(root, selection)}
     out |= {"learns": learns(slots.definition)}
     out |= {"proxy": pool.expected, "pool": pool.images}
-    if slots.definition["selector"] not in CHANCE or not pool.agreed or pool.others:
+    if not find_selector(slots.definition["selector"]).chance or not pool.agreed or pool.others:
         return out
     agreed, best = set(pool.agreed), np.zeros((len(models), 0))
     for name in selections.names(root):  # images of random draws that fall there are even draws of them

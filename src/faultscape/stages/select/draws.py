@@ -14,8 +14,8 @@ import numpy as np
 from faultscape.errors import ModelError, OptionError, SelectionError, counted
 from faultscape.nouns import Draw, Slots
 from faultscape.selection import draws, information, model_picker, proposals
+from faultscape.selection.catalogue import find_selector
 from faultscape.selection.definitions import (
-    FACTS_NEEDED,
     ROUND,
     STREAM,
     WEIGHED,
@@ -24,7 +24,7 @@ from faultscape.selection.definitions import (
     weighs_votes,
     weights_as_defined,
 )
-from faultscape.selection.weights import CHANCE, INFORMED, fitted_sharpness
+from faultscape.selection.selector_weights import fitted_sharpness
 from faultscape.stages.drawing_pool import Facts, gather, read_drawing_pool
 from faultscape.stages.select.ties import tell_ties
 from faultscape.ties import RULE, count_tied
@@ -74,11 +74,12 @@ def draw(root: Path, name: str, selector: str, given: dict[str, Any], *, engine:
         known = _known(root, models, define, given, len(held), engine)
         if held:
             tell_waiting(root, settings, name, given.get("truth"), learns=learns(define))
-        needs = (*FACTS_NEEDED[define["selector"]], *(("labels",) if weighs_votes(define) and "trust" in known else ()))
+        kind = find_selector(define["selector"])
+        needs = (*kind.needs, *(("labels",) if weighs_votes(define) and "trust" in known else ()))
         facts = gather(root, settings, models, define, needs, known, engine=engine, workers=workers)
         if weighs_votes(define) and "trust" in known:
             facts["trust"] = known["trust"]
-        if define["selector"] in INFORMED:
+        if kind.informed:
             define.setdefault("sharpness", fitted_sharpness(facts))
             facts["belief"] = _belief(define, facts, known, pool)
         if left_out := int((~facts["complete"]).sum()):
@@ -122,21 +123,17 @@ def _rows(
     round_: int,
 ) -> tuple[list[Draw], int]:
     """Return the next draws, and how many of them ties decided."""
-    selector, tied = define["selector"], 0
-    if selector in CHANCE:
+    selector, tied = find_selector(define["selector"]), 0
+    if selector.chance:
         weight = weights_as_defined(define, facts)
         found = draws.draw(weight, number, seed=stream(define), taken=taken, families=pool.families)
         images, chances, score, size = found.images, found.probability, weight, found.pool
     else:
+        assert selector.prefer is not None
         inside = facts["complete"] & draws.representatives(pool.families, facts["complete"])
-        preference = np.full(len(inside), -np.inf)
-        if selector == "entropy":
-            preference[inside] = facts["entropy"][inside]
-            score = preference
-        else:
-            held, belief = facts["labels"][:, inside], known["belief"]
-            preference[inside] = -model_picker.remaining(held, belief, classes, epsilon=define["epsilon"])
-            score = np.full(len(inside), belief.max())
+        facts |= {"belief": known["belief"]} if "belief" in known else {}
+        preference = np.where(inside, selector.prefer(facts, {**define, "classes": classes}), -np.inf)
+        score = np.full(len(inside), known["belief"].max()) if selector.learns == "queries" else preference
         preference[taken] = -np.inf
         images = proposals.top(preference, min(number, int(np.isfinite(preference).sum())))
         tied = count_tied(preference, images)
@@ -145,7 +142,7 @@ def _rows(
         raise SelectionError(f"no image is left to draw: all {size} are drawn")
     names = pool.names(images)
     rows = [
-        Draw(selector, round_, len(taken) + step, names[k], round(float(score[k]), 12), float(f"{chance:.12g}"), size)
+        Draw(selector.name, round_, len(taken) + step, names[k], round(float(score[k]), 12), float(f"{chance:.12g}"), size)
         for step, (k, chance) in enumerate(zip(images.tolist(), chances.tolist(), strict=True), 1)
     ]
     return rows, tied
@@ -157,34 +154,42 @@ def _definition(name: str, selector: str, settings: Any, given: dict[str, Any], 
     from faultscape.comparison.class_distances import define_distances
     from faultscape.metrics.pixel import METRICS
 
-    if selector == "model-picker" and not settings.classifies:
-        raise OptionError(model_picker.ONLY_CLASSES)
+    kind = find_selector(selector)
+    if settings.task not in kind.tasks:
+        raise OptionError(
+            model_picker.ONLY_CLASSES
+            if kind.learns == "queries"
+            else f"selector {kind.name!r} is for {' and '.join(kind.tasks)}, not for {settings.task}"
+        )
     defaults: dict[str, Any] = (
         {"seed": 0, "keep_duplicates": False, "ties": RULE}
         | ({"goal": given["goal"]} if "goal" in given else {})
         | ({} if settings.classifies else {"concordance": "miou", "over": "union"})
     )
-    if selector == "disputed" and settings.classifies:
+    if kind.learns == "votes" and settings.classifies:
         defaults |= WEIGHED
-    if selector in CHANCE:
+    if kind.chance:
         defaults |= STREAM
-    if selector == "model-picker":
-        defaults["epsilon"] = model_picker.EPSILON
+    defaults |= kind.defaults
     asked = {key: given[key] for key in (*defaults, "temperature") if key in given}
     if not settings.classifies:
         plug.find("concordance", asked.get("concordance", "miou"), METRICS)
     about: dict[str, Any] = {}
-    mad = selector == "mad" or (selector == "mad+information" and (was is None or "distances" in was))
-    if mad and settings.classifies:  # a label is right or wrong, so that 0-1 is the distance here (docs/benchmarks-labels.md)
+    apart = "discrepancy" in kind.needs and (kind.duels or was is None or "distances" in was)
+    if apart and settings.classifies:  # a label is right or wrong, so that 0-1 is the distance here (docs/benchmarks-labels.md)
         about = define_distances(settings.class_list, given, was, "01")[0]
     if was is None:
         define = {"selector": selector, **defaults, **asked, **about}
         if own := plug.digest(str(define.get("concordance", ""))):
             define["concordance_file"] = own
+        if own := plug.digest(selector):
+            define["selector_file"] = own
         return define
     fixed = "its definition is fixed: use --as NAME for a new one"
     if was["selector"] != selector:
         raise SelectionError(f"selection {name!r} was drawn by {was['selector']}, not by {selector}; {fixed}")
+    if was.get("selector_file", "") != plug.digest(selector):
+        raise SelectionError(f"selection {name!r} was drawn by {selector}, which is another file now; {fixed}")
     for key, value in asked.items():
         if was.get(key) != value:
             raise SelectionError(f"selection {name!r} was drawn with {key} {was.get(key)}, not {value}; {fixed}")
@@ -218,9 +223,10 @@ def _known(
     )
     decided = np.asarray(~np.isnan(values).any(0))
     values = values[:, decided]
-    if define["selector"] in INFORMED:
+    learnt = find_selector(define["selector"]).learns
+    if learnt == "belief":
         return {"labelled": ([image for image, one in zip(images, decided.tolist(), strict=True) if one], values)}
-    if define["selector"] == "model-picker":
+    if learnt == "queries":
         right = np.zeros((len(models), values.shape[1]), np.int64)
         right[values > 0] = 1
         return {"belief": model_picker.belief(right, np.ones(values.shape[1], np.int64), define["epsilon"])}

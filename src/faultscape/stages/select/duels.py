@@ -8,6 +8,7 @@ from typing import Any
 
 from faultscape.errors import OptionError, SelectionError, counted
 from faultscape.nouns import Scale, Slots
+from faultscape.stages.select.options import SelectOptions
 from faultscape.stages.select.ties import tell_ties
 
 MOST = 10_000  # images of a cell: who wants more wants random sampling
@@ -17,13 +18,9 @@ PILE = 10  # slots of an image from which on it is told
 def duels(
     root: Path,
     name: str,
-    asked: dict[str, Any],
-    constraints: str | None,
-    scale: Any,
-    engine: str,
-    workers: int | None,
+    options: SelectOptions,
 ) -> Slots:
-    """Draw or extend a selection of a study; what is asked is None where it was not given."""
+    """Draw or extend a selection of a study."""
     from faultscape import plug
     from faultscape.classes.class_lists import resolve
     from faultscape.metrics.pixel import METRICS
@@ -37,7 +34,10 @@ def duels(
     from faultscape.study.tables import selections
     from faultscape.study.tables.logs import log
 
-    concordance, per_class, spares = (asked[key] for key in ("concordance", "per_class", "spares"))
+    asked = {key: getattr(options, key) for key in duel.DEFAULTS}
+    concordance, per_class, spares, constraints, scale = (
+        options.concordance, options.per_class, options.spares, options.constraints, options.scale,
+    )  # fmt: skip
     if concordance is not None:
         plug.find("concordance", concordance, METRICS)
     for option, value, least in (("per-class", per_class, 1), ("spares", spares, 0)):
@@ -72,7 +72,7 @@ def duels(
             raise SelectionError(
                 f"images or predictions changed since selection {name!r} was drawn; draw a new one with --as NAME (labels carry over to it)"
             )
-        result = map_duels.search(root, models, define, title="select", engine=engine, workers=workers)
+        result = map_duels.search(root, models, define, title="select", engine=options.engine, workers=options.workers)
         tell_ties(result.tied, len(result.chosen), define)
         if old is not None:
             result = Slots(models, define, old[0].rows + extended(old[0], result), result.tied)

@@ -1,0 +1,69 @@
+"""Shards a second of `compare` in studies of many small shards: what entering them costs beside the work itself.
+
+    python benchmarks/many_shards.py 1000 20000
+    python benchmarks/many_shards.py --missing 1000 20000     # all but the last thousand are there already
+
+Each study has two images of 16 x 16 a shard and the maps of three models, put into the store by hand. Prints a row a study: shards that were counted, seconds on the clock, shards a second, and
+milliseconds of processor a shard (all processes).
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import made_study
+from watched import watched
+
+import faultscape as fs
+from faultscape.study.parts import read_manifest, write_manifest
+from faultscape.study.tables import pairs
+
+IMAGES, SIDE, MODELS = 2, 16, 3
+HEAD = "| shards in the study | counted | s | shards a second | ms of processor a shard |\n|---|---|---|---|---|"
+
+
+def lose(study: Path, number: int) -> None:
+    """Take the pairs of the last shards out of the manifests."""
+    for name in made_study.names(MODELS):
+        folder = pairs.folder(study, name)
+        parts = read_manifest(folder)
+        write_manifest(folder, {part: parts[part] for part in sorted(parts)[: len(parts) - number]})
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("sizes", type=int, nargs="+")
+    parser.add_argument("--missing", type=int, default=0, help="how many shards are counted by the measured run; default: all")
+    parser.add_argument("--keep", help="a folder for the studies, which are made once")
+    given = parser.parse_args()
+    made_study.SHARD = IMAGES
+    base = Path(given.keep or tempfile.mkdtemp())
+    print(HEAD, flush=True)
+    for shards in given.sizes:
+        study = base / str(shards)
+        if not study.exists():
+            made_study.write_predicted(study, shards * IMAGES, MODELS, SIDE)
+        if given.missing:
+            fs.compare(str(study))
+            lose(study, given.missing)
+        else:
+            shutil.rmtree(study / "pairs", ignore_errors=True)
+        start = time.perf_counter()
+        cost = watched("compare", str(study))
+        seconds, counted = time.perf_counter() - start, given.missing or shards
+        print(
+            f"| {shards:,} | {counted:,} | {seconds:.1f} | {counted / seconds:.0f} | {1000 * cost.processor / counted:.1f} |",
+            flush=True,
+        )
+        if not given.keep:
+            shutil.rmtree(study)
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,211 @@
+"""SELECTORS: the ways in which images are chosen for people to label, each complete; all that says which there are is read off this tuple.
+
+Conventions: a selector that draws has ``weigh`` (by chance, with known probabilities) or ``prefer`` (the best first); ``mad`` draws with a temperature, and lets models duel without
+one. One of a person's own is a `Selector` in a file, named ``file.py:NAME``, in place of a name; nothing is registered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, Literal
+
+import numpy as np
+
+from faultscape import plug
+from faultscape.errors import OptionError, closest
+from faultscape.selection import model_picker
+from faultscape.selection import selector_weights as weights
+
+Task = Literal["segmentation", "classification"]
+Facts = Mapping[str, np.ndarray]
+Weigh = Callable[[Facts, Mapping[str, Any]], np.ndarray]
+BOTH: tuple[Task, ...] = ("segmentation", "classification")
+DRAWN = ("budget", "more", "seed", "keep_duplicates")  # the options of everything that draws
+_OF_TASK: Mapping[Task, tuple[str, ...]] = MappingProxyType({"segmentation": ("concordance", "over"), "classification": ()})
+
+
+@dataclass(frozen=True)
+class Selector:
+    """One way to choose images.
+
+    ``title`` and ``purpose`` (which images it draws) are for tables and pages. ``needs`` names the facts (stages.drawing_facts) beside ``complete`` that ``weigh`` or ``prefer`` reads: dispute (I,), expected (J, I),
+    discrepancy (P, I), entropy (I,), labels (J, I), agreement (J, J, I), and similarity for labels of classifiers or agreement of label maps. ``learns`` says what it takes from labels so
+    far: accuracy (how far each model is to be trusted), belief (that a model is the best, from similarities), queries (from single questions), votes (of classifiers alone, where there are labels),
+    or never. ``options`` are its own beside those of everything that draws, ``defaults`` what stands in its definition from the first; ``duels`` the options, by task, where models duel;
+    ``goals`` those of `select --goal` that it serves; ``source`` where it comes from.
+    """
+
+    name: str
+    title: str
+    purpose: str
+    source: str
+    needs: tuple[str, ...] = ()
+    weigh: Weigh | None = None
+    prefer: Weigh | None = None
+    learns: Literal["never", "votes", "accuracy", "belief", "queries"] = "never"
+    tasks: tuple[Task, ...] = BOTH
+    options: tuple[str, ...] = ()
+    of_task: Mapping[Task, tuple[str, ...]] = field(default_factory=lambda: _OF_TASK)
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+    duels: Mapping[Task, tuple[str, ...]] = field(default_factory=dict)
+    goals: tuple[str, ...] = ()
+
+    @property
+    def chance(self) -> bool:
+        """Whether it draws with known probabilities, so that scores can be estimated."""
+        return self.weigh is not None
+
+    @property
+    def adaptive(self) -> bool:
+        """Whether what it draws depends on the labels so far, whatever the task."""
+        return self.learns not in ("never", "votes")
+
+    @property
+    def informed(self) -> bool:
+        """Whether it weighs what an answer tells about which model is best."""
+        return self.learns == "belief"
+
+    def learns_of(self, task: Task) -> bool:
+        """Whether it takes something from labels in a study of this task."""
+        return self.adaptive or (self.learns == "votes" and task == "classification")
+
+    def takes(self, task: Task, *, goal: bool = False) -> tuple[str, ...]:
+        """Return the options of `select` that apply where it draws."""
+        own = ("truth",) if self.learns_of(task) else self.options
+        return (*DRAWN, *(("goal",) if goal else ()), *own, *self.of_task[task])
+
+
+SELECTORS = (
+    Selector(
+        name="random",
+        title="random",
+        purpose="all alike; the only one whose scores are of the whole corpus, agreed images too",
+        source="simple random sampling",
+        weigh=weights.weigh_random,
+    ),
+    Selector(
+        name="disputed",
+        title="disputed",
+        purpose="classifiers: by chance where any two differ, after labels more where two differ that labels trust; label maps: in proportion to the mean pairwise 1 - concordance",
+        source="ours",
+        needs=("dispute",),
+        weigh=weights.weigh_disputed,
+        learns="votes",
+    ),
+    Selector(
+        name="entropy",
+        title="entropy of votes",
+        purpose="the most divided votes first (of label maps: mean over pixels; votes count alike, also where models say probabilities)",
+        source="vote entropy, Dagan and Engelson 1995",
+        needs=("entropy",),
+        prefer=weights.prefer_entropy,
+    ),
+    Selector(
+        name="expected-loss",
+        title="expected loss",
+        purpose="in proportion to the loss to expect if the other models are believed",
+        source="Kossen et al. 2021, eq. 7 and 8",
+        needs=("expected", "dispute"),
+        weigh=weights.weigh_expected_loss,
+        learns="accuracy",
+    ),
+    Selector(
+        name="vma",
+        title="variance among models (VMA)",
+        purpose="in proportion to how expected losses differ between models",
+        source="Matsuura and Hara 2023",
+        needs=("expected", "dispute"),
+        weigh=weights.weigh_vma,
+        learns="accuracy",
+    ),
+    Selector(
+        name="mad",
+        title="maximum discrepancy (MAD)",
+        purpose="in proportion to how far each pair of models differs, every pair alike",
+        source="S0 eq. 1 and 2, S2 eq. 4",
+        needs=("discrepancy",),
+        weigh=weights.weigh_mad,
+        options=("temperature",),
+        of_task={"segmentation": ("concordance", "over"), "classification": ("distance", "hierarchy")},
+        duels={
+            "segmentation": ("concordance", "over", "per_class", "constraints", "scale", "spares", "keep_duplicates", "seed"),
+            "classification": (
+                "distance", "hierarchy", "discrepancy", "top", "confidence", "cap", "cap_rule", "without", "spares", "keep_duplicates", "seed",
+            ),
+        },
+    ),
+    Selector(
+        name="information",
+        title="information",
+        purpose="in proportion to how much the answer tells about which model is best, not below a tenth of the mean",
+        source="ours; the idea of Select-LLM, arXiv 2605.24981",
+        needs=("similarity", "dispute"),
+        weigh=weights.weigh_information,
+        learns="belief",
+        goals=("order", "best"),
+    ),
+    Selector(
+        name="mad+information",
+        title="MAD and information",
+        purpose="three quarters by `mad` with temperature 1, one quarter by `information`",
+        source="ours",
+        needs=("similarity", "dispute", "discrepancy"),
+        weigh=weights.weigh_mad_and_information,
+        learns="belief",
+    ),
+    Selector(
+        name="model-picker",
+        title="model picker",
+        purpose="what is expected to tell most about which classifier is best",
+        source="Okanovic et al. 2024",
+        needs=("labels",),
+        prefer=weights.prefer_model_picker,
+        learns="queries",
+        tasks=("classification",),
+        defaults={"epsilon": model_picker.EPSILON},
+    ),
+)  # fmt: skip
+NAMES = tuple(one.name for one in SELECTORS)
+ADAPTIVE = tuple(one.name for one in SELECTORS if one.adaptive)
+GOALS = {goal: one.name for one in SELECTORS for goal in one.goals}
+
+
+def find_selector(name: str) -> Selector:
+    """Return the selector of the catalogue called ``name``, or the `Selector` that ``file.py:NAME`` names; OptionError with the names there are otherwise.
+
+    >>> find_selector("vma").title
+    'variance among models (VMA)'
+    """
+    found = next((one for one in SELECTORS if one.name == name), None)
+    if found is None and not name.rpartition(":")[0].endswith(".py"):
+        raise OptionError(f"selector {name!r} is not known; use {', '.join(NAMES)}, or file.py:NAME.{closest(name, NAMES)}")
+    if found is None:
+        found = plug.find("selector", name, {}, of=Selector)
+        assert isinstance(found, Selector)
+        if (found.weigh is None) == (found.prefer is None):
+            raise OptionError(f"selector {name} must have one of weigh and prefer")
+        if found.name in NAMES:
+            raise OptionError(f"selector {name} is called {found.name!r}, as one that is there; give it another name")
+    return found
+
+
+def check_goal(goal: str) -> None:
+    """OptionError for a goal that nothing is drawn for."""
+    if goal not in GOALS:
+        raise OptionError(f"--goal is {' or '.join(GOALS)}; got {goal!r}.{closest(goal, list(GOALS))}")
+
+
+def chosen_for(goal: str, selector: str | None = None) -> str:
+    """Return the selector that measurements recommend for a goal; OptionError for an unknown goal, or where a selector was given too.
+
+    >>> chosen_for("order", "mad")
+    Traceback (most recent call last):
+    ...
+    faultscape.errors.OptionError: --goal order chooses the selector; give --goal or --selector mad, not both
+    """
+    check_goal(goal)
+    if selector is not None:
+        raise OptionError(f"--goal {goal} chooses the selector; give --goal or --selector {selector}, not both")
+    return GOALS[goal]

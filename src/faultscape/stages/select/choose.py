@@ -1,0 +1,82 @@
+"""Choose the images of a selection: which selector it is, whether all that was asked applies to it, and the work that its kind of selection is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from faultscape.errors import OptionError, SelectionError, closest
+from faultscape.nouns import Slots
+from faultscape.selection.catalogue import Selector, Task, chosen_for, find_selector
+from faultscape.stages import agreement, evidence
+from faultscape.stages.select.draws import draw
+from faultscape.stages.select.duels import duels
+from faultscape.stages.select.options import SelectOptions
+from faultscape.stages.select.pairs import pairs
+from faultscape.study.folder import existing
+from faultscape.study.settings import read_settings
+from faultscape.study.tables import selections
+
+
+def choose(asked: SelectOptions) -> Slots:
+    """Make or extend the selection that was asked for, and say what is wrong with the models. Errors: OptionError for what does not apply, SelectionError where nothing can be chosen."""
+    root, given, goal = existing(asked.study), asked.given, asked.goal
+    named = _name_of(root, asked)
+    selector = find_selector(named)
+    task: Task = read_settings(root).task
+    draws = not selector.duels or asked.temperature is not None or _drew(root, asked.as_)
+    if not draws and (odd := next((key for key in ("budget", "more") if key in given), "")):
+        raise OptionError(
+            f"--{odd} is for images drawn for all models at once; --selector mad takes the top of each pair, --{'top' if task == 'classification' else 'per-class'} of them. "
+            f"Give --temperature 1 to draw by MAD, or another --selector"
+        )
+    takes = selector.takes(task, goal=goal is not None) if draws else selector.duels[task]
+    if odd := next((key for key in given if key not in takes), None):
+        words = ", ".join(f"--{key.replace('_', '-')}" for key in takes)
+        raise OptionError(
+            f"--{odd.replace('_', '-')} does not apply to {_words(selector, task, draws=draws)}; available options: {words}"
+        )
+    if asked.truth is not None:
+        _check_truth(root, asked.truth)
+    name = asked.as_ if asked.as_ is not None else goal or (selector.name if draws else selections.MAIN)
+    if draws:
+        slots = draw(root, name, named, given, engine=asked.engine, workers=asked.workers)
+    elif task == "classification":
+        slots = pairs(root, name, given)
+    else:
+        slots = duels(root, name, asked)
+    agreement.tell_warnings(root)
+    return slots
+
+
+def _name_of(root: Path, asked: SelectOptions) -> str:
+    """Return the selector that was asked for, or that serves the goal, or of the selection that is there; mad otherwise."""
+    if asked.goal is not None:
+        return chosen_for(asked.goal, asked.selector)
+    if asked.selector is not None:
+        return asked.selector
+    if asked.as_ is not None and asked.as_ in selections.names(root):
+        return str(selections.read_selection(root, asked.as_)[0].definition["selector"])
+    return "mad"
+
+
+def _drew(root: Path, name: str | None) -> bool:
+    """Whether a selection is there that drew images for all models."""
+    if name is None or name not in selections.names(root):
+        return False
+    define = selections.read_selection(root, name)[0].definition
+    return "temperature" in define or not find_selector(define["selector"]).duels
+
+
+def _words(selector: Selector, task: Task, *, draws: bool) -> str:
+    """Return what a selection is called, to which an option does not apply."""
+    if draws:
+        return f"--selector {selector.name}" + (" --temperature" if selector.duels else "")
+    return "duels of classifiers" if task == "classification" else "duels of segmentation models"
+
+
+def _check_truth(root: Path, truth: str) -> None:
+    """SelectionError for a truth that the study does not have; labels may come later."""
+    known = evidence.truths(root)
+    if truth not in (*known, evidence.LABELS):
+        have = f"there are {', '.join(known)}.{closest(truth, known)}" if known else "there are no labels yet."
+        raise SelectionError(f"there is no truth {truth!r}; {have} Leave --truth out to learn from {evidence.LABELS}")

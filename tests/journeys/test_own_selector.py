@@ -1,0 +1,114 @@
+"""A selector of a person's own, from a file outside the package: in select, its help and errors, rank, plan, status and the selection's table."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import pytest
+
+import faultscape as fs
+import made
+from faultscape.cli import main
+from faultscape.errors import OptionError, SelectionError
+
+# the recipe, as CONTRIBUTING has it
+OWN = '''
+"""Images on which the two least alike models differ most."""
+
+from faultscape.selection import Selector
+
+
+def weigh(facts, options):
+    """The largest discrepancy of any pair, squared."""
+    return facts["discrepancy"].max(0) ** 2
+
+
+WORST_PAIR = Selector(
+    name="worst-pair",
+    title="worst pair",
+    purpose="in proportion to the square of how far the two least alike models differ",
+    source="ours",
+    needs=("discrepancy",),
+    weigh=weigh,
+)
+NO_SELECTOR = 3
+NEITHER = Selector(name="neither", title="t", purpose="p", source="s")
+TAKEN = Selector(name="random", title="t", purpose="p", source="s", weigh=weigh)
+BELOW = Selector(name="below", title="t", purpose="p", source="s", weigh=lambda facts, options: facts["complete"] - 2.0)
+'''
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> made.Corpus:
+    return made.corpus(tmp_path_factory.mktemp("corpus"), images=16, models=3)
+
+
+@pytest.fixture
+def study(corpus: made.Corpus, tmp_path: Path) -> str:
+    study = str(tmp_path / "study")
+    fs.collect(study, str(corpus.photos), classes=str(corpus.classes))
+    fs.predict(study, corpus.models, engine="local")
+    fs.compare(study, engine="local")
+    return study
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Path:
+    (tmp_path / "mine.py").write_text(OWN)
+    return tmp_path / "mine.py"
+
+
+def test_a_selector_of_ones_own_goes_from_select_to_rank_and_plan(
+    study: str, own: Path, corpus: made.Corpus, capsys: pytest.CaptureFixture[str]
+) -> None:
+    selector = f"{own}:WORST_PAIR"
+    assert main(["select", study, "--selector", selector, "--budget", "6", "--engine", "local"]) == 0
+    assert "6 images drawn by" in capsys.readouterr().out
+    rows = list(csv.DictReader((Path(study) / "selection-worst-pair.csv").read_text(encoding="utf-8").splitlines()))
+    assert [row["selector"] for row in rows] == ["worst-pair"] * 6
+    assert all(0 < float(row["draw_probability"]) <= 1 for row in rows)
+    more = fs.select(study, as_="worst-pair", more=2, engine="local")
+    assert len(more.rows) == 8
+    assert more.definition["selector"] == selector
+    fs.label.import_(study, str(corpus.truth))
+    assert "lure" in fs.rank(study, selection="worst-pair", engine="local").rankings
+    assert main(["plan", study, "--engine", "local"]) == 0
+    assert main(["status", study]) == 0
+    assert "worst-pair" in capsys.readouterr().out
+
+
+def test_draws_of_ones_own_selector_follow_its_weights(study: str, own: Path) -> None:
+    mine = fs.select(study, selector=f"{own}:WORST_PAIR", budget=4, engine="local")
+    own.write_text(OWN.replace('name="worst-pair"', 'name="like-random"').replace(".max(0) ** 2", ".max(0) * 0 + 1"))
+    alike = fs.select(study, selector=f"{own}:WORST_PAIR", as_="other", budget=4, engine="local")
+    assert alike.rows[0].probability == pytest.approx(1 / 16)
+    assert mine.rows[0].probability != pytest.approx(1 / 16)
+
+
+def test_another_file_under_its_name_is_another_selector(study: str, own: Path) -> None:
+    selector = f"{own}:WORST_PAIR"
+    fs.select(study, selector=selector, budget=3, engine="local")
+    own.write_text(OWN.replace("** 2", "** 3"))
+    with pytest.raises(SelectionError, match="which is another file now; its definition is fixed"):
+        fs.select(study, as_="worst-pair", more=2, engine="local")
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("MISSING", "holds no Selector called 'MISSING'"),
+        ("NO_SELECTOR", "holds no Selector called 'NO_SELECTOR'"),
+        ("NEITHER", "must have one of weigh and prefer"),
+        ("TAKEN", "is called 'random', as one that is there"),
+        ("BELOW", "must give each of 16 images one finite weight, none below 0"),
+    ],
+)
+def test_what_is_no_selector_is_one_sentence(study: str, own: Path, name: str, words: str) -> None:
+    with pytest.raises(OptionError, match=words):
+        fs.select(study, selector=f"{own}:{name}", budget=3, engine="local")
+
+
+def test_options_that_do_not_apply_to_it_are_refused_by_its_name(study: str, own: Path) -> None:
+    with pytest.raises(OptionError, match=r"--temperature does not apply to --selector worst-pair; available options: --budget"):
+        fs.select(study, selector=f"{own}:WORST_PAIR", temperature=2.0, engine="local")
