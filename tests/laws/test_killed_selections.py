@@ -16,7 +16,7 @@ FILES = ("selection-random.csv", "selection-random.json")
 DIES = """
 import os, sys
 import faultscape as fs
-from faultscape.study import selections
+from faultscape.study.tables import selections
 
 put, puts = selections.put, []
 
