@@ -8,13 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from faultscape.metrics import definitions
-from faultscape.reporting.measure import document
-from faultscape.stages.measure import score_summary
+from faultscape.metrics import catalogue, definitions
 
 PAGE = (Path(__file__).parents[2] / "docs" / "definitions.md").read_text()
 HEADINGS = " ".join(re.findall(r"^### (.*)$", PAGE, re.MULTILINE))
-METRICS = [*document.DEFINED, *score_summary.DEFINED]
+METRICS = [metric.name for metric in catalogue.METRICS]
 
 
 @pytest.mark.parametrize("metric", METRICS)

@@ -13,6 +13,7 @@ from .calibration import mce as mce
 from .calibration import nll as nll
 from .calibration import probability_counts as probability_counts
 from .calibration import reliability as reliability
+from .catalogue import METRICS as METRICS
 from .definitions import define as define
 from .doubt import energy as energy
 from .doubt import entropy as entropy
@@ -21,6 +22,8 @@ from .doubt import margin as margin
 from .doubt import max_logit as max_logit
 from .doubt import max_probability as max_probability
 from .doubt import surprise as surprise
+from .metric import Metric as Metric
+from .metric import metric_of_maps as metric_of_maps
 from .overlaps.components import component_counts as component_counts
 from .overlaps.components import component_metrics as component_metrics
 from .overlaps.over_under import average_precision_of_regions as average_precision_of_regions
@@ -79,3 +82,4 @@ from .selective import p_uncertain_inaccurate as p_uncertain_inaccurate
 from .selective import pavpu as pavpu
 from .selective import risk_coverage as risk_coverage
 from .selective import window_counts as window_counts
+from .summary import rom_rum_area as rom_rum_area

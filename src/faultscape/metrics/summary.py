@@ -1,36 +1,28 @@
 """From statistics of images to numbers of a data set, with what their intervals come from, and the same numbers for each image.
 
 Conventions: ``stats`` {name: (I, ...)} as image_statistics makes them, images in corpus order; ``used`` (I,) says which of them count. NaN where undefined. There
-are three ways to bring images together, and each metric has one:
-
-    pooled       counts of all images are added, then divided (mIoU, PQ as their reference implementations)
-    cells        mean over images of the mean over the classes defined there (S1 Table I)
-    images       mean over images
+are three ways to bring images together, *pooled*, *cells* and *images*; the catalogue says which is each metric's.
 
 Source: S0, S1.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from faultscape.metrics import boundary, pixel
+from faultscape.metrics import pixel
+from faultscape.metrics.catalogue import METRICS
 from faultscape.metrics.definitions import Definitions
 from faultscape.metrics.intervals.evidence import Evidence, Means, Ratios
 from faultscape.metrics.intervals.slopes import of_sums
-from faultscape.metrics.overlaps import over_under, region_counts, regions
+from faultscape.metrics.metric import Metric, Stats
+from faultscape.metrics.overlaps import region_counts, regions
 
-PIXEL = ("miou", "fwiou", "mpa", "pixel_accuracy", "dice")
-QUALITY = ("pq", "sq", "rq")
-CELLS = ("rom", "rum", "ror", "rur", "pe_os", "pe_us", "ap50", "ap75", "ap", "missed", "invented", "boundary_f")
-IMAGES = ("gce", "lce", "gce_regions", "lce_regions", "partition_distance", "variation_of_information", "adapted_rand")
-HIGH = frozenset([*PIXEL, *QUALITY, "ap50", "ap75", "ap", "boundary_f", "boundary_iou"])
 _ROWS = 64
 _COUNTS = ("truth_regions", "predicted_regions")
-Stats = Mapping[str, np.ndarray]
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,38 +36,49 @@ class Summary:
     evidence: Evidence
 
 
-def summarise(stats: Stats, definitions: Definitions, groups: Sequence[int], used: np.ndarray) -> dict[str, Summary]:
+def summarise(
+    stats: Stats, definitions: Definitions, groups: Sequence[int], used: np.ndarray, metrics: Sequence[Metric] = METRICS
+) -> dict[str, Summary]:
     """Return {metric: Summary} of every metric whose statistics are there, over the images ``used`` (I,); ``groups`` are the places of the classes that form regions."""
     out: dict[str, Summary] = {}
-    rows = {name: stats[name] for name in stats if name in _SUMMED}
-    pooled = of_sums(rows, lambda sums: _pooled(sums, definitions, groups), used)
-    for name, (number, classes) in pooled.items():
-        mine = slice(None) if name in PIXEL else list(groups)  # the background forms no region, so it is not undefined there
-        by_class = _shown(rows, name, used) if name in _PIXEL_CLASSES else None if classes is None else classes.value
+    known = [metric for metric in metrics if metric.reads in stats]
+    rows = _summed(stats, known)
+    pooled = of_sums(rows, lambda sums: _pooled(sums, definitions, groups, known), used)
+    for metric in (metric for metric in known if metric.join == "pooled"):
+        number, classes = pooled[metric.name]
+        mine = (
+            slice(None) if metric.group == "pixels" else list(groups)
+        )  # the background forms no region, so it is not undefined there
+        by_class = (
+            _shown(rows, metric, used, definitions) if metric.group == "pixels" else None if classes is None else classes.value
+        )
         undefined = 0 if by_class is None else int(np.isnan(by_class[mine]).sum())
-        out[name] = Summary(float(number.value), by_class, undefined, "pooled over images", Ratios(number, classes))
+        out[metric.name] = Summary(float(number.value), by_class, undefined, "pooled over images", Ratios(number, classes))
     if definitions.pooling == "per_image":
-        for name, (values, cells) in _pooled(rows, definitions, groups).items():
+        for name, (values, cells) in _pooled(rows, definitions, groups, known).items():
             means = _means(values[:, None] if cells is None else cells, used)
             out[name] = _mean(means, None, _absent(values, stats), "mean over images")
     there = _there(stats, groups)
-    for name, cells in _cells(stats, definitions, groups).items():
+    for name, cells in _cells(stats, definitions, groups, known).items():
         undefined = int((np.isnan(cells) & there).sum())
         means = _means(cells, used)
         out[name] = _mean(means, means.by_class.value, undefined, "mean over images of the mean over the classes defined there")
-    for name in (name for name in IMAGES if name in stats):
-        by_class = _means(stats[f"{name}_of_classes"], used).by_class.value if f"{name}_of_classes" in stats else None
-        out[name] = _mean(_means(stats[name][:, None], used), by_class, _absent(stats[name], stats), "mean over images")
+    for metric in (metric for metric in known if metric.join == "images"):
+        values = metric.compute(stats, definitions)
+        has_classes = metric.per_class is not None and f"{metric.reads}_of_classes" in stats
+        by_class = _means(metric.per_class(stats, definitions), used).by_class.value if metric.per_class and has_classes else None
+        out[metric.name] = _mean(_means(values[:, None], used), by_class, _absent(values, stats), "mean over images")
     return out
 
 
-def of_images(stats: Stats, definitions: Definitions, groups: Sequence[int]) -> dict[str, np.ndarray]:
+def of_images(
+    stats: Stats, definitions: Definitions, groups: Sequence[int], metrics: Sequence[Metric] = METRICS
+) -> dict[str, np.ndarray]:
     """Return {metric: (I,)}: every metric of each image by itself."""
-    out = {
-        name: values for name, (values, _) in _pooled({k: stats[k] for k in stats if k in _SUMMED}, definitions, groups).items()
-    }
-    out |= {name: regions.mean(cells, 1) for name, cells in _cells(stats, definitions, groups).items()}
-    return out | {name: np.asarray(stats[name], float) for name in IMAGES if name in stats}
+    known = [metric for metric in metrics if metric.reads in stats]
+    out = {name: values for name, (values, _) in _pooled(_summed(stats, known), definitions, groups, known).items()}
+    out |= {name: regions.mean(cells, 1) for name, cells in _cells(stats, definitions, groups, known).items()}
+    return out | {metric.name: metric.compute(stats, definitions) for metric in known if metric.join == "images"}
 
 
 def curves(stats: Stats, weights: np.ndarray) -> dict[str, np.ndarray]:
@@ -105,7 +108,6 @@ def rom_rum_area(rom: np.ndarray, rum: np.ndarray) -> float:
 
 
 _REGIONAL = (*region_counts.WHOLE, *region_counts.PARTS, *region_counts.MATCHED, *region_counts.QUALITY, "pq_iou_sum")
-_PIXEL_CLASSES = {"miou": pixel.iou_of_classes, "mpa": pixel.accuracy_of_classes, "dice": pixel.dice_of_classes}
 _SUMMED = frozenset(
     ["both", "truth_pixels", "predicted_pixels", "pq_found", "pq_missed", "pq_invented", "pq_iou_sum", "boundary"]
 )
@@ -122,29 +124,34 @@ def weighed(weights: np.ndarray, values: np.ndarray) -> np.ndarray:
     return np.concatenate(blocks) if blocks else np.zeros((0, *values.shape[1:]))
 
 
-def _pooled(sums: Stats, definitions: Definitions, groups: Sequence[int]) -> dict[str, tuple[np.ndarray, np.ndarray | None]]:
+def _summed(stats: Stats, metrics: Sequence[Metric]) -> dict[str, np.ndarray]:
+    """Return the statistics that are added up."""
+    wanted = _SUMMED | {metric.reads for metric in metrics if metric.count and metric.join == "pooled"}
+    return {name: stats[name] for name in stats if name in wanted}
+
+
+def _pooled(
+    sums: Stats, definitions: Definitions, groups: Sequence[int], metrics: Sequence[Metric]
+) -> dict[str, tuple[np.ndarray, np.ndarray | None]]:
     """Return (values, what they are means of, by class) of the metrics that are made of sums (B, C)."""
     out: dict[str, tuple[np.ndarray, np.ndarray | None]] = {}
-    if "both" in sums:
-        counts = sums["both"], sums["truth_pixels"], sums["predicted_pixels"]
-        for name in PIXEL:
-            of = _PIXEL_CLASSES.get(name)
-            cells = None if of is None else pixel.classes_counted(of(*counts), counts[1], definitions.over)
-            out[name] = (pixel.METRICS[name](*counts, over=definitions.over), cells)
-    if "pq_found" in sums:
-        of = {"pq": over_under.panoptic_quality, "sq": over_under.segmentation_quality, "rq": over_under.recognition_quality}
-        for name in QUALITY:
-            cells = _only(of[name](dict(sums)), groups)
-            out[name] = (regions.mean(cells, 1), cells)
-    if "boundary" in sums:
-        cells = _only(boundary.boundary_iou(sums["boundary"]), groups)
-        out["boundary_iou"] = (regions.mean(cells, 1), cells)
+    for metric in (metric for metric in metrics if metric.join == "pooled"):
+        if metric.count and sums[metric.reads].ndim < 3:  # one's own, without classes
+            out[metric.name] = (metric.compute(sums, definitions), None)
+        elif metric.group == "pixels":
+            cells = None if metric.per_class is None else metric.per_class(sums, definitions)
+            counted = None if cells is None else pixel.classes_counted(cells, sums["truth_pixels"], definitions.over)
+            out[metric.name] = (metric.compute(sums, definitions), counted)
+        elif metric.per_class is not None:
+            cells = _only(metric.per_class(sums, definitions), groups)
+            out[metric.name] = (regions.mean(cells, 1), cells)
     return out
 
 
-def _shown(rows: Stats, name: str, used: np.ndarray) -> np.ndarray:
+def _shown(rows: Stats, metric: Metric, used: np.ndarray, definitions: Definitions) -> np.ndarray | None:
     """Return (C,) a pixel metric of every class, whichever of them its mean is over."""
-    return _PIXEL_CLASSES[name](*(rows[count][used].sum(0) for count in ("both", "truth_pixels", "predicted_pixels")))
+    sums = {count: rows[count][used].sum(0) for count in ("both", "truth_pixels", "predicted_pixels")}
+    return None if metric.per_class is None else metric.per_class(sums, definitions)
 
 
 def _means(cells: np.ndarray, used: np.ndarray) -> Means:
@@ -155,19 +162,11 @@ def _mean(means: Means, per_class: np.ndarray | None, undefined: int, aggregate:
     return Summary(float(means.linear.value), per_class, undefined, aggregate, means)
 
 
-def _cells(stats: Stats, definitions: Definitions, groups: Sequence[int]) -> dict[str, np.ndarray]:
-    if "torn_truth" not in stats:
-        return {}
-    cells = regions.measure(
-        {name: stats[name] for name in _REGIONAL},
-        absent=definitions.absent,
-        scale=definitions.scale,
-        per=definitions.per,
-        groups=groups,
-    )
-    if "boundary" in stats:
-        cells["boundary_f"] = _only(boundary.boundary_f(stats["boundary"]), groups)
-    return {name: cells[name] for name in CELLS if name in cells}
+def _cells(stats: Stats, definitions: Definitions, groups: Sequence[int], metrics: Sequence[Metric]) -> dict[str, np.ndarray]:
+    held = {name: stats[name] for name in (*_REGIONAL, "boundary") if name in stats}
+    own = {metric.reads: stats[metric.reads] for metric in metrics if metric.count}
+    of = [metric for metric in metrics if metric.join == "cells"]
+    return {metric.name: _only(metric.compute(held | own, definitions), groups) for metric in of}
 
 
 def _there(stats: Stats, groups: Sequence[int]) -> np.ndarray:

@@ -12,75 +12,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from faultscape.metrics.catalogue import GROUPS, METRICS
 from faultscape.reporting.measure.leaders import error, standings
 
-GROUPS = {  # group: {metric: (its error's name, longer)}
-    "pixels": {
-        "miou": ("mIoU error", "1 − mean IoU"),
-        "dice": ("Dice error", "1 − mean Dice"),
-        "pixel_accuracy": ("Pixel error", "1 − pixel accuracy"),
-        "mpa": ("MPA error", "1 − mean pixel accuracy"),
-        "fwiou": ("FWIoU error", "1 − frequency-weighted IoU"),
-    },
-    "regions": {
-        "rom": ("ROM", "regions torn apart"),
-        "rum": ("RUM", "regions run together"),
-        "ror": ("ROR", "share of regions torn apart"),
-        "rur": ("RUR", "share of regions run together"),
-        "missed": ("Missed", "true regions without any of their class upon them"),
-        "invented": ("Invented", "predicted regions where the truth has none of their class"),
-        "pe_os": ("PE-OS", "Persello's over-segmentation error"),
-        "pe_us": ("PE-US", "Persello's under-segmentation error"),
-        "ap": ("AP error", "1 − AP of regions, .50:.05:.95, without scores"),
-        "ap50": ("AP50 error", "1 − AP of regions at .50"),
-        "ap75": ("AP75 error", "1 − AP of regions at .75"),
-        "pq": ("PQ error", "1 − panoptic quality"),
-        "sq": ("SQ error", "1 − segmentation quality"),
-        "rq": ("RQ error", "1 − recognition quality"),
-    },
-    "partitions": {
-        "gce": ("GCE", "global consistency error"),
-        "lce": ("LCE", "local consistency error"),
-        "gce_regions": ("GCE, regions", "global consistency error of connected regions"),
-        "lce_regions": ("LCE, regions", "local consistency error of connected regions"),
-        "partition_distance": ("Part. distance", "partition distance"),
-        "variation_of_information": ("VI", "variation of information, bits"),
-        "adapted_rand": ("ARand error", "adapted Rand error"),
-    },
-    "boundaries": {
-        "boundary_f": ("Boundary F error", "1 − boundary F-score"),
-        "boundary_iou": ("Boundary IoU error", "1 − boundary IoU"),
-    },
-    "anomaly scores": {
-        "average_precision": ("AP error", "1 − average precision of anomalous pixels"),
-        "auroc": ("AUROC error", "1 − AUROC of anomalous pixels"),
-        "fpr95": ("FPR95", "false positive rate at 95 % recall"),
-        "component_siou": ("sIoU error", "1 − mean sIoU of components"),
-        "component_precision": ("PPV error", "1 − mean precision of components"),
-        "component_f1": ("F1 error", "1 − mean F1 of components"),
-    },
-    "confidence": {
-        "calibration_auroc": ("CalibrationAUC error", "1 − AUROC of incorrect pixels against doubt"),
-        "misclassification_ap": ("AP error, incorrect", "1 − average precision of incorrect pixels"),
-        "misclassification_fpr95": ("FPR95, incorrect", "correct pixels doubted when 95 % of the incorrect are found"),
-        "correct_ap": ("AP error, correct", "1 − average precision of correct pixels"),
-        "aurc": ("AURC", "area under risk and coverage"),
-        "augrc": ("AUGRC", "area under generalised risk and coverage"),
-        "pavpu": ("PAvPU error", "1 − share of windows accurate and certain, or neither"),
-        "p_accurate_certain": ("p(acc. | certain) error", "1 − p(accurate | certain)"),
-        "p_uncertain_inaccurate": ("p(unc. | inacc.) error", "1 − p(uncertain | inaccurate)"),
-    },
-    "calibration": {
-        "ece": ("ECE", "expected calibration error"),
-        "mce": ("MCE", "largest calibration error of a bin"),
-        "ece_equal_mass": ("ECE, equal mass", "expected calibration error, bins of equal mass"),
-        "ece_classwise": ("ECE, class-wise", "mean over classes of the calibration error"),
-        "brier": ("Brier", "Brier score"),
-        "brier_top": ("Brier, top class", "Brier score of the predicted class alone"),
-        "nll": ("NLL", "negative log-likelihood, nats"),
-    },
-}  # fmt: skip
-TITLES = {metric: words for group in GROUPS.values() for metric, words in group.items()}
+_ENTRIES = sorted(METRICS, key=lambda metric: (GROUPS.index(metric.group), metric.place))
+TITLES = {metric.name: (metric.title, metric.says) for metric in _ENTRIES}  # {metric: (its error's name, longer)}
 MAPS = (
     "miou",
     "dice",
@@ -134,13 +70,19 @@ def tables(sets: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return the tables: maps, scores, and all other metrics; each with ``columns``, ``groups`` [(name, columns)] and ``rows`` [(set, model, images, [Cell])]."""
     present = [m for one in sets.values() for of in one.get("models", {}).values() for m in of]
     known = [m for m in TITLES if m in present]
-    known += sorted(set(present) - set(known))
+    known += sorted(set(present) - set(known))  # one's own
     extra = PAIRS if "miou" not in present or any(saturated(one) for one in sets.values()) else ()
-    main = [m for m in known if m in MAPS or m in extra]
+    main = [m for m in known if m in MAPS or m in extra or m not in TITLES]
     scores = [m for m in known if m in SCORES]
     rest = [m for m in known if m not in main and m not in scores]
     named = (("maps", main), ("scores", scores), ("rest", rest))
     return [_table(kind, metrics, sets) for kind, metrics in named if metrics]
+
+
+def own_titles(sets: Mapping[str, Mapping[str, Any]]) -> dict[str, tuple[str, str]]:
+    """Return {metric: (its error's name, longer)} of metrics of one's own, which the document itself names."""
+    entries = ((m, e) for one in sets.values() for of in one.get("models", {}).values() for m, e in of.items() if m not in TITLES)
+    return {m: (e.get("title", m), e.get("says", m)) for m, e in entries}
 
 
 def saturated(document: Mapping[str, Any]) -> list[str]:
@@ -168,7 +110,7 @@ def cell(entry: Mapping[str, Any] | None, standing: str = "") -> Cell:
 
 
 def _table(kind: str, metrics: Sequence[str], sets: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    group_of = {m: name for name, group in GROUPS.items() for m in group}
+    group_of, own = {metric.name: metric.group for metric in METRICS}, own_titles(sets)
     rows = []
     for name, one in sets.items():
         stand = {m: standings(one, m) for m in metrics}
@@ -178,7 +120,7 @@ def _table(kind: str, metrics: Sequence[str], sets: Mapping[str, Mapping[str, An
                 rows.append({"set": name, "model": model, "images": one.get("images", {}).get(model), "cells": cells})
     columns = []
     for k, metric in enumerate(metrics):
-        title, says = TITLES.get(metric, (metric, metric))
+        title, says = TITLES.get(metric) or own[metric]
         columns.append(
             Column(metric, title, says, group_of.get(metric, "others"), digits([row["cells"][k].value for row in rows]))
         )

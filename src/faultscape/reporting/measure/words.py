@@ -9,13 +9,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from faultscape.metrics.catalogue import METRICS
 from faultscape.reporting.measure.leaders import contradictions, error, standings
+from faultscape.reporting.measure.tables import own_titles
 
-COLUMNS = (
-    ("miou", "IoU error"), ("rom", "ROM"), ("rum", "RUM"), ("ror", "ROR"), ("rur", "RUR"), ("gce", "GCE"), ("pe_os", "PE-OS"), ("pe_us", "PE-US"),
-    ("ap", "AP error"), ("pq", "PQ error"), ("average_precision", "AP error"), ("auroc", "AUROC error"), ("fpr95", "FPR95"),
-    ("component_f1", "F1 error"), ("calibration_auroc", "calib. error"), ("ece", "ECE"),
+_ORDER = (
+    "miou", "rom", "rum", "ror", "rur", "gce", "pe_os", "pe_us", "ap", "pq", "average_precision", "auroc", "fpr95",
+    "component_f1", "calibration_auroc", "ece",
 )  # fmt: skip
+_SHORT = {metric.name: metric.short for metric in METRICS}
+COLUMNS = tuple((metric, _SHORT[metric]) for metric in _ORDER)
 _PIXELS = frozenset(["ror", "rur"])
 
 
@@ -37,7 +40,12 @@ def told(path: str, document: Mapping[str, Any]) -> str:
 def _table(one: Mapping[str, Any]) -> list[str]:
     models = one["models"]
     has_pixels = any("miou" in of for of in models.values())
-    columns = [(m, title) for m, title in COLUMNS if any(m in of for of in models.values()) and not (has_pixels and m in _PIXELS)]
+    own = [(m, title[:12]) for m, (title, _) in own_titles({"": one}).items()]
+    columns = [
+        (m, title)
+        for m, title in (*COLUMNS, *own)
+        if any(m in of for of in models.values()) and not (has_pixels and m in _PIXELS)
+    ]
     width = max([5, *(len(name) for name in models)])
     lines = [f"{'':<{width}} " + " ".join(f"{title:>12}" for _, title in columns)]
     errors = {name: {m: error(of[m]) if m in of else None for m, _ in columns} for name, of in models.items()}

@@ -15,9 +15,11 @@ import numpy as np
 
 from faultscape.errors import MetricError
 from faultscape.metrics import summary
+from faultscape.metrics.catalogue import named
 from faultscape.metrics.definitions import Definitions
 from faultscape.metrics.image_statistics import CURVE
 from faultscape.metrics.intervals.units import LEAST, MANY, draw_units, units_of
+from faultscape.metrics.metric import Metric
 from faultscape.metrics.summary import Summary
 from faultscape.reporting.measure import document as measure_document
 from faultscape.stages.measure import notes
@@ -59,8 +61,10 @@ def gather(
     resamples: int,
     seed: int,
     chosen: int = 0,
+    metrics: Sequence[Metric] = (),
 ) -> MeasuredSet:
-    """Return what was found of one data set, with intervals from ``resamples`` draws of its images; ``chosen`` of these were chosen because models differ."""
+    """Return what was found of one data set, with intervals from ``resamples`` draws of its images; ``chosen`` of these were chosen because models differ, ``metrics`` are one's own."""
+    known = named(metrics)
     units = units_of(data.together or len(data.ids))
     wanted, few = bool(resamples and scored.found), units.count <= MANY
     ranks = ranks_of(data, np.arange(len(data.ids))) if wanted else None
@@ -69,11 +73,13 @@ def gather(
     presents = _presents(out, data, scored, failures)
     counts = {name: int(present.sum()) for name, present in presents.items()}
     common = np.logical_and.reduce(list(presents.values()))
-    maps = {name: _of_maps(out, data, name, definitions, present, common) for name, present in presents.items()}
+    maps = {
+        name: _of_maps(out, data, name, definitions, present, common, list(known.values())) for name, present in presents.items()
+    }
     of_maps, of_scores = {name: of.whole for name, of in maps.items()}, {name: scored.summaries(name, draws) for name in maps}
     classes = list(data.classes.names) if data.with_classes else ["region"]
     summaries = {name: of_maps[name] | of_scores[name] for name in of_maps}
-    document: dict[str, Any] = {"models": measure_document.models(summaries, definitions, classes, anew, scored.texts)}
+    document: dict[str, Any] = {"models": measure_document.models(summaries, definitions, classes, anew, known)}
     document["images"] = counts
     document["classes"] = classes if data.with_classes else []
     if common.sum() < max(counts.values()):
@@ -85,7 +91,7 @@ def gather(
     shared = {name: of_maps[name] | of_scores[name] for name in of_maps}
     numbers = {m: int(both.sum()) for found in of_scores.values() for m in found}
     numbers |= {m: int(common.sum()) for found in of_maps.values() for m in found}
-    document["paired"] = measure_document.paired(shared, numbers, anew, definitions)
+    document["paired"] = measure_document.paired(shared, numbers, anew, definitions, known)
     document["gaps"] = measure_document.gaps(shared, classes, anew) if data.with_classes else []
     curves = {name: of.curves | scored.curves.get(name, {}) for name, of in maps.items()}
     document["curves"] = {name: found for name, found in curves.items() if found}
@@ -121,17 +127,25 @@ def _presents(out: Path, data: DataSet, scored: Scored, failures: Failures) -> d
     return presents
 
 
-def _of_maps(out: Path, data: DataSet, name: str, definitions: Definitions, present: np.ndarray, common: np.ndarray) -> _OfMaps:
+def _of_maps(
+    out: Path,
+    data: DataSet,
+    name: str,
+    definitions: Definitions,
+    present: np.ndarray,
+    common: np.ndarray,
+    metrics: Sequence[Metric],
+) -> _OfMaps:
     """Return what a model's statistics amount to; nothing where it has none."""
     groups, stats = data.classes.groups, measures.Statistics(measures.folder(out, data.name, name), data.ids)
     if not len(stats):
         return _OfMaps()
-    whole = summary.summarise(stats, definitions, groups, present)
+    whole = summary.summarise(stats, definitions, groups, present, metrics)
     all_alike = bool((present == common).all())
     return _OfMaps(
         whole,
-        whole if all_alike else summary.summarise(stats, definitions, groups, common),
-        {k: np.where(present, v, np.nan) for k, v in summary.of_images(stats, definitions, groups).items()},
+        whole if all_alike else summary.summarise(stats, definitions, groups, common, metrics),
+        {k: np.where(present, v, np.nan) for k, v in summary.of_images(stats, definitions, groups, metrics).items()},
         stats.cells.tolist() if stats.cells is not None and data.with_classes else None,
         _confidence(stats, present),
         _void_everywhere(name, stats) if data.models[name].has_maps else [],

@@ -9,13 +9,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from faultscape.metrics.catalogue import METRICS
 from faultscape.metrics.definitions import PRESETS, Definitions
 from faultscape.stages.measure.sets import DataSet
 
 _DOUBT = frozenset(["doubt", "confidence", "probabilities"])
 _MAPS = frozenset(["connected", "given"])
 _FOLDERS = frozenset(["folders"])
-_NEEDS = {
+_OF_DEFINITIONS = {
+    name: frozenset().union(*(metric.needs for metric in METRICS if name in metric.options))
+    for name in dict.fromkeys(name for metric in METRICS for name in metric.options)
+}
+_NEEDS: dict[str, frozenset[str]] = _OF_DEFINITIONS | {
     "classes": _FOLDERS,
     "ignore": _FOLDERS,
     "background": frozenset(["folders with classes"]),
@@ -23,28 +28,12 @@ _NEEDS = {
     "images": _FOLDERS,
     "worst": _MAPS,
     "pattern": _FOLDERS | {"anomaly"},
-    "absent": _MAPS,
-    "scale": _MAPS,
-    "match": _MAPS,
-    "per": _MAPS,
     "connectivity": frozenset(["connected"]),
     "void": frozenset(["connected"]),
-    "over": frozenset(["connected"]),
-    "tolerance": frozenset(["boundaries"]),
-    "band": frozenset(["boundaries"]),
     "no_boundaries": frozenset(["connected"]),
     "divisor": frozenset(["given with classes"]),
-    "fpr_rule": _DOUBT | {"anomaly"},
-    "curve": _DOUBT | {"anomaly"},
-    "thresholds": _DOUBT | {"anomaly"},
-    "rounding": frozenset(["anomaly"]),
     "score_scale": _DOUBT | {"anomaly"},
-    "track": frozenset(["anomaly"]),
-    "bins": frozenset(["confidence", "probabilities"]),
     "seed": _DOUBT | {"anomaly"},
-    "window": _DOUBT,
-    "certain": _DOUBT,
-    "accurate": _DOUBT,
 }
 _WORDS = {
     "folders": "folders of maps",

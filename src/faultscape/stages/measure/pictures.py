@@ -18,8 +18,8 @@ import numpy as np
 from faultscape.corpus.photos import read_source
 from faultscape.errors import FaultscapeError
 from faultscape.maps.resize import nearest
+from faultscape.metrics.catalogue import named
 from faultscape.metrics.definitions import Definitions
-from faultscape.metrics.summary import HIGH
 from faultscape.reporting.competition.gallery import Room, fit, photo_uri
 from faultscape.reporting.measure import page as measure_page
 from faultscape.reporting.measure import region_pictures
@@ -96,7 +96,7 @@ def worst_images(
 
 def error_of(metric: str, values: Any) -> Any:
     """Return values of a metric of maps as errors."""
-    return 1 - values if metric in HIGH else values
+    return 1 - values if named()[metric].better == "high" else values
 
 
 def drawer(data: DataSet, found: MeasuredSet, definitions: Definitions, options: Mapping[str, Any]) -> Draw:

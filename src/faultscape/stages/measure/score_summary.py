@@ -8,7 +8,7 @@ anomalies, `calibration_auroc` and its kin for doubt.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -25,33 +25,8 @@ from faultscape.stages.measure import scores
 from faultscape.stages.measure.sets import DataSet
 
 RANKS = ("average_precision", "auroc", "fpr95")
-OF_SCORES = (*RANKS, "component_siou", "component_precision", "component_f1")  # of anomaly scores, which may be rounded
 OF_DOUBT = ("misclassification_ap", "calibration_auroc", "misclassification_fpr95", "correct_ap")
 FROM = "the interval from histograms of scores in 65,536 steps"
-DEFINED = {
-    "average_precision": "area under precision and recall of anomalous pixels, {curve}, {thresholds} thresholds",
-    "auroc": "area under the ROC curve of anomalous pixels, {thresholds} thresholds",
-    "fpr95": "false positive rate of anomalous pixels at the {rule} recall of .95, {thresholds} thresholds",
-    "misclassification_ap": "area under precision and recall of incorrect pixels by doubt, {curve}, {thresholds} thresholds; not comparable between models of unequal accuracy",
-    "calibration_auroc": "AUROC of incorrect pixels against doubt (S3), {thresholds} thresholds",
-    "misclassification_fpr95": "share of correct pixels at or above the doubt that is the {rule} recall of .95 of the incorrect",
-    "correct_ap": "area under precision and recall of correct pixels by confidence, {curve}, {thresholds} thresholds; not comparable between models of unequal accuracy",
-    "component_siou": "mean sIoU of true components, SegmentMeIfYouCan; {at}; size limits: {track}",
-    "component_precision": "mean precision of predicted components, SegmentMeIfYouCan; size limits: {track}",
-    "component_f1": "F1 of components, mean over sIoU thresholds .25:.05:.75, SegmentMeIfYouCan; size limits: {track}",
-    "ece": "expected calibration error, {bins} bins of equal width, the last closed",
-    "mce": "largest gap of any of {bins} bins of equal width",
-    "ece_equal_mass": "expected calibration error, {bins} bins of equal mass, cut between 65,536 fine bins",
-    "ece_classwise": "mean over classes of each class's calibration error, {bins} bins of equal width",
-    "brier": "mean over pixels of the sum over classes of (p - y)^2",
-    "brier_top": "mean over pixels of (confidence - right)^2",
-    "nll": "mean of -log p of the true class, p not below 2^-149",
-    "aurc": "area under risk against coverage, ties as one group",
-    "augrc": "area under generalised risk against coverage",
-    "pavpu": "share of windows accurate and certain, or inaccurate and uncertain; {window} x {window} pixels, doubt <= {certain:g}, right > {accurate:g}",
-    "p_accurate_certain": "p(accurate | certain) of the same windows",
-    "p_uncertain_inaccurate": "p(uncertain | inaccurate) of the same windows",
-}
 
 
 @dataclass(eq=False)
@@ -69,16 +44,6 @@ class Scored:
     def present(self) -> dict[str, np.ndarray]:
         """{NAME: (I,)} which images of a model have scores."""
         return {name: _mask(found["usable"], len(self.data.ids)) for name, found in self.found.items()}
-
-    @property
-    def texts(self) -> dict[str, str]:
-        """{metric: its definition}."""
-        rule = "first threshold with" if self.definitions.fpr_rule == "first" else "lowest of all thresholds closest to"
-        quantiles = self.definitions.thresholds == "quantiles"
-        at = f"score {'>' if quantiles else '>='} that of the best pixel F1, {self.definitions.thresholds} thresholds"
-        words = asdict(self.definitions) | {"track": self.definitions.track or "none", "rule": rule, "at": at}
-        rounded = f"; scores rounded to {kind}" if (kind := self.definitions.rounding) else ""
-        return {name: text.format(**words) + rounded * (name in OF_SCORES) for name, text in DEFINED.items()}
 
     @property
     def images(self) -> dict[str, dict[str, np.ndarray]]:
