@@ -101,12 +101,15 @@ def test_a_killed_run_keeps_the_statistics_of_all_shards_that_count(
     fs.predict(str(whole), {"net": net}, measure=True, engine="local")
     enter = predict_shard.enter
 
-    def killed(*given: Any) -> None:
-        enter(*given)
-        if given[1].number == 1:
+    def killed(*given: Any) -> Any:
+        rows = enter(*given)
+        if given[2][-1][0].number == 1:
             raise KeyboardInterrupt
+        return rows
 
     with monkeypatch.context() as patch:
+        patch.setattr("faultscape.stages.fill.PAUSE", 0)
+        patch.setattr("faultscape.stages.fill.SHARE", 0)
         patch.setattr(predict_shard, "enter", killed)
         with pytest.raises(KeyboardInterrupt):
             fs.predict(str(root), {"net": net}, measure=True, engine="local")
@@ -132,6 +135,8 @@ def test_results_wait_on_the_disk_until_they_count(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
+        patch.setattr("faultscape.stages.fill.PAUSE", 0)
+        patch.setattr("faultscape.stages.fill.SHARE", 0)
         patch.setattr(predict_shard, "enter", killed)
         with pytest.raises(KeyboardInterrupt):
             fs.predict(str(root), {"net": net}, measure=True, engine="local")

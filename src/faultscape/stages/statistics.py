@@ -6,7 +6,8 @@ same bytes as ``predict --keep confidence`` and then ``measure`` would give, whi
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +58,15 @@ def basis(definitions: Definitions, classes: Classes, options: Mapping[str, Any]
     return [named, class_settings(classes).model_dump(), with_classes, dict(options), VERSION]
 
 
+@dataclass(frozen=True)
+class MadeStatistics:
+    """The part of a shard's statistics that was written and does not count yet."""
+
+    sha256: str
+    rows: int
+    failures: tuple[tuple[str, str], ...]
+
+
 class AtOnce:
     """Takes the results of one shard, image by image in corpus order, and keeps their statistics."""
 
@@ -95,12 +105,12 @@ class AtOnce:
             return
         self._rows[id_], self._cells = stats, self._cells + cells
 
-    def finish(self) -> dict[str, Any]:
-        """Write the shard's part and return its entry, as JSON."""
+    def finish(self) -> MadeStatistics:
+        """Write the shard's part and return its entry."""
         ids = [id_ for id_ in self._order if id_ in self._rows]
         sha = measures.put_statistics(self._where, self._shard, ids, [self._rows[id_] for id_ in ids], self._cells)
-        failures = [(id_, self._failures[id_]) for id_ in self._order if id_ in self._failures]
-        return {"sha256": sha, "rows": len(ids), "failures": failures}
+        failures = tuple((id_, self._failures[id_]) for id_ in self._order if id_ in self._failures)
+        return MadeStatistics(sha, len(ids), failures)
 
 
 class Statistics:
@@ -114,17 +124,23 @@ class Statistics:
     def has(self, name: str, shard: int, maps: str) -> bool:
         """Whether the statistics of a model's maps, of this checksum, are there, or none are wanted since no image of the shard has a truth."""
         if name not in self._held:
-            self._held[name] = there(measures.folder(self._root / "measures", self._truth, name))
+            self._held[name] = there(self.folder(name))
         part = self._held[name].get(part_name(shard))
         return part_name(shard) not in self._truths or (part is not None and part.key == self._key(name, shard, maps))
 
-    def enter(self, name: str, shard: int, maps: str, made: dict[str, Any]) -> None:
-        """Make statistics count that were made beside the maps of this checksum."""
-        if part_name(shard) not in self._truths:
-            return
-        where, failures = measures.folder(self._root / "measures", self._truth, name), tuple(map(tuple, made["failures"]))
-        part = Part(made["sha256"], made["rows"], self._key(name, shard, maps), failures)
-        write_manifest(where, read_manifest(where) | {part_name(shard): part})
+    def folder(self, name: str) -> Path:
+        """Return where the statistics of a model's maps lie."""
+        return measures.folder(self._root / "measures", self._truth, name)
+
+    def enter(self, name: str, made: Iterable[tuple[int, str, MadeStatistics]]) -> None:
+        """Make statistics of (shard, checksum of its maps) count that were made beside these maps, with one put."""
+        entries = {
+            part_name(shard): Part(of.sha256, of.rows, self._key(name, shard, maps), of.failures)
+            for shard, maps, of in made
+            if part_name(shard) in self._truths
+        }
+        if entries:
+            write_manifest(self.folder(name), read_manifest(self.folder(name)) | entries)
 
     def _key(self, name: str, shard: int, maps: str) -> str:
         settings, truth = self._settings, self._truths[part_name(shard)]

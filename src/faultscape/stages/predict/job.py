@@ -1,15 +1,15 @@
 """What a worker of `predict` is told of a shard, and what it says it made.
 
-Conventions: frozen dataclasses; they are JSON only on their way through the engine.
+Conventions: frozen dataclasses; they are JSON only on their way through the engine (stages.fill).
 """
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
-from functools import cache
+from dataclasses import dataclass, field
 from typing import Any
 
 from faultscape.prediction.source import Opening
+from faultscape.stages.statistics import MadeStatistics
 
 
 @dataclass(frozen=True)
@@ -55,27 +55,5 @@ class Made:
     device: str
     resized: int
     example: tuple[int, ...]
-    statistics: dict[str, Any] | None
+    statistics: MadeStatistics | None
     seconds: float
-
-
-def call_of(job: Job) -> dict[str, Any]:
-    """Return the call of the engine that does a job."""
-    return {"job": asdict(job)}
-
-
-def job_of(call: dict[str, Any]) -> Job:
-    """Return the job of a call."""
-    return _reader(Job).validate_python(call)
-
-
-def made_of(result: dict[str, Any]) -> Made:
-    """Return what a worker made, of what it said."""
-    return _reader(Made).validate_python(result)
-
-
-@cache
-def _reader(kind: type) -> Any:
-    import pydantic
-
-    return pydantic.TypeAdapter(kind)

@@ -15,10 +15,10 @@ from faultscape import engine as engines
 from faultscape.errors import ModelError, OptionError, counted
 from faultscape.prediction import catalogue, devices
 from faultscape.prediction import options as model_options
-from faultscape.progress import progress
 from faultscape.stages import evidence
+from faultscape.stages.fill import fill
 from faultscape.stages.predict import changed_models, changes, shard
-from faultscape.stages.predict.job import Job, Made, call_of, made_of
+from faultscape.stages.predict.job import Job, Made
 from faultscape.stages.predict.options import PredictOptions
 from faultscape.stages.predict.plan import Plan, plan, refuse_truths
 from faultscape.stages.predict.result import Predicted
@@ -30,7 +30,7 @@ from faultscape.study.lock import changing, writing
 from faultscape.study.store import is_address
 from faultscape.study.tables import outputs
 from faultscape.study.tables.corpus import shard_sizes
-from faultscape.study.tables.logs import Timings, log, read_failures
+from faultscape.study.tables.logs import log, read_failures
 
 _NOT_THERE = ("no map of this image was found", "the table has no line of this image", "the table has no label of this image")
 _TASK = "faultscape.stages.predict.shard:shard"
@@ -128,33 +128,35 @@ def _run(
 ) -> dict[str, list[Made]]:
     """Do all jobs of this line and make what they made count; returns the parts of each model."""
     statistics = Statistics(root, settings, against) if against else None
-    timings, beside = Timings(root), {name: set(outputs.kinds(root, name)) for name in plans}
-    made: dict[str, list[Made]] = {}
-    jobs = [(planned, job) for planned in plans.values() for job in planned.jobs if mine.has(job.number)]
-    here = [job for planned, job in jobs if planned.source.here]
-    there = [(planned, job) for planned, job in jobs if not planned.source.here]
-    runtimes = {planned.source.runtime for planned, _ in there} - {""}
+    beside = {name: set(outputs.kinds(root, name)) for name in plans}
+    of_models: dict[str, list[Made]] = {}
+
+    def enter(made: list[tuple[Job, Made]]) -> list[dict[str, Any]]:
+        rows = []
+        for name in dict.fromkeys(job.name for job, _ in made):
+            mine = [(job, part) for job, part in made if job.name == name]
+            rows += shard.enter(root, name, mine, beside[name], statistics)
+            of_models.setdefault(name, []).extend(part for _, part in mine)
+        return rows
+
+    def run(name: str, jobs: list[Job], engine: str, **how: Any) -> None:
+        if jobs:
+            fill(
+                root, _TASK, jobs, Made, enter, parts=lambda job, made: shard.files_of(root, job, made, statistics), title="predict",
+                items=sum(job.images for job in jobs), engine=engine, mine=mine, name=name, **how,
+            )  # fmt: skip
+
+    jobs = [(planned.source, job) for planned in plans.values() for job in planned.jobs if mine.has(job.number)]
+    run("predict-here", [job for source, job in jobs if source.here], "local")
+    away = [job for source, job in jobs if not source.here]
+    runtimes = {source.runtime for source, _ in jobs} - {""}
     gpus = max((devices.count(runtime) for runtime in runtimes), default=0) if options.device != "cpu" else 0
     workers, cores = options.workers or gpus or None, engines.cores()
-    at_once = {"local": 1, "processes": min(workers or cores, max(1, len(there)))}.get(options.engine, cores)
-    away = [replace(job, lanes=max(1, cores // at_once)) for _, job in there]
-    apart: dict[str, Any] = {"apart": bool(runtimes), "gpus": int(bool(gpus) or options.device.startswith("cuda"))}
-    groups: tuple[tuple[list[Job], dict[str, Any]], ...] = (
-        (here, {"engine": "local"}),
-        (away, {"engine": options.engine, "workers": workers, **apart}),
-    )
-    try:
-        with progress("predict", sum(job.images for _, job in jobs)) as tick:
-            for group, how in groups:
-                for number, result in engines.run(_TASK, [call_of(job) for job in group], tick=tick, **how):
-                    job, part = group[number], made_of(result)
-                    with changing(root):
-                        shard.enter(root, job, part, timings, beside[job.name], statistics)
-                    made.setdefault(job.name, []).append(part)
-    finally:
-        with changing(root):
-            timings.write()
-    return made
+    at_once = {"local": 1, "processes": min(workers or cores, max(1, len(away)))}.get(options.engine, cores)
+    away = [replace(job, lanes=max(1, cores // at_once)) for job in away]
+    on_gpu = int(bool(gpus) or options.device.startswith("cuda"))
+    run("predict", away, options.engine, workers=workers, apart=bool(runtimes), gpus=on_gpu)
+    return of_models
 
 
 def _unusable_text(root: Path, given: Mapping[str, str], fresh: list[str], what: str) -> str:

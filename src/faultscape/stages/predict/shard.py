@@ -1,14 +1,13 @@
 """One shard of `predict`: what a worker does, and how what it made comes to count.
 
-Conventions: a worker writes parts and says their checksums; the process that started it enters them in the manifests (`enter`), one after the other.
+Conventions: a worker writes parts and says their checksums; the process that started it enters them in the manifests (`enter`), many shards of a model by one put.
 """
 
 from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
-from dataclasses import asdict
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +16,9 @@ from faultscape.prediction import catalogue, networks
 from faultscape.prediction.batches import unrecord
 from faultscape.prediction.source import Part
 from faultscape.prediction.stamps import outdated
+from faultscape.stages.fill import of_json, to_json
 from faultscape.stages.predict import work
-from faultscape.stages.predict.job import Job, Made, Times, job_of
+from faultscape.stages.predict.job import Job, Made, Times
 from faultscape.stages.statistics import AtOnce, Statistics
 from faultscape.study import parts
 from faultscape.study.folder import put
@@ -27,12 +27,12 @@ from faultscape.study.settings import Settings, read_settings
 from faultscape.study.spool import Spool
 from faultscape.study.tables import label_maps, outputs
 from faultscape.study.tables.corpus import part_name, read_corpus
-from faultscape.study.tables.logs import Failure, Timings, replace_failures
+from faultscape.study.tables.logs import Failure, replace_failures
 
 
 def shard(job: dict[str, Any], tick: Callable[[int], None], attempt: int = 0) -> dict[str, Any]:
     """Make one part of predictions/NAME; what a killed run had done is taken from its spool."""
-    return asdict(_make(job_of(job), tick, attempt))
+    return to_json(_make(of_json(Job, job), tick, attempt))
 
 
 def _make(job: Job, tick: Callable[[int], None], attempt: int) -> Made:
@@ -101,31 +101,55 @@ def forget(root: Path, name: str, stamps: dict[int, str]) -> None:
         write_manifest(where, stay)
 
 
-def enter(root: Path, job: Job, made: Made, timings: Timings, beside: set[str], statistics: Statistics | None) -> None:
-    """Make a finished part count, and the statistics made beside it; ``beside`` names what is kept of the model beside its labels, and learns what came new."""
-    if statistics is not None:
-        assert made.statistics is not None
-        statistics.enter(job.name, job.number, made.sha256, made.statistics)
+def files_of(root: Path, job: Job, made: Made, statistics: Statistics | None) -> Iterator[tuple[Path, str, str]]:
+    """Yield (folder, part, SHA-256) of all that a finished shard consists of."""
     where, part = label_maps.predictions(root, job.name), part_name(job.number)
-    stamps = label_maps.stamps_of(where)
-    if stamps.pop(part, None) is not None:  # at no moment does a stamp stand beside a part of something else
+    yield where, part, made.sha256
+    for folder, chunks in made.kept.items():
+        yield from ((where / folder, chunk["part"], chunk["sha256"]) for chunk in chunks)
+    if statistics is not None and made.statistics is not None:
+        yield statistics.folder(job.name), part, made.statistics.sha256
+
+
+def enter(
+    root: Path, name: str, made: Sequence[tuple[Job, Made]], beside: set[str], statistics: Statistics | None
+) -> list[dict[str, Any]]:
+    """Make finished parts of a model count, and the statistics made beside them, and return rows of timings.
+
+    ``beside`` names what is kept of the model beside its labels, and learns what came new.
+    """
+    if statistics is not None:
+        statistics.enter(name, [(job.number, part.sha256, part.statistics) for job, part in made if part.statistics is not None])
+    where, numbers = label_maps.predictions(root, name), {part_name(job.number) for job, _ in made}
+    before = label_maps.stamps_of(where)
+    stamps = {part: stamp for part, stamp in before.items() if part not in numbers}
+    if len(stamps) < len(before):  # at no moment does a stamp stand beside a part of something else
         put(where / ".stamps.json", json.dumps(stamps, sort_keys=True).encode())
-    beside.update(made.kept)
+    beside.update(*(part.kept for _, part in made))
     for folder in sorted(beside):
-        held = read_manifest(where / folder)
-        chunks = made.kept.get(folder)
-        if chunks is None:  # not asked for this time: it stays beside the labels that it belongs to, and goes with others
-            chunks = outputs.of_shard(held, job.number, made.sha256)
-        write_manifest(where / folder, outputs.with_shard(held, job.number, made.sha256, chunks))
-    write_manifest(where, read_manifest(where) | {part: parts.Part(made.sha256, made.rows, job.key, made.failures)})
-    put(where / ".stamps.json", json.dumps(stamps | {part: job.stamp}, sort_keys=True).encode())
+        manifest = held = read_manifest(where / folder)
+        for job, part in made:
+            chunks = part.kept.get(folder)
+            if chunks is None:  # not asked for this time: it stays beside the labels that it belongs to, and goes with others
+                chunks = outputs.of_shard(held, job.number, part.sha256)
+            manifest = outputs.with_shard(manifest, job.number, part.sha256, chunks)
+        write_manifest(where / folder, manifest)
+    entries = {part_name(job.number): parts.Part(part.sha256, part.rows, job.key, part.failures) for job, part in made}
+    write_manifest(where, read_manifest(where) | entries)
+    stamps |= {part_name(job.number): job.stamp for job, _ in made}
+    put(where / ".stamps.json", json.dumps(stamps, sort_keys=True).encode())
+    for job, _ in made:
+        spool_path(where, job.number).unlink(missing_ok=True)
+    return [row for job, part in made for row in _timings(job, part)]
+
+
+def _timings(job: Job, made: Made) -> Iterator[dict[str, Any]]:
+    """Yield the rows of timings of a shard: its own, and of a model whose batches are timed each batch's."""
     about = {"name": job.name, "shard": job.number, "device": made.device}
-    rows = [{"stage": "predict", "items": job.images, "seconds": made.seconds, **about}]
+    yield {"stage": "predict", "items": job.images, "seconds": made.seconds, **about}
     for t in made.times if made.device else ():
         seconds = {"seconds": t.load + t.model + t.write, "load": t.load, "model": t.model, "write": t.write}
-        rows.append({"stage": "inference", "items": t.images, **seconds, "warm": t.warm, **about})
-    timings.add(rows)
-    spool_path(where, job.number).unlink(missing_ok=True)
+        yield {"stage": "inference", "items": t.images, **seconds, "warm": t.warm, **about}
 
 
 def settle(root: Path, name: str, numbers: list[int]) -> tuple[int, int]:
