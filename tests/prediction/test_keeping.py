@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from pathlib import Path
 
@@ -261,3 +262,21 @@ def test_parts_stay_small_whatever_is_kept(study: Path, net: Path, monkeypatch: 
     parts = sorted(p.name.rpartition("-")[0] for p in (study / "predictions/net/logits").glob("*.parquet"))
     assert parts == ["00000.000", "00000.001", "00000.002", "00000.003", "00001.000", "00001.001"]
     assert list(read(study, "logits")) == [image.id for image in read_corpus(study)]
+
+
+@pytest.mark.parametrize("kind", keeping.KEPT, ids=lambda kind: kind.name)
+def test_every_kind_that_can_be_kept_is_asked_for_stored_and_called_as_its_entry_says(kind: keeping.Kept) -> None:
+    for written in kind.written:
+        word = written.replace("=K", "=2").replace("LAYER", "head")
+        asked = keeping.parse([word])
+        assert asked == keeping.Keep(**{kind.field: getattr(asked, kind.field)}) != keeping.Keep()
+        assert asked.words == [word]
+        assert [folder.partition("-")[0] for folder in asked.folders] == [kind.name]
+        assert bool(dataclasses.replace(asked, answers=True).folders) != kind.in_answers  # of a classifier, part of its answers
+        scores = np.random.default_rng(0).normal(size=(5, 4, 6)).astype(np.float32)
+        made_ = asked.arrays(scores, (12, 8), marginal=False)
+        assert bool(made_) == (kind.arrays is not None)
+        for arrays in made_.values():
+            assert kind.form.startswith(arrays[0].dtype.name)
+            assert arrays[0].shape[-2:] == ((8, 12) if "size of the labels" in kind.form else (4, 6))
+        assert not asked.arrays(scores, (12, 8), marginal=False, without=[kind.name])

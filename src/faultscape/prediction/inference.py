@@ -148,14 +148,7 @@ class Inference:
         labels = winners.labels(answer.scores, target)
         if labels is None:
             return Output(None, problem=NAN)
-        if self.keep.confidence and answer.confidence is None:
-            kept["confidence"] = (winners.confidence(answer.scores, target, marginal=self.network.marginal),)
-        if self.keep.probabilities is not None:
-            shares = winners.probabilities(answer.scores, target, marginal=self.network.marginal)
-            values, *classes = winners.leading(shares, few) if (few := self.keep.probabilities) else (shares,)
-            kept["probabilities"] = (values.astype(np.float16), *classes)
-        if self.keep.logits:
-            kept["logits"] = (answer.scores,)
+        kept |= self.keep.arrays(answer.scores, target, marginal=self.network.marginal, without=kept)
         return Output(labels, kept)
 
     def _windows(self, view: np.ndarray) -> Sequence[windows.Window | None]:

@@ -1,4 +1,4 @@
-"""What is kept of a model's answers beside its labels, and how large that gets.
+"""KEPT: what can be kept of a model's answers beside its labels, and how large that gets.
 
 Conventions: words are ``confidence``, ``probabilities`` (or ``probabilities=K``, the K largest), ``logits`` and ``embedding=LAYER``. Confidence is uint8 (255 = 1) and
 probabilities float16, at the size of the labels; logits float32, at the size that the network gives them (after windows and views, if any); embeddings float16,
@@ -10,15 +10,96 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from faultscape.errors import OptionError, closest
+from faultscape.maps import winners
+from faultscape.prediction.sources.network import Size
 
-KINDS = ("labels", "confidence", "probabilities", "logits", "embedding=LAYER")
 Arrays = tuple[np.ndarray, ...]
+Asked = bool | int | tuple[str, ...] | None  # what Keep says of one kind; nothing is asked by False, None and ()
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What can be kept of an answer beside its labels: ``name`` in --keep and of its folder, ``written`` with what may stand behind it, and ``form``, how it is stored.
+
+    ``field`` of `Keep` says whether it is; ``read`` makes that of what stands behind the name (ValueError for what makes no sense); ``words`` and ``folders`` are those of
+    what is asked. ``in_answers``: of a classifier it is part of every answer. ``arrays`` makes them of a network's scores (C, h, w) at the size of the labels, or of its own.
+    """
+
+    name: str
+    written: tuple[str, ...]
+    form: str
+    field: str
+    read: Callable[[str], Asked]
+    words: Callable[[Asked], list[str]]
+    folders: Callable[[Asked], list[str]]
+    in_answers: bool = False
+    arrays: Callable[[np.ndarray, Size, bool, Asked], Arrays] | None = None
+
+
+def _nothing_behind(value: str) -> bool:
+    if value:
+        raise ValueError(value)
+    return True
+
+
+def _how_many(value: str) -> int:
+    if value and not (value.isdecimal() and int(value)):
+        raise ValueError(value)
+    return int(value or 0)
+
+
+def _layer(value: str) -> tuple[str, ...]:
+    if not value:
+        raise ValueError(value)
+    return (value,)
+
+
+def _layers(asked: Asked) -> tuple[str, ...]:
+    return asked if isinstance(asked, tuple) else ()
+
+
+def _confidence(scores: np.ndarray, size: Size, marginal: bool, asked: Asked) -> Arrays:
+    del asked
+    return (winners.confidence(scores, size, marginal=marginal),)
+
+
+def _probabilities(scores: np.ndarray, size: Size, marginal: bool, asked: Asked) -> Arrays:
+    shares = winners.probabilities(scores, size, marginal=marginal)
+    values, *classes = winners.leading(shares, few) if isinstance(few := asked, int) and few else (shares,)
+    return (values.astype(np.float16), *classes)
+
+
+def _logits(scores: np.ndarray, size: Size, marginal: bool, asked: Asked) -> Arrays:
+    del size, marginal, asked
+    return (scores,)
+
+
+KEPT: tuple[Kept, ...] = (
+    Kept(
+        "confidence", ("confidence",), "uint8, 255 = 1, at the size of the labels", "confidence", _nothing_behind,
+        lambda asked: ["confidence"] * bool(asked), lambda asked: ["confidence"] * bool(asked), in_answers=True, arrays=_confidence,
+    ),
+    Kept(
+        "probabilities", ("probabilities", "probabilities=K"), "float16, at the size of the labels; of the K largest their classes too", "probabilities", _how_many,
+        lambda asked: [] if asked is None else [f"probabilities={asked}" if asked else "probabilities"],
+        lambda asked: [] if asked is None else ["probabilities"], in_answers=True, arrays=_probabilities,
+    ),
+    Kept(
+        "logits", ("logits",), "float32, at the size that the network gives them", "logits", _nothing_behind,
+        lambda asked: ["logits"] * bool(asked), lambda asked: ["logits"] * bool(asked), arrays=_logits,
+    ),
+    Kept(  # comes from within the network, and is asked of that
+        "embedding", ("embedding=LAYER",), "float16, in the layer's own shape", "embeddings", _layer,
+        lambda asked: [f"embedding={layer}" for layer in _layers(asked)], lambda asked: [folder_of(layer) for layer in _layers(asked)],
+    ),
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -34,21 +115,22 @@ class Keep:
     @property
     def words(self) -> list[str]:
         """The words that say this, in one order."""
-        few = f"={self.probabilities}" if self.probabilities else ""
-        asked = [
-            ("confidence", self.confidence),
-            (f"probabilities{few}", self.probabilities is not None),
-            ("logits", self.logits),
-        ]
-        return [word for word, wanted in asked if wanted] + [f"embedding={layer}" for layer in self.embeddings]
+        return [word for kind in KEPT for word in kind.words(getattr(self, kind.field))]
 
     @property
     def folders(self) -> list[str]:
         """The names of the folders that this fills below predictions/NAME."""
-        maps = not self.answers
-        asked = [("confidence", self.confidence and maps), ("probabilities", self.probabilities is not None and maps)]
-        asked += [("logits", self.logits)]
-        return [word for word, wanted in asked if wanted] + [folder_of(layer) for layer in self.embeddings]
+        kinds = [kind for kind in KEPT if not (self.answers and kind.in_answers)]
+        return [folder for kind in kinds for folder in kind.folders(getattr(self, kind.field))]
+
+    def arrays(self, scores: np.ndarray, size: Size, *, marginal: bool, without: Collection[str] = ()) -> dict[str, Arrays]:
+        """Return the arrays by folder that are kept of scores (C, h, w) whose labels are wanted at a size, (width, height); ``without`` those that the network gave itself."""
+        made: dict[str, Arrays] = {}
+        for kind in KEPT:
+            asked = getattr(self, kind.field)
+            if kind.arrays is not None and kind.name not in without and kind.words(asked):
+                made[kind.name] = kind.arrays(scores, size, marginal, asked)
+        return made
 
 
 def parse(words: Sequence[str]) -> Keep:
@@ -57,25 +139,25 @@ def parse(words: Sequence[str]) -> Keep:
     >>> parse(["probabilities=3"])
     Keep(confidence=False, probabilities=3, logits=False, embeddings=())
     """
-    confidence, few, logits, layers = False, None, False, []
     if "labels" in words and (other := next((word for word in words if word != "labels"), "")):
         raise OptionError(f"--keep labels is to keep nothing else, and --keep {other} to keep more; give one of them")
     shares = [word for word in dict.fromkeys(words) if word.partition("=")[0] == "probabilities"]
     if len(shares) > 1:
         raise OptionError(f"--keep {shares[0]} and --keep {shares[1]} exclude each other; give one of them")
-    for word in words:
-        kind, _, value = word.partition("=")
-        if kind == "embedding" and value:
-            layers.append(value)
-        elif kind == "probabilities" and (not value or (value.isdecimal() and int(value) > 0)):
-            few = int(value or 0)
-        elif kind == "confidence" and not value:
-            confidence = True
-        elif kind == "logits" and not value:
-            logits = True
-        elif word != "labels":
-            raise OptionError(f"--keep {word!r} is not known; use {', '.join(KINDS)} or probabilities=K.{closest(kind, KINDS)}")
-    return Keep(confidence, few, logits, tuple(dict.fromkeys(layers)))
+    named, asked = {kind.name: kind for kind in KEPT}, dict[str, Any]()
+    for word in dict.fromkeys(words):
+        name, _, value = word.partition("=")
+        try:
+            if word != "labels":
+                kind = named[name]
+                said = kind.read(value)
+                asked[kind.field] = (*asked.get(kind.field, ()), *said) if isinstance(said, tuple) else said
+        except (KeyError, ValueError):
+            written = ["labels", *(way for kind in KEPT for way in kind.written if way != "probabilities=K")]
+            raise OptionError(
+                f"--keep {word!r} is not known; use {', '.join(written)} or probabilities=K.{closest(name, written)}"
+            ) from None
+    return Keep(**asked)
 
 
 def folder_of(layer: str) -> str:
