@@ -12,11 +12,12 @@ import tomllib
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from faultscape.classes.names import shared
 from faultscape.errors import ClassesError, LabelMapError, closest
 from faultscape.nouns import Classes
+from faultscape.study.settings import Settings
 
 
 class Channels(Protocol):
@@ -29,7 +30,7 @@ class Channels(Protocol):
 
 
 def of_network(
-    name: str, network: Channels, settings: Any, labels: str | None, held: dict[str, str], unmapped: str = ""
+    name: str, network: Channels, settings: Settings, labels: str | None, held: dict[str, str], unmapped: str = ""
 ) -> dict[str, str]:
     """Return the label mapping of a network (``held``: one that was given before), by a file, by names and synonyms, or by the order of the class list.
 
@@ -55,7 +56,7 @@ def of_network(
 
 
 def _by_names(
-    name: str, names: Sequence[str], given: dict[str, str], settings: Any, labels: str | None, unmapped: str
+    name: str, names: Sequence[str], given: dict[str, str], settings: Settings, labels: str | None, unmapped: str
 ) -> dict[str, str]:
     """Return the mapping of the channels that a file leaves out, by their names; ClassesError where one finds no place and is not to be void."""
     classes = settings.class_list
@@ -94,7 +95,7 @@ def _need_class(where: str, mapping: dict[str, str], classes: Classes) -> None:
         raise ClassesError(f"{where}: every label is void; map at least one to a class of the study ({_some(classes.names)})")
 
 
-def by_name(word: str, settings: Any) -> str | None:
+def by_name(word: str, settings: Settings) -> str | None:
     """Return the study's class that a network's class name means: the same words, or one of several words parted by commas or semicolons where no other is another class's, or a synonym of one class alone."""
     classes = settings.class_list
     aliases = [(_plain(alias), name) for name, words in (getattr(classes, "synonyms", None) or {}).items() for alias in words]
@@ -121,7 +122,7 @@ def _some(names: Sequence[str], most: int = 6) -> str:
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
-def checked(name: str, mapping: dict[str, str], settings: Any) -> None:
+def checked(name: str, mapping: dict[str, str], settings: Settings) -> None:
     """ClassesError with what to do when a mapping that was given before names a class that is gone."""
     from faultscape.classes.class_lists import table
 
@@ -131,7 +132,7 @@ def checked(name: str, mapping: dict[str, str], settings: Any) -> None:
         raise ClassesError(f"{name}: {error} Give --labels FILE with a mapping to today's classes") from None
 
 
-def of_file(labels: str | None, settings: Any, names: list[str] | None) -> dict[str, str]:
+def of_file(labels: str | None, settings: Settings, names: list[str] | None) -> dict[str, str]:
     """Return {own label number: class name} of a mapping file, whose labels are numbers or ``names`` of channels; ClassesError names what cannot be mapped."""
     from faultscape.classes.class_lists import MAX_LABEL
 
@@ -170,7 +171,7 @@ def _read(labels: str) -> dict[str, str]:
     return {str(key): str(value) for key, value in raw.items()}
 
 
-def of_words(labels: str | None, settings: Any) -> dict[str, str]:
+def of_words(labels: str | None, settings: Settings) -> dict[str, str]:
     """Return {word: class name or ``void``} of a mapping file whose labels are words of a table; ClassesError names what cannot be mapped."""
     known = settings.class_list.names
     out = {} if labels is None else _read(labels)
@@ -183,7 +184,7 @@ def of_words(labels: str | None, settings: Any) -> dict[str, str]:
     return out
 
 
-def of_colours(settings: Any) -> dict[str, str]:
+def of_colours(settings: Settings) -> dict[str, str]:
     """Return the mapping of maps that are coded by class colours: the ids of today's class list, so that another list finds them by name."""
     classes = settings.class_list
     voids = {str(classes.void[0]): "void"} if classes.void else {}

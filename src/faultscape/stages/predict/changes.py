@@ -1,16 +1,17 @@
-"""The part of `predict` that renames and removes models: what the words mean, and the change itself."""
+"""What a line says of models to rename and to remove, and doing it."""
 
 from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from faultscape.errors import ModelError
 
 
-def asked(rename: Any, remove: Sequence[str] | str | None) -> tuple[dict[str, str], list[str]]:
+def asked(
+    rename: Sequence[str] | Mapping[str, str] | str | None, remove: Sequence[str] | str | None
+) -> tuple[dict[str, str], list[str]]:
     """Return {old: new} and the names to remove; ModelError for words that are not OLD=NEW, or a name given twice.
 
     >>> asked(["unet=unet-2019"], ["fcn"])

@@ -20,6 +20,6 @@ class PredictOptions:
     measure: bool = False
     truth: str | None = None
     device: str = ""
-    rename: Sequence[str] | Mapping[str, str] | None = None
+    rename: Sequence[str] | Mapping[str, str] | str | None = None
     remove: Sequence[str] | str | None = None
     of_models: dict[str, Any] = field(default_factory=dict)
