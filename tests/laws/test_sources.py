@@ -280,3 +280,21 @@ def test_what_a_kind_of_ones_own_does_wrong_is_told(text: str, told: str, corpus
     fs.collect(str(tmp_path / "study"), str(corpus.photos), classes=str(corpus.classes))
     with pytest.raises(ModelError, match=told):
         fs.predict(str(tmp_path / "study"), {"own": place}, engine="local")
+
+
+def test_a_table_of_an_earlier_version_is_read_once_more_to_the_same_bytes_without_a_word(
+    corpus: made.Corpus, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place, change = table(corpus, tmp_path)
+    study = tmp_path / "study"
+    fs.collect(str(study), str(corpus.photos), classes=str(corpus.classes), task="classification", shard_size=3)
+    fs.predict(str(study), {"m": place})
+    before = made.bytes_under(study, "predictions")
+    (study / "predictions" / "m" / ".stamps.json").unlink()
+    capsys.readouterr()
+    fs.predict(str(study), {"m": place})
+    assert made.bytes_under(study, "predictions") == before
+    assert "changed" not in capsys.readouterr().out
+    change()
+    fs.predict(str(study), {"m": place})
+    assert "m: its source, its options or photos changed; 2 of 2 shards are done anew" in capsys.readouterr().out

@@ -1,6 +1,6 @@
 """Whether the options of a network make sense, before anything is opened.
 
-Conventions: names are those of study.toml (prediction.origin).
+Conventions: names are those of study.toml (prediction.catalogue).
 """
 
 from __future__ import annotations

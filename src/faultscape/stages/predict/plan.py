@@ -68,9 +68,13 @@ def plan(root: Path, settings: Settings, name: str, place: str, options: Predict
     if todo:
         print("".join(f"{note}\n" for note in origin.notes), end="")
         _try(settings, request, origin, opening, where, todo, sum(sizes[s] for s in todo))
-    if stale:
+    stamped = label_maps.stamps_of(
+        where
+    )  # tables had none in earlier versions: what their keys say is the same is read once more without a word
+    changed = [s for s in stale if not source.here or part_name(s) in stamped or done[part_name(s)].key != origin.keys.get(s)]
+    if changed:
         print(
-            f"{name}: its source, its options or photos changed; {len(stale)} of {len(sizes)} shards are done anew, and {'selections drawn' if settings.classifies else 'pairs made'} from them are stale"
+            f"{name}: its source, its options or photos changed; {len(changed)} of {len(sizes)} shards are done anew, and {'selections drawn' if settings.classifies else 'pairs made'} from them are stale"
         )
     jobs = [
         Job(

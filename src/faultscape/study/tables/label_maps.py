@@ -59,7 +59,7 @@ def classes_key(settings: Settings) -> str:
 
 
 def stamps_of(where: Path) -> dict[str, str]:
-    """Return what each shard of a model was made from (prediction.origin): outside the laws, since it holds times of files."""
+    """Return what each shard of a model was made from (prediction.stamps): outside the laws, since it holds times of files."""
     try:
         return {
             name: stamp for name, stamp in read_object((where / ".stamps.json").read_bytes()).items() if isinstance(stamp, str)
