@@ -55,6 +55,7 @@ def measure(
     datasets: str | None = None,
     images: str | None = None,
     output: str | None = None,
+    metric: list[str] | None = None,
     preset: str | None = None,
     regions: str | None = None,
     divisor: int | None = None,
@@ -120,6 +121,8 @@ def measure(
         The photos, for the report's pictures.
     output
         The folder to write to; default: measured, or STUDY/measures.
+    metric
+        A metric of your own, file.py:NAME, made with `fs.metrics.metric_of_maps`; of label maps by class. Repeat it for more.
     preset
         Definitions that reproduce others: fishyscapes, smiyc, smiyc-obstacle, anomaly-seg, pytorch-ood, keras200, torchmetrics, figure3, rom-rum, s0-printed.
     regions
@@ -222,6 +225,7 @@ def measure(
         Reading(boundaries, divisor, score_scale, resize_maps),
         Intervals(resamples, seed),
         Running(engine, workers, shard),
+        tuple(metric or ()),
         output, skip, worst,
     )  # fmt: skip
     path, document = measure_models(options)

@@ -80,6 +80,7 @@ class ShardJob:
     classes: ClassSettings
     with_classes: bool
     definitions: Definitions
+    metrics: Sequence[str]  # one's own, file.py:NAME
     boundaries: bool
     divisor: int | None
     score_scale: float | None

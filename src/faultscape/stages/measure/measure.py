@@ -6,8 +6,9 @@ Conventions: what is there and fresh is not made again. The folder that is writt
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -23,8 +24,9 @@ from faultscape.stages.artefacts.measures import made_from_now
 from faultscape.stages.measure import gather, idle_options, lists, notes, pictures, score_jobs
 from faultscape.stages.measure.gather import MeasuredSet
 from faultscape.stages.measure.jobs import call_of
-from faultscape.stages.measure.options import WORST, MeasureOptions, Reading, Running
+from faultscape.stages.measure.options import WORST, MeasureOptions
 from faultscape.stages.measure.sets import DataSet, inputs
+from faultscape.stages.measure.shard import own_metrics
 from faultscape.stages.measure.shard_jobs import shard_jobs
 from faultscape.stages.snapshot import Snapshot
 from faultscape.study.array_jobs import Share, share
@@ -42,6 +44,9 @@ COUNTS = ("both", "truth_pixels", "predicted_pixels", *WHOLE)  # by class, in pe
 def measure_models(options: MeasureOptions) -> tuple[str, dict[str, Any]]:
     """Measure what a line asks for, and return the folder written to and the document of measure.json; of a share what was done of it."""
     definitions, mine = define(options.choices.preset, **options.choices.given), share(options.running.shard)
+    options = replace(options, metrics=tuple(os.path.abspath(word) if ".py:" in word else word for word in options.metrics))
+    if own_metrics(options.metrics) and definitions.regions == "given":
+        raise OptionError("--metric is of maps of classes, and --regions given has maps of region ids; leave one of them out")
     sets = _data_sets(options, definitions)
     listed = bool(options.inputs.datasets)
     study = None if listed else next((data.study for data in sets if data.study), None)
@@ -52,14 +57,14 @@ def measure_models(options: MeasureOptions) -> tuple[str, dict[str, Any]]:
     held, source, shard = study or out, options.inputs.source, options.running.shard
     with writing(held, array="measure" if shard else ""):
         if shard:
-            made = [make_statistics(held, out, data, definitions, options.reading, mine, options.running) for data in sets]
+            made = [make_statistics(held, out, data, definitions, options, mine) for data in sets]
             with changing(held):
                 log(held, "measure", source=source, output=str(out), shard=shard)
             jobs, failures = (sum(column) for column in zip(*made, strict=True))
             return str(out), {"shard": shard, "jobs": jobs, "failures": failures}
         found = {}
         for data in sets:
-            make_statistics(held, out, data, definitions, options.reading, mine, options.running)
+            make_statistics(held, out, data, definitions, options, mine)
             found[data.name] = _summarise(out, data, definitions, options)
         document = _document(sets, found, definitions, options)
         text = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
@@ -73,16 +78,17 @@ def measure_models(options: MeasureOptions) -> tuple[str, dict[str, Any]]:
 
 
 def make_statistics(
-    held: Path, out: Path, data: DataSet, definitions: Definitions, reading: Reading, mine: Share, running: Running
+    held: Path, out: Path, data: DataSet, definitions: Definitions, options: MeasureOptions, mine: Share
 ) -> tuple[int, int]:
     """Make the statistics of a data set that are missing or stale, those of a share of its shards and models; returns how many, and failures so far."""
+    reading, running = options.reading, options.running
     where = {name: measures.folder(out, data.name, name) for name in data.models}
     done = {name: there(folder) for name, folder in where.items()}
 
     def key_there(name: str, shard: int) -> str | None:
         return part.key if (part := done[name].get(part_name(shard))) else None
 
-    todo = [job for job in shard_jobs(out, data, definitions, reading, done=key_there) if mine.has(job.number)]
+    todo = [job for job in shard_jobs(out, data, definitions, reading, options.metrics, done=key_there) if mine.has(job.number)]
     task, calls = "faultscape.stages.measure.shard:measure_shard", [call_of(job) for job in todo]
     with progress(f"measure {data.name}", sum(len(job.images.ids) * len(job.models) for job in todo)) as tick:
         for number, made in engines.run(task, calls, engine=running.engine, workers=running.workers, tick=tick):
@@ -142,7 +148,16 @@ def _summarise(out: Path, data: DataSet, definitions: Definitions, options: Meas
         more = f" ({len(wrong)} such in all, see {out / 'failures.csv'})" if len(wrong) > 1 else ""
         raise MetricError(f"{wrong[0].image}: {wrong[0].reason}{more}; mend it, or leave such images out with --skip")
     chosen = evidence.measured_by_choice(data.study, data.ids) if data.study else 0
-    return gather.gather(out, data, definitions, scored, failures, chosen=chosen, **asdict(options.intervals))
+    return gather.gather(
+        out,
+        data,
+        definitions,
+        scored,
+        failures,
+        chosen=chosen,
+        metrics=list(own_metrics(options.metrics).values()),
+        **asdict(options.intervals),
+    )
 
 
 def _document(

@@ -114,6 +114,7 @@ class MeasureOptions:
     reading: Reading = field(default_factory=Reading)
     intervals: Intervals = field(default_factory=Intervals)
     running: Running = field(default_factory=Running)
+    metrics: tuple[str, ...] = ()  # one's own, file.py:NAME
     output: str | None = None
     skip: bool = False
     worst: int = WORST

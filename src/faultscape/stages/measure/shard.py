@@ -13,12 +13,15 @@ from typing import Any
 
 import numpy as np
 
+from faultscape import plug
 from faultscape.classes.class_lists import allowed, table
 from faultscape.classes.placed_maps import PlacedMaps, read_ids
-from faultscape.errors import FaultscapeError, LabelMapError, MetricError
+from faultscape.errors import FaultscapeError, LabelMapError, MetricError, OptionError
 from faultscape.formats.scores import read_probabilities, read_scores
 from faultscape.maps.resize import nearest
 from faultscape.metrics import image_statistics
+from faultscape.metrics.catalogue import named
+from faultscape.metrics.metric import Metric, own_statistics
 from faultscape.nouns import UNKNOWN, Classes
 from faultscape.stages.measure.jobs import Images, ScoreJob, ShardJob, Source, classes_of, shard_job
 from faultscape.stages.measure.kept_scores import KeptScores
@@ -97,6 +100,7 @@ def of_image(
     stats, cells = image_statistics.of_maps(
         truth, label_map, classes, definitions, confidence=confidence, boundaries=job.boundaries
     )
+    stats |= own_statistics(own_metrics(tuple(job.metrics)), truth, label_map, classes)
     stats["with_confidence"] = np.array(int(confidence is not None))
     return stats, cells
 
@@ -144,6 +148,16 @@ def reader(source: Source, images: Images, classes: Classes, *, given: bool = Fa
         return lambda k: None if (path := files[k]) is None else read_ids(path)
     maps = PlacedMaps(classes, source.labels)
     return lambda k: None if (path := files[k]) is None else maps.read(path, images.size(k))
+
+
+@lru_cache(maxsize=4)
+def own_metrics(words: tuple[str, ...]) -> dict[str, Metric]:
+    """Return {name: metric} of one's own metrics, ``file.py:NAME``; OptionError for what is none, or two of one name."""
+    found: list[Metric] = [plug.find("metric", word, {}, of=Metric) for word in words]
+    if other := next((metric.name for metric in found if metric.count is None), None):
+        raise OptionError(f"--metric: {other!r} counts nothing of its own; make it with `fs.metrics.metric_of_maps`")
+    everything = named(found)
+    return {metric.name: everything[metric.name] for metric in found}
 
 
 @lru_cache(maxsize=4)

@@ -5,11 +5,12 @@ Conventions: a part's key changes with the definitions, the classes, and the fil
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from faultscape import plug
 from faultscape.metrics.definitions import Definitions
 from faultscape.prediction.sources.folder import fingerprint
 from faultscape.stages.measure.jobs import ShardJob, Source
@@ -21,11 +22,18 @@ from faultscape.study.settings import class_settings
 
 
 def shard_jobs(
-    out: Path, data: DataSet, definitions: Definitions, reading: Reading, *, done: Callable[[str, int], str | None]
+    out: Path,
+    data: DataSet,
+    definitions: Definitions,
+    reading: Reading,
+    metrics: Sequence[str] = (),
+    *,
+    done: Callable[[str, int], str | None],
 ) -> list[ShardJob]:
     """Return the jobs of the shards in which a model's part is missing or stale; ``done(NAME, shard)`` is the key of the part that is there."""
     written = class_settings(data.classes)
     common = basis(definitions, data.classes, asdict(reading), with_classes=data.with_classes)
+    common += [[word.rpartition(":")[2], plug.digest(word)] for word in metrics]
     todo = []
     for number, (low, high) in data.shards.items():
         wanted, keys = {}, {}
@@ -39,7 +47,7 @@ def shard_jobs(
             if done(name, number) not in fresh:
                 wanted[name], keys[name] = source.part(low, high), key
         if wanted:
-            common_of = (data.truth.part(low, high), wanted, keys, written, data.with_classes, definitions)
+            common_of = (data.truth.part(low, high), wanted, keys, written, data.with_classes, definitions, list(metrics))
             todo.append(ShardJob(str(out), data.name, number, data.images_of(number), *common_of, **asdict(reading)))
     return todo
 

@@ -1,0 +1,80 @@
+"""A metric of one's own, of a few lines in a file, stands in measure.json, the printed table, the page and per_image.parquet like those that are built in."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+import made
+from faultscape.cli import main
+
+OWN = """
+import numpy as np
+import faultscape as fs
+
+def count(truth, prediction, classes):
+    judged = truth < len(classes)
+    return [((truth != prediction) & judged).sum(), judged.sum()]
+
+wrong_share = fs.metrics.metric_of_maps(
+    "wrong_share", count, title="Wrong pixels", definition="share of judged pixels that are wrong", better="low", join="pooled"
+)
+
+def hits(truth, prediction, classes):
+    return [np.nan if not (truth == k).any() else float((prediction[truth == k] == k).mean()) for k in range(len(classes))]
+
+recall = fs.metrics.metric_of_maps("recall", hits, title="Recall error", definition="share of a class found", better="high", join="cells")
+broken = fs.metrics.metric_of_maps("broken", lambda t, p, c: [1.0, 2.0, 3.0], title="x", definition="x", better="low")
+"""
+
+
+@pytest.fixture
+def line(tmp_path: Path) -> list[str]:
+    corpus = made.corpus(tmp_path / "corpus", images=8, models=2, shape=(24, 32))
+    (tmp_path / "own.py").write_text(OWN)
+    models = [f"{name}={folder}" for name, folder in corpus.models.items()]
+    words = ["--classes", str(corpus.classes), "--engine", "local", "--no-boundaries", "--output", str(tmp_path / "out")]
+    return ["measure", str(corpus.truth), *models, *words]
+
+
+def test_ones_own_metrics_stand_beside_the_others(line: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    own = str(tmp_path / "own.py")
+    assert main([*line, "--metric", f"{own}:wrong_share", "--metric", f"{own}:recall"]) == 0
+    printed = capsys.readouterr().out
+    assert "Wrong pixels" in printed
+    assert "Recall error" in printed
+    found = json.loads((tmp_path / "out" / "measure.json").read_text())
+    for of in found["models"].values():
+        assert of["wrong_share"]["value"] == pytest.approx(1 - of["pixel_accuracy"]["value"], abs=1e-11)
+        assert of["wrong_share"]["low"] < of["wrong_share"]["value"] < of["wrong_share"]["high"]
+        assert of["recall"]["better"] == "high"
+        assert set(of["recall"]["per_class"]) == set(found["classes"])
+    assert {"wrong_share", "recall"} <= {row["metric"] for row in found["paired"]}
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert "Wrong pixels" in page
+    assert "share of judged pixels that are wrong" in page
+    table = pq.read_table(tmp_path / "out" / "per_image.parquet")
+    assert np.allclose(np.array(table["wrong_share"]), 1 - np.array(table["pixel_accuracy"]))
+    (tmp_path / "own.py").write_text(OWN.replace("truth != prediction", "truth == prediction"))  # another file is measured anew
+    assert main([*line, "--metric", f"{own}:wrong_share"]) == 0
+    again = json.loads((tmp_path / "out" / "measure.json").read_text())["models"]
+    assert all(of["wrong_share"]["value"] == pytest.approx(of["pixel_accuracy"]["value"], abs=1e-11) for of in again.values())
+
+
+@pytest.mark.parametrize(
+    ("metric", "words"),
+    [
+        ("own.py:absent", "holds no Metric called 'absent'"),
+        ("own.py:broken", "gave an array of shape (3,)"),
+        ("miou2", "file.py:function"),
+    ],
+)
+def test_what_is_no_metric_is_told_in_a_line(
+    line: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str], metric: str, words: str
+) -> None:
+    assert main([*line, "--metric", metric.replace("own.py", str(tmp_path / "own.py"))]) == 2
+    assert words in capsys.readouterr().err
