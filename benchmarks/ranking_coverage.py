@@ -1,6 +1,6 @@
 """How often nominal 95 % hold after the recommended draws: ``python benchmarks/ranking_coverage.py [SET ...] [--goal order|best] [--repeats N] [--page]``.
 
-Which images are drawn for a goal and what stands first are read off ``ranking.recommended``. A repeat draws anew, with what labels say where draws learn, and asks after each number of labels
+Which images are drawn for a goal and what stands first are read off ``ranking.catalogue``. A repeat draws anew, with what labels say where draws learn, and asks after each number of labels
 whether intervals hold the scores by all labels of the pool. Draws take the images in the order among equals, as `select` does: in the first repeat of each block the set is drawn from in
 class-sorted and in shuffled order too, and must give the same images. The intervals are those of ``draw_rankings``, held against it in that repeat as well. Every hundred repeats are one JSON
 file in a folder for temporary files, so that an interrupted run goes on; ``--page`` writes docs/benchmarks-coverage.md from all that lie there.
@@ -22,7 +22,7 @@ from label_sets import SETS, Set
 from leave_one_out import ROUND, alike
 
 from faultscape.nouns import Draw
-from faultscape.ranking import recommended
+from faultscape.ranking import catalogue as rankings_catalogue
 from faultscape.ranking.drawn import estimates, scores
 from faultscape.ranking.drawn.estimate_intervals import loss_intervals, margin_intervals
 from faultscape.ranking.drawn.rankings import draw_rankings
@@ -90,8 +90,8 @@ class Drawing:
 
 def rankings(goal: str) -> tuple[str, ...]:
     """Return the rankings whose intervals are looked at: what stands first, and the others that weigh labels as draws preferred them."""
-    chosen = recommended.BEST if goal == "best" else recommended.CHANCE
-    return tuple(dict.fromkeys([recommended.FIRST[chosen][0], *WEIGHTED]))
+    chosen = rankings_catalogue.BEST if goal == "best" else rankings_catalogue.CHANCE
+    return tuple(dict.fromkeys([rankings_catalogue.FIRST[chosen][0], *WEIGHTED]))
 
 
 def interval(name: str, losses: np.ndarray, q: np.ndarray, at: np.ndarray, proxy: np.ndarray) -> np.ndarray | None:

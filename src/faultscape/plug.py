@@ -29,7 +29,26 @@ def find(kind: str, name: str, built_in: Mapping[str, Any], *, of: type | None =
     raise OptionError(f"{kind} {name!r} is not known; known are {', '.join(known)}, or file.py:function.{closest(name, known)}")
 
 
+def load(kind: str, name: str) -> Any:
+    """Return what ``file.py:NAME`` names, of whatever kind: an entry of a catalogue; OptionError where the file or the name is not there."""
+    path, _, attribute = name.rpartition(":")
+    module = _run(kind, Path(path), attribute)
+    if not hasattr(module, attribute):
+        raise OptionError(f"{kind} {name}: {path} holds no {attribute!r}")
+    return getattr(module, attribute)
+
+
 def _load(kind: str, path: Path, attribute: str, of: type | None) -> Any:
+    found = getattr(_run(kind, path, attribute), attribute, None)
+    if of is not None and not isinstance(found, of):
+        raise OptionError(f"{kind} {path}:{attribute}: {path} holds no {of.__name__} called {attribute!r}")
+    if of is None and not callable(found):
+        raise OptionError(f"{kind} {path}:{attribute}: {path} holds no function {attribute!r}")
+    return found
+
+
+def _run(kind: str, path: Path, attribute: str) -> ModuleType:
+    """Run a person's file and return it as a module."""
     if not path.is_file():
         raise OptionError(f"{kind} {path}:{attribute}: there is no file {path}")
     module = ModuleType(f"faultscape_plug_{path.stem}")
@@ -40,12 +59,7 @@ def _load(kind: str, path: Path, attribute: str, of: type | None) -> Any:
         raise OptionError(
             f"{kind} {path}:{attribute}: running {path} failed: {type(error).__name__}: {library_text(error)}"
         ) from error
-    found = getattr(module, attribute, None)
-    if of is not None and not isinstance(found, of):
-        raise OptionError(f"{kind} {path}:{attribute}: {path} holds no {of.__name__} called {attribute!r}")
-    if of is None and not callable(found):
-        raise OptionError(f"{kind} {path}:{attribute}: {path} holds no function {attribute!r}")
-    return found
+    return module
 
 
 def digest(name: str) -> str:

@@ -396,7 +396,7 @@ def test_what_is_for_label_maps_says_so_of_classifiers(answers: made_answers.Ans
 
 
 def test_run_plan_and_report_recommend_what_was_measured(tmp_path: Path) -> None:
-    from faultscape.ranking.recommended import CHANCE, FIRST, SELECTION
+    from faultscape.ranking.catalogue import CHANCE, FIRST, SELECTION
 
     answers = made_answers.study(tmp_path, images=40)
     made_answers.import_labels(answers)

@@ -15,7 +15,7 @@ import made_answers
 from faultscape.cli import main
 from faultscape.errors import OptionError, SelectionError
 from faultscape.nouns import Draw
-from faultscape.ranking import recommended
+from faultscape.ranking import catalogue as rankings_catalogue
 from faultscape.selection import catalogue, information, proposals
 from faultscape.stages.pairs import read_block
 from faultscape.study.settings import read_settings
@@ -53,8 +53,8 @@ def test_the_default_of_each_goal_is_what_the_table_chose(goal: str) -> None:
     selector, ranking = said.groups()
     assert catalogue.GOALS[goal] == selector.removesuffix(", at once")
     assert selector.endswith(", at once") == (goal == "order")  # the draws for the order do not learn
-    how = recommended.BEST if goal == "best" else recommended.CHANCE
-    assert recommended.FIRST[how][0] == IS[ranking]
+    how = rankings_catalogue.BEST if goal == "best" else rankings_catalogue.CHANCE
+    assert rankings_catalogue.FIRST[how][0] == IS[ranking]
 
 
 def test_for_the_order_draws_are_the_same_whatever_labels_say(answers: made_answers.Answers) -> None:
@@ -74,7 +74,7 @@ def test_for_the_order_draws_are_the_same_whatever_labels_say(answers: made_answ
     assert facts(more) == facts(fs.select(answers.study, goal="order", budget=17, as_="whole").rows)
     made_answers.import_labels(answers)
     found = fs.rank(answers.study, selection="order", resamples=20)
-    assert next(iter(found.rankings)) == recommended.FIRST[recommended.CHANCE][0]
+    assert next(iter(found.rankings)) == rankings_catalogue.FIRST[rankings_catalogue.CHANCE][0]
 
 
 def test_for_the_order_two_lines_rank_as_one_does_when_an_image_is_lost(tmp_path: Path) -> None:

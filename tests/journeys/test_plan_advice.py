@@ -15,7 +15,7 @@ import made
 import made_answers
 from faultscape.cli import main
 from faultscape.errors import FaultscapeError
-from faultscape.ranking.recommended import SELECTION
+from faultscape.ranking.catalogue import SELECTION
 from faultscape.selection.catalogue import GOALS
 from faultscape.stages.plan import words
 from faultscape.stages.plan.advice import Drawn, advice, rounded

@@ -14,7 +14,7 @@ from faultscape.ranking.intervals import percentile_interval, ranks
 from faultscape.ranking.matrices import aggressiveness, resistance
 from faultscape.ranking.methods.bradley_terry import bradley_terry, wins
 from faultscape.ranking.methods.thurstone import thurstone
-from faultscape.ranking.outcomes import outcomes
+from faultscape.ranking.outcomes import duel_outcomes
 from faultscape.ranking.standing import rank_accuracies, to_json
 
 RANKINGS = ("aggressiveness", "resistance", "reuse_mean", "reuse_bradley_terry")
@@ -83,7 +83,7 @@ def test_the_order_of_slots_does_not_show(made, random):
 @given(competitions())
 def test_resistance_is_the_inverse_of_aggressiveness_turned(made):
     models, rows, accuracy, images, groups = made
-    p = outcomes(*places(rows, models, images), accuracy, groups=groups).performance
+    p = duel_outcomes(*places(rows, models, images), accuracy, groups=groups).performance
     a, r = aggressiveness(p), resistance(p)
     np.testing.assert_allclose(r, 1 / np.swapaxes(a, 1, 2), rtol=1e-12)
     assert (np.diagonal(a, axis1=1, axis2=2) == 1).all()
@@ -128,11 +128,11 @@ def test_scores_are_finite_or_none_and_never_huge(made):
 def test_a_replicate_is_a_ranking_of_the_drawn_images(made):
     models, rows, accuracy, images, groups = made
     weights = np.random.default_rng(0).integers(0, 3, (6, len(images))).astype(float)
-    many = outcomes(*places(rows, models, images), accuracy, weights, groups=groups).performance
+    many = duel_outcomes(*places(rows, models, images), accuracy, weights, groups=groups).performance
     fitted = thurstone(aggressiveness(many))
     games = bradley_terry(wins(accuracy, weights))
     for b, drawn in enumerate(weights):
-        one = outcomes(*places(rows, models, images), accuracy, drawn[None], groups=groups).performance
+        one = duel_outcomes(*places(rows, models, images), accuracy, drawn[None], groups=groups).performance
         np.testing.assert_array_equal(many[b], one[0])
         np.testing.assert_array_equal(fitted[b], thurstone(aggressiveness(one))[0])
         np.testing.assert_array_equal(games[b], bradley_terry(wins(accuracy, drawn[None]))[0])

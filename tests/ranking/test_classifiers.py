@@ -6,13 +6,16 @@ import pytest
 from mad_reference import bradley_terry as reference_strengths
 
 from faultscape.errors import OptionError, RankingError
-from faultscape.ranking.classifiers import FAITHFUL, classifier_rankings, pair_places
+from faultscape.ranking.catalogue import taking
+from faultscape.ranking.classifiers import classifier_rankings, pair_places
 from faultscape.ranking.intervals import bootstrap_weights, ranks
 from faultscape.ranking.methods.bradley_terry import bradley_terry, wins
 from faultscape.ranking.pair_counts import pair_counts
 from faultscape.ranking.stability import against_places, leave_one_out
 from faultscape.ranking.standing import from_json, to_json
 from made import tie
+
+FAITHFUL = {ranking.name: ranking.compute for ranking in taking("counts")}
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from mad_reference import matrices as reference
 
 from faultscape.errors import OptionError
 from faultscape.ranking.matrices import aggressiveness, resistance
-from faultscape.ranking.outcomes import outcomes
+from faultscape.ranking.outcomes import duel_outcomes
 
 
 def plain(defender, attacker, group, image, accuracy, weights, groups):
@@ -42,12 +42,12 @@ def made(seed=0, j=4, i=15, s=90, groups=5):
 @pytest.mark.parametrize("seed", range(5))
 def test_performance_is_the_double_loop(seed):
     *arrays, groups = made(seed)
-    np.testing.assert_allclose(outcomes(*arrays, groups=groups).performance, plain(*arrays, groups), rtol=1e-13)
+    np.testing.assert_allclose(duel_outcomes(*arrays, groups=groups).performance, plain(*arrays, groups), rtol=1e-13)
 
 
 def test_few_slots_leave_pairs_and_cells_empty_and_counted():
     *arrays, groups = made(3, s=9)
-    found = outcomes(*arrays, groups=groups)
+    found = duel_outcomes(*arrays, groups=groups)
     np.testing.assert_allclose(found.performance, plain(*arrays, groups), rtol=1e-13)
     defender, attacker, group, image, accuracy, _ = arrays
     cells = set(zip(defender, attacker, group, strict=True))
@@ -67,19 +67,19 @@ def test_few_slots_leave_pairs_and_cells_empty_and_counted():
 
 def test_nothing_at_all_is_all_nan():
     none = np.array([], int)
-    found = outcomes(none, none, none, none, np.ones((3, 2)))
+    found = duel_outcomes(none, none, none, none, np.ones((3, 2)))
     assert np.isnan(found.performance).all()
-    assert outcomes([0], [1], [0], [-1], np.ones((2, 0)), groups=1).unlabelled_slots == 1
+    assert duel_outcomes([0], [1], [0], [-1], np.ones((2, 0)), groups=1).unlabelled_slots == 1
 
 
 def test_weights_of_one_are_the_point_and_chunks_do_not_show(monkeypatch):
     *arrays, _, groups = made(1)
     weights = np.random.default_rng(1).multinomial(15, np.full(15, 1 / 15), size=50).astype(float)
-    one = outcomes(*arrays, groups=groups).performance
-    many = outcomes(*arrays, np.concatenate([np.ones((1, 15)), weights]), groups=groups).performance
+    one = duel_outcomes(*arrays, groups=groups).performance
+    many = duel_outcomes(*arrays, np.concatenate([np.ones((1, 15)), weights]), groups=groups).performance
     np.testing.assert_array_equal(many[0], one[0])
     monkeypatch.setattr("faultscape.ranking.outcomes._CHUNK", 1)
-    np.testing.assert_array_equal(outcomes(*arrays, weights, groups=groups).performance, many[1:])
+    np.testing.assert_array_equal(duel_outcomes(*arrays, weights, groups=groups).performance, many[1:])
 
 
 def test_the_order_of_slots_does_not_show():
@@ -87,7 +87,7 @@ def test_the_order_of_slots_does_not_show():
     order = np.random.default_rng(2).permutation(90)
     shuffled = [column[order] for column in arrays[:4]]
     np.testing.assert_array_equal(
-        outcomes(*shuffled, *arrays[4:], groups=groups).performance, outcomes(*arrays, groups=groups).performance
+        duel_outcomes(*shuffled, *arrays[4:], groups=groups).performance, duel_outcomes(*arrays, groups=groups).performance
     )
 
 
@@ -95,7 +95,7 @@ def test_matrices_by_hand():
     # S_01 holds images of two classes: means of class means (.6 + .2) / 2 and (.3 + .5) / 2
     slots = [(0, 1, 0, 0), (0, 1, 0, 1), (0, 1, 1, 2), (1, 0, 0, 3)]
     accuracy = np.array([[0.5, 0.7, 0.2, 0.1], [0.2, 0.4, 0.5, 0.3]])
-    p = outcomes(*np.array(slots).T, accuracy).performance
+    p = duel_outcomes(*np.array(slots).T, accuracy).performance
     assert p[0, :, 0, 1] == pytest.approx([0.4, 0.4])
     assert p[0, :, 1, 0] == pytest.approx([0.3, 0.1])
     assert aggressiveness(p, 0)[0] == pytest.approx(np.array([[1, 1 / 3], [1, 1]]))  # a_01 = P(f_0; S_10) / P(f_1; S_10)
@@ -111,7 +111,7 @@ def test_matrices_are_those_of_the_reference():
     for d, a, y, i in zip(defender, attacker, group, image, strict=True):
         if i >= 0:
             slots[d, a].setdefault(y, []).append(i)
-    ours = outcomes(defender, attacker, group, image, accuracy, groups=groups).performance[0]
+    ours = duel_outcomes(defender, attacker, group, image, accuracy, groups=groups).performance[0]
     for epsilon in (0.01, 0, 1):
         theirs = reference(range(4), slots, {m: dict(enumerate(accuracy[m])) for m in range(4)}, epsilon)
         np.testing.assert_allclose(aggressiveness(ours, epsilon), theirs[0], rtol=1e-13)

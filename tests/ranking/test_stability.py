@@ -5,7 +5,7 @@ from scipy import stats
 from faultscape.errors import RankingError
 from faultscape.ranking.matrices import resistance
 from faultscape.ranking.methods.thurstone import thurstone
-from faultscape.ranking.outcomes import outcomes
+from faultscape.ranking.outcomes import duel_outcomes
 from faultscape.ranking.stability import against_places, connectivity, leave_one_out, places_shown
 
 # four slots, each with an opinion on four models; a score is the sum of the opinions that count
@@ -77,7 +77,7 @@ def test_leaving_out_an_attacker_takes_any_ranking_of_segmentation_too():
     image, accuracy = rng.integers(0, 40, len(pairs)), np.clip(rng.normal([[0.3], [0.5], [0.6], [0.7]], 0.2, (4, 40)), 0, 1)
 
     def resist(keep):
-        found = outcomes(defender[keep], attacker[keep], np.zeros(keep.sum(), int), image[keep], accuracy)
+        found = duel_outcomes(defender[keep], attacker[keep], np.zeros(keep.sum(), int), image[keep], accuracy)
         ratios = resistance(found.performance[0])
         return thurstone(np.where(np.isnan(ratios.T), np.nan, ratios))
 

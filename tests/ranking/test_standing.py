@@ -12,7 +12,7 @@ from faultscape.ranking.agreement import compare_selections
 from faultscape.ranking.intervals import bootstrap_weights, percentile_interval
 from faultscape.ranking.matrices import aggressiveness
 from faultscape.ranking.methods.thurstone import thurstone as fit
-from faultscape.ranking.outcomes import outcomes
+from faultscape.ranking.outcomes import duel_outcomes
 from faultscape.ranking.standing import from_json, rank_accuracies, standings, to_json
 from made import tie
 
@@ -147,7 +147,7 @@ def test_replicates_that_lose_a_model_are_left_out_and_counted():
     assert note in table.notes
     place = {image: k for k, image in enumerate(images)}
     columns = [(models.index(r.defender), models.index(r.attacker), CLASSES.index(r.class_), place[r.image]) for r in only]
-    kept = outcomes(*np.array(columns).T, accuracy, drawn[drawn[:, 0] > 0]).performance
+    kept = duel_outcomes(*np.array(columns).T, accuracy, drawn[drawn[:, 0] > 0]).performance
     expected = percentile_interval(fit(aggressiveness(kept)))
     np.testing.assert_allclose(list(table.rankings["aggressiveness"]["score_interval"].values()), expected, atol=1e-9)
 

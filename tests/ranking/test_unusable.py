@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from faultscape.nouns import Draw
-from faultscape.ranking import recommended
+from faultscape.ranking import catalogue
 from faultscape.ranking.drawn.estimates import combined, inside, lure, uniform_steps
 from faultscape.ranking.drawn.rankings import draw_rankings
 from faultscape.ranking.drawn.scores import unusable
@@ -98,7 +98,7 @@ def test_a_row_that_cannot_be_used_says_so_in_words_and_in_json_and_does_not_sta
     assert raw["unusable"].startswith("effective sample size")
     assert raw["scores"] == {"x": None, "y": None, "z": None}
     assert repr(from_json(json.loads(json.dumps(to_json(table))))) == words
-    rankings = recommended.ordered(table.rankings, "chance")
+    rankings = catalogue.ordered(table.rankings, "chance")
     assert "unusable" not in next(iter(rankings.values()))
 
 
@@ -106,22 +106,22 @@ NAMES = ("margins", "reuse_margins", "prediction_powered", "lure", "reuse_mean",
 
 
 def test_after_choices_without_probabilities_the_mean_stands_first() -> None:
-    assert next(iter(recommended.ordered({name: {} for name in NAMES[1:]}, recommended.TOP))) == "reuse_mean"
+    assert next(iter(catalogue.ordered({name: {} for name in NAMES[1:]}, catalogue.TOP))) == "reuse_mean"
 
 
-@pytest.mark.parametrize("chosen", [recommended.TOP, recommended.DUELS])
+@pytest.mark.parametrize("chosen", [catalogue.TOP, catalogue.DUELS])
 def test_a_goal_is_that_of_draws_by_chance_alone(chosen: str) -> None:
     rankings: dict[str, dict[str, str]] = {name: {} for name in NAMES}
-    whatever = recommended.ordered(rankings, chosen)
-    assert list(recommended.ordered(rankings, chosen, goal="best")) == list(whatever)
-    first = {goal: next(iter(recommended.ordered(rankings, "chance", goal))) for goal in ("order", "best")}
-    assert first["best"] == recommended.FIRST[recommended.BEST][0]
-    assert first["order"] == recommended.FIRST[recommended.CHANCE][0] != first["best"]
+    whatever = catalogue.ordered(rankings, chosen)
+    assert list(catalogue.ordered(rankings, chosen, goal="best")) == list(whatever)
+    first = {goal: next(iter(catalogue.ordered(rankings, "chance", goal))) for goal in ("order", "best")}
+    assert first["best"] == catalogue.FIRST[catalogue.BEST][0]
+    assert first["order"] == catalogue.FIRST[catalogue.CHANCE][0] != first["best"]
 
 
-@pytest.mark.parametrize("chosen", list(recommended.FIRST))
+@pytest.mark.parametrize("chosen", list(catalogue.FIRST))
 def test_whatever_was_chosen_some_ranking_that_can_be_used_stands_first(chosen: str) -> None:
     rankings = {name: {"unusable": "too few"} for name in NAMES[:4]} | {"reuse_mean": {}}
-    assert next(iter(recommended.ordered(rankings, chosen))) == "reuse_mean"
-    assert set(recommended.FIRST[chosen]) <= set(NAMES)
-    assert list(recommended.ordered({}, chosen)) == []
+    assert next(iter(catalogue.ordered(rankings, chosen))) == "reuse_mean"
+    assert set(catalogue.FIRST[chosen]) <= set(NAMES)
+    assert list(catalogue.ordered({}, chosen)) == []

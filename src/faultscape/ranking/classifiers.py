@@ -8,7 +8,7 @@ Source: S2 2.1, Algorithms 1 and 2, eq. 5, Table 1; the re-use of labels is ours
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -18,13 +18,12 @@ from faultscape.metrics.intervals.units import LEVEL
 from faultscape.nouns import Standings
 from faultscape.ranking import replicates
 from faultscape.ranking.agreement import compare_benchmark
+from faultscape.ranking.catalogue import Ranking, pair_flow, taking, words_of
 from faultscape.ranking.drawn.populations import group_numbers
-from faultscape.ranking.methods.borda import borda
 from faultscape.ranking.methods.davidson import bradley_terry_ties
-from faultscape.ranking.methods.hodge import hodge_rank, hodge_split
+from faultscape.ranking.methods.hodge import hodge_split
 from faultscape.ranking.methods.likelihood import connected
-from faultscape.ranking.methods.perron import consistency_ratio, dominance, perron, smoothed_accuracy
-from faultscape.ranking.methods.rank_centrality import rank_centrality
+from faultscape.ranking.methods.perron import consistency_ratio, dominance, smoothed_accuracy
 from faultscape.ranking.methods.sandwich import standard_errors
 from faultscape.ranking.pair_counts import PairCounts, pair_counts
 from faultscape.ranking.replicates import draws_of
@@ -44,29 +43,6 @@ class PairSlot(Protocol):
     def image(self) -> str: ...
 
 
-def _ratios(counts: PairCounts, laplace: float) -> np.ndarray:
-    return dominance(smoothed_accuracy(counts.correct, counts.total, laplace))
-
-
-def _flow(counts: PairCounts, laplace: float) -> np.ndarray:
-    with np.errstate(divide="ignore"):
-        return np.log(_ratios(counts, laplace))
-
-
-def _points(counts: PairCounts) -> np.ndarray:
-    return counts.wins + counts.ties / 2
-
-
-# each from counts and the constant of Laplace to scores (B, J)
-FAITHFUL: dict[str, Callable[[PairCounts, float], np.ndarray]] = {
-    "perron": lambda counts, laplace: perron(_ratios(counts, laplace)),
-    "hodge": lambda counts, laplace: hodge_rank(_flow(counts, laplace), counts.total)[0],
-    "bradley_terry": lambda counts, _: bradley_terry_ties(counts.wins, counts.ties, PSEUDO_COUNT)[0],
-    "rank_centrality": lambda counts, _: rank_centrality(_points(counts), PSEUDO_COUNT),
-    "borda": lambda counts, _: borda(_points(counts)),
-}
-
-
 def classifier_rankings(
     models: Sequence[str],
     rows: Sequence[PairSlot],
@@ -82,13 +58,14 @@ def classifier_rankings(
     definitions: Mapping[str, Any] | None = None,
     groups: Mapping[str, str] | None = None,
     keys: Sequence[str] | None = None,
+    extra: Sequence[Ranking] = (),
 ) -> Standings:
     """Return the standings of classifiers from (J, I) whether each model is right on ``images``: 1, 0, NaN where not decided.
 
     ``rows`` are the chosen slots; labelled images that no row chose are used only by the re-use rankings, and only with
     ``all_labels``. Perron's ranking also holds ``consistency_ratio``, Hodge's its ``shares``, Bradley-Terry's the ``tie_parameter``. Matrices: ``accuracy`` A (smoothed), ``dominance`` B, and per pair the numbers of images ``case_1``, ``case_2`` (row
     right, column wrong) and ``case_3``. ``benchmark`` is {model: score}, larger being better; ``groups`` {image: group} are drawn whole; ``keys`` (I,) say what each image is
-    whatever it is called (its id by default): the bootstrap draws images in their order. Errors: RankingError for slots,
+    whatever it is called (its id by default): the bootstrap draws images in their order. ``extra`` are rankings of a person's own (`find_ranking`). Errors: RankingError for slots,
     shapes, answers or a benchmark that do not fit, or no label at all; OptionError for options out of range.
 
     >>> from types import SimpleNamespace as Row
@@ -118,8 +95,9 @@ def classifier_rankings(
     scores, fits = {}, {}
     total = counts.total[0]
     joined = connected(total)
-    for name, ranked in FAITHFUL.items():
-        scores[name], fits[name] = replicates.one_footing(models, joined, ranked(counts, laplace))
+    for faithful in taking("counts", extra):
+        name = faithful.name
+        scores[name], fits[name] = replicates.one_footing(models, joined, faithful.compute(counts, laplace))
     point = PairCounts(total, counts.both_right[0], counts.wins[0], counts.both_wrong[0])
     accuracy = smoothed_accuracy(point.correct, total, laplace)
     ratios = dominance(accuracy)
@@ -127,24 +105,26 @@ def classifier_rankings(
     matrices |= {"case_1": point.both_right, "case_2": point.wins, "case_3": point.both_wrong}
     nu = float(bradley_terry_ties(point.wins, point.ties, PSEUDO_COUNT)[1])
     notes = [f"{int(chosen.sum())} of {n_chosen} chosen images are labelled"]
-    if extra := len(used) - int(chosen.sum()):
+    if besides := len(used) - int(chosen.sum()):
         notes.append(
-            f"{counted(extra, 'labelled image outside the selection counts', 'labelled images outside the selection count')} in the re-use rankings"
+            f"{counted(besides, 'labelled image outside the selection counts', 'labelled images outside the selection count')} in the re-use rankings"
         )
     notes += _said(models, point, image, correct, ratios)
-    again, errors, others = replicates.reuse(models, correct, weights)
+    again, errors, others = replicates.reuse(models, correct, weights, extra)
     errors["bradley_terry"] = standard_errors(_games(first, second, image, correct), scores["bradley_terry"][0], nu, PSEUDO_COUNT)
     drawn = dict.fromkeys(scores, draws_of(chosen, group)) | dict.fromkeys(again, draws_of(np.ones(len(used), bool), group))
-    whole = replicates.table(models, matrices, scores | again, errors, fits | others, drawn, notes, ~np.isnan(correct), group)
+    whole = replicates.table(
+        models, matrices, scores | again, errors, fits | others, drawn, notes, ~np.isnan(correct), group, extra=extra
+    )
     own = {"laplace": laplace, "resamples": resamples, "seed": seed, "all_labels": all_labels, "level": LEVEL}
-    own |= {"interval": replicates.INTERVAL, "pseudo_count": PSEUDO_COUNT, "ties": "Davidson"}
+    own |= {"interval": replicates.INTERVAL, "pseudo_count": PSEUDO_COUNT, "ties": "Davidson"} | words_of(extra)
     whole.rankings["perron"]["consistency_ratio"] = float(consistency_ratio(ratios))
-    whole.rankings["hodge"]["shares"] = hodge_split(_flow(point, laplace), total)
+    whole.rankings["hodge"]["shares"] = hodge_split(pair_flow(point, laplace), total)
     whole.rankings["bradley_terry"]["tie_parameter"] = nu
     return Standings(
         models=models,
         labels={"used": len(used), "slots": len(rows), "discarded": discarded, "missing": n_chosen - int(chosen.sum())}
-        | ({"of_selection": int(chosen.sum())} if extra else {}),
+        | ({"of_selection": int(chosen.sum())} if besides else {}),
         matrices=whole.matrices,
         rankings=whole.rankings,
         definitions={**(definitions or {}), **own},

@@ -30,7 +30,7 @@ class Outcomes:
     unlabelled_slots: int
 
 
-def outcomes(
+def duel_outcomes(
     defender: np.ndarray,
     attacker: np.ndarray,
     group: np.ndarray,
@@ -47,7 +47,7 @@ def outcomes(
     are nonnegative, ones by default (B = 1). ``groups`` is the number of classes that could fill a cell, the classes seen by
     default.
 
-    >>> found = outcomes([0, 0, 1], [1, 1, 0], [0, 1, 0], [0, 1, -1], [[0.8, 0.6], [0.4, 0.2]])
+    >>> found = duel_outcomes([0, 0, 1], [1, 1, 0], [0, 1, 0], [0, 1, -1], [[0.8, 0.6], [0.4, 0.2]])
     >>> found.performance[0, :, 0, 1].round(3)  # defender 0 and attacker 1 on S_01
     array([0.7, 0.3])
     >>> found.cells, found.empty_cells, found.unlabelled_cells

@@ -22,19 +22,18 @@ from faultscape.errors import OptionError, RankingError
 from faultscape.metrics.intervals.units import LEAST, LEVEL
 from faultscape.ranking import intervals
 from faultscape.ranking.agreement import plain
-from faultscape.ranking.methods.bradley_terry import bradley_terry, smoothed, wins
-from faultscape.ranking.methods.likelihood import connected
+from faultscape.ranking.catalogue import Ranking, entry, taking
+from faultscape.ranking.methods.bradley_terry import linked_strengths, smoothed, wins
+from faultscape.ranking.methods.likelihood import PSEUDO_COUNT, connected
+from faultscape.ranking.methods.mean import mean_scores
 from faultscape.ranking.methods.sandwich import reuse_games, standard_errors
 from faultscape.ranking.rank_sets import rank_sets, replicate_p_values, single_rank_sets
 from faultscape.ties import DECIMALS, tie_order
 
-PSEUDO_COUNT = 0.5
 FEW = 10  # fewer images than this carry a bootstrap badly, and fewer than LEAST not at all
 # what intervals speak of: the pool that was drawn from, or data to come like it, or they describe the chosen images
 POOL, FUTURE, CHOSEN = "pool", "future", "chosen"
 MANY = 20  # groups of images from which on percentiles of the bootstrap are believed; of fewer Student's t
-SHARES = ("perron", "rank_centrality", "borda", "reuse_mean")  # rankings whose scores lie between 0 and 1
-DIFFERENCES = ("margins", "reuse_margins")  # from the mean of all J models, of which a model is a part: within 1 - 1/J
 INTERVAL = "percentile bootstrap over images; of reuse_mean Wilson's"
 
 
@@ -131,9 +130,9 @@ def one_footing(models: tuple[str, ...], joined: np.ndarray, scores: np.ndarray)
 
 
 def reuse(
-    models: tuple[str, ...], accuracy: np.ndarray, weights: np.ndarray
+    models: tuple[str, ...], accuracy: np.ndarray, weights: np.ndarray, extra: Sequence[Ranking] = ()
 ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray], dict[str, list[str]]]:
-    """Return the scores (1 + B, J) of ``reuse_mean`` and ``reuse_bradley_terry``, their sandwich errors (J,), and what to say.
+    """Return the scores (1 + B, J) of ``reuse_mean``, ``reuse_bradley_terry`` and rankings of a person's own (``extra``), their sandwich errors (J,), and what to say.
 
     ``accuracy`` (J, I), NaN where unknown: a mean is over what is known of the model, a game is where both models are known. Where all is known and right or wrong, Bradley-Terry orders
     the models as the mean does, each having met each equally often, and is left out.
@@ -142,21 +141,18 @@ def reuse(
     >>> scores["reuse_mean"].round(3), scores["reuse_bradley_terry"].round(3)
     (array([[0.6 , 0.45]]), array([[0., 0.]]))
     """
-    known = ~np.isnan(accuracy)
-    drawn = np.einsum("bi,ji->bj", weights, known.astype(float))
-    total = np.einsum("bi,ji->bj", weights, np.where(known, accuracy, 0.0))
-    mean = np.divide(total, drawn, out=np.full_like(total, np.nan), where=drawn > 0)
+    mean = mean_scores(accuracy, weights)
+    others = {ranking.name: ranking.compute(accuracy, weights) for ranking in extra if ranking.takes == "scores"}
     if np.isin(accuracy, (0, 1)).all():
-        return {"reuse_mean": mean}, {}, {}
+        return {"reuse_mean": mean} | others, {}, {}
     games = wins(accuracy, weights)
-    smooth = smoothed(games, PSEUDO_COUNT)
-    joined = connected(smooth[0])
-    fitted = bradley_terry(np.where(joined[:, None] & joined[None, :], smooth, np.nan), 0)
-    strengths, notes = one_footing(models, joined, fitted)
+    joined = connected(smoothed(games[0], PSEUDO_COUNT))
+    strengths, notes = one_footing(models, joined, linked_strengths(games))
     if lone := [m for m, before, now in zip(models, connected(games[0]), joined, strict=True) if now and not before]:
         notes.append(f"{', '.join(lone)} always win or always lose; how far apart is up to the pseudo-count of {PSEUDO_COUNT}")
     error = standard_errors(reuse_games(accuracy), strengths[0])
-    return {"reuse_mean": mean, "reuse_bradley_terry": strengths}, {"reuse_bradley_terry": error}, {"reuse_bradley_terry": notes}
+    scores = {"reuse_mean": mean, "reuse_bradley_terry": strengths} | others
+    return scores, {"reuse_bradley_terry": error}, {"reuse_bradley_terry": notes}
 
 
 def table(
@@ -170,15 +166,17 @@ def table(
     decided: np.ndarray,
     group: np.ndarray | None = None,
     groups_told: int = 0,
+    extra: Sequence[Ranking] = (),
 ) -> Table:
     """Return rankings with intervals from scores (1 + B, J); what is said of several rankings is said once.
 
     ``errors`` are sandwich errors (J,) of some rankings, ``drawn`` the number of images that a ranking's replicates draw from,
     ``decided`` (J, I) whether a label says how good a model is on an image; ``notes`` go first. Where whole groups were drawn, ``group`` (I,) is that of
-    each image, and ``drawn`` counts groups; ``groups_told`` of them are counted in another note.
+    each image, and ``drawn`` counts groups; ``groups_told`` of them are counted in another note. ``extra`` are rankings of a person's own among them.
     """
     what = "images" if group is None else "groups of images"
-    scores = {name: np.clip(s, *span(name, len(models))) for name, s in scores.items()}
+    spans = {name: entry(name, extra).span(len(models)) for name in scores}
+    scores = {name: np.clip(s, *spans[name]) for name, s in scores.items()}
     resamples = len(next(iter(scores.values()))) - 1
     texts = dict.fromkeys(text for lines in said.values() for text in lines)
     notes = [*notes, *(f"{', '.join(name for name, lines in said.items() if text in lines)}: {text}" for text in texts)]
@@ -198,13 +196,13 @@ def table(
             f"{', '.join(few)}: all ranks stay open, since more than {100 * intervals.LOST:g} % of the replicates are left out"
         )
     rankings = {
-        name: ranking(models, s[0], s[1:], drawn[name], errors.get(name), groups=group is not None, span=span(name, len(models)))
+        name: ranking(models, s[0], s[1:], drawn[name], errors.get(name), groups=group is not None, span=spans[name])
         | {"speaks_of": CHOSEN}
         for name, s in scores.items()
     }
-    if "reuse_mean" in scores:
-        bounds = held(_mean_intervals(scores["reuse_mean"], decided, group), scores["reuse_mean"][0])
-        rankings["reuse_mean"]["score_interval"] = dict(zip(models, bounds.tolist(), strict=True))
+    for name in (one.name for one in taking("scores", extra) if one.name in scores and one.interval == "wilson"):
+        bounds = held(_mean_intervals(scores[name], decided, group), scores[name][0])
+        rankings[name]["score_interval"] = dict(zip(models, bounds.tolist(), strict=True))
     return Table(
         {name: matrix.tolist() for name, matrix in matrices.items()},
         rankings,
@@ -212,18 +210,6 @@ def table(
         {name: s[1:] if drawn[name] >= LEAST else s[1:1] for name, s in scores.items()},
         tuple(notes),
     )
-
-
-def span(name: str, models: int) -> tuple[float, float]:
-    """Return the range of the scores of a ranking of J models, within which its intervals lie.
-
-    >>> span("borda", 3), span("hodge", 3), span("reuse_margins", 4)
-    ((0.0, 1.0), (-inf, inf), (-0.75, 0.75))
-    """
-    if name in SHARES:
-        return 0.0, 1.0
-    most = 1 - 1 / models if name in DIFFERENCES else math.inf  # strengths and potentials may be any number
-    return -most, most
 
 
 def lost_share(scores: np.ndarray, replicates: np.ndarray) -> float:

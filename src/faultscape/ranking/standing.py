@@ -20,6 +20,7 @@ from faultscape.metrics.intervals.units import LEVEL
 from faultscape.nouns import Pairs, Slot, Slots, Standings
 from faultscape.ranking import replicates
 from faultscape.ranking.agreement import compare_benchmark
+from faultscape.ranking.catalogue import Ranking, words_of
 from faultscape.ranking.drawn.populations import group_numbers
 from faultscape.ranking.replicates import INTERVAL
 from faultscape.ranking.standings_json import from_json, to_json
@@ -95,12 +96,13 @@ def rank_accuracies(
     definitions: Mapping[str, Any] | None = None,
     groups: Mapping[str, str] | None = None,
     keys: Sequence[str] | None = None,
+    extra: Sequence[Ranking] = (),
 ) -> Standings:
     """Return the standings from (J, I) concordances of the models with the truth on ``images``, NaN where unknown.
 
     ``rows`` are the chosen slots; a column without any number is an image without label; labelled images that no row chose are
     used only by the re-use rankings, and only with ``all_labels``. ``benchmark`` is {model: score}, larger being better; ``groups``
-    {image: group} are drawn whole, ``keys`` as in `standings`. Errors: RankingError for slots, shapes or a benchmark that do not fit, or no label at all; OptionError for options out of range.
+    {image: group} are drawn whole, ``keys`` as in `standings`; ``extra`` are rankings of a person's own (`find_ranking`). Errors: RankingError for slots, shapes or a benchmark that do not fit, or no label at all; OptionError for options out of range.
 
     >>> cells = [("unet", "fcn", "x"), ("fcn", "unet", "y")]
     >>> rows = [Slot("mad", 1, 1, d, a, "car", 1, image, 0.1, 1.0, 9) for d, a, image in cells]
@@ -122,11 +124,13 @@ def rank_accuracies(
     used = np.flatnonzero(chosen | (all_labels & labelled))
     together = group_numbers(images, groups)
     of = None if together is None else together[used]
-    whole = table(models, places.at(used), accuracy[:, used], chosen[used], groups=len(class_names), together=of, **options)
+    whole = table(
+        models, places.at(used), accuracy[:, used], chosen[used], groups=len(class_names), together=of, extra=extra, **options
+    )
     notes = [f"{int(chosen.sum())} of {n_chosen} chosen images are labelled"]
-    if extra := len(used) - int(chosen.sum()):
+    if besides := len(used) - int(chosen.sum()):
         notes.append(
-            f"{counted(extra, 'labelled image outside the selection counts', 'labelled images outside the selection count')} in the re-use rankings"
+            f"{counted(besides, 'labelled image outside the selection counts', 'labelled images outside the selection count')} in the re-use rankings"
         )
     by_parent = {}
     for name, members in (parents or {}).items():
@@ -142,6 +146,7 @@ def rank_accuracies(
         elif len(inside.image):
             notes.append(f"parent group {name}: none of its {counted(len(inside.image), 'slot')} is labelled; it is not ranked")
     own = options | {"all_labels": all_labels, "level": LEVEL, "interval": INTERVAL}
+    own |= words_of(extra)
     own |= {
         "pseudo_count": replicates.PSEUDO_COUNT,
         "reuse_images": "those that every ranked model has",
@@ -150,7 +155,7 @@ def rank_accuracies(
     return Standings(
         models=models,
         labels={"used": len(used), "slots": len(rows), "discarded": discarded, "missing": n_chosen - int(chosen.sum())}
-        | ({"of_selection": int(chosen.sum())} if extra else {}),
+        | ({"of_selection": int(chosen.sum())} if besides else {}),
         matrices=whole.matrices,
         rankings=whole.rankings,
         definitions={**(definitions or {}), **own},

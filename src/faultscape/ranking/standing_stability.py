@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 
 from faultscape.nouns import Slot
-from faultscape.ranking.classifiers import FAITHFUL, PairSlot, pair_places
+from faultscape.ranking.catalogue import entry
+from faultscape.ranking.classifiers import PairSlot, pair_places
 from faultscape.ranking.matrices import aggressiveness
 from faultscape.ranking.methods.thurstone import thurstone
-from faultscape.ranking.outcomes import outcomes
+from faultscape.ranking.outcomes import duel_outcomes
 from faultscape.ranking.pair_counts import pair_counts
 from faultscape.ranking.stability import Score, against_places, connectivity, leave_one_out, places_shown
 from faultscape.ranking.tables import duels
@@ -36,7 +37,7 @@ def of_pairs(
     correct = np.asarray(correct, dtype=float)
 
     def score(keep: np.ndarray) -> np.ndarray:
-        return FAITHFUL["perron"](pair_counts(first[keep], second[keep], image[keep], correct), laplace)[0]
+        return entry("perron").compute(pair_counts(first[keep], second[keep], image[keep], correct), laplace)[0]
 
     takes_part = np.stack([(first == k) | (second == k) for k in range(len(models))])
     met = pair_counts(first, second, image, correct).total[0]
@@ -52,7 +53,7 @@ def of_duels(
 
     def performance(keep: np.ndarray) -> np.ndarray:
         columns = (found.defender[keep], found.attacker[keep], found.group[keep], found.image[keep])
-        return outcomes(*columns, accuracy, groups=len(class_names)).performance[0]
+        return duel_outcomes(*columns, accuracy, groups=len(class_names)).performance[0]
 
     def score(keep: np.ndarray) -> np.ndarray:
         ratios = aggressiveness(performance(keep), epsilon)

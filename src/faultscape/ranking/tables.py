@@ -17,14 +17,12 @@ import numpy as np
 from faultscape.errors import RankingError, closest, counted
 from faultscape.nouns import Slot
 from faultscape.ranking import replicates
-from faultscape.ranking.matrices import aggressiveness, resistance
+from faultscape.ranking.catalogue import Ranking, taking
+from faultscape.ranking.matrices import aggressiveness
 from faultscape.ranking.methods.likelihood import connected
-from faultscape.ranking.methods.thurstone import thurstone
-from faultscape.ranking.outcomes import Outcomes, outcomes
+from faultscape.ranking.outcomes import Outcomes, duel_outcomes
 from faultscape.ranking.replicates import Table, draws_of, image_weights
 from faultscape.ties import DECIMALS
-
-FAITHFUL = {"aggressiveness": aggressiveness, "resistance": resistance}
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,30 +82,32 @@ def table(
     resamples: int,
     seed: int,
     together: np.ndarray | None = None,
+    extra: Sequence[Ranking] = (),
 ) -> Table:
-    """Return the four rankings from (J, I) concordances with the truth; ``chosen`` (I,) are the images that a slot has, ``together`` (I,) the group of each that is drawn whole."""
+    """Return the four rankings, and those of a person's own (``extra``), from (J, I) concordances with the truth; ``chosen`` (I,) are the images that a slot has, ``together`` (I,) the group of each that is drawn whole."""
     weights = image_weights(chosen, resamples, seed, together)
-    found = outcomes(duels.defender, duels.attacker, duels.group, duels.image, accuracy, weights, groups=groups)
+    found = duel_outcomes(duels.defender, duels.attacker, duels.group, duels.image, accuracy, weights, groups=groups)
     notes = _skipped(found)
     scores, matrices, fits = {}, {}, {}
-    for name, matrix in FAITHFUL.items():
-        ratios = matrix(found.performance, epsilon)
+    for faithful in taking("ratios", extra):
+        name = faithful.name
+        ratios = (faithful.matrix or aggressiveness)(found.performance, epsilon)
         matrices[name] = ratios[0]
         both_ways = ~np.isnan(ratios) & ~np.isnan(np.swapaxes(ratios, 1, 2))
         joined = connected(np.where(both_ways[0], ratios[0], np.nan))
-        fitted = thurstone(np.where(both_ways & joined[:, None] & joined[None, :], ratios, np.nan))
+        fitted = faithful.compute(np.where(both_ways & joined[:, None] & joined[None, :], ratios, np.nan))
         scores[name], fits[name] = replicates.one_footing(models, joined, fitted)
         if name == "aggressiveness" and (lone := int((~np.isnan(ratios[0]) & ~both_ways[0]).sum())):
             notes.append(f"pairs of models compared in one direction only, which the rankings of eq. 6 leave out: {lone}")
 
     shared, whole, said = _shared(models, accuracy)
-    again, errors, others = replicates.reuse(models, shared, weights[:, whole])
+    again, errors, others = replicates.reuse(models, shared, weights[:, whole], extra)
     drawn = dict.fromkeys(scores, draws_of(chosen, together)) | dict.fromkeys(
         again, draws_of(np.ones(len(chosen), bool), together)
     )
     together = None if together is None else together[whole]
     return replicates.table(
-        models, matrices, scores | again, errors, fits | others, drawn, notes + said, ~np.isnan(shared), together
+        models, matrices, scores | again, errors, fits | others, drawn, notes + said, ~np.isnan(shared), together, extra=extra
     )
 
 

@@ -20,6 +20,7 @@ def rank(
     seed: int = 0,
     all_labels: bool = False,
     population: str = "pool",
+    ranking: list[str] | None = None,
     engine: str = "processes",
 ) -> Ranked:
     """Rank the models of a selection from the labels of its images, and write standings.json.
@@ -51,6 +52,8 @@ def rank(
         Let labelled images outside the selection count in the re-use rankings.
     population
         What intervals of drawn images speak of: this pool, or future: data to come, of which the pool's images, or their groups (`collect --group`), are a sample.
+    ranking
+        file.py:name, a ranking of your own beside the others: a function of scores (J, I) and weights (B, I) that gives scores (B, J), or a faultscape Ranking. Repeat it for more.
     engine
         local, processes, ray or ray://HOST:PORT, for counts against the truth that are still missing.
     """
@@ -59,8 +62,18 @@ def rank(
     for name, value in {"epsilon": epsilon, "laplace": laplace, "resamples": resamples, "seed": seed}.items():
         if value is not None and value < 0:
             raise OptionError(f"{name} cannot be negative; got {value}")
-    against_ = tuple(against or ())
-    return make_standings(
-        study,
-        RankOptions(selection, truth, against_, benchmark, epsilon, laplace, resamples, seed, all_labels, population, engine),
+    options = RankOptions(
+        selection=selection,
+        truth=truth,
+        against=tuple(against or ()),
+        benchmark=benchmark,
+        epsilon=epsilon,
+        laplace=laplace,
+        resamples=resamples,
+        seed=seed,
+        all_labels=all_labels,
+        population=population,
+        ranking=tuple(ranking or ()),
+        engine=engine,
     )
+    return make_standings(study, options)

@@ -25,6 +25,7 @@ from faultscape.metrics.intervals.units import LEVEL
 from faultscape.nouns import Draw, Standings
 from faultscape.ranking import replicates as replicated
 from faultscape.ranking.agreement import compare_benchmark, plain
+from faultscape.ranking.catalogue import SELECTION, Ranking, entry, words_of
 from faultscape.ranking.drawn import estimate_intervals
 from faultscape.ranking.drawn import scores as drawn_estimates
 from faultscape.ranking.drawn.estimates import Estimates
@@ -32,7 +33,6 @@ from faultscape.ranking.drawn.populations import group_numbers
 from faultscape.ranking.drawn.scores import MARGINS, REUSED, unusable
 from faultscape.ranking.drawn.steps import LEARNING, steps
 from faultscape.ranking.intervals import ranks
-from faultscape.ranking.recommended import SELECTION
 from faultscape.ranking.replicates import CHOSEN, FUTURE, POOL
 from faultscape.ties import DECIMALS
 
@@ -58,12 +58,13 @@ def draw_rankings(
     population: str = "pool",
     groups: Mapping[str, str] | None = None,
     keys: Sequence[str] | None = None,
+    extra: Sequence[Ranking] = (),
 ) -> Standings:
     """Return the standings from (J, I) scores of the models on the labelled ``images``.
 
     ``rows`` are the draws in order. ``proxy`` (J, N) is the loss of each model to expect on each image of the ``pool``, for the control variate. ``rest`` are scores (J, n) on
     images drawn evenly from those on which no two models differ, and how many such images there are. ``lost``, ``elsewhere`` and ``learns``: see ``drawn_steps``. ``keys`` (I,) say what
-    each image is whatever it is called (its id by default): the bootstrap draws images in their order.
+    each image is whatever it is called (its id by default): the bootstrap draws images in their order. ``extra`` are rankings of a person's own (`find_ranking`).
     ``population`` says what intervals speak of: this "pool", or data to come ("future"), which draw images anew, or whole ``groups`` {image: group}. Groups are also redrawn whole where nothing was drawn by chance.
     Errors: RankingError for shapes that do not fit, or no labelled draw; OptionError for negative resamples, and for a population that the draws say nothing of.
 
@@ -86,11 +87,11 @@ def draw_rankings(
     used = np.flatnonzero(chosen | (all_labels & labelled))
     group = group_numbers([images[k] for k in used.tolist()], groups) if future or not by_chance else None
     weights = replicated.image_weights(chosen[used], resamples, seed, group)
-    scores, errors, fits = replicated.reuse(models, accuracy[:, used], weights)
+    scores, errors, fits = replicated.reuse(models, accuracy[:, used], weights, extra)
     notes = [f"{number} of {len(rows)} drawn images are labelled" + (f", {discarded} are discarded" if discarded else "")]
-    if extra := len(used) - number:
+    if besides := len(used) - number:
         notes.append(
-            f"{counted_words(extra, 'labelled image outside the selection counts', 'labelled images outside the selection count')} in the re-use rankings"
+            f"{counted_words(besides, 'labelled image outside the selection counts', 'labelled images outside the selection count')} in the re-use rankings"
         )
     counted, found, reused, even, told = None, {}, None, False, 0
     if by_chance:
@@ -105,7 +106,7 @@ def draw_rankings(
         known = [images[k] for k in used.tolist()]
         scores = scores | drawn_estimates.reused_margins(accuracy[:, used], known, weights, proxy, pool)
     draws = dict.fromkeys(scores, replicated.draws_of(np.ones(len(used), bool), group))
-    whole = replicated.table(models, {}, scores, errors, fits, draws, notes, ~np.isnan(accuracy[:, used]), group, told)
+    whole = replicated.table(models, {}, scores, errors, fits, draws, notes, ~np.isnan(accuracy[:, used]), group, told, extra)
     if population == FUTURE and counted is not None and even and len(used) == len(counted.columns) and not counted.skipped:
         for row in whole.rankings.values():
             row["speaks_of"] = population
@@ -133,8 +134,9 @@ def draw_rankings(
         "pseudo_count": replicated.PSEUDO_COUNT,
         "interval": _intervals_are([name for name in found if "unusable" not in rankings[name]]),
     } | ({"descriptive": ", and ".join(loose)} if loose else {})
+    own |= words_of(extra)
     labels = {"used": len(used), "slots": len(rows), "discarded": discarded, "missing": len(rows) - number - discarded}
-    if extra:
+    if besides:
         labels["of_selection"] = number
     if counted is not None:
         labels |= {"counted": len(counted.columns), "pool": counted.pool}
@@ -204,7 +206,7 @@ def _as_they_come(models: tuple[str, ...], scores: np.ndarray, weighted: Mapping
 
 
 def _intervals_are(unbiased: list[str]) -> str:
-    wilson = ", ".join([*(name for name in unbiased if name != MARGINS), "reuse_mean"])
+    wilson = ", ".join([*(name for name in unbiased if entry(name).interval == "wilson"), "reuse_mean"])
     return (
         "percentile bootstrap over images; of "
         + ("margins Student's t, of " if MARGINS in unbiased else "")

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.special import expit, log_expit
 
 from faultscape.errors import OptionError
-from faultscape.ranking.methods.likelihood import maximise
+from faultscape.ranking.methods.likelihood import PSEUDO_COUNT, connected, maximise
 from faultscape.ties import DECIMALS
 
 
@@ -61,6 +61,26 @@ def bradley_terry(wins: np.ndarray, pseudo_count: float = 0.5) -> np.ndarray:
     array([ 1.039721, -1.039721])
     """
     return maximise(smoothed(wins, pseudo_count), log_expit, _slopes)
+
+
+def linked_strengths(games: np.ndarray) -> np.ndarray:
+    """Return (B, J) strengths from wins (B, J, J) and the pseudo-count, of the models that the games of the first matrix link, NaN for the others.
+
+    >>> linked_strengths(np.array([[[0.0, 7.5, 0], [0, 0, 0], [0, 0, 0]]])).round(6)
+    array([[ 1.386294, -1.386294,       nan]])
+    """
+    smooth = smoothed(games, PSEUDO_COUNT)
+    joined = connected(smooth[0])
+    return bradley_terry(np.where(joined[:, None] & joined[None, :], smooth, np.nan), 0)
+
+
+def reuse_strengths(scores: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Return (B, J) strengths where each image is a game between every two models whose scores (J, I) are known, drawn as often as the weights (B, I) say.
+
+    >>> reuse_strengths(np.array([[0.9, 0.8], [0.7, 0.9]]), np.ones((1, 2)))
+    array([[0., 0.]])
+    """
+    return linked_strengths(wins(scores, weights))
 
 
 def _slopes(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -16,6 +16,8 @@ import numpy as np
 
 from faultscape.errors import RankingError
 
+PSEUDO_COUNT = 0.5  # added to the wins of either side where two models met, so that who always wins has a score
+
 _FLOOR = np.finfo(float).tiny
 _TINY = 1e-12  # a weight below this share of the largest says nothing in floating point
 _CHUNK = 2_000_000  # numbers in one temporary array

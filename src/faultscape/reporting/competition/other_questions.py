@@ -16,17 +16,14 @@ from typing import Any
 
 from faultscape.nouns import Standings, rank_words
 from faultscape.ranking.agreement import spearman
+from faultscape.ranking.catalogue import FAITHFUL, REUSE, UNBIASED
 from faultscape.ranking.replicates import FUTURE, POOL
 from faultscape.reporting.competition.standing_tables import (
-    FAITHFUL,
-    RANKINGS,
-    REUSE,
     SPEAKS_OF,
-    TITLES,
-    UNBIASED,
     firsts,
     known,
     listed,
+    words_of,
 )
 
 MOVES, SETTLED, MANY = 2, 0.9, 3
@@ -46,11 +43,8 @@ class Question:
     scores: dict[str, float | None]
     at_once: dict[str, Any]
     speaks_of: str = ""
-
-    @property
-    def title(self) -> str:
-        """What the ranking is called."""
-        return TITLES.get(self.ranking, self.ranking)
+    title: str = ""
+    kind: str = ""
 
     def ranks(self, model: str) -> str:
         """The range of a model's ranks in words, for all models at once."""
@@ -68,7 +62,7 @@ def questions(standings: Mapping[str, Standings], selectors: Mapping[str, str], 
     out = []
     for name, table in standings.items():
         for ranking in _shown(table):
-            said = table.rankings[ranking]
+            said, words = table.rankings[ranking], words_of(ranking, table.definitions)
             scores = {m: known(x) for m, x in said["scores"].items()}
             at_once = said.get("simultaneous_rank_interval") or {}
             order = tuple(m for m in said["order"] if scores.get(m) is not None)
@@ -80,7 +74,7 @@ def questions(standings: Mapping[str, Standings], selectors: Mapping[str, str], 
                     ranking,
                     int(
                         table.labels.get(
-                            "used" if RANKINGS.get(ranking, ("",) * 4)[3] == REUSE else "of_selection",
+                            "used" if words["kind"] == REUSE else "of_selection",
                             table.labels.get("used", 0),
                         )
                     ),
@@ -89,6 +83,8 @@ def questions(standings: Mapping[str, Standings], selectors: Mapping[str, str], 
                     scores,
                     at_once,
                     SPEAKS_OF.get(said.get("speaks_of", ""), ""),
+                    words["title"],
+                    words["kind"],
                 )
             )
     return out
@@ -150,10 +146,6 @@ def _shown(table: Standings) -> list[str]:
     return list(dict.fromkeys(shown))
 
 
-def _kind(one: Question) -> str:
-    return RANKINGS[one.ranking][3] if one.ranking in RANKINGS else ""
-
-
 def _left_out(stability: Mapping[str, Any]) -> list[str]:
     moved = [
         (change, model, said["moved"])
@@ -175,11 +167,11 @@ def _not_settled(stability: Mapping[str, Any]) -> list[str]:
 
 def _contradicted(name: str, found: Sequence[Question]) -> list[str]:
     """Say which models draws by chance put the other way round, conclusively on either side."""
-    mine = next((one for one in found if one.selection == name and _kind(one) == FAITHFUL), None)
+    mine = next((one for one in found if one.selection == name and one.kind == FAITHFUL), None)
     beyond = (SPEAKS_OF[POOL], SPEAKS_OF[FUTURE])
     said = []
     for other in found:
-        by_chance = other.selector == "random" or _kind(other) == UNBIASED or other.speaks_of in beyond
+        by_chance = other.selector == "random" or other.kind == UNBIASED or other.speaks_of in beyond
         if mine is None or not by_chance or other.selection == name:
             continue
         pairs = [(a, b) for a in mine.order for b in mine.order if _surely_above(mine, a, b) and _surely_above(other, b, a)]

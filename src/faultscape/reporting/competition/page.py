@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from faultscape.nouns import Agreement, Classes, Slots, Standings
-from faultscape.ranking import recommended
+from faultscape.ranking import catalogue
 from faultscape.reporting import charts, figures
 from faultscape.reporting.competition import other_questions, outcomes, pair_outcomes, standing_tables
 from faultscape.reporting.competition.class_cards import ClassCard
@@ -158,7 +158,13 @@ def _context(facts: Facts) -> dict[str, Any]:
     from faultscape import __version__
 
     standings, models = facts.standings, facts.slots.models
-    tables = [standing_tables.ranking_rows(n, r, models) for n, r in standings.rankings.items()] if standings else []
+    tables = (
+        [standing_tables.ranking_rows(n, r, models, standings.definitions) for n, r in standings.rankings.items()]
+        if standings
+        else []
+    )
+    own = standings.definitions.get("rankings", []) if standings else []
+    words_of_rankings = [*(ranking.words() for ranking in catalogue.RANKINGS), *own]
     first = set(standing_tables.firsts(standings).values()) if standings else set()
     found = other_questions.questions(facts.others, facts.selectors, facts.stale)
     warned = other_questions.warnings(facts.others, found)
@@ -175,10 +181,10 @@ def _context(facts: Facts) -> dict[str, Any]:
         "first_rankings": [table for table in tables if table["name"] in first],
         "more_rankings": [table for table in tables if table["name"] not in first],
         "caveat": standing_tables.caveat(standings) if standings else "",
-        "kinds": standing_tables.KINDS,
-        "titles": standing_tables.TITLES,
-        "shorts": standing_tables.SHORTS,
-        "recommended": recommended.SELECTION,
+        "kinds": catalogue.KINDS,
+        "titles": {words["name"]: words["title"] for words in words_of_rankings},
+        "shorts": {words["name"]: words["short"] for words in words_of_rankings},
+        "recommended": catalogue.SELECTION,
         "stability": standings.stability if standings and standings.stability else None,
         "settled": other_questions.SETTLED,
         "tail": other_questions.last_quarter(standings.stability["top_k"]) if standings and standings.stability else [],

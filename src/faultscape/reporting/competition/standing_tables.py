@@ -17,67 +17,10 @@ import numpy as np
 from faultscape.errors import counted as counted_words
 from faultscape.metrics.intervals.units import LEAST
 from faultscape.nouns import Standings, rank_words
+from faultscape.ranking.catalogue import RANKINGS, UNBIASED
 from faultscape.ranking.replicates import CHOSEN, FEW, FUTURE, POOL
 from faultscape.reporting import figures
 
-FAITHFUL, REUSE, UNBIASED = "faithful", "re-use", "pool drawn from"
-RANKINGS = {  # title, what it says, source, kind, short title
-    "resistance": (
-        "Resistance",
-        "how well a model stands on the images it was attacked with",
-        "S0 eq. 5, 6",
-        FAITHFUL,
-        "Resist.",
-    ),
-    "aggressiveness": ("Aggressiveness", "how well a model exposes the failures of others", "S0 eq. 3, 6", FAITHFUL, "Aggr."),
-    "perron": ("Perron rank", "a model's share of dominance over the others", "S2 eq. 5", FAITHFUL, "Perron"),
-    "hodge": ("HodgeRank", "the potential that explains most of all log ratios", "Jiang et al. 2011", FAITHFUL, "Hodge"),
-    "bradley_terry": ("Bradley–Terry, own pairs", "strengths from wins and ties of each pair", "Davidson 1970", FAITHFUL, "B–T own"),
-    "rank_centrality": ("Rank Centrality", "where a walk from loser to winner ends up", "Negahban et al. 2017", FAITHFUL, "Centr."),
-    "borda": ("Borda", "the mean share of points won against others", "win shares", FAITHFUL, "Borda"),
-    "margins": (
-        "Margins",
-        "how far a model lies above the mean of all, with what the models themselves say of the rest",
-        "ours",
-        UNBIASED,
-        "Margins",
-    ),
-    "lure": ("LURE", "what a model is worth on the pool drawn from, labels weighted by how likely they were drawn", "Farquhar et al. 2021", UNBIASED, "LURE"),
-    "corpus": (
-        "Whole corpus",
-        "the score on all images, from labels of those on which models differ and of those on which they agree",
-        "Farquhar et al. 2021, two strata",
-        UNBIASED,
-        "Corpus",
-    ),
-    "reuse_margins": (
-        "Margins, all labels",
-        "margins of the labels as they come, without the weights of the draws",
-        "ours",
-        REUSE,
-        "Margins, all",
-    ),
-    "prediction_powered": (
-        "Prediction-powered",
-        "LURE, with what the models themselves say of the images without label",
-        "Angelopoulos et al. 2023",
-        UNBIASED,
-        "Pred.-p.",
-    ),
-    "reuse_mean": ("Mean over all labels", "each labelled image scores every model", "mean score", REUSE, "Mean"),
-    "reuse_bradley_terry": (
-        "Bradley–Terry, all labels",
-        "each labelled image is won or lost between every pair of models",
-        "strengths on a log scale",
-        REUSE,
-        "B–T",
-    ),
-}  # fmt: skip
-KINDS = {
-    FAITHFUL: "a label counts only for the pairs that chose its image",
-    REUSE: "a label counts for every model",
-    UNBIASED: "labels speak for every image that could have been drawn",
-}
 SPEAKS_OF = {POOL: "this pool", FUTURE: "data to come", CHOSEN: "the chosen images"}
 CAVEAT = (
     "These images were chosen for what the models say of them, not drawn by chance: scores and ranks are of these images, "
@@ -91,9 +34,19 @@ DRAWN = (
     "The images were drawn by chance, and yet their intervals do not hold: {why}. Scores and ranks are of the "
     "labelled images, intervals only describe how they vary, and nothing here speaks of other images."
 )
-TITLES, SHORTS = ({name: words[k] for name, words in RANKINGS.items()} for k in (0, 4))
 _NAMED = 4  # more models than that are counted, not named
 _DARK, _BRIGHT = np.array([18, 38, 66]), np.array([250, 226, 150])  # ends of the scale of Fig. 3
+
+
+def words_of(name: str, definitions: Mapping[str, Any] | None = None) -> dict[str, str]:
+    """Return what is said of a ranking: name, title, short title, what it says, source and kind; of a person's own what the standings' ``definitions`` recorded.
+
+    >>> words_of("perron")["title"], words_of("unheard")["title"]
+    ('Perron rank', 'unheard')
+    """
+    own = {str(words.get("name")): words for words in (definitions or {}).get("rankings", ())}
+    built_in = next((ranking.words() for ranking in RANKINGS if ranking.name == name), None)
+    return built_in or {"name": name, "title": name, "short": name, "says": "", "source": "", "kind": ""} | own.get(name, {})
 
 
 def known(value: Any) -> float | None:
@@ -136,7 +89,7 @@ def caveat(standings: Standings) -> str:
     if not found or not all(map(descriptive, found.values())):
         return ""
     why = next((said["unusable"] for said in standings.rankings.values() if said.get("unusable")), "")
-    if any(name in RANKINGS and RANKINGS[name][3] == UNBIASED for name in found):
+    if any(words_of(name)["kind"] == UNBIASED for name in found):
         return DRAWN.format(why=standings.definitions.get("descriptive", "the notes say why"))
     return TOO_FEW.format(why=why) if why else CAVEAT
 
@@ -161,10 +114,10 @@ def verdict(standings: Standings) -> tuple[str, str]:
     said = [above] if above else []
     if len(tied) > 1:
         head = f"{_named(tied)} are tied for best{where}"
-        said.append(f"{TITLES.get(name, name)} does not tell them apart{at}.")
+        said.append(f"{words_of(name, standings.definitions)['title']} does not tell them apart{at}.")
     elif others:
         head = f"{tied[0]} is ahead{where}, but not in every ranking"
-        said.append(f"It is ahead by {TITLES.get(name, name)}{at}.")
+        said.append(f"It is ahead by {words_of(name, standings.definitions)['title']}{at}.")
     else:
         sure = all(counted[first].get("best_set", tied) == tied for first in firsts(standings).values() if first in counted)
         head = f"{tied[0]} leads{where}{'' if sure else ', but not conclusively'}"
@@ -213,7 +166,7 @@ def best_at_once(standings: Standings) -> str:
             whole = len(best) == len(standings.models)
             some = listed(best) if len(best) <= _NAMED else f"{len(best)} models"
             who = best[0] if len(best) == 1 else f"any of all {len(best)}" if whole else f"one of {some}"
-            said.append(f"{who} by {TITLES.get(name, name)}")
+            said.append(f"{who} by {words_of(name, standings.definitions)['title']}")
     if not said:
         return ""
     where = ", the best on the chosen images" if caveat(standings) else f" ({level(standings)}), the best"
@@ -229,13 +182,13 @@ def firsts(standings: Standings) -> dict[str, str]:
     out: dict[str, str] = {}
     for name, said in standings.rankings.items():
         if not said.get("unusable"):
-            out.setdefault(RANKINGS[name][3] if name in RANKINGS else name, name)
+            out.setdefault(words_of(name, standings.definitions)["kind"] or name, name)
     return out
 
 
-def ranking_rows(name: str, ranking: dict[str, Any], models: Any) -> dict[str, Any]:
-    """Return one ranking as a table: rows in its order, models without a score at the end, and a common axis."""
-    title, what, source, kind, short = RANKINGS.get(name, (name, "", "", "", name))
+def ranking_rows(name: str, ranking: dict[str, Any], models: Any, definitions: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """Return one ranking as a table: rows in its order, models without a score at the end, and a common axis; ``definitions`` are those of the standings."""
+    about = words_of(name, definitions)
     order = [*ranking["order"], *(m for m in models if m not in ranking["order"] and m in ranking["scores"])]
     at_once = ranking.get("simultaneous_rank_interval") or {}
     rows, span = [], []
@@ -257,8 +210,8 @@ def ranking_rows(name: str, ranking: dict[str, Any], models: Any) -> dict[str, A
                 "best": model in (ranking.get("best_set") or ()),
             }
         )
-    words = {"name": name, "title": title, "short": short, "what": what, "source": source, "kind": kind}
-    return words | {
+    return about | {
+        "what": about["says"],
         "rows": rows,
         "axis": figures.axis(span),
         "tied": ranking["tied_for_best"],
@@ -333,6 +286,10 @@ def contradictions(standings: Standings) -> list[str]:
 def parents(standings: Standings) -> list[tuple[str, int, list[dict[str, Any]]]]:
     """Return (parent group, labelled images, tables of its rankings)."""
     return [
-        (name, part.get("labels", {}).get("used", 0), [ranking_rows(n, r, standings.models) for n, r in part["rankings"].items()])
+        (
+            name,
+            part.get("labels", {}).get("used", 0),
+            [ranking_rows(n, r, standings.models, standings.definitions) for n, r in part["rankings"].items()],
+        )
         for name, part in standings.parents.items()
     ]

@@ -18,9 +18,14 @@ _UNREADABLE = "its file cannot be read"
 
 
 def made_from_now(
-    snapshot: Snapshot, name: str, truth: str, groups: Mapping[str, str], against: Sequence[str] = ()
+    snapshot: Snapshot,
+    name: str,
+    truth: str,
+    groups: Mapping[str, str],
+    against: Sequence[str] = (),
+    ranking: Sequence[str] = (),
 ) -> dict[str, str]:
-    """Return what standings of a selection by a truth are made from, ``groups`` {image: group} where whole groups are drawn anew."""
+    """Return what standings of a selection by a truth are made from, ``groups`` {image: group} where whole groups are drawn anew, with rankings of a person's own (``ranking``, file.py:name)."""
     slots = snapshot.selections[name][0]
     if not snapshot.knows(slots.models):
         return {"models": "removed"}
@@ -32,13 +37,14 @@ def made_from_now(
         "discards": discards.key(snapshot, name),
         **({"groups": key_of(sorted(groups.items()))} if groups else {}),
         **{f"selection {other}": selection.key(snapshot, other) if other in snapshot.selections else "" for other in against},
+        **({"rankings": key_of([(source, plug.digest(source)) for source in ranking])} if ranking else {}),
         METHOD: str(METHOD_NUMBER),
     }
 
 
 def groups_drawn(snapshot: Snapshot, name: str, population: str) -> Mapping[str, str]:
     """Return {image: group} where whole groups of images are drawn anew: for data to come, and where nothing was drawn by chance."""
-    from faultscape.ranking.recommended import CHANCE, chosen_by
+    from faultscape.ranking.catalogue import CHANCE, chosen_by
 
     by_chance = chosen_by(snapshot.selections[name][0].rows) == CHANCE
     return snapshot.groups if population == "future" or not by_chance else {}
@@ -73,9 +79,10 @@ def _made_from(snapshot: Snapshot, name: str) -> dict[str, str] | None:
 def _made_from_now(snapshot: Snapshot, name: str) -> dict[str, str]:
     if (held := provenance(snapshot, name)) is None:
         return {}
-    return made_from_now(
-        snapshot, name, str(held.get("truth", "labels")), groups_drawn(snapshot, name, str(held.get("population", "pool")))
-    )
+    given = arguments(held)
+    against, ranking = ([str(one) for one in given.get(key) or ()] for key in ("against", "ranking"))
+    groups = groups_drawn(snapshot, name, str(held.get("population", "pool")))
+    return made_from_now(snapshot, name, str(held.get("truth", "labels")), groups, against, ranking)
 
 
 def are_done(snapshot: Snapshot, name: str) -> bool:
@@ -97,7 +104,7 @@ STANDINGS = Artefact(
     name="standings",
     verb="rank",
     inputs=("selection", "labels", "discards", "maps"),
-    options=("truth", "against", "benchmark", "epsilon", "laplace", "resamples", "seed", "all_labels", "population"),
+    options=("truth", "against", "benchmark", "epsilon", "laplace", "resamples", "seed", "all_labels", "population", "ranking"),
     reasons={
         "selection": "the selection was extended or made anew",
         "models": "a model of the selection was removed",
@@ -106,6 +113,7 @@ STANDINGS = Artefact(
         "labels": "labels changed",
         "discards": "images were discarded",
         "groups": "groups of images changed",
+        "rankings": "the file of a ranking changed",
         METHOD: "an earlier version made them",
         "file": _UNREADABLE,
     },

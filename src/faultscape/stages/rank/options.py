@@ -19,6 +19,7 @@ class RankOptions:
     seed: int = 0
     all_labels: bool = False
     population: str = "pool"
+    ranking: tuple[str, ...] = ()  # file.py:name of rankings of a person's own
     engine: str = "processes"
 
     def of_other(self, selection: str) -> RankOptions:

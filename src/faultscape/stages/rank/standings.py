@@ -13,6 +13,7 @@ from faultscape import plug
 from faultscape.errors import RankingError
 from faultscape.metrics.intervals.neighbours import alike, too_narrow
 from faultscape.nouns import Draw, Slots, Standings
+from faultscape.ranking.catalogue import Ranking
 from faultscape.stages import drawing_pool, evidence
 from faultscape.stages.artefacts import standings as artefact
 from faultscape.stages.given_options import given_options
@@ -22,13 +23,13 @@ from faultscape.study.settings import Settings, read_settings
 
 
 def standings_of(
-    root: Path, truth: str, closed: dict[str, float] | None, asked: RankOptions
+    root: Path, truth: str, closed: dict[str, float] | None, asked: RankOptions, extra: Sequence[Ranking] = ()
 ) -> tuple[Standings, tuple[str, ...]]:
-    """Return the standings of one selection and its chosen images; ``closed`` are the scores of a closed benchmark."""
+    """Return the standings of one selection and its chosen images; ``closed`` are the scores of a closed benchmark, ``extra`` rankings of a person's own."""
     from importlib.metadata import version
 
     from faultscape.labelling.discards import discards_text
-    from faultscape.ranking import recommended, standing_stability
+    from faultscape.ranking import catalogue, standing_stability
     from faultscape.ranking.classifiers import classifier_rankings
     from faultscape.ranking.drawn import estimates
     from faultscape.ranking.drawn.populations import group_numbers
@@ -78,9 +79,10 @@ def standings_of(
         "discarded": len({row.image for row in slots.rows} & set(discarded)),
         "definitions": {k: v for k, v in now.definition.items() if k != "scale"} | {"selection": selection, "truth": truth},
         "keys": [keys[k] for k in inside],
+        "extra": extra,
     }
     table = (now.models, now.chosen, accuracy[:, inside], [images[k] for k in inside])
-    chosen = recommended.chosen_by(now.chosen)
+    chosen = catalogue.chosen_by(now.chosen)
     snapshot = Snapshot(root)
     if together := dict(artefact.groups_drawn(snapshot, selection, asked.population)):
         options["groups"] = together
@@ -104,12 +106,12 @@ def standings_of(
         standings = replace(standings, stability=standing_stability.of_duels(*table, names, epsilon=asked.added_epsilon))
     if (lost := discards_text(slots, now, discarded)) and not isinstance(slots.chosen[0], Draw):
         said = [lost, *said]  # of draws the first note says it
-    ordered = recommended.ordered(standings.rankings, chosen, now.definition.get("goal"))
+    ordered = catalogue.ordered(standings.rankings, chosen, now.definition.get("goal"))
     standings = replace(standings, notes=(*standings.notes, *said), rankings=ordered)
     if together:
-        drawn = mine if chosen == recommended.CHANCE else set(images)  # draws by chance count where every model is decided
+        drawn = mine if chosen == catalogue.CHANCE else set(images)  # draws by chance count where every model is decided
         lacks = np.isnan(accuracy)
-        decided = np.logical_not(lacks.any(0) if chosen == recommended.CHANCE else lacks.all(0))
+        decided = np.logical_not(lacks.any(0) if chosen == catalogue.CHANCE else lacks.all(0))
         numbers = group_numbers([images[k] for k in inside if images[k] in drawn and decided[k]], together)
         if numbers is not None:
             standings = replace(standings, labels=standings.labels | {"groups": len(set(numbers.tolist()))})
@@ -125,7 +127,7 @@ def standings_of(
         "selection": selection,
         "truth": truth,
         **asked.recorded(classifies=toml.classifies),
-        "inputs": artefact.made_from_now(snapshot, selection, truth, together, asked.against),
+        "inputs": artefact.made_from_now(snapshot, selection, truth, together, asked.against, asked.ranking),
         "arguments": given_options(asked, but=("selection", "truth", "engine")),
         "benchmark": closed or {},
     }

@@ -6,7 +6,8 @@ import json
 from dataclasses import replace
 
 from faultscape.errors import OptionError
-from faultscape.ranking import recommended
+from faultscape.nouns import Draw
+from faultscape.ranking import catalogue
 from faultscape.ranking.agreement import compare_selections
 from faultscape.ranking.drawn.rankings import check_population
 from faultscape.ranking.standings_json import to_json
@@ -33,14 +34,17 @@ def make_standings(study: str, options: RankOptions) -> Ranked:
         )
     truth = evidence.choose_truth(root, options.truth)
     slots, _ = selections.read_selection(root, selection)
-    check_population(options.population, recommended.chosen_by(slots.rows) == recommended.CHANCE)
+    check_population(options.population, catalogue.chosen_by(slots.rows) == catalogue.CHANCE)
     for other in options.against:
         selections.read_selection(root, other)
+    extra = [catalogue.find_ranking(source) for source in options.ranking]
+    fits = None if slots.rows and isinstance(slots.rows[0], Draw) else "counts" if classifies else "ratios"
+    catalogue.refuse_misfits(extra, fits)
     closed = read_benchmark(options.benchmark) if options.benchmark else None
     with writing(root):
         if not classifies:
             count(root, evidence.truths(root), engine=options.engine)
-        standings, images = standings_of(root, truth, closed, options)
+        standings, images = standings_of(root, truth, closed, options, extra)
         compared = {}
         notes = list(standings.notes)
         for other in options.against:

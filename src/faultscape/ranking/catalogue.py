@@ -1,0 +1,287 @@
+"""RANKINGS: all rankings that standings can hold, each with what it is made from, and which of them stands first.
+
+Conventions: an entry is complete; titles, ranges of scores, intervals and what fits a selection stand here and nowhere else, and one law (tests/laws/test_rankings.py) runs over
+all of them. A person's own entry comes from ``file.py:name`` (`find_ranking`). J models, I labelled images, B replicates, of which the first is the point estimate; scores are
+large = good, NaN where nothing is known.
+What stands first is decided by the table of docs/benchmarks-choice.md, which leaves one data set out, and by nothing else; when the table changes, this does. It depends on how the
+images were chosen: ``chance`` (drawn with known probabilities), ``best`` (so drawn for the one question which model is best), ``top`` (for all models, without probabilities: entropy,
+model-picker), ``duels``. Whether answers are right or wrong or graded makes no difference.
+`select` itself stays with MAD's duels: they show where models fail, which is another question.
+Source: each entry says its own; what stands first is ours (benchmarks/leave_one_out.py and choice_table.py).
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+
+from faultscape import plug
+from faultscape.errors import OptionError, RankingError, closest, library_text
+from faultscape.nouns import Draw
+from faultscape.ranking.drawn import estimates
+from faultscape.ranking.matrices import aggressiveness, resistance
+from faultscape.ranking.methods.borda import borda
+from faultscape.ranking.methods.bradley_terry import reuse_strengths
+from faultscape.ranking.methods.davidson import bradley_terry_ties
+from faultscape.ranking.methods.hodge import hodge_rank
+from faultscape.ranking.methods.likelihood import PSEUDO_COUNT
+from faultscape.ranking.methods.mean import mean_scores
+from faultscape.ranking.methods.perron import dominance, perron, smoothed_accuracy
+from faultscape.ranking.methods.rank_centrality import rank_centrality
+from faultscape.ranking.methods.thurstone import thurstone
+from faultscape.ranking.pair_counts import PairCounts
+
+Kind = Literal["faithful", "re-use", "pool drawn from"]
+Takes = Literal["ratios", "counts", "scores", "draws"]
+FAITHFUL: Kind = "faithful"
+REUSE: Kind = "re-use"
+UNBIASED: Kind = "pool drawn from"
+KINDS = {
+    FAITHFUL: "a label counts only for the pairs that chose its image",
+    REUSE: "a label counts for every model",
+    UNBIASED: "labels speak for every image that could have been drawn",
+}
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """One ranking: its words, what it is made from, and how.
+
+    ``compute`` gives scores of what the ranking ``takes``:
+
+    - "ratios": ``compute(ratios (B, J, J)) -> (B, J)``, of duels of label maps; ``matrix(performance (B, 2, J, J), epsilon)`` makes the ratios;
+    - "counts": ``compute(PairCounts, laplace) -> (B, J)``, of pairs of classifiers;
+    - "scores": ``compute(scores (J, I), weights (B, I)) -> (B, J)``, of any selection; scores are NaN where a label does not decide, weights how often an image is drawn;
+    - "draws": an estimate (see drawn.estimates) of the losses of images drawn with known probabilities.
+
+    ``bounds``: "share" scores lie in 0..1, "difference" within 1 - 1/J of 0, "none" anywhere. ``interval``: "bootstrap" over images, "wilson" of shares, "student" t.
+    """
+
+    name: str
+    title: str
+    short: str
+    says: str
+    source: str
+    kind: Kind
+    takes: Takes
+    compute: Callable[..., Any]
+    bounds: Literal["share", "difference", "none"] = "none"
+    interval: Literal["bootstrap", "wilson", "student"] = "bootstrap"
+    matrix: Callable[..., np.ndarray] | None = None
+
+    def span(self, models: int) -> tuple[float, float]:
+        """Return the range of the scores of J models, within which intervals lie.
+
+        >>> entry("borda").span(3), entry("hodge").span(3), entry("reuse_margins").span(4)
+        ((0.0, 1.0), (-inf, inf), (-0.75, 0.75))
+        """
+        if self.bounds == "share":
+            return 0.0, 1.0
+        most = 1 - 1 / models if self.bounds == "difference" else math.inf  # strengths and potentials may be any number
+        return -most, most
+
+    def words(self) -> dict[str, str]:
+        """Return what a page says of the ranking: name, title, short title, what it says, source and kind."""
+        return {key: getattr(self, key) for key in ("name", "title", "short", "says", "source", "kind")}
+
+
+def pair_ratios(counts: PairCounts, laplace: float) -> np.ndarray:
+    """Return B (B, J, J) of S2: how many times more often the row model is right than the column model, on the images of their pair."""
+    return dominance(smoothed_accuracy(counts.correct, counts.total, laplace))
+
+
+def pair_flow(counts: PairCounts, laplace: float) -> np.ndarray:
+    """Return the logarithms of `pair_ratios`."""
+    with np.errstate(divide="ignore"):
+        return np.log(pair_ratios(counts, laplace))
+
+
+def pair_points(counts: PairCounts) -> np.ndarray:
+    """Return the points of the row model against the column model: wins, and half a point for a tie."""
+    return counts.wins + counts.ties / 2
+
+
+RANKINGS: tuple[Ranking, ...] = (
+    Ranking(
+        "aggressiveness", "Aggressiveness", "Aggr.", "how well a model exposes the failures of others", "S0 eq. 3, 6",
+        FAITHFUL, "ratios", thurstone, matrix=aggressiveness,
+    ),
+    Ranking(
+        "resistance", "Resistance", "Resist.", "how well a model stands on the images it was attacked with", "S0 eq. 5, 6",
+        FAITHFUL, "ratios", thurstone, matrix=resistance,
+    ),
+    Ranking(
+        "perron", "Perron rank", "Perron", "a model's share of dominance over the others", "S2 eq. 5",
+        FAITHFUL, "counts", lambda counts, laplace: perron(pair_ratios(counts, laplace)), "share",
+    ),
+    Ranking(
+        "hodge", "HodgeRank", "Hodge", "the potential that explains most of all log ratios", "Jiang et al. 2011",
+        FAITHFUL, "counts", lambda counts, laplace: hodge_rank(pair_flow(counts, laplace), counts.total)[0],
+    ),
+    Ranking(
+        "bradley_terry", "Bradley–Terry, own pairs", "B–T own", "strengths from wins and ties of each pair", "Davidson 1970",
+        FAITHFUL, "counts", lambda counts, _: bradley_terry_ties(counts.wins, counts.ties, PSEUDO_COUNT)[0],
+    ),
+    Ranking(
+        "rank_centrality", "Rank Centrality", "Centr.", "where a walk from loser to winner ends up", "Negahban et al. 2017",
+        FAITHFUL, "counts", lambda counts, _: rank_centrality(pair_points(counts), PSEUDO_COUNT), "share",
+    ),
+    Ranking(
+        "borda", "Borda", "Borda", "the mean share of points won against others", "win shares",
+        FAITHFUL, "counts", lambda counts, _: borda(pair_points(counts)), "share",
+    ),
+    Ranking(
+        "margins", "Margins", "Margins", "how far a model lies above the mean of all, with what the models themselves say of the rest", "ours",
+        UNBIASED, "draws", estimates.margins, "difference", "student",
+    ),
+    Ranking(
+        "prediction_powered", "Prediction-powered", "Pred.-p.", "LURE, with what the models themselves say of the images without label",
+        "Angelopoulos et al. 2023", UNBIASED, "draws", estimates.prediction_powered, "share", "wilson",
+    ),
+    Ranking(
+        "lure", "LURE", "LURE", "what a model is worth on the pool drawn from, labels weighted by how likely they were drawn",
+        "Farquhar et al. 2021", UNBIASED, "draws", estimates.lure, "share", "wilson",
+    ),
+    Ranking(
+        "corpus", "Whole corpus", "Corpus", "the score on all images, from labels of those on which models differ and of those on which they agree",
+        "Farquhar et al. 2021, two strata", UNBIASED, "draws", estimates.combined, "share", "wilson",
+    ),
+    Ranking(
+        "reuse_margins", "Margins, all labels", "Margins, all", "margins of the labels as they come, without the weights of the draws", "ours",
+        REUSE, "draws", estimates.margins, "difference",
+    ),
+    Ranking(
+        "reuse_mean", "Mean over all labels", "Mean", "each labelled image scores every model", "mean score",
+        REUSE, "scores", mean_scores, "share", "wilson",
+    ),
+    Ranking(
+        "reuse_bradley_terry", "Bradley–Terry, all labels", "B–T", "each labelled image is won or lost between every pair of models",
+        "strengths on a log scale", REUSE, "scores", reuse_strengths,
+    ),
+)  # fmt: skip
+_NAMED = {ranking.name: ranking for ranking in RANKINGS}
+
+
+def entry(name: str, extra: Sequence[Ranking] = ()) -> Ranking:
+    """Return the ranking of that name, built in or a person's own (``extra``); OptionError, which lists all, for another.
+
+    >>> entry("perron").source
+    'S2 eq. 5'
+    """
+    known = _NAMED | {ranking.name: ranking for ranking in extra}
+    if name not in known:
+        raise OptionError(f"ranking {name!r} is not known; known are {', '.join(known)}.{closest(name, list(known))}")
+    return known[name]
+
+
+def taking(takes: Takes, extra: Sequence[Ranking] = ()) -> list[Ranking]:
+    """Return the rankings made from ratios, counts, scores or draws, those that a person added (``extra``) last.
+
+    >>> [ranking.name for ranking in taking("ratios")]
+    ['aggressiveness', 'resistance']
+    """
+    return [ranking for ranking in (*RANKINGS, *extra) if ranking.takes == takes]
+
+
+def words_of(extra: Sequence[Ranking]) -> dict[str, list[dict[str, str]]]:
+    """Return what standings record of rankings of a person's own, so that tables and pages can name them without the file; nothing where there are none."""
+    return {"rankings": [ranking.words() for ranking in extra]} if extra else {}
+
+
+def find_ranking(source: str) -> Ranking:
+    """Return the ranking that ``file.py:name`` holds: a `Ranking`, or a function of scores (J, I) and weights (B, I) to scores (B, J), told by its name and the first line of its docstring.
+
+    OptionError for a file or name that is not there, for anything but these two, for an estimate of draws, and for the name of a built-in ranking; RankingError when it runs and gives another shape.
+    """
+    if source in _NAMED:
+        raise OptionError(
+            f"--ranking adds one of your own, file.py:name; {source} is built in, and made wherever a selection allows it"
+        )
+    if not source.rpartition(":")[0].endswith(".py"):
+        raise OptionError(f"--ranking takes file.py:name, a ranking of your own; got {source!r}")
+    held = plug.load("ranking", source)
+    if not isinstance(held, Ranking) and not callable(held):
+        raise OptionError(f"ranking {source}: is neither a function of scores and weights nor a Ranking")
+    if not isinstance(held, Ranking):
+        name = source.rpartition(":")[2]
+        says = (inspect.getdoc(held) or "").partition("\n")[0].rstrip(".")
+        held = Ranking(
+            name, name, name, says, source.rpartition(":")[0].replace("\\", "/").rpartition("/")[2], REUSE, "scores", held
+        )
+    if held.takes == "draws":
+        raise OptionError(
+            f"ranking {source}: takes draws, which rankings of your own cannot; let it take scores, counts or ratios"
+        )
+    if held.name in _NAMED:
+        raise OptionError(f"ranking {source}: {held.name!r} is the name of a built-in ranking; give yours another")
+    return replace(held, compute=_checked(source, held))
+
+
+def refuse_misfits(extra: Sequence[Ranking], fits: Takes | None) -> None:
+    """OptionError for a ranking that is made from what a selection does not have: ``fits`` are its ratios (duels) or counts (pairs), beside scores, which all have."""
+    of = {"ratios": "duels of label maps", "counts": "pairs of classifiers"}
+    for ranking in extra:
+        if ranking.takes not in ("scores", fits):
+            raise OptionError(
+                f"--ranking {ranking.name} is made from {of[ranking.takes]}, and this selection is of others; one that takes scores fits all"
+            )
+    names = [ranking.name for ranking in extra]
+    if twice := next((name for name in names if names.count(name) > 1), ""):
+        raise OptionError(f"--ranking {twice} stands twice; give each ranking its own name")
+
+
+def _checked(source: str, ranking: Ranking) -> Callable[..., np.ndarray]:
+    """Return the ranking's function with a look at what it gives, since nobody vouches for it."""
+
+    def compute(made_from: Any, more: Any = None) -> np.ndarray:
+        given = (made_from,) if ranking.takes == "ratios" else (made_from, more)
+        try:
+            scores = np.asarray(ranking.compute(*given), dtype=float)
+        except Exception as error:
+            raise RankingError(f"ranking {source}: {type(error).__name__}: {library_text(error)}") from error
+        shape = (len(more), len(made_from)) if ranking.takes == "scores" else np.shape(getattr(made_from, "total", made_from))[:2]
+        if scores.shape != shape or np.isinf(scores).any():
+            raise RankingError(
+                f"ranking {source}: expected finite scores or NaN, {shape[0]} replicates by {shape[1]} models; got shape {scores.shape}{' with infinity' if scores.shape == shape else ''}"
+            )
+        return scores
+
+    return compute
+
+
+CHANCE, BEST, TOP, DUELS = "chance", "best", "top", "duels"
+FIRST = {  # the first of these that standings have, and that can be used
+    CHANCE: ("prediction_powered", "lure", "reuse_mean"),
+    BEST: ("reuse_margins", "margins", "reuse_mean"),
+    TOP: ("reuse_mean",),  # control after choices without probabilities can collapse
+    DUELS: ("reuse_bradley_terry", "reuse_mean"),
+}
+SELECTION = "--goal order"
+
+
+def chosen_by(rows: Sequence[Any]) -> str:
+    """Return how the images of a selection were chosen: by ``chance`` where every draw has a probability.
+
+    >>> chosen_by([Draw("random", 1, 1, "x", 1.0, 0.5, 2)]), chosen_by([Draw("entropy", 1, 1, "x", 1.0, math.nan, 2)])
+    ('chance', 'top')
+    """
+    if not rows or not isinstance(rows[0], Draw):
+        return DUELS
+    return CHANCE if all(math.isfinite(row.probability) for row in rows) else TOP
+
+
+def ordered(rankings: Mapping[str, Any], chosen: str, goal: str | None = None) -> dict[str, Any]:
+    """Return rankings with the recommended one first, which is never one that cannot be used; the ``goal`` is that of draws by chance.
+
+    >>> list(ordered({"lure": {"unusable": "too few"}, "reuse_mean": {}, "margins": {"unusable": "too few"}}, "chance"))
+    ['reuse_mean', 'lure', 'margins']
+    """
+    usable = [name for name, said in rankings.items() if not said.get("unusable")]
+    chosen = BEST if chosen == CHANCE and goal == "best" else chosen
+    first = next((name for name in FIRST[chosen] if name in usable), next(iter(usable), None))
+    return dict(rankings) if first is None else {first: rankings[first], **rankings}

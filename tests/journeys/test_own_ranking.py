@@ -1,0 +1,92 @@
+"""A ranking of a person's own, ten lines in a file: in the terminal, in standings.json, on the page, and stale when the file changes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import faultscape as fs
+import made
+from faultscape.cli import main
+
+LINES = '''
+import numpy as np
+
+
+def worst_case(scores, weights):
+    """What a model is worth on its worst image."""
+    return np.where(weights[:, None] > 0, scores, np.inf).min(-1)
+'''
+ENTRY = """
+import numpy as np
+from faultscape.ranking import Ranking
+
+ROW_SUMS = Ranking("row_sums", "Row sums", "Sums", "the mean dominance over the others", "ours", "faithful", "counts", lambda counts, laplace: np.nanmean(counts.wins, -1))
+"""
+
+
+def labelled(tmp_path: Path) -> tuple[str, made.Corpus]:
+    corpus = made.corpus(tmp_path / "corpus", images=8, models=3)
+    study = str(tmp_path / "study")
+    fs.collect(study, str(corpus.photos), classes=str(corpus.classes), shard_size=8)
+    fs.predict(study, {n: str(s) for n, s in corpus.models.items()}, engine="local")
+    fs.compare(study, engine="local")
+    fs.select(study, engine="local")
+    fs.label.import_(study, str(corpus.truth))
+    return study, corpus
+
+
+def test_a_function_in_a_file_is_a_ranking_everywhere(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    study, _ = labelled(tmp_path)
+    file = tmp_path / "mine.py"
+    file.write_text(LINES)
+    line = ["rank", study, "--resamples", "50", "--engine", "local"]
+    assert main(line) == 0
+    without = json.loads((Path(study) / "standings.json").read_text())
+    assert "worst_case" not in capsys.readouterr().out
+    assert main([*line, "--ranking", f"{file}:worst_case"]) == 0
+    assert "\n  worst_case, intervals descriptive\n" in capsys.readouterr().out
+    held = json.loads((Path(study) / "standings.json").read_text())
+    own = held["rankings"].pop("worst_case")
+    assert set(own["scores"]) == set(held["models"])
+    assert len(set(own["scores"].values())) == 3
+    for model, (low, high) in own["score_interval"].items():
+        assert low is None or low <= own["scores"][model] <= high
+    assert held["rankings"] == without["rankings"]  # the others are what they were
+    assert held["provenance"]["arguments"]["ranking"] == [f"{file}:worst_case"]
+    assert made.states(study)["rank"] == "done"
+    fs.select(study, as_="other", per_class=2, engine="local")
+    fs.rank(study, against=["other"], ranking=[f"{file}:worst_case"], resamples=50, engine="local")
+    stages = fs.status(study).stages
+    assert [state for stage, state, words in stages if stage == "rank" and words.startswith("main:")] == ["done"]
+    page = Path(fs.report(study).path).read_text()
+    assert "worst_case" in page
+    assert "What a model is worth on its worst image" in page
+    file.write_text(LINES.replace("worst image", "worst image of all"))
+    stages = fs.status(study).stages
+    assert [state for stage, state, words in stages if stage == "rank" and words.startswith("main:")] == ["stale"]
+
+
+def test_what_is_no_ranking_is_refused_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    study, _ = labelled(tmp_path)
+    file = tmp_path / "mine.py"
+    file.write_text(
+        f"{ENTRY}\nlure = lambda scores, weights: scores\nflat = lambda scores, weights: scores[0]\nfails = lambda s, w: 1 / 0\n"
+    )
+    wanted = {
+        f"{file}:ROW_SUMS": "--ranking row_sums is made from pairs of classifiers, and this selection is of others; one that takes scores fits all",
+        f"{file}:lure": "'lure' is the name of a built-in ranking; give yours another",
+        f"{file}:flat": "expected finite scores or NaN, 21 replicates by 3 models; got shape",
+        f"{file}:fails": "ZeroDivisionError: division by zero",
+        f"{file}:none": "holds no 'none'",
+        "lure": "--ranking adds one of your own, file.py:name; lure is built in",
+        f"{file}:np": "is neither a function of scores and weights nor a Ranking",
+        "gone.py:x": "there is no file gone.py",
+        "gone": "--ranking takes file.py:name, a ranking of your own; got 'gone'",
+    }
+    for source, told in wanted.items():
+        assert main(["rank", study, "--ranking", source, "--resamples", "20", "--engine", "local"]) == 2, source
+        assert told in capsys.readouterr().err, source
+    assert not (Path(study) / "standings.json").exists()
