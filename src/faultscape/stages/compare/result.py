@@ -1,0 +1,44 @@
+"""What `compare` says in the end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from faultscape.errors import counted
+from faultscape.nouns import Agreement
+
+
+@dataclass(frozen=True)
+class Compared:
+    """What `compare` counted, and how far the models agree: None where it did but a part, or where there is no pool."""
+
+    study: str
+    models: int
+    pairs: int
+    truths: tuple[str, ...]
+    shards_counted: int
+    parts_made: int
+    classifies: bool = False
+    agreement: Agreement | None = None
+
+    def __repr__(self) -> str:
+        return "\n".join([self._counted(), *(_agreement_lines(self.agreement) if self.agreement is not None else [])])
+
+    def _counted(self) -> str:
+        if self.classifies:
+            return f"{self.study}: {counted(self.pairs, 'pair')} of {self.models} classifiers; their answers are compared as they are, and nothing is to be counted before"
+        truths = f", each against {', '.join(self.truths)}" if self.truths else ""
+        made = (
+            f"{counted(self.parts_made, 'part')} counted in {counted(self.shards_counted, 'shard')}"
+            if self.parts_made
+            else "nothing was missing"
+        )
+        return f"{self.study}: {counted(self.pairs, 'pair')} of {self.models} models{truths}; {made}"
+
+
+def _agreement_lines(agreement: Agreement) -> list[str]:
+    """Return the table of mean agreement and the warnings."""
+    from faultscape.comparison.agreement import table_text
+    from faultscape.stages.agreement import warning_lines
+
+    return [table_text(agreement), *warning_lines(agreement)]
