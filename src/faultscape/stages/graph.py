@@ -24,7 +24,7 @@ from faultscape.stages.artefacts.selection import SELECTION
 from faultscape.stages.artefacts.standings import STANDINGS
 from faultscape.stages.snapshot import Snapshot
 
-ARTEFACTS = (CORPUS, MAPS, PAIRS, DISCARDS, ANSWERS, PLAN, SELECTION, LABELS_OF_SELECTION, STANDINGS, MEASURES, REPORT)
+ARTEFACTS = (CORPUS, MAPS, PAIRS, DISCARDS, ANSWERS, SELECTION, LABELS_OF_SELECTION, STANDINGS, PLAN, MEASURES, REPORT)
 State = Literal["done", "stale", "missing"]
 
 

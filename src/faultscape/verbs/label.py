@@ -15,6 +15,7 @@ def export(
     truth: str = "labels",
     prefill: str | None = None,
     again: bool = False,
+    anyway: bool = False,
 ) -> Exported | Asked:
     """Write the images of a selection that have no label yet to a folder for a labelling tool, or of classifiers the questions that are still open.
 
@@ -37,10 +38,12 @@ def export(
         Name of a model whose maps are filled in; they bias whoever labels, so the default is empty.
     again
         Of classifiers: also the questions that answers left undecided, at a tie or with everybody unsure.
+    anyway
+        Write the images of a stale selection too: of one that another is to replace, or that is to be extended first.
     """
     from faultscape.stages.label.exchange import export_labels
 
-    return export_labels(study, ExportOptions(out, format, selection, truth, prefill, again))
+    return export_labels(study, ExportOptions(out, format, selection, truth, prefill, again, anyway))
 
 
 def import_(study: str, source: str, *, truth: str = "labels", pattern: str | None = None) -> Imported | Answered:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from faultscape.stages import evidence
 from faultscape.verbs.status import Status
+
+if TYPE_CHECKING:
+    from faultscape.stages.graph import Node
 
 
 @dataclass(frozen=True)
@@ -74,45 +77,101 @@ def run(
     engine
         local (this process), processes (all cores), ray, or ray://HOST:PORT.
     """
-    from faultscape.nouns import PairSlot, Slot
-    from faultscape.prediction.catalogue import there
     from faultscape.selection.catalogue import check_goal
-    from faultscape.study.settings import read_settings
-    from faultscape.verbs import select
-    from faultscape.verbs.collect import collect
-    from faultscape.verbs.compare import compare
-    from faultscape.verbs.predict import predict
-    from faultscape.verbs.rank import rank
-    from faultscape.verbs.report import report
+    from faultscape.stages.evidence import find_truth
     from faultscape.verbs.status import status
 
     check_goal(goal)
+    root, done = Path(study), []
+    done += _collected_and_predicted(study, arguments, engine, task=task, classes=classes, size=size)
+    if _undone(root, "pairs"):
+        from faultscape.verbs.compare import compare
+
+        done.append(repr(compare(study, engine=engine)))
+    asked = {"scale": scale, "per_class": per_class, "top": top, "distance": distance, "concordance": concordance}
+    done += _selected(study, {name: value for name, value in asked.items() if value is not None}, goal, engine)
+    if find_truth(root, truth):
+        done += _ranked(study, truth, engine)
+    done += _made_again(study, engine)
+    return Ran(tuple(done), status(study))
+
+
+def _undone(root: Path, artefact: str) -> list[Node]:
+    """Return what is to be made of one kind of artefact, as the study is now."""
+    from faultscape.stages.graph import nodes
+    from faultscape.stages.snapshot import Snapshot
+
+    return [node for node in nodes(Snapshot(root)) if node.artefact == artefact and node.state != "done" and node.line]
+
+
+def _collected_and_predicted(study: str, arguments: Sequence[Any], engine: str, **about: Any) -> list[str]:
+    """Collect the images and predict the models that are named; where no model is, go on with those of the study whose sources are there."""
+    from faultscape.prediction.catalogue import there
+    from faultscape.study.settings import read_settings
+    from faultscape.verbs.collect import collect
+    from faultscape.verbs.predict import predict
+
     images = [a for a in arguments if isinstance(a, str) and (("=" not in a) or Path(a).exists())]
     models = [a for a in arguments if a not in images]
-    root, done = Path(study), []
-    if images:
-        done.append(repr(collect(study, *images, task=task, classes=classes, size=size)))
+    done = [repr(collect(study, *images, **about))] if images else []
     if models:
-        done.append(repr(predict(study, *models, engine=engine)))
-    elif (root / "study.toml").exists() and (known := read_settings(root).models):
-        todo = {name: model.source for name, model in known.items() if there(model.source)}
-        gone = [name for name in known if name not in todo]
-        if gone:  # what it said is stored; status and compare say it when that is not enough
-            done.append(f"{', '.join(gone)}: the source is no longer there; the stored maps are used")
-        if todo:
-            done.append(repr(predict(study, todo, engine=engine)))
-    if not read_settings(root).classifies:
-        done.append(repr(compare(study, engine=engine)))
-    slots = select.select(
-        study, scale=scale, per_class=per_class, top=top, distance=distance, concordance=concordance, engine=engine
-    )
-    done.append(repr(slots))
-    if isinstance(slots.chosen[0], Slot | PairSlot):
-        done.append(
-            f"these show where models fail; {_WANTED[goal]} "
-            f"faultscape select {shlex.quote(study)} --goal {goal}{'' if goal == 'best' else f' --budget {len(slots.images)}'}"
-        )
-    if evidence.find_truth(root, truth):
-        done.append(repr(rank(study, truth=truth, engine=engine)))
-        done.append(repr(report(study)))
-    return Ran(tuple(done), status(study))
+        return [*done, repr(predict(study, *models, engine=engine))]
+    known = read_settings(Path(study)).models if (Path(study) / "study.toml").exists() else {}
+    todo = {name: model.source for name, model in known.items() if there(model.source)}
+    if gone := [name for name in known if name not in todo]:  # what it said is stored; status says it when that is not enough
+        done.append(f"{', '.join(gone)}: the source is no longer there; the stored maps are used")
+    return [*done, repr(predict(study, todo, engine=engine))] if todo else done
+
+
+def _selected(study: str, asked: dict[str, Any], goal: str, engine: str) -> list[str]:
+    """Choose images where none are chosen, or where the duels can be extended; of a selection that must be made anew say the line."""
+    from faultscape.nouns import PairSlot, Slot
+    from faultscape.stages.artefacts.selection import can_grow
+    from faultscape.stages.snapshot import Snapshot
+    from faultscape.study.tables.selections import MAIN
+    from faultscape.verbs.select import select
+
+    snapshot, undone = Snapshot(Path(study)), [node for node in _undone(Path(study), "selection") if node.name in ("", MAIN)]
+    if not undone and not asked:
+        return []
+    if undone and undone[0].name and not can_grow(snapshot, MAIN):
+        node = undone[0]
+        return [f"selection {node.words}; {', '.join(node.why)}; choose anew: {node.line}"]
+    slots = select(study, **asked, engine=engine)
+    if not isinstance(slots.chosen[0], Slot | PairSlot):
+        return [repr(slots)]
+    line = f"faultscape select {shlex.quote(study)} --goal {goal}{'' if goal == 'best' else f' --budget {len(slots.images)}'}"
+    return [repr(slots), f"these show where models fail; {_WANTED[goal]} {line}"]
+
+
+def _ranked(study: str, truth: str | None, engine: str) -> list[str]:
+    """Rank every selection that can be ranked and is not, with the options that were given before."""
+    from faultscape.stages.artefacts import standings
+    from faultscape.stages.snapshot import Snapshot
+    from faultscape.verbs.rank import rank
+
+    done, snapshot = [], Snapshot(Path(study))
+    names = [node.name for node in _undone(Path(study), "standings")]
+    for name in snapshot.selections:
+        held = standings.provenance(snapshot, name) or {}
+        if name in names or (truth is not None and held and held.get("truth") != truth):
+            counts = truth or (held.get("truth") if held.get("truth") in snapshot.truths else None)
+            done.append(repr(rank(study, selection=name, truth=counts, engine=engine, **standings.arguments(held))))
+    return done
+
+
+def _made_again(study: str, engine: str) -> list[str]:
+    """Measure, plan and report anew what is stale, with the options that were given before."""
+    from faultscape.stages.artefacts import measures, plan, report
+    from faultscape.stages.snapshot import Snapshot
+    from faultscape.verbs import measure
+    from faultscape.verbs import plan as plan_verb
+    from faultscape.verbs import report as report_verb
+
+    root, done = Path(study), []
+    if _undone(root, "measures"):
+        done.append(repr(measure.measure(study, engine=engine, **measures.arguments(Snapshot(root)))))
+    if _undone(root, "plan"):
+        done.append(repr(plan_verb.plan(study, engine=engine, **plan.arguments(Snapshot(root)))))
+    pages = {node.name: report.arguments(Snapshot(root), node.name) for node in _undone(root, "report")}
+    return done + [repr(report_verb.report(study, selection=name, **given)) for name, given in pages.items()]

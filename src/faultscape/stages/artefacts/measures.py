@@ -56,12 +56,17 @@ def _made_from_now(snapshot: Snapshot, _name: str) -> dict[str, str]:
     return {} if _provenance(snapshot) is None else made_from_now(snapshot, _truth(snapshot))
 
 
+def arguments(snapshot: Snapshot) -> dict[str, Any]:
+    """Return the options that were given when this was made, where they differ from the defaults."""
+    found = (_provenance(snapshot) or {}).get("arguments", {})
+    return dict(found) if isinstance(found, dict) else {}
+
+
 def _line(snapshot: Snapshot, _name: str) -> str:
-    held = _provenance(snapshot) or {}
     truth = _truth(snapshot)
     if truth and truth not in snapshot.truths:
         return ""  # there is nothing to measure against any more
-    return " ".join([f"faultscape measure {snapshot.place}", *option_words(dict(held.get("arguments", {})))])
+    return " ".join([f"faultscape measure {snapshot.place}", *option_words(arguments(snapshot))])
 
 
 MEASURES = Artefact(

@@ -24,6 +24,12 @@ def _provenance(snapshot: Snapshot) -> Mapping[str, Any] | None:
     return found if isinstance(found, dict) and isinstance(found.get("inputs"), dict) else None
 
 
+def arguments(snapshot: Snapshot) -> dict[str, Any]:
+    """Return the options that were given when this was made, where they differ from the defaults."""
+    found = (_provenance(snapshot) or {}).get("arguments", {})
+    return dict(found) if isinstance(found, dict) else {}
+
+
 def _made_from(snapshot: Snapshot, _name: str) -> dict[str, str]:
     held = _provenance(snapshot)
     return {"file": "damaged"} if held is None else {str(k): str(v) for k, v in held["inputs"].items()}
@@ -49,9 +55,7 @@ PLAN = Artefact(
     made_from=_made_from,
     made_from_now=_made_from_now,
     describe=lambda _snapshot, _name: "plan.json",
-    line=lambda snapshot, _: " ".join(
-        [f"faultscape plan {snapshot.place}", *option_words(dict((_provenance(snapshot) or {}).get("arguments", {})))]
-    ),
+    line=lambda snapshot, _: " ".join([f"faultscape plan {snapshot.place}", *option_words(arguments(snapshot))]),
     waits=lambda _snapshot, _name: True,
     method=METHOD_NUMBER,
 )

@@ -76,11 +76,17 @@ def _made_from_now(snapshot: Snapshot, name: str) -> dict[str, str]:
     return made_from_now(snapshot, name, truth)
 
 
+def arguments(snapshot: Snapshot, name: str) -> dict[str, Any]:
+    """Return the options that were given when a page was made, where they differ from the defaults."""
+    held = read_note(page(snapshot, name)) if page(snapshot, name).exists() else None
+    found = (held or {}).get("arguments", {})
+    return dict(found) if isinstance(found, dict) else {}
+
+
 def _line(snapshot: Snapshot, name: str) -> str:
     if name not in snapshot.selections or not standings.are_done(snapshot, name):
         return ""
-    held = read_note(page(snapshot, name)) if page(snapshot, name).exists() else None
-    options = {"selection": None if name == selections.MAIN else name} | dict((held or {}).get("arguments", {}))
+    options = {"selection": None if name == selections.MAIN else name} | arguments(snapshot, name)
     return " ".join([f"faultscape report {snapshot.place}", *option_words(options)])
 
 

@@ -110,10 +110,15 @@ def _line(snapshot: Snapshot, name: str) -> str:
         return f"faultscape select {snapshot.place}"
     if is_superseded(snapshot, name):
         return ""
-    slots, drawn_from = snapshot.selections[name]
-    if snapshot.knows(slots.models) and drawn_from == snapshot.drawn_from(slots.models) and not is_drawn(slots):
+    if can_grow(snapshot, name):
         return f"faultscape select {snapshot.place}{'' if name == MAIN else f' --as {shlex.quote(name)}'}"
     return line_again(snapshot, name)
+
+
+def can_grow(snapshot: Snapshot, name: str) -> bool:
+    """Whether the same line extends a selection to the models of now: duels over images and predictions that did not change."""
+    slots, drawn_from = snapshot.selections[name]
+    return snapshot.knows(slots.models) and drawn_from == snapshot.drawn_from(slots.models) and not is_drawn(slots)
 
 
 def line_again(snapshot: Snapshot, name: str) -> str:

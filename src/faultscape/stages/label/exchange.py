@@ -6,10 +6,12 @@ from pathlib import Path
 
 from faultscape.corpus.id_lists import is_id_list
 from faultscape.errors import LabellingError, OptionError, closest
-from faultscape.stages import evidence
+from faultscape.stages import evidence, graph
+from faultscape.stages.artefacts.selection import SELECTION, successor
 from faultscape.stages.label import masks, questions
 from faultscape.stages.label.options import ExportOptions, ImportOptions
 from faultscape.stages.label.result import Answered, Asked, Exported, Imported
+from faultscape.stages.snapshot import Snapshot
 from faultscape.study.folder import existing
 from faultscape.study.settings import read_settings
 from faultscape.study.store import is_address
@@ -38,6 +40,7 @@ def export_labels(study: str, options: ExportOptions) -> Exported | Asked:
     if options.truth not in (*known, evidence.LABELS):
         have = f"there are {', '.join(known)}.{closest(options.truth, known)}" if known else "there are no labels yet."
         raise LabellingError(f"there is no truth {options.truth!r}; {have} Leave --truth out to write all images without a label")
+    _check_fresh(root, study, options)
     if classifies:
         return questions.export(root, study, options)
     if options.again:
@@ -50,6 +53,19 @@ def export_labels(study: str, options: ExportOptions) -> Exported | Asked:
             f"{options.out}: photos and masks (--format png or labelme) go to a folder, for example {out.with_suffix('')}; a table of questions is for classifiers"
         )
     return masks.export(root, study, options, form)
+
+
+def _check_fresh(root: Path, study: str, options: ExportOptions) -> None:
+    """LabellingError for a stale selection, whose labels may serve nothing, unless they are wanted anyway."""
+    snapshot = Snapshot(root, study)
+    if options.anyway or options.selection not in snapshot.selections:
+        return
+    node = graph.node(snapshot, SELECTION, options.selection)
+    if node.state == "stale":
+        how = f"run `{node.line}` first" if node.line else f"label {successor(snapshot, options.selection)} instead"
+        raise LabellingError(
+            f"selection {options.selection!r} is stale: {', '.join(node.why)}; {how}, or give --anyway to label it as it is"
+        )
 
 
 def import_labels(study: str, options: ImportOptions) -> Imported | Answered:

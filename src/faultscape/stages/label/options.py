@@ -15,6 +15,7 @@ class ExportOptions:
     truth: str = "labels"
     prefill: str | None = None
     again: bool = False
+    anyway: bool = False
 
 
 @dataclass(frozen=True)

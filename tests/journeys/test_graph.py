@@ -1,0 +1,177 @@
+"""One graph says what is done, stale or missing: `status`, `run`, refusals and reports read it, and following "next" ends."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PIL import Image
+
+import faultscape as fs
+import made
+from faultscape.cli import main
+from faultscape.errors import LabellingError
+from faultscape.stages import graph
+from faultscape.stages.artefacts.measures import MEASURES
+from faultscape.stages.artefacts.plan import PLAN
+from faultscape.stages.artefacts.report import REPORT, read_note
+from faultscape.stages.artefacts.standings import STANDINGS
+from faultscape.stages.snapshot import Snapshot
+from faultscape.study.tables.selections import read_selection
+
+FEW = {"resamples": 20, "engine": "local"}
+
+
+@pytest.fixture
+def study(corpus: made.Corpus, tmp_path: Path) -> str:
+    """A study whose main selection is made, and nothing labelled."""
+    path = str(tmp_path / "study")
+    models = dict(list(corpus.models.items())[:2])
+    fs.run(path, str(corpus.photos), models, classes=str(corpus.classes), engine="local")
+    return path
+
+
+def states(study: str) -> dict[tuple[str, str], tuple[str, tuple[str, ...]]]:
+    return {(node.artefact, node.name): (node.state, node.why) for node in graph.nodes(Snapshot(Path(study)))}
+
+
+def labelled(study: str, corpus: made.Corpus) -> None:
+    fs.label.import_(study, str(corpus.truth))
+    fs.rank(study, **FEW)
+    fs.report(study)
+    assert fs.status(study).next == ""
+
+
+def test_inputs_stand_before_what_follows_from_them() -> None:
+    names = [artefact.name for artefact in graph.ARTEFACTS]
+    assert len(set(names)) == len(names)
+    for place, artefact in enumerate(graph.ARTEFACTS):
+        assert set(artefact.inputs) <= set(names[:place]), artefact.name
+
+
+def test_a_selection_that_grew_makes_standings_and_report_stale(study: str, corpus: made.Corpus) -> None:
+    labelled(study, corpus)
+    before = fs.rank(study, **FEW).labels["used"]
+    fs.report(study)
+    fs.select(study, per_class=2, engine="local")
+    found = states(study)
+    assert found["standings", "main"] == ("stale", ("the selection was extended or made anew",))
+    assert found["report", "main"][0] == "stale"
+    assert fs.status(study).next == f"faultscape rank {study} --resamples 20"  # the images are labelled already
+    after = fs.rank(study, **FEW).labels["used"]
+    assert after > before  # half of the labels were not used
+    assert states(study)["report", "main"][0] == "stale"
+    fs.report(study)
+    assert states(study)["report", "main"] == ("done", ())
+
+
+def test_nobody_is_sent_to_label_a_stale_selection(study: str, corpus: made.Corpus, tmp_path: Path) -> None:
+    assert "label export" in fs.status(study).next
+    fs.predict(study, {"late": next(iter(corpus.models.values()))}, engine="local")
+    fs.compare(study, engine="local")
+    assert fs.status(study).next == f"faultscape select {study}"
+    with pytest.raises(
+        LabellingError,
+        match=r"selection 'main' is stale: models were added since; run `faultscape select .*` first, or give --anyway",
+    ):
+        fs.label.export(study, str(tmp_path / "out"))
+    fs.label.export(study, str(tmp_path / "out"), anyway=True)
+    assert list((tmp_path / "out" / "images").iterdir())
+    fs.select(study, engine="local")
+    assert "label export" in fs.status(study).next
+
+
+def test_standings_measures_and_plans_of_an_earlier_method_are_stale(study: str, corpus: made.Corpus) -> None:
+    labelled(study, corpus)
+    fs.measure(study, resamples=0, engine="local")
+    fs.plan(study, engine="local")
+    for path, artefact, name in (
+        ("standings.json", STANDINGS, "main"),
+        ("measures/measure.json", MEASURES, ""),
+        ("plan.json", PLAN, ""),
+    ):
+        file = Path(study) / path
+        assert graph.node(Snapshot(Path(study)), artefact, name).state == "done"
+        held = json.loads(file.read_text())
+        held["provenance"]["inputs"]["method"] = "0"
+        file.write_text(json.dumps(held))
+        node = graph.node(Snapshot(Path(study)), artefact, name)
+        assert node.state == "stale"
+        assert node.why[0].startswith("an earlier version made")
+
+
+@pytest.mark.parametrize("verb", ["rank", "measure", "plan", "report"])
+def test_run_does_what_is_undone_with_the_options_that_were_given(
+    study: str, corpus: made.Corpus, tmp_path: Path, verb: str
+) -> None:
+    labelled(study, corpus)
+    given: dict[str, dict[str, Any]] = {
+        "rank": {"epsilon": 0.5, "resamples": 20, "seed": 3},
+        "measure": {"over": "truth", "boundaries": False, "resamples": 0},
+        "plan": {"cost": {"mask": 60}, "within": 5},
+        "report": {"bands": [0.2, 0.4], "better": 0.25},
+    }
+    files = {"rank": "standings.json", "measure": "measures/measure.json", "plan": "plan.json", "report": "report.html"}
+    getattr(fs, verb)(study, **given[verb])
+    if verb != "report":
+        fs.report(study)
+    assert fs.run(study, engine="local").done == fs.run(study, engine="local").done
+    file = Path(study) / files[verb]
+    made_once, want = file.read_bytes(), arguments(file)
+    assert want
+    label_upside_down(study, corpus, tmp_path / "turned")
+    fs.run(study, engine="local")
+    assert arguments(file) == want
+    assert file.read_bytes() != made_once
+    assert fs.status(study).next == ""
+
+
+def label_upside_down(study: str, corpus: made.Corpus, folder: Path) -> None:
+    """Give every chosen image another label."""
+    slots = read_selection(Path(study))[0]
+    for image in slots.images:
+        mask = next(Path(corpus.truth).rglob(f"{Path(image).name}*"))
+        path = folder / f"{image}{mask.suffix}"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        Image.open(mask).transpose(Image.Transpose.FLIP_TOP_BOTTOM).save(path)
+    fs.label.import_(study, str(folder))
+
+
+def arguments(file: Path) -> dict[str, Any]:
+    if file.suffix == ".html":
+        return (read_note(file) or {})["arguments"]
+    return json.loads(file.read_text())["provenance"]["arguments"]
+
+
+def test_run_goes_on_beside_a_selection_that_must_be_made_anew(
+    study: str, corpus: made.Corpus, capsys: pytest.CaptureFixture[str]
+) -> None:
+    labelled(study, corpus)
+    name, source = next(iter(corpus.models.items()))
+    other = list(corpus.models.values())[2]
+    fs.predict(study, {name: other}, engine="local")
+    done = fs.run(study, engine="local")
+    assert any("choose anew: faultscape select" in line for line in done.done), source
+    line = fs.status(study).next
+    assert line.startswith(f"faultscape select {study} --as main-2")
+    assert main(shlex.split(line)[1:]) == 0
+    capsys.readouterr()
+    assert states(study)["selection", "main-2"] == ("done", ())
+    lines = 0
+    while (line := fs.status(study).next) and lines < 5:
+        lines += 1
+        assert main(shlex.split(line)[1:]) == 0, line
+    assert line == ""
+
+
+def test_the_report_says_itself_what_it_was_made_from(study: str, corpus: made.Corpus) -> None:
+    labelled(study, corpus)
+    page = Path(study) / "report.html"
+    page.touch()  # its time is no matter
+    assert states(study)["report", "main"] == ("done", ())
+    page.write_text(page.read_text().replace("faultscape-made-from", "other"))
+    assert states(study)["report", "main"][0] == "stale"
+    assert REPORT.line(Snapshot(Path(study)), "main").startswith("faultscape report")
