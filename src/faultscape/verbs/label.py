@@ -29,7 +29,7 @@ def export(
     out
         The folder to write to; images and labels already there are left alone. Of classifiers a CSV file, which is not written over once anything is filled in.
     format
-        png (a folder of palette masks; default) or labelme (one JSON an image, mask shapes); of classifiers csv (yes/no questions).
+        png (a folder of palette masks; default) or labelme (one JSON an image, mask shapes); of classifiers csv (yes/no questions). Or file.py:NAME, a format of your own.
     selection
         Which selection's images.
     truth
@@ -46,7 +46,9 @@ def export(
     return export_labels(study, ExportOptions(out, format, selection, truth, prefill, again, anyway))
 
 
-def import_(study: str, source: str, *, truth: str = "labels", pattern: str | None = None) -> Imported | Answered:
+def import_(
+    study: str, source: str, *, truth: str = "labels", pattern: str | None = None, format: str | None = None
+) -> Imported | Answered:
     """Take in labels: a folder of masks or of LabelMe files, and its discard.csv (image, reason); of classifiers CSV files. Run it again to add or replace.
 
     Masks must have their photo's size. A later import adds, and replaces image by image.
@@ -63,7 +65,9 @@ def import_(study: str, source: str, *, truth: str = "labels", pattern: str | No
         Name under which the labels are kept.
     pattern
         How file names make ids, for example {id}_gtFine_labelIds.png.
+    format
+        png, labelme, csv, or file.py:NAME, a format of your own; default: as the files show.
     """
     from faultscape.stages.label.exchange import import_labels
 
-    return import_labels(study, ImportOptions(source, truth, pattern))
+    return import_labels(study, ImportOptions(source, truth, pattern, format))

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from faultscape.corpus.id_lists import is_id_list
 from faultscape.errors import LabellingError, OptionError, closest
+from faultscape.labelling.catalogue import MaskFormat, QuestionFormat, find_format
 from faultscape.stages import evidence, graph
 from faultscape.stages.artefacts.selection import SELECTION, successor
 from faultscape.stages.label import masks, questions
@@ -16,7 +17,6 @@ from faultscape.study.folder import existing
 from faultscape.study.settings import read_settings
 from faultscape.study.store import is_address
 
-FORMATS = ("png", "labelme", "csv")
 _EXPECTED = {
     True: "a CSV file of labels (image, label) or of answers (image, class, annotator, answer), or a folder of these",
     False: "a folder of masks or of LabelMe files, named as the images",
@@ -26,14 +26,9 @@ _EXPECTED = {
 def export_labels(study: str, options: ExportOptions) -> Exported | Asked:
     """Write what is to be labelled to a folder or a file; LabellingError for an unknown truth, OptionError for options that do not fit the study."""
     root = existing(study)
-    classifies = read_settings(root).classifies
-    form = options.format or ("csv" if classifies else "png")
-    if form not in FORMATS:
-        raise OptionError(f"format {form!r} is not known; use {', '.join(FORMATS)}")
-    if classifies != (form == "csv"):
-        fitting = "csv: people answer yes/no questions" if classifies else "png or labelme: people draw masks"
-        what = "classifiers" if classifies else "label maps"
-        raise OptionError(f"--format {form} does not fit a study of {what}; use {fitting}")
+    settings = read_settings(root)
+    classifies = settings.classifies
+    form = find_format(options.format, settings.task)
     if classifies and options.prefill is not None:
         raise OptionError("--prefill fills maps in; questions about classes are asked without an answer")
     known = evidence.truths(root)
@@ -41,8 +36,8 @@ def export_labels(study: str, options: ExportOptions) -> Exported | Asked:
         have = f"there are {', '.join(known)}.{closest(options.truth, known)}" if known else "there are no labels yet."
         raise LabellingError(f"there is no truth {options.truth!r}; {have} Leave --truth out to write all images without a label")
     _check_fresh(root, study, options)
-    if classifies:
-        return questions.export(root, study, options)
+    if isinstance(form, QuestionFormat):
+        return questions.export(root, study, options, form)
     if options.again:
         raise OptionError(
             "--again is for questions about classes; a mask that is to be drawn anew is imported again, and replaces the first"
@@ -71,7 +66,8 @@ def _check_fresh(root: Path, study: str, options: ExportOptions) -> None:
 def import_labels(study: str, options: ImportOptions) -> Imported | Answered:
     """Take labels in from a folder or a file; LabellingError for a source that cannot be labels of this study."""
     root, source = existing(study), options.source
-    classifies = read_settings(root).classifies
+    settings = read_settings(root)
+    classifies, form = settings.classifies, find_format(options.format, settings.task)
     file, column = questions.part_of(source) if classifies else (source, "")
     if not Path(file).exists():
         more = "; labels are read from folders of this machine; copy them here first" if is_address(source) else ""
@@ -80,8 +76,8 @@ def import_labels(study: str, options: ImportOptions) -> Imported | Answered:
         raise LabellingError(f"{source}: is a study, and no labels; name {_EXPECTED[classifies]}")
     if not classifies and Path(source).is_file() and is_id_list(source):
         raise LabellingError(f"{source}: is a table, and the labels of this study are label maps; name {_EXPECTED[False]}")
-    if not classifies:
-        return masks.import_(root, source, options.truth, options.pattern)
+    if isinstance(form, MaskFormat):
+        return masks.import_(root, options, form if options.format else None)
     if options.pattern is not None:
         raise OptionError("--pattern is for files of masks; a CSV file says itself which image a line is of")
-    return questions.import_(root, file, column, options.truth)
+    return questions.import_(root, file, column, options.truth, form)

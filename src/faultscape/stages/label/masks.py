@@ -7,26 +7,26 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
 from faultscape.errors import LabellingError, LabelMapError, OptionError, counted
-from faultscape.stages.label.options import ExportOptions
+from faultscape.labelling.catalogue import FORMATS, MaskFormat
+from faultscape.nouns import Classes
+from faultscape.stages.label.options import ExportOptions, ImportOptions
 from faultscape.stages.label.result import Exported, Imported, import_line
+from faultscape.study.settings import Settings
 
 
-def export(root: Path, study: str, options: ExportOptions, form: str) -> Exported:
+def export(root: Path, study: str, options: ExportOptions, form: MaskFormat) -> Exported:
     """Write the images of a selection that have no label yet, upright and in full size, and what the tool needs to know of the classes."""
-    import json
-
     from PIL import Image as Pillow
 
     from faultscape.corpus.photos import read_photo
-    from faultscape.formats import labelme, png
     from faultscape.progress import progress
     from faultscape.stages.evidence import current
-    from faultscape.study.folder import make_folder, put
+    from faultscape.study.folder import put
     from faultscape.study.settings import read_settings
     from faultscape.study.tables import label_maps
     from faultscape.study.tables.answers import Answers
@@ -41,41 +41,27 @@ def export(root: Path, study: str, options: ExportOptions, form: str) -> Exporte
     chosen = [by_id[id_] for id_ in slots.images if id_ in by_id]
     labelled = {n: label_maps.read_maps(label_maps.truth(root, truth), n) for n in {image.shard for image in chosen}}
     todo = [image for image in chosen if image.id not in labelled[image.shard]]
-    written = Exported(
-        options.out, len(todo), form, prefill or "", len(chosen) - len(todo), import_line(study, options.out, truth)
-    )
+    then = import_line(study, options.out, truth, options.format)
+    written = Exported(options.out, len(todo), form.name, prefill or "", len(chosen) - len(todo), then, form.says)
     if not todo:
         return written
     with progress("export", len(todo)) as tick:
         for image in todo:
-            where = folder / "images" / f"{image.id}.png" if form == "png" else folder / f"{image.id}.png"
+            where, target = form.photo(folder, image.id), form.label(folder, image.id)
             if not where.exists():
                 photo = io.BytesIO()
                 Pillow.fromarray(read_photo(image)[0]).save(photo, format="PNG", compress_level=1)
                 put(where, photo.getvalue())
-            drawn = _prefilled(root, settings, image, prefill) if prefill else None
-            if form == "png" and drawn is not None and not (folder / "labels" / f"{image.id}.png").exists():
-                png.write(folder / "labels" / f"{image.id}.png", drawn, classes)
-            if form == "labelme" and not where.with_suffix(".json").exists():
-                target = where.with_name(where.name.removesuffix(".png") + ".json")
-                labelme.write(
-                    target, image_path=where.name, size=(image.width, image.height), label_map_ids=drawn, classes=classes
-                )
+            if not target.exists():
+                drawn = _prefilled(root, settings, image, prefill) if prefill else None
+                form.write(target, where, (image.width, image.height), drawn, classes)
             tick(1)
-    if form == "labelme":  # classes.json could be an image's own file there; LabelMe itself reads such a list
-        put(folder / "labels.txt", "".join(f"{name}\n" for name in classes.names).encode())
-        return written
-    make_folder(folder / "labels")
-    entries = [
-        {"index": i, "name": n, "color": list(c)} for n, i, c in zip(classes.names, classes.ids, classes.colours, strict=True)
-    ]
-    listed = {"classes": entries, "void": list(classes.void), "background": classes.background}
-    put(folder / "classes.json", (json.dumps(listed, indent=1, ensure_ascii=False) + "\n").encode())
+    form.prepare(folder, classes)
     return written
 
 
-def import_(root: Path, source: str, truth: str, pattern: str | None) -> Imported:
-    """Take in a folder of masks or of LabelMe files, and its discard.csv."""
+def import_(root: Path, options: ImportOptions, form: MaskFormat | None) -> Imported:
+    """Take in a folder of labels of one format, or of all that are built in, and its discard.csv."""
     from faultscape.classes import class_lists as class_tables
     from faultscape.classes.mapping import of_label_ids
     from faultscape.labelling import discards
@@ -91,7 +77,8 @@ def import_(root: Path, source: str, truth: str, pattern: str | None) -> Importe
     from faultscape.study.tables.label_maps import StoredMap
     from faultscape.study.tables.logs import Failure, log, read_failures, replace_failures
 
-    path = Path(source)
+    source, truth, path = options.source, options.truth, Path(options.source)
+    formats = [form] if form else [entry for entry in FORMATS if isinstance(entry, MaskFormat)]
     with writing(root):
         settings = read_settings(root)
         classes, images = settings.class_list, read_corpus(root)
@@ -105,15 +92,15 @@ def import_(root: Path, source: str, truth: str, pattern: str | None) -> Importe
             raise LabellingError(
                 f"{path / 'discard.csv'}: {unknown[0]!r} is no image of the study; ids are paths without extension"
             )
-        files, empty = _label_files(path, {image.id: image for image in images}, pattern)
+        files, empty = _label_files(path, {image.id: image for image in images}, options.pattern, formats)
         if empty:
-            print(
-                f"{counted(empty, 'file is', 'files are')} taken as not labelled yet: LabelMe files without a shape, or the photos themselves"
-            )
+            kinds = "LabelMe files without a shape, or the photos themselves" if form is None else f"empty {form.title} files"
+            print(f"{counted(empty, 'file is', 'files are')} taken as not labelled yet: {kinds}")
         if not files and not thrown and not empty:
-            raise LabellingError(f"{source}: holds neither masks, nor LabelMe files, nor a discard.csv for images of this study")
+            kinds = "neither masks, nor LabelMe files, nor" if form is None else f"neither {form.title} files nor"
+            raise LabellingError(f"{source}: holds {kinds} a discard.csv for images of this study")
         say_both(files.keys() & dict(thrown))
-        mapping = of_label_ids(classes, {id_: file for id_, file in files.items() if not _is_json(file)})
+        mapping = of_label_ids(classes, {id_: file for id_, (file, form) in files.items() if form.listed})
         places, words = class_tables.table(classes, mapping), class_tables.allowed(classes, mapping)
         new = replaced = 0
         failures: list[Failure] = []
@@ -125,7 +112,7 @@ def import_(root: Path, source: str, truth: str, pattern: str | None) -> Importe
                 held = {m.id: m for m in label_maps.read_stored(where, number)}
                 for image in mine:
                     try:
-                        label_map = _read_label(files[image.id], classes, image, places, words, mapping)
+                        label_map = _read_label(*files[image.id], classes, image, places, words, mapping)
                     except (LabelMapError, LabellingError) as error:
                         failures.append(Failure("label", truth, image.id, str(error)))
                         tick(1)
@@ -158,7 +145,7 @@ def say_both(images: Collection[str]) -> None:
         )
 
 
-def _prefilled(root: Path, settings: Any, image: Any, model: str) -> Any:
+def _prefilled(root: Path, settings: Settings, image: Any, model: str) -> Any:
     """Return a model's map of one image in the study's ids, at the photo's size; None where it has none."""
     import numpy as np
 
@@ -175,23 +162,28 @@ def _prefilled(root: Path, settings: Any, image: Any, model: str) -> Any:
     return ids[nearest(runs.decode(code, table(classes, settings.models[model].labels)), (image.width, image.height))]
 
 
-def _label_files(path: Path, images: dict[str, Any], pattern: str | None) -> tuple[dict[str, str], int]:
-    """Return {image id: LabelMe file or mask}, and how many of both nobody drew in yet; what fits no image is said."""
+def _label_files(
+    path: Path, images: dict[str, Any], pattern: str | None, formats: Sequence[MaskFormat]
+) -> tuple[dict[str, tuple[str, MaskFormat]], int]:
+    """Return {image id: file and its format}, and how many files nobody drew in yet; what fits no image is said.
+
+    Files that their content tells go before masks, which any picture may be: the photo of a LabelMe file lies beside it.
+    """
     from faultscape.corpus.matches import fit, one_kind
-    from faultscape.corpus.sources import MAP_ENDINGS, find
+    from faultscape.corpus.sources import find
     from faultscape.errors import CorpusError
-    from faultscape.formats import labelme
 
     masks = path / "labels" if (path / "labels").is_dir() else path
-    jsons = find([path], endings=frozenset({".json"}), pattern=pattern, strip=False, some_or_none=True, say=lambda _: None)
-    states = {f.path: labelme.state(f.path) for f in jsons if _is_json(f.path)}
-    drawn = [f for f in jsons if states.get(f.path, "other") != "other"]
-    pictures = find([masks], endings=MAP_ENDINGS, pattern=pattern, strip=False, some_or_none=True)
-    beside = {os.path.splitext(f.path)[0] for f in drawn}
-    pictures = [f for f in pictures if os.path.splitext(f.path)[0] not in beside]  # the photo of a LabelMe file
-    files: dict[str, str] = {}
-    problems = []
-    for kind in (drawn, one_kind(pictures, print)):
+    files: dict[str, tuple[str, MaskFormat]] = {}
+    problems, states, beside = [], {}, set()
+    for form in sorted(formats, key=lambda form: form.listed):
+        say = print if form.listed else lambda _: None
+        where = masks if form.listed else path
+        there = find([where], endings=form.endings, pattern=pattern, strip=False, some_or_none=True, say=say)
+        states |= {f.path: form.recognise(f.path) for f in there}
+        kind = [f for f in there if states[f.path] != "other" and os.path.splitext(f.path)[0] not in beside]
+        kind = one_kind(kind, print) if form.listed else kind
+        beside |= set() if form.listed else {os.path.splitext(f.path)[0] for f in kind}
         try:
             fitting = fit(str(path), kind, [*images], pattern=pattern) if kind else {}
         except CorpusError as error:
@@ -199,19 +191,15 @@ def _label_files(path: Path, images: dict[str, Any], pattern: str | None) -> tup
             continue
         if rest := sorted({f.path for f in kind} - set(fitting.values())):
             print(f"{counted(len(rest), 'file fits', 'files fit')} no image of the study, left out; the first: {rest[0]}")
-        files = fitting | files
+        files = {id_: (file, form) for id_, file in fitting.items()} | files
     if problems and not files:
         raise problems[0]
     for problem in problems:
         print(problem)
-    empty = {id_ for id_, file in files.items() if states.get(file) == "empty"}
-    if drawn and masks is path:  # photos lie among LabelMe files
-        empty |= {id_ for id_, file in files.items() if not _is_json(file) and _is_photo(file, images[id_])}
-    return {id_: file for id_, file in files.items() if id_ not in empty}, len(empty)
-
-
-def _is_json(path: str) -> bool:
-    return path.lower().endswith(".json")
+    empty = {id_ for id_, (file, _) in files.items() if states[file] == "empty"}
+    if beside and masks is path:  # photos lie among files of shapes
+        empty |= {id_ for id_, (file, form) in files.items() if form.listed and _is_photo(file, images[id_])}
+    return {id_: found for id_, found in files.items() if id_ not in empty}, len(empty)
 
 
 def _is_photo(file: str, image: Any) -> bool:
@@ -226,22 +214,22 @@ def _is_photo(file: str, image: Any) -> bool:
         return False
 
 
-def _read_label(path: str, classes: Any, image: Any, places: Any, words: str, mapping: dict[str, str]) -> Any:
+def _read_label(
+    path: str, form: MaskFormat, classes: Classes, image: Any, places: Any, words: str, mapping: dict[str, str]
+) -> Any:
     """Return one label of the photo's size in the study's ids; LabelMapError or LabellingError otherwise."""
     import numpy as np
 
     from faultscape.classes.class_lists import table
-    from faultscape.formats import labelme, png
+    from faultscape.formats.labelme import wrong_size
     from faultscape.prediction.sources.folder import check_values
 
     photo = (image.width, image.height)
-    if _is_json(path):  # in the study's own ids already
-        label_map, _ = labelme.read(path, classes, photo)
+    label_map = form.read(path, classes, photo)
+    if not form.listed:  # in the study's own ids already
         mapping, places = {}, table(classes)
-    else:
-        label_map = png.read(path, classes)
     if (size := label_map.shape[::-1]) != photo:
-        raise LabelMapError(f"{path}: {labelme.wrong_size(size, photo)}")
+        raise LabelMapError(f"{path}: {wrong_size(size, photo)}")
     check_values(path, np.unique(label_map), places, words)
     if mapping:
         ids = np.array([*classes.ids, classes.void[0] if classes.void else 0], np.uint16)

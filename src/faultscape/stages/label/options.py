@@ -25,3 +25,4 @@ class ImportOptions:
     source: str
     truth: str = "labels"
     pattern: str | None = None
+    format: str | None = None  # any built-in format of the task, as files show

@@ -13,10 +13,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from faultscape.errors import FaultscapeError, LabellingError, OptionError, closest, counted
+from faultscape.errors import FaultscapeError, LabellingError, OptionError, counted
 from faultscape.labelling import answers as said
+from faultscape.labelling.catalogue import QuestionFormat
 from faultscape.stages.label.options import ExportOptions
 from faultscape.stages.label.result import Answered, Asked, import_line
+from faultscape.study.settings import Settings
 
 NONE = "none"
 
@@ -41,7 +43,7 @@ def part_of(source: str) -> tuple[str, str]:
     return (match[1], match[2]) if match and not Path(source).exists() else (source, "")
 
 
-def export(root: Path, study: str, options: ExportOptions) -> Asked:
+def export(root: Path, study: str, options: ExportOptions, form: QuestionFormat) -> Asked:
     """Write the questions of a selection that nobody has answered yet: of a pair's image its two labels, of an image drawn for all models each label that one says.
 
     With ``options.again`` also those whose answers decide nothing. Where no question is open no file is written.
@@ -59,29 +61,24 @@ def export(root: Path, study: str, options: ExportOptions) -> Asked:
     undecided = [question for question in asked if verdicts.get(question, True) is None]
     todo = [question for question in asked if question not in verdicts or (again and question in undecided)]
     path = local(options.out, "what is written for people")
-    path = path if path.suffix.lower() == ".csv" else path / "questions.csv"
+    path = path if path.suffix.lower() == form.ending else path / f"questions{form.ending}"
     if todo:
-        _keep_answers(path)
-        put(path, said.question_table(todo, _glosses(settings)).encode())
-    images, then = len({image for image, _ in todo}), import_line(study, str(path), truth)
-    return Asked(str(path), len(todo), images, len(wanted) - len(todo), len(undecided), again, then)
+        _keep_answers(form, path)
+        put(path, form.write(todo, _glosses(settings)).encode())
+    images, then = len({image for image, _ in todo}), import_line(study, str(path), truth, options.format)
+    return Asked(str(path), len(todo), images, len(wanted) - len(todo), len(undecided), again, then, form.says)
 
 
-def _keep_answers(path: Path) -> None:
+def _keep_answers(form: QuestionFormat, path: Path) -> None:
     """LabellingError where a file that is to be written holds what somebody filled in, or is no table of questions at all."""
-    if not path.is_file() or not path.stat().st_size:
-        return
-    if not set(said.ANSWERS) <= set(said.columns(path)):
-        raise LabellingError(f"{path}: is there already and no table of questions; name another file")
-    filled, wrong = said.rows(path, ("annotator", "answer"))
-    if number := sum(any(cells) for _, cells in filled) + len(wrong):
+    if path.is_file() and path.stat().st_size and (number := form.filled(path)):
         raise LabellingError(
             f"{path}: {counted(number, 'line of it is', 'lines of it are')} filled in, and what people wrote is never written over; name another file"
         )
 
 
-def import_(root: Path, source: str, column: str, truth: str) -> Answered:
-    """Take in a CSV file (labels from one of its columns), or all CSV files of a folder."""
+def import_(root: Path, source: str, column: str, truth: str, form: QuestionFormat) -> Answered:
+    """Take in a file of labels or answers (labels from one of its columns), or all such files of a folder."""
     from faultscape.stages.evidence import tell_discards
     from faultscape.stages.label.masks import say_both
     from faultscape.study.lock import writing
@@ -90,10 +87,10 @@ def import_(root: Path, source: str, column: str, truth: str) -> Answered:
     from faultscape.study.tables.corpus import read_corpus
     from faultscape.study.tables.logs import Failure, log, read_failures, replace_failures
 
-    files = [Path(source)] if Path(source).is_file() else sorted(Path(source).glob("*.csv"))
+    files = [Path(source)] if Path(source).is_file() else sorted(Path(source).glob(f"*{form.ending}"))
     if not files:
         raise LabellingError(
-            f"{source}: holds no CSV file; labels of classifiers are a CSV file (image, label), or answers (image, class, annotator, answer)"
+            f"{source}: holds no {form.title} file; labels of classifiers are a CSV file (image, label), or answers (image, class, annotator, answer)"
         )
     with writing(root):
         settings, held = read_settings(root), Answers(root)
@@ -103,7 +100,7 @@ def import_(root: Path, source: str, column: str, truth: str) -> Answered:
         before = {row[:3]: row[3] for row in held.answers(truth)}
         read = _Read()
         for file in files:
-            _read(file, column, images, settings, read)
+            _read(form, file, column, images, settings, read)
         if unknown := next((image for image, _ in read.discards if image not in images), None):
             raise LabellingError(f"{source}: {unknown!r} is discarded and no image of the study")
         touched, again = {answer[0] for answer in read.answers}, tuple(f"{file.name}, line " for file in files)
@@ -135,50 +132,30 @@ def import_(root: Path, source: str, column: str, truth: str) -> Answered:
     return Answered(truth, new, replaced, fresh, ties, discarded, len(failures), first)
 
 
-def _read(file: Path, column: str, images: dict[str, Any], settings: Any, out: _Read) -> None:
+def _read(form: QuestionFormat, file: Path, column: str, images: dict[str, Any], settings: Settings, out: _Read) -> None:
     """Add what one file says to ``out``; LabellingError for a file that holds neither labels, nor answers, nor discards."""
-    head = said.columns(file)
-    label, where = column.strip().lower() or "label", f"{file.name}, line"
-    name = "id" if "id" in head and "image" not in head else "image"
-    if {"annotator", "answer"} <= set(head) and not column:
-        answers, wrong = said.read(file)
-        for line, (image, word, annotator, answer) in answers:
-            problem, class_ = _known(image, word, images, settings)
-            wrong += [(line, image, problem)] if problem else []
-            out.answers += [] if problem else [(image, class_, annotator, answer)]
-    elif label in head and name in head and label != name:
-        lines, wrong = said.rows(file, (name, label))
-        mine: dict[str, list[int]] = {}
-        for line, (image, words) in lines:
-            problem, ids = _labels(image, words, images, settings)
-            if not problem and mine.get(image, ids) != ids:
-                raise LabellingError(
-                    f"{file}, line {line}: {image!r} has another label above; join several by |, or give each image one line"
-                )
-            wrong += [(line, image, problem)] if problem else []
-            mine |= {} if problem else {image: ids}
-        if twice := next((image for image, ids in mine.items() if out.labels.get(image, ids) != ids), ""):
+    lines, where = form.read(file, column), f"{file.name}, line"
+    wrong = list(lines.wrong)
+    for line, (image, word, annotator, answer) in lines.answers:
+        problem, class_ = _known(image, word, images, settings)
+        wrong += [(line, image, problem)] if problem else []
+        out.answers += [] if problem else [(image, class_, annotator, answer)]
+    mine: dict[str, list[int]] = {}
+    for line, (image, words) in lines.labels:
+        problem, ids = _labels(image, words, images, settings)
+        if not problem and mine.get(image, ids) != ids:
             raise LabellingError(
-                f"{file}: {twice!r} has another label in a file before it; join several by |, or import one of the files"
+                f"{file}, line {line}: {image!r} has another label above; join several by |, or give each image one line"
             )
-        out.labels |= mine
-    elif "reason" in head and not column:
-        lines, wrong = said.rows(file, ("image", "reason"))
-        out.discards += [(image, reason) for _, (image, reason) in lines]
-    else:
-        raise LabellingError(f"{file}: {_columns_wanted(file, label, column, head)}")
+        wrong += [(line, image, problem)] if problem else []
+        mine |= {} if problem else {image: ids}
+    if twice := next((image for image, ids in mine.items() if out.labels.get(image, ids) != ids), ""):
+        raise LabellingError(
+            f"{file}: {twice!r} has another label in a file before it; join several by |, or import one of the files"
+        )
+    out.labels |= mine
+    out.discards += lines.discards
     out.wrong += [(image, f"{where} {line}: {why}") for line, image, why in sorted(wrong)]
-
-
-def _columns_wanted(file: Path, label: str, column: str, head: tuple[str, ...]) -> str:
-    """Return which columns a file has, and which it should have."""
-    known = f"{', '.join(head[:8])}{f' and {len(head) - 8} more' if len(head) > 8 else ''}" or "none"
-    near = closest(label, head)
-    if column and {"image", "id"} & set(head):
-        return f"has no column {column!r}; it has {known}{near and '.'}{near}"
-    if {"image", "id"} & set(head) and len(head) > 1:
-        return f"has no column `label`; say which holds the labels, as {file}:COLUMN; it has {known} (answers: image, class, annotator, answer; discards: image, reason)"
-    return f"expected the columns image, label, or image, class, annotator, answer, or image, reason; it has {known}"
 
 
 def _store(root: Path, truth: str, labels: dict[str, list[int]], images: dict[str, Any]) -> tuple[int, int]:
@@ -205,7 +182,7 @@ def _store(root: Path, truth: str, labels: dict[str, list[int]], images: dict[st
     return new, replaced
 
 
-def _labels(image: str, words: str, images: Iterable[str], settings: Any) -> tuple[str, list[int]]:
+def _labels(image: str, words: str, images: Iterable[str], settings: Settings) -> tuple[str, list[int]]:
     """Return what is wrong with a line of labels, or nothing and the ids that it names, sorted."""
     ids = dict(zip(settings.classes.names, settings.classes.ids, strict=True))
     if words.strip() == NONE and NONE not in ids:
@@ -219,7 +196,7 @@ def _labels(image: str, words: str, images: Iterable[str], settings: Any) -> tup
     return "", sorted(out)
 
 
-def _known(image: str, word: str, images: Iterable[str], settings: Any) -> tuple[str, str]:
+def _known(image: str, word: str, images: Iterable[str], settings: Settings) -> tuple[str, str]:
     """Return what is wrong with an image or a class, or nothing and the name of the class."""
     from faultscape.classes.mapping import by_name
     from faultscape.classes.names import class_place
@@ -236,7 +213,7 @@ def _known(image: str, word: str, images: Iterable[str], settings: Any) -> tuple
         return ("", name) if name and name != "void" else (str(error).removeprefix("the answer: "), "")
 
 
-def _glosses(settings: Any) -> dict[str, str]:
+def _glosses(settings: Settings) -> dict[str, str]:
     """Return what each class is in words, where that is known."""
     if not settings.classes.wnids:
         return settings.glosses

@@ -12,14 +12,15 @@ from pathlib import Path
 from faultscape.errors import counted
 
 
-def import_line(study: str, source: str, truth: str) -> str:
-    """Return the command that takes labels in, as a shell reads it.
+def import_line(study: str, source: str, truth: str, format: str | None = None) -> str:
+    """Return the command that takes labels in, as a shell reads it; a ``format`` of a person's own, file.py:NAME, is named again.
 
     >>> import_line("my study", "q.csv", "labels"), import_line("s", "to-label", "ann")
     ("faultscape label import 'my study' q.csv", 'faultscape label import s to-label --truth ann')
     """
     under = [] if truth == "labels" else ["--truth", truth]
-    return shlex.join(["faultscape", "label", "import", study, source, *under])
+    own = ["--format", format] if format and ":" in format else []
+    return shlex.join(["faultscape", "label", "import", study, source, *under, *own])
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,7 @@ class Exported:
     prefilled: str
     labelled: int
     then: str = ""
+    says: str = "put each mask into {folder}, named as its image"
 
     def __repr__(self) -> str:
         if not self.images:
@@ -43,8 +45,7 @@ class Exported:
             else ", empty (a model's map would bias whoever labels)"
         )
         already = f"; {counted(self.labelled, 'has', 'have')} a label already" if self.labelled else ""
-        masks = f"put each mask into {Path(self.folder) / 'labels'}, named as its image"
-        draw = masks if self.format == "png" else "draw the shapes in LabelMe"
+        draw = self.says.replace("{folder}", str(Path(self.folder) / "labels"))
         return f"{counted(self.images, 'image')} to label in {self.folder} ({self.format}{filled}){already}\n{draw}, then `{self.then}`"
 
 
@@ -79,6 +80,7 @@ class Asked:
     undecided: int = 0
     again: bool = False
     then: str = ""
+    says: str = "fill in annotator and answer (yes, no, unsure)"
 
     def __repr__(self) -> str:
         rest = f"; {counted(self.answered, 'question has', 'questions have')} an answer already, or their image a label"
@@ -86,7 +88,7 @@ class Asked:
         open_ = f"\n{counted(self.undecided, 'question')} undecided (a tie, or everybody was unsure): "
         how = "asked again" if self.again else "--again asks them again"
         written = f"{self.path}: {words}" if self.questions else "no question is open, so no file was written"
-        go_on = f"\nfill in annotator and answer (yes, no, unsure), then `{self.then}`" if self.questions else ""
+        go_on = f"\n{self.says}, then `{self.then}`" if self.questions else ""
         return f"{written}{rest if self.answered else ''}{open_ + how if self.undecided else ''}{go_on}"
 
 

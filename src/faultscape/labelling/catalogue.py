@@ -1,0 +1,161 @@
+"""FORMATS: how images go out to people who label, and how labels come back.
+
+Conventions: an entry is complete; `label export`, `label import`, their help and messages read it. Masks of label maps and questions of classifiers are two classes of entries. Ids are those
+of the class list that people see; sizes are (width, height). A person's own entry comes from ``file.py:NAME`` (`find_format`).
+Source: PNG masks as data sets bring them, LabelMe's JSON, CSV as spreadsheets write it; questions: S2 2.1, 3.1.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from faultscape import plug
+from faultscape.corpus.sources import MAP_ENDINGS
+from faultscape.errors import OptionError, closest
+from faultscape.formats import labelme, png
+from faultscape.labelling import answers, label_tables
+from faultscape.labelling.label_tables import Lines
+from faultscape.nouns import Classes
+from faultscape.study.folder import make_folder, put
+
+
+@dataclass(frozen=True)
+class MaskFormat:
+    """Label maps for a tool that draws.
+
+    ``photo(folder, id)`` and ``label(folder, id)`` say where the files of an image lie. ``write(label, photo, size, ids, classes)`` writes one label, of which ``ids`` (H, W) is what a
+    model filled in, or None; ``prepare(folder, classes)`` what the tool must know of the classes, after all images. ``recognise(path)`` says whether a file with one of the ``endings``
+    is a label that somebody drew, one still empty, or something else; ``read(path, classes, size)`` returns its (H, W) ids, and raises LabelMapError or LabellingError. ``says`` is what to do
+    with what was written. ``listed`` where ids in files may be those of another class list (as PNGs of data sets have), which names and values tell.
+    """
+
+    name: str
+    title: str
+    says: str
+    endings: frozenset[str]
+    photo: Callable[[Path, str], Path]
+    label: Callable[[Path, str], Path]
+    write: Callable[[Path, Path, tuple[int, int], np.ndarray | None, Classes], None]
+    prepare: Callable[[Path, Classes], None]
+    recognise: Callable[[str], str]
+    read: Callable[[str, Classes, tuple[int, int]], np.ndarray]
+    listed: bool = False
+    task: Literal["segmentation"] = "segmentation"
+
+
+@dataclass(frozen=True)
+class QuestionFormat:
+    """Questions about classes, and what people say in answer.
+
+    ``write(questions, glosses)`` returns the text of a file of questions (image, class); ``filled(path)`` how many lines of such a file somebody filled in, and LabellingError where it is
+    another; ``read(path, column)`` what a file says, with labels from the ``column`` where one is named. ``says`` is what to do with what was written.
+    """
+
+    name: str
+    title: str
+    says: str
+    ending: str
+    write: Callable[[Iterable[tuple[str, str]], Mapping[str, str]], str]
+    filled: Callable[[Path], int]
+    read: Callable[[Path, str], Lines]
+    task: Literal["classification"] = "classification"
+
+
+def _write_png(label: Path, _photo: Path, _size: tuple[int, int], ids: np.ndarray | None, classes: Classes) -> None:
+    if ids is not None:
+        png.write(label, ids, classes)
+
+
+def _prepare_png(folder: Path, classes: Classes) -> None:
+    """Write classes.json, and make the folder that masks go to."""
+    make_folder(folder / "labels")
+    entries = [
+        {"index": i, "name": n, "color": list(c)} for n, i, c in zip(classes.names, classes.ids, classes.colours, strict=True)
+    ]
+    listed = {"classes": entries, "void": list(classes.void), "background": classes.background}
+    put(folder / "classes.json", (json.dumps(listed, indent=1, ensure_ascii=False) + "\n").encode())
+
+
+def _write_labelme(label: Path, photo: Path, size: tuple[int, int], ids: np.ndarray | None, classes: Classes) -> None:
+    labelme.write(label, image_path=photo.name, size=size, label_map_ids=ids, classes=classes)
+
+
+def _prepare_labelme(folder: Path, classes: Classes) -> None:
+    """Write labels.txt, such a list as LabelMe reads; classes.json could be an image's own file there."""
+    put(folder / "labels.txt", "".join(f"{name}\n" for name in classes.names).encode())
+
+
+FORMATS: tuple[MaskFormat | QuestionFormat, ...] = (
+    MaskFormat(
+        name="png",
+        title="mask",
+        says="put each mask into {folder}, named as its image",
+        endings=MAP_ENDINGS,
+        photo=lambda folder, image: folder / "images" / f"{image}.png",
+        label=lambda folder, image: folder / "labels" / f"{image}.png",
+        write=_write_png,
+        prepare=_prepare_png,
+        recognise=lambda _: "drawn",
+        read=lambda path, classes, _: png.read(path, classes),
+        listed=True,
+    ),
+    MaskFormat(
+        name="labelme",
+        title="LabelMe",
+        says="draw the shapes in LabelMe",
+        endings=frozenset({".json"}),
+        photo=lambda folder, image: folder / f"{image}.png",
+        label=lambda folder, image: folder / f"{image}.json",
+        write=_write_labelme,
+        prepare=_prepare_labelme,
+        recognise=labelme.state,
+        read=lambda path, classes, size: labelme.read(path, classes, size)[0],
+    ),
+    QuestionFormat(
+        name="csv",
+        title="CSV",
+        says="fill in annotator and answer (yes, no, unsure)",
+        ending=".csv",
+        write=answers.question_table,
+        filled=label_tables.filled,
+        read=label_tables.read_lines,
+    ),
+)
+_NAMED = {entry.name: entry for entry in FORMATS}
+_TASKS = {
+    "segmentation": ("label maps", "people draw masks"),
+    "classification": ("classifiers", "people answer yes/no questions"),
+}
+
+
+def find_format(name: str | None, task: str) -> MaskFormat | QuestionFormat:
+    """Return the format of that name, or that ``file.py:NAME`` holds, for a task; None is the first of the task. OptionError for an unknown one, and for one of another task.
+
+    >>> find_format(None, "classification").name
+    'csv'
+    """
+    fitting = [entry for entry in FORMATS if entry.task == task]
+    if name is None:
+        return fitting[0]
+    if name.rpartition(":")[0].endswith(".py"):
+        form = plug.load("format", name)
+        if not isinstance(form, MaskFormat | QuestionFormat):
+            raise OptionError(f"format {name}: is neither a MaskFormat nor a QuestionFormat")
+    elif name in _NAMED:
+        form = _NAMED[name]
+    else:
+        raise OptionError(
+            f"format {name!r} is not known; use {', '.join(_NAMED)}, or file.py:NAME, a format of your own.{closest(name, list(_NAMED))}"
+        )
+    if form.task != task:
+        what, people = _TASKS[task]
+        raise OptionError(
+            f"--format {name} does not fit a study of {what}; use {' or '.join(entry.name for entry in fitting)}: {people}"
+        )
+    return form

@@ -1,0 +1,60 @@
+"""What a CSV file of labels, of answers or of discards says, line by line.
+
+Conventions: what a file holds is seen from its first line: image, label; image, class, annotator, answer; or image, reason. Words are as they stand there: whether such an image or class is
+known is for whoever reads the study.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from faultscape.errors import LabellingError, closest
+from faultscape.labelling import answers
+from faultscape.labelling.answers import Answer, Unusable
+
+
+@dataclass(frozen=True)
+class Lines:
+    """What one file says: (line, (image, labels joined by |)), (line, answer), (image, reason) of discards, and lines that cannot be read."""
+
+    labels: list[tuple[int, tuple[str, str]]] = field(default_factory=list)
+    answers: list[tuple[int, Answer]] = field(default_factory=list)
+    discards: list[tuple[str, str]] = field(default_factory=list)
+    wrong: list[Unusable] = field(default_factory=list)
+
+
+def read_lines(path: Path, column: str = "") -> Lines:
+    """Return what a CSV file says, labels from a ``column`` of another name where one is given; LabellingError where it holds neither labels, nor answers, nor discards."""
+    head = answers.columns(path)
+    label = column.strip().lower() or "label"
+    name = "id" if "id" in head and "image" not in head else "image"
+    if {"annotator", "answer"} <= set(head) and not column:
+        said, wrong = answers.read(path)
+        return Lines(answers=said, wrong=wrong)
+    if label in head and name in head and label != name:
+        lines, wrong = answers.rows(path, (name, label))
+        return Lines(labels=[(line, (image, words)) for line, (image, words) in lines], wrong=wrong)
+    if "reason" in head and not column:
+        lines, wrong = answers.rows(path, ("image", "reason"))
+        return Lines(discards=[(image, reason) for _, (image, reason) in lines], wrong=wrong)
+    raise LabellingError(f"{path}: {_columns_wanted(path, label, column, head)}")
+
+
+def filled(path: Path) -> int:
+    """Return how many lines of a table of questions somebody filled in, or wrote otherwise; LabellingError where it is no such table."""
+    if not set(answers.ANSWERS) <= set(answers.columns(path)):
+        raise LabellingError(f"{path}: is there already and no table of questions; name another file")
+    lines, wrong = answers.rows(path, ("annotator", "answer"))
+    return sum(any(cells) for _, cells in lines) + len(wrong)
+
+
+def _columns_wanted(file: Path, label: str, column: str, head: tuple[str, ...]) -> str:
+    """Return which columns a file has, and which it should have."""
+    known = f"{', '.join(head[:8])}{f' and {len(head) - 8} more' if len(head) > 8 else ''}" or "none"
+    near = closest(label, head)
+    if column and {"image", "id"} & set(head):
+        return f"has no column {column!r}; it has {known}{near and '.'}{near}"
+    if {"image", "id"} & set(head) and len(head) > 1:
+        return f"has no column `label`; say which holds the labels, as {file}:COLUMN; it has {known} (answers: image, class, annotator, answer; discards: image, reason)"
+    return f"expected the columns image, label, or image, class, annotator, answer, or image, reason; it has {known}"
