@@ -145,7 +145,7 @@ def test_png_npy_palette_and_colours_give_the_same_pairs_selection_and_standings
             if form == "npy":
                 np.save(path, label_map.astype(np.int64)[None])
             elif form == "palette":
-                fs.formats.png.write(path, label_map, classes)
+                path.write_bytes(fs.formats.png.encode(label_map, classes))
             elif form == "rgb":
                 Image.fromarray(np.array(classes.colours, np.uint8)[label_map]).save(path)
             else:

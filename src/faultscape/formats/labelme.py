@@ -11,7 +11,6 @@ import base64
 import io
 import json
 import os
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,6 @@ from faultscape.errors import LabellingError, LabelMapError, closest
 from faultscape.formats import shapes as drawing
 from faultscape.formats.guard import MAX_PIXELS, read_bytes
 from faultscape.nouns import Classes
-from faultscape.study.folder import put
 
 VOID = "void"
 _VOID_NAMES = frozenset({VOID, "__ignore__", "__void__", "ignore"})
@@ -28,16 +26,14 @@ _BACKGROUND_NAMES = frozenset({"_background_", "background"})
 MOST_BYTES = 256 << 20  # of a file: it may hold its photo
 
 
-def write(
-    path: str | os.PathLike[str], *, image_path: str, size: tuple[int, int], label_map_ids: np.ndarray | None, classes: Classes
-) -> None:
-    """Write one file for an image of (width, height); without a map it holds no shapes, for a person to draw."""
+def encode(image_path: str, size: tuple[int, int], label_map_ids: np.ndarray | None, classes: Classes) -> bytes:
+    """Return the file of an image of (width, height); without an (H, W) map of ids it holds no shapes, for a person to draw."""
     shapes = [] if label_map_ids is None else _shapes(np.asarray(label_map_ids), classes)
     width, height = size
     document = {
         "version": "5.5.0", "flags": {}, "shapes": shapes, "imagePath": image_path, "imageData": None, "imageHeight": height, "imageWidth": width,
     }  # fmt: skip
-    put(Path(path), (json.dumps(document, ensure_ascii=False) + "\n").encode("utf-8", "surrogateescape"))
+    return (json.dumps(document, ensure_ascii=False) + "\n").encode("utf-8", "surrogateescape")
 
 
 def read(

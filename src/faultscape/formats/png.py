@@ -7,18 +7,16 @@ from __future__ import annotations
 
 import io
 import os
-from pathlib import Path
 
 import numpy as np
 
 from faultscape.errors import LabelMapError
 from faultscape.formats.label_maps import colour_table, read_map
 from faultscape.nouns import Classes
-from faultscape.study.folder import put
 
 
-def write(path: str | os.PathLike[str], label_map_ids: np.ndarray, classes: Classes) -> None:
-    """Write an (H, W) map of ids as PNG, whole or not at all; folders are made. LabelMapError for values out of range."""
+def encode(label_map_ids: np.ndarray, classes: Classes, path: str | os.PathLike[str] = "a label map") -> bytes:
+    """Return an (H, W) map of ids as PNG; LabelMapError, which names the ``path`` it was to go to, for values out of range."""
     from PIL import Image
 
     ids = np.asarray(label_map_ids)
@@ -35,7 +33,7 @@ def write(path: str | os.PathLike[str], label_map_ids: np.ndarray, classes: Clas
         picture.putpalette(palette.tobytes())
     out = io.BytesIO()
     picture.save(out, format="PNG")
-    put(Path(path), out.getvalue())
+    return out.getvalue()
 
 
 def read(path: str | os.PathLike[str], classes: Classes | None = None) -> np.ndarray:

@@ -17,22 +17,22 @@ import numpy as np
 
 from faultscape import plug
 from faultscape.corpus.sources import MAP_ENDINGS
-from faultscape.errors import OptionError, closest
+from faultscape.errors import FaultscapeError, LabellingError, LabelMapError, OptionError, closest, library_text
 from faultscape.formats import labelme, png
 from faultscape.labelling import answers, label_tables
 from faultscape.labelling.label_tables import Lines
 from faultscape.nouns import Classes
-from faultscape.study.folder import make_folder, put
 
 
 @dataclass(frozen=True)
 class MaskFormat:
     """Label maps for a tool that draws.
 
-    ``photo(folder, id)`` and ``label(folder, id)`` say where the files of an image lie. ``write(label, photo, size, ids, classes)`` writes one label, of which ``ids`` (H, W) is what a
-    model filled in, or None; ``prepare(folder, classes)`` what the tool must know of the classes, after all images. ``recognise(path)`` says whether a file with one of the ``endings``
-    is a label that somebody drew, one still empty, or something else; ``read(path, classes, size)`` returns its (H, W) ids, and raises LabelMapError or LabellingError. ``says`` is what to do
-    with what was written. ``listed`` where ids in files may be those of another class list (as PNGs of data sets have), which names and values tell.
+    ``photo(folder, id)`` and ``label(folder, id)`` say where the files of an image lie. ``write(label, photo, size, ids, classes)`` returns the bytes of one label, of which ``ids`` (H, W) is
+    what a model filled in, or None; without bytes no file is written. ``prepare(classes)`` returns {file of the folder: bytes} of what the tool must know of the classes. ``recognise(path)``
+    says whether a file with one of the ``endings`` is a label that somebody drew, one still empty, or something else; ``read(path, classes, size)`` returns its (H, W) ids, and raises
+    LabelMapError or LabellingError. ``says`` is what to do with what was written, {folder} being its folder ``labels``, which is made where ``listed``: there masks may also come from a data
+    set, with ids of another class list, which names and values tell.
     """
 
     name: str
@@ -41,8 +41,8 @@ class MaskFormat:
     endings: frozenset[str]
     photo: Callable[[Path, str], Path]
     label: Callable[[Path, str], Path]
-    write: Callable[[Path, Path, tuple[int, int], np.ndarray | None, Classes], None]
-    prepare: Callable[[Path, Classes], None]
+    write: Callable[[Path, Path, tuple[int, int], np.ndarray | None, Classes], bytes | None]
+    prepare: Callable[[Classes], dict[str, bytes]]
     recognise: Callable[[str], str]
     read: Callable[[str, Classes, tuple[int, int]], np.ndarray]
     listed: bool = False
@@ -67,28 +67,21 @@ class QuestionFormat:
     task: Literal["classification"] = "classification"
 
 
-def _write_png(label: Path, _photo: Path, _size: tuple[int, int], ids: np.ndarray | None, classes: Classes) -> None:
-    if ids is not None:
-        png.write(label, ids, classes)
+def _write_png(label: Path, _photo: Path, _size: tuple[int, int], ids: np.ndarray | None, classes: Classes) -> bytes | None:
+    return None if ids is None else png.encode(ids, classes, label)
 
 
-def _prepare_png(folder: Path, classes: Classes) -> None:
-    """Write classes.json, and make the folder that masks go to."""
-    make_folder(folder / "labels")
+def _prepare_png(classes: Classes) -> dict[str, bytes]:
     entries = [
         {"index": i, "name": n, "color": list(c)} for n, i, c in zip(classes.names, classes.ids, classes.colours, strict=True)
     ]
     listed = {"classes": entries, "void": list(classes.void), "background": classes.background}
-    put(folder / "classes.json", (json.dumps(listed, indent=1, ensure_ascii=False) + "\n").encode())
+    return {"classes.json": (json.dumps(listed, indent=1, ensure_ascii=False) + "\n").encode()}
 
 
-def _write_labelme(label: Path, photo: Path, size: tuple[int, int], ids: np.ndarray | None, classes: Classes) -> None:
-    labelme.write(label, image_path=photo.name, size=size, label_map_ids=ids, classes=classes)
-
-
-def _prepare_labelme(folder: Path, classes: Classes) -> None:
-    """Write labels.txt, such a list as LabelMe reads; classes.json could be an image's own file there."""
-    put(folder / "labels.txt", "".join(f"{name}\n" for name in classes.names).encode())
+def _prepare_labelme(classes: Classes) -> dict[str, bytes]:
+    """Return labels.txt, such a list as LabelMe reads; classes.json could be an image's own file there."""
+    return {"labels.txt": "".join(f"{name}\n" for name in classes.names).encode()}
 
 
 FORMATS: tuple[MaskFormat | QuestionFormat, ...] = (
@@ -112,7 +105,7 @@ FORMATS: tuple[MaskFormat | QuestionFormat, ...] = (
         endings=frozenset({".json"}),
         photo=lambda folder, image: folder / f"{image}.png",
         label=lambda folder, image: folder / f"{image}.json",
-        write=_write_labelme,
+        write=lambda _, photo, size, ids, classes: labelme.encode(photo.name, size, ids, classes),
         prepare=_prepare_labelme,
         recognise=labelme.state,
         read=lambda path, classes, size: labelme.read(path, classes, size)[0],
@@ -132,6 +125,39 @@ _TASKS = {
     "segmentation": ("label maps", "people draw masks"),
     "classification": ("classifiers", "people answer yes/no questions"),
 }
+
+
+def write_label(
+    form: MaskFormat, label: Path, photo: Path, size: tuple[int, int], ids: np.ndarray | None, classes: Classes
+) -> bytes | None:
+    """Return the bytes of one label of an image of (width, height), or None where the format writes no file without ``ids`` (H, W); LabellingError where a person's own format fails."""
+    try:
+        data = form.write(label, photo, size, ids, classes)
+    except (FaultscapeError, MemoryError):
+        raise
+    except Exception as error:
+        raise LabellingError(f"{label}: format {form.name}: {type(error).__name__}: {library_text(error)}") from error
+    if data is not None and not isinstance(data, bytes):
+        raise LabellingError(f"{label}: format {form.name}: write must return bytes or None; got {type(data).__name__}")
+    return data
+
+
+def read_label(form: MaskFormat, path: str, classes: Classes, size: tuple[int, int]) -> np.ndarray:
+    """Return the ids (H, W) of a label of a photo of (width, height); LabelMapError for another size, LabellingError where a person's own format fails or returns no ids."""
+    try:
+        ids = form.read(path, classes, size)
+    except (FaultscapeError, MemoryError):
+        raise
+    except Exception as error:
+        raise LabellingError(f"{path}: format {form.name}: {type(error).__name__}: {library_text(error)}") from error
+    if not isinstance(ids, np.ndarray) or ids.ndim != 2 or ids.dtype.kind not in "iu":
+        got = f"{ids.dtype} of shape {ids.shape}" if isinstance(ids, np.ndarray) else type(ids).__name__
+        raise LabellingError(f"{path}: format {form.name}: read must return whole numbers, H x W; got {got}")
+    if (found := ids.shape[::-1]) != size:
+        raise LabelMapError(f"{path}: {labelme.wrong_size(found, size)}")
+    if ids.size and not 0 <= int(ids.min()) <= int(ids.max()) <= 65535:
+        raise LabellingError(f"{path}: format {form.name}: ids are 0-65535; got {int(ids.min())} to {int(ids.max())}")
+    return ids
 
 
 def find_format(name: str | None, task: str) -> MaskFormat | QuestionFormat:

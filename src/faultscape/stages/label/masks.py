@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from faultscape.errors import LabellingError, LabelMapError, OptionError, counted
-from faultscape.labelling.catalogue import FORMATS, MaskFormat
+from faultscape.labelling.catalogue import FORMATS, MaskFormat, read_label, write_label
 from faultscape.nouns import Classes
 from faultscape.stages.label.options import ExportOptions, ImportOptions
 from faultscape.stages.label.result import Exported, Imported, import_line
@@ -26,7 +26,7 @@ def export(root: Path, study: str, options: ExportOptions, form: MaskFormat) -> 
     from faultscape.corpus.photos import read_photo
     from faultscape.progress import progress
     from faultscape.stages.evidence import current
-    from faultscape.study.folder import put
+    from faultscape.study.folder import make_folder, put
     from faultscape.study.settings import read_settings
     from faultscape.study.tables import label_maps
     from faultscape.study.tables.answers import Answers
@@ -54,9 +54,14 @@ def export(root: Path, study: str, options: ExportOptions, form: MaskFormat) -> 
                 put(where, photo.getvalue())
             if not target.exists():
                 drawn = _prefilled(root, settings, image, prefill) if prefill else None
-                form.write(target, where, (image.width, image.height), drawn, classes)
+                data = write_label(form, target, where, (image.width, image.height), drawn, classes)
+                if data is not None:
+                    put(target, data)
             tick(1)
-    form.prepare(folder, classes)
+    if form.listed:
+        make_folder(folder / "labels")
+    for name, data in form.prepare(classes).items():
+        put(folder / name, data)
     return written
 
 
@@ -221,15 +226,12 @@ def _read_label(
     import numpy as np
 
     from faultscape.classes.class_lists import table
-    from faultscape.formats.labelme import wrong_size
     from faultscape.prediction.sources.folder import check_values
 
     photo = (image.width, image.height)
-    label_map = form.read(path, classes, photo)
+    label_map = read_label(form, path, classes, photo)
     if not form.listed:  # in the study's own ids already
         mapping, places = {}, table(classes)
-    if (size := label_map.shape[::-1]) != photo:
-        raise LabelMapError(f"{path}: {wrong_size(size, photo)}")
     check_values(path, np.unique(label_map), places, words)
     if mapping:
         ids = np.array([*classes.ids, classes.void[0] if classes.void else 0], np.uint16)
