@@ -7,7 +7,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import faultscape
+from faultscape.cli import VERBS
 
 SOURCE = Path(faultscape.__file__).parent
 FILES = sorted(SOURCE.rglob("*.py"))
@@ -43,7 +46,7 @@ def test_the_check_above_can_fail() -> None:
 
 def test_ranking_loads_no_library_that_takes_longer_than_ranking() -> None:
     assert "scipy.stats" not in loaded_by(
-        "import faultscape.verbs.rank, faultscape.ranking.classifiers, faultscape.ranking.standing, faultscape.ranking.drawn.rankings"
+        "import faultscape.verbs.rank, faultscape.ranking.classifiers, faultscape.ranking.standings, faultscape.ranking.drawn.rankings"
     )
 
 
@@ -61,6 +64,35 @@ def test_public_functions_and_modules_have_docstrings() -> None:
 def test_files_are_small_and_none_is_a_drawer() -> None:
     assert not [p.name for p in FILES if len(p.read_text().splitlines()) > 400]
     assert not [p.name for p in FILES if p.stem in {"utils", "helpers", "common", "base", "manager"}]
+
+
+def test_a_floor_has_fifteen_files_at_most_but_verbs_and_stages() -> None:
+    floors = {path.parent for path in FILES}
+    crowded = {
+        str(f.relative_to(SOURCE)): n for f in floors if (n := sum(p.parent == f and p.stem != "__init__" for p in FILES)) > 15
+    }
+    assert not set(crowded) - {"verbs", "stages"}
+
+
+def test_verbs_are_thin() -> None:
+    assert sum(len(p.read_text().splitlines()) for p in (SOURCE / "verbs").glob("*.py")) <= 2500
+    for path in (SOURCE / "verbs").glob("*.py"):
+        imported = {
+            node.module for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.ImportFrom) and node.module
+        }
+        others = {module for module in imported if module.startswith("faultscape.verbs.")}
+        assert not others or path.stem in {"run", "demo"}, path.stem
+
+
+def test_no_file_is_named_by_a_participle() -> None:
+    nouns = {"mapping", "planning", "testing"}  # they end as participles do
+    assert [p.name for p in FILES if p.stem not in nouns and p.stem.endswith(("ing", "ed"))] == []
+
+
+@pytest.mark.parametrize("verb", [v for v in VERBS if v != "label"])
+def test_the_help_of_a_verb_loads_no_library(verb: str) -> None:
+    words = f"import sys; from faultscape.cli import build; build([{verb!r}, '--help'])[{verb!r}].assemble_argument_collection(); import faultscape.verbs.{verb}"
+    assert loaded_by(words) == []
 
 
 def test_nothing_is_pickled() -> None:

@@ -15,7 +15,7 @@ from faultscape.ranking.matrices import aggressiveness, resistance
 from faultscape.ranking.methods.bradley_terry import bradley_terry, wins
 from faultscape.ranking.methods.thurstone import thurstone
 from faultscape.ranking.outcomes import duel_outcomes
-from faultscape.ranking.standing import rank_accuracies, to_json
+from faultscape.ranking.standings import rank_accuracies, to_json
 
 RANKINGS = ("aggressiveness", "resistance", "reuse_mean", "reuse_bradley_terry")
 FEW = settings(max_examples=25, deadline=None)

@@ -21,7 +21,7 @@ from faultscape.metrics.intervals.units import draw_units, units_of
 from faultscape.nouns import Draw, Predictions, Slots
 from faultscape.ranking.classifiers import classifier_rankings
 from faultscape.ranking.drawn.rankings import draw_rankings
-from faultscape.ranking.standing import rank_accuracies, to_json
+from faultscape.ranking.standings import rank_accuracies, to_json
 from faultscape.selection.catalogue import ADAPTIVE
 from faultscape.selection.classifier_duels import class_duels
 from faultscape.stages.collect.shards import grouped

@@ -12,7 +12,7 @@ from faultscape.ranking.intervals import bootstrap_weights, ranks
 from faultscape.ranking.methods.bradley_terry import bradley_terry, wins
 from faultscape.ranking.pair_counts import pair_counts
 from faultscape.ranking.stability import against_places, leave_one_out
-from faultscape.ranking.standing import from_json, to_json
+from faultscape.ranking.standings import from_json, to_json
 from made import tie
 
 FAITHFUL = {ranking.name: ranking.compute for ranking in taking("counts")}

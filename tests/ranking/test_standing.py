@@ -13,7 +13,7 @@ from faultscape.ranking.intervals import bootstrap_weights, percentile_interval
 from faultscape.ranking.matrices import aggressiveness
 from faultscape.ranking.methods.thurstone import thurstone as fit
 from faultscape.ranking.outcomes import duel_outcomes
-from faultscape.ranking.standing import from_json, rank_accuracies, standings, to_json
+from faultscape.ranking.standings import from_json, rank_accuracies, standings, to_json
 from made import tie
 
 CLASSES = tuple("abcdef")

@@ -36,5 +36,5 @@ from .pair_counts import pair_counts as pair_counts
 from .rank_sets import rank_sets as rank_sets
 from .stability import against_places as against_places
 from .stability import leave_one_out as leave_one_out
-from .standing import rank_accuracies as rank_accuracies
-from .standing import standings as standings
+from .standings import rank_accuracies as rank_accuracies
+from .standings import standings as standings

@@ -13,7 +13,7 @@ from typing import Any
 
 from faultscape.errors import StudyError
 from faultscape.nouns import Standings
-from faultscape.ranking.standing import from_json
+from faultscape.ranking.standings import from_json
 from faultscape.study.tables.timings import FrameTimes, frame_times
 
 

@@ -111,6 +111,7 @@ def demo(study: str = "demo-study", *, scenes: int = 300, engine: str = "process
     """
     from faultscape.scenes import street as drawing
     from faultscape.stages.collect.result import Collected
+    from faultscape.stages.demo import draw_scenes
     from faultscape.stages.evidence import accuracies
     from faultscape.study.lock import writing
     from faultscape.study.tables.corpus import shard_sizes
@@ -142,7 +143,7 @@ def demo(study: str = "demo-study", *, scenes: int = 300, engine: str = "process
 
     classes = class_list(drawing.CLASSES)
     with writing(root):
-        _draw(root / "demo", scenes, engine)
+        draw_scenes(root / "demo", scenes, TRAINING, engine)
     stage("draw", f"{scenes} scenes with their truth, {TRAINING} training masks")
     made = collect(study, str(root / "demo" / "images"), classes=classes)
     assert isinstance(made, Collected)
@@ -189,39 +190,3 @@ def class_list(rows: Any) -> Any:
     from faultscape.nouns import Classes
 
     return Classes(tuple(name for _, name, _ in rows), tuple(id_ for id_, _, _ in rows), tuple(colour for _, _, colour in rows))
-
-
-def _draw(folder: Path, number: int, engine: str) -> None:
-    """Draw what is not there yet."""
-    from faultscape import engine as engines
-    from faultscape.progress import progress
-
-    for name in ("images", "truth", "training"):
-        (folder / name).mkdir(parents=True, exist_ok=True)
-    calls = [
-        {"folder": str(folder), "first": first, "last": min(first + 25, total), "training": training}
-        for training, total in ((False, number), (True, TRAINING))
-        for first in range(0, total, 25)
-    ]
-    with progress("draw", number + TRAINING) as tick:
-        for _ in engines.run("faultscape.verbs.demo:draw", calls, engine=engine, tick=tick):
-            pass
-
-
-def draw(folder: str, first: int, last: int, training: bool, tick: Any) -> None:
-    """Draw the scenes first..last - 1, or their training counterparts of which only the masks are kept."""
-    import cv2
-
-    from faultscape.scenes import street as drawing
-    from faultscape.study.folder import put
-
-    for index in range(first, last):
-        name = f"scene-{index:04d}.png"
-        target = Path(folder) / ("training" if training else "images") / name
-        if not target.exists():
-            scene = drawing.training_scene(index) if training else drawing.corpus_scene(index)
-            if not training:
-                put(Path(folder) / "truth" / name, cv2.imencode(".png", scene.truth)[1].tobytes())
-            pixels = scene.truth if training else cv2.cvtColor(scene.image, cv2.COLOR_RGB2BGR)
-            put(target, cv2.imencode(".png", pixels, [cv2.IMWRITE_PNG_COMPRESSION, 1])[1].tobytes())
-        tick(1)

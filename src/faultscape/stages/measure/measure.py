@@ -25,9 +25,8 @@ from faultscape.stages.measure import gather, idle_options, lists, notes, pictur
 from faultscape.stages.measure.gather import MeasuredSet
 from faultscape.stages.measure.jobs import call_of
 from faultscape.stages.measure.options import WORST, MeasureOptions
-from faultscape.stages.measure.sets import DataSet, inputs
+from faultscape.stages.measure.sets import DataSet, inputs, shard_jobs
 from faultscape.stages.measure.shard import own_metrics
-from faultscape.stages.measure.shard_jobs import shard_jobs
 from faultscape.stages.snapshot import Snapshot
 from faultscape.study.array_jobs import Share, share
 from faultscape.study.folder import make_folder, put

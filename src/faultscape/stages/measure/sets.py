@@ -5,22 +5,27 @@ Conventions: ids are the truth's, sorted; a shard is 64 of them in that order, o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from faultscape import plug
 from faultscape.classes.mapping import of_label_ids
 from faultscape.corpus import matches, sources
 from faultscape.corpus.groups import assign_groups
 from faultscape.errors import CorpusError, ModelError, OptionError
 from faultscape.formats.scores import SCORE_ENDINGS
+from faultscape.metrics.definitions import Definitions
 from faultscape.nouns import Classes
+from faultscape.prediction.sources.folder import fingerprint
 from faultscape.stages.measure import kept_scores
-from faultscape.stages.measure.jobs import Images, Place, Source
-from faultscape.stages.statistics import state_of_stored
+from faultscape.stages.measure.jobs import Images, Place, ShardJob, Source
+from faultscape.stages.measure.options import Reading
+from faultscape.stages.statistics import WITH_CONFIDENCE, basis, state_of_stored
 from faultscape.study.folder import check_name
 from faultscape.study.parts import key_of
+from faultscape.study.settings import class_settings
 from faultscape.study.tables.corpus import part_name
 
 SHARD = 64
@@ -182,3 +187,43 @@ def inputs(data: DataSet) -> str:
     """Return a digest of what a study's measures follow from, or of a folder's ids: by it `status` knows whether they are stale."""
     made_from = [f"{name} {shard} {key}" for (name, shard), key in sorted(data.keys.items())] or list(data.ids)
     return key_of([*made_from, list(data.together)] if data.together else made_from)
+
+
+def shard_jobs(
+    out: Path,
+    data: DataSet,
+    definitions: Definitions,
+    reading: Reading,
+    metrics: Sequence[str] = (),
+    *,
+    done: Callable[[str, int], str | None],
+) -> list[ShardJob]:
+    """Return the jobs of the shards in which a model's part is missing or stale; ``done(NAME, shard)`` is the key of the part that is there."""
+    written = class_settings(data.classes)
+    common = basis(definitions, data.classes, asdict(reading), with_classes=data.with_classes)
+    common += [[word.rpartition(":")[2], plug.digest(word)] for word in metrics]
+    todo = []
+    for number, (low, high) in data.shards.items():
+        wanted, keys = {}, {}
+        for name, source in data.models.items():
+            if not source.has_maps:
+                continue
+            key = key_of(common, data.keys.get((name, number)) or _state(data, source, low, high))
+            if source.study and any(source.scores.get("confidence", ())[low:high]):
+                key += WITH_CONFIDENCE
+            fresh = (key, key + WITH_CONFIDENCE * bool(source.study))  # what predict --measure knew of confidence stays
+            if done(name, number) not in fresh:
+                wanted[name], keys[name] = source.part(low, high), key
+        if wanted:
+            common_of = (data.truth.part(low, high), wanted, keys, written, data.with_classes, definitions, list(metrics))
+            todo.append(ShardJob(str(out), data.name, number, data.images_of(number), *common_of, **asdict(reading)))
+    return todo
+
+
+def _state(data: DataSet, source: Source, low: int, high: int) -> list[Any]:
+    """Return what says that the files of a shard are the same: their ids, sizes and times."""
+    stamps = [
+        fingerprint("/", [str(path or "") for path in s[low:high]])
+        for s in (data.truth.paths, source.paths, source.scores.get("confidence", ()))
+    ]
+    return [list(data.ids[low:high]), *stamps, data.truth.labels, source.labels]

@@ -12,7 +12,7 @@ import numpy as np
 
 from faultscape.errors import OptionError, StudyError
 from faultscape.nouns import Agreement, Draw, PairSlot, Slots, Standings
-from faultscape.ranking.standing import from_json
+from faultscape.ranking.standings import from_json
 from faultscape.reporting.competition import outcomes, page
 from faultscape.stages import evidence, graph
 from faultscape.stages.agreement import agreement

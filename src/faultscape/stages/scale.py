@@ -1,0 +1,47 @@
+"""The usual sizes of classes, from a folder of training masks."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from faultscape.classes.class_lists import allowed, resolve, table
+from faultscape.classes.mapping import of_label_ids
+from faultscape.corpus.sources import MAP_ENDINGS, find
+from faultscape.errors import LabelMapError
+from faultscape.formats.label_maps import colour_table, read_map
+from faultscape.nouns import UNKNOWN, Scale
+from faultscape.progress import progress
+from faultscape.selection.quartiles import scale_of, to_json
+from faultscape.study.folder import put
+
+
+def scale_of_masks(masks: Sequence[str], classes: Any, output: str | None, pattern: str | None) -> Scale:
+    """Return the quartiles of each class's share of pixels, and write them where that is asked for; LabelMapError names a mask of other values."""
+    resolved = resolve(classes)
+    found = find(masks, endings=MAP_ENDINGS, pattern=pattern)
+    mapping = of_label_ids(resolved, {f.id: f.path for f in found})
+    places, colours, histograms = table(resolved, mapping), None, []
+    with progress("scale", len(found)) as tick:
+        for f in found:
+            try:
+                mask = read_map(f.path, colours)
+            except LabelMapError:
+                if colours is not None:
+                    raise
+                colours = colour_table(resolved)
+                mask = read_map(f.path, colours)
+            pixels = np.bincount(mask.ravel())
+            held = np.flatnonzero(pixels)
+            if (bad := held[places[held] == UNKNOWN]).size:
+                raise LabelMapError(f"{f.path}: holds the value {int(bad[0])}; allowed are {allowed(resolved, mapping)}")
+            histograms.append(np.bincount(places[held], weights=pixels[held], minlength=len(resolved) + 1))
+            tick(1)
+    result = scale_of(np.array(histograms), resolved)
+    if output:
+        put(Path(output), (json.dumps(to_json(result), indent=1, ensure_ascii=False) + "\n").encode())
+    return result
