@@ -45,14 +45,14 @@ def run_in_one(task: str, calls: list[dict[str, Any]], **_: Any) -> Any:
     from faultscape.study.watch import Watch
 
     for number, call in enumerate(calls):
-        if "job" in call:
+        if "against" in call["job"]:
             root, shard, item = (
                 call["job"]["out"],
                 f"measure-{call['job']['against']}-{call['job']['number']}",
-                call["job"]["ids"][0],
+                call["job"]["images"]["ids"][0],
             )
         else:
-            root, shard, item = call["study"], f"compare-{call['number']:05d}", "part0/photo 000"
+            root, shard, item = call["job"]["study"], f"compare-{call['job']['number']:05d}", "part0/photo 000"
         for attempt in (1, 2):
             assert Watch(Path(root), shard, attempt).begin(item)
         yield number, engine.perform(task, call, 3, lambda _: None)

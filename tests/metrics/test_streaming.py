@@ -257,7 +257,9 @@ def images(number=8, size=400, outside=False):
 def test_without_numba_the_same_functions_serve():
     code = """
 import numpy as np
-from faultscape.metrics import detection, histogram16, histogram, score_stream, stream
+from faultscape.metrics import detection, histogram16, stream
+from faultscape.metrics.scores import histogram
+from faultscape.metrics.scores import stream as score_stream
 rng = np.random.default_rng(0)
 score, anomaly = rng.random(1000).astype(np.float32), rng.integers(0, 2, 1000)
 print(histogram._kernels(), score_stream._kernels().__name__.rpartition(".")[2])

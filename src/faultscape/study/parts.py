@@ -206,4 +206,6 @@ def key_of(*what: Any) -> str:
     >>> key_of("a", 1) == key_of("a", 1), key_of("a", 1) == key_of("a", 2)
     (True, False)
     """
-    return hashlib.sha256(json.dumps(what, sort_keys=True, ensure_ascii=False).encode()).hexdigest()[:32]
+    return hashlib.sha256(json.dumps(what, sort_keys=True, ensure_ascii=False).encode("utf-8", "surrogateescape")).hexdigest()[
+        :32
+    ]
