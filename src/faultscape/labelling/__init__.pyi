@@ -1,1 +1,5 @@
 from . import discards as discards
+from .catalogue import FORMATS as FORMATS
+from .catalogue import MaskFormat as MaskFormat
+from .catalogue import QuestionFormat as QuestionFormat
+from .label_tables import Lines as Lines

@@ -8,7 +8,8 @@ Source: PNG masks as data sets bring them, LabelMe's JSON, CSV as spreadsheets w
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -127,16 +128,23 @@ _TASKS = {
 }
 
 
+@contextmanager
+def plain_errors(form: MaskFormat | QuestionFormat, path: str | Path) -> Iterator[None]:
+    """Say in one line, as LabellingError, how a format fails that does not raise our errors: a person's own may raise any."""
+    try:
+        yield
+    except (FaultscapeError, MemoryError):
+        raise
+    except Exception as error:
+        raise LabellingError(f"{path}: format {form.name}: {type(error).__name__}: {library_text(error)}") from error
+
+
 def write_label(
     form: MaskFormat, label: Path, photo: Path, size: tuple[int, int], ids: np.ndarray | None, classes: Classes
 ) -> bytes | None:
     """Return the bytes of one label of an image of (width, height), or None where the format writes no file without ``ids`` (H, W); LabellingError where a person's own format fails."""
-    try:
+    with plain_errors(form, label):
         data = form.write(label, photo, size, ids, classes)
-    except (FaultscapeError, MemoryError):
-        raise
-    except Exception as error:
-        raise LabellingError(f"{label}: format {form.name}: {type(error).__name__}: {library_text(error)}") from error
     if data is not None and not isinstance(data, bytes):
         raise LabellingError(f"{label}: format {form.name}: write must return bytes or None; got {type(data).__name__}")
     return data
@@ -144,12 +152,8 @@ def write_label(
 
 def read_label(form: MaskFormat, path: str, classes: Classes, size: tuple[int, int]) -> np.ndarray:
     """Return the ids (H, W) of a label of a photo of (width, height); LabelMapError for another size, LabellingError where a person's own format fails or returns no ids."""
-    try:
+    with plain_errors(form, path):
         ids = form.read(path, classes, size)
-    except (FaultscapeError, MemoryError):
-        raise
-    except Exception as error:
-        raise LabellingError(f"{path}: format {form.name}: {type(error).__name__}: {library_text(error)}") from error
     if not isinstance(ids, np.ndarray) or ids.ndim != 2 or ids.dtype.kind not in "iu":
         got = f"{ids.dtype} of shape {ids.shape}" if isinstance(ids, np.ndarray) else type(ids).__name__
         raise LabellingError(f"{path}: format {form.name}: read must return whole numbers, H x W; got {got}")

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from faultscape.errors import LabellingError, LabelMapError, OptionError, counted
-from faultscape.labelling.catalogue import FORMATS, MaskFormat, read_label, write_label
+from faultscape.labelling.catalogue import FORMATS, MaskFormat, plain_errors, read_label, write_label
 from faultscape.nouns import Classes
 from faultscape.stages.label.options import ExportOptions, ImportOptions
 from faultscape.stages.label.result import Exported, Imported, import_line
@@ -60,7 +60,9 @@ def export(root: Path, study: str, options: ExportOptions, form: MaskFormat) -> 
             tick(1)
     if form.listed:
         make_folder(folder / "labels")
-    for name, data in form.prepare(classes).items():
+    with plain_errors(form, folder):
+        prepared = form.prepare(classes)
+    for name, data in prepared.items():
         put(folder / name, data)
     return written
 
@@ -185,7 +187,8 @@ def _label_files(
         say = print if form.listed else lambda _: None
         where = masks if form.listed else path
         there = find([where], endings=form.endings, pattern=pattern, strip=False, some_or_none=True, say=say)
-        states |= {f.path: form.recognise(f.path) for f in there}
+        with plain_errors(form, path):
+            states |= {f.path: form.recognise(f.path) for f in there}
         kind = [f for f in there if states[f.path] != "other" and os.path.splitext(f.path)[0] not in beside]
         kind = one_kind(kind, print) if form.listed else kind
         beside |= set() if form.listed else {os.path.splitext(f.path)[0] for f in kind}

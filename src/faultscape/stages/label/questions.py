@@ -15,7 +15,7 @@ from typing import Any
 
 from faultscape.errors import FaultscapeError, LabellingError, OptionError, counted
 from faultscape.labelling import answers as said
-from faultscape.labelling.catalogue import QuestionFormat
+from faultscape.labelling.catalogue import QuestionFormat, plain_errors
 from faultscape.stages.label.options import ExportOptions
 from faultscape.stages.label.result import Answered, Asked, import_line
 from faultscape.study.settings import Settings
@@ -64,14 +64,20 @@ def export(root: Path, study: str, options: ExportOptions, form: QuestionFormat)
     path = path if path.suffix.lower() == form.ending else path / f"questions{form.ending}"
     if todo:
         _keep_answers(form, path)
-        put(path, form.write(todo, _glosses(settings)).encode())
+        with plain_errors(form, path):
+            data = form.write(todo, _glosses(settings)).encode()
+        put(path, data)
     images, then = len({image for image, _ in todo}), import_line(study, str(path), truth, options.format)
     return Asked(str(path), len(todo), images, len(wanted) - len(todo), len(undecided), again, then, form.says)
 
 
 def _keep_answers(form: QuestionFormat, path: Path) -> None:
     """LabellingError where a file that is to be written holds what somebody filled in, or is no table of questions at all."""
-    if path.is_file() and path.stat().st_size and (number := form.filled(path)):
+    if not path.is_file() or not path.stat().st_size:
+        return
+    with plain_errors(form, path):
+        number = form.filled(path)
+    if number:
         raise LabellingError(
             f"{path}: {counted(number, 'line of it is', 'lines of it are')} filled in, and what people wrote is never written over; name another file"
         )
@@ -134,7 +140,8 @@ def import_(root: Path, source: str, column: str, truth: str, form: QuestionForm
 
 def _read(form: QuestionFormat, file: Path, column: str, images: dict[str, Any], settings: Settings, out: _Read) -> None:
     """Add what one file says to ``out``; LabellingError for a file that holds neither labels, nor answers, nor discards."""
-    lines, where = form.read(file, column), f"{file.name}, line"
+    with plain_errors(form, file):
+        lines, where = form.read(file, column), f"{file.name}, line"
     wrong = list(lines.wrong)
     for line, (image, word, annotator, answer) in lines.answers:
         problem, class_ = _known(image, word, images, settings)

@@ -1,0 +1,152 @@
+"""A label format of a person's own, some lines in a file: exported, filled in, imported, and named in help and errors."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import faultscape as fs
+import made
+import made_answers
+from faultscape.cli import main
+from faultscape.study.tables import label_maps
+
+GRID = '''
+"""Ids as lines of numbers, a file of text an image."""
+
+from pathlib import Path
+
+import numpy as np
+
+from faultscape.labelling import MaskFormat
+
+
+def write(label, photo, size, ids, classes):
+    return b"" if ids is None else "".join(" ".join(map(str, row)) + "\\n" for row in ids.tolist()).encode()
+
+
+GRID = MaskFormat(
+    name="grid",
+    title="grid",
+    says="write the numbers of the classes (classes.txt), a line a row",
+    endings=frozenset({".grid"}),
+    photo=lambda folder, image: folder / f"{image}.png",
+    label=lambda folder, image: folder / f"{image}.grid",
+    write=write,
+    prepare=lambda classes: {"classes.txt": "".join(f"{i} {n}\\n" for i, n in zip(classes.ids, classes.names)).encode()},
+    recognise=lambda path: "drawn" if Path(path).stat().st_size else "empty",
+    read=lambda path, classes, size: np.loadtxt(path, dtype=int, ndmin=2),
+)
+'''
+LINES = '''
+"""Questions as a list in JSON."""
+
+import json
+
+from faultscape.labelling import Lines, QuestionFormat
+
+
+def write(questions, glosses):
+    return json.dumps([{"image": image, "class": name, "by": "", "answer": ""} for image, name in questions])
+
+
+def read(path, column):
+    rows = enumerate(json.loads(path.read_text()), 1)
+    return Lines(answers=[(k, (r["image"], r["class"], r["by"], r["answer"])) for k, r in rows if r["answer"]])
+
+
+ASKED = QuestionFormat("asked", "JSON", "fill in by and answer", ".json", write, lambda path: len(read(path, "").answers), read)
+'''
+
+
+def test_masks_go_out_and_come_back_in_a_format_of_ones_own(
+    corpus: made.Corpus, study: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name, source = next(iter(corpus.models.items()))
+    fs.predict(study, {n: str(s) for n, s in corpus.models.items()}, engine="local")
+    fs.compare(study, engine="local")
+    chosen = fs.select(study, per_class=3, engine="local").images
+    (tmp_path / "mine.py").write_text(GRID)
+    own, out = f"{tmp_path / 'mine.py'}:GRID", tmp_path / "to label"
+    assert main(["label", "export", study, str(out), "--format", own]) == 0
+    printed = capsys.readouterr().out
+    assert f"{len(chosen)} images to label in {out} (grid, empty" in printed
+    assert "write the numbers of the classes (classes.txt), a line a row, then `faultscape label import" in printed
+    assert f"--format {own}`" in printed
+    assert (out / "classes.txt").read_text().startswith("0 ")
+    assert sorted(str(f.relative_to(out)) for f in out.rglob("*.grid")) == sorted(f"{image}.grid" for image in chosen)
+    assert main(["label", "import", study, str(out), "--format", own]) == 0
+    assert f"{len(chosen)} files are taken as not labelled yet: empty grid files" in capsys.readouterr().out
+
+    filled, (first, second, *_) = tmp_path / "filled", chosen
+    assert main(["label", "export", study, str(filled), "--format", own, "--prefill", name]) == 0
+    (filled / f"{first}.grid").write_text("1 2\n")
+    (filled / f"{second}.grid").write_text("road\n")
+    assert main(["label", "import", study, str(filled), "--format", own]) == 0
+    assert f"{len(chosen) - 2} images added, 0 replaced, 0 newly discarded, 2 not usable" in capsys.readouterr().out
+    failures = (Path(study) / "failures.csv").read_text()
+    assert "is 2 x 1 pixels, its photo 48 x 36" in failures
+    assert f"{second}.grid: format grid: ValueError: could not convert string 'road'" in failures
+    again = fs.label.export(study, str(tmp_path / "rest"))
+    assert again.images == 2
+    places = dict(zip(corpus.ids, corpus.maps[name], strict=True))
+    where = label_maps.truth(Path(study), "labels")
+    stored = {m.id: m for n in {i // 4 for i in range(len(corpus.ids))} for m in label_maps.read_stored(where, n)}
+    assert sorted(stored) == sorted(set(chosen) - {first, second})
+    fs.label.import_(study, str(source), truth="as-the-model")
+    model = label_maps.truth(Path(study), "as-the-model")
+    expected = {m.id: m.runs for n in {i // 4 for i in range(len(corpus.ids))} for m in label_maps.read_stored(model, n)}
+    assert {id_: m.runs for id_, m in stored.items()} == {id_: expected[id_] for id_ in stored}
+    assert all(np.unique(places[id_]).size > 1 for id_ in stored)
+
+
+def test_questions_go_out_and_answers_come_back_in_a_format_of_ones_own(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    study = made_answers.study(tmp_path / "made", images=12).study
+    fs.compare(study)
+    fs.select(study)
+    (tmp_path / "mine.py").write_text(LINES)
+    own, out = f"{tmp_path / 'mine.py'}:ASKED", tmp_path / "asked.json"
+    assert main(["label", "export", study, str(out), "--format", own]) == 0
+    assert "fill in by and answer, then `faultscape label import" in capsys.readouterr().out
+    rows = json.loads(out.read_text())
+    rows[0] |= {"by": "ann", "answer": "yes"}
+    rows[1] |= {"by": "ann", "answer": "no"}
+    out.write_text(json.dumps(rows))
+    assert main(["label", "export", study, str(out), "--format", own]) == 2
+    assert "2 lines of it are filled in, and what people wrote is never written over" in capsys.readouterr().err
+    assert main(["label", "import", study, str(out), "--format", own]) == 0
+    assert "2 new answers" in capsys.readouterr().out
+    assert fs.label.export(study, str(tmp_path / "rest.csv")).questions == len(rows) - 2
+    out.write_text("[3")
+    assert main(["label", "import", study, str(out), "--format", own]) == 2
+    assert f"{out}: format asked: JSONDecodeError" in capsys.readouterr().err
+
+
+def test_what_is_no_format_is_refused_in_one_line(study: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "mine.py").write_text(f"{LINES}\nTEXT = 'x'\n")
+    file = tmp_path / "mine.py"
+    wanted = {
+        f"{file}:TEXT": "is neither a MaskFormat nor a QuestionFormat",
+        f"{file}:NONE": "holds no 'NONE'",
+        f"{file}:ASKED": "does not fit a study of label maps; use png or labelme: people draw masks",
+        "csv": "does not fit a study of label maps; use png or labelme: people draw masks",
+        "gone.py:GRID": "there is no file gone.py",
+        "labelmee": "use png, labelme, csv, or file.py:NAME, a format of your own. Did you mean 'labelme'?",
+    }
+    for source, words in wanted.items():
+        for line in (["export", study, str(tmp_path / "out")], ["import", study, str(tmp_path)]):
+            assert main(["label", *line, "--format", source]) == 2, source
+            assert words in capsys.readouterr().err, source
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("verb", ["export", "import"])
+def test_help_names_the_formats_and_that_one_may_be_ones_own(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["label", verb, "--help"]) == 0
+    printed = capsys.readouterr().out
+    assert all(word in printed for word in ("--format", "file.py:NAME", *(form.name for form in fs.labelling.FORMATS)))

@@ -1,0 +1,195 @@
+"""What every label format of the catalogue obeys, and formats of a person's own as well: what is written is read back the same, and what is hostile is refused in one line."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import faultscape as fs
+from faultscape.errors import LabellingError, LabelMapError
+from faultscape.labelling import FORMATS, Lines, MaskFormat, QuestionFormat
+from faultscape.labelling.catalogue import plain_errors, read_label, write_label
+
+GRID = MaskFormat(
+    name="grid",
+    title="grid",
+    says="write numbers",
+    endings=frozenset({".grid"}),
+    photo=lambda folder, image: folder / f"{image}.png",
+    label=lambda folder, image: folder / f"{image}.grid",
+    write=lambda _label, _photo, _size, ids, _: b"" if ids is None else json.dumps(ids.tolist()).encode(),
+    prepare=lambda _: {},
+    recognise=lambda path: "drawn" if Path(path).stat().st_size else "empty",
+    read=lambda path, _classes, _size: np.array(json.loads(Path(path).read_bytes())),
+)
+
+
+def read_json(path: Path, _column: str) -> Lines:
+    rows = enumerate(json.loads(path.read_bytes()), 1)
+    return Lines(answers=[(k, (image, name, by, answer)) for k, (image, name, by, answer) in rows if answer])
+
+
+def fill_csv(text: str, answers: list[str]) -> str:
+    rows = list(csv.DictReader(io.StringIO(text)))
+    out = io.StringIO()
+    table = csv.DictWriter(out, list(rows[0]))
+    table.writeheader()
+    table.writerows(row | {"annotator": "ann", "answer": answer} for row, answer in zip(rows, answers, strict=True))
+    return out.getvalue()
+
+
+ASKED = QuestionFormat(
+    name="asked",
+    title="JSON",
+    says="fill in",
+    ending=".json",
+    write=lambda questions, _: json.dumps([[*question, "", ""] for question in questions]),
+    filled=lambda path: len(read_json(path, "").answers),
+    read=read_json,
+)
+FILL: dict[str, Callable[[str, list[str]], str]] = {
+    "csv": fill_csv,
+    "asked": lambda text, said: json.dumps([[*row[:2], "ann", word] for row, word in zip(json.loads(text), said, strict=True)]),
+}
+MASKS = pytest.mark.parametrize("form", [*(f for f in FORMATS if isinstance(f, MaskFormat)), GRID], ids=lambda form: form.name)
+QUESTIONS = pytest.mark.parametrize(
+    "form", [*(f for f in FORMATS if isinstance(f, QuestionFormat)), ASKED], ids=lambda form: form.name
+)
+IN_ONE_FOLDER = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+NAMES = ("photo", "a b/c d", "naïve 图", "x.y", "-flag", "it's 100 %")
+WORLDS = (("voc", (0, 3, 20, 255)), ("camvid", (0, 4, 10, 11)), ("ade20k", (0, 1, 150)))
+
+
+def written(form: MaskFormat, folder: Path, image: str, ids: np.ndarray | None, classes: fs.nouns.Classes) -> Path | None:
+    """Write one label as `label export` does; None where the format writes none."""
+    size = (5, 4) if ids is None else ids.shape[::-1]
+    label = form.label(folder, image)
+    data = write_label(form, label, form.photo(folder, image), size, ids, classes)
+    if data is None:
+        return None
+    label.parent.mkdir(parents=True, exist_ok=True)
+    label.write_bytes(data)
+    return label
+
+
+@MASKS
+@given(seed=st.integers(0, 10_000), name=st.sampled_from(NAMES), world=st.sampled_from(WORLDS))
+@IN_ONE_FOLDER
+def test_a_label_is_read_back_as_it_was_written_void_too(
+    tmp_path: Path, form: MaskFormat, seed: int, name: str, world: tuple[str, tuple[int, ...]]
+) -> None:
+    classes, rng = fs.classes.resolve(world[0]), np.random.default_rng(seed)
+    ids = rng.choice(world[1], rng.integers(1, 9, 2)).astype(np.uint16)
+    label = written(form, tmp_path, name, ids, classes)
+    assert label is not None
+    assert label.name.endswith(tuple(form.endings))
+    if len(np.unique(ids)) > 1:  # of background alone LabelMe has no shape, and cannot tell it from a file nobody drew in
+        assert form.recognise(str(label)) == "drawn"
+    assert read_label(form, str(label), classes, ids.shape[::-1]).tolist() == ids.tolist()
+
+
+@MASKS
+@pytest.mark.parametrize(("world", "value"), [("voc", 255), ("voc", 0), ("camvid", 11)])
+def test_a_label_of_one_value_alone_is_read_back(tmp_path: Path, form: MaskFormat, world: str, value: int) -> None:
+    classes, ids = fs.classes.resolve(world), np.full((3, 2), value, np.uint16)
+    label = written(form, tmp_path, "all", ids, classes)
+    assert read_label(form, str(label), classes, (2, 3)).tolist() == ids.tolist()
+
+
+@MASKS
+def test_what_nobody_drew_is_no_label(tmp_path: Path, form: MaskFormat) -> None:
+    label = written(form, tmp_path, "a b", None, fs.classes.resolve("voc"))
+    assert label is None or form.recognise(str(label)) == "empty"
+
+
+@MASKS
+@pytest.mark.parametrize("photo", [(4, 3), (2, 3), (1, 1), (300, 400)])
+def test_a_label_of_another_size_than_its_photo_is_refused(tmp_path: Path, form: MaskFormat, photo: tuple[int, int]) -> None:
+    classes = fs.classes.resolve("voc")
+    label = written(form, tmp_path, "m", np.full((4, 3), 3, np.uint16), classes)
+    with pytest.raises(LabelMapError, match=f"is 3 x 4 pixels, its photo {photo[0]} x {photo[1]}"):
+        read_label(form, str(label), classes, photo)
+
+
+@MASKS
+@given(
+    data=st.one_of(
+        st.binary(max_size=200),
+        st.integers(0, 300),
+        st.sampled_from([b"", b"[]", b"{", b"[[1,", b"[[-1]]", b"[[70000]]", b"\x89PNG"]),
+    )
+)
+@IN_ONE_FOLDER
+def test_a_hostile_file_is_refused_in_one_line_that_names_it(tmp_path: Path, form: MaskFormat, data: bytes | int) -> None:
+    classes = fs.classes.resolve("voc")
+    label = written(form, tmp_path, "m", np.full((4, 3), 3, np.uint16), classes)
+    assert label is not None
+    label.write_bytes(label.read_bytes()[: data % label.stat().st_size] if isinstance(data, int) else data)
+    with pytest.raises((LabelMapError, LabellingError)) as refused:
+        read_label(form, str(label), classes, (3, 4))
+    assert "m." in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+ASKING = [("a b/c", "dog"), ("=1+1", "cat, wild"), ('say "x"', "naïve 图"), ("-7", "it's")]
+
+
+@QUESTIONS
+@given(answers=st.lists(st.sampled_from(["yes", "no", "unsure", ""]), min_size=len(ASKING), max_size=len(ASKING)))
+@IN_ONE_FOLDER
+def test_answers_are_read_back_to_the_questions_that_were_written(
+    tmp_path: Path, form: QuestionFormat, answers: list[str]
+) -> None:
+    path, text = tmp_path / f"my questions{form.ending}", form.write(ASKING, {"dog": "a = b"})
+    path.write_bytes(text.encode())
+    assert form.filled(path) == 0
+    path.write_bytes(FILL[form.name](text, answers).encode())
+    given_ = [(*question, "ann", answer) for question, answer in zip(ASKING, answers, strict=True) if answer]
+    lines = form.read(path, "")
+    assert [answer for _, answer in lines.answers] == given_
+    assert (lines.labels, lines.discards, lines.wrong) == ([], [], [])
+    assert form.filled(path) >= len(given_)
+
+
+@QUESTIONS
+@pytest.mark.parametrize("data", [b"", b"\xff\xfe\x00", b"\x00\x01", b"{", b"3", b"x,y\n1,2\n", b'[["a"]]'])
+def test_a_hostile_file_of_answers_is_refused_in_one_line_that_names_it(
+    tmp_path: Path, form: QuestionFormat, data: bytes
+) -> None:
+    path = tmp_path / f"q{form.ending}"
+    path.write_bytes(data)
+    with pytest.raises(LabellingError) as refused, plain_errors(form, path):
+        form.read(path, "")
+    assert f"{path}" in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_format_that_reads_or_writes_something_else_is_refused(tmp_path: Path) -> None:
+    classes = fs.classes.resolve("voc")
+    for wrong in (np.zeros((4, 3)), np.zeros((4, 3, 1), int), [[1]], None):
+        form = MaskFormat(**{**vars(GRID), "read": lambda *_, wrong=wrong: wrong})
+        with pytest.raises(LabellingError, match="format grid: read must return whole numbers, H x W; got"):
+            read_label(form, "m.grid", classes, (3, 4))
+    form = MaskFormat(**{**vars(GRID), "write": lambda *_: "text"})
+    with pytest.raises(LabellingError, match="format grid: write must return bytes or None; got str"):
+        write_label(form, tmp_path / "m.grid", tmp_path / "m.png", (3, 4), None, classes)
+
+
+def test_every_entry_is_complete_and_named_in_the_help_of_both_verbs_and_on_their_page() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "verbs" / "label.md").read_text(encoding="utf-8")
+    for form in FORMATS:
+        assert all((form.name, form.title, form.says))
+        assert f"`{form.name}`" in page.partition("## label import")[0]
+        assert f"`{form.name}`" in page.partition("## label import")[2]
+        for verb in (fs.label.export, fs.label.import_):
+            assert form.name in (verb.__doc__ or "").partition("\n    format\n")[2].splitlines()[0]
+    assert len({form.name for form in FORMATS}) == len(FORMATS)
+    assert {form.name for form in FORMATS if isinstance(form, QuestionFormat)} <= FILL.keys()
