@@ -93,6 +93,13 @@ class Snapshot:
         return evidence.find_truth(self.root) or (self.truths[0] if self.truths else evidence.LABELS)
 
     @cached_property
+    def failures(self) -> int:
+        """How many rows failures.csv has."""
+        from faultscape.study.tables.logs import read_failures
+
+        return len(read_failures(self.root))
+
+    @cached_property
     def groups(self) -> dict[str, str]:
         from faultscape.study.tables.pool import read_groups
 

@@ -12,11 +12,8 @@ def _made_from(snapshot: Snapshot, _name: str) -> dict[str, str] | None:
 
 
 def _describe(snapshot: Snapshot, _name: str) -> str:
-    from faultscape.study.tables.logs import read_failures
-
-    failures = len(read_failures(snapshot.root))
     words = f"{counted(snapshot.images, 'image')} in {counted(len(snapshot.shard_sizes), 'shard')}"
-    return words + (f"; failures.csv has {counted(failures, 'row')}" if failures else "")
+    return words + (f"; failures.csv has {counted(snapshot.failures, 'row')}" if snapshot.failures else "")
 
 
 def _line(snapshot: Snapshot, _name: str) -> str:

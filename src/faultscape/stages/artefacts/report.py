@@ -12,6 +12,7 @@ from faultscape.stages.artefacts import discards, labels, selection, standings
 from faultscape.stages.artefacts.artefact import METHOD, Artefact
 from faultscape.stages.given_options import option_words
 from faultscape.stages.snapshot import Snapshot
+from faultscape.study.parts import key_of
 from faultscape.study.tables import selections
 
 METHOD_NUMBER = 2  # raised when the page shows something else
@@ -25,10 +26,16 @@ def made_from_now(snapshot: Snapshot, name: str, truth: str) -> dict[str, str]:
         "selection": selection.key(snapshot, name),
         "labels": labels.key(snapshot, truth),
         "discards": discards.key(snapshot, name),
-        "maps": snapshot.drawn_from([m for m in snapshot.selections[name][0].models if m in snapshot.models]),
-        **{f"standings of {other}": key for other in snapshot.selections if (key := standings.key(snapshot, other))},
+        "maps": snapshot.drawn_from(snapshot.models),  # of all models: the page shows how far each two agree
+        "failures": str(snapshot.failures),
+        **{f"standings of {other}": _of_standings(snapshot, other) for other in snapshot.selections if standings.key(snapshot, other)},
         METHOD: str(METHOD_NUMBER),
     }
+
+
+def _of_standings(snapshot: Snapshot, selection_: str) -> str:
+    """Return a digest of standings, and of whether they are done, which the page says."""
+    return key_of(standings.key(snapshot, selection_), standings.are_done(snapshot, selection_))
 
 
 def note(made_from: dict[str, str], truth: str, arguments: dict[str, Any]) -> str:
@@ -99,7 +106,8 @@ REPORT = Artefact(
         "selection": "the selection was extended or made anew",
         "labels": "labels changed",
         "discards": "images were discarded",
-        "maps": "predictions changed",
+        "maps": "models or predictions changed",
+        "failures": "failures.csv changed",
         METHOD: "an earlier version made it",
     },
     instances=_instances,

@@ -1,0 +1,182 @@
+"""Random walks over a small study: what the graph calls done equals what is made anew, following "next" ends in "all is done", and no label is lost.
+
+`FAULTSCAPE_WALKS` says how many walks of thirty steps; `make soak` takes 167 of them, some 5,000 steps.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import shutil
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+import faultscape as fs
+import made_answers
+from faultscape.cli import main
+from faultscape.errors import FaultscapeError
+from faultscape.stages import graph
+from faultscape.stages.artefacts import plan, report, standings
+from faultscape.stages.artefacts.selection import SELECTION
+from faultscape.stages.snapshot import Snapshot
+from faultscape.study.settings import read_settings
+from faultscape.study.tables import label_maps, selections
+
+STEPS = 30
+WALKS = int(os.environ.get("FAULTSCAPE_WALKS", "10"))
+NAMES = ("main", "random", "more")
+
+
+class Walk(RuleBasedStateMachine):
+    """Whatever a person types, in any order."""
+
+    @initialize()
+    def begin(self) -> None:
+        self.folder = Path(tempfile.mkdtemp())
+        self.made = made_answers.study(self.folder / "made", images=24, errors=(0.1, 0.4))
+        self.study, self.root = self.made.study, Path(self.made.study)
+        self.labelled: dict[str, str] = {}
+        self.models = 2
+
+    def teardown(self) -> None:
+        if hasattr(self, "folder"):
+            self.follow()
+            shutil.rmtree(self.folder)
+
+    def follow(self) -> None:
+        """Type what `status` says until all is done; people label what they are sent to label."""
+        for _ in range(25):
+            if not (line := fs.status(self.study).next):
+                return
+            words = shlex.split(line)
+            if words[1:3] == ["label", "export"]:
+                name = words[words.index("--selection") + 1] if "--selection" in words else "main"
+                assert graph.node(Snapshot(self.root), SELECTION, name).state == "done", line
+                self.label(list(Snapshot(self.root).current(name).images))
+            elif "NAME=SOURCE" in words:
+                self.add_model(0.3)
+            else:
+                assert main(words[1:]) == 0, line
+        raise AssertionError(f"still to do after 25 lines: {line}")
+
+    def label(self, images: list[str]) -> None:
+        made_answers.import_labels(self.made, images)
+        self.labelled |= dict.fromkeys(images, "")
+
+    @rule(share=st.sampled_from([0.1, 0.3, 0.6]))
+    @precondition(lambda self: self.models < 5)
+    def add_model(self, share: float) -> None:
+        rng = np.random.default_rng(self.models)
+        answers = np.where(rng.random(24) < share, rng.integers(0, 5, 24), self.made.truth)
+        path = self.folder / f"added-{self.models}.csv"
+        rows = [f"{image},{made_answers.NAMES[k]}" for image, k in zip(self.made.images, answers.tolist(), strict=True)]
+        path.write_text("image,label\n" + "\n".join(rows) + "\n")
+        fs.predict(self.study, {f"added-{self.models}": str(path)}, engine="local")
+        self.models += 1
+
+    @rule()
+    def remove_model(self) -> None:
+        if len(names := list(read_settings(self.root).models)) > 2:
+            fs.predict(self.study, remove=[names[-1]])
+
+    @rule(top=st.integers(1, 4))
+    def duel(self, top: int) -> None:
+        self.ask("select", top=top, spares=1)
+
+    @rule(budget=st.integers(2, 6), name=st.sampled_from(NAMES[1:]))
+    def draw(self, budget: int, name: str) -> None:
+        self.ask("select", selector="random", budget=budget, as_=name)
+
+    @rule(first=st.integers(0, 20), number=st.integers(1, 8))
+    def label_some(self, first: int, number: int) -> None:
+        self.label(self.made.images[first : first + number])
+
+    @rule(first=st.integers(0, 23))
+    def discard(self, first: int) -> None:
+        path = self.folder / "discard.csv"
+        path.write_text(f"image,reason\n{self.made.images[first]},blurred\n")
+        self.ask_label(str(path))
+
+    @rule(name=st.sampled_from(NAMES), seed=st.integers(0, 1))
+    def rank(self, name: str, seed: int) -> None:
+        self.ask("rank", selection=name, seed=seed, resamples=5)
+
+    @rule(name=st.sampled_from(NAMES), better=st.sampled_from([0.1, 0.3]))
+    def report(self, name: str, better: float) -> None:
+        self.ask("report", selection=name, better=better)
+
+    @rule(within=st.sampled_from([1.0, 10.0]))
+    def plan(self, within: float) -> None:
+        self.ask("plan", within=within, engine="local")
+
+    @rule()
+    def run(self) -> None:
+        self.ask("run", engine="local")
+
+    def ask(self, verb: str, **options: Any) -> None:
+        """Call a verb; what it refuses in a sentence is no fault."""
+        with suppress(FaultscapeError):
+            getattr(fs, verb)(self.study, **options)
+
+    def ask_label(self, source: str) -> None:
+        with suppress(FaultscapeError):
+            fs.label.import_(self.study, source)
+
+    @invariant()
+    def no_label_is_lost(self) -> None:
+        if getattr(self, "labelled", None):
+            held = {row.id for shard in (0,) for row in label_maps.read_stored(label_maps.truth(self.root, "labels"), shard)}
+            assert set(self.labelled) <= held
+
+    @rule()
+    def what_is_done_is_what_would_be_made_anew(self) -> None:
+        done = {(n.artefact, n.name) for n in graph.nodes(Snapshot(self.root)) if n.state == "done"}
+        made = [pair for pair in done if pair[0] in ("standings", "plan", "report")]
+        if not made:
+            return
+        fresh = self.folder / "fresh" / self.root.name
+        shutil.copytree(self.root, fresh)
+        snapshot = Snapshot(self.root)
+        files = {name: self.files(*name) for name in made}
+        for file in files.values():
+            (fresh / file).unlink()
+        for kind, name in sorted(made, key=lambda pair: ("standings", "plan", "report").index(pair[0])):
+            if kind == "standings":
+                held = standings.provenance(snapshot, name) or {}
+                fs.rank(str(fresh), selection=name, truth=held["truth"], **standings.arguments(held))
+            elif kind == "plan":
+                fs.plan(str(fresh), engine="local", **plan.arguments(snapshot))
+            else:
+                fs.report(str(fresh), selection=name, **report.arguments(snapshot, name))
+        for pair, file in files.items():
+            assert self.content(fresh / file) == self.content(self.root / file), pair
+        shutil.rmtree(fresh)
+
+    def files(self, kind: str, name: str) -> str:
+        if kind == "plan":
+            return "plan.json"
+        stem, ending = ("standings", "json") if kind == "standings" else ("report", "html")
+        return selections.path(self.root, name, ending, stem=stem).name
+
+    @staticmethod
+    def content(path: Path) -> Any:
+        return json.loads(path.read_text()) if path.suffix == ".json" else path.read_bytes()
+
+
+Walk.TestCase.settings = settings(
+    max_examples=WALKS,
+    stateful_step_count=STEPS,
+    deadline=None,
+    derandomize=True,
+    database=None,
+    suppress_health_check=list(HealthCheck),
+)
+TestWalk = Walk.TestCase
