@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constr
 # Where the environment forbids Python to keep what it compiled, each of the tests' hundreds of programs would compile all of its libraries again.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help demo test lint types layers wheel check bench pins clean
+.PHONY: help demo test lint types layers wheel check bench soak pins clean
 help:            ## show this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
 
@@ -51,6 +51,9 @@ check: test lint types layers wheel  ## all that .ci/run does
 bench: .venv/.test-ready  ## measured ratios against named peers
 	$(BIN)/python benchmarks/run.py
 	$(BIN)/python benchmarks/measure.py
+
+soak: .venv/.test-ready  ## 5,000 random steps over a small study; the log goes to docs/soak.txt
+	FAULTSCAPE_WALKS=167 $(BIN)/python -m pytest -p no:cacheprovider --quiet tests/laws/test_walk.py | tee docs/soak.txt
 
 pins: .venv/.test-ready  ## write constraints.txt anew from the environment
 	{ head -2 constraints.txt; $(BIN)/python -m pip freeze --exclude-editable | sed 's/+cpu//'; } > constraints.new && mv constraints.new constraints.txt

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
@@ -90,14 +90,17 @@ class Walk(RuleBasedStateMachine):
     @rule(top=st.integers(1, 4))
     def duel(self, top: int) -> None:
         self.ask("select", top=top, spares=1)
+        self.what_is_done_is_what_would_be_made_anew()
 
     @rule(budget=st.integers(2, 6), name=st.sampled_from(NAMES[1:]))
     def draw(self, budget: int, name: str) -> None:
         self.ask("select", selector="random", budget=budget, as_=name)
+        self.what_is_done_is_what_would_be_made_anew()
 
     @rule(first=st.integers(0, 20), number=st.integers(1, 8))
     def label_some(self, first: int, number: int) -> None:
         self.label(self.made.images[first : first + number])
+        self.what_is_done_is_what_would_be_made_anew()
 
     @rule(first=st.integers(0, 23))
     def discard(self, first: int) -> None:
@@ -178,5 +181,6 @@ Walk.TestCase.settings = settings(
     derandomize=True,
     database=None,
     suppress_health_check=list(HealthCheck),
+    phases=[Phase.generate],
 )
 TestWalk = Walk.TestCase

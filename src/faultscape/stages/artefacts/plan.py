@@ -5,17 +5,25 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from faultscape.stages.artefacts import labels
+from faultscape.stages.artefacts import labels, selection
 from faultscape.stages.artefacts.artefact import METHOD, Artefact
 from faultscape.stages.given_options import option_words
 from faultscape.stages.snapshot import Snapshot
+from faultscape.study.parts import key_of
 
 METHOD_NUMBER = 2  # raised when forecasts are computed in another way
 
 
 def made_from_now(snapshot: Snapshot, truth: str) -> dict[str, str]:
-    """Return what a plan is made from: the predictions of all models, and the labels of a truth where there are any."""
-    return {"maps": snapshot.drawn_from(snapshot.models), "labels": labels.key(snapshot, truth), METHOD: str(METHOD_NUMBER)}
+    """Return what a plan is made from: the predictions of all models, what was chosen and discarded, and the labels of a truth where there are any."""
+    return {
+        "maps": snapshot.drawn_from(snapshot.models),
+        "selections": key_of({name: selection.key(snapshot, name) for name in snapshot.selections}),
+        "discards": key_of(sorted(snapshot.discarded)),
+        "labels": labels.key(snapshot, truth),
+        **({"groups": key_of(sorted(snapshot.groups.items()))} if snapshot.groups else {}),
+        METHOD: str(METHOD_NUMBER),
+    }
 
 
 def _provenance(snapshot: Snapshot) -> Mapping[str, Any] | None:
@@ -43,10 +51,13 @@ def _made_from_now(snapshot: Snapshot, _name: str) -> dict[str, str]:
 PLAN = Artefact(
     name="plan",
     verb="plan",
-    inputs=("maps", "labels"),
+    inputs=("maps", "selection", "labels", "discards"),
     options=("cost", "wage", "within", "selection", "truth", "goal", "seed"),
     reasons={
         "maps": "images or predictions changed",
+        "selections": "a selection was made or extended",
+        "discards": "images were discarded",
+        "groups": "groups of images changed",
         "labels": "labels changed",
         METHOD: "an earlier version made it",
         "file": "plan.json cannot be read",

@@ -10,6 +10,7 @@ from typing import Any
 
 from faultscape.stages.artefacts import discards, labels, selection, standings
 from faultscape.stages.artefacts.artefact import METHOD, Artefact
+from faultscape.stages.evidence import find_truth
 from faultscape.stages.given_options import option_words
 from faultscape.stages.snapshot import Snapshot
 from faultscape.study.parts import key_of
@@ -28,7 +29,11 @@ def made_from_now(snapshot: Snapshot, name: str, truth: str) -> dict[str, str]:
         "discards": discards.key(snapshot, name),
         "maps": snapshot.drawn_from(snapshot.models),  # of all models: the page shows how far each two agree
         "failures": str(snapshot.failures),
-        **{f"standings of {other}": _of_standings(snapshot, other) for other in snapshot.selections if standings.key(snapshot, other)},
+        **{
+            f"standings of {other}": _of_standings(snapshot, other)
+            for other in snapshot.selections
+            if standings.key(snapshot, other)
+        },
         METHOD: str(METHOD_NUMBER),
     }
 
@@ -38,9 +43,15 @@ def _of_standings(snapshot: Snapshot, selection_: str) -> str:
     return key_of(standings.key(snapshot, selection_), standings.are_done(snapshot, selection_))
 
 
-def note(made_from: dict[str, str], truth: str, arguments: dict[str, Any]) -> str:
+def truth_shown(snapshot: Snapshot, name: str) -> str:
+    """Return the truth whose labels a page shows: the one that was ranked with, else the one that counts; '' where there is none."""
+    ranked = str((standings.provenance(snapshot, name) or {}).get("truth", ""))
+    return ranked if ranked in snapshot.truths else find_truth(snapshot.root)
+
+
+def note(made_from: dict[str, str], arguments: dict[str, Any]) -> str:
     """Return what a page carries in its head, so that it says itself what it was made from."""
-    return json.dumps({"inputs": made_from, "truth": truth, "arguments": arguments}, ensure_ascii=True)
+    return json.dumps({"inputs": made_from, "arguments": arguments}, ensure_ascii=True)
 
 
 def read_note(path: Path) -> dict[str, Any] | None:
@@ -79,8 +90,7 @@ def _made_from(snapshot: Snapshot, name: str) -> dict[str, str] | None:
 def _made_from_now(snapshot: Snapshot, name: str) -> dict[str, str]:
     if name not in snapshot.selections:
         return {}
-    truth = str((read_note(page(snapshot, name)) or {}).get("truth", "")) if page(snapshot, name).exists() else ""
-    return made_from_now(snapshot, name, truth)
+    return made_from_now(snapshot, name, truth_shown(snapshot, name))
 
 
 def arguments(snapshot: Snapshot, name: str) -> dict[str, Any]:

@@ -33,6 +33,7 @@ def made_from_now(
         "selection": selection.key(snapshot, name),
         "concordance": plug.digest(slots.definition.get("concordance", "")),
         "maps": snapshot.drawn_from(slots.models),
+        "added": ",".join(model for model in snapshot.models if model not in slots.models),  # a note names them
         "labels": labels.key(snapshot, truth),
         "discards": discards.key(snapshot, name),
         **({"groups": key_of(sorted(groups.items()))} if groups else {}),
@@ -110,6 +111,7 @@ STANDINGS = Artefact(
         "models": "a model of the selection was removed",
         "concordance": "the file of the concordance changed",
         "maps": "predictions changed",
+        "added": "models were added or removed",
         "labels": "labels changed",
         "discards": "images were discarded",
         "groups": "groups of images changed",

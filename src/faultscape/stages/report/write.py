@@ -16,7 +16,7 @@ from faultscape.ranking.standings import from_json
 from faultscape.reporting.competition import outcomes, page
 from faultscape.stages import evidence, graph
 from faultscape.stages.agreement import agreement
-from faultscape.stages.artefacts.report import made_from_now, note
+from faultscape.stages.artefacts.report import made_from_now, note, truth_shown
 from faultscape.stages.artefacts.standings import STANDINGS
 from faultscape.stages.given_options import given_options
 from faultscape.stages.report import classes, maps
@@ -78,8 +78,7 @@ def _facts(root: Path, options: ReportOptions, drawn: Slots) -> page.Facts:
             others[name] = table
             selectors[name] = str(selections.read_selection(root, name)[0].definition.get("selector", ""))
             stale += [name] if graph.node(snapshot, STANDINGS, name).state == "stale" else []
-    ranked = standings.provenance.get("truth") if standings else None
-    truth = evidence.find_truth(root, ranked) or evidence.find_truth(root)
+    truth = truth_shown(snapshot, selection)
     images: list[str] = []
     values = np.zeros((len(slots.models), 0))
     gone = [m for m in slots.models if m not in settings.models]
@@ -112,7 +111,7 @@ def _facts(root: Path, options: ReportOptions, drawn: Slots) -> page.Facts:
         failures=len(read_failures(root)),
         remarks=tuple(remarks),
         agreement=_agreement(root, settings),
-        made_from=note(made_from_now(snapshot, selection, truth), truth, given_options(options, but=("selection", "output"))),
+        made_from=note(made_from_now(snapshot, selection, truth), given_options(options, but=("selection", "output"))),
         times=tuple(row for row in frame_times(root) if row.name in slots.models),
     )
 
