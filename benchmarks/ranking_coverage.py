@@ -126,8 +126,8 @@ def ranked(drawing: Drawing, images: np.ndarray, q: np.ndarray, proxy: np.ndarra
     table = draw_rankings(
         models, rows, 1 - losses, some, proxy=proxy, pool=pool, resamples=RESAMPLES, seed=seed, learns=learns
     ).rankings
-    usable = (name for name in rankings(drawing.goal) if name in table and not table[name].get("unusable"))
-    return {name: np.array([table[name]["score_interval"][m] for m in models]) for name in usable}
+    usable = (name for name in rankings(drawing.goal) if name in table and not table[name].unusable)
+    return {name: np.array([table[name].score_interval[m] for m in models]) for name in usable}
 
 
 def one(drawing: Drawing, repeat: int) -> dict[str, dict[str, list]]:

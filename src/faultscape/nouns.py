@@ -6,8 +6,6 @@ Conventions: letters in shapes are H W pixels, C classes, J models, I images, P 
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -235,20 +233,6 @@ class Slots:
         return _slots_text(self)
 
 
-def rank_words(ranges: Mapping[str, Any], model: str, *, to: str = "–") -> str:
-    """Return the range of a model's ranks in words: open where it may have any, one number where both ends are one, '' where nothing is known.
-
-    >>> ranges = {"a": [1, 3], "b": [2, 2], "c": [2, 3], "d": [math.nan, math.nan]}
-    >>> [rank_words(ranges, model) for model in "abcd"]
-    ['open', '2', '2–3', '']
-    """
-    known = {name: pair for name, pair in ranges.items() if pair and None not in pair and all(map(math.isfinite, pair))}
-    if model not in known:
-        return ""
-    low, high = known[model]
-    return f"{low:g}" if low == high else "open" if (low, high) == (1, len(known)) else f"{low:g}{to}{high:g}"
-
-
 def _slots_text(slots: Slots) -> str:
     """Return what a person reads of a selection: slots, distinct images, empty cells, and how that compares with the upper bound of the paper."""
     chosen, j = slots.chosen, len(slots.models)
@@ -280,56 +264,3 @@ def _slots_text(slots: Slots) -> str:
         f"{counted(len(chosen), 'slot')}, {counted(len(slots.images), 'distinct image')} to label; {cells - full} of {cells} cells are empty "
         f"(at most J(J-1)|Y|K = {j} x {j - 1} x {groups} x {slots.depth} = {most} slots); {counted(spares, 'spare')} behind"
     )
-
-
-def _number(value: float | None, digits: int = 3) -> str:
-    return "–" if value is None or not math.isfinite(value) else f"{value:.{digits}f}"
-
-
-@dataclass(frozen=True, eq=False)
-class Standings:
-    """Who wins: matrices, rankings with intervals, how many labels were used (the content of standings.json)."""
-
-    models: tuple[str, ...]
-    labels: dict[str, int]
-    matrices: dict[str, list[list[float]]]
-    rankings: dict[str, dict[str, Any]]
-    definitions: dict[str, Any]
-    against: dict[str, Any] = field(default_factory=dict)
-    benchmark: dict[str, Any] = field(default_factory=dict)
-    parents: dict[str, Any] = field(default_factory=dict)
-    stability: dict[str, Any] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
-    provenance: dict[str, Any] = field(default_factory=dict)
-
-    def __repr__(self) -> str:
-        truth = self.provenance.get("truth", "labels")
-        lines = [
-            f"Standings of {len(self.models)} models from {counted(self.labels.get('used', 0), 'labelled image')}{f' of truth {truth}' if truth != 'labels' else ''}"
-        ]
-        if "of_selection" in self.labels:
-            lines[0] += f", {self.labels['of_selection']} of them of the selection: only re-use rankings count the others"
-        for name, ranking in self.rankings.items():
-            if why := ranking.get("unusable"):
-                lines.append(f"  {name}: cannot be used: {why}")
-                continue
-            of = {"chosen": "descriptive", "pool": "of this pool", "future": "of data to come"}.get(ranking.get("speaks_of", ""))
-            lines.append(f"  {name}{f', intervals {of}' if of else ''}")
-            for place, model in enumerate(ranking["order"], 1):
-                low, high = ranking["score_interval"].get(model, (float("nan"), float("nan")))
-                spread = f"  [{low:.4f}, {high:.4f}]" if not math.isnan(low) else ""
-                ranks = rank_words(ranking["rank_interval"], model, to="-")
-                spread += f"  rank {ranks}" if ranks else ""
-                tied = "  tied for best" if model in ranking["tied_for_best"] and len(ranking["tied_for_best"]) > 1 else ""
-                lines.append(f"    {place:>3}  {model:<24} {_number(ranking['scores'][model], 4):>8}{spread}{tied}")
-        for name, other in self.against.items():
-            said = ", ".join(f"{ranking} {_number(value)}" for ranking, value in other["spearman"].items())
-            lines.append(f"  against {name}: overlap of images {_number(other['image_overlap'])}; Spearman {said}")
-        if self.benchmark:
-            said = ", ".join(
-                f"{ranking} {_number(x)}" + ("" if math.isnan(a) else f" [{_number(a)}, {_number(b)}]")
-                for ranking, (x, a, b) in self.benchmark["spearman"].items()
-            )
-            lines.append(f"  against the benchmark: Spearman {said}")
-        lines += [f"  note: {note}" for note in self.notes]
-        return "\n".join(lines)

@@ -101,5 +101,5 @@ def test_void_pixels_of_a_truth_never_change_a_metric_through_a_study(corpus: ma
         fs.select(study, as_=metric, concordance=metric)
         standings = fs.rank(study, selection=metric, all_labels=True, resamples=0, engine="local")
         want = without_void(corpus, truths, metric)[:, scored].mean(1)
-        assert list(standings.rankings["reuse_mean"]["scores"].values()) == pytest.approx(list(want)), metric
+        assert list(standings.rankings["reuse_mean"].scores.values()) == pytest.approx(list(want)), metric
     assert json.loads((tmp_path / "study" / "standings-mpa.json").read_text())["labels"]["used"] == 5

@@ -99,7 +99,7 @@ def test_a_new_model_is_scored_on_old_labels_before_any_image_of_its_own_is_labe
     assert standings.labels["used"] == len(old)
     pairs = fs.comparison.count(corpus.maps, classes=str(corpus.classes), truth=corpus.truths, images=corpus.ids)
     want = fs.comparison.concordance.accuracies(pairs, "miou", over="union", truth="truth")[2][[corpus.ids.index(i) for i in old]]
-    assert standings.rankings["reuse_mean"]["scores"]["model-2"] == pytest.approx(want.mean(), abs=1e-9)
+    assert standings.rankings["reuse_mean"].scores["model-2"] == pytest.approx(want.mean(), abs=1e-9)
 
 
 def test_more_images_are_more_shards_and_only_those_are_predicted_and_compared(corpus: made.Corpus, tmp_path: Path) -> None:

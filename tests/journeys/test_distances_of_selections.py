@@ -48,7 +48,7 @@ def test_mad_draws_by_right_and_wrong_unless_distances_are_given(answers: made_a
         assert first.probability == pytest.approx(weight[answers.images.index(first.image)] / weight.sum())
     assert plain.images != far.images
     made_answers.import_labels(answers)
-    assert fs.rank(answers.study, selection="far", resamples=0).rankings["lure"]["scores"]
+    assert fs.rank(answers.study, selection="far", resamples=0).rankings["lure"].scores
     written(file, FAR**2)
     with pytest.raises(SelectionError, match="'far' was drawn with other distances between classes"):
         fs.select(answers.study, as_="far", more=2)

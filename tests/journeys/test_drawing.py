@@ -149,7 +149,7 @@ def test_unbiased_scores_come_with_the_labels_of_draws(answers: made_answers.Ans
     found = fs.rank(answers.study, selection="whole", resamples=50)
     exact = {name: float((said == answers.truth).mean()) for name, said in answers.labels.items()}
     for ranking in ("lure", "prediction_powered", "reuse_mean"):
-        assert found.rankings[ranking]["scores"] == pytest.approx(exact)
+        assert found.rankings[ranking].scores == pytest.approx(exact)
     assert "scores of this pool are of all 60 images that could be drawn" in found.notes
 
 
@@ -292,7 +292,7 @@ def test_a_discarded_draw_leaves_the_pool(tmp_path: Path) -> None:
     assert found.labels["discarded"] == 1
     at = [answers.images.index(row.image) for row in rows if row.image != rows[3].image]
     exact = {name: float((said == answers.truth)[at].mean()) for name, said in answers.labels.items()}
-    assert found.rankings["lure"]["scores"] == pytest.approx(exact)
+    assert found.rankings["lure"].scores == pytest.approx(exact)
 
 
 @pytest.mark.parametrize(

@@ -40,8 +40,8 @@ def test_disputed_draws_and_random_labels_of_the_rest_give_scores_on_the_whole_c
     fs.select(answers.study, selector="random", budget=60)
     made_answers.import_labels(answers)
     found = fs.rank(answers.study, selection="disputed", resamples=50)
-    assert found.rankings["corpus"]["scores"] == pytest.approx(exact(answers))
-    assert found.rankings["lure"]["scores"] != pytest.approx(exact(answers))
+    assert found.rankings["corpus"].scores == pytest.approx(exact(answers))
+    assert found.rankings["lure"].scores != pytest.approx(exact(answers))
     assert next(iter(found.rankings)) == "prediction_powered"
 
 
@@ -54,10 +54,10 @@ def test_random_labels_of_agreed_images_count_however_few_they_are(answers: made
     inside = [answers.images.index(image) for image in random.images if agreed[answers.images.index(image)]]
     right = np.mean([answers.labels["model-0"][k] == answers.truth[k] for k in inside])
     share = agreed.mean()
-    mine = found.rankings["prediction_powered"]["scores"]
-    for model, score in found.rankings["corpus"]["scores"].items():
+    mine = found.rankings["prediction_powered"].scores
+    for model, score in found.rankings["corpus"].scores.items():
         assert score == pytest.approx(mine[model] * (1 - share) + right * share)
-        low, high = found.rankings["corpus"]["score_interval"][model]
+        low, high = found.rankings["corpus"].score_interval[model]
         assert low <= truth[model] <= high
 
 
@@ -134,8 +134,8 @@ def test_draws_without_chances_are_ranked_by_the_mean_and_claim_nothing_of_the_p
         assert "95 %" not in words
         found = fs.rank(answers.study, selection=selector, resamples=200)
         assert list(found.rankings) == ["reuse_mean", "reuse_margins"]
-        assert found.rankings["reuse_mean"]["order"][0] == "model-0"
-        assert {row["speaks_of"] for row in found.rankings.values()} == {"chosen"}
+        assert found.rankings["reuse_mean"].order[0] == "model-0"
+        assert {row.speaks_of for row in found.rankings.values()} == {"chosen"}
         assert any("draws nothing by chance" in note for note in found.notes)
         page = Page(Path(fs.report(answers.study, selection=selector).path).read_text(encoding="utf-8"))
         said = " ".join("".join(page.text).split())

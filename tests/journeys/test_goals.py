@@ -89,7 +89,7 @@ def test_for_the_order_two_lines_rank_as_one_does_when_an_image_is_lost(tmp_path
     (tmp_path / "discard.csv").write_text(f"image,reason\n{lost},blurred\n")
     assert fs.label.import_(answers.study, str(tmp_path / "discard.csv")).discarded == 1
     first, second = (fs.rank(answers.study, selection=name, resamples=20).rankings for name in ("one", "two"))
-    assert "unusable" not in first["lure"]
+    assert not first["lure"].unusable
     assert first == second
     told = [fs.plan(answers.study, selection=name).questions for name in ("one", "two")]
     assert told[0] == told[1]
@@ -112,11 +112,9 @@ def test_for_the_best_draws_learn_who_it_may_be(answers: made_answers.Answers) -
     assert [row.probability for row in more[10:]] == pytest.approx(probabilities(weight, places[10:], places[:10]))
     found = fs.rank(answers.study, selection="best", resamples=20)
     assert next(iter(found.rankings)) == "reuse_margins"
-    assert found.rankings["reuse_margins"]["speaks_of"] == "chosen"  # an order: its intervals do not hold
+    assert found.rankings["reuse_margins"].speaks_of == "chosen"  # an order: its intervals do not hold
     assert "reuse_margins, intervals descriptive" in repr(found)
-    assert {row["speaks_of"] for row in found.rankings.values() if "unusable" not in row} == {
-        "chosen"
-    }  # few labels chose one another
+    assert {row.speaks_of for row in found.rankings.values() if not row.unusable} == {"chosen"}  # few labels chose one another
 
 
 def test_the_first_ten_images_for_the_best_carry_an_order_and_no_score_of_the_pool(tmp_path: Path) -> None:

@@ -78,7 +78,7 @@ def test_the_files_line_equals_arrays_in_memory(corpus: made.Corpus, tmp_path: P
         slots, fs.comparison.count(maps, classes=classes, truth=corpus.truths[order], images=ids), resamples=40
     )
     for name, ranking in table.rankings.items():
-        assert ranking["scores"] == pytest.approx(standings.rankings[name]["scores"], abs=1e-9)
+        assert ranking.scores == pytest.approx(standings.rankings[name].scores, abs=1e-9)
 
 
 def test_run_goes_up_to_the_labels_and_later_on_from_them(corpus: made.Corpus, tmp_path: Path) -> None:
@@ -186,7 +186,7 @@ def test_a_discard_promotes_the_next_spare_and_labels_outside_lie_aside(corpus: 
     everything = fs.rank(study, resamples=20, all_labels=True, engine="local")
     assert everything.labels["used"] == len(corpus.ids) - 1
     assert everything.labels["used"] >= standings.labels["used"]
-    assert everything.rankings["aggressiveness"]["scores"] == pytest.approx(standings.rankings["aggressiveness"]["scores"])
+    assert everything.rankings["aggressiveness"].scores == pytest.approx(standings.rankings["aggressiveness"].scores)
 
 
 def test_a_benchmark_file_is_set_beside(corpus: made.Corpus, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -195,10 +195,10 @@ def test_a_benchmark_file_is_set_beside(corpus: made.Corpus, tmp_path: Path, cap
     fs.label.import_(study, str(corpus.truth))
     (tmp_path / "closed.csv").write_text("model,score\nmodel-0,.5\nmodel-1,.7\nmodel-2,.9\n")
     standings = fs.rank(study, benchmark=str(tmp_path / "closed.csv"), resamples=30, engine="local")
-    assert standings.benchmark["rank"] == {"model-0": 3, "model-1": 2, "model-2": 1}
-    for ranking, change in standings.benchmark["rank_change"].items():
-        place = {m: k for k, m in enumerate(standings.rankings[ranking]["order"], 1)}
-        assert change == {m: standings.benchmark["rank"][m] - place[m] for m in standings.models}
+    assert standings.benchmark.rank == {"model-0": 3, "model-1": 2, "model-2": 1}
+    for ranking, change in standings.benchmark.rank_change.items():
+        place = {m: k for k, m in enumerate(standings.rankings[ranking].order, 1)}
+        assert change == {m: standings.benchmark.rank[m] - place[m] for m in standings.models}
     (tmp_path / "closed.csv").write_text("model-0,.5\n")
     capsys.readouterr()
     assert main(["rank", study, "--benchmark", str(tmp_path / "closed.csv")]) == 2

@@ -140,7 +140,7 @@ def test_parent_groups_of_classes_have_standings_of_their_own(corpus: made.Corpu
     want = fs.ranking.standings(slots, pairs, resamples=0).parents
     for group, part in said["parents"].items():
         for matrix, values in part["matrices"].items():
-            got, expected = np.array(values, float), np.array(want[group]["matrices"][matrix], float)
+            got, expected = np.array(values, float), np.array(want[group].matrices[matrix], float)
             assert np.allclose(got, expected, equal_nan=True, atol=1e-9), (group, matrix)
         assert set(part["rankings"]) == set(said["rankings"])
     assert said["parents"]["ground"]["matrices"] != said["parents"]["things"]["matrices"] != said["matrices"]

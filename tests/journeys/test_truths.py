@@ -73,7 +73,7 @@ def test_answers_of_two_groups_of_people_are_two_truths(tmp_path: Path) -> None:
     assert (right["experts"][0] == 1).all()
     assert (right["crowd"][0] == 0).all()
     standings = {group: fs.rank(it.study, truth=group, resamples=0) for group in ("experts", "crowd")}
-    best = {group: next(iter(s.rankings.values()))["order"][0] for group, s in standings.items()}
+    best = {group: next(iter(s.rankings.values())).order[0] for group, s in standings.items()}
     assert best == {"experts": "model-0", "crowd": "model-1"}
     assert fs.label.export(it.study, str(tmp_path / "rest.csv"), truth="experts").questions == 0
     assert fs.label.export(it.study, str(tmp_path / "anew.csv")).questions == asked  # nobody has answered for labels

@@ -85,7 +85,7 @@ def test_models_added_in_any_order_give_the_same_content_and_standings(
     assert rows[0] == rows[1]
     for ranking in at_once.rankings:
         for name in names:
-            assert at_once.rankings[ranking]["scores"][name] == pytest.approx(later.rankings[ranking]["scores"][name], abs=1e-9)
+            assert at_once.rankings[ranking].scores[name] == pytest.approx(later.rankings[ranking].scores[name], abs=1e-9)
 
 
 def test_adding_a_model_redoes_nothing_and_appends_slots(corpus: made.Corpus, tmp_path: Path) -> None:

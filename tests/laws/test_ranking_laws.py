@@ -65,7 +65,7 @@ def test_permuting_models_permutes_everything(made, random):
         np.testing.assert_array_equal(np.array(one.matrices[name])[np.ix_(order, order)], two.matrices[name])
     for name in RANKINGS:
         for part in ("scores", "score_interval"):
-            first, second = one.rankings[name][part], two.rankings[name][part]
+            first, second = (getattr(s.rankings[name], part) for s in (one, two))
             for model in models:
                 np.testing.assert_allclose(first[model], second[model], atol=1e-9)
 
@@ -100,7 +100,7 @@ def test_an_image_twice_is_an_image_of_weight_two(made):
     single = rank(models, rows, accuracy, images, groups, resamples=0)
     for name in ("aggressiveness", "resistance", "reuse_mean"):
         np.testing.assert_allclose(
-            list(doubled.rankings[name]["scores"].values()), list(single.rankings[name]["scores"].values()), atol=1e-9
+            list(doubled.rankings[name].scores.values()), list(single.rankings[name].scores.values()), atol=1e-9
         )
     twice = wins(accuracy, np.full((1, len(images)), 2.0))
     np.testing.assert_array_equal(wins(np.hstack([accuracy, accuracy])), twice)
@@ -112,13 +112,13 @@ def test_scores_are_finite_or_none_and_never_huge(made):
     for epsilon in (0, 0.01):
         table = rank(*made, epsilon=epsilon)
         for name, ranking in table.rankings.items():
-            values = np.array(list(ranking["scores"].values()))
+            values = np.array(list(ranking.scores.values()))
             assert not np.isinf(values).any()
             if epsilon:
                 assert (np.abs(values[~np.isnan(values)]) < 60).all()
             if name in ("aggressiveness", "resistance") and not np.isnan(values).all():
                 assert abs(np.nansum(values) - 1) < 1e-9
-            known = values[[table.models.index(m) for m in ranking["order"]]]
+            known = values[[table.models.index(m) for m in ranking.order]]
             assert (np.diff(known[~np.isnan(known)]) <= 1e-12).all()
             assert not np.isnan(known[: (~np.isnan(known)).sum()]).any()
 
@@ -197,8 +197,8 @@ def test_scores_and_intervals_lie_in_the_range_of_their_ranking(seed, j, drives,
     for name, said in ((name, said) for table in tables for name, said in table.rankings.items()):
         most = 1 - 1 / j if name in DIFFERENCES else np.inf
         low, high = (0, 1) if name in SHARES else (-most, most)
-        for model, score in said["scores"].items():
-            bottom, top = said["score_interval"][model]
+        for model, score in said.scores.items():
+            bottom, top = said.score_interval[model]
             if not np.isnan(score):
                 assert low - 1e-12 <= score <= high + 1e-12, (name, score)
             if not np.isnan(bottom):
@@ -212,10 +212,10 @@ def test_margins_that_a_proxy_carries_beyond_their_range_are_cut_at_its_end():
         tuple("abcd"), {}, {"reuse_margins": scores}, {}, {}, {"reuse_margins": 30}, [], np.ones((4, 30), bool)
     )
     said = said.rankings["reuse_margins"]
-    assert list(said["scores"].values()) == [0.75, 0.4, -0.75, -0.4]
-    assert said["score_interval"]["a"][1] == 0.75
+    assert list(said.scores.values()) == [0.75, 0.4, -0.75, -0.4]
+    assert said.score_interval["a"][1] == 0.75
     eight = np.repeat(np.arange(8), 4)[:30]
     said = replicates.table(
         tuple("abcd"), {}, {"reuse_margins": scores}, {}, {}, {"reuse_margins": 8}, [], np.ones((4, 30), bool), eight
     )
-    assert max(np.abs(list(said.rankings["reuse_margins"]["score_interval"].values())).ravel()) == 0.75
+    assert max(np.abs(list(said.rankings["reuse_margins"].score_interval.values())).ravel()) == 0.75

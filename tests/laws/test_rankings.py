@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 
 import faultscape as fs
-from faultscape.nouns import Draw, Slot, Standings
+from faultscape.nouns import Draw, Slot
 from faultscape.ranking.catalogue import KINDS, RANKINGS, Ranking, refuse_misfits, taking
 from faultscape.ranking.drawn.rankings import draw_rankings
+from faultscape.standings import Standings
 
 MODELS = ("best", "twin", "other-twin", "worst")
 IMAGES = [f"i{k:02d}" for k in range(16)]
@@ -74,8 +75,8 @@ ALL = pytest.mark.parametrize("ranking", [*RANKINGS, OWN], ids=lambda ranking: r
 
 
 def scores(found: Standings, name: str) -> np.ndarray:
-    assert not found.rankings[name].get("unusable")
-    return np.array([found.rankings[name]["scores"][model] for model in MODELS])
+    assert not found.rankings[name].unusable
+    return np.array([found.rankings[name].scores[model] for model in MODELS])
 
 
 @ALL
@@ -88,7 +89,7 @@ def test_permuting_models_permutes_their_scores(ranking: Ranking) -> None:
 @ALL
 def test_a_model_that_wins_everything_is_first_and_one_that_loses_everything_last(ranking: Ranking) -> None:
     for order in ([0, 1, 2, 3], [3, 2, 1, 0]):
-        found = WORLDS[ranking.takes](order).rankings[ranking.name]["order"]
+        found = WORLDS[ranking.takes](order).rankings[ranking.name].order
         assert (found[0], found[-1]) == ("best", "worst")
 
 

@@ -61,7 +61,7 @@ def test_slots_matrices_and_scores_equal_the_reference(study: str, expected: dic
     for name, ranking in standings.rankings.items():
         want = theirs["scores"][name]
         want = want if isinstance(want, dict) else dict(zip(standings.models, want, strict=True))
-        assert max(abs(want[m] - ranking["scores"][m]) for m in standings.models) < 1e-6, name
+        assert max(abs(want[m] - ranking.scores[m]) for m in standings.models) < 1e-6, name
     written = json.loads((Path(study) / f"standings-{concordance}.json").read_text())
     assert written["labels"]["used"] == len(slots.images)
 
@@ -80,14 +80,13 @@ def test_the_known_figures_of_this_data_are_reached(study: str) -> None:
     assert every.max() < 0.585  # no per-image mIoU exceeds it
     whole = every.mean(axis=1)
     found = {
-        name: round(float(spearman([r["scores"][m] for m in standings.models], whole)), 3)
-        for name, r in standings.rankings.items()
+        name: round(float(spearman([r.scores[m] for m in standings.models], whole)), 3) for name, r in standings.rankings.items()
     }
     assert found["reuse_mean"] == 0.988
     assert found["aggressiveness"] == 0.952
     assert found["resistance"] == 0.939
-    assert 0.8 < standings.against["fwiou"]["spearman"]["aggressiveness"] <= 1
-    assert 0 < standings.against["mpa"]["image_overlap"] < 1
+    assert 0.8 < standings.against["fwiou"].spearman["aggressiveness"] <= 1
+    assert 0 < standings.against["mpa"].image_overlap < 1
 
 
 def test_the_quartiles_of_the_voc_train_masks_equal_those_computed_elsewhere(data: Path) -> None:

@@ -27,7 +27,7 @@ def equal(
     for name, matrix in zip(("accuracy", "dominance"), wanted, strict=False):
         off = ~np.eye(len(matrix), dtype=bool)
         assert np.array(found.matrices[name])[off] == pytest.approx(matrix[off], abs=1e-12)
-    assert list(found.rankings["perron"]["scores"].values()) == pytest.approx(wanted[2].tolist(), abs=1e-9)
+    assert list(found.rankings["perron"].scores.values()) == pytest.approx(wanted[2].tolist(), abs=1e-9)
 
 
 @pytest.fixture(scope="module")

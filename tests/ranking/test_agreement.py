@@ -27,11 +27,11 @@ def test_the_rank_columns_of_table_3():
     scores = {"aggressiveness": -columns[:, 1], "resistance": -columns[:, 3]}
     none = dict.fromkeys(scores, np.empty((0, 10)))
     said = compare_benchmark(models, {m: row[0] for m, row in TABLE_3.items()}, scores, none)
-    assert list(said["rank"].values()) == list(range(1, 11))
-    assert list(said["rank_change"]["aggressiveness"].values()) == columns[:, 2].tolist()
-    assert list(said["rank_change"]["resistance"].values()) == columns[:, 4].tolist()
-    assert said["spearman"]["aggressiveness"][0] == pytest.approx(1 - 6 * 68 / 990)  # 9 + 9 + 16 + 1 + 16 + 16 + 1 = 68
-    assert said["spearman"]["resistance"][0] == pytest.approx(1 - 6 * 80 / 990)
+    assert list(said.rank.values()) == list(range(1, 11))
+    assert list(said.rank_change["aggressiveness"].values()) == columns[:, 2].tolist()
+    assert list(said.rank_change["resistance"].values()) == columns[:, 4].tolist()
+    assert said.spearman["aggressiveness"][0] == pytest.approx(1 - 6 * 68 / 990)  # 9 + 9 + 16 + 1 + 16 + 16 + 1 = 68
+    assert said.spearman["resistance"][0] == pytest.approx(1 - 6 * 80 / 990)
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -62,16 +62,16 @@ def test_rank_changes_skip_models_without_score():
     said = compare_benchmark(
         ["a", "b", "c"], {"a": 3, "b": 2, "c": 1}, {"x": np.array([1.0, np.nan, 2.0])}, {"x": np.empty((0, 3))}
     )
-    assert said["rank_change"]["x"] == {"a": -1, "b": pytest.approx(np.nan, nan_ok=True), "c": 1}
-    assert said["rank"] == {"a": 1, "b": 2, "c": 3}
+    assert said.rank_change["x"] == {"a": -1, "b": pytest.approx(np.nan, nan_ok=True), "c": 1}
+    assert said.rank == {"a": 1, "b": 2, "c": 3}
 
 
 def test_the_spearman_interval_is_over_the_replicates():
     draws = np.array([*[[3.0, 2, 1], [3, 1, 2], [1, 2, 3]] * 30, [np.nan] * 3])
     said = compare_benchmark(["a", "b", "c"], {"a": 3, "b": 2, "c": 1}, {"x": np.array([3.0, 2, 1])}, {"x": draws})
-    assert said["spearman"]["x"] == pytest.approx([1, *np.percentile([1, 0.5, -1] * 30, [2.5, 97.5])])
+    assert said.spearman["x"] == pytest.approx([1, *np.percentile([1, 0.5, -1] * 30, [2.5, 97.5])])
     said = compare_benchmark(["a", "b", "c"], {"a": 3, "b": 2, "c": 1}, {"x": np.array([3.0, 2, 1])}, {"x": draws[-4:]})
-    assert said["spearman"]["x"] == pytest.approx([1, np.nan, np.nan], nan_ok=True)  # one of four replicates is lost
+    assert said.spearman["x"] == pytest.approx([1, np.nan, np.nan], nan_ok=True)  # one of four replicates is lost
 
 
 def test_a_benchmark_must_name_every_model():

@@ -46,7 +46,7 @@ def ranked(models, rows, correct, images, **options):
 
 
 def scores(table, name):
-    return np.array(list(table.rankings[name]["scores"].values()))
+    return np.array(list(table.rankings[name].scores.values()))
 
 
 def by_loops(models, rows, correct, images, laplace):
@@ -78,7 +78,7 @@ def test_the_matrices_and_the_perron_rank_are_those_of_algorithm_1():
     y = np.log(b)  # all pairs have the same number of images: the scores are the means of the rows
     assert scores(table, "hodge") == pytest.approx(y.mean(1), abs=1e-12)
     assert list(table.rankings) == [*FAITHFUL, "reuse_mean"]
-    assert table.rankings["perron"]["order"] == [models[k] for k in np.argsort(-vector)]
+    assert table.rankings["perron"].order == [models[k] for k in np.argsort(-vector)]
 
 
 def test_cases_are_counted_per_pair_and_said():
@@ -101,8 +101,8 @@ def test_win_shares_and_re_use_by_definition():
     used = [images.index(image) for image in sorted({row.image for row in rows})]
     assert scores(table, "reuse_mean") == pytest.approx(correct[:, used].mean(1))
     assert "reuse_bradley_terry" not in table.rankings  # all answers are known: it would order the models as the mean does
-    assert set(table.rankings["bradley_terry"]["sandwich_error"]) == set(models)
-    assert table.rankings["bradley_terry"]["tie_parameter"] > 0
+    assert set(table.rankings["bradley_terry"].sandwich_error) == set(models)
+    assert table.rankings["bradley_terry"].tie_parameter > 0
 
 
 def test_bradley_terry_of_all_labels_stands_beside_the_mean_only_where_answers_are_unknown():
@@ -116,7 +116,7 @@ def test_bradley_terry_of_all_labels_stands_beside_the_mean_only_where_answers_a
         wins = np.array([[(a > b).sum() + (a == b).sum() / 2 for b in seen] for a in seen])
     np.fill_diagonal(wins, 0)
     assert scores(table, "reuse_bradley_terry") == pytest.approx(reference_strengths(wins), abs=1e-8)
-    assert set(table.rankings["reuse_bradley_terry"]["sandwich_error"]) == set(models)
+    assert set(table.rankings["reuse_bradley_terry"].sandwich_error) == set(models)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -184,7 +184,7 @@ def test_the_bootstrap_draws_images_with_all_their_slots():
     first, second, image = pair_places(models, rows, [images[k] for k in used])
     draws = FAITHFUL["perron"](pair_counts(first, second, image, correct[:, used], weights), 1)
     interval = np.percentile(draws, [2.5, 97.5], axis=0).T
-    said = ranked(models, rows, correct, images).rankings["perron"]["score_interval"]
+    said = ranked(models, rows, correct, images).rankings["perron"].score_interval
     assert np.array(list(said.values())) == pytest.approx(interval, abs=1e-12)
 
 
@@ -203,7 +203,7 @@ def test_the_order_of_models_and_slots_does_not_show():
     one, other = ranked(models, rows, correct, images), ranked([models[k] for k in order], turned, correct[order], images)
     for name in one.rankings:
         assert scores(other, name) == pytest.approx(scores(one, name)[order], abs=1e-10)
-        assert one.rankings[name]["order"] == other.rankings[name]["order"]
+        assert one.rankings[name].order == other.rankings[name].order
 
 
 def test_islands_are_said_and_not_ranked_together():
@@ -234,7 +234,7 @@ def test_standings_go_through_json_and_beside_a_benchmark():
     table = ranked(models, rows, correct, images, benchmark={m: k for k, m in enumerate(models)}, definitions={"distance": "01"})
     text = json.dumps(to_json(table), allow_nan=False)
     assert json.dumps(to_json(from_json(json.loads(text)))) == text
-    assert set(table.benchmark["spearman"]) == set(table.rankings)
+    assert set(table.benchmark.spearman) == set(table.rankings)
     assert table.definitions["distance"] == "01"
     assert table.definitions["laplace"] == 1
     assert repr(table).startswith("Standings of 5 models")

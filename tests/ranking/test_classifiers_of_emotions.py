@@ -34,7 +34,7 @@ def found(data):
         images = sorted({row.image for row in rows})
         table = classifier_rankings(models, rows, correct[:, images], images, resamples=0)
         for name, ranking in table.rankings.items():
-            agreement.setdefault(name, []).append(spearman([ranking["scores"][m] for m in models], truth))
+            agreement.setdefault(name, []).append(spearman([ranking.scores[m] for m in models], truth))
     return agreement
 
 

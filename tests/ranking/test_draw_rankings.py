@@ -84,8 +84,8 @@ def test_draws_behind_the_last_label_are_steps_not_made_yet() -> None:
 def test_two_labels_claim_no_rank() -> None:
     rows = drawn("db", WEIGHTS)
     found = draw_rankings(["x", "y"], rows, RIGHT, list(WEIGHTS), proxy=1 - RIGHT, pool=list(WEIGHTS), resamples=50).rankings
-    assert found["margins"]["simultaneous_rank_interval"]["x"] == found["margins"]["rank_interval"]["x"] == [1, 2]
-    assert found["margins"]["best_set"] == found["margins"]["tied_for_best"] == []
+    assert found["margins"].simultaneous_rank_interval["x"] == found["margins"].rank_interval["x"] == [1, 2]
+    assert found["margins"].best_set == found["margins"].tied_for_best == []
 
 
 def test_labels_of_the_whole_pool_leave_no_rank_open() -> None:
@@ -95,18 +95,18 @@ def test_labels_of_the_whole_pool_leave_no_rank_open() -> None:
     correct = (np.arange(12) < np.arange(3, 12, 2)[:, None]).astype(float)  # each is right on two images more than the last
     found = draw_rankings(list("vwxyz"), rows, correct, images, proxy=1 - correct, pool=images, resamples=100).rankings
     for name in ("margins", "prediction_powered", "lure"):
-        assert list(found[name]["simultaneous_rank_interval"].values()) == [[k, k] for k in (5, 4, 3, 2, 1)], name
-        assert found[name]["score_interval"]["z"] == pytest.approx([found[name]["scores"]["z"]] * 2)
+        assert list(found[name].simultaneous_rank_interval.values()) == [[k, k] for k in (5, 4, 3, 2, 1)], name
+        assert found[name].score_interval["z"] == pytest.approx([found[name].scores["z"]] * 2)
     some = draw_rankings(list("vwxyz"), rows[:6], correct, images, resamples=100).rankings["lure"]
-    assert some["simultaneous_rank_interval"]["z"] == [1, 5]
+    assert some.simultaneous_rank_interval["z"] == [1, 5]
 
 
 def test_models_that_no_label_tells_apart_may_stand_in_either_order() -> None:
     rows, right = drawn("dcba", WEIGHTS, "random")[:3], np.ones((2, 4))
     said = draw_rankings(["x", "y"], rows, right, list(WEIGHTS), benchmark={"x": 0.9, "y": 0.8}, resamples=200)
-    assert said.benchmark["spearman"]["lure"][1:] == [-1, 1]
-    assert said.rankings["lure"]["rank_interval"] == {"x": [1, 2], "y": [1, 2]}
-    low, high = said.rankings["lure"]["score_interval"]["x"]
+    assert said.benchmark.spearman["lure"][1:] == [-1, 1]
+    assert said.rankings["lure"].rank_interval == {"x": [1, 2], "y": [1, 2]}
+    low, high = said.rankings["lure"].score_interval["x"]
     assert (low, high) == pytest.approx((0.75, 1))  # the image without label may be wrong
 
 
@@ -137,7 +137,7 @@ def test_a_selector_that_draws_nothing_by_chance_gets_no_unbiased_score() -> Non
     rows = [Draw("entropy", 1, step, image, 1.0, float("nan"), 4) for step, image in enumerate("abcd", 1)]
     found = draw_rankings(["x", "y"], rows, RIGHT, list("abcd"), resamples=0)
     assert set(found.rankings) == {"reuse_mean"}  # right or wrong: Bradley-Terry would say the same
-    assert found.rankings["reuse_mean"]["speaks_of"] == "chosen"
+    assert found.rankings["reuse_mean"].speaks_of == "chosen"
     assert any("entropy draws nothing by chance" in note and "intervals are descriptive" in note for note in found.notes)
 
 
@@ -151,10 +151,10 @@ def test_margins_without_chances_are_taken_as_they_come_with_what_the_models_say
     even = estimates.prediction_powered(own[:, order], estimates.uniform_steps(12, 16), said, order)
     assert list(found.rankings) == ["reuse_mean", "reuse_margins"]
     said = found.rankings["reuse_margins"]
-    assert list(said["scores"].values()) == pytest.approx(-even.loss)
-    low, high = said["score_interval"]["x"]
+    assert list(said.scores.values()) == pytest.approx(-even.loss)
+    low, high = said.score_interval["x"]
     assert low < -even.loss[0] < high
-    assert said["speaks_of"] == "chosen"
+    assert said.speaks_of == "chosen"
 
 
 def test_scores_on_the_corpus_need_labels_where_no_two_models_differ() -> None:
@@ -165,9 +165,9 @@ def test_scores_on_the_corpus_need_labels_where_no_two_models_differ() -> None:
     assert any("4 images on which models differ; on 12 others" in note and "--selector random" in note for note in alone.notes)
     rest = np.tile([1.0, 1, 1, 0], (2, 1))
     both = draw_rankings(["x", "y"], rows, RIGHT, list(WEIGHTS), rest=(rest, 12), **options)
-    assert both.rankings["corpus"]["scores"] == pytest.approx({"x": (3 + 9) / 16, "y": (1 + 9) / 16})
+    assert both.rankings["corpus"].scores == pytest.approx({"x": (3 + 9) / 16, "y": (1 + 9) / 16})
     assert list(both.rankings)[:2] == ["lure", "corpus"]
-    low, high = both.rankings["corpus"]["score_interval"]["x"]
+    low, high = both.rankings["corpus"].score_interval["x"]
     assert low < 12 / 16 < high
 
 
@@ -179,9 +179,11 @@ def test_intervals_of_scores_on_the_corpus_hold_where_agreed_images_are_seldom_w
         order, rest = rng.permutation(300)[:60], truth[:, 300 + rng.permutation(1700)[:40]]
         rows = [Draw("disputed", 1, k + 1, names[i], 1.0, 1 / (300 - k), 300) for k, i in enumerate(order)]
         known = [names[i] for i in order]
-        found = draw_rankings(["x", "y"], rows, truth[:, order], known, rest=(rest, 1700), resamples=0).rankings["corpus"][
-            "score_interval"
-        ]
+        found = (
+            draw_rankings(["x", "y"], rows, truth[:, order], known, rest=(rest, 1700), resamples=0)
+            .rankings["corpus"]
+            .score_interval
+        )
         held += [low <= score <= high for (low, high), score in zip(found.values(), truth.mean(1), strict=True)]
     assert 0.93 < np.mean(held) < 0.985
 
@@ -193,9 +195,9 @@ def test_the_control_variate_uses_what_the_models_say_of_the_whole_pool() -> Non
     rows = [Draw("random", 1, k + 1, images[k], 1.0, 1 / (200 - k), 200) for k in range(100)]
     exact = draw_rankings(["x", "y"], rows, correct, images, proxy=1 - correct, pool=images, resamples=0).rankings
     truth = dict(zip("xy", correct.mean(1), strict=True))
-    off = {name: max(abs(exact[name]["scores"][m] - truth[m]) for m in "xy") for name in ("lure", "prediction_powered")}
+    off = {name: max(abs(exact[name].scores[m] - truth[m]) for m in "xy") for name in ("lure", "prediction_powered")}
     assert off["prediction_powered"] < off["lure"] / 3
-    wide = {name: float(np.diff(exact[name]["score_interval"]["x"])[0]) for name in off}
+    wide = {name: float(np.diff(exact[name].score_interval["x"])[0]) for name in off}
     assert wide["prediction_powered"] < wide["lure"] / 2
 
 
@@ -203,16 +205,16 @@ def test_margins_stand_first_and_are_how_far_a_model_lies_above_the_others() -> 
     rows = drawn("dabc", WEIGHTS)
     found = draw_rankings(["x", "y"], rows, RIGHT, list(WEIGHTS), proxy=1 - RIGHT, pool=list(WEIGHTS), resamples=0).rankings
     assert list(found)[:3] == ["margins", "prediction_powered", "lure"]
-    assert found["margins"]["scores"] == pytest.approx(
+    assert found["margins"].scores == pytest.approx(
         {"x": 0.25, "y": -0.25}
     )  # right twice where the other is wrong, of four, half each
     graded = RIGHT * 0.512
     found = draw_rankings(["x", "y"], rows, graded, list(WEIGHTS), proxy=1 - graded, pool=list(WEIGHTS), resamples=0).rankings
-    assert found["margins"]["scores"] == pytest.approx({"x": 0.128, "y": -0.128})  # half of .512 on two of four
-    assert found["margins"]["score_interval"]["x"] == pytest.approx([0.128, 0.128])  # every image of the pool is labelled
+    assert found["margins"].scores == pytest.approx({"x": 0.128, "y": -0.128})  # half of .512 on two of four
+    assert found["margins"].score_interval["x"] == pytest.approx([0.128, 0.128])  # every image of the pool is labelled
     some = draw_rankings(["x", "y"], rows[:3], graded, list(WEIGHTS), proxy=1 - graded, pool=list(WEIGHTS), resamples=0).rankings
-    low, high = some["margins"]["score_interval"]["x"]
-    assert low < some["margins"]["scores"]["x"] < high
+    low, high = some["margins"].score_interval["x"]
+    assert low < some["margins"].scores["x"] < high
 
 
 def test_margins_are_weighed_by_the_chances_of_the_draws_and_re_used_margins_are_not() -> None:
@@ -221,8 +223,8 @@ def test_margins_are_weighed_by_the_chances_of_the_draws_and_re_used_margins_are
     found = draw_rankings(["x", "y"], rows, RIGHT * 0.9, list(WEIGHTS), **options).rankings
     once = 0.9 / 2  # x alone is right on d, both on c
     v = estimates.lure_weights(np.array([row.probability for row in rows]), 4)
-    assert found["margins"]["scores"]["x"] == pytest.approx(v[0] * once / 2)
-    assert found["reuse_margins"]["scores"]["x"] == pytest.approx(once / 2)
+    assert found["margins"].scores["x"] == pytest.approx(v[0] * once / 2)
+    assert found["reuse_margins"].scores["x"] == pytest.approx(once / 2)
     even = drawn("dc", dict.fromkeys(WEIGHTS, 1.0))
     assert "reuse_margins" not in draw_rankings(["x", "y"], even, RIGHT, list(WEIGHTS), **options).rankings  # the same
 
@@ -233,16 +235,16 @@ def test_re_used_margins_of_drawn_images_have_the_intervals_and_ranks_of_the_wei
     rows = drawn(names[:20], dict(zip(names, weight, strict=True)))
     found = draw_rankings(list("xyz"), rows, graded, names, proxy=1 - graded, pool=names, resamples=200).rankings
     reused, weighted = found["reuse_margins"], found["margins"]
-    assert reused["scores"] != pytest.approx(weighted["scores"])
-    for m, (low, high) in weighted["score_interval"].items():
-        x = reused["scores"][m]
-        assert reused["score_interval"][m] == pytest.approx([min(low, x), max(high, x)])
-        place = reused["order"].index(m) + 1
+    assert reused.scores != pytest.approx(weighted.scores)
+    for m, (low, high) in weighted.score_interval.items():
+        x = reused.scores[m]
+        assert reused.score_interval[m] == pytest.approx([min(low, x), max(high, x)])
+        place = reused.order.index(m) + 1
         for kind in ("rank_interval", "simultaneous_rank_interval"):
-            first, last = weighted[kind][m]
-            assert reused[kind][m] == [min(first, place), max(last, place)]
-        assert (m in reused["tied_for_best"]) == (reused["rank_interval"][m][0] == 1)
-    assert reused["speaks_of"] == weighted["speaks_of"] == "pool"
+            first, last = getattr(weighted, kind)[m]
+            assert getattr(reused, kind)[m] == [min(first, place), max(last, place)]
+        assert (m in reused.tied_for_best) == (reused.rank_interval[m][0] == 1)
+    assert reused.speaks_of == weighted.speaks_of == "pool"
 
 
 def test_rounds_that_learnt_from_labels_have_descriptive_intervals_and_those_drawn_at_once_claim_theirs() -> None:
@@ -253,7 +255,7 @@ def test_rounds_that_learnt_from_labels_have_descriptive_intervals_and_those_dra
     for told, numbers in (("learnt", rounds), ("at once", [1] * 100)):
         rows = drawn(names[:100], weights, "information", numbers)
         found = draw_rankings(list("xyz"), rows, right, names, proxy=1 - right, pool=names, resamples=10)
-        said[told] = {name: row["speaks_of"] for name, row in found.rankings.items()}
+        said[told] = {name: row.speaks_of for name, row in found.rankings.items()}
         assert any("rounds learnt" in note for note in found.notes) == (told == "learnt")
         assert ("do not hold: rounds learnt from labels. Scores" in caveat(found)) == (told == "learnt")
     assert said["learnt"] == dict.fromkeys(("margins", "reuse_margins", "lure", "prediction_powered", "reuse_mean"), "chosen")
@@ -267,7 +269,7 @@ def test_draws_that_were_skipped_are_not_taken_to_be_lost_by_chance(skipped: int
     rows = drawn(names[:50], dict(zip(names, rng.uniform(0.5, 2, 200), strict=True)))
     right[:, 5 : 5 + max(skipped, lost)] = np.nan
     found = draw_rankings(list("xy"), rows, right[:, :50], names[:50], lost=names[5 : 5 + lost], resamples=0)
-    assert found.rankings["lure"]["speaks_of"] == speaks
+    assert found.rankings["lure"].speaks_of == speaks
     assert any(f"{skipped} of the first 50 draws were skipped" in note for note in found.notes) == (speaks == "chosen")
     assert ("do not hold: drawn images were skipped. Scores" in caveat(found)) == (speaks == "chosen")
 
@@ -277,11 +279,11 @@ def test_of_a_pool_that_is_labelled_whole_no_ranking_claims_that_something_is_op
     right = (np.random.default_rng(5).random((2, 30)) < [[0.9], [0.6]]).astype(float)
     rows = drawn(names, dict.fromkeys(names, 1.0), "random")
     found = draw_rankings(list("xy"), rows, right, names, resamples=40).rankings
-    claims = {name: row for name, row in found.items() if row["speaks_of"] == "pool"}
+    claims = {name: row for name, row in found.items() if row.speaks_of == "pool"}
     assert set(claims) == {"lure"}
-    assert all(low == high for low, high in claims["lure"]["score_interval"].values())
+    assert all(low == high for low, high in claims["lure"].score_interval.values())
     future = draw_rankings(list("xy"), rows, right, names, resamples=40, population="future").rankings
-    assert {row["speaks_of"] for row in future.values()} == {"future"}
+    assert {row.speaks_of for row in future.values()} == {"future"}
 
 
 def test_models_that_are_equal_as_they_come_may_have_either_rank_though_weights_tell_them_apart() -> None:
@@ -295,12 +297,12 @@ def test_models_that_are_equal_as_they_come_may_have_either_rank_though_weights_
     rows = drawn([names[k] for k in order], weight)
     seen = [names[k] for k in order]
     found = draw_rankings(["x", "y"], rows, right[:, order], seen, proxy=np.zeros((2, 400)), pool=names, resamples=300).rankings
-    assert found["margins"]["rank_interval"] == {"x": [1, 1], "y": [2, 2]}
+    assert found["margins"].rank_interval == {"x": [1, 1], "y": [2, 2]}
     reused = found["reuse_margins"]
-    assert reused["scores"]["x"] == pytest.approx(reused["scores"]["y"])
+    assert reused.scores["x"] == pytest.approx(reused.scores["y"])
     for kind in ("rank_interval", "simultaneous_rank_interval"):
-        assert reused[kind] == {"x": [1, 2], "y": [1, 2]}
-    assert set(reused["tied_for_best"]) == set(reused["best_set"]) == {"x", "y"}
+        assert getattr(reused, kind) == {"x": [1, 2], "y": [1, 2]}
+    assert set(reused.tied_for_best) == set(reused.best_set) == {"x", "y"}
 
 
 def test_six_drawn_labels_that_all_favour_one_model_tell_two_apart_and_five_do_not() -> None:
@@ -310,7 +312,7 @@ def test_six_drawn_labels_that_all_favour_one_model_tell_two_apart_and_five_do_n
     for number in (5, 6):
         rows = drawn(names[:number], dict.fromkeys(names, 1.0), "random")
         found = draw_rankings(["x", "y"], rows, right[:, :number], names[:number], resamples=300)
-        best[number] = found.rankings["lure"]["tied_for_best"]
+        best[number] = found.rankings["lure"].tied_for_best
     assert best == {5: [], 6: ["x"]}  # chance alone does that once in 32, and in 64, times
 
 
@@ -387,8 +389,8 @@ def test_a_score_that_stands_first_lies_in_its_own_interval() -> None:
         found = draw_rankings(["x", "y"], drawn(order, weight), graded, names, proxy=proxy, pool=names, resamples=0).rankings[
             "margins"
         ]
-        for model, (low, high) in found["score_interval"].items():
-            assert low <= found["scores"][model] <= high
+        for model, (low, high) in found.score_interval.items():
+            assert low <= found.scores[model] <= high
 
 
 def test_a_pool_that_is_another_now_leaves_the_control_variate_out_and_says_so() -> None:
@@ -405,20 +407,20 @@ def test_intervals_hold_the_score_and_ranks_follow_them() -> None:
     correct = (rng.random((3, 300)) < [[0.9], [0.5], [0.5]]).astype(float)
     rows = [Draw("random", 1, k + 1, images[k], 1.0, 1 / (300 - k), 300) for k in range(120)]
     found = draw_rankings(["x", "y", "z"], rows, correct, images).rankings["lure"]
-    for model, (low, high) in found["score_interval"].items():
-        assert low <= found["scores"][model] <= high
-    assert found["rank_interval"]["x"] == [1, 1]
-    assert found["simultaneous_rank_interval"]["y"] == [2, 3]
-    assert found["best_set"] == ["x"]
+    for model, (low, high) in found.score_interval.items():
+        assert low <= found.scores[model] <= high
+    assert found.rank_interval["x"] == [1, 1]
+    assert found.simultaneous_rank_interval["y"] == [2, 3]
+    assert found.best_set == ["x"]
 
 
 def test_labels_outside_the_draws_count_in_reuse_alone_and_only_when_asked() -> None:
     rows = drawn("ab", WEIGHTS)
     few = draw_rankings(["x", "y"], rows, RIGHT, list("abcd"), resamples=0)
     all_ = draw_rankings(["x", "y"], rows, RIGHT, list("abcd"), resamples=0, all_labels=True)
-    assert few.rankings["reuse_mean"]["scores"] == {"x": 0.5, "y": 0.0}
-    assert all_.rankings["reuse_mean"]["scores"] == {"x": 0.75, "y": 0.25}
-    assert few.rankings["lure"]["scores"] == all_.rankings["lure"]["scores"]
+    assert few.rankings["reuse_mean"].scores == {"x": 0.5, "y": 0.0}
+    assert all_.rankings["reuse_mean"].scores == {"x": 0.75, "y": 0.25}
+    assert few.rankings["lure"].scores == all_.rankings["lure"].scores
     assert "of_selection" not in few.labels
     first = "Standings of 2 models from 4 labelled images, 2 of them of the selection: only re-use rankings count the others"
     assert repr(all_).splitlines()[0] == first

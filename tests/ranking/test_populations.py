@@ -94,9 +94,9 @@ def test_scores_are_those_of_the_pool_and_intervals_are_wider() -> None:
     pool, future = ranked(population="pool"), ranked()
     for name in ("margins", "prediction_powered", "lure"):
         one, other = pool.rankings[name], future.rankings[name]
-        assert (one["speaks_of"], other["speaks_of"]) == ("pool", "future")
-        assert one["scores"] == other["scores"]
-        assert all(np.ptp(other["score_interval"][m]) > np.ptp(one["score_interval"][m]) for m in "xyz")
+        assert (one.speaks_of, other.speaks_of) == ("pool", "future")
+        assert one.scores == other.scores
+        assert all(np.ptp(other.score_interval[m]) > np.ptp(one.score_interval[m]) for m in "xyz")
     assert future.definitions["population"] == "future"
     assert "margins, intervals of data to come\n" in repr(future)
     assert ranking_rows("lure", future.rankings["lure"], "xyz")["speaks_of"] == "data to come"
@@ -104,7 +104,7 @@ def test_scores_are_those_of_the_pool_and_intervals_are_wider() -> None:
 
 
 def test_all_labels_of_a_pool_leave_data_to_come_open() -> None:
-    pool, future = (ranked(population=name, number=120).rankings["lure"]["score_interval"]["y"] for name in ("pool", "future"))
+    pool, future = (ranked(population=name, number=120).rankings["lure"].score_interval["y"] for name in ("pool", "future"))
     assert pool[0] == pool[1]
     assert future[1] - future[0] > 0.1
 
@@ -121,11 +121,11 @@ def test_few_groups_are_told_and_fewer_than_six_carry_no_interval() -> None:
     assert any("labels lie in 5 of 5 groups: fewer than 6, which carry no interval" in n for n in few.notes)
     assert [sum("groups" in n for n in found.notes) for found in (some, few)] == [1, 1]  # and told once
     for name in ("margins", "reuse_margins", "prediction_powered", "lure", "reuse_mean"):
-        assert np.isfinite(some.rankings[name]["score_interval"]["x"]).all(), name
-        assert np.isnan(few.rankings[name]["score_interval"]["x"]).all(), name
-        assert few.rankings[name]["tied_for_best"] == few.rankings[name]["best_set"] == [], name
+        assert np.isfinite(some.rankings[name].score_interval["x"]).all(), name
+        assert np.isnan(few.rankings[name].score_interval["x"]).all(), name
+        assert few.rankings[name].tied_for_best == few.rankings[name].best_set == [], name
         for kind in ("rank_interval", "simultaneous_rank_interval"):
-            assert few.rankings[name][kind] == {m: [1, 3] for m in "xyz"}, name
+            assert getattr(few.rankings[name], kind) == {m: [1, 3] for m in "xyz"}, name
     assert not any(
         "groups" in note for note in ranked(in_groups(5), "pool").notes
     )  # of this pool images are drawn, whatever their groups
@@ -142,7 +142,7 @@ def test_what_was_chosen_says_nothing_of_data_to_come_but_redraws_whole_groups()
     assert any(
         note.startswith("intervals redraw whole groups of images; labels lie in 8 groups: fewer than 20") for note in found.notes
     )
-    assert found.rankings["reuse_mean"]["speaks_of"] == "chosen"
+    assert found.rankings["reuse_mean"].speaks_of == "chosen"
 
 
 def test_groups_are_drawn_whole_over_chosen_and_other_images() -> None:

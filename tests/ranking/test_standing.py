@@ -42,7 +42,7 @@ def ranked(models, rows, accuracy, images, **options):
 
 
 def scores(table, name):
-    return np.array(list(table.rankings[name]["scores"].values()))
+    return np.array(list(table.rankings[name].scores.values()))
 
 
 def test_all_four_rankings_are_those_of_the_reference():
@@ -86,7 +86,7 @@ def test_reuse_leaves_out_images_that_a_model_lacks():
     assert scores(table, "reuse_mean")[[0, 2, 3]] == pytest.approx(accuracy[[0, 2, 3]].mean(1))
     assert any("model-1 cannot be scored on any labelled image" in note for note in table.notes)
     for name in table.rankings:
-        assert table.rankings[name]["order"][-1] == "model-1"
+        assert table.rankings[name].order[-1] == "model-1"
 
 
 def test_other_labels_count_only_when_asked_and_leave_the_faithful_rankings_alone():
@@ -112,7 +112,7 @@ def test_islands_are_reported_and_never_huge():
     table = ranked(models, inside, accuracy, images)
     assert np.isnan(scores(table, "aggressiveness")).all()
     assert np.isfinite(scores(table, "reuse_bradley_terry")).all()
-    assert table.rankings["aggressiveness"]["tied_for_best"] == []
+    assert table.rankings["aggressiveness"].tied_for_best == []
     assert any(
         note.startswith("aggressiveness, resistance: no score for model-0, model-1, model-2, model-3") for note in table.notes
     )
@@ -149,7 +149,7 @@ def test_replicates_that_lose_a_model_are_left_out_and_counted():
     columns = [(models.index(r.defender), models.index(r.attacker), CLASSES.index(r.class_), place[r.image]) for r in only]
     kept = duel_outcomes(*np.array(columns).T, accuracy, drawn[drawn[:, 0] > 0]).performance
     expected = percentile_interval(fit(aggressiveness(kept)))
-    np.testing.assert_allclose(list(table.rankings["aggressiveness"]["score_interval"].values()), expected, atol=1e-9)
+    np.testing.assert_allclose(list(table.rankings["aggressiveness"].score_interval.values()), expected, atol=1e-9)
 
 
 def test_a_clean_sweep_is_finite_and_said():
@@ -158,7 +158,7 @@ def test_a_clean_sweep_is_finite_and_said():
     accuracy[:3] *= 0.8
     table = ranked(models, rows, accuracy, images)
     assert scores(table, "reuse_bradley_terry")[3] < 10
-    assert table.rankings["reuse_bradley_terry"]["tied_for_best"] == [models[3]]
+    assert table.rankings["reuse_bradley_terry"].tied_for_best == [models[3]]
     assert any(note.startswith("reuse_bradley_terry: model-3 always win or always lose") for note in table.notes)
 
 
@@ -191,8 +191,8 @@ def test_the_seed_fixes_the_bootstrap():
 def test_no_bootstrap_and_few_images_are_said():
     models, rows, accuracy, images = made(i=6)
     table = ranked(models, rows, accuracy, images, resamples=0)
-    assert table.rankings["reuse_mean"]["tied_for_best"] == []
-    assert np.isnan(table.rankings["reuse_mean"]["score_interval"][models[0]]).all()
+    assert table.rankings["reuse_mean"].tied_for_best == []
+    assert np.isnan(table.rankings["reuse_mean"].score_interval[models[0]]).all()
     assert any(note.startswith("no bootstrap") for note in table.notes)
     assert any(
         note.startswith("the intervals rest on fewer than 10 images (6)") for note in ranked(models, rows, accuracy, images).notes
@@ -214,9 +214,9 @@ def test_equal_models_keep_their_order_and_are_tied():
     accuracy[:] = accuracy[0]
     table = ranked(models, rows, accuracy, images)
     for ranking in table.rankings.values():
-        assert ranking["order"] == list(models)
-        assert ranking["tied_for_best"] == list(models)
-        assert set(map(tuple, ranking["rank_interval"].values())) == {(1, 4)}
+        assert ranking.order == list(models)
+        assert ranking.tied_for_best == list(models)
+        assert set(map(tuple, ranking.rank_interval.values())) == {(1, 4)}
 
 
 def test_parent_groups_are_the_same_on_their_own_slots():
@@ -240,12 +240,12 @@ def test_empty_cells_are_counted():
 def test_the_benchmark_stands_beside():
     models, rows, accuracy, images = made()
     table = ranked(models, rows, accuracy, images, benchmark=dict(zip(models, [4, 3, 2, 1], strict=True)))
-    assert table.benchmark["rank"] == dict(zip(models, [1, 2, 3, 4], strict=True))
+    assert table.benchmark.rank == dict(zip(models, [1, 2, 3, 4], strict=True))
     for name, ranking in table.rankings.items():
         for model in models:
-            moved = table.benchmark["rank"][model] - (ranking["order"].index(model) + 1)
-            assert table.benchmark["rank_change"][name][model] == moved
-        x, low, high = table.benchmark["spearman"][name]
+            moved = table.benchmark.rank[model] - (ranking.order.index(model) + 1)
+            assert table.benchmark.rank_change[name][model] == moved
+        x, low, high = table.benchmark.spearman[name]
         assert -1 <= low <= x <= high <= 1
 
 
@@ -262,21 +262,33 @@ def test_json_goes_round():
     assert json.dumps(to_json(back), allow_nan=False) == text
     assert raw["benchmark"]["scores"][models[0]] == 0.123456789012
     assert raw["matrices"]["aggressiveness"][0][1] is None
-    assert np.isnan(back.rankings["aggressiveness"]["scores"][models[0]])
+    assert np.isnan(back.rankings["aggressiveness"].scores[models[0]])
     assert back.definitions["scale"] is None
     assert repr(back).splitlines()[0] == repr(table).splitlines()[0]
     with pytest.raises(RankingError, match="'rankings' is missing"):
         from_json({"models": [], "labels": {}, "matrices": {}})
+    group = next(iter(raw["parents"]))
+    for key, damaged in {
+        "benchmark": {"scores": {}},
+        "against": {"other": 1},
+        "stability": {"ranking": "perron", "leave_one_out": {"a": {"slots": 1}}, "top_k": []},
+        "parents": {group: {"rankings": raw["rankings"]}},
+    }.items():
+        with pytest.raises(RankingError, match="make them anew with `faultscape rank STUDY`"):
+            from_json(raw | {key: damaged})
+    odd = {name: said | {"tied_for_best": 3} for name, said in raw["parents"][group]["rankings"].items()}
+    with pytest.raises(RankingError, match="is damaged"):
+        from_json(raw | {"parents": {group: raw["parents"][group] | {"rankings": odd}}})
 
 
 def test_two_selections_compare():
     models, rows, accuracy, images = made()
     table = ranked(models, rows, accuracy, images)
     same = compare_selections(table, table, images, images[:15])
-    assert same["image_overlap"] == 0.5
-    assert set(same["spearman"].values()) == set(same["kendall"].values()) == {1.0}
+    assert same.image_overlap == 0.5
+    assert set(same.spearman.values()) == set(same.kendall.values()) == {1.0}
     part = ranked(models[:2], [r for r in rows if {r.defender, r.attacker} == set(models[:2])], accuracy[:2], images)
-    assert compare_selections(table, part, images, images)["spearman"].keys() == table.rankings.keys()
+    assert compare_selections(table, part, images, images).spearman.keys() == table.rankings.keys()
     lone = from_json(to_json(part) | {"models": ["else", models[0]]})
     with pytest.raises(RankingError, match="two models in common"):
         compare_selections(table, lone, images, images)

@@ -15,6 +15,7 @@ from faultscape.ranking.drawn.estimates import combined, inside, lure, uniform_s
 from faultscape.ranking.drawn.rankings import draw_rankings
 from faultscape.ranking.drawn.scores import unusable
 from faultscape.ranking.standings import from_json, to_json
+from faultscape.standings import ModelRanking
 
 ESTIMATES = ("margins", "prediction_powered", "lure")
 
@@ -48,15 +49,15 @@ def test_every_point_lies_in_its_interval_and_in_its_range_or_the_row_says_why_n
 ) -> None:
     table = ranked(seed, spread=spread, number=number, graded=graded)
     for name, row in table.rankings.items():
-        if "unusable" in row:
-            assert row["unusable"].startswith("effective sample size")
+        if row.unusable:
+            assert row.unusable.startswith("effective sample size")
             for key in ("scores", "score_interval", "rank_interval", "simultaneous_rank_interval"):
-                assert np.isnan(list(row[key].values())).all()
-            assert row["order"] == row["tied_for_best"] == row["best_set"] == []
+                assert np.isnan(list(getattr(row, key).values())).all()
+            assert row.order == row.tied_for_best == row.best_set == []
             continue
         most = 2 / 3 if "margins" in name else 1.0
-        for model, score in row["scores"].items():
-            low, high = row["score_interval"][model]
+        for model, score in row.scores.items():
+            low, high = row.score_interval[model]
             if not name.startswith("reuse_bradley"):
                 assert (-most if "margins" in name else 0) <= score <= most
             assert np.isnan(low) or low <= score <= high
@@ -81,13 +82,13 @@ def test_labels_worth_fewer_than_ten_carry_no_estimate_unless_they_are_all_there
 def test_uneven_weights_make_many_labels_worth_few() -> None:
     table = ranked(3, spread=3.0, number=40, pool=300)
     for name in ESTIMATES:
-        assert table.rankings[name]["unusable"], name
-    assert table.rankings["reuse_margins"]["speaks_of"] == "chosen"  # as they come: its interval describes these labels
+        assert table.rankings[name].unusable, name
+    assert table.rankings["reuse_margins"].speaks_of == "chosen"  # as they come: its interval describes these labels
     fair = ranked(3, spread=0.3, number=40, pool=300)
     for name in ESTIMATES:
-        assert "unusable" not in fair.rankings[name]
-        assert 30 < fair.rankings[name]["effective_labels"] <= 40
-        assert fair.rankings[name]["speaks_of"] == "pool"
+        assert not fair.rankings[name].unusable
+        assert 30 < fair.rankings[name].effective_labels <= 40
+        assert fair.rankings[name].speaks_of == "pool"
 
 
 def test_a_row_that_cannot_be_used_says_so_in_words_and_in_json_and_does_not_stand_first() -> None:
@@ -99,19 +100,19 @@ def test_a_row_that_cannot_be_used_says_so_in_words_and_in_json_and_does_not_sta
     assert raw["scores"] == {"x": None, "y": None, "z": None}
     assert repr(from_json(json.loads(json.dumps(to_json(table))))) == words
     rankings = catalogue.ordered(table.rankings, "chance")
-    assert "unusable" not in next(iter(rankings.values()))
+    assert not next(iter(rankings.values())).unusable
 
 
 NAMES = ("margins", "reuse_margins", "prediction_powered", "lure", "reuse_mean", "reuse_bradley_terry")
 
 
 def test_after_choices_without_probabilities_the_mean_stands_first() -> None:
-    assert next(iter(catalogue.ordered({name: {} for name in NAMES[1:]}, catalogue.TOP))) == "reuse_mean"
+    assert next(iter(catalogue.ordered(dict.fromkeys(NAMES[1:], ModelRanking()), catalogue.TOP))) == "reuse_mean"
 
 
 @pytest.mark.parametrize("chosen", [catalogue.TOP, catalogue.DUELS])
 def test_a_goal_is_that_of_draws_by_chance_alone(chosen: str) -> None:
-    rankings: dict[str, dict[str, str]] = {name: {} for name in NAMES}
+    rankings = dict.fromkeys(NAMES, ModelRanking())
     whatever = catalogue.ordered(rankings, chosen)
     assert list(catalogue.ordered(rankings, chosen, goal="best")) == list(whatever)
     first = {goal: next(iter(catalogue.ordered(rankings, "chance", goal))) for goal in ("order", "best")}
@@ -121,7 +122,7 @@ def test_a_goal_is_that_of_draws_by_chance_alone(chosen: str) -> None:
 
 @pytest.mark.parametrize("chosen", list(catalogue.FIRST))
 def test_whatever_was_chosen_some_ranking_that_can_be_used_stands_first(chosen: str) -> None:
-    rankings = {name: {"unusable": "too few"} for name in NAMES[:4]} | {"reuse_mean": {}}
+    rankings = dict.fromkeys(NAMES[:4], ModelRanking(unusable="too few")) | {"reuse_mean": ModelRanking()}
     assert next(iter(catalogue.ordered(rankings, chosen))) == "reuse_mean"
     assert set(catalogue.FIRST[chosen]) <= set(NAMES)
     assert list(catalogue.ordered({}, chosen)) == []

@@ -4,29 +4,29 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from faultscape.nouns import Standings
 from faultscape.ranking.replicates import unusable
 from faultscape.reporting.competition import other_questions
 from faultscape.reporting.competition.standing_tables import CAVEAT, best_at_once, caveat, claiming, firsts, ranking_rows, verdict
 from faultscape.stages.rank.result import Ranked
+from faultscape.standings import Benchmark, ModelRanking, OtherSelection, Standings
 
 MODELS = ("a", "b", "c")
 
 
-def ranking(tied: str, best: str | None = None, speaks_of: str = "pool", order: str = "abc") -> dict:
-    return {
-        "order": list(order),
-        "scores": {m: float(-order.index(m)) for m in order},
-        "score_interval": {m: [-3.0, 1.0] for m in order},
-        "rank_interval": {m: [1, 3] for m in order},
-        "simultaneous_rank_interval": {m: [1, 3] for m in order},
-        "tied_for_best": list(tied),
-        "best_set": list(tied if best is None else best),
-        "speaks_of": speaks_of,
-    }
+def ranking(tied: str, best: str | None = None, speaks_of: str = "pool", order: str = "abc") -> ModelRanking:
+    return ModelRanking(
+        order=list(order),
+        scores={m: float(-order.index(m)) for m in order},
+        score_interval={m: [-3.0, 1.0] for m in order},
+        rank_interval={m: [1, 3] for m in order},
+        simultaneous_rank_interval={m: [1, 3] for m in order},
+        tied_for_best=list(tied),
+        best_set=list(tied if best is None else best),
+        speaks_of=speaks_of,
+    )
 
 
-def standings(**rankings: dict) -> Standings:
+def standings(**rankings: ModelRanking) -> Standings:
     return Standings(MODELS, {"used": 90}, {}, rankings, {})
 
 
@@ -58,18 +58,18 @@ def test_of_drawn_images_the_headline_rests_on_what_speaks_of_the_pool() -> None
 
 def test_ranks_that_may_be_any_are_open_on_the_terminal_and_in_tables_and_no_number_is_nan() -> None:
     nan = float("nan")
-    said = ranking("abc") | {"rank_interval": {"a": [1, 3], "b": [2, 2], "c": [2, 3]}, "scores": {"a": 0.5, "b": 0.25, "c": nan}}
+    said = replace(ranking("abc"), rank_interval={"a": [1, 3], "b": [2, 2], "c": [2, 3]}, scores={"a": 0.5, "b": 0.25, "c": nan})
     found = replace(
         standings(reuse_mean=said),
-        against={"other": {"spearman": {"reuse_mean": nan}, "image_overlap": 0.5}},
-        benchmark={"spearman": {"reuse_mean": (0.5, nan, nan)}},
+        against={"other": OtherSelection({"reuse_mean": nan}, {"reuse_mean": nan}, 0.5)},
+        benchmark=Benchmark({}, {}, {}, {"reuse_mean": [0.5, nan, nan]}),
     )
     lines = repr(Ranked.of(found)).splitlines()
     assert [line.split("rank ")[1].split()[0] for line in lines if "  rank " in line] == ["open", "2", "2-3"]
     assert "nan" not in repr(Ranked.of(found))
     assert "  against other: overlap of images 0.500; Spearman reuse_mean –" in lines
     assert "  against the benchmark: Spearman reuse_mean 0.500" in lines
-    at_once = said | {"simultaneous_rank_interval": {m: [1, 3] for m in "abc"}}
+    at_once = replace(said, simultaneous_rank_interval={m: [1, 3] for m in "abc"})
     rows = ranking_rows("reuse_mean", at_once, MODELS)["rows"]
     assert [row["ranks"] for row in rows] == ["open", "2", "2–3"]
     assert {row["at_once"] for row in rows} == {"open"}
@@ -113,7 +113,7 @@ def test_a_ranking_that_cannot_be_used_is_no_first_ranking_and_no_table() -> Non
 
 
 def test_duels_of_too_few_groups_have_no_interval_and_the_headline_says_what_gives_some() -> None:
-    untested = {name: ranking("", speaks_of="chosen") | {"score_interval": {}, "rank_interval": {}} for name in DUELS}
+    untested = {name: replace(ranking("", speaks_of="chosen"), score_interval={}, rank_interval={}) for name in DUELS}
     few = replace(standings(**untested), labels={"used": 90, "groups": 2}, definitions={"resamples": 1000})
     head, words = verdict(few)
     assert head == "No intervals yet"

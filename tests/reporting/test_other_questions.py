@@ -2,34 +2,35 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from faultscape.nouns import Classes, Draw, PairSlot, Predictions, Standings
+from faultscape.nouns import Classes, Draw, PairSlot, Predictions
 from faultscape.reporting import charts
 from faultscape.reporting.competition import class_cards, other_questions, pair_outcomes
 from faultscape.reporting.competition.standing_tables import accuracy_matrix, best_at_once, ranking_rows, verdict
+from faultscape.standings import ModelRanking, Stability, Standings, WithoutModel
 
 MODELS = ("a", "b", "c")
 
 
 def ranking(order: str, at_once: dict[str, list[float | None]] | None = None, best: list[str] | None = None, tied: str = "a"):
-    return {
-        "order": list(order),
-        "scores": {m: float(-order.index(m)) for m in order},
-        "score_interval": {},
-        "rank_interval": {},
-        "simultaneous_rank_interval": at_once or {},
-        "tied_for_best": list(tied),
-        "best_set": best or [],
-    }
+    return ModelRanking(
+        order=list(order),
+        scores={m: float(-order.index(m)) for m in order},
+        score_interval={},
+        rank_interval={},
+        simultaneous_rank_interval=at_once or {},
+        tied_for_best=list(tied),
+        best_set=best or [],
+    )
 
 
-def standings(rankings: dict, *, top_k=(), moved=(), labels: int = 90) -> Standings:
-    left = {
-        m: {"slots": 3, "spearman": 0.5, "largest_change": change, "moved": "c"} for m, change in zip(MODELS, moved, strict=False)
-    }
-    said = {"ranking": "perron", "leave_one_out": left, "top_k": list(top_k), "connectivity": ""} if top_k or moved else {}
+def standings(rankings: dict[str, ModelRanking], *, top_k=(), moved=(), labels: int = 90) -> Standings:
+    left = {m: WithoutModel(3, 0.5, change, "c") for m, change in zip(MODELS, moved, strict=False)}
+    said = Stability("perron", left, list(top_k), list(range(1, len(top_k) + 1)), "") if top_k or moved else None
     return Standings(MODELS, {"used": labels}, {}, rankings, {}, stability=said)
 
 
@@ -113,7 +114,7 @@ def test_each_selection_stands_with_its_first_rankings():
 
 def test_models_without_score_are_left_out_of_places_and_correlations():
     lone = ranking("abc")
-    lone["scores"]["b"] = float("nan")
+    lone.scores["b"] = float("nan")
     found = other_questions.questions({"main": standings({"perron": lone}), "r": standings({"lure": ranking("cba")})}, {})
     assert found[0].order == ("a", "c")
     assert other_questions.correlations(found)[0][1] == pytest.approx(-1)
@@ -137,8 +138,7 @@ def test_a_handful_of_labels_names_no_leader():
 
 
 def test_standings_from_before_simultaneous_ranks_have_no_column_for_them():
-    old = ranking("abc")
-    del old["simultaneous_rank_interval"], old["best_set"]
+    old = replace(ranking("abc"), simultaneous_rank_interval={}, best_set=[])
     assert ranking_rows("perron", old, MODELS)["at_once"] is False
     assert ranking_rows("perron", ranking("abc", APART), MODELS)["at_once"] is True
     assert ranking_rows("perron", ranking("abc", {m: [None, None] for m in MODELS}), MODELS)["at_once"] is False

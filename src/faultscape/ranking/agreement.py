@@ -15,8 +15,8 @@ import numpy as np
 
 from faultscape.errors import RankingError, closest
 from faultscape.metrics.intervals.units import LEVEL
-from faultscape.nouns import Standings
 from faultscape.ranking.intervals import LOST, percentile_interval, ranks
+from faultscape.standings import Benchmark, OtherSelection, Standings
 from faultscape.ties import DECIMALS
 
 
@@ -73,8 +73,8 @@ def overlap(first: Collection[str], second: Collection[str]) -> float:
 
 def compare_selections(
     standings: Standings, other: Standings, images: Collection[str], other_images: Collection[str]
-) -> dict[str, Any]:
-    """Return {"spearman": {ranking: x}, "kendall": {...}, "image_overlap": x} of the standings of two selections (S0 Table 4).
+) -> OtherSelection:
+    """Return how far the rankings agree in the standings of two selections, and the overlap of their images; of the standings of two selections (S0 Table 4).
 
     Only models of both count. RankingError when they have fewer than two in common.
     """
@@ -84,11 +84,11 @@ def compare_selections(
             f"two rankings need two models in common to be compared; "
             f"one has {', '.join(standings.models)}, the other {', '.join(other.models)}"
         )
-    out: dict[str, Any] = {"spearman": {}, "kendall": {}, "image_overlap": overlap(images, other_images)}
+    out = OtherSelection({}, {}, overlap(images, other_images))
     for name in standings.rankings:
         if name in other.rankings:
-            mine, theirs = ([s.rankings[name]["scores"][m] for m in models] for s in (standings, other))
-            out["spearman"][name], out["kendall"][name] = float(spearman(mine, theirs)), float(kendall(mine, theirs))
+            mine, theirs = ([s.rankings[name].scores[m] for m in models] for s in (standings, other))
+            out.spearman[name], out.kendall[name] = float(spearman(mine, theirs)), float(kendall(mine, theirs))
     return out
 
 
@@ -98,7 +98,7 @@ def compare_benchmark(
     scores: Mapping[str, np.ndarray],
     replicates: Mapping[str, np.ndarray],
     level: float = LEVEL,
-) -> dict[str, Any]:
+) -> Benchmark:
     """Return the benchmark's scores and ranks, and for every ranking the rank changes and Spearman [x, lo, hi] (S0 Table 3).
 
     ``scores`` {ranking: (J,)}, ``replicates`` {ranking: (B, J)}; the interval is over the replicates that score every model
@@ -106,7 +106,7 @@ def compare_benchmark(
     the others. RankingError for a model that the benchmark does not name, or a score that is not a number.
 
     >>> said = compare_benchmark(["a", "b"], {"a": 0.8, "b": 0.9}, {"mine": np.array([2.0, 1.0])}, {"mine": np.empty((0, 2))})
-    >>> said["rank_change"]["mine"], said["spearman"]["mine"]
+    >>> said.rank_change["mine"], said.spearman["mine"]
     ({'a': 1, 'b': -1}, [-1.0, nan, nan])
     """
     for model in models:
@@ -128,12 +128,12 @@ def compare_benchmark(
         if len(whole) < (1 - LOST) * len(draws):
             low = high = np.nan
         correlation[name] = [float(spearman(own, same)), float(low), float(high)]
-    return {
-        "scores": dict(zip(models, closed.tolist(), strict=True)),
-        "rank": dict(zip(models, map(plain, ranks(closed)), strict=True)),
-        "rank_change": change,
-        "spearman": correlation,
-    }
+    return Benchmark(
+        scores=dict(zip(models, closed.tolist(), strict=True)),
+        rank=dict(zip(models, map(plain, ranks(closed)), strict=True)),
+        rank_change=change,
+        spearman=correlation,
+    )
 
 
 def plain(rank: float) -> int | float:

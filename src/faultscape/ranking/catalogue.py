@@ -35,6 +35,7 @@ from faultscape.ranking.methods.perron import dominance, perron, smoothed_accura
 from faultscape.ranking.methods.rank_centrality import rank_centrality
 from faultscape.ranking.methods.thurstone import thurstone
 from faultscape.ranking.pair_counts import PairCounts
+from faultscape.standings import ModelRanking
 
 Kind = Literal["faithful", "re-use", "pool drawn from"]
 Takes = Literal["ratios", "counts", "scores", "draws"]
@@ -275,13 +276,14 @@ def chosen_by(rows: Sequence[Any]) -> str:
     return CHANCE if all(math.isfinite(row.probability) for row in rows) else TOP
 
 
-def ordered(rankings: Mapping[str, Any], chosen: str, goal: str | None = None) -> dict[str, Any]:
+def ordered(rankings: Mapping[str, ModelRanking], chosen: str, goal: str | None = None) -> dict[str, ModelRanking]:
     """Return rankings with the recommended one first, which is never one that cannot be used; the ``goal`` is that of draws by chance.
 
-    >>> list(ordered({"lure": {"unusable": "too few"}, "reuse_mean": {}, "margins": {"unusable": "too few"}}, "chance"))
+    >>> few = ModelRanking(unusable="too few")
+    >>> list(ordered({"lure": few, "reuse_mean": ModelRanking(), "margins": few}, "chance"))
     ['reuse_mean', 'lure', 'margins']
     """
-    usable = [name for name, said in rankings.items() if not said.get("unusable")]
+    usable = [name for name, said in rankings.items() if not said.unusable]
     chosen = BEST if chosen == CHANCE and goal == "best" else chosen
     first = next((name for name in FIRST[chosen] if name in usable), next(iter(usable), None))
     return dict(rankings) if first is None else {first: rankings[first], **rankings}

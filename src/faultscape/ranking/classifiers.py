@@ -9,13 +9,13 @@ Source: S2 2.1, Algorithms 1 and 2, eq. 5, Table 1; the re-use of labels is ours
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Protocol
 
 import numpy as np
 
 from faultscape.errors import RankingError, closest, counted
 from faultscape.metrics.intervals.units import LEVEL
-from faultscape.nouns import Standings
 from faultscape.ranking import replicates
 from faultscape.ranking.agreement import compare_benchmark
 from faultscape.ranking.catalogue import Ranking, pair_flow, taking, words_of
@@ -28,6 +28,7 @@ from faultscape.ranking.methods.sandwich import standard_errors
 from faultscape.ranking.pair_counts import PairCounts, pair_counts
 from faultscape.ranking.replicates import draws_of
 from faultscape.ranking.stability import connectivity
+from faultscape.standings import Standings
 
 PSEUDO_COUNT = replicates.PSEUDO_COUNT
 
@@ -73,7 +74,7 @@ def classifier_rankings(
     >>> table = classifier_rankings(["vgg", "resnet"], rows, [[1, 1, 0], [0, 1, 0]], ["x", "y", "z"], resamples=0)
     >>> [round(table.matrices[name][0][1], 9) for name in ("accuracy", "dominance", "case_2")]  # 3/5, (3/5) / (2/5)
     [0.6, 1.5, 1.0]
-    >>> {model: round(score, 9) for model, score in table.rankings["perron"]["scores"].items()}
+    >>> {model: round(score, 9) for model, score in table.rankings["perron"].scores.items()}
     {'vgg': 0.6, 'resnet': 0.4}
     """
     models, images, correct = replicates.checked(models, images, correct, resamples, "answers", keys=keys)
@@ -118,17 +119,20 @@ def classifier_rankings(
     )
     own = {"laplace": laplace, "resamples": resamples, "seed": seed, "all_labels": all_labels, "level": LEVEL}
     own |= {"interval": replicates.INTERVAL, "pseudo_count": PSEUDO_COUNT, "ties": "Davidson"} | words_of(extra)
-    whole.rankings["perron"]["consistency_ratio"] = float(consistency_ratio(ratios))
-    whole.rankings["hodge"]["shares"] = hodge_split(pair_flow(point, laplace), total)
-    whole.rankings["bradley_terry"]["tie_parameter"] = nu
+    of = whole.rankings
+    rankings = of | {
+        "perron": replace(of["perron"], consistency_ratio=float(consistency_ratio(ratios))),
+        "hodge": replace(of["hodge"], shares=hodge_split(pair_flow(point, laplace), total)),
+        "bradley_terry": replace(of["bradley_terry"], tie_parameter=nu),
+    }
     return Standings(
         models=models,
         labels={"used": len(used), "slots": len(rows), "discarded": discarded, "missing": n_chosen - int(chosen.sum())}
         | ({"of_selection": int(chosen.sum())} if besides else {}),
         matrices=whole.matrices,
-        rankings=whole.rankings,
+        rankings=rankings,
         definitions={**(definitions or {}), **own},
-        benchmark={} if benchmark is None else compare_benchmark(models, benchmark, whole.scores, whole.replicates),
+        benchmark=None if benchmark is None else compare_benchmark(models, benchmark, whole.scores, whole.replicates),
         notes=whole.notes,
     )
 

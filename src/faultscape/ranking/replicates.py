@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -28,6 +28,7 @@ from faultscape.ranking.methods.likelihood import PSEUDO_COUNT, connected
 from faultscape.ranking.methods.mean import mean_scores
 from faultscape.ranking.methods.sandwich import reuse_games, standard_errors
 from faultscape.ranking.rank_sets import rank_sets, replicate_p_values, single_rank_sets
+from faultscape.standings import ModelRanking
 from faultscape.ties import DECIMALS, tie_order
 
 FEW = 10  # fewer images than this carry a bootstrap badly, and fewer than LEAST not at all
@@ -42,7 +43,7 @@ class Table:
     """Matrices and rankings as standings hold them, and per ranking the scores (J,) and their replicates (B, J)."""
 
     matrices: dict[str, list[list[float]]]
-    rankings: dict[str, dict[str, Any]]
+    rankings: dict[str, ModelRanking]
     scores: dict[str, np.ndarray]
     replicates: dict[str, np.ndarray]
     notes: tuple[str, ...]
@@ -196,13 +197,15 @@ def table(
             f"{', '.join(few)}: all ranks stay open, since more than {100 * intervals.LOST:g} % of the replicates are left out"
         )
     rankings = {
-        name: ranking(models, s[0], s[1:], drawn[name], errors.get(name), groups=group is not None, span=spans[name])
-        | {"speaks_of": CHOSEN}
+        name: replace(
+            ranking(models, s[0], s[1:], drawn[name], errors.get(name), groups=group is not None, span=spans[name]),
+            speaks_of=CHOSEN,
+        )
         for name, s in scores.items()
     }
     for name in (one.name for one in taking("scores", extra) if one.name in scores and one.interval == "wilson"):
         bounds = held(_mean_intervals(scores[name], decided, group), scores[name][0])
-        rankings[name]["score_interval"] = dict(zip(models, bounds.tolist(), strict=True))
+        rankings[name] = replace(rankings[name], score_interval=dict(zip(models, bounds.tolist(), strict=True)))
     return Table(
         {name: matrix.tolist() for name, matrix in matrices.items()},
         rankings,
@@ -231,7 +234,7 @@ def ranking(
     exact: bool = False,
     groups: bool = False,
     span: tuple[float, float] = (-math.inf, math.inf),
-) -> dict[str, Any]:
+) -> ModelRanking:
     """Return one ranking as standings hold it; ranks and the set of the best hold at once for all models where it says so.
 
     A model is tied for best where no test says that another is better; of too few images nothing is tested: all ranks are open, and nobody is. Scores are ``exact`` when all labels there can be are in
@@ -240,7 +243,7 @@ def ranking(
 
     >>> draws = np.random.default_rng(0).normal([0, 0, 9], 1, (200, 3))
     >>> said = ranking(("a", "b", "c"), np.array([0.1, 0.0, 9.0]), draws, 50)
-    >>> said["order"], said["simultaneous_rank_interval"], said["best_set"]
+    >>> said.order, said.simultaneous_rank_interval, said.best_set
     (['c', 'a', 'b'], {'a': [2, 3], 'b': [2, 3], 'c': [1, 1]}, ['c'])
     """
     order = sorted(
@@ -266,16 +269,16 @@ def ranking(
     if not tested and len(replicates):
         scored = ~np.isnan(scores)
         places = sets = np.where(scored[:, None], [1.0, scored.sum()], np.nan)
-    said: dict[str, Any] = {
-        "scores": dict(zip(models, scores.tolist(), strict=True)),
-        "order": [models[k] for k in order],
-        "score_interval": dict(zip(models, spread.tolist(), strict=True)),
-        "rank_interval": {m: [plain(r) for r in row] for m, row in zip(models, places, strict=True)},
-        "simultaneous_rank_interval": {m: [plain(r) for r in row] for m, row in zip(models, sets, strict=True)},
-        "tied_for_best": [models[k] for k in order if tested and places[k, 0] == 1],
-        "best_set": [models[k] for k in order if tested and sets[k, 0] == 1],
-    }
-    return said if error is None else said | {"sandwich_error": dict(zip(models, error.tolist(), strict=True))}
+    return ModelRanking(
+        scores=dict(zip(models, scores.tolist(), strict=True)),
+        order=[models[k] for k in order],
+        score_interval=dict(zip(models, spread.tolist(), strict=True)),
+        rank_interval={m: [plain(r) for r in row] for m, row in zip(models, places, strict=True)},
+        simultaneous_rank_interval={m: [plain(r) for r in row] for m, row in zip(models, sets, strict=True)},
+        tied_for_best=[models[k] for k in order if tested and places[k, 0] == 1],
+        best_set=[models[k] for k in order if tested and sets[k, 0] == 1],
+        sandwich_error=None if error is None else dict(zip(models, error.tolist(), strict=True)),
+    )
 
 
 def held(bounds: np.ndarray, scores: np.ndarray) -> np.ndarray:
@@ -288,17 +291,17 @@ def held(bounds: np.ndarray, scores: np.ndarray) -> np.ndarray:
     return np.stack([np.minimum(bounds[:, 0], scores), np.maximum(bounds[:, 1], scores)], 1)
 
 
-def unusable(models: tuple[str, ...], why: str) -> dict[str, Any]:
+def unusable(models: tuple[str, ...], why: str, *, speaks_of: str = "") -> ModelRanking:
     """Return the row of a ranking that cannot be used: no score, no interval and no rank, and ``why``.
 
-    >>> unusable(("a",), "too few")["scores"], unusable(("a",), "too few")["unusable"]
+    >>> unusable(("a",), "too few").scores, unusable(("a",), "too few").unusable
     ({'a': nan}, 'too few')
     """
     none = {m: [float("nan")] * 2 for m in models}
-    return {
-        "scores": dict.fromkeys(models, float("nan")), "order": [], "score_interval": none, "rank_interval": none, "simultaneous_rank_interval": none,
-        "tied_for_best": [], "best_set": [], "unusable": why,
-    }  # fmt: skip
+    return ModelRanking(
+        scores=dict.fromkeys(models, float("nan")), score_interval=none, rank_interval=none, simultaneous_rank_interval=none,
+        unusable=why, speaks_of=speaks_of,
+    )  # fmt: skip
 
 
 def _mean_intervals(scores: np.ndarray, decided: np.ndarray, group: np.ndarray | None) -> np.ndarray:

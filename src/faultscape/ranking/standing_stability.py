@@ -21,16 +21,17 @@ from faultscape.ranking.outcomes import duel_outcomes
 from faultscape.ranking.pair_counts import pair_counts
 from faultscape.ranking.stability import Score, against_places, connectivity, leave_one_out, places_shown
 from faultscape.ranking.tables import duels
+from faultscape.standings import Stability, WithoutModel
 
 
 def of_pairs(
     models: Sequence[str], rows: Sequence[PairSlot], correct: np.ndarray, images: Sequence[str], *, laplace: float = 1
-) -> dict[str, Any]:
+) -> Stability:
     """Return what becomes of Perron's ranking of classifiers, from (J, I) whether each is right; ``rows`` have a place each.
 
     >>> from types import SimpleNamespace as Row
     >>> rows = [Row(model_a="vgg", model_b="resnet", image=image, place=k) for k, image in enumerate("xyz", 1)]
-    >>> of_pairs(["vgg", "resnet"], rows, np.array([[1, 1, 0], [0, 1, 0]]), ["x", "y", "z"])["top_k"]
+    >>> of_pairs(["vgg", "resnet"], rows, np.array([[1, 1, 0], [0, 1, 0]]), ["x", "y", "z"]).top_k
     [1.0, 1.0, 1.0]
     """
     first, second, image = pair_places(models, rows, images)
@@ -46,7 +47,7 @@ def of_pairs(
 
 def of_duels(
     models: Sequence[str], rows: Sequence[Slot], accuracy: np.ndarray, images: Sequence[str], class_names: Sequence[str], *, epsilon: float = 0.01
-) -> dict[str, Any]:  # fmt: skip
+) -> Stability:  # fmt: skip
     """Return what becomes of the ranking by aggressiveness, from (J, I) concordances with the truth."""
     found = duels(tuple(models), rows, list(images), list(class_names))
     accuracy = np.asarray(accuracy, dtype=float)
@@ -67,17 +68,14 @@ def of_duels(
 
 def _said(
     name: str, score: Score, models: Sequence[str], takes_part: np.ndarray, rows: Sequence[Any], met: np.ndarray
-) -> dict[str, Any]:
+) -> Stability:
     left = leave_one_out(score, models, takes_part)
     place = np.array([row.place for row in rows], dtype=int)
     shown = places_shown(place.max(initial=0))
-    return {
-        "ranking": name,
-        "leave_one_out": {
-            one.model: {"slots": one.slots, "spearman": one.spearman, "largest_change": one.largest_change, "moved": one.moved}
-            for one in left
-        },
-        "top_k": against_places(score, place, shown).tolist(),
-        "top_k_places": shown.tolist(),
-        "connectivity": connectivity(models, met),
-    }
+    return Stability(
+        ranking=name,
+        leave_one_out={one.model: WithoutModel(one.slots, one.spearman, one.largest_change, one.moved) for one in left},
+        top_k=against_places(score, place, shown).tolist(),
+        top_k_places=shown.tolist(),
+        connectivity=connectivity(models, met),
+    )

@@ -17,7 +17,7 @@ import numpy as np
 
 from faultscape.errors import RankingError, closest, counted
 from faultscape.metrics.intervals.units import LEVEL
-from faultscape.nouns import Pairs, Slot, Slots, Standings
+from faultscape.nouns import Pairs, Slot, Slots
 from faultscape.ranking import replicates
 from faultscape.ranking.agreement import compare_benchmark
 from faultscape.ranking.catalogue import Ranking, words_of
@@ -25,6 +25,7 @@ from faultscape.ranking.drawn.populations import group_numbers
 from faultscape.ranking.replicates import INTERVAL
 from faultscape.ranking.standings_json import from_json, to_json
 from faultscape.ranking.tables import duels, table
+from faultscape.standings import ParentStandings, Standings
 
 __all__ = ["from_json", "rank_accuracies", "standings", "to_json"]
 
@@ -107,7 +108,7 @@ def rank_accuracies(
     >>> cells = [("unet", "fcn", "x"), ("fcn", "unet", "y")]
     >>> rows = [Slot("mad", 1, 1, d, a, "car", 1, image, 0.1, 1.0, 9) for d, a, image in cells]
     >>> table = rank_accuracies(["unet", "fcn"], rows, [[0.8, 0.6], [0.4, 0.5]], ["x", "y"], class_names=["car"], resamples=0)
-    >>> table.rankings["resistance"]["order"], round(table.matrices["resistance"][0][1], 3)  # .81 / .41
+    >>> table.rankings["resistance"].order, round(table.matrices["resistance"][0][1], 3)  # .81 / .41
     (['unet', 'fcn'], 1.976)
     """
     class_names = list(class_names)
@@ -132,7 +133,7 @@ def rank_accuracies(
         notes.append(
             f"{counted(besides, 'labelled image outside the selection counts', 'labelled images outside the selection count')} in the re-use rankings"
         )
-    by_parent = {}
+    by_parent: dict[str, ParentStandings] = {}
     for name, members in (parents or {}).items():
         named = [class_names.index(member) for member in members if member in class_names]
         inside = places.of(named)
@@ -142,7 +143,7 @@ def rank_accuracies(
             every = np.ones(len(mine), bool)
             part = table(models, inside.at(mine), accuracy[:, mine], every, groups=len(named), together=of, **options)
             labels = {"used": len(mine), "slots": len(inside.image)}
-            by_parent[name] = {"labels": labels, "matrices": part.matrices, "rankings": part.rankings, "notes": part.notes}
+            by_parent[name] = ParentStandings(labels, part.matrices, part.rankings, part.notes)
         elif len(inside.image):
             notes.append(f"parent group {name}: none of its {counted(len(inside.image), 'slot')} is labelled; it is not ranked")
     own = options | {"all_labels": all_labels, "level": LEVEL, "interval": INTERVAL}
@@ -159,7 +160,7 @@ def rank_accuracies(
         matrices=whole.matrices,
         rankings=whole.rankings,
         definitions={**(definitions or {}), **own},
-        benchmark={} if benchmark is None else compare_benchmark(models, benchmark, whole.scores, whole.replicates),
+        benchmark=None if benchmark is None else compare_benchmark(models, benchmark, whole.scores, whole.replicates),
         parents=by_parent,
         notes=(*notes, *whole.notes, INVERSE),
     )

@@ -8,12 +8,13 @@ ranks stay whole.
 from __future__ import annotations
 
 import math
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 import numpy as np
 
 from faultscape.errors import RankingError
-from faultscape.nouns import Standings
+from faultscape.standings import Benchmark, ModelRanking, OtherSelection, ParentStandings, Stability, Standings, WithoutModel
 
 _KEYS = (
     "models", "labels", "matrices", "rankings", "against", "benchmark", "parents", "stability", "definitions", "notes", "provenance",
@@ -41,22 +42,62 @@ def from_json(raw: dict[str, Any]) -> Standings:
     lists = ("models", "notes")
     if odd := next((key for key in _KEYS if key in raw and not isinstance(raw[key], list if key in lists else dict)), ""):
         raise RankingError(f"these are no standings: {odd} is {str(raw[odd])[:40]!r}; {anew}")
-    for name, ranking in raw["rankings"].items():
-        if not isinstance(ranking, dict) or not (isinstance(ranking.get("unusable"), str) or _is_whole(ranking)):
-            raise RankingError(f"these are no standings: ranking {name[:40]!r} is damaged; {anew}")
+    parts = {"": raw} | raw.get("parents", {})
+    if odd := next((name for name, part in parts.items() if not isinstance(part, dict)), ""):
+        raise RankingError(f"these are no standings: parent group {odd[:40]!r} is damaged; {anew}")
+    for part in parts.values():
+        for name, ranking in part.get("rankings", {}).items():
+            if not isinstance(ranking, dict) or not (isinstance(ranking.get("unusable"), str) or _is_whole(ranking)):
+                raise RankingError(f"these are no standings: ranking {name[:40]!r} is damaged; {anew}")
     if not all(isinstance(word, str) for key in lists for word in raw.get(key, ())):
         raise RankingError(f"these are no standings: models or notes are no words; {anew}")
     values: dict[str, Any] = {key: _read(raw[key]) if key in _NUMBERS else raw[key] for key in _KEYS if key in raw}
     values |= {"models": tuple(raw["models"]), "notes": tuple(raw.get("notes", ()))}
+    try:
+        return _built(values)
+    except (TypeError, AttributeError, KeyError) as error:
+        raise RankingError(f"these are no standings: {str(error)[:80]}; {anew}") from error
+
+
+def _built(values: dict[str, Any]) -> Standings:
+    """Return standings whose rankings, parents, stability and comparisons are dataclasses, from what JSON held."""
+    values["rankings"] = _rankings(values["rankings"])
+    if parents := values.get("parents"):
+        values["parents"] = {
+            name: ParentStandings(
+                part["labels"], part.get("matrices", {}), _rankings(part["rankings"]), tuple(part.get("notes", ()))
+            )
+            for name, part in parents.items()
+        }
+    if against := values.get("against"):
+        values["against"] = {name: OtherSelection(**other) for name, other in against.items()}
+    if benchmark := values.get("benchmark"):
+        values["benchmark"] = Benchmark(**benchmark)
+    if stability := values.get("stability"):
+        left = {model: WithoutModel(**said) for model, said in stability["leave_one_out"].items()}
+        places = stability.get("top_k_places") or list(range(1, len(stability["top_k"]) + 1))
+        values["stability"] = Stability(**stability | {"leave_one_out": left, "top_k_places": places})
     return Standings(**values)
 
 
+def _rankings(raw: dict[str, Any]) -> dict[str, ModelRanking]:
+    known = {field.name for field in fields(ModelRanking)}
+    return {name: ModelRanking(**{key: said[key] for key in said.keys() & known}) for name, said in raw.items()}
+
+
 def written(value: Any) -> Any:
-    """Return a value as JSON can hold it: numbers with 12 digits, None for what is undefined.
+    """Return a value as JSON can hold it: numbers with 12 digits, None for what is undefined; of a dataclass the fields that say something.
 
     >>> written({"a": (np.float64(1 / 3), np.nan), 2: -0.0})
     {'a': [0.333333333333, None], '2': 0.0}
     """
+    if is_dataclass(value) and not isinstance(value, type):
+        held = [(field, getattr(value, field.name)) for field in fields(value)]
+        return {
+            field.name: written(item)
+            for field, item in held
+            if item not in (None, "") or item != field.default  # such defaults say nothing
+        }
     if isinstance(value, dict):
         return {str(key): written(item) for key, item in value.items()}
     if isinstance(value, list | tuple | np.ndarray):
@@ -77,7 +118,8 @@ def _is_whole(ranking: dict[str, Any]) -> bool:
         return False
     intervals = [value for key, value in ranking.items() if key.endswith("_interval")]
     order = ranking["order"]
-    if not all(isinstance(word, str) for word in order):
+    sets = [ranking.get(key, []) for key in ("tied_for_best", "best_set")]
+    if not all(isinstance(words, list) and all(isinstance(word, str) for word in words) for words in (order, *sets)):
         return False
     if not all(isinstance(interval, dict) and (not interval or interval.keys() >= set(order)) for interval in intervals):
         return False

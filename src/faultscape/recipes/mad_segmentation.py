@@ -12,7 +12,8 @@ import sys
 from pathlib import Path
 
 import faultscape as fs
-from faultscape.nouns import Slots, Standings
+from faultscape.nouns import Slots
+from faultscape.standings import Standings
 
 
 def algorithm_1_until_labels(

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from faultscape.errors import StudyError
-from faultscape.nouns import Standings
 from faultscape.ranking.standings import from_json
+from faultscape.standings import Standings
 from faultscape.study.tables.timings import FrameTimes, frame_times
 
 

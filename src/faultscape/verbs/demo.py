@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from faultscape.errors import StudyError
-from faultscape.nouns import Standings
+from faultscape.standings import Standings
 
 TRAINING = 60  # masks from which the usual size of each class is taken
 BANDS = [0.2, 0.4]  # such small networks never reach the paper's .6 on an image they were chosen for
@@ -41,7 +41,7 @@ class Demonstrated:
         from faultscape.ranking.agreement import pairs_in_order
 
         scores = {"duels": self.duels, "drawn": self.drawn}
-        firsts = {act: next(iter(standings.rankings.values()))["scores"] for act, standings in scores.items()}
+        firsts = {act: next(iter(standings.rankings.values())).scores for act, standings in scores.items()}
         return {
             act: pairs_in_order([of[m] for m in self.truth], [*self.truth.values()], apart=APART) for act, of in firsts.items()
         }
@@ -49,7 +49,7 @@ class Demonstrated:
     def __repr__(self) -> str:
         from faultscape.reporting.competition.standing_tables import caveat, listed
 
-        worst_first = next(iter(self.duels.rankings.values()))["order"]
+        worst_first = next(iter(self.duels.rankings.values())).order
         used = self.duels.labels["used"], self.drawn.labels["used"]
         right = self.in_order
         truth = sorted(self.truth.items(), key=lambda of: -of[1])
@@ -78,7 +78,7 @@ class Demonstrated:
     @property
     def near(self) -> list[tuple[tuple[str, str], float, bool]]:
         """Pairs of networks at most ``APART`` from each other, by how much, and whether the ranks of the drawn images leave open which is better."""
-        ranks = next(iter(self.drawn.rankings.values()))["rank_interval"]  # none of all images, of which everything is known
+        ranks = next(iter(self.drawn.rankings.values())).rank_interval  # none of all images, of which everything is known
         known = [m for m in self.truth if m in ranks and not math.isnan(ranks[m][0])]
         pairs = [(a, b) for a, b in itertools.combinations(known, 2) if abs(self.truth[a] - self.truth[b]) <= APART]
         return [

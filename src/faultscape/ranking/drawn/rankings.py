@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 import zlib
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ import numpy as np
 from faultscape.errors import OptionError, RankingError
 from faultscape.errors import counted as counted_words
 from faultscape.metrics.intervals.units import LEVEL
-from faultscape.nouns import Draw, Standings
+from faultscape.nouns import Draw
 from faultscape.ranking import replicates as replicated
 from faultscape.ranking.agreement import compare_benchmark, plain
 from faultscape.ranking.catalogue import SELECTION, Ranking, entry, words_of
@@ -34,6 +35,7 @@ from faultscape.ranking.drawn.scores import MARGINS, REUSED, unusable
 from faultscape.ranking.drawn.steps import LEARNING, steps
 from faultscape.ranking.intervals import ranks
 from faultscape.ranking.replicates import CHOSEN, FUTURE, POOL
+from faultscape.standings import ModelRanking, Standings
 from faultscape.ties import DECIMALS
 
 
@@ -70,9 +72,9 @@ def draw_rankings(
 
     >>> rows = [Draw("random", 1, k, image, 1.0, 1 / (5 - k), 4) for k, image in enumerate("abc", 1)]
     >>> table = draw_rankings(["unet", "fcn"], rows, [[1, 1, 0], [0, 1, 0]], ["a", "b", "c"], resamples=0)
-    >>> {model: round(score, 6) for model, score in table.rankings["reuse_mean"]["scores"].items()}
+    >>> {model: round(score, 6) for model, score in table.rankings["reuse_mean"].scores.items()}
     {'unet': 0.666667, 'fcn': 0.333333}
-    >>> table.rankings["lure"]["unusable"]
+    >>> table.rankings["lure"].unusable
     'effective sample size 3.0, below 10'
     """
     models, images, accuracy = replicated.checked(models, images, accuracy, resamples, "scores", keys=keys)
@@ -107,10 +109,11 @@ def draw_rankings(
         scores = scores | drawn_estimates.reused_margins(accuracy[:, used], known, weights, proxy, pool)
     draws = dict.fromkeys(scores, replicated.draws_of(np.ones(len(used), bool), group))
     whole = replicated.table(models, {}, scores, errors, fits, draws, notes, ~np.isnan(accuracy[:, used]), group, told, extra)
+    measured = whole.rankings
     if population == FUTURE and counted is not None and even and len(used) == len(counted.columns) and not counted.skipped:
-        for row in whole.rankings.values():
-            row["speaks_of"] = population
-    replicates, rankings, points = dict(whole.replicates), {}, dict(whole.scores)
+        measured = {name: replace(row, speaks_of=population) for name, row in whole.rankings.items()}
+    rankings: dict[str, ModelRanking] = {}
+    replicates, points = dict(whole.replicates), dict(whole.scores)
     learnt = counted is not None and by_learning(rows, learns)
     loose = ["rounds learnt from labels"] if learnt else []
     loose += ["drawn images were skipped"] if counted is not None and counted.skipped else []
@@ -118,10 +121,10 @@ def draw_rankings(
         said.append("rounds learnt from labels: intervals are descriptive, since simulated ones held the truth too seldom")
     for name, estimate in found.items():
         if why := unusable(estimate):
-            rankings[name] = replicated.unusable(models, why) | {"speaks_of": population}
+            rankings[name] = replicated.unusable(models, why, speaks_of=population)
             continue
-        rankings[name], points[name], replicates[name] = _row(models, name, estimate, resamples, seed)
-        rankings[name]["speaks_of"] = CHOSEN if loose else population
+        row, points[name], replicates[name] = _row(models, name, estimate, resamples, seed)
+        rankings[name] = replace(row, speaks_of=CHOSEN if loose else population)
         if name == MARGINS and reused is not None:
             rankings[REUSED] = _as_they_come(models, -reused, rankings[name])
             points[REUSED], replicates[REUSED] = -reused, replicates[name]
@@ -132,7 +135,7 @@ def draw_rankings(
         "population": population,
         "level": LEVEL,
         "pseudo_count": replicated.PSEUDO_COUNT,
-        "interval": _intervals_are([name for name in found if "unusable" not in rankings[name]]),
+        "interval": _intervals_are([name for name in found if not rankings[name].unusable]),
     } | ({"descriptive": ", and ".join(loose)} if loose else {})
     own |= words_of(extra)
     labels = {"used": len(used), "slots": len(rows), "discarded": discarded, "missing": len(rows) - number - discarded}
@@ -144,9 +147,9 @@ def draw_rankings(
         models=models,
         labels=labels,
         matrices={},
-        rankings=rankings | whole.rankings,
+        rankings=rankings | measured,
         definitions={**(definitions or {}), **own},
-        benchmark={} if benchmark is None else compare_benchmark(models, benchmark, points, replicates),
+        benchmark=None if benchmark is None else compare_benchmark(models, benchmark, points, replicates),
         notes=(*whole.notes, *said),
     )
 
@@ -175,7 +178,7 @@ def check_population(population: str, by_chance: bool) -> None:
 
 def _row(
     models: tuple[str, ...], name: str, found: Estimates, resamples: int, seed: int
-) -> tuple[dict[str, Any], np.ndarray, np.ndarray]:
+) -> tuple[ModelRanking, np.ndarray, np.ndarray]:
     """Return the row of an estimate, its scores (J,) and scores (B, J) as they might have come out."""
     best = 0.0 if name == MARGINS else 1.0  # a score is 1 - loss; a margin has no largest value
     rng = np.random.default_rng((seed, zlib.crc32(name.encode())))
@@ -184,25 +187,34 @@ def _row(
     around = estimate_intervals.margin_intervals if name == MARGINS else estimate_intervals.loss_intervals
     low, high = (None, None) if found.possible is None else found.possible.T[:, :, None]
     bounds = best - np.clip(around(found), low, high)[:, ::-1]
-    row |= {"score_interval": dict(zip(models, replicated.held(bounds, scores).tolist(), strict=True))}
-    return row | ({} if np.isinf(found.effective) else {"effective_labels": found.effective}), scores, replicates
+    intervals = dict(zip(models, replicated.held(bounds, scores).tolist(), strict=True))
+    row = replace(row, score_interval=intervals, effective_labels=None if np.isinf(found.effective) else found.effective)
+    return row, scores, replicates
 
 
-def _as_they_come(models: tuple[str, ...], scores: np.ndarray, weighted: Mapping[str, Any]) -> dict[str, Any]:
+def _as_they_come(models: tuple[str, ...], scores: np.ndarray, weighted: ModelRanking) -> ModelRanking:
     """Return the row of margins without the draws' weights: its scores, in intervals and ranks of the ``weighted`` row, made wide enough to hold them."""
-    bounds = np.array([weighted["score_interval"][m] for m in models])
+    bounds = np.array([weighted.score_interval[m] for m in models])
     order = sorted(range(len(models)), key=lambda k: -round(float(scores[k]), DECIMALS))
-    out = dict(weighted) | {
-        "scores": dict(zip(models, scores.tolist(), strict=True)),
-        "order": [models[k] for k in order],
-        "score_interval": dict(zip(models, replicated.held(bounds, scores).tolist(), strict=True)),
-    }
     places = ranks(scores)
-    for kind, best in (("rank_interval", "tied_for_best"), ("simultaneous_rank_interval", "best_set")):
-        held = replicated.held(np.array([weighted[kind][m] for m in models], dtype=float), places)
-        out[kind] = {m: [plain(r) for r in (np.floor(low), np.ceil(high))] for m, (low, high) in zip(models, held, strict=True)}
-        out[best] = [models[k] for k in order if weighted[best] and np.floor(held[k, 0]) == 1]  # none where nothing was tested
-    return out
+
+    def widen(intervals: Mapping[str, Sequence[float]], best: list[str]) -> tuple[dict[str, list[float]], list[str]]:
+        held = replicated.held(np.array([intervals[m] for m in models], dtype=float), places)
+        ends = {m: [plain(r) for r in (np.floor(low), np.ceil(high))] for m, (low, high) in zip(models, held, strict=True)}
+        return ends, [models[k] for k in order if best and np.floor(held[k, 0]) == 1]  # none where nothing was tested
+
+    single, tied = widen(weighted.rank_interval, weighted.tied_for_best)
+    at_once, best = widen(weighted.simultaneous_rank_interval, weighted.best_set)
+    return replace(
+        weighted,
+        scores=dict(zip(models, scores.tolist(), strict=True)),
+        order=[models[k] for k in order],
+        score_interval=dict(zip(models, replicated.held(bounds, scores).tolist(), strict=True)),
+        rank_interval=single,
+        simultaneous_rank_interval=at_once,
+        tied_for_best=tied,
+        best_set=best,
+    )
 
 
 def _intervals_are(unbiased: list[str]) -> str:

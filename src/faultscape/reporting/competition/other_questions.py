@@ -14,7 +14,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from faultscape.nouns import Standings, rank_words
 from faultscape.ranking.agreement import spearman
 from faultscape.ranking.catalogue import FAITHFUL, REUSE, UNBIASED
 from faultscape.ranking.replicates import FUTURE, POOL
@@ -25,6 +24,7 @@ from faultscape.reporting.competition.standing_tables import (
     listed,
     words_of,
 )
+from faultscape.standings import Stability, Standings, rank_words
 
 MOVES, SETTLED, MANY = 2, 0.9, 3
 
@@ -54,7 +54,8 @@ class Question:
 def questions(standings: Mapping[str, Standings], selectors: Mapping[str, str], stale: Sequence[str] = ()) -> list[Question]:
     """Return what stands first of every selection, {name: standings}, in the order given.
 
-    >>> of = {"order": ["a", "b"], "scores": {"a": 1.0, "b": 0.0}}
+    >>> from faultscape.standings import ModelRanking
+    >>> of = ModelRanking(order=["a", "b"], scores={"a": 1.0, "b": 0.0})
     >>> found = questions({"main": Standings(("a", "b"), {"used": 9}, {}, {"perron": of, "reuse_mean": of}, {})}, {"main": "mad"})
     >>> [(one.title, one.labels) for one in found]
     [('Perron rank', 9), ('Mean over all labels', 9)]
@@ -63,9 +64,9 @@ def questions(standings: Mapping[str, Standings], selectors: Mapping[str, str], 
     for name, table in standings.items():
         for ranking in _shown(table):
             said, words = table.rankings[ranking], words_of(ranking, table.definitions)
-            scores = {m: known(x) for m, x in said["scores"].items()}
-            at_once = said.get("simultaneous_rank_interval") or {}
-            order = tuple(m for m in said["order"] if scores.get(m) is not None)
+            scores = {m: known(x) for m, x in said.scores.items()}
+            at_once = said.simultaneous_rank_interval
+            order = tuple(m for m in said.order if scores.get(m) is not None)
             out.append(
                 Question(
                     name,
@@ -82,7 +83,7 @@ def questions(standings: Mapping[str, Standings], selectors: Mapping[str, str], 
                     order,
                     scores,
                     at_once,
-                    SPEAKS_OF.get(said.get("speaks_of", ""), ""),
+                    SPEAKS_OF.get(said.speaks_of, ""),
                     words["title"],
                     words["kind"],
                 )
@@ -113,7 +114,8 @@ def correlations(found: Sequence[Question]) -> list[list[float | None]]:
 def warnings(standings: Mapping[str, Standings], found: Sequence[Question]) -> dict[str, list[str]]:
     """Return {competition: sentences} of where its choice of images can mislead; nothing where its ranking stands firm.
 
-    >>> said = {"ranking": "perron", "leave_one_out": {"a": {"largest_change": 3, "moved": "b"}}, "top_k": [0.1, 0.5, 0.7, 0.8, 1.0]}
+    >>> from faultscape.standings import Stability, WithoutModel
+    >>> said = Stability("perron", {"a": WithoutModel(9, 0.5, 3, "b")}, [0.1, 0.5, 0.7, 0.8, 1.0], [1, 2, 3, 4, 5], "")
     >>> warnings({"main": Standings(("a", "b"), {}, {}, {}, {}, stability=said)}, [])["main"][0]
     'without the images of a, b moves 3 ranks'
     """
@@ -142,15 +144,15 @@ def _shown(table: Standings) -> list[str]:
     first = firsts(table)
     shown = list(first.values())[:1]
     if FAITHFUL in first:
-        shown += [table.stability.get("ranking", first[FAITHFUL]), *([first[REUSE]] if REUSE in first else [])]
+        shown += [table.stability.ranking if table.stability else first[FAITHFUL], *([first[REUSE]] if REUSE in first else [])]
     return list(dict.fromkeys(shown))
 
 
-def _left_out(stability: Mapping[str, Any]) -> list[str]:
+def _left_out(stability: Stability) -> list[str]:
     moved = [
-        (change, model, said["moved"])
-        for model, said in stability["leave_one_out"].items()
-        if (change := known(said["largest_change"])) is not None and change >= MOVES
+        (change, model, said.moved)
+        for model, said in stability.leave_one_out.items()
+        if (change := known(said.largest_change)) is not None and change >= MOVES
     ]
     moved.sort(key=lambda row: -row[0])
     said = [f"without the images of {model}, {other} moves {change:g} ranks" for change, model, other in moved[:MANY]]
@@ -158,8 +160,8 @@ def _left_out(stability: Mapping[str, Any]) -> list[str]:
     return said + ([f"{rest} more models move another by {MOVES} ranks or more"] if rest > 0 else [])
 
 
-def _not_settled(stability: Mapping[str, Any]) -> list[str]:
-    tail = last_quarter(stability["top_k"])
+def _not_settled(stability: Stability) -> list[str]:
+    tail = last_quarter(stability.top_k)
     if not tail or min(tail) >= SETTLED:
         return []
     return [f"its ranking has not settled: in the last quarter of the top-k curve the correlation falls to {min(tail):.2f}"]

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from faultscape.nouns import Agreement, Classes, Slots, Standings
+from faultscape.nouns import Agreement, Classes, Slots
 from faultscape.ranking import catalogue
 from faultscape.reporting import charts, figures
 from faultscape.reporting.competition import other_questions, outcomes, pair_outcomes, standing_tables
@@ -22,6 +22,7 @@ from faultscape.reporting.competition.class_cards import ClassCard
 from faultscape.reporting.competition.constraints import Drawn, size_labels
 from faultscape.reporting.competition.gallery import Card
 from faultscape.reporting.template import template
+from faultscape.standings import Standings
 from faultscape.study.tables.timings import FrameTimes
 
 METRICS = {
@@ -185,9 +186,9 @@ def _context(facts: Facts) -> dict[str, Any]:
         "titles": {words["name"]: words["title"] for words in words_of_rankings},
         "shorts": {words["name"]: words["short"] for words in words_of_rankings},
         "recommended": catalogue.SELECTION,
-        "stability": standings.stability if standings and standings.stability else None,
+        "stability": standings.stability if standings else None,
         "settled": other_questions.SETTLED,
-        "tail": other_questions.last_quarter(standings.stability["top_k"]) if standings and standings.stability else [],
+        "tail": other_questions.last_quarter(standings.stability.top_k) if standings and standings.stability else [],
         "questions": found if len({one.selection for one in found}) > 1 else [],
         "question_models": list(dict.fromkeys(m for one in found for m in (*one.order, *one.scores))),
         "correlations": other_questions.correlations(found),

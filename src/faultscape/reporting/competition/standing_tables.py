@@ -16,10 +16,10 @@ import numpy as np
 
 from faultscape.errors import counted as counted_words
 from faultscape.metrics.intervals.units import LEAST
-from faultscape.nouns import Standings, rank_words
 from faultscape.ranking.catalogue import RANKINGS, UNBIASED
 from faultscape.ranking.replicates import CHOSEN, FEW, FUTURE, POOL
 from faultscape.reporting import figures
+from faultscape.standings import ModelRanking, Standings, rank_words
 
 SPEAKS_OF = {POOL: "this pool", FUTURE: "data to come", CHOSEN: "the chosen images"}
 CAVEAT = (
@@ -68,18 +68,20 @@ def level(standings: Standings | None) -> str:
     return f"{100 * standings.definitions.get('level', 0.95):g} %" if standings else "95 %"
 
 
-def descriptive(ranking: Mapping[str, Any]) -> bool:
+def descriptive(ranking: ModelRanking) -> bool:
     """Return whether intervals and ranks of a ranking describe the chosen images, and claim nothing about others."""
-    return ranking.get("speaks_of") == CHOSEN
+    return ranking.speaks_of == CHOSEN
 
 
-def claiming(standings: Standings) -> dict[str, Any]:
+def claiming(standings: Standings) -> dict[str, ModelRanking]:
     """Return the rankings that a headline may rest on: those that can be used and claim something about more than the chosen images, or else all that can be used.
 
-    >>> list(claiming(Standings(("a",), {}, {}, {"lure": {"unusable": "few"}, "margins": {"speaks_of": "pool"}, "reuse_mean": {"speaks_of": "chosen"}}, {})))
+    >>> pool, chosen = ModelRanking(speaks_of="pool"), ModelRanking(speaks_of="chosen")
+    >>> rankings = {"lure": ModelRanking(unusable="few"), "margins": pool, "reuse_mean": chosen}
+    >>> list(claiming(Standings(("a",), {}, {}, rankings, {})))
     ['margins']
     """
-    usable = {name: said for name, said in standings.rankings.items() if not said.get("unusable")}
+    usable = {name: said for name, said in standings.rankings.items() if not said.unusable}
     return {name: said for name, said in usable.items() if not descriptive(said)} or usable
 
 
@@ -88,7 +90,7 @@ def caveat(standings: Standings) -> str:
     found = claiming(standings)
     if not found or not all(map(descriptive, found.values())):
         return ""
-    why = next((said["unusable"] for said in standings.rankings.values() if said.get("unusable")), "")
+    why = next((said.unusable for said in standings.rankings.values() if said.unusable), "")
     if any(words_of(name)["kind"] == UNBIASED for name in found):
         return DRAWN.format(why=standings.definitions.get("descriptive", "the notes say why"))
     return TOO_FEW.format(why=why) if why else CAVEAT
@@ -97,7 +99,7 @@ def caveat(standings: Standings) -> str:
 def verdict(standings: Standings) -> tuple[str, str]:
     """Return a headline and a sentence that claim no more than the intervals allow."""
     counted, above = claiming(standings), caveat(standings)
-    best = {name: ranking["tied_for_best"] for name, ranking in counted.items() if ranking["tied_for_best"]}
+    best = {name: ranking.tied_for_best for name, ranking in counted.items() if ranking.tied_for_best}
     if (used := standings.labels.get("used", FEW)) < FEW:
         return (
             "Too few labels to say who leads",
@@ -119,7 +121,7 @@ def verdict(standings: Standings) -> tuple[str, str]:
         head = f"{tied[0]} is ahead{where}, but not in every ranking"
         said.append(f"It is ahead by {words_of(name, standings.definitions)['title']}{at}.")
     else:
-        sure = all(counted[first].get("best_set", tied) == tied for first in firsts(standings).values() if first in counted)
+        sure = all((counted[first].best_set or tied) == tied for first in firsts(standings).values() if first in counted)
         head = f"{tied[0]} leads{where}{'' if sure else ', but not conclusively'}"
         many = f"the {len(best)} rankings with intervals" if len(best) > 1 else "the ranking with intervals"
         said.append(f"It is first in {many}, and each other model is shown to be worse than at least one{at}.")
@@ -143,7 +145,7 @@ def _for_intervals(standings: Standings) -> str:
             f"Labels lie in {counted_words(standings.labels['groups'], 'group')} of images, and an interval needs {LEAST}: label images of more groups, "
             f"{'' if future else 'or '}cut groups into runs of images (collect --block N){', or leave out --population future' if future else ''}."
         )
-    why = next((said["unusable"] for said in standings.rankings.values() if said.get("unusable")), "")
+    why = next((said.unusable for said in standings.rankings.values() if said.unusable), "")
     return f"No ranking can carry any: {why}." if why else "The notes say what is missing."
 
 
@@ -154,14 +156,14 @@ def _named(models: Sequence[str]) -> str:
 def best_at_once(standings: Standings) -> str:
     """Return in words which models may be the best, corrected for multiple comparisons, by the first ranking of each kind; '' where nothing says so, or labels are too few.
 
-    >>> of = lambda best: {"best_set": best}
+    >>> of = lambda best: ModelRanking(best_set=best)
     >>> best_at_once(Standings(("a", "b", "c"), {}, {}, {"perron": of(["a", "b"]), "borda": of(["a"]), "reuse_mean": of(["a"])}, {}))
     'Corrected for multiple comparisons (95 %), the best is one of a and b by Perron rank; a by Mean over all labels.'
     """
     said, counted = [], claiming(standings)
     trusted = standings.labels.get("used", FEW) >= FEW
     for name in firsts(standings).values() if trusted else ():
-        best = counted.get(name, {}).get("best_set") or []
+        best = counted[name].best_set if name in counted else []
         if best:
             whole = len(best) == len(standings.models)
             some = listed(best) if len(best) <= _NAMED else f"{len(best)} models"
@@ -176,25 +178,25 @@ def best_at_once(standings: Standings) -> str:
 def firsts(standings: Standings) -> dict[str, str]:
     """Return {kind: the ranking of that kind that stands first}, of those that can be used.
 
-    >>> firsts(Standings(("a",), {}, {}, {"resistance": {}, "aggressiveness": {}, "reuse_mean": {}}, {}))
+    >>> firsts(Standings(("a",), {}, {}, dict.fromkeys(["resistance", "aggressiveness", "reuse_mean"], ModelRanking()), {}))
     {'faithful': 'resistance', 're-use': 'reuse_mean'}
     """
     out: dict[str, str] = {}
     for name, said in standings.rankings.items():
-        if not said.get("unusable"):
+        if not said.unusable:
             out.setdefault(words_of(name, standings.definitions)["kind"] or name, name)
     return out
 
 
-def ranking_rows(name: str, ranking: dict[str, Any], models: Any, definitions: Mapping[str, Any] | None = None) -> dict[str, Any]:
+def ranking_rows(name: str, ranking: ModelRanking, models: Any, definitions: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """Return one ranking as a table: rows in its order, models without a score at the end, and a common axis; ``definitions`` are those of the standings."""
     about = words_of(name, definitions)
-    order = [*ranking["order"], *(m for m in models if m not in ranking["order"] and m in ranking["scores"])]
-    at_once = ranking.get("simultaneous_rank_interval") or {}
+    order = [*ranking.order, *(m for m in models if m not in ranking.order and m in ranking.scores)]
+    at_once = ranking.simultaneous_rank_interval
     rows, span = [], []
     for place, model in enumerate(order, 1):
-        score = known(ranking["scores"].get(model))
-        low, high = (known(x) for x in (ranking["score_interval"].get(model) or (None, None)))
+        score = known(ranking.scores.get(model))
+        low, high = (known(x) for x in (ranking.score_interval.get(model) or (None, None)))
         span += [score, low, high]
         rows.append(
             {
@@ -203,22 +205,21 @@ def ranking_rows(name: str, ranking: dict[str, Any], models: Any, definitions: M
                 "score": score,
                 "low": low,
                 "high": high,
-                "ranks": rank_words(ranking["rank_interval"], model)
-                or ("open" if score is not None else ""),  # nothing was tested
+                "ranks": rank_words(ranking.rank_interval, model) or ("open" if score is not None else ""),  # nothing was tested
                 "at_once": rank_words(at_once, model),
-                "tied": model in ranking["tied_for_best"],
-                "best": model in (ranking.get("best_set") or ()),
+                "tied": model in ranking.tied_for_best,
+                "best": model in ranking.best_set,
             }
         )
     return about | {
         "what": about["says"],
         "rows": rows,
         "axis": figures.axis(span),
-        "tied": ranking["tied_for_best"],
+        "tied": ranking.tied_for_best,
         "descriptive": descriptive(ranking),
-        "speaks_of": SPEAKS_OF.get(ranking.get("speaks_of", ""), ""),
+        "speaks_of": SPEAKS_OF.get(ranking.speaks_of, ""),
         "intervals": any(row["low"] is not None for row in rows),
-        "unusable": ranking.get("unusable", ""),
+        "unusable": ranking.unusable,
         "at_once": any(row["at_once"] for row in rows),
     }
 
@@ -257,7 +258,7 @@ def correlation(standings: Standings) -> float | None:
 
     if not {"aggressiveness", "resistance"} <= set(standings.rankings):
         return None
-    first, second = ([standings.rankings[n]["scores"].get(m) for m in standings.models] for n in ("aggressiveness", "resistance"))
+    first, second = ([standings.rankings[n].scores.get(m) for m in standings.models] for n in ("aggressiveness", "resistance"))
     return known(spearman(*([math.nan if x is None else x for x in scores] for scores in (first, second))))
 
 
@@ -265,12 +266,12 @@ def contradictions(standings: Standings) -> list[str]:
     """Return in sentences how far pairs of classifiers contradict each other: the share of their differences that runs in circles, and Saaty's consistency ratio; what is not known is left out.
 
     >>> shares = {"gradient": 0.75, "curl": 0.2, "harmonic": 0.05}
-    >>> contradictions(Standings(("a", "b"), {}, {}, {"hodge": {"shares": shares}}, {}))[0][:75]
+    >>> contradictions(Standings(("a", "b"), {}, {}, {"hodge": ModelRanking(shares=shares)}, {}))[0][:75]
     '25 % of the differences between models run in circles (a beats b, b beats c'
     """
     said, rankings = [], standings.rankings
-    gradient = known(rankings.get("hodge", {}).get("shares", {}).get("gradient"))
-    ratio = known(rankings.get("perron", {}).get("consistency_ratio"))
+    gradient = known((rankings["hodge"].shares or {}).get("gradient")) if "hodge" in rankings else None
+    ratio = known(rankings["perron"].consistency_ratio) if "perron" in rankings else None
     if gradient is not None:
         said.append(
             f"{100 * max(0.0, 1 - gradient):.0f} % of the differences between models run in circles (a beats b, b beats c, c beats a), "
@@ -288,8 +289,8 @@ def parents(standings: Standings) -> list[tuple[str, int, list[dict[str, Any]]]]
     return [
         (
             name,
-            part.get("labels", {}).get("used", 0),
-            [ranking_rows(n, r, standings.models, standings.definitions) for n, r in part["rankings"].items()],
+            part.labels.get("used", 0),
+            [ranking_rows(n, r, standings.models, standings.definitions) for n, r in part.rankings.items()],
         )
         for name, part in standings.parents.items()
     ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from faultscape.nouns import Standings
+from faultscape.standings import Standings
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -12,13 +12,14 @@ import numpy as np
 from faultscape import plug
 from faultscape.errors import RankingError
 from faultscape.metrics.intervals.neighbours import alike, too_narrow
-from faultscape.nouns import Draw, Slots, Standings
+from faultscape.nouns import Draw, Slots
 from faultscape.ranking.catalogue import Ranking
 from faultscape.stages import drawing_pool, evidence
 from faultscape.stages.artefacts import standings as artefact
 from faultscape.stages.given_options import given_options
 from faultscape.stages.rank.options import RankOptions
 from faultscape.stages.snapshot import Snapshot
+from faultscape.standings import Standings
 from faultscape.study.settings import Settings, read_settings
 
 

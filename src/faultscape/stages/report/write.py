@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from faultscape.errors import OptionError, StudyError
-from faultscape.nouns import Agreement, Draw, PairSlot, Slots, Standings
+from faultscape.nouns import Agreement, Draw, PairSlot, Slots
 from faultscape.ranking.standings import from_json
 from faultscape.reporting.competition import outcomes, page
 from faultscape.stages import evidence, graph
@@ -22,6 +22,7 @@ from faultscape.stages.given_options import given_options
 from faultscape.stages.report import classes, maps
 from faultscape.stages.report.options import ReportOptions
 from faultscape.stages.snapshot import Snapshot
+from faultscape.standings import Standings
 from faultscape.study.folder import existing, put
 from faultscape.study.lock import writing
 from faultscape.study.settings import Settings, read_settings

@@ -1,0 +1,151 @@
+"""Standings: who wins, by several rankings, with intervals; what standings.json holds.
+
+Conventions: scores, intervals and ranks are {model: ...}, NaN where unknown; a rank is 1 for the best, an interval is [low, high]. ``tied_for_best`` and ``rank_interval`` are right
+for one comparison at a time, ``best_set`` and ``simultaneous_rank_interval`` for all models at once.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from faultscape.errors import counted
+
+
+@dataclass(frozen=True)
+class ModelRanking:
+    """The models as one ranking puts them; one that cannot be used has no order, and says why (``unusable``)."""
+
+    scores: dict[str, float] = field(default_factory=dict)
+    order: list[str] = field(default_factory=list)  # best first
+    score_interval: dict[str, list[float]] = field(default_factory=dict)
+    rank_interval: dict[str, list[float]] = field(default_factory=dict)
+    simultaneous_rank_interval: dict[str, list[float]] = field(default_factory=dict)
+    tied_for_best: list[str] = field(default_factory=list)
+    best_set: list[str] = field(default_factory=list)
+    sandwich_error: dict[str, float] | None = None
+    effective_labels: float | None = None  # labels drawn evenly that would say as much
+    unusable: str = ""
+    speaks_of: str = ""  # what its intervals are about: pool, future, or only the chosen images
+    consistency_ratio: float | None = None  # of perron
+    shares: dict[str, float] | None = None  # of hodge: gradient, curl, harmonic
+    tie_parameter: float | None = None  # of bradley_terry with ties
+
+
+@dataclass(frozen=True)
+class WithoutModel:
+    """What the ranking of the others becomes without the slots of one model: ``moved`` changes its rank the most, if any does."""
+
+    slots: int
+    spearman: float
+    largest_change: float
+    moved: str
+
+
+@dataclass(frozen=True)
+class Stability:
+    """How far the first faithful ranking hangs on single models, and on how many places a cell has."""
+
+    ranking: str
+    leave_one_out: dict[str, WithoutModel]
+    top_k: list[float]  # Spearman of the first k places with all places, k of top_k_places
+    top_k_places: list[int]
+    connectivity: str
+
+
+@dataclass(frozen=True)
+class ParentStandings:
+    """The standings within one parent group of classes."""
+
+    labels: dict[str, int]
+    matrices: dict[str, list[list[float]]]
+    rankings: dict[str, ModelRanking]
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class OtherSelection:
+    """How far the rankings of another selection agree (S0 Table 4): correlations {ranking: x}, and the overlap of images as a Jaccard index."""
+
+    spearman: dict[str, float]
+    kendall: dict[str, float]
+    image_overlap: float
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """A closed benchmark beside the open one (S0 Table 3): its scores and ranks, and by ranking {model: places moved up} and Spearman [x, low, high]."""
+
+    scores: dict[str, float]
+    rank: dict[str, float]
+    rank_change: dict[str, dict[str, float]]
+    spearman: dict[str, list[float]]
+
+
+@dataclass(frozen=True, eq=False)
+class Standings:
+    """Who wins: matrices, rankings with intervals, how many labels were used (the content of standings.json)."""
+
+    models: tuple[str, ...]
+    labels: dict[str, int]
+    matrices: dict[str, list[list[float]]]
+    rankings: dict[str, ModelRanking]
+    definitions: dict[str, Any]
+    against: dict[str, OtherSelection] = field(default_factory=dict)
+    benchmark: Benchmark | None = None
+    parents: dict[str, ParentStandings] = field(default_factory=dict)
+    stability: Stability | None = None
+    notes: tuple[str, ...] = ()
+    provenance: dict[str, Any] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        truth = self.provenance.get("truth", "labels")
+        lines = [
+            f"Standings of {len(self.models)} models from {counted(self.labels.get('used', 0), 'labelled image')}{f' of truth {truth}' if truth != 'labels' else ''}"
+        ]
+        if "of_selection" in self.labels:
+            lines[0] += f", {self.labels['of_selection']} of them of the selection: only re-use rankings count the others"
+        for name, ranking in self.rankings.items():
+            if why := ranking.unusable:
+                lines.append(f"  {name}: cannot be used: {why}")
+                continue
+            of = {"chosen": "descriptive", "pool": "of this pool", "future": "of data to come"}.get(ranking.speaks_of)
+            lines.append(f"  {name}{f', intervals {of}' if of else ''}")
+            for place, model in enumerate(ranking.order, 1):
+                low, high = ranking.score_interval.get(model, (float("nan"), float("nan")))
+                spread = f"  [{low:.4f}, {high:.4f}]" if not math.isnan(low) else ""
+                ranks = rank_words(ranking.rank_interval, model, to="-")
+                spread += f"  rank {ranks}" if ranks else ""
+                tied = "  tied for best" if model in ranking.tied_for_best and len(ranking.tied_for_best) > 1 else ""
+                lines.append(f"    {place:>3}  {model:<24} {_number(ranking.scores[model], 4):>8}{spread}{tied}")
+        for name, other in self.against.items():
+            said = ", ".join(f"{ranking} {_number(value)}" for ranking, value in other.spearman.items())
+            lines.append(f"  against {name}: overlap of images {_number(other.image_overlap)}; Spearman {said}")
+        if self.benchmark:
+            said = ", ".join(
+                f"{ranking} {_number(x)}" + ("" if math.isnan(a) else f" [{_number(a)}, {_number(b)}]")
+                for ranking, (x, a, b) in self.benchmark.spearman.items()
+            )
+            lines.append(f"  against the benchmark: Spearman {said}")
+        lines += [f"  note: {note}" for note in self.notes]
+        return "\n".join(lines)
+
+
+def rank_words(ranges: Mapping[str, Any], model: str, *, to: str = "–") -> str:
+    """Return the range of a model's ranks in words: open where it may have any, one number where both ends are one, '' where nothing is known.
+
+    >>> ranges = {"a": [1, 3], "b": [2, 2], "c": [2, 3], "d": [math.nan, math.nan]}
+    >>> [rank_words(ranges, model) for model in "abcd"]
+    ['open', '2', '2–3', '']
+    """
+    known = {name: pair for name, pair in ranges.items() if pair and None not in pair and all(map(math.isfinite, pair))}
+    if model not in known:
+        return ""
+    low, high = known[model]
+    return f"{low:g}" if low == high else "open" if (low, high) == (1, len(known)) else f"{low:g}{to}{high:g}"
+
+
+def _number(value: float | None, digits: int = 3) -> str:
+    return "–" if value is None or not math.isfinite(value) else f"{value:.{digits}f}"
