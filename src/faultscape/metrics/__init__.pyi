@@ -27,6 +27,7 @@ from .metric import metric_of_maps as metric_of_maps
 from .overlaps.components import component_counts as component_counts
 from .overlaps.components import component_metrics as component_metrics
 from .overlaps.over_under import average_precision_of_regions as average_precision_of_regions
+from .overlaps.over_under import extra_pieces as extra_pieces
 from .overlaps.over_under import invented as invented
 from .overlaps.over_under import missed as missed
 from .overlaps.over_under import panoptic_quality as panoptic_quality
@@ -50,6 +51,7 @@ from .overlaps.partition import lce_cells as lce_cells
 from .overlaps.partition import partition_distance as partition_distance
 from .overlaps.partition import partition_errors as partition_errors
 from .overlaps.partition import rand_index as rand_index
+from .overlaps.partition import refinement_errors as refinement_errors
 from .overlaps.partition import variation_of_information as variation_of_information
 from .overlaps.partition import variation_of_information_parts as variation_of_information_parts
 from .overlaps.regions import regions as regions

@@ -49,7 +49,9 @@ def margin(probabilities: np.ndarray, *, axis: int = 0) -> np.ndarray:
 
 
 def entropy(probabilities: np.ndarray, *, axis: int = 0, normalised: bool = False) -> np.ndarray:
-    """Return -sum p log p in nats, S4 eq. 1, with 0 log 0 = 0; ``normalised`` divides by log C, so that 1 is the most.
+    """Return -sum p log p in nats, (H, W) of (C, H, W), S4 eq. 1, with 0 log 0 = 0; ``normalised`` divides by log C, so that 1 is the most.
+
+    Of samples (T, C, H, W) take the mean over T first. MetricError for what are no probabilities.
 
     >>> entropy(np.array([0.5, 0.5])).round(4), entropy(np.array([0.5, 0.5]), normalised=True).round(4)
     (np.float64(0.6931), np.float64(1.0))

@@ -20,7 +20,7 @@ Metric = Callable[..., np.ndarray]
 
 
 def miou(both: np.ndarray, reference: np.ndarray, prediction: np.ndarray, *, over: str = "union") -> np.ndarray:
-    """Return the mean intersection over union, S0 eq. 7.
+    """Return the mean intersection over union (...), S0 eq. 7, from counts (..., C) and (..., C + 1); OptionError for an unknown ``over``.
 
     >>> miou(np.array([2, 1]), np.array([3, 1, 0]), np.array([2, 2, 0])).round(4)
     np.float64(0.5833)
@@ -34,7 +34,13 @@ def dice(both: np.ndarray, reference: np.ndarray, prediction: np.ndarray, *, ove
 
 
 def fwiou(both: np.ndarray, reference: np.ndarray, prediction: np.ndarray, *, over: str = "union") -> np.ndarray:
-    """Return the intersection over union weighted by the reference's class frequencies, S0 eq. 9 with the frequency it lacks in print."""
+    """Return the intersection over union weighted by the reference's class frequencies (...), S0 eq. 9 with the frequency it lacks in print.
+
+    OptionError for an unknown ``over``, which changes nothing here.
+
+    >>> fwiou(np.array([2, 1]), np.array([3, 1, 0]), np.array([2, 2, 0])).round(4)  # 3/4 x 2/3 + 1/4 x 1/2
+    np.float64(0.625)
+    """
     _check(over)
     classes = reference[..., :-1]
     iou = _ratio(both, classes + prediction[..., :-1] - both)
@@ -42,7 +48,11 @@ def fwiou(both: np.ndarray, reference: np.ndarray, prediction: np.ndarray, *, ov
 
 
 def mpa(both: np.ndarray, reference: np.ndarray, prediction: np.ndarray, *, over: str = "union") -> np.ndarray:
-    """Return the mean over classes of N_yy / N_y., S0 eq. 10; a class absent from the reference has no accuracy."""
+    """Return the mean over classes of N_yy / N_y. (...), S0 eq. 10; a class absent from the reference has no accuracy. OptionError for an unknown ``over``.
+
+    >>> mpa(np.array([2, 1]), np.array([3, 1, 0]), np.array([2, 2, 0])).round(4)
+    np.float64(0.8333)
+    """
     del prediction  # not symmetric: the reference decides
     return _mean(_ratio(both, reference[..., :-1]), reference, over)  # S0 eq. 10
 

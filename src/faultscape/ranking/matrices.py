@@ -16,9 +16,9 @@ from faultscape.ranking.outcomes import ATTACKER, DEFENDER
 
 
 def aggressiveness(performance: np.ndarray, epsilon: float = 0.01) -> np.ndarray:
-    """Return A, a_ij = (P(f_i; S_ji) + epsilon) / (P(f_j; S_ji) + epsilon): how well i attacks j.
+    """Return A, a_ij = (P(f_i; S_ji) + epsilon) / (P(f_j; S_ji) + epsilon): how well i attacks j, S0 eq. 3.
 
-    OptionError for a negative epsilon.
+    (..., J, J) from ``performance`` (..., 2, J, J). OptionError for a negative epsilon.
 
     >>> p = np.full((2, 2, 2), np.nan)
     >>> p[:, 1, 0] = 0.24, 0.49  # on S_10 the defender 1 has .24, the attacker 0 has .49
@@ -31,9 +31,9 @@ def aggressiveness(performance: np.ndarray, epsilon: float = 0.01) -> np.ndarray
 
 
 def resistance(performance: np.ndarray, epsilon: float = 0.01) -> np.ndarray:
-    """Return R, r_ij = (P(f_i; S_ij) + epsilon) / (P(f_j; S_ij) + epsilon): how well i stands against j.
+    """Return R, r_ij = (P(f_i; S_ij) + epsilon) / (P(f_j; S_ij) + epsilon): how well i stands against j, S0 eq. 5.
 
-    OptionError for a negative epsilon.
+    (..., J, J) from ``performance`` (..., 2, J, J). OptionError for a negative epsilon.
 
     >>> p = np.full((2, 2, 2), np.nan)
     >>> p[:, 1, 0] = 0.24, 0.49

@@ -15,6 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_array
 
+from faultscape.errors import RankingError
+
 DEFENDER, ATTACKER = 0, 1
 _CHUNK = 2_000_000  # numbers in the largest temporary array, 16 MB
 
@@ -45,7 +47,7 @@ def duel_outcomes(
     ``defender``, ``attacker``, ``group``, ``image`` (S,) are places of models, classes and columns of ``accuracy``; image -1
     has no label. ``accuracy`` (J, I) is the concordance of each model with the truth, NaN where unknown; ``weights`` (B, I)
     are nonnegative, ones by default (B = 1). ``groups`` is the number of classes that could fill a cell, the classes seen by
-    default.
+    default. RankingError for columns of unequal lengths, or places that ``accuracy`` and ``weights`` do not have.
 
     >>> found = duel_outcomes([0, 0, 1], [1, 1, 0], [0, 1, 0], [0, 1, -1], [[0.8, 0.6], [0.4, 0.2]])
     >>> found.performance[0, :, 0, 1].round(3)  # defender 0 and attacker 1 on S_01
@@ -55,7 +57,18 @@ def duel_outcomes(
     """
     defender, attacker, group, image = (np.asarray(column, dtype=np.intp) for column in (defender, attacker, group, image))
     accuracy = np.asarray(accuracy, dtype=float)
+    columns = {"defender": defender, "attacker": attacker, "group": group, "image": image}
+    if len({len(column) for column in columns.values()}) > 1:
+        raise RankingError(
+            f"slots have columns of one length; got {', '.join(f'{name} {len(c)}' for name, c in columns.items())}"
+        )
+    if accuracy.ndim != 2:
+        raise RankingError(f"accuracy is models x images; got shape {accuracy.shape}")
     j, i = accuracy.shape
+    for name, end in {"defender": j, "attacker": j, "image": i}.items():
+        low = -1 if name == "image" else 0
+        if len(places := columns[name]) and not low <= places.min() <= places.max() < end:
+            raise RankingError(f"{name} goes from {places.min()} to {places.max()}; accuracy has places 0 to {end - 1}")
     weights = np.ones((1, i)) if weights is None else np.asarray(weights, dtype=float)
     n_groups = int(group.max(initial=-1)) + 1 if groups is None else groups
 

@@ -50,7 +50,7 @@ def class_duels(
     keys: Sequence[str] | None = None,
     seed: int = 0,
 ) -> Slots:
-    """Return the slots of every unordered pair of models, S2 eq. 4 for the k largest.
+    """Return the slots of every unordered pair of models, S2 eq. 1 with the distance of classes, S2 eq. 4 for the k largest.
 
         ``distances`` (C, C) between classes; ``allowed`` (C,) says which predicted labels count, all by default; ``families`` (I,) are near-duplicate groups, of which a
         pair takes the first alone. ``discrepancy`` "expected" orders by the distance to expect under what both models say of all classes they name (S2 4), over all images; with

@@ -50,6 +50,12 @@ def duels(
     ``families`` (I,) are near-duplicate groups: of one only the best image stays in a cell. ``keys`` (I,) say what each image is whatever it is called, such as the
     SHA-256 of its file, its id by default: with ``seed`` they decide between equal concordances. Errors: OptionError for options that do not fit,
     SelectionError when no image satisfies the constraints.
+
+    >>> from faultscape.comparison import count
+    >>> maps = {"a": [[[0, 1]], [[0, 1]]], "b": [[[0, 1]], [[0, 0]]]}
+    >>> pairs = count({name: np.array(said) for name, said in maps.items()}, classes=2, images=["x", "y"])
+    >>> [(s.defender, s.attacker, s.class_, s.image) for s in duels(pairs).chosen[:2]]
+    [('a', 'b', 'class-0', 'y'), ('a', 'b', 'class-1', 'y')]
     """
     define = definition(
         pairs.classes,

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from faultscape.errors import OptionError
+from faultscape.errors import MetricError, OptionError
 from faultscape.metrics.overlaps.region_counts import MATCHED, OVERLAPS, Counts
 
 ABSENT = ("nan", "zero")
@@ -19,17 +19,43 @@ PER = ("truth", "prediction")
 
 
 def ror(counts: Counts, *, absent: str = "nan") -> np.ndarray:
-    """Return the region-wise over-segmentation ratio, |G_O| |S_O| / (N M), S1 eq. 5."""
+    """Return the region-wise over-segmentation ratio (..., C), |G_O| |S_O| / (N M), S1 eq. 5; OptionError for an unknown ``absent``.
+
+    >>> panel_h = dict(truth_regions=2, predicted_regions=3, torn_truth=1, tearing_predictions=3)
+    >>> ror({name: np.array(n) for name, n in panel_h.items()})  # 1 x 3 of 2 x 3
+    np.float64(0.5)
+    """
     return _ratio(counts["torn_truth"] * counts["tearing_predictions"], counts, absent)  # S1 eq. 5
 
 
 def rur(counts: Counts, *, absent: str = "nan") -> np.ndarray:
-    """Return the region-wise under-segmentation ratio, |G_U| |S_U| / (N M), S1 eq. 8."""
+    """Return the region-wise under-segmentation ratio (..., C), |G_U| |S_U| / (N M), S1 eq. 8; OptionError for an unknown ``absent``.
+
+    >>> panel = dict(truth_regions=3, predicted_regions=2, merged_truth=3, merging_predictions=1)
+    >>> rur({name: np.array(n) for name, n in panel.items()})
+    np.float64(0.5)
+    """
     return _ratio(counts["merged_truth"] * counts["merging_predictions"], counts, absent)  # S1 eq. 8
 
 
+def extra_pieces(touching: np.ndarray) -> int:
+    """Return m_o, the sum over true regions of max(n - 1, 0), from the number n of predictions that touch each, (N,), S1 eq. 6.
+
+    m_u of S1 eq. 9 is the same of the true regions that touch each prediction, (M,). MetricError for negative numbers.
+
+    >>> extra_pieces(np.array([3, 1, 0]))
+    2
+    """
+    touching = np.asarray(touching)
+    if (touching < 0).any():
+        raise MetricError(f"numbers of regions cannot be negative; got {touching.min()}")
+    return int(np.maximum(touching - 1, 0).sum())
+
+
 def rom(counts: Counts, *, absent: str = "nan", scale: str = "tanh") -> np.ndarray:
-    """Return the region-wise over-segmentation measure, tanh(ROR m_o), S1 eq. 7; ``scale`` names another squashing, or ``none``.
+    """Return the region-wise over-segmentation measure (..., C), tanh(ROR m_o), S1 eq. 7; ``scale`` names another squashing, or ``none``.
+
+    OptionError for an unknown ``absent`` or ``scale``.
 
     >>> panel_h = dict(truth_regions=2, predicted_regions=3, torn_truth=1, tearing_predictions=3, extra_pieces=2)
     >>> rom({name: np.array(n) for name, n in panel_h.items()}).round(4)
@@ -39,7 +65,12 @@ def rom(counts: Counts, *, absent: str = "nan", scale: str = "tanh") -> np.ndarr
 
 
 def rum(counts: Counts, *, absent: str = "nan", scale: str = "tanh") -> np.ndarray:
-    """Return the region-wise under-segmentation measure, tanh(RUR m_u), S1 eq. 10; options as `rom`."""
+    """Return the region-wise under-segmentation measure (..., C), tanh(RUR m_u), S1 eq. 10; options and errors as `rom`: OptionError for an unknown one.
+
+    >>> panel = dict(truth_regions=3, predicted_regions=2, merged_truth=3, merging_predictions=1, extra_merges=2)
+    >>> rum({name: np.array(n) for name, n in panel.items()}).round(4)
+    np.float64(0.7616)
+    """
     return _absent(_scaled(rur(counts) * counts["extra_merges"], scale), counts, absent)  # S1 eq. 10
 
 

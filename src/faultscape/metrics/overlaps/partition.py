@@ -42,6 +42,19 @@ def partition_errors(truth: np.ndarray, prediction: np.ndarray, pixels: np.ndarr
     return dict(zip(ERRORS, errors, strict=True))
 
 
+def refinement_errors(truth: np.ndarray, prediction: np.ndarray, pixels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the local refinement error of a pixel of each pair of regions, truth against prediction and the other way, (T,) each, S1 eq. 1.
+
+    ``truth``, ``prediction`` (T,) are the regions that a pixel has on either side, ``pixels`` (T,) how many have both; pairs without a pixel are dropped. MetricError for a table of unequal lengths or negative counts.
+
+    >>> [errors.tolist() for errors in refinement_errors(np.array([0, 0, 1]), np.array([0, 1, 1]), np.array([3, 1, 2]))]
+    [[0.25, 0.75, 0.0], [0.0, 0.6666666666666666, 0.3333333333333333]]
+    """
+    table = _table(truth, prediction, pixels)
+    over, under = _refinement_errors(table)
+    return over / table.n, under / table.n
+
+
 def consistency_errors(truth: np.ndarray, prediction: np.ndarray, pixels: np.ndarray) -> tuple[float, float]:
     """Return ``gce`` and ``lce`` of one table, for less than the two by themselves.
 
@@ -53,6 +66,8 @@ def consistency_errors(truth: np.ndarray, prediction: np.ndarray, pixels: np.nda
 
 def gce(truth: np.ndarray, prediction: np.ndarray, pixels: np.ndarray) -> float:
     """Return the global consistency error: 0 where one partition refines the other, S1 eq. 2.
+
+    Arguments (T,) and errors (MetricError) as `refinement_errors`.
 
     >>> gce(np.array([0, 0, 1]), np.array([0, 1, 1]), np.array([2, 1, 1]))
     0.25
@@ -89,9 +104,9 @@ def lce_cells(cells: np.ndarray) -> np.ndarray:
 
 
 def binary_cells(cells: np.ndarray) -> np.ndarray:
-    """Return for each class the two-by-two matrix of rest and class, (..., R, 2, 2), from confusion matrices (..., R, S), S >= R.
+    """Return for each class the two-by-two matrix of rest and class, (..., R, 2, 2), from confusion matrices (..., R, S), S >= R: S1 eq. 3 and 4, counted.
 
-    Classes stand at the same place of rows and columns; columns beyond (void in the prediction) belong to every class's rest.
+    Classes stand at the same place of rows and columns; columns beyond (void in the prediction) belong to every class's rest. MetricError for fewer columns than rows.
 
     >>> binary_cells(np.array([[5, 1, 0], [2, 3, 4]])).tolist()
     [[[7, 2], [1, 5]], [[5, 1], [6, 3]]]
