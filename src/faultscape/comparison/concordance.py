@@ -12,7 +12,7 @@ import numpy as np
 
 from faultscape import plug
 from faultscape.errors import OptionError, RankingError
-from faultscape.metrics.pixel import METRICS
+from faultscape.metrics.catalogue import CONCORDANCES
 from faultscape.nouns import Pairs
 
 
@@ -47,8 +47,8 @@ def accuracies(pairs: Pairs, name: str = "miou", *, over: str = "union", truth: 
 
 def _metric(name: str) -> Callable[..., np.ndarray]:
     """Return a metric by name; one of the user's own is held to give numbers of the right shape, and its errors are told as such."""
-    function = plug.find("concordance", name, METRICS)
-    if name in METRICS:
+    function = plug.find("concordance", name, CONCORDANCES)
+    if name in CONCORDANCES:
         return function
 
     def checked(both: np.ndarray, rows: np.ndarray, columns: np.ndarray, *, over: str) -> np.ndarray:

@@ -23,7 +23,7 @@ import numpy as np
 from scipy.special import stdtrit
 
 from faultscape.comparison.candidate_orders import assigned, best_turn, mixed_classes, named_orders, number_of_classes, shifted
-from faultscape.metrics.pixel import METRICS
+from faultscape.metrics.pixel import miou
 
 FEWEST = 8  # images from which anything is said
 RISK = 1e-3  # that in a study where nothing is wrong anything is told of an order
@@ -164,7 +164,7 @@ def _image_agreement(one: _Coded, other: _Coded, order: np.ndarray | None = None
     if places.shape[1] == 1:
         return np.where(there, (one.places == places)[:, 0].astype(float), np.nan)
     same = np.bincount(one.cells[one.places == places], minlength=len(places) * (n + 1)).reshape(-1, n + 1)
-    return np.where(there, METRICS["miou"](same[:, :-1], one.sizes, sizes, over="union"), np.nan)
+    return np.where(there, miou(same[:, :-1], one.sizes, sizes, over="union"), np.nan)
 
 
 def _lost(facts: _Facts, m: int) -> str:

@@ -113,28 +113,28 @@ _BAND = _boundary(boundary.boundary_iou)
 METRICS: tuple[Metric, ...] = (
     Metric(
         "miou", title="mIoU error", says="1 − mean IoU", group="pixels", place=0, better="high", join="pooled", short="IoU error", needs=CONNECTED,
-        options=("over", "pooling"), reads="both", compute=_pixel(pixel.miou), per_class=_of_classes(pixel.iou_of_classes), source="S0 eq. 7",
+        options=("over", "pooling"), reads="both", of_pair=pixel.miou, compute=_pixel(pixel.miou), per_class=_of_classes(pixel.iou_of_classes), source="S0 eq. 7",
         definition="mean over classes of intersection over union (S0 eq. 7); over={over}",
     ),
     Metric(
         "fwiou", title="FWIoU error", says="1 − frequency-weighted IoU", group="pixels", place=4, better="high", join="pooled", needs=CONNECTED,
-        options=("pooling",), reads="both", compute=_pixel(pixel.fwiou), source="S0 eq. 9",
+        options=("pooling",), reads="both", of_pair=pixel.fwiou, compute=_pixel(pixel.fwiou), source="S0 eq. 9",
         definition="intersection over union weighted by the truth's class frequency (S0 eq. 9 with the frequency)",
     ),
     Metric(
         "mpa", title="MPA error", says="1 − mean pixel accuracy", group="pixels", place=3, better="high", join="pooled", needs=CONNECTED,
-        options=("over", "pooling"), reads="both", compute=_pixel(pixel.mpa), per_class=_of_classes(pixel.accuracy_of_classes),
+        options=("over", "pooling"), reads="both", of_pair=pixel.mpa, compute=_pixel(pixel.mpa), per_class=_of_classes(pixel.accuracy_of_classes),
         source="S0 eq. 10",
         definition="mean over classes of N_yy / N_y. (S0 eq. 10); over={over}",
     ),
     Metric(
         "pixel_accuracy", title="Pixel error", says="1 − pixel accuracy", group="pixels", place=2, better="high", join="pooled", needs=CONNECTED,
-        options=("pooling",), reads="both", compute=_pixel(pixel.pixel_accuracy),
+        options=("pooling",), reads="both", of_pair=pixel.pixel_accuracy, compute=_pixel(pixel.pixel_accuracy),
         definition="share of the truth's pixels that the prediction calls alike",
     ),
     Metric(
         "dice", title="Dice error", says="1 − mean Dice", group="pixels", place=1, better="high", join="pooled", needs=CONNECTED,
-        options=("over", "pooling"), reads="both", compute=_pixel(pixel.dice), per_class=_of_classes(pixel.dice_of_classes),
+        options=("over", "pooling"), reads="both", of_pair=pixel.dice, compute=_pixel(pixel.dice), per_class=_of_classes(pixel.dice_of_classes),
         definition="mean over classes of 2 N_yy / (N_y. + N_.y); over={over}",
     ),
     Metric(
@@ -386,6 +386,7 @@ METRICS: tuple[Metric, ...] = (
     ),
 )
 # fmt: on
+CONCORDANCES = {metric.name: metric.of_pair for metric in METRICS if metric.of_pair}  # what `select --concordance` takes by name
 
 
 def named(metrics: Sequence[Metric] = ()) -> dict[str, Metric]:

@@ -27,6 +27,7 @@ class Metric:
 
     ``needs`` are the kinds of input of which one must be there, ``reads`` the statistic, ``options`` the definitions that change it, which ``definition`` names in
     braces. It lies between 0 and ``most``; one that is ``bounded`` by some scales has no bound under others. ``place`` is its column among its group's.
+    ``of_pair(both, reference, prediction, over=)`` is the same number of two models' maps, where it is a concordance to select by.
     """
 
     name: str
@@ -47,6 +48,12 @@ class Metric:
     most: float = 1.0
     bounded: tuple[str, ...] = ()
     count: Callable[..., Any] | None = None
+    of_pair: Callable[..., np.ndarray] | None = None
+
+    @property
+    def called(self) -> str:
+        """What the metric itself is called in a sentence, not its error."""
+        return self.says.removeprefix("1 − ")
 
     def largest(self, definitions: Definitions) -> float:
         """Return the largest value that it can take."""

@@ -9,14 +9,11 @@ Source: S0 section 4.1.3 and 4.3. Eq. 9 as printed lacks the class frequency; he
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from faultscape.errors import OptionError
 
 OVER = ("union", "all", "truth")
-Metric = Callable[..., np.ndarray]
 
 
 def miou(both: np.ndarray, reference: np.ndarray, prediction: np.ndarray, *, over: str = "union") -> np.ndarray:
@@ -90,9 +87,6 @@ def accuracy_of_classes(both: np.ndarray, reference: np.ndarray, prediction: np.
     """Return (..., C) the share of each class's reference pixels that the prediction calls alike, NaN where the reference lacks it."""
     del prediction
     return _ratio(both, reference[..., :-1])
-
-
-METRICS: dict[str, Metric] = {"miou": miou, "fwiou": fwiou, "mpa": mpa, "pixel_accuracy": pixel_accuracy, "dice": dice}
 
 
 def _ratio(above: np.ndarray, below: np.ndarray) -> np.ndarray:

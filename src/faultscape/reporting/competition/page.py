@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from faultscape.metrics.catalogue import METRICS
 from faultscape.nouns import Agreement, Classes, Slots
 from faultscape.ranking import catalogue
 from faultscape.reporting import charts, figures
@@ -25,13 +26,7 @@ from faultscape.reporting.template import template
 from faultscape.standings import Standings
 from faultscape.study.tables.timings import FrameTimes
 
-METRICS = {
-    "miou": "mIoU",
-    "fwiou": "frequency-weighted IoU",
-    "mpa": "mean pixel accuracy",
-    "pixel_accuracy": "pixel accuracy",
-    "dice": "Dice",
-}
+CALLED = {metric.name: metric.called for metric in METRICS if metric.of_pair}
 CONSTRAINTS = {"none": "no constraint", "class": "class", "class+scale": "class and scale"}
 _PAIRS_SHOWN = 15  # of the table of cases; the rest opens on a click
 _CROWD = 12  # models from which a matrix is set smaller
@@ -217,7 +212,7 @@ def _of_duels(facts: DuelFacts) -> dict[str, Any]:
     return _bands(facts, facts.bands) | {
         "matrices": [standing_tables.ratio_matrix(n, m) for n, m in standings.matrices.items()] if standings else [],
         "correlation": standing_tables.correlation(standings) if standings else None,
-        "metric": METRICS.get(metric, metric),
+        "metric": CALLED.get(metric, metric),
         "boxes": list(zip(models, boxes, strict=True)),
         "box_axis": figures.axis([*ends, 0.0] if ends else [0.0, 1.0]),
         "cases": outcomes.cases(models, facts.slots.chosen, facts.slot_values, fail, facts.better),
@@ -265,7 +260,7 @@ def _of_draws(facts: DrawFacts) -> dict[str, Any]:
     pool = facts.standings.labels.get("pool", whole) if facts.standings else whole
     more = {"by_chance": bool(chance), "drawn_from": pool, "class_cards": facts.class_cards, "pairs": False}
     more["reference_words"] = "a model that calls it so"
-    return own | more | {"metric": METRICS.get(metric, metric)}
+    return own | more | {"metric": CALLED.get(metric, metric)}
 
 
 def _class_rows(cards: list[ClassCard]) -> dict[str, Any]:

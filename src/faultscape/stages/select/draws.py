@@ -152,7 +152,7 @@ def _definition(name: str, selector: str, settings: Any, given: dict[str, Any], 
     """Return what fixes a selection; OptionError for what does not fit, SelectionError where it is another than the one that is there."""
     from faultscape import plug
     from faultscape.comparison.class_distances import define_distances
-    from faultscape.metrics.pixel import METRICS
+    from faultscape.metrics.catalogue import CONCORDANCES
 
     kind = find_selector(selector)
     if settings.task not in kind.tasks:
@@ -173,7 +173,7 @@ def _definition(name: str, selector: str, settings: Any, given: dict[str, Any], 
     defaults |= kind.defaults
     asked = {key: given[key] for key in (*defaults, "temperature") if key in given}
     if not settings.classifies:
-        plug.find("concordance", asked.get("concordance", "miou"), METRICS)
+        plug.find("concordance", asked.get("concordance", "miou"), CONCORDANCES)
     about: dict[str, Any] = {}
     apart = "discrepancy" in kind.needs and (kind.duels or was is None or "distances" in was)
     if apart and settings.classifies:  # a label is right or wrong, so that 0-1 is the distance here (docs/benchmarks-labels.md)

@@ -23,7 +23,7 @@ def duels(
     """Draw or extend a selection of a study."""
     from faultscape import plug
     from faultscape.classes.class_lists import resolve
-    from faultscape.metrics.pixel import METRICS
+    from faultscape.metrics.catalogue import CONCORDANCES
     from faultscape.selection import duel
     from faultscape.selection.quartiles import from_json, read_scale
     from faultscape.selection.spares import extended
@@ -39,7 +39,7 @@ def duels(
         options.concordance, options.per_class, options.spares, options.constraints, options.scale,
     )  # fmt: skip
     if concordance is not None:
-        plug.find("concordance", concordance, METRICS)
+        plug.find("concordance", concordance, CONCORDANCES)
     for option, value, least in (("per-class", per_class, 1), ("spares", spares, 0)):
         if value is not None and not least <= value <= MOST:
             raise OptionError(f"{option} must be at least {least} and at most {MOST:,}; got {value}")
