@@ -150,3 +150,23 @@ def test_help_names_the_formats_and_that_one_may_be_ones_own(verb: str, capsys: 
     assert main(["label", verb, "--help"]) == 0
     printed = capsys.readouterr().out
     assert all(word in printed for word in ("--format", "file.py:NAME", *(form.name for form in fs.labelling.FORMATS)))
+
+
+@pytest.mark.parametrize(
+    ("label", "said"),
+    [
+        ('folder / ".." / f"{image}.grid"', "photo and label must lie in the folder; got"),
+        ('f"{image}.grid"', "photo and label must return paths; got str"),
+        ("folder / places[image]", "NameError: name 'places' is not defined"),
+    ],
+)
+def test_a_format_that_names_no_place_in_its_folder_is_refused(
+    label: str, said: str, corpus: made.Corpus, study: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fs.predict(study, {n: str(s) for n, s in corpus.models.items()}, engine="local")
+    fs.compare(study, engine="local")
+    fs.select(study, engine="local")
+    (tmp_path / "mine.py").write_text(GRID.replace('folder / f"{image}.grid"', label))
+    assert main(["label", "export", study, str(tmp_path / "out"), "--format", f"{tmp_path / 'mine.py'}:GRID"]) == 2
+    assert f"format grid: {said}" in capsys.readouterr().err
+    assert not list(tmp_path.glob("*.grid"))

@@ -8,6 +8,7 @@ Source: PNG masks as data sets bring them, LabelMe's JSON, CSV as spreadsheets w
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -137,6 +138,22 @@ def plain_errors(form: MaskFormat | QuestionFormat, path: str | Path) -> Iterato
         raise
     except Exception as error:
         raise LabellingError(f"{path}: format {form.name}: {type(error).__name__}: {library_text(error)}") from error
+
+
+def places_of(form: MaskFormat, folder: Path, image: str) -> tuple[Path, Path]:
+    """Return where a format keeps the photo and the label of an image; LabellingError where a person's own fails, or names a place outside the ``folder``.
+
+    >>> [path.name for path in places_of(FORMATS[1], Path("out"), "a")]
+    ['a.png', 'a.json']
+    """
+    with plain_errors(form, folder):
+        found = form.photo(folder, image), form.label(folder, image)
+    for path in found:
+        if not isinstance(path, Path):
+            raise LabellingError(f"{folder}: format {form.name}: photo and label must return paths; got {type(path).__name__}")
+        if not Path(os.path.normpath(path)).is_relative_to(os.path.normpath(folder)):
+            raise LabellingError(f"{folder}: format {form.name}: photo and label must lie in the folder; got {path} for {image}")
+    return found
 
 
 def write_label(

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from faultscape.errors import LabellingError, LabelMapError, OptionError, counted
-from faultscape.labelling.catalogue import FORMATS, MaskFormat, plain_errors, read_label, write_label
+from faultscape.labelling.catalogue import FORMATS, MaskFormat, places_of, plain_errors, read_label, write_label
 from faultscape.nouns import Classes
 from faultscape.stages.label.options import ExportOptions, ImportOptions
 from faultscape.stages.label.result import Exported, Imported, import_line
@@ -47,7 +47,7 @@ def export(root: Path, study: str, options: ExportOptions, form: MaskFormat) -> 
         return written
     with progress("export", len(todo)) as tick:
         for image in todo:
-            where, target = form.photo(folder, image.id), form.label(folder, image.id)
+            where, target = places_of(form, folder, image.id)
             if not where.exists():
                 photo = io.BytesIO()
                 Pillow.fromarray(read_photo(image)[0]).save(photo, format="PNG", compress_level=1)
