@@ -88,37 +88,39 @@ def test_a_kill_before_the_stamp_is_written_never_leaves_another_sources_maps(
     assert made.bytes_under(Path(study), "predictions") == before
 
 
-@pytest.mark.parametrize("entered", [0, 1])
-def test_a_replaced_model_whose_run_was_killed_is_no_model_of_both(
-    entered: int, corpus: made.Corpus, study: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_takeover_that_was_killed_is_no_model_of_both(corpus: made.Corpus, study: str, monkeypatch: pytest.MonkeyPatch) -> None:
     from faultscape.stages.predict import shard
 
     fs.predict(study, corpus.models, engine="local")
     fs.compare(study, engine="local")
-    numbers, enter = [], shard.enter
 
-    def killed(root: Path, name: str, made_: Any, *more: Any) -> Any:
-        if len(numbers) == entered:
-            raise KeyboardInterrupt
-        numbers.extend(job.number for job, _ in made_)
-        return enter(root, name, made_, *more)
+    def killed(*_: Any) -> Any:
+        raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
         patch.setattr(shard, "enter", killed)
         with pytest.raises(KeyboardInterrupt):
             fs.predict(study, {"model-1": corpus.models["model-2"]}, engine="local")
-    held = label_maps.read_manifest(label_maps.predictions(Path(study), "model-1"))
-    assert sorted(map(int, held)) == numbers  # nothing of the earlier source counts
-    assert made.states(study)["predict"] != "done"
-    if entered:
-        capsys.readouterr()
-        fs.compare(study, engine="local")
-        assert "note: model-1 has no maps of" in capsys.readouterr().out
+    assert not label_maps.read_manifest(label_maps.predictions(Path(study), "model-1"))  # nothing of the earlier source counts
+    assert made.states(study)["predict"] == "missing"
     fs.predict(study, {"model-1": corpus.models["model-2"]}, engine="local")
     fs.compare(study, engine="local")
     first, second = ([*made.bytes_under(Path(study), f"predictions/model-{k}").values()] for k in (1, 2))
     assert first == second
+
+
+def test_a_model_replaced_in_part_by_a_job_of_an_array_is_no_model_of_both(
+    corpus: made.Corpus, study: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fs.predict(study, corpus.models, engine="local")
+    fs.compare(study, engine="local")
+    fs.predict(study, {"model-1": corpus.models["model-2"]}, shard="1/2", engine="local")
+    held = label_maps.read_manifest(label_maps.predictions(Path(study), "model-1"))
+    assert sorted(held) == ["00000"]
+    assert made.states(study)["predict"] != "done"
+    capsys.readouterr()
+    fs.compare(study, engine="local")
+    assert "note: model-1 has no maps of" in capsys.readouterr().out
 
 
 def test_what_is_not_the_studys_own_is_never_swept(corpus: made.Corpus, study: str) -> None:

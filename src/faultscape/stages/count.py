@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from faultscape.errors import ModelError, StudyError
-from faultscape.stages.fill import fill, of_json, to_json
+from faultscape.stages.fill import CHANGES_NOTHING, fill, of_json, to_json
 from faultscape.stages.pairs import count_shard, missing, wanted
 from faultscape.stages.stored_maps import differing
 from faultscape.study.array_jobs import Share
@@ -28,7 +28,7 @@ _SHOWN = 5  # pictures of which two models saw different bytes
 class CountJob:
     """What is missing of one shard: its parts with their keys, and the checksums of the ``maps`` of models and ``truths`` that they are counted from."""
 
-    study: str
+    study: str = field(metadata=CHANGES_NOTHING)
     number: int
     parts: tuple[PairPart, ...]
     maps: dict[str, str]

@@ -4,16 +4,20 @@ A stage says what is missing as a list of jobs, and gives `fill` two functions: 
 once, and returns rows of timings; ``parts`` names the files that a result consists of. Results enter at once while work is slow, and many together while it is fast: at most about once a
 second, and never so often that entering takes more than a twentieth of the time.
 
-Conventions: a job is a frozen dataclass that says all that its result follows from (keys and checksums of what it is made of, not "what is missing now"). A worker's function takes
+Conventions: a job is a frozen dataclass that says all that its result follows from (keys and checksums of what it is made of, not "what is missing now"); a field that changes no
+result is marked by `CHANGES_NOTHING`. A worker's function takes
 ``job``, its JSON (`of_json` makes the dataclass again), with ``tick`` and perhaps ``attempt`` as engines say, and returns `to_json` of a dataclass, in which each part's checksum is called
 ``sha256``. **Killed and resumed**: what a killed run wrote and did not enter has a receipt (study.receipts); where the same job is to be done again and the files are there with the right
-checksums, they are entered and not made again. Who calls holds the study by ``lock.writing``, and not ``lock.changing``, which is taken here around every ``enter``.
+checksums, they are entered and not made again. Jobs may have groups; the results of a group that is to enter ``together`` wait, as receipts, until its last is made: a run that fails or is
+killed before has changed nothing of what counts. Who calls holds the study by ``lock.writing``, and not ``lock.changing``, which is taken here around every ``enter``.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import fields
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
@@ -32,6 +36,7 @@ from faultscape.study.tables.logs import Timings
 Job = TypeVar("Job")
 Made = TypeVar("Made")
 PAUSE = 1.0  # seconds between two puts of the same manifests, while results come fast
+CHANGES_NOTHING: dict[str, Any] = {"changes_nothing": True}  # metadata of a job's field that no result follows from
 SHARE = 20  # entering takes at most a twentieth of the time
 
 
@@ -50,22 +55,39 @@ def fill(
     mine: Share = Share(),  # noqa: B008 - a frozen default
     apart: bool = False,
     gpus: float = 0,
-    name: str = "",
+    group: Callable[[Job], str] = lambda _: "",
+    together: Collection[str] = (),
 ) -> None:
     """Do the jobs by ``task`` (``module:function``, whose result is a ``kind``), and enter what they make.
 
-    ``parts`` yields (folder, part, SHA-256) of a result; ``title`` stands at the progress of ``items``; ``name`` is that of the receipts, where one title has several kinds of work;
-    ``mine`` says which job of an array this is (the jobs are those of its share); ``apart`` and ``gpus`` are the engine's. Errors: those of the jobs, after what was made has entered.
+    ``parts`` yields (folder, part, SHA-256) of a result; ``title`` stands at the progress of ``items``; ``group`` names what a job belongs to, whose receipts nobody else
+    touches, and ``together`` the groups that enter whole or not at all; ``mine`` says which job of an array this is (the jobs are those of its share); ``apart`` and ``gpus`` are the
+    engine's. Errors: those of the jobs, after what was made has entered.
     """
-    receipts = Receipts(root, name or title, "" if mine.parts == 1 else f"{mine.part}-of-{mine.parts}")
+    groups = [group(job) for job in jobs]
+    share = "" if mine.parts == 1 else f"{mine.part}-of-{mine.parts}"
+    receipts = {name: Receipts(root, title, share, name) for name in dict.fromkeys(groups)}
+    owed = Counter(name for name in groups if name in together)  # results that their group waits for
+    held: dict[str, list[tuple[int, Made]]] = {}
     calls = [{"job": to_json(job)} for job in jobs]
-    keys = [key_of(task, call) for call in calls]
+    keys = [_key(task, job, call["job"]) for job, call in zip(jobs, calls, strict=True)]
     timings = Timings(root)
-    found = receipts.found()
-    waiting = _adopted(jobs, keys, found, kind, parts)
-    adopted = {number for number, _ in waiting}
+    found: dict[str, Any] = {}
+    for of_group in receipts.values():
+        found |= of_group.found()
+    waiting: list[tuple[int, Made]] = []
+    adopted = dict(_adopted(jobs, keys, found, kind, parts))
     todo = [number for number in range(len(jobs)) if number not in adopted]
     entered, cost = 0.0, 0.0
+
+    def take(number: int, made: Made) -> None:
+        if (name := groups[number]) not in together:
+            waiting.append((number, made))
+            return
+        held.setdefault(name, []).append((number, made))
+        owed[name] -= 1
+        if not owed[name]:
+            waiting.extend(held.pop(name))
 
     def flush() -> None:
         nonlocal entered, cost
@@ -73,8 +95,9 @@ def fill(
             start = time.monotonic()
             with changing(root):
                 timings.add(enter([(jobs[number], made) for number, made in waiting]))
+            for name in {groups[number] for number, _ in waiting}:
+                receipts[name].clear()
             waiting.clear()
-            receipts.clear()
             entered = time.monotonic()
             cost = entered - start
 
@@ -82,8 +105,11 @@ def fill(
         if waiting and time.monotonic() - entered >= max(PAUSE, SHARE * cost):
             flush()
 
+    for number, made in adopted.items():
+        take(number, made)
     flush()
-    receipts.clear()
+    for name in receipts.keys() - held.keys():
+        receipts[name].clear()
     if found and mine.parts == 1:
         tidy(root)  # what was made of something else by now
     try:
@@ -97,13 +123,19 @@ def fill(
                 task, [calls[n] for n in todo], engine=engine, workers=workers, tick=ticked, apart=apart, gpus=gpus
             )
             for place, made in made_now:
-                receipts.add(keys[todo[place]], made)
-                waiting.append((todo[place], of_json(kind, made)))
+                receipts[groups[todo[place]]].add(keys[todo[place]], made)
+                take(todo[place], of_json(kind, made))
                 flush_if_due()
     finally:
         flush()
         with changing(root):
             timings.write()
+
+
+def _key(task: str, job: Any, held: dict[str, Any]) -> str:
+    """Return the key of a job: of all from which its result follows."""
+    free = {field.name for field in fields(job) if field.metadata == CHANGES_NOTHING}
+    return key_of(task, {name: value for name, value in held.items() if name not in free})
 
 
 def _adopted(

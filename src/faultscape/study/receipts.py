@@ -1,6 +1,6 @@
 """Receipts: what a run has made and not yet entered into its manifests, so that a kill loses nothing and many parts enter by one put.
 
-Conventions: a line of ``STUDY/.made-TITLE.jsonl`` a result: the key of its job, and the result, whose parts stand in it under ``sha256``. Each job of an array has a file of its own.
+Conventions: a line of ``STUDY/.made-TITLE.jsonl`` (``.made-TITLE@GROUP.jsonl`` where jobs have groups) a result: the key of its job, and the result, whose parts stand in it under ``sha256``. Each job of an array has a file of its own.
 A line that a kill cut is nobody's. Files of parts that a receipt names are not swept: who does the same job again enters them, and then the receipts go.
 """
 
@@ -19,9 +19,9 @@ _PREFIX = ".made-"
 class Receipts:
     """The receipts of one kind of work in a study: those of earlier runs, and those of this one."""
 
-    def __init__(self, root: Path, title: str, share: str = "") -> None:
-        self._root, self._title = root, title
-        self._own = root / f"{_PREFIX}{title}{f'-{share}' if share else ''}.jsonl"
+    def __init__(self, root: Path, title: str, share: str = "", group: str = "") -> None:
+        self._root, self._title = root, f"{title}@{group}" if group else title
+        self._own = root / f"{_PREFIX}{self._title}{f'-{share}' if share else ''}.jsonl"
         self._alone = not share
 
     def found(self) -> dict[str, Any]:
@@ -51,7 +51,8 @@ class Receipts:
             path.unlink(missing_ok=True)
 
     def _paths(self) -> list[Path]:
-        return sorted(self._root.glob(f"{_PREFIX}{self._title}*.jsonl"))
+        mine = re.compile(rf"{re.escape(_PREFIX + self._title)}(-\d+-of-\d+)?\.jsonl")
+        return sorted(path for path in self._root.glob(f"{_PREFIX}*.jsonl") if mine.fullmatch(path.name))
 
 
 def checksums(root: Path) -> set[str]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from faultscape.prediction.source import Opening
+from faultscape.stages.fill import CHANGES_NOTHING
 from faultscape.stages.statistics import MadeStatistics
 
 
@@ -16,7 +17,7 @@ from faultscape.stages.statistics import MadeStatistics
 class Job:
     """One shard of one model: which it is, how it is to be stored, and the model with the shard's files or rows."""
 
-    study: str
+    study: str = field(metadata=CHANGES_NOTHING)
     name: str
     number: int
     images: int
@@ -26,7 +27,7 @@ class Job:
     files: dict[str, str] = field(default_factory=dict)
     against: str = ""  # the truth that maps are measured against while they are made
     drop: tuple[str, ...] = ()  # what is measured and not kept
-    lanes: int = 1  # batches that one process runs at the same time: it changes no result
+    lanes: int = field(default=1, metadata=CHANGES_NOTHING)  # batches that one process runs at the same time
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from faultscape import engine as engines
-from faultscape.errors import ModelError, OptionError, counted
+from faultscape.errors import FaultscapeError, ModelError, OptionError, counted
 from faultscape.prediction import catalogue, devices
 from faultscape.prediction import options as model_options
 from faultscape.stages import evidence
@@ -22,6 +22,7 @@ from faultscape.stages.predict.job import Job, Made
 from faultscape.stages.predict.options import PredictOptions
 from faultscape.stages.predict.plan import Plan, plan, refuse_truths
 from faultscape.stages.predict.result import Predicted
+from faultscape.stages.predict.takeover import Takeover, is_other, keeping, kept_text
 from faultscape.stages.statistics import Statistics
 from faultscape.study import settings as toml
 from faultscape.study.array_jobs import Share, share
@@ -43,28 +44,29 @@ def predict_models(options: PredictOptions) -> Predicted:
     mine, task = share(options.shard), toml.read_settings(root).task
     given = named(options.models, task) if options.models or not (renamed or removed) else {}
     _check_options(options, task)
-    for name, source in given.items():
-        catalogue.source_of(name, source, task)
+    _check_sources(root, given)
     refuse_truths(root, given)
     with writing(root, array="predict" if options.shard else "", change=bool(renamed or removed)):
         if renamed or removed:
             changes.change(options.study, root, renamed, removed, given)
-        settings = toml.read_settings(root)
+        before, settings = toml.read_settings(root), toml.read_settings(root)
         fresh = [name for name in given if name not in settings.models]
         against = evidence.choose_truth(root, options.truth) if options.measure else ""
-        plans = {name: plan(root, settings, name, source, options, against) for name, source in given.items()}
+        plans = _plans(root, before, settings, given, options, against)
         catalogue.release()
+        takeover = Takeover(root, plans)
         with changing(root):
-            for name, planned in plans.items():
-                shard.forget(root, name, planned.stamps)
-            toml.add_models(root, {name: planned.model for name, planned in plans.items()})
+            takeover.begin()
         try:
-            resized = _run(root, settings, plans, mine, options, against)
+            resized = _run(root, settings, plans, mine, options, against, takeover)
+        except FaultscapeError as error:
+            raise keeping(root, before, sorted(takeover.waiting), error) from None
         finally:
             catalogue.release_tables()
         with changing(root):
             counts = {name: shard.settle(root, name, sorted(shard_sizes(root))) for name in given}
-            unusable = bool(given) and not options.shard and all(maps == 0 for maps, _ in counts.values())
+            empty = [name for name, (maps, _) in counts.items() if maps == 0 or name in takeover.refused]
+            unusable = bool(given) and not options.shard and len(empty) == len(counts)
             if unusable:  # a model that says nothing would make selections stale
                 changed_models.withdraw(root, fresh)
             if given:
@@ -73,9 +75,39 @@ def predict_models(options: PredictOptions) -> Predicted:
                 changed_models.forget(root)
     for name, parts in resized.items():
         _print_resized(name, parts)
+    what = "map" if task == "segmentation" else "answer"
+    if takeover.refused:
+        why = "; ".join(f"no {what} of {name}={given[name]} could be used: {why}" for name, why in takeover.refused.items())
+        raise ModelError(f"{why}{kept_text(root, before, sorted(takeover.refused))}")
     if unusable:
-        raise ModelError(_unusable_text(root, given, fresh, "map" if task == "segmentation" else "answer"))
-    return Predicted(options.study, counts, renamed, tuple(removed), "maps" if task == "segmentation" else "answers")
+        raise ModelError(_unusable_text(root, given, fresh, what))
+    return Predicted(options.study, counts, renamed, tuple(removed), f"{what}s")
+
+
+def _check_sources(root: Path, given: Mapping[str, str]) -> None:
+    """ModelError for a source that is of no kind; it says what a model keeps that stood in the study with another."""
+    settings = toml.read_settings(root)
+    for name, source in given.items():
+        try:
+            catalogue.source_of(name, source, settings.task)
+        except FaultscapeError as error:
+            other = [name] if is_other(settings.models.get(name), source) else []
+            raise keeping(root, settings, other, error) from None
+
+
+def _plans(
+    root: Path, before: toml.Settings, settings: toml.Settings, given: Mapping[str, str], options: PredictOptions, against: str
+) -> dict[str, Plan]:
+    """Return what is to be done for each model; what cannot be opened or tried is said with what the model keeps."""
+    plans: dict[str, Plan] = {}
+    for name, place in given.items():
+        try:
+            plans[name] = plan(root, settings, name, place, options, against)
+        except FaultscapeError as error:
+            kept_at = catalogue.source_of(name, place, settings.task).kept_as(place)
+            other = [name] if is_other(before.models.get(name), kept_at) else []
+            raise keeping(root, before, other, error) from None
+    return plans
 
 
 def named(models: Sequence[Any], task: str = "segmentation") -> dict[str, str]:
@@ -124,7 +156,13 @@ def _check_options(options: PredictOptions, task: str) -> None:
 
 
 def _run(
-    root: Path, settings: toml.Settings, plans: Mapping[str, Plan], mine: Share, options: PredictOptions, against: str
+    root: Path,
+    settings: toml.Settings,
+    plans: Mapping[str, Plan],
+    mine: Share,
+    options: PredictOptions,
+    against: str,
+    takeover: Takeover,
 ) -> dict[str, list[Made]]:
     """Do all jobs of this line and make what they made count; returns the parts of each model."""
     statistics = Statistics(root, settings, against) if against else None
@@ -135,19 +173,21 @@ def _run(
         rows = []
         for name in dict.fromkeys(job.name for job, _ in made):
             mine = [(job, part) for job, part in made if job.name == name]
+            if not takeover.admits(name, mine):
+                continue
             rows += shard.enter(root, name, mine, beside[name], statistics)
             of_models.setdefault(name, []).extend(part for _, part in mine)
         return rows
 
-    def run(name: str, jobs: list[Job], engine: str, **how: Any) -> None:
+    def run(jobs: list[Job], engine: str, **how: Any) -> None:
         if jobs:
             fill(
-                root, _TASK, jobs, Made, enter, parts=lambda job, made: shard.files_of(root, job, made, statistics), title="predict",
-                items=sum(job.images for job in jobs), engine=engine, mine=mine, name=name, **how,
+                root, _TASK, jobs, Made, enter, parts=lambda job, made: shard.files_of(root, job, made, statistics), title=shard.TITLE,
+                items=sum(job.images for job in jobs), engine=engine, mine=mine, group=lambda job: job.name, together=set(takeover.waiting), **how,
             )  # fmt: skip
 
     jobs = [(planned.source, job) for planned in plans.values() for job in planned.jobs if mine.has(job.number)]
-    run("predict-here", [job for source, job in jobs if source.here], "local")
+    run([job for source, job in jobs if source.here], "local")
     away = [job for source, job in jobs if not source.here]
     runtimes = {source.runtime for source, _ in jobs} - {""}
     gpus = max((devices.count(runtime) for runtime in runtimes), default=0) if options.device != "cpu" else 0
@@ -155,7 +195,7 @@ def _run(
     at_once = {"local": 1, "processes": min(workers or cores, max(1, len(away)))}.get(options.engine, cores)
     away = [replace(job, lanes=max(1, cores // at_once)) for job in away]
     on_gpu = int(bool(gpus) or options.device.startswith("cuda"))
-    run("predict", away, options.engine, workers=workers, apart=bool(runtimes), gpus=on_gpu)
+    run(away, options.engine, workers=workers, apart=bool(runtimes), gpus=on_gpu)
     return of_models
 
 

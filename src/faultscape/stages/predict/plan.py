@@ -28,12 +28,16 @@ _RECORDED = ("threads", "revision", "precision")  # by the first run, of what no
 
 @dataclass(frozen=True)
 class Plan:
-    """What is to be done for a model: how it stands in the settings, the stamp that each of its shards is to have, and a job for each shard to make."""
+    """What is to be done for a model: how it stands in the settings, the stamp that each of its shards is to have, and a job for each shard to make.
+
+    ``replaces``: parts of something else are there, which stay until all jobs are done.
+    """
 
     model: ModelSettings
     source: Source
     stamps: dict[int, str]
     jobs: list[Job]
+    replaces: bool
 
 
 def refuse_truths(root: Path, names: Iterable[str]) -> None:
@@ -65,6 +69,8 @@ def plan(root: Path, settings: Settings, name: str, place: str, options: Predict
     opening = Opening(
         source.name, origin.source or kept_at, {**model.options, "keep": [*keep.words, *drop]}, model.labels, options.device, origin.digest
     )  # fmt: skip
+    if not todo:
+        shard.drop_unentered(root, name)  # of a source that was to take this one's place, and did not
     if todo:
         print("".join(f"{note}\n" for note in origin.notes), end="")
         _try(settings, request, origin, opening, where, todo, sum(sizes[s] for s in todo))
@@ -74,7 +80,7 @@ def plan(root: Path, settings: Settings, name: str, place: str, options: Predict
     changed = [s for s in stale if not source.here or part_name(s) in stamped or done[part_name(s)].key != origin.keys.get(s)]
     if changed:
         print(
-            f"{name}: its source, its options or photos changed; {len(changed)} of {len(sizes)} shards are done anew, and {'selections drawn' if settings.classifies else 'pairs made'} from them are stale"
+            f"{name}: its source, its options or photos changed; {len(changed)} of {len(sizes)} shards are done anew, and {'selections drawn' if settings.classifies else 'pairs made'} from them are stale; until all are made, what is there stays"
         )
     jobs = [
         Job(
@@ -91,7 +97,7 @@ def plan(root: Path, settings: Settings, name: str, place: str, options: Predict
         )
         for s in todo
     ]
-    return Plan(model, source, origin.stamps, jobs)
+    return Plan(model, source, origin.stamps, jobs, bool(stale))
 
 
 def _request(root: Path, settings: Settings, name: str, place: str, source: Source, options: PredictOptions) -> Request:

@@ -23,11 +23,14 @@ from faultscape.stages.statistics import AtOnce, Statistics
 from faultscape.study import parts
 from faultscape.study.folder import put
 from faultscape.study.parts import read_manifest, write_manifest
+from faultscape.study.receipts import Receipts
 from faultscape.study.settings import Settings, read_settings
 from faultscape.study.spool import Spool
 from faultscape.study.tables import label_maps, outputs
 from faultscape.study.tables.corpus import part_name, read_corpus
 from faultscape.study.tables.logs import Failure, replace_failures
+
+TITLE = "predict"  # at its progress, and of its receipts
 
 
 def shard(job: dict[str, Any], tick: Callable[[int], None], attempt: int = 0) -> dict[str, Any]:
@@ -87,18 +90,32 @@ def _make(job: Job, tick: Callable[[int], None], attempt: int) -> Made:
     )
 
 
-def forget(root: Path, name: str, stamps: dict[int, str]) -> None:
-    """Take the parts out of a model's manifest that have another stamp than they should: from now on the study says that the model is another."""
+def staying(root: Path, name: str, stamps: dict[int, str]) -> dict[str, parts.Part]:
+    """Return the parts of a model's manifest that have the stamp which they should, or are of no shard that is known."""
     where = label_maps.predictions(root, name)
-    entries, held = read_manifest(where), label_maps.stamps_of(where)
-    wanted = {part_name(number): stamp for number, stamp in stamps.items()}
-    stay = {
+    held, wanted = label_maps.stamps_of(where), {part_name(number): stamp for number, stamp in stamps.items()}
+    return {
         part: entry
-        for part, entry in entries.items()
+        for part, entry in read_manifest(where).items()
         if part not in wanted or not outdated(held.get(part, ""), wanted[part], refused=bool(entry.failures))
     }
-    if len(stay) < len(entries):
+
+
+def forget(root: Path, name: str, stamps: dict[int, str], made: Sequence[tuple[Job, Made]]) -> None:
+    """Take the parts out of a model's manifest that have another stamp than they should: from now on the study says that the model is another.
+
+    Parts that were ``made`` again to the same bytes stay: they lie in the same files.
+    """
+    where = label_maps.predictions(root, name)
+    held, same = read_manifest(where), {part_name(job.number): part.sha256 for job, part in made}
+    stay = staying(root, name, stamps) | {part: entry for part, entry in held.items() if same.get(part) == entry.sha256}
+    if len(stay) < len(held):
         write_manifest(where, stay)
+
+
+def drop_unentered(root: Path, name: str) -> None:
+    """Forget what was made of a model and waits to take the place of its maps."""
+    Receipts(root, TITLE, group=name).clear()
 
 
 def files_of(root: Path, job: Job, made: Made, statistics: Statistics | None) -> Iterator[tuple[Path, str, str]]:
