@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import faultscape as fs
@@ -27,6 +28,10 @@ def written(path: Path, text: str, encoding: str = "utf-8") -> str:
         ("taken,ID\n2020,b\n2021,a/1\n", ["b", "a/1"]),
         ("b,2020\na,2021\n", ["b", "a"]),  # no first line of names: the first column
         ("\ufeffimage\r\nb\r\n\r\na\r\n", ["b", "a"]),  # as spreadsheets write it
+        ("filename\nb.jpg\na.jpg\n", ["b.jpg", "a.jpg"]),
+        ("filename,prediction,score\nb,cat,.5\na,dog,.7\n", ["b", "a"]),  # a table of answers
+        ("prediction,Path,score\ncat,b,.5\ndog,a,.7\n", ["b", "a"]),
+        ("b,cat\na,dog\n", ["b", "a"]),
         ('image,words\n"a, or b","x ""y"""\nc,\n', ["a, or b", "c"]),
         ("image\n b \n", ["b"]),
     ],
@@ -43,6 +48,12 @@ def test_ids_are_read_in_their_order(tmp_path: Path, text: str, ids: list[str]) 
         ("image\n", "names no image"),
         ("image\na\nb\na\n", "names 'a' 2 times"),
         ("taken,image\n2020\n", "has no column 2"),
+        (
+            "photo,prediction,score\nb,cat,.5\n",
+            r"names columns \(photo, prediction, score\).* none of them of images; call that column `image`",
+        ),
+        ("photo,taken\nb,2020\na,2021\n", r"names columns \(photo, taken\)"),
+        ("image\na.jpg\na\nb.jpg\nb\nc\n", r"names 2 images with and without an ending \('a' and 'a\.jpg'\)"),
         ('image\n"a\tb"\n', "control character"),
         ('image,x\n"",1\n', "is empty"),
     ],
@@ -191,3 +202,22 @@ def test_a_word_of_two_classes_of_imagenet_is_told_apart_by_wordnet_ids_and_mean
     capsys.readouterr()
     fs.predict(study, f"net={written(tmp_path / 'some.csv', f'image,label{chr(10)}a,{word}{chr(10)}b,tench')}")
     assert told in capsys.readouterr().out
+
+
+def test_a_name_with_and_without_an_ending_is_one_image(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    study, classes = str(tmp_path / "study"), written(tmp_path / "classes.txt", "cat\ndog\n")
+    first, second = written(tmp_path / "a.csv", "image\na.jpg\nb\n"), written(tmp_path / "b.csv", "image\na\nb.png\nc\n")
+    fs.collect(study, first, task="classification", classes=classes)
+    capsys.readouterr()
+    fs.collect(study, second)
+    assert [image.id for image in read_corpus(Path(study))] == ["a.jpg", "b", "c"]
+    assert "2 names are images that the study has with or without an ending: a is a.jpg" in capsys.readouterr().out
+
+
+def test_a_list_of_pictures_may_begin_with_the_name_of_its_column(tmp_path: Path) -> None:
+    corpus = made.corpus(tmp_path / "corpus", images=3, models=1)
+    for k in range(3):
+        made.write(corpus.root / f"p{k}.png", np.full((8, 8, 3), k, np.uint8))
+    path = written(corpus.root / "list.csv", "filename,score\np0.png,7\np1.png,8\np2.png,9\n")
+    fs.collect(str(tmp_path / "study"), path, classes=str(corpus.classes))
+    assert [image.id for image in read_corpus(tmp_path / "study")] == ["p0", "p1", "p2"]

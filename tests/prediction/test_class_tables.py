@@ -73,6 +73,83 @@ def test_a_table_of_text_says_a_class_an_image(study: str, tmp_path: Path, conte
     assert said(study, text(tmp_path / "preds.csv", content)) == (["cat", "dog", "hen"], [0.5, 0.6, 0.7])
 
 
+@pytest.mark.parametrize(
+    ("head", "values", "taken"),
+    [
+        (
+            "filename,prediction,score",
+            "p1,cat,.5\np2,dog,.6\np10,hen,.7",
+            "images from 'filename', labels from 'prediction', probabilities from 'score'",
+        ),
+        (
+            "prediction,score,Filename",
+            "cat,.5,p1\ndog,.6,p2\nhen,.7,p10",
+            "images from 'Filename', labels from 'prediction', probabilities from 'score'",
+        ),
+        (
+            ",file,class,prob",
+            "0,p1,cat,.5\n1,p2,dog,.6\n2,p10,hen,.7",
+            "images from 'file', labels from 'class', probabilities from 'prob'",
+        ),
+        (
+            "photo,label,score",
+            "p1,cat,.5\np2,dog,.6\np10,hen,.7",
+            "images from 'photo', labels from 'label', probabilities from 'score'",
+        ),
+    ],
+)
+def test_columns_of_other_names_are_taken_and_said(
+    study: str, tmp_path: Path, head: str, values: str, taken: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert said(study, text(tmp_path / "preds.csv", f"{head}\n{values}\n")) == (["cat", "dog", "hen"], [0.5, 0.6, 0.7])
+    assert taken in capsys.readouterr().out
+
+
+def test_a_score_that_is_no_probability_is_not_taken_and_that_is_said(
+    study: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    labels, shares = said(study, text(tmp_path / "preds.csv", "filename,prediction,score\np1,cat,-3.5\np2,dog,12\np10,hen,.7\n"))
+    assert labels == ["cat", "dog", "hen"]
+    assert np.isnan(shares).all()
+    assert "'score' leaves 0..1 and is no probability; it is not taken" in capsys.readouterr().out
+
+
+def test_names_with_and_without_an_ending_are_one_image(study: str, tmp_path: Path) -> None:
+    mixed = PLAIN.replace("p2,", "p2.png,")
+    assert said(study, text(tmp_path / "preds.csv", mixed)) == (["cat", "dog", "hen"], [0.5, 0.6, 0.7])
+    twice = text(tmp_path / "twice.csv", PLAIN + "p1.jpg,cat,.5\np2.jpg,cat,.5\n")
+    with pytest.raises(ModelError, match=r"two lines of 2 images, named with and without an ending \('p1' and 'p1\.jpg'\)"):
+        fs.predict(study, f"net={twice}")
+
+
+def test_a_mapping_of_void_alone_leaves_other_words_as_they_are(study: str, tmp_path: Path) -> None:
+    table = text(tmp_path / "preds.csv", PLAIN.replace("dog", "na"))
+    assert said(study, table, labels=text(tmp_path / "void.json", '{"na": "void"}'))[0] == ["cat", "", "hen"]
+    assert not [f for f in read_failures(Path(study)) if f.name == "net"]
+
+
+def test_images_collected_later_join_the_answers_that_a_table_has_for_them(
+    study: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = text(tmp_path / "preds.csv", PLAIN + "p11,cat,.8\np12.jpg,dog,.9\n")
+    fs.predict(study, f"net={table}")
+    assert "net: 2 lines of" in capsys.readouterr().out
+    before = made.bytes_under(Path(study), "predictions")
+    fs.collect(study, text(tmp_path / "more.csv", "image\np11\np12\n"))
+    status = fs.status(study)
+    assert [(verb, state) for verb, state, _ in status.stages if verb == "predict"] == [("predict", "missing")]
+    assert status.next == f"faultscape predict {study} net={table}"
+    capsys.readouterr()
+    fs.predict(study, f"net={table}")
+    assert "stale" not in capsys.readouterr().out
+    found = read_predictions(Path(study), read_settings(Path(study)), ["net"], (*IDS, "p11", "p12"))
+    assert [found.classes.names[k] for k in found.labels[0]] == ["cat", "dog", "hen", "cat", "dog"]
+    after = made.bytes_under(Path(study), "predictions")
+    assert {name: after[name] for name in before if name.endswith(".parquet")} == {
+        n: d for n, d in before.items() if n.endswith(".parquet")
+    }
+
+
 def test_every_format_says_the_same(study: str, tmp_path: Path) -> None:
     columns = {"image": list(IDS), "label": ["cat", "dog", "hen"], "probability": [0.5, 0.6, 0.7]}
     wanted = (["cat", "dog", "hen"], [0.5, 0.6, 0.7])

@@ -172,7 +172,10 @@ def _read(labels: str) -> dict[str, str]:
 
 
 def of_words(labels: str | None, settings: Settings) -> dict[str, str]:
-    """Return {word: class name or ``void``} of a mapping file whose labels are words of a table; ClassesError names what cannot be mapped."""
+    """Return {word: class name or ``void``} of a mapping file whose labels are words of a table; ClassesError names what cannot be mapped.
+
+    A file may name void alone: words that it leaves out mean what they say.
+    """
     known = settings.class_list.names
     out = {} if labels is None else _read(labels)
     for key, value in out.items():
@@ -180,7 +183,6 @@ def of_words(labels: str | None, settings: Settings) -> dict[str, str]:
             raise ClassesError(
                 f"{labels}: maps {key!r} to {value!r}, which is no class of the study ({_some(known)}).{closest(value, known)}"
             )
-    _need_class(labels or "", out, settings.class_list)
     return out
 
 

@@ -1,21 +1,33 @@
 """Lists of names: the images of a corpus without pictures, and classes picked from a class list.
 
-Conventions: a list of images is a CSV file whose column ``image`` (or ``id``, or the only one) names them; without such a first line the first column does.
+Conventions: a list of images is a CSV file whose column ``image`` or ``id`` (or ``filename``, ``path`` and their kin, see `HEADS`) names them; without a first line of column names the first column does. A first
+line of other column names is refused, and never an image. An id with and without the ending of a picture is one image.
 A list of classes is a .txt or .csv file with a class a line, or a JSON list; a class is said by its name, its id or its WordNet id.
 """
 
 from __future__ import annotations
 
 import csv
+import os
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from faultscape.errors import CorpusError, reason
+from faultscape.corpus.sources import HEADS, IMAGE_ENDINGS
+from faultscape.errors import CorpusError, counted, reason
 
-_HEADS = ("image", "id")
+_SAID = (
+    "label",
+    "prediction",
+    "predicted",
+    "class",
+    "score",
+    "probability",
+    "confidence",
+    "target",
+)  # of tables of answers, which no image is called
 
 
 def is_id_list(argument: str) -> bool:
@@ -25,13 +37,14 @@ def is_id_list(argument: str) -> bool:
         return False
     rows = _rows(path)
     column = _column(rows[0]) if rows else None
-    if column is not None or not rows:
+    if not rows or (column is not None and rows[0][column].strip().lower() in HEADS[:2]):
         return True
-    return not (path.parent / rows[0][0].strip()).is_file()
+    first = rows[0][0] if column is None else rows[1][column] if len(rows) > 1 and len(rows[1]) > column else ""
+    return not (first.strip() and (path.parent / first.strip()).is_file())
 
 
 def read_ids(argument: str) -> list[str]:
-    r"""Return the ids that a CSV file names, in its order; CorpusError for a file that names none, or one twice.
+    r"""Return the ids that a CSV file names, in its order; CorpusError for a file that names none, one twice, or whose first line names other columns.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -42,6 +55,10 @@ def read_ids(argument: str) -> list[str]:
     path = Path(argument)
     rows = _rows(path)
     column = _column(rows[0]) if rows else None
+    if column is None and _is_head(rows):
+        raise CorpusError(
+            f"{argument}: its first line names columns ({', '.join(rows[0])[:80]}), none of them of images; call that column `image`, or leave the line out"
+        )
     body = rows if column is None else rows[1:]
     at = column or 0
     if short := next((row for row in body if len(row) <= at), None):
@@ -54,7 +71,33 @@ def read_ids(argument: str) -> list[str]:
     again, times = Counter(ids).most_common(1)[0]
     if times > 1:
         raise CorpusError(f"{argument}: names {again!r} {times} times; give each image one line")
+    stems = Counter(without_ending(id_) for id_ in ids)
+    if both := [id_ for id_ in ids if stems[id_] > 1]:
+        again = next(id_ for id_ in ids if without_ending(id_) == both[0] != id_)
+        raise CorpusError(
+            f"{argument}: names {counted(len(both), 'image')} with and without an ending ({both[0]!r} and {again!r}); give each image one line"
+        )
     return ids
+
+
+def without_ending(id_: str) -> str:
+    """Return an id without the ending of a picture.
+
+    >>> without_ending("cats/one.JPG"), without_ending("v1.2")
+    ('cats/one', 'v1.2')
+    """
+    stem, ending = os.path.splitext(id_)
+    return stem if ending.lower() in IMAGE_ENDINGS else id_
+
+
+def held_names(ids: Iterable[str], held: Collection[str]) -> dict[str, str]:
+    """Return {id: the id that ``held`` has for the same image} of ids that differ from it by the ending of a picture.
+
+    >>> held_names(["a.jpg", "b", "c"], {"a", "b.png", "c"})
+    {'a.jpg': 'a', 'b': 'b.png'}
+    """
+    stems = {without_ending(id_): id_ for id_ in held}
+    return {id_: stems[stem] for id_ in ids if id_ not in held and (stem := without_ending(id_)) in stems}
 
 
 def counting(id_: str) -> list[Any]:
@@ -74,7 +117,24 @@ def in_own_order(ids: Sequence[str]) -> bool:
 def _column(head: list[str]) -> int | None:
     """Return the column that a first line says holds ids, or None where it is no first line of this kind."""
     words = [word.strip().lower() for word in head]
-    return next((words.index(name) for name in _HEADS if name in words), None)
+    return next((words.index(name) for name in HEADS if name in words), None)
+
+
+def _is_head(rows: Sequence[Sequence[str]]) -> bool:
+    """Whether a first line that names no column of images names columns nevertheless: as tables of answers do, or above numbers."""
+    words = [word.strip().lower() for word in rows[0]] if rows else []
+    if len(words) < 2:
+        return False
+    numbers = [k for k in range(1, len(words)) if len(rows) > 1 and all(len(row) > k and _is_number(row[k]) for row in rows[1:])]
+    return any(word in _SAID for word in words) or any(words[k] and not _is_number(words[k]) for k in numbers)
+
+
+def _is_number(word: str) -> bool:
+    try:
+        float(word)
+    except ValueError:
+        return False
+    return True
 
 
 def _rows(path: Path) -> list[list[str]]:

@@ -22,6 +22,21 @@ from faultscape.study.folder import TEMPORARY
 
 IMAGE_ENDINGS = frozenset([".jpg", ".jpeg", ".jpe", ".png", ".bmp", ".tif", ".tiff", ".webp", ".ppm", ".pgm", ".gif", ".jp2"])
 MAP_ENDINGS = frozenset([".png", ".npy", ".bmp", ".tif", ".tiff", ".pgm", ".gif"])
+HEADS = (
+    "image",
+    "id",
+    "filename",
+    "file_name",
+    "file",
+    "path",
+    "filepath",
+    "file_path",
+    "image_id",
+    "image_name",
+    "image_path",
+    "img",
+    "name",
+)  # of a column of images
 LISTS = frozenset((".txt", ".csv", ".lst"))
 # what well-known data sets put behind the name of a frame, for folders with one file or mixed kinds
 _KNOWN = re.compile(r"_(leftImg8bit|gt(Fine|Coarse)_(labelIds|labelTrainIds|color|instanceIds)|train_id|labelIds|labelTrainIds)$")
@@ -207,6 +222,8 @@ def in_list(path: Path) -> list[str]:
         if not line.strip() or line.lstrip().startswith("#"):
             continue
         candidates = (line.strip(), re.split(r"[\s,;]", line.strip())[0])
+        if not files and path.suffix == ".csv" and candidates[1].lower() in HEADS and not (path.parent / candidates[1]).is_file():
+            continue  # the names of columns
         if store.is_address(line.strip()):
             files.append(str(store.parse(line.strip() if path.suffix == ".txt" else candidates[1], CorpusError)))
             continue

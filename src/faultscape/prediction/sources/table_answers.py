@@ -111,7 +111,7 @@ def origin(source: Source, request: Request) -> Origin:
     options = {"labels": mapping} if mapping else {}
     sha = source.digest(place, {})
     opened = AnswerTable(Opening(source.name, place, options, digest=sha), settings, name)
-    shards, notes = list(request.shards()), list[str]()
+    shards, notes = list(request.shards()), list(opened.said.notes)
     images = [image for _, rows in shards for image in rows]
     rows_of, others = tables.rows_of(
         opened.said, [image.id for image in images], place, unclear=_unclear(settings, images), say=notes.append

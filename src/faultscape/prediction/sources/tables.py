@@ -1,7 +1,7 @@
 """A classifier that is a table of what it said: CSV, Parquet or NPZ.
 
-Conventions: a line an image: ``image`` (or ``id``, or the first column), ``label``, and perhaps ``probability`` (or ``confidence``), ``label_2``, ``probability_2``, ... the
-likeliest first. ``FILE.csv:COLUMN`` takes another column for labels, with its probabilities in ``COLUMN_probability`` if that is there. ``FILE.npz:KEY`` is labels (I,) or
+Conventions: a line an image: ``image`` (or ``id``, ``filename`` and their kin, or the first column), ``label`` (or ``prediction``, ``class``, ...), and perhaps ``probability`` (or ``confidence``; ``score`` where
+it is one), ``label_2``, ``probability_2``, ... the likeliest first; which columns were taken is said where they are called otherwise. A name with and without the ending of a picture is one image. ``FILE.csv:COLUMN`` takes another column for labels, with its probabilities in ``COLUMN_probability`` if that is there. ``FILE.npz:KEY`` is labels (I,) or
 probabilities (I, C), ``FILE.npz:KEY:INDEX`` one column of labels (I, J); its rows are named by an array ``images``, else they are the study's images in the order in
 which people count, where no other order is at hand. A label is a class by name, id, WordNet id or synonym, a column of probabilities the class at its place; a mapping file goes before all of these,
 and may say ``void``: no answer.
@@ -13,14 +13,15 @@ import io
 import re
 import zipfile
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from faultscape.corpus.id_lists import counting
+from faultscape.corpus.id_lists import counting, without_ending
+from faultscape.corpus.sources import HEADS
 from faultscape.errors import ModelError, closest, counted
 from faultscape.formats import tables
 from faultscape.formats.guard import decoding, read_bytes
@@ -31,7 +32,11 @@ if TYPE_CHECKING:
 
 ENDINGS = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet", ".pq", ".npz")
 TOP = 5  # of all probabilities, those that are kept
-_IDS, _LABELS, _SURE = ("image", "id"), ("label", "prediction"), ("probability", "confidence")
+_LABELS, _SURE = (
+    ("label", "prediction", "predicted_label", "predicted_class", "predicted", "pred", "class"),
+    ("probability", "confidence", "prob", "score"),
+)
+_PLAIN = frozenset(("image", "id", "label", "prediction", "probability", "confidence"))  # what is taken without a word
 UNKNOWN = -2  # in place of the id of a class that the study does not have
 _ROUNDING = 2e-3  # probabilities that were written with three digits add up to one within this
 _MOST_BYTES = 1 << 33
@@ -48,6 +53,7 @@ class Said:
     words: np.ndarray
     probabilities: np.ndarray | None
     columns: int = 0
+    notes: tuple[str, ...] = ()  # which columns were taken, where they are called otherwise than usual
 
 
 def split(source: str) -> tuple[str, tuple[str, ...]] | None:
@@ -105,22 +111,38 @@ def rows_of(
             f"{source}: its rows have no names; they are taken as the images in the order in which people count, {order[0]!r} first and {order[-1]!r} last"
         )
         return {id_: row for row, id_ in enumerate(order)}, 0
-    wanted = set(ids)
-    names = said.images if not wanted.isdisjoint(said.images) else [re.sub(r"\.\w{1,5}$", "", name) for name in said.images]
+    wanted, stems = set(ids), {without_ending(id_): id_ for id_ in ids}
+    names = [_id_of(name, wanted, stems) for name in said.images]
     place = dict(zip(names, range(len(names)), strict=True))
     if len(place) < len(names):
-        again, _ = Counter(names).most_common(1)[0]
-        raise ModelError(f"{source}: has two lines of the image {again!r}; give each image one")
+        _refuse_twice(said.images, names, source)
     found = {id_: place[id_] for id_ in ids if id_ in place}
     if not found:
         raise ModelError(f"{source}: names no image of the study; it has {names[0]!r}, the study {ids[0]!r}")
     return found, len(place) - len(found)
 
 
+def _id_of(name: str, ids: Collection[str], stems: Mapping[str, str]) -> str:
+    """Return the id among ``ids`` that a name means, with or without an ending; the name itself where there is none."""
+    plain = re.sub(r"\.\w{1,5}$", "", name)
+    return name if name in ids else plain if plain in ids else stems.get(plain, stems.get(name, name))
+
+
+def _refuse_twice(given: Sequence[str], names: Sequence[str], source: str) -> None:
+    """ModelError for a table in which an image has two lines, by one name or by two, with and without an ending."""
+    (again, _), count = Counter(names).most_common(1)[0], sum(times > 1 for times in Counter(names).values())
+    ways = list(dict.fromkeys(said for said, name in zip(given, names, strict=True) if name == again))
+    if len(ways) > 1 and again in ways:
+        raise ModelError(
+            f"{source}: has two lines of {counted(count, 'image')}, named with and without an ending ({ways[0]!r} and {ways[1]!r}); give each image one line"
+        )
+    raise ModelError(f"{source}: has two lines of the image {again!r}; give each image one")
+
+
 def _of_columns(path: str, picked: str) -> Said:
     names = tables.names_of(path)
-    image = next((name for name in _IDS if name in names), names[0] if names else "")
-    label = picked or next((name for name in _LABELS if name in names), "")
+    image = _called(HEADS, names) or (names[0] if names else "")
+    label = picked or _called(_LABELS, [name for name in names if name != image])
     if not image or label not in names or label == image:
         wanted = f"column of labels {picked!r}" if picked else f"column `label`; name one as {path}:COLUMN"
         near = closest(picked, [name for name in names if name != image]) if picked else ""
@@ -143,16 +165,37 @@ def _of_columns(path: str, picked: str) -> Said:
     words = np.array([_texts(table, name).to_pylist() for name in labels], dtype=object)
     words = words.T.reshape(table.num_rows, len(labels))
     images = _texts(table, image).to_pylist()
+    notes = _column_notes(path, image, labels, sure) if not picked else ()
     if not all(sure):
-        return Said(images, words, None)
+        return Said(images, words, None, notes=notes)
     values = np.array([_numbers(path, name, table) for name in sure]).T.reshape(words.shape)
+    if (
+        sure[0] not in ("probability", "confidence")
+        and not picked
+        and (np.nan_to_num(values, nan=0) > 1).any() | (values < 0).any()
+    ):
+        note = f"{path}: {sure[0]!r} leaves 0..1 and is no probability; it is not taken"
+        return Said(images, words, None, notes=(*_column_notes(path, image, labels, [""]), note))
     _shares(path, values)
     if (np.diff(values, axis=1) > 0).any() or (np.nansum(values, 1) > 1 + _ROUNDING).any():
         row = int(((np.diff(values, axis=1, prepend=np.inf) > 0).any(1) | (np.nansum(values, 1) > 1 + _ROUNDING)).argmax())
         raise ModelError(
             f"{_line(path, row)}: {images[row]!r} has probabilities {', '.join(f'{v:g}' for v in values[row])}; the likeliest comes first, and all together are 1 at most"
         )
-    return Said(images, words, values)
+    return Said(images, words, values, notes=notes)
+
+
+def _called(known: Sequence[str], names: Sequence[str]) -> str:
+    """Return the first column of a known name, in small letters or not; nothing where there is none."""
+    return next((name for word in known for name in names if name.strip().lower() == word), "")
+
+
+def _column_notes(path: str, image: str, labels: Sequence[str], sure: Sequence[str]) -> tuple[str, ...]:
+    """Return which columns were taken, where one of them is called otherwise than usual."""
+    taken = {"images": image, "labels": labels[0], "probabilities": sure[0]}
+    if {column for column in taken.values() if column} <= _PLAIN:
+        return ()
+    return (f"{path}: {', '.join(f'{what} from {column!r}' for what, column in taken.items() if column)}",)
 
 
 def _sure(names: Sequence[str], label: str, behind: str, picked: str) -> str:

@@ -120,6 +120,7 @@ def _collect(root: Path, options: CollectOptions, set_name: str, classes: Classe
     held = {image.id: image for image in read_corpus(root)}
     if wanted.classifies and settings.in_own_order(held.values(), named.pictures, named.lists, _prefix(set_name)):
         wanted.own_order = True
+    named = _joined(held, named)
     found = _with_held_ids(held, named.found, set_name)
     old = {(f.name, f.image): f for f in read_failures(root) if f.stage == "collect" and f.name == set_name}
     gathered = _gather(root, options, set_name, held, found)
@@ -144,6 +145,16 @@ def _collect(root: Path, options: CollectOptions, set_name: str, classes: Classe
     if blind := sum(image.dhash is None and bool(image.source) for image in images):
         print(f"near-duplicates were not looked for among {counted(blind, 'image')}; --probe reads each of them whole, and looks")
     return _result(options.study, images, sum(i.id not in held for i in fresh), len(gathered.failures), wanted)
+
+
+def _joined(held: Mapping[str, Image], named: _Named) -> _Named:
+    """Return the names of a line with the ids that the study has for them, where these differ by the ending of a picture, and say so."""
+    if other := id_lists.held_names(sorted(named.ids), held):
+        first = min(other)
+        print(
+            f"{counted(len(other), 'name is an image', 'names are images')} that the study has with or without an ending: {first} is {other[first]}"
+        )
+    return replace(named, ids={other.get(id_, id_) for id_ in named.ids})
 
 
 def _with_held_ids(held: Mapping[str, Image], found: Sequence[Found], set_name: str) -> list[Found]:
