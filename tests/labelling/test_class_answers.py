@@ -152,34 +152,6 @@ def test_a_file_of_an_earlier_version_with_discards_alone_still_opens(tmp_path: 
     assert (held.answers(), held.discarded()) == (of("y", "cat", "y"), {"x": "blurred", "z": "dark"})
 
 
-VERSION_1 = (
-    "CREATE TABLE answers (number INTEGER PRIMARY KEY, image TEXT NOT NULL, class TEXT NOT NULL, annotator TEXT NOT NULL, answer TEXT NOT NULL, "
-    "source TEXT NOT NULL, time FLOAT NOT NULL)"
-)
-
-
-def test_answers_of_version_1_are_of_truth_labels_and_are_copied_before_the_file_changes(tmp_path: Path) -> None:
-    with sqlite3.connect(tmp_path / "answers.sqlite") as file:
-        file.execute(VERSION_1)
-        file.execute("INSERT INTO answers VALUES (1, 'x', 'cat', 'a', 'yes', 'old.csv', 1.0)")
-    file.close()
-    before, held = (tmp_path / "answers.sqlite").read_bytes(), Answers(tmp_path)
-    assert (held.answers(), held.answers("second"), held.truths()) == (of("x", "cat", "y"), [], ["labels"])
-    assert (tmp_path / "answers.sqlite").read_bytes() == before  # reading changes nothing
-    assert held.answer(of("x", "cat", "n"), "new.csv", "second") == 1
-    assert (held.answers(), held.answers("second"), held.truths()) == (
-        of("x", "cat", "y"),
-        of("x", "cat", "n"),
-        ["labels", "second"],
-    )
-    with sqlite3.connect(tmp_path / "answers-1.sqlite") as file:
-        assert file.execute("SELECT * FROM answers").fetchall() == [(1, "x", "cat", "a", "yes", "old.csv", 1.0)]
-    file.close()
-    copy = (tmp_path / "answers-1.sqlite").read_bytes()
-    held.answer(of("y", "cat", "n"), "new.csv")
-    assert (tmp_path / "answers-1.sqlite").read_bytes() == copy  # a copy is made once
-
-
 def test_answers_of_two_truths_never_meet(tmp_path: Path) -> None:
     held = Answers(tmp_path)
     assert held.answer(of("x", "cat", "y"), "one", "experts") == 1

@@ -32,6 +32,7 @@ from faultscape.study.lock import changing, tidy
 from faultscape.study.parts import is_whole, key_of
 from faultscape.study.receipts import Receipts
 from faultscape.study.tables.logs import Timings
+from faultscape.study.versions import VERSION
 
 Job = TypeVar("Job")
 Made = TypeVar("Made")
@@ -133,9 +134,9 @@ def fill(
 
 
 def _key(task: str, job: Any, held: dict[str, Any]) -> str:
-    """Return the key of a job: of all from which its result follows."""
+    """Return the key of a job: of all from which its result follows, the version of studies too."""
     free = {field.name for field in fields(job) if field.metadata == CHANGES_NOTHING}
-    return key_of(task, {name: value for name, value in held.items() if name not in free})
+    return key_of(VERSION, task, {name: value for name, value in held.items() if name not in free})
 
 
 def _adopted(

@@ -1,19 +1,21 @@
 """Who may write to a study now, and what a killed writer left is swept away.
 
 Conventions: one writer at a time, or the jobs of one array (all of one verb, each with its own shards), by locks that the system lets go of when a process
-ends. Who writes alone sweeps first: files of parts that neither a manifest nor a receipt names do not count. Jobs of an array never sweep, and change what they have in common
+ends. Who writes brings a study of an earlier version to this one first (study.versions). Who writes alone sweeps first: files of parts that neither a manifest nor a receipt names do not count. Jobs of an array never sweep, and change what they have in common
 (study.toml, manifests, failures.csv, timings, log) only inside `changing`, where they read it again first.
 A change of models takes many steps: until all of them are done its note lies in the study, and nobody writes but who finishes it.
 """
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO, Any
 
 from faultscape.errors import StudyError
+from faultscape.study import versions
 from faultscape.study.folder import TEMPORARY, cannot_write
 from faultscape.study.json_text import read_object
 from faultscape.study.part_folders import made
@@ -61,6 +63,8 @@ def writing(root: Path, *, array: str = "", change: bool = False) -> Iterator[No
             _join(root, array, held)
         else:
             tidy(root)
+        with changing(root):
+            versions.upgrade(root)
         yield
 
 
@@ -98,7 +102,7 @@ def tidy(root: Path) -> None:
     folders = [root, *(folder for room in rooms for folder in root.glob(room))]
     for folder in folders:
         for left in folder.glob(f"{TEMPORARY}*"):
-            left.unlink(missing_ok=True)
+            shutil.rmtree(left) if left.is_dir() else left.unlink(missing_ok=True)
     waiting = checksums(root)
     for folder in {*folders[1:], *made(root)}:
         sweep(folder, waiting)

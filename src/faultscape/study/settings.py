@@ -6,7 +6,7 @@ image keeps its size) or ``WIDTHxHEIGHT``. ``cells`` is ``full`` or ``diagonal``
 make search terms and change no result. In a study of classifiers (``task`` is ``classification``) classes have no colours but may have ``wnids``, their WordNet synsets;
 ``only`` names the classes that the study asks about, and ``glosses`` say in words what a class is. ``own_order`` says that a list gave the images in another order than
 that in which people count, so that rows without names are not taken.
-``store`` is where the parts lie (``s3://BUCKET/PREFIX``), or nothing: with the study.
+``version`` is the study's (study.versions). ``store`` is where the parts lie (``s3://BUCKET/PREFIX``), or nothing: with the study.
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ import pydantic
 
 from faultscape.errors import ClassesError, StudyError, closest
 from faultscape.nouns import Classes
+from faultscape.study import versions
 from faultscape.study.folder import put
+from faultscape.study.versions import VERSION
 
 Task = Literal["segmentation", "classification"]
 CLASSIFICATION = "classification"
@@ -55,6 +57,7 @@ class Settings(pydantic.BaseModel):
     """Everything in study.toml."""
 
     model_config = pydantic.ConfigDict(extra="forbid")
+    version: int = VERSION
     task: Task = "segmentation"
     size: str = "own"
     shard: int = pydantic.Field(1024, ge=1)
@@ -139,6 +142,7 @@ def read_settings(root: Path) -> Settings:
     path = root / "study.toml"
     try:
         raw = tomllib.loads(path.read_text(encoding="utf-8"))
+        versions.checked(root, raw.setdefault("version", 1))  # before keys of a later version are called unknown
         settings = Settings.model_validate(raw)
     except FileNotFoundError:
         raise StudyError(
@@ -175,8 +179,9 @@ def write_settings(root: Path, settings: Settings) -> None:
         document.add(
             tomlkit.comment("A Faultscape study. Edit, then run the same lines again: what this makes stale is done anew.")
         )
-    wanted = settings.model_dump(exclude_none=True, exclude_defaults=False)
+    wanted: dict[str, Any] = settings.model_dump(exclude_none=True, exclude_defaults=False)
     wanted = {key: value for key, value in wanted.items() if value or key not in _WHEN_THERE}
+    wanted["version"] = VERSION
     if not wanted["classes"]["wnids"]:
         del wanted["classes"]["wnids"]
     if settings.classifies:

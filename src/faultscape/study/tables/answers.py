@@ -1,13 +1,12 @@
 """answers.sqlite: what people said that is no label map: which images they discarded, and whether an image shows a class.
 
 Conventions: every answer is a row that is never changed; the latest row of a key counts. Answers of different truths are of different groups of people, and never meet.
-Files of version 1 hold no name of a truth: all that they hold is of truth `labels`; the first answer that is added makes a copy (answers-1.sqlite) and then the column.
+Files of studies of version 1 hold no name of a truth: all that they hold is of truth `labels`; they are read as they are, and who writes has added the column before (study.versions).
 SQLAlchemy, so that the same tables can lie in a server's database; this is its only home in the package.
 """
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Iterable
 from pathlib import Path
@@ -17,7 +16,6 @@ import sqlalchemy as sa
 from sqlalchemy.exc import SQLAlchemyError
 
 from faultscape.errors import StudyError
-from faultscape.study.folder import TEMPORARY
 
 LABELS = "labels"  # the truth of answers of version 1
 _TABLES = sa.MetaData()
@@ -84,31 +82,29 @@ class Answers:
         """Return the names of the truths that answers are of, sorted."""
         return sorted({truth for (truth,) in self._read(_ANSWERS, "truth")})
 
+    def name_truths(self) -> None:
+        """Give answers that lack it the name of their truth, which is `labels`; nothing where all have one."""
+        try:
+            with self._engine.begin() as connection:
+                there = sa.inspect(connection).has_table(_ANSWERS.name)
+                if there and "truth" not in _columns(connection, _ANSWERS):
+                    connection.exec_driver_sql(f"ALTER TABLE answers ADD COLUMN truth TEXT NOT NULL DEFAULT '{LABELS}'")
+        except SQLAlchemyError as error:
+            raise StudyError(f"cannot change {self._path}: {error.__class__.__name__}: {str(error).splitlines()[0]}") from None
+        finally:
+            self._engine.dispose()
+
     def _add(self, table: sa.Table, rows: list[dict[str, Any]]) -> None:
         if not rows:
             return
         try:
             _TABLES.create_all(self._engine)
-            if table is _ANSWERS:
-                self._upgrade()
             with self._engine.begin() as connection:
                 connection.execute(table.insert(), rows)
         except (SQLAlchemyError, OSError) as error:
             raise StudyError(f"cannot write {self._path}: {error.__class__.__name__}: {str(error).splitlines()[0]}") from None
         finally:
             self._engine.dispose()
-
-    def _upgrade(self) -> None:
-        """Give the answers of version 1 their truth, after a whole copy of the file; a run that was killed on the way begins anew."""
-        with self._engine.connect() as connection:
-            if "truth" in _columns(connection, _ANSWERS):
-                return
-            copy, unfinished = self._path.with_name("answers-1.sqlite"), self._path.with_name(f"{TEMPORARY}answers-1.sqlite")
-            unfinished.unlink(missing_ok=True)
-            connection.exec_driver_sql("VACUUM INTO ?", (str(unfinished),))
-        os.replace(unfinished, copy)
-        with self._engine.begin() as connection:
-            connection.exec_driver_sql(f"ALTER TABLE answers ADD COLUMN truth TEXT NOT NULL DEFAULT '{LABELS}'")
 
     def _read(self, table: sa.Table, *columns: str) -> list[Any]:
         """Return some columns of a table in the order of its rows; none where there is no such table yet."""

@@ -1,0 +1,107 @@
+"""Which version a study is of, and how one of an earlier version becomes one of this: in place, step by step, after a copy of what a step changes.
+
+Conventions: study.toml says ``version``; one without is of version 1. Who only reads takes an earlier version as it is; who writes brings it to this one first (`lock.writing`). The files that a
+step changes are copied to ``STUDY/before-version-N`` before, whole or not at all; the number is written last, so that a step that was killed is done again, and the copy is made once.
+A study of a later version is refused by all.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tomllib
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from faultscape.errors import StudyError
+from faultscape.study.folder import TEMPORARY, put
+
+VERSION = 2
+
+
+@dataclass(frozen=True)
+class Step:
+    """What makes a study one of version ``to``: the ``files`` that it changes, where they are there, and doing so, which may be done twice."""
+
+    to: int
+    files: tuple[str, ...]
+    change: Callable[[Path], None]
+
+
+def _name_truths(root: Path) -> None:
+    """Give every answer of classifiers the name of its truth, which was `labels`."""
+    if (root / "answers.sqlite").exists():
+        from faultscape.study.tables.answers import Answers
+
+        Answers(root).name_truths()
+
+
+STEPS = (Step(2, ("answers.sqlite",), _name_truths),)
+
+
+def version_of(root: Path) -> int:
+    """Return the version that study.toml names; StudyError for a later one than this Faultscape reads, or for what is no number."""
+    try:
+        held = tomllib.loads((root / "study.toml").read_text(encoding="utf-8")).get("version", 1)
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise StudyError(f"{root / 'study.toml'} is not TOML: {error}") from None
+    return checked(root, held)
+
+
+def checked(root: Path, version: object) -> int:
+    """Return a version that can be read; StudyError for another."""
+    if type(version) is not int or version < 1:
+        raise StudyError(f"{root / 'study.toml'}: version is {version!r}; expected a number from 1 to {VERSION}")
+    if version > VERSION:
+        from faultscape import __version__
+
+        raise StudyError(
+            f"{root} is a study of version {version}; this Faultscape ({__version__}) reads versions up to {VERSION}: install a later one (pip install --upgrade faultscape)"
+        )
+    return version
+
+
+def upgrade(root: Path, *, say: Callable[[str], None] = print) -> None:
+    """Bring a study that is held for writing to this version; nothing where it is, or where there is no study yet."""
+    if not (root / "study.toml").exists():
+        return
+    for step in STEPS[version_of(root) - 1 :]:
+        copies = _copied(root, step)
+        step.change(root)
+        _write_version(root, step.to)
+        say(f"{root}: is a study of version {step.to} now; {copies.name} holds what was changed, as it was")
+
+
+def _copied(root: Path, step: Step) -> Path:
+    """Return the folder with copies of what a step changes, made unless it is there."""
+    copies, unfinished = root / f"before-version-{step.to}", root / f"{TEMPORARY}before-version-{step.to}"
+    if not copies.exists():
+        shutil.rmtree(unfinished, ignore_errors=True)
+        unfinished.mkdir()
+        for name in ("study.toml", *step.files):
+            if (root / name).exists():
+                _copy(root / name, unfinished / name)
+        os.replace(unfinished, copies)
+    return copies
+
+
+def _copy(file: Path, to: Path) -> None:
+    """Copy a file; a data base as a whole, with what a writer that was killed left beside it."""
+    if file.suffix != ".sqlite":
+        put(to, file.read_bytes())
+        return
+    import sqlite3
+    from contextlib import closing
+
+    with closing(sqlite3.connect(file)) as held, closing(sqlite3.connect(to)) as copy:
+        held.backup(copy)
+
+
+def _write_version(root: Path, version: int) -> None:
+    import tomlkit
+
+    path = root / "study.toml"
+    document = tomlkit.parse(path.read_text(encoding="utf-8"))
+    document["version"] = version
+    put(path, tomlkit.dumps(document).encode())
