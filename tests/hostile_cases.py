@@ -1,6 +1,6 @@
 """One catalogue of hostile files: what each writes, how it is read, and what must be said of it. Whoever reads a new format adds its cases here.
 
-Conventions: a case writes into an empty folder of its own and reads what it wrote as a user's line does (`line`, `failure`, `refused`); what it returns is what a person is
+Conventions: a case writes into an empty folder of its own and reads what it wrote as a user's line does (`refused_text`, `failure`, `refused`); what it returns is what a person is
 told: one line. tests/laws/test_hostile_files.py runs every case: this file, run as a program, is the one process in which they all run, with bounded memory and processor
 time. A case that dies, or does not end, takes the process with it; the rest go on in another.
 """
@@ -8,7 +8,6 @@ time. A case that dies, or does not end, takes the process with it; the rest go 
 from __future__ import annotations
 
 import contextlib
-import io
 import json
 import re
 import resource
@@ -23,6 +22,8 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
+
+from refusals import refused_text, told
 
 MEMORY = 768 << 20  # bytes that a case may allocate
 SECONDS = 10  # of the processor that a case may use
@@ -44,40 +45,6 @@ class Told:
 
     text: str
     raised: str = ""
-
-
-def line(*words: object) -> str:
-    """Run a command line that must end with status 2, and return what it says on standard error."""
-    from faultscape.cli import main
-
-    out, err = io.StringIO(), io.StringIO()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        status = main([str(word) for word in words])
-    assert status == 2, f"status {status}: {out.getvalue()}{err.getvalue()}"
-    assert err.getvalue().startswith("faultscape: ")
-    return err.getvalue().removeprefix("faultscape: ").removesuffix("\n")
-
-
-def told(*words: object) -> list[str]:
-    """Run a command line that must end well, and return the lines that it prints."""
-    from faultscape.cli import main
-
-    out, err = io.StringIO(), io.StringIO()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        status = main([str(word) for word in words])
-    assert status == 0, f"status {status}: {err.getvalue()}"
-    return out.getvalue().splitlines()
-
-
-def refused(function: Callable[..., object], *given: Any, **options: Any) -> str:
-    """Call a function that must refuse what it is given, and return what it says."""
-    from faultscape.errors import FaultscapeError
-
-    try:
-        found = function(*given, **options)
-    except FaultscapeError as error:
-        return str(error)
-    raise AssertionError(f"nothing was refused; got {found!r}")
 
 
 def failure(study: Path, image: str) -> str:
@@ -174,7 +141,7 @@ def _tiff(values: Any, folder: Path) -> None:
 
 def _collected(folder: Path) -> str:
     (image,) = folder.iterdir()
-    return line("collect", folder / "study", image, "--classes", "voc")
+    return refused_text("collect", folder / "study", image, "--classes", "voc")
 
 
 def _of_image(name: str, write: Callable[[Path], object], says: str) -> Case:
@@ -292,7 +259,7 @@ def _predicted(folder: Path) -> str:
     from faultscape.prediction import bounds
 
     with mock.patch.object(bounds, "SECONDS", 0.3):
-        return line("predict", folder / "study", f"net={folder / 'net.onnx'}", "--engine", "local")
+        return refused_text("predict", folder / "study", f"net={folder / 'net.onnx'}", "--engine", "local")
 
 
 def _predicted_well(folder: Path) -> str:
@@ -408,7 +375,7 @@ def _corpus_column(name: str, values: list[Any] | None, folder: Path) -> None:
 
 def _of_study(name: str, write: Callable[[Path], object], verb: str, says: str) -> Case:
     first, *rest = verb.split()
-    return Case(f"study: {name}", write, lambda folder: line(first, folder / "study", *rest), says)
+    return Case(f"study: {name}", write, lambda folder: refused_text(first, folder / "study", *rest), says)
 
 
 STUDIES = (

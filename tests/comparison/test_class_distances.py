@@ -17,6 +17,7 @@ from faultscape.comparison import (
     read_distances,
 )
 from faultscape.errors import ClassesError, ModelError, OptionError
+from refusals import refused
 
 D = np.array([[0.0, 1.0, 4.0], [1.0, 0.0, 4.0], [4.0, 4.0, 0.0]])
 
@@ -69,7 +70,7 @@ def test_two_sides_that_differ_by_rounding_are_one_number(tmp_path: Path) -> Non
     ],
 )
 def test_a_wrong_table_is_told(tmp_path: Path, text: str, words: str) -> None:
-    with pytest.raises(ClassesError) as told:
+    with refused(ClassesError) as told:
         read_distances(written(tmp_path, text), ["a", "b"])
     assert words in str(told.value)
     assert "\n" not in str(told.value)
@@ -77,21 +78,19 @@ def test_a_wrong_table_is_told(tmp_path: Path, text: str, words: str) -> None:
 
 def test_a_table_that_is_too_large_or_no_text_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "d.csv").write_bytes(b"\xff\xfe")
-    with pytest.raises(ClassesError, match="cannot be read as a table of distances"):
+    with refused(ClassesError, "cannot be read as a table of distances"):
         read_distances(tmp_path / "d.csv", ["a"])
     monkeypatch.setattr(distance_files, "MAX_BYTES", 1)
-    with pytest.raises(ClassesError, match="has 2 bytes; at most 1 are read"):
+    with refused(ClassesError, "has 2 bytes; at most 1 are read"):
         read_distances(tmp_path / "d.csv", ["a"])
 
 
 def test_a_kind_of_distance_that_is_none_is_told() -> None:
-    with pytest.raises(
-        OptionError, match=r"'wordnets' is not known; there are wordnet, path, hops, 01, or a file\. Did you mean 'wordnet'"
-    ):
+    with refused(OptionError, r"'wordnets' is not known; there are wordnet, path, hops, 01, or a file\. Did you mean 'wordnet'"):
         class_distances("wordnets", None, [0])
-    with pytest.raises(ClassesError, match="'hops' needs a hierarchy"):
+    with refused(ClassesError, "'hops' needs a hierarchy"):
         class_distances("hops", None, [0])
-    with pytest.raises(ClassesError, match="30,001 classes have too many distances"):
+    with refused(ClassesError, "30,001 classes have too many distances"):
         class_distances("01", None, range(30_001))
 
 
@@ -120,7 +119,7 @@ def test_a_class_under_both_branches_is_not_abstract() -> None:
 def test_predictions_are_looked_up_and_missing_ones_are_undefined() -> None:
     first, second = np.array([[0, 2], [-1, 1]], np.int16), np.array([[1, 2], [0, -1]], np.int16)
     assert np.array_equal(pair_distances(D, first, second), [[1, 0], [np.nan, np.nan]], equal_nan=True)
-    with pytest.raises(ClassesError, match="label 3 is no class; there are 3, 0 to 2"):
+    with refused(ClassesError, "label 3 is no class; there are 3, 0 to 2"):
         pair_distances(D, np.array([0]), np.array([3]))
 
 
@@ -197,7 +196,7 @@ def test_long_lists_are_looked_up_in_parts(monkeypatch: pytest.MonkeyPatch) -> N
     ],
 )
 def test_probabilities_that_do_not_fit_are_told(first: object, second: object, words: str) -> None:
-    with pytest.raises(ModelError, match=words):
+    with refused(ModelError, words):
         expected_distance(first, second, D)
-    with pytest.raises(OptionError, match=r"rest 'keep' is not known; there are kept, spread\."):
+    with refused(OptionError, r"rest 'keep' is not known; there are kept, spread\."):
         expected_distance(np.eye(3), np.eye(3), D, rest="keep")

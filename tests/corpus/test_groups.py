@@ -15,6 +15,7 @@ from faultscape.corpus.groups import assign_groups, cut_blocks, describe_groups,
 from faultscape.errors import OptionError, StudyError
 from faultscape.study.tables.corpus import each_shard, read_corpus
 from faultscape.study.tables.pool import read_pool
+from refusals import refused
 
 IDS = ["aachen/aachen_000_019", "aachen/aachen_001_019", "bonn/bonn_000_019", "lone"]
 
@@ -44,7 +45,7 @@ def test_a_file_or_a_dict_names_groups_and_may_leave_images_alone(tmp_path: Path
     ],
 )
 def test_what_names_nothing_is_refused_and_says_what_an_id_looks_like(asked: str | dict[str, str], says: str) -> None:
-    with pytest.raises(OptionError, match=says):
+    with refused(OptionError, says):
         group_names(asked, IDS)
 
 
@@ -59,7 +60,7 @@ def test_what_names_nothing_is_refused_and_says_what_an_id_looks_like(asked: str
 )
 def test_a_file_that_cannot_be_believed_is_refused_by_its_line(tmp_path: Path, text: str, says: str) -> None:
     (tmp_path / "g.csv").write_text(text)
-    with pytest.raises(OptionError, match=says):
+    with refused(OptionError, says):
         group_names(tmp_path / "g.csv", IDS)
 
 
@@ -74,7 +75,7 @@ def test_blocks_are_runs_of_consecutive_images_of_nearly_one_length() -> None:
     drives = {id_: "a" if k < 60 else "b" for k, id_ in enumerate(ids[:100])}
     found = cut_blocks(drives, ids, 30)
     assert describe_groups(found.get(id_, "") for id_ in ids) == "3 groups of 30 to 40 images, 1 image alone"
-    with pytest.raises(OptionError, match="a block is 2 images or more"):
+    with refused(OptionError, "a block is 2 images or more"):
         cut_blocks({}, ids, 1)
     assert assign_groups(ids, None, None) == {}
 
@@ -148,16 +149,16 @@ def test_words_that_end_in_numbers_are_runs_only_where_one_ends_before_the_next_
 
 def test_groups_of_no_image_are_refused_before_anything_is_written(tmp_path: Path) -> None:
     root, corpus = study(tmp_path)
-    with pytest.raises(OptionError, match="fits none of the 6 images"):
+    with refused(OptionError, "fits none of the 6 images"):
         fs.collect(root, str(corpus.photos), classes=str(corpus.classes), group="{group}@*")
     assert not (Path(root) / "corpus.parquet").exists()
-    with pytest.raises(fs.errors.CorpusError, match="no images given"):
+    with refused(fs.errors.CorpusError, "no images given"):
         fs.collect(root, group="{group}_*")  # there is no study yet
     fs.collect(root, str(corpus.photos), classes=str(corpus.classes))
-    with pytest.raises(fs.errors.CorpusError, match="no images given"):
+    with refused(fs.errors.CorpusError, "no images given"):
         fs.collect(root, group="{group}_*", role="test")  # what else is asked for speaks of images that are named
     (Path(root) / "corpus.parquet").unlink()
-    with pytest.raises(StudyError, match="has no images yet that groups could be made of"):
+    with refused(StudyError, "has no images yet that groups could be made of"):
         fs.collect(root, group="{group}_*")
 
 

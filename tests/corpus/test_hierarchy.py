@@ -16,6 +16,7 @@ from faultscape.classes import hierarchy, imagenet, imagenet_classes
 from faultscape.classes.hierarchy import chains, depths, of_edges, of_parents, of_wordnet, places
 from faultscape.classes.wordnet_files import read_synset
 from faultscape.errors import ClassesError, CorpusError
+from refusals import refused
 
 ROOT = Path(__file__).parents[2]
 ANIMALS: made_wordnet.Synsets = {
@@ -76,7 +77,7 @@ def test_a_parent_table_may_be_json_and_the_root_may_have_a_line(tmp_path: Path)
     ],
 )
 def test_a_wrong_parent_table_is_told(tmp_path: Path, text: str, words: str) -> None:
-    with pytest.raises(ClassesError) as told:
+    with refused(ClassesError) as told:
         of_parents(written(tmp_path, text))
     assert words in str(told.value)
     assert str(told.value).startswith(str(tmp_path))
@@ -95,7 +96,7 @@ def test_a_wrong_parent_table_is_told(tmp_path: Path, text: str, words: str) -> 
     ],
 )
 def test_a_wrong_json_table_is_told(tmp_path: Path, text: str, words: str) -> None:
-    with pytest.raises(ClassesError) as told:
+    with refused(ClassesError) as told:
         of_parents(written(tmp_path, text, "p.json"))
     assert words in str(told.value)
     assert "\n" not in str(told.value)
@@ -104,31 +105,31 @@ def test_a_wrong_json_table_is_told(tmp_path: Path, text: str, words: str) -> No
 def test_files_that_are_none_or_too_large_are_refused_before_they_are_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with pytest.raises(ClassesError, match="No such file"):
+    with refused(ClassesError, "No such file"):
         of_parents(tmp_path / "gone.csv")
-    with pytest.raises(ClassesError, match="no regular file"):
+    with refused(ClassesError, "no regular file"):
         of_parents(tmp_path)
     (tmp_path / "bytes.csv").write_bytes(b"\xff\xfe")
-    with pytest.raises(ClassesError, match="cannot be read as a parent table"):
+    with refused(ClassesError, "cannot be read as a parent table"):
         of_parents(tmp_path / "bytes.csv")
     monkeypatch.setattr(hierarchy, "MAX_BYTES", 3)
-    with pytest.raises(ClassesError, match="has 4 bytes; at most 3 are read"):
+    with refused(ClassesError, "has 4 bytes; at most 3 are read"):
         of_parents(written(tmp_path, "a,b\n"))
     monkeypatch.setattr(hierarchy, "MAX_NODES", 2)
-    with pytest.raises(ClassesError, match="3 nodes; a hierarchy has 1 to 2"):
+    with refused(ClassesError, "3 nodes; a hierarchy has 1 to 2"):
         of_edges({"a": ["b"], "b": ["c"]})
 
 
 def test_chains_that_double_with_every_level_are_counted_before_they_are_listed() -> None:
     ladder = {f"{side}{k}": [f"left{k - 1}", f"right{k - 1}"] for k in range(1, 60) for side in ("left", "right")}
     of = of_edges({**ladder, "left0": ["root"], "right0": ["root"]})
-    with pytest.raises(ClassesError, match="576,460,752,303,423,488 chains"):
+    with refused(ClassesError, "576,460,752,303,423,488 chains"):
         chains(of, len(of) - 1)
     assert len(chains(of, places(of, ["left9"])[0])) == 2**9
 
 
 def test_a_class_that_the_hierarchy_lacks_is_told() -> None:
-    with pytest.raises(ClassesError, match=r"'dgo' is not in the hierarchy under 'animal'\. Did you mean 'dog'"):
+    with refused(ClassesError, r"'dgo' is not in the hierarchy under 'animal'\. Did you mean 'dog'"):
         places(of_edges({"dog": ["animal"]}), ["dgo"])
 
 
@@ -144,19 +145,19 @@ def test_the_closure_follows_kinds_and_instances_and_nothing_else(tmp_path: Path
 
 def test_a_wordnet_that_is_wrong_is_told(tmp_path: Path) -> None:
     at = made_wordnet.write(tmp_path / "dict", ANIMALS)
-    with pytest.raises(CorpusError, match="no synset begins at byte 3"):
+    with refused(CorpusError, "no synset begins at byte 3"):
         of_wordnet(tmp_path, ["n00000003"])
-    with pytest.raises(CorpusError, match=r"'dog' is no noun of WordNet; expected n and eight digits"):
+    with refused(CorpusError, r"'dog' is no noun of WordNet; expected n and eight digits"):
         of_wordnet(tmp_path, ["dog"])
-    with pytest.raises(CorpusError, match=r"holds no WordNet; give the folder with data\.noun"):
+    with refused(CorpusError, r"holds no WordNet; give the folder with data\.noun"):
         of_wordnet(tmp_path / "elsewhere", ["n00000001"])
     round_: made_wordnet.Synsets = {"a": ("a", [("@", "b")]), "b": ("b", [("@", "a")])}
     at = made_wordnet.write(tmp_path / "round", round_)
-    with pytest.raises(CorpusError, match="lies under itself"):
+    with refused(CorpusError, "lies under itself"):
         of_wordnet(tmp_path / "round", [f"n{at['a']:08d}"])
     two: made_wordnet.Synsets = {"a": ("a", []), "b": ("b", [])}
     at = made_wordnet.write(tmp_path / "two", two)
-    with pytest.raises(CorpusError, match="a hierarchy has one root"):
+    with refused(CorpusError, "a hierarchy has one root"):
         of_wordnet(tmp_path / "two", [f"n{number:08d}" for number in at.values()])
 
 
@@ -174,7 +175,7 @@ def test_a_wordnet_that_is_wrong_is_told(tmp_path: Path) -> None:
 )
 def test_a_line_that_promises_more_than_it_holds_is_told(tmp_path: Path, counts: str, words: str) -> None:
     (tmp_path / "data.noun").write_text(f"00000000 {counts} | gloss\n")
-    with pytest.raises(CorpusError, match=f"these are not the noun files of WordNet: .*{words}"):
+    with refused(CorpusError, f"these are not the noun files of WordNet: .*{words}"):
         of_wordnet(tmp_path, ["n00000000"])
 
 

@@ -14,6 +14,7 @@ from faultscape.corpus import id_lists
 from faultscape.errors import ClassesError, CorpusError, FaultscapeError, OptionError, StudyError
 from faultscape.study.settings import read_settings
 from faultscape.study.tables.corpus import read_corpus
+from refusals import refused
 
 
 def written(path: Path, text: str, encoding: str = "utf-8") -> str:
@@ -59,10 +60,10 @@ def test_ids_are_read_in_their_order(tmp_path: Path, text: str, ids: list[str]) 
     ],
 )
 def test_a_list_that_names_no_images_is_refused_with_its_reason(tmp_path: Path, text: str, why: str) -> None:
-    with pytest.raises(CorpusError, match=why):
+    with refused(CorpusError, why):
         id_lists.read_ids(written(tmp_path / "ids.csv", text))
     (tmp_path / "ids.csv").write_bytes(b"image\n\xff\xfe\n")
-    with pytest.raises(CorpusError, match="cannot be read"):
+    with refused(CorpusError, "cannot be read"):
         id_lists.read_ids(str(tmp_path / "ids.csv"))
 
 
@@ -108,11 +109,11 @@ def test_ids_of_a_set_begin_with_its_name(tmp_path: Path) -> None:
 def test_ids_alone_are_for_classifiers(tmp_path: Path) -> None:
     corpus = made.corpus(tmp_path / "corpus", images=1, models=1)
     ids = written(tmp_path / "ids.csv", "image\na\n")
-    with pytest.raises(FaultscapeError, match=r"lists of ids without pictures are for classifiers: add --task classification"):
+    with refused(FaultscapeError, r"lists of ids without pictures are for classifiers: add --task classification"):
         fs.collect(str(tmp_path / "maps"), ids, classes=str(corpus.classes))
     assert not (tmp_path / "maps").exists()
     fs.collect(str(tmp_path / "maps"), str(corpus.photos), classes=str(corpus.classes))
-    with pytest.raises(FaultscapeError, match="for classifiers: begin a new study with --task classification"):
+    with refused(FaultscapeError, "for classifiers: begin a new study with --task classification"):
         fs.collect(str(tmp_path / "maps"), ids)
 
 
@@ -149,7 +150,7 @@ def test_imagenets_classes_are_picked_by_wnid_and_say_what_they_are(tmp_path: Pa
     [("cat\nbirb\n", "'birb' is no class of the study. Did you mean 'bird'?"), ("\n", "names no class")],
 )
 def test_classes_that_are_not_there_are_refused(tmp_path: Path, text: str, why: str) -> None:
-    with pytest.raises(ClassesError) as error:
+    with refused(ClassesError) as error:
         study(tmp_path, only_classes=written(tmp_path / "only.txt", text))
     assert why in str(error.value)
     assert not (tmp_path / "study" / "study.toml").exists()
@@ -158,23 +159,23 @@ def test_classes_that_are_not_there_are_refused(tmp_path: Path, text: str, why: 
 def test_a_study_stays_what_it_is_about(tmp_path: Path) -> None:
     at = study(tmp_path)
     assert read_settings(Path(at)).classifies
-    with pytest.raises(StudyError, match="is a study of classification, and stays one"):
+    with refused(StudyError, "is a study of classification, and stays one"):
         fs.collect(at, str(tmp_path / "ids.csv"), task="segmentation")
-    with pytest.raises(OptionError, match="--size is for label maps"):
+    with refused(OptionError, "--size is for label maps"):
         fs.collect(at, str(tmp_path / "ids.csv"), size="64x64")
-    with pytest.raises(OptionError, match="task 'sorting' is not known"):
+    with refused(OptionError, "task 'sorting' is not known"):
         fs.collect(str(tmp_path / "other"), str(tmp_path / "ids.csv"), task="sorting", classes="voc")
-    with pytest.raises(OptionError, match="--only-classes is for classifiers"):
+    with refused(OptionError, "--only-classes is for classifiers"):
         fs.collect(str(tmp_path / "other"), str(tmp_path), classes="voc", only_classes=str(tmp_path / "classes.txt"))
     made.corpus(tmp_path / "corpus", images=1, models=1)
-    with pytest.raises(CorpusError, match="have no colours"):
+    with refused(CorpusError, "have no colours"):
         fs.collect(str(tmp_path / "other"), str(tmp_path / "corpus" / "photos"), classes="imagenet1k")
 
 
 def test_a_network_has_nothing_to_look_at_where_there_are_no_pictures(tmp_path: Path) -> None:
     at = study(tmp_path)
     (tmp_path / "net.py").write_text("def load():\n    return lambda pixels: 0\n")
-    with pytest.raises(FaultscapeError, match="picture"):
+    with refused(FaultscapeError, "picture"):
         fs.predict(at, f"net={tmp_path / 'net.py'}:load", engine="local")
 
 
@@ -193,11 +194,11 @@ def test_a_word_of_two_classes_of_imagenet_is_told_apart_by_wordnet_ids_and_mean
     ids = written(tmp_path / "ids.csv", "image\na\nb\n")
     study = str(tmp_path / "study")
     fs.collect(study, ids, task="classification", classes="imagenet1k")
-    with pytest.raises(FaultscapeError, match=re.escape(told)):
+    with refused(FaultscapeError, re.escape(told)):
         fs.label.import_(study, written(tmp_path / "truth.csv", f"image,label\na,{word}\n"))
-    with pytest.raises(ClassesError, match=re.escape(told)):
+    with refused(ClassesError, re.escape(told)):
         fs.collect(study, ids, only_classes=written(tmp_path / "only.txt", f"{word}\n"))
-    with pytest.raises(FaultscapeError, match=re.escape(told)):
+    with refused(FaultscapeError, re.escape(told)):
         fs.predict(study, f"net={written(tmp_path / 'all.csv', f'image,label{chr(10)}a,{word}')}")
     capsys.readouterr()
     fs.predict(study, f"net={written(tmp_path / 'some.csv', f'image,label{chr(10)}a,{word}{chr(10)}b,tench')}")

@@ -15,6 +15,7 @@ import pytest
 
 from faultscape.errors import ModelError
 from faultscape.plug import find
+from refusals import refused
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "models.md").read_text()
@@ -171,7 +172,7 @@ def test_without_its_library_a_function_says_in_one_line_what_to_install(
     function = find("model", f"{ROOT}/{source}", {})
     needed = [p for p in inspect.signature(function).parameters.values() if p.default is p.empty]
     assert [p.name for p in needed] == (["image"] if "from_tensorflow" in source else [])
-    with pytest.raises(ModelError) as caught:
+    with refused(ModelError) as caught:
         function(*[np.zeros((8, 8, 3), np.uint8)] * len(needed))
     message = str(caught.value)
     assert "\n" not in message
@@ -284,17 +285,17 @@ def test_a_hub_out_of_reach_is_said_in_one_line(monkeypatch: pytest.MonkeyPatch)
         raise FileNotFoundError(f"no {given} here\nand more lines")
 
     present(monkeypatch, segmentation_models_pytorch={"from_pretrained": from_pretrained})
-    with pytest.raises(ModelError, match=r"FileNotFoundError: no smp-hub/\S+ here\); a copy .* runs as own, see FAULTSCAPE_SMP$"):
+    with refused(ModelError, r"FileNotFoundError: no smp-hub/\S+ here\); a copy .* runs as own, see FAULTSCAPE_SMP$"):
         loader("from_smp", "segformer_b0_cityscapes")()
 
 
 def test_ones_own_network_of_smp_lies_in_a_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     present(monkeypatch, segmentation_models_pytorch={"from_pretrained": lambda given: {str(tmp_path): tiny(3)}[given]})
     monkeypatch.delenv("FAULTSCAPE_SMP", raising=False)
-    with pytest.raises(ModelError, match="set FAULTSCAPE_SMP to the folder"):
+    with refused(ModelError, "set FAULTSCAPE_SMP to the folder"):
         loader("from_smp", "own")()
     monkeypatch.setenv("FAULTSCAPE_SMP", str(tmp_path))
-    with pytest.raises(ModelError, match=r"there is no model\.safetensors"):
+    with refused(ModelError, r"there is no model\.safetensors"):
         loader("from_smp", "own")()
     (tmp_path / "model.safetensors").touch()
     network = loader("from_smp", "own")()

@@ -12,6 +12,7 @@ import pytest
 
 from faultscape.errors import ModelError
 from faultscape.plug import find
+from refusals import refused
 
 ROOT = Path(__file__).parents[2]
 
@@ -275,19 +276,17 @@ def test_clones_that_call_their_modules_alike_do_not_mix(clones: Path) -> None:
 
 
 def test_what_is_missing_is_said_with_where_it_belongs(clones: Path) -> None:
-    with pytest.raises(ModelError, match=r"there is no such clone; git clone https://github\.com/fyu/drn "):
+    with refused(ModelError, r"there is no such clone; git clone https://github\.com/fyu/drn "):
         loader("drn_d_38_cityscapes")()
     clone(clones, "drn_d_38_cityscapes")
     (clones / "drn" / "drn_d_38_cityscapes.pth").unlink()
-    with pytest.raises(ModelError, match=r"drn_d_38_cityscapes\.pth: there are no weights"):
+    with refused(ModelError, r"drn_d_38_cityscapes\.pth: there are no weights"):
         loader("drn_d_38_cityscapes")()
     (clones / "drn" / "drn.py").write_text("target.cuda(async=True)")
-    with pytest.raises(ModelError, match="the clone's drn cannot be imported: SyntaxError: invalid syntax"):
+    with refused(ModelError, "the clone's drn cannot be imported: SyntaxError: invalid syntax"):
         loader("drn_d_38_cityscapes")()
     (clones / "drn" / "drn.py").write_text("import a_library_of_theirs")
-    with pytest.raises(
-        ModelError, match="ModuleNotFoundError: No module named 'a_library_of_theirs'; install what its README asks for"
-    ):
+    with refused(ModelError, "ModuleNotFoundError: No module named 'a_library_of_theirs'; install what its README asks for"):
         loader("drn_d_38_cityscapes")()
 
 
@@ -296,7 +295,7 @@ def test_weights_that_would_run_code_are_refused(clones: Path) -> None:
 
     clone(clones, "refinenet101_voc")
     torch.save({"layer.weight": SimpleNamespace()}, clones / "refinenet-pytorch" / "rf101_voc.pth.tar")
-    with pytest.raises(ModelError, match="holds more than tensors") as caught:
+    with refused(ModelError, "holds more than tensors") as caught:
         loader("refinenet101_voc")()
     assert "\n" not in str(caught.value)
 
@@ -343,7 +342,7 @@ def test_frozen_graphs_return_labels_of_the_picture(
     image = np.zeros((height, width, 3), np.uint8)
     image[: height // 2] = 200
     function = loader(name, "from_tensorflow")
-    with pytest.raises(ModelError, match=rf"unpack http://download\.tensorflow\.org/models/{archive}\.tar\.gz there"):
+    with refused(ModelError, rf"unpack http://download\.tensorflow\.org/models/{archive}\.tar\.gz there"):
         function(image)
     (clones / "deeplab" / archive / "inner").mkdir(parents=True)
     (clones / "deeplab" / archive / "inner" / "frozen_inference_graph.pb").write_text(archive)

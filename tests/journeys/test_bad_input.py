@@ -14,23 +14,12 @@ from PIL import Image
 import faultscape as fs
 import made
 from faultscape.cli import main
+from refusals import refused_line
 
 
 @pytest.fixture
 def corpus(tmp_path: Path) -> made.Corpus:
     return made.corpus(tmp_path / "corpus", images=6, models=3)
-
-
-def told(capsys: pytest.CaptureFixture[str], *words: object) -> str:
-    """Run a line that must fail, and return the one line it says."""
-    capsys.readouterr()
-    status = main([str(w) for w in words])
-    err = capsys.readouterr().err
-    assert status == 2, err
-    assert err.startswith("faultscape: ")
-    assert err.count("\n") == 1, err
-    assert "Traceback" not in err
-    return err
 
 
 def failures(study: Path) -> list[dict[str, str]]:
@@ -96,43 +85,43 @@ def test_label_maps_of_a_wrong_kind_name_the_file_the_value_and_what_is_allowed(
     assert len({r.image for r in slots.rows if {r.defender, r.attacker} == {"model-0", "model-2"}}) == 6
 
 
-def test_every_mistake_is_one_line_and_status_2(corpus: made.Corpus, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_mistake_is_one_line_and_status_2(corpus: made.Corpus, tmp_path: Path) -> None:
     study = tmp_path / "study"
-    assert "is no study" in told(capsys, "predict", study, "a=b")
-    assert "no such folder or file" in told(capsys, "collect", study, tmp_path / "nowhere", "--classes", corpus.classes)
+    assert "is no study" in refused_line("predict", study, "a=b")
+    assert "no such folder or file" in refused_line("collect", study, tmp_path / "nowhere", "--classes", corpus.classes)
     (tmp_path / "empty").mkdir()
-    assert "no pictures found" in told(capsys, "collect", study, tmp_path / "empty", "--classes", corpus.classes)
-    assert "Did you mean 'camvid'" in told(capsys, "collect", study, corpus.photos, "--classes", "camvit")
-    assert "needs --classes" in told(capsys, "collect", study, corpus.photos)
-    assert "is not understood" in told(capsys, "collect", study, corpus.photos, "--classes", corpus.classes, "--size", "big")
+    assert "no pictures found" in refused_line("collect", study, tmp_path / "empty", "--classes", corpus.classes)
+    assert "Did you mean 'camvid'" in refused_line("collect", study, corpus.photos, "--classes", "camvit")
+    assert "needs --classes" in refused_line("collect", study, corpus.photos)
+    assert "is not understood" in refused_line("collect", study, corpus.photos, "--classes", corpus.classes, "--size", "big")
     assert not study.exists()
     assert main(["collect", str(study), str(corpus.photos), "--classes", str(corpus.classes)]) == 0
-    assert "never cut again" in told(capsys, "collect", study, corpus.photos, "--shard-size", "7")
-    assert "is not NAME=SOURCE" in told(capsys, "predict", study, "unet")
-    assert "two models are named 'a'" in told(
-        capsys, "predict", study, f"a={corpus.models['model-0']}", f"a={corpus.models['model-1']}"
+    assert "never cut again" in refused_line("collect", study, corpus.photos, "--shard-size", "7")
+    assert "is not NAME=SOURCE" in refused_line("predict", study, "unet")
+    assert "two models are named 'a'" in refused_line(
+        "predict", study, f"a={corpus.models['model-0']}", f"a={corpus.models['model-1']}"
     )
     for name in ("../up", ".hidden", "-dash", "a b", "a/b"):
-        assert "cannot name a model" in told(capsys, "predict", study, f"{name}={corpus.models['model-0']}") or name == "-dash"
-    assert "no such folder or file" in told(capsys, "predict", study, "a=missing")
-    assert "comparing needs two models" in told(capsys, "compare", study)
+        assert "cannot name a model" in refused_line("predict", study, f"{name}={corpus.models['model-0']}") or name == "-dash"
+    assert "no such folder or file" in refused_line("predict", study, "a=missing")
+    assert "comparing needs two models" in refused_line("compare", study)
     assert main(["predict", str(study), f"one={corpus.models['model-0']}", "--engine", "local"]) == 0
-    assert "comparing needs two models; the study has one" in told(capsys, "compare", study)
+    assert "comparing needs two models; the study has one" in refused_line("compare", study)
     assert main(["predict", str(study), f"two={corpus.models['model-1']}", "--engine", "local"]) == 0
-    assert "run `faultscape compare" in told(capsys, "select", study)
-    assert "engine 'spark' is not known" in told(capsys, "compare", study, "--engine", "spark")
+    assert "run `faultscape compare" in refused_line("select", study)
+    assert "engine 'spark' is not known" in refused_line("compare", study, "--engine", "spark")
     assert main(["compare", str(study), "--engine", "local"]) == 0
-    assert "Did you mean 'miou'" in told(capsys, "select", study, "--concordance", "moiu")
-    assert "need the quartiles" in told(capsys, "select", study, "--constraints", "class+scale")
-    assert "make one with" in told(capsys, "label", "export", study, tmp_path / "out")
+    assert "Did you mean 'miou'" in refused_line("select", study, "--concordance", "moiu")
+    assert "need the quartiles" in refused_line("select", study, "--constraints", "class+scale")
+    assert "make one with" in refused_line("label", "export", study, tmp_path / "out")
     assert main(["select", str(study)]) == 0
-    assert "per-class must be at least 1" in told(capsys, "select", study, "--per-class", "0")
-    assert "its definition is fixed" in told(capsys, "select", study, "--concordance", "fwiou")
-    assert "there are no labels yet" in told(capsys, "rank", study)
-    assert "there is no such folder" in told(capsys, "label", "import", study, tmp_path / "none")
-    assert "format 'bmp'" in told(capsys, "label", "export", study, tmp_path / "out", "--format", "bmp")
-    assert "there is no verb 'selekt'. Did you mean 'select'? There are collect, predict" in told(capsys, "selekt", study)
-    assert "selections" not in told(capsys, "select", study, "--nonsense", "1")
+    assert "per-class must be at least 1" in refused_line("select", study, "--per-class", "0")
+    assert "its definition is fixed" in refused_line("select", study, "--concordance", "fwiou")
+    assert "there are no labels yet" in refused_line("rank", study)
+    assert "there is no such folder" in refused_line("label", "import", study, tmp_path / "none")
+    assert "format 'bmp'" in refused_line("label", "export", study, tmp_path / "out", "--format", "bmp")
+    assert "there is no verb 'selekt'. Did you mean 'select'? There are collect, predict" in refused_line("selekt", study)
+    assert "selections" not in refused_line("select", study, "--nonsense", "1")
 
 
 @pytest.mark.parametrize(
@@ -146,18 +135,16 @@ def test_every_mistake_is_one_line_and_status_2(corpus: made.Corpus, tmp_path: P
         ([], "expected a list"),
     ],
 )
-def test_a_wrong_class_file_says_what_is_wrong(
-    corpus: made.Corpus, tmp_path: Path, capsys: pytest.CaptureFixture[str], entries: list, why: str
-) -> None:
+def test_a_wrong_class_file_says_what_is_wrong(corpus: made.Corpus, tmp_path: Path, entries: list, why: str) -> None:
     path = tmp_path / "classes.json"
     path.write_text(json.dumps({"classes": [{"name": n, "id": i, "colour": c} for n, i, c in entries]}))
-    assert why in told(capsys, "collect", tmp_path / "study", corpus.photos, "--classes", path)
+    assert why in refused_line("collect", tmp_path / "study", corpus.photos, "--classes", path)
 
 
-def test_two_files_of_one_id_are_an_error(corpus: made.Corpus, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_two_files_of_one_id_are_an_error(corpus: made.Corpus, tmp_path: Path) -> None:
     made.write(corpus.photos / "part0" / "photo 000.bmp", np.zeros((4, 4, 3), np.uint8))
-    assert "two files have the id 'part0/photo 000'" in told(
-        capsys, "collect", tmp_path / "s", corpus.photos, "--classes", corpus.classes
+    assert "two files have the id 'part0/photo 000'" in refused_line(
+        "collect", tmp_path / "s", corpus.photos, "--classes", corpus.classes
     )
 
 
@@ -200,9 +187,7 @@ def _five(root: Path) -> Path:
     return path
 
 
-def test_a_read_only_study_says_so(
-    corpus: made.Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_read_only_study_says_so(corpus: made.Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     study = tmp_path / "study"
     fs.collect(str(study), str(corpus.photos), classes=str(corpus.classes))
 
@@ -211,7 +196,7 @@ def test_a_read_only_study_says_so(
 
     monkeypatch.setattr(os, "fsync", full)
     before = made.bytes_under(study, "*.parquet", "*.toml")
-    err = told(capsys, "predict", study, f"one={corpus.models['model-0']}", "--engine", "local")
+    err = refused_line("predict", study, f"one={corpus.models['model-0']}", "--engine", "local")
     assert "No space left on device" in err
     assert made.bytes_under(study, "*.parquet", "*.toml") == before
     monkeypatch.undo()
@@ -227,10 +212,10 @@ def test_labels_of_the_wrong_size_are_failures_and_the_rest_is_kept(corpus: made
     assert "labels must have the photo's size" in failures(Path(study))[0]["reason"]
 
 
-def test_a_damaged_part_is_noticed(corpus: made.Corpus, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_damaged_part_is_noticed(corpus: made.Corpus, tmp_path: Path) -> None:
     study = tmp_path / "study"
     fs.collect(str(study), str(corpus.photos), classes=str(corpus.classes))
     fs.predict(str(study), corpus.models, engine="local")
     part = next((study / "predictions" / "model-0").glob("*.parquet"))
     part.write_bytes(part.read_bytes()[:-1])
-    assert "is missing or damaged" in told(capsys, "compare", study, "--engine", "local")
+    assert "is missing or damaged" in refused_line("compare", study, "--engine", "local")

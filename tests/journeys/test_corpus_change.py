@@ -18,6 +18,7 @@ from faultscape.stages.predict import shard
 from faultscape.study.parts import read_manifest
 from faultscape.study.tables.logs import read_failures
 from networks_of_tests import colour_network
+from refusals import refused
 
 WEIGHTS = np.random.default_rng(2).normal(size=(5, 3))
 NOTES = ("log.jsonl", "timings.parquet")
@@ -161,7 +162,7 @@ def test_a_photo_that_changed_is_a_failure_of_models_added_then_until_it_is_coll
     assert "1 of them have labels of the earlier picture" in said
     assert f"1 image of the study is no longer there, {corpus.photos / f'{other}.png'} the first" in said
     assert made.states(study)["predict"] == "stale"
-    with pytest.raises(StudyError, match="photos that changed since"):
+    with refused(StudyError, "photos that changed since"):
         fs.compare(study, engine="local")
     assert fs.predict(study, {"first": first, "second": second, "program": program}, engine="local").models["first"] == (5, 1)
     assert made.states(study)["predict"] == "done"
@@ -193,7 +194,7 @@ def test_a_network_replaced_while_a_line_runs_stops_it_and_the_line_run_again_is
 
     with monkeypatch.context() as patch:
         patch.setattr(catalogue, "release", replaced)
-        with pytest.raises(ModelError, match=r"net\.onnx: its files changed while this line ran; run the same line again"):
+        with refused(ModelError, r"net\.onnx: its files changed while this line ran; run the same line again"):
             fs.predict(study, {"net": network}, engine=engine)
     release()
     assert not list((Path(study) / "predictions" / "net").glob("*.parquet"))
@@ -227,7 +228,7 @@ def test_jobs_of_an_array_that_saw_different_networks_at_the_same_time_are_not_c
         patch.setattr(shard, "forget", lambda *_: None)  # it looked before the first job had entered its shard
         fs.predict(study, {"net": network}, shard="2/2", engine="local")
     assert made.states(study)["predict"] == "stale"
-    with pytest.raises(StudyError, match="of some shards by another network; run `faultscape predict"):
+    with refused(StudyError, "of some shards by another network; run `faultscape predict"):
         fs.compare(study, engine="local")
     fs.predict(study, {"net": network}, engine="local")
     assert fs.compare(study, engine="local").parts_made > 0

@@ -14,6 +14,7 @@ from faultscape.errors import OptionError, SelectionError
 from faultscape.selection import proposals
 from faultscape.stages.plan import facts
 from faultscape.study.settings import read_settings
+from refusals import refused
 
 FAR = np.abs(np.subtract.outer(np.arange(5), np.arange(5))).astype(float)
 
@@ -50,7 +51,7 @@ def test_mad_draws_by_right_and_wrong_unless_distances_are_given(answers: made_a
     made_answers.import_labels(answers)
     assert fs.rank(answers.study, selection="far", resamples=0).rankings["lure"].scores
     written(file, FAR**2)
-    with pytest.raises(SelectionError, match="'far' was drawn with other distances between classes"):
+    with refused(SelectionError, "'far' was drawn with other distances between classes"):
         fs.select(answers.study, as_="far", more=2)
 
 
@@ -64,11 +65,11 @@ def test_a_file_of_distances_is_found_from_anywhere_and_known_by_its_numbers(
     monkeypatch.chdir(tmp_path / "else")
     assert len(fs.select(answers.study, top=3).images) > 0
     (tmp_path / "far.csv").rename(tmp_path / "moved.csv")
-    with pytest.raises(OptionError, match=r"there is no file .*far\.csv; give wordnet, path, hops, 01, or a file of distances"):
+    with refused(OptionError, r"there is no file .*far\.csv; give wordnet, path, hops, 01, or a file of distances"):
         fs.select(answers.study, top=4)
     fs.select(answers.study, top=4, distance=str(tmp_path / "moved.csv"))
     written(tmp_path / "moved.csv", FAR**2)
-    with pytest.raises(SelectionError, match="was made with other distances between classes"):
+    with refused(SelectionError, "was made with other distances between classes"):
         fs.select(answers.study, top=5, distance=str(tmp_path / "moved.csv"))
 
 

@@ -21,6 +21,7 @@ from faultscape.selection.weights import drawing_weights
 from faultscape.stages.select import draws
 from faultscape.study.tables.selections import read_selection
 from faultscape.ties import tie_order
+from refusals import refused
 
 
 @pytest.fixture(scope="module")
@@ -88,7 +89,7 @@ def test_a_line_that_asks_for_no_number_leaves_a_selection_as_it_is(maps: tuple[
 
 
 def test_an_empty_name_is_no_name(maps: tuple[made.Corpus, str]) -> None:
-    with pytest.raises(StudyError, match="selection"):
+    with refused(StudyError, "selection"):
         fs.select(maps[1], as_="", selector="random")
 
 
@@ -163,7 +164,7 @@ def test_labels_are_shared_by_all_selections(answers: made_answers.Answers) -> N
 def test_selectors_that_learn_draw_more_only_from_labels(tmp_path: Path) -> None:
     answers = made_answers.study(tmp_path, images=40)
     rows = fs.select(answers.study, selector="expected-loss", budget=5).rows
-    with pytest.raises(SelectionError, match="draws more from the labels so far, and there are none in truth 'labels'"):
+    with refused(SelectionError, "draws more from the labels so far, and there are none in truth 'labels'"):
         fs.select(answers.study, selector="expected-loss", more=5)
     made_answers.import_labels(answers, [row.image for row in rows])
     more = fs.select(answers.study, selector="expected-loss", more=5).rows
@@ -245,7 +246,7 @@ def test_disputed_draws_without_labels_or_of_earlier_versions_go_on_as_they_did(
     old = json.loads(file.read_text())
     del old["definition"]["votes"]
     file.write_text(json.dumps(old))
-    with pytest.raises(SelectionError, match="there is no truth 'mine'; there are no labels yet"):
+    with refused(SelectionError, "there is no truth 'mine'; there are no labels yet"):
         fs.select(study, as_="cut", more=20, truth="mine")
     assert facts(list(fs.select(study, as_="cut", more=20).rows)) == facts(list(whole))
     made_answers.import_labels(inverted)
@@ -262,7 +263,7 @@ def test_the_model_picker_asks_where_the_answer_tells_most(tmp_path: Path, maps:
     labels = np.stack(list(answers.labels.values()))
     differ = {image for image, k in zip(answers.images, (labels != labels[0]).any(0), strict=True) if k}
     assert {row.image for row in more} <= differ  # where all agree no answer can tell
-    with pytest.raises(OptionError, match="defined for losses of 0 and 1"):
+    with refused(OptionError, "defined for losses of 0 and 1"):
         fs.select(maps[1], selector="model-picker")
 
 
@@ -318,7 +319,7 @@ def test_a_discarded_draw_leaves_the_pool(tmp_path: Path) -> None:
     ],
 )
 def test_options_that_do_not_fit_are_refused(maps: tuple[made.Corpus, str], options: dict, said: str) -> None:
-    with pytest.raises(OptionError, match=said):
+    with refused(OptionError, said):
         fs.select(maps[1], **options)
 
 
@@ -375,22 +376,22 @@ def information_weights(answers: made_answers.Answers, order: list[str], sharpne
 
 def test_what_a_selection_is_stays_fixed(maps: tuple[made.Corpus, str]) -> None:
     _, study = maps
-    with pytest.raises(SelectionError, match="there is no selection 'none-yet' to draw more of"):
+    with refused(SelectionError, "there is no selection 'none-yet' to draw more of"):
         fs.select(study, selector="random", more=3, as_="none-yet")
     fs.select(study, selector="random", budget=2, as_="fixed")
-    with pytest.raises(SelectionError, match="was drawn with seed 0, not 7"):
+    with refused(SelectionError, "was drawn with seed 0, not 7"):
         fs.select(study, as_="fixed", seed=7, more=1)
-    with pytest.raises(SelectionError, match="was drawn by random, not by disputed"):
+    with refused(SelectionError, "was drawn by random, not by disputed"):
         fs.select(study, as_="fixed", selector="disputed", more=1)
-    with pytest.raises(SelectionError, match="no image is left to draw"):
+    with refused(SelectionError, "no image is left to draw"):
         fs.select(study, as_="fixed", more=100).rows and fs.select(study, as_="fixed", more=1)
 
 
 def test_what_is_for_label_maps_says_so_of_classifiers(answers: made_answers.Answers) -> None:
     made_answers.import_labels(answers)
-    with pytest.raises(OptionError, match="measure is for label maps; how good classifiers are is what `faultscape rank"):
+    with refused(OptionError, "measure is for label maps; how good classifiers are is what `faultscape rank"):
         fs.measure(answers.study, output=str(Path(answers.study).parent / "out"))
-    with pytest.raises(OptionError, match="--format png does not fit a study of classifiers; use csv"):
+    with refused(OptionError, "--format png does not fit a study of classifiers; use csv"):
         fs.label.export(answers.study, str(Path(answers.study).parent / "out"), format="png")
     assert "nothing is to be counted before" in repr(fs.compare(answers.study))
 

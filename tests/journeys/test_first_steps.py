@@ -10,17 +10,8 @@ import pytest
 import faultscape as fs
 import made
 import made_answers
-from faultscape.cli import VERBS, main
-
-
-def told(capsys: pytest.CaptureFixture[str], *words: object) -> str:
-    """Run a line that must fail, and return the one line it says."""
-    capsys.readouterr()
-    assert main([str(w) for w in words]) == 2
-    err = capsys.readouterr().err
-    assert err.startswith("faultscape: ")
-    assert err.count("\n") == 1, err
-    return err
+from faultscape.cli import VERBS
+from refusals import refused_line
 
 
 @pytest.fixture
@@ -37,62 +28,56 @@ def answers(tmp_path: Path) -> made_answers.Answers:
         (("zebra",), "there is no verb 'zebra'. There are "),
     ],
 )
-def test_a_verb_that_there_is_not_names_the_nearest_and_all(
-    capsys: pytest.CaptureFixture[str], line: tuple[str, ...], meant: str
-) -> None:
-    said = told(capsys, *line)
+def test_a_verb_that_there_is_not_names_the_nearest_and_all(line: tuple[str, ...], meant: str) -> None:
+    said = refused_line(*line)
     assert said == f"faultscape: {meant}{', '.join(VERBS)}\n"
 
 
-def test_label_has_two_verbs_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
-    assert "there is no 'label improt'. Did you mean 'import'? There are export, import" in told(capsys, "label", "improt", "x")
+def test_label_has_two_verbs_of_its_own() -> None:
+    assert "there is no 'label improt'. Did you mean 'import'? There are export, import" in refused_line("label", "improt", "x")
 
 
 @pytest.mark.parametrize("name", ["preds.npz", "preds.npy", "preds.tsv", "preds.csv.gz"])
-def test_a_table_of_answers_is_for_predict(tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
+def test_a_table_of_answers_is_for_predict(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_bytes(b"anything")
     (tmp_path / "classes.txt").write_text("cat\ndog\n")
     line = ("collect", tmp_path / "study", tmp_path / name, "--classes", tmp_path / "classes.txt")
-    said = told(capsys, *line, "--task", "classification")
+    said = refused_line(*line, "--task", "classification")
     assert f"{name}: holds no pictures; `faultscape predict` takes such files, as NAME=" in said
     assert "of classifiers also a .csv file that names images" in said
-    assert "of classifiers" not in told(capsys, "collect", tmp_path / "study", tmp_path / name, "--classes", "ade20k")
+    assert "of classifiers" not in refused_line("collect", tmp_path / "study", tmp_path / name, "--classes", "ade20k")
     assert not (tmp_path / "study").exists()
 
 
-def test_one_file_that_cannot_be_used_is_not_called_several(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_one_file_that_cannot_be_used_is_not_called_several(tmp_path: Path) -> None:
     (tmp_path / "a.png").write_bytes(b"nothing")
-    assert "the only file cannot be used: " in told(
-        capsys, "collect", tmp_path / "study", tmp_path / "a.png", "--classes", "ade20k"
+    assert "the only file cannot be used: " in refused_line(
+        "collect", tmp_path / "study", tmp_path / "a.png", "--classes", "ade20k"
     )
 
 
-def test_examples_are_of_the_task_of_the_study(
-    answers: made_answers.Answers, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_examples_are_of_the_task_of_the_study(answers: made_answers.Answers, tmp_path: Path) -> None:
     for line in (("predict", answers.study), ("predict", answers.study, "resnet")):
-        said = told(capsys, *line)
+        said = refused_line(*line)
         assert "for example resnet=resnet.csv, resnet=all.csv:resnet50" in said
         assert "unet" not in said
     corpus = made.corpus(tmp_path / "corpus", images=2, models=1)
     study = str(tmp_path / "maps")
     fs.collect(study, str(corpus.photos), classes=str(corpus.classes))
-    assert "for example unet=maps/unet" in told(capsys, "predict", study)
-    assert "measure is for label maps; how good classifiers are is what" in told(capsys, "measure", answers.study, "resnet")
+    assert "for example unet=maps/unet" in refused_line("predict", study)
+    assert "measure is for label maps; how good classifiers are is what" in refused_line("measure", answers.study, "resnet")
 
 
-def test_a_model_is_not_called_as_labels_are_or_will_be(
-    answers: made_answers.Answers, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_model_is_not_called_as_labels_are_or_will_be(answers: made_answers.Answers) -> None:
     table = answers.tables["model-0"]
-    said = told(capsys, "predict", answers.study, f"labels={table}")
+    said = refused_line("predict", answers.study, f"labels={table}")
     assert (
         "'labels' is the name of a truth, under which labels are kept; give the model another, for example labels-model" in said
     )
     path = Path(answers.study).parent / "l.csv"
     path.write_text(f"image,label\n{answers.images[0]},cat\n")
     fs.label.import_(answers.study, str(path), truth="gold")
-    assert "'gold' is the name of a truth" in told(capsys, "predict", answers.study, f"gold={table}")
+    assert "'gold' is the name of a truth" in refused_line("predict", answers.study, f"gold={table}")
 
 
 def test_one_model_and_one_image_are_counted_in_the_singular(answers: made_answers.Answers, tmp_path: Path) -> None:
@@ -104,13 +89,11 @@ def test_one_model_and_one_image_are_counted_in_the_singular(answers: made_answe
     assert fs.status(str(tmp_path / "one")).stages[0][2] == "1 image in 1 shard"
 
 
-def test_a_list_of_columns_ends_in_one_full_stop(
-    answers: made_answers.Answers, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_list_of_columns_ends_in_one_full_stop(answers: made_answers.Answers, tmp_path: Path) -> None:
     (tmp_path / "wide.csv").write_text("image," + ",".join(f"m{k}" for k in range(12)) + "\n")
-    said = told(capsys, "predict", answers.study, f"net={tmp_path / 'wide.csv'}")
+    said = refused_line("predict", answers.study, f"net={tmp_path / 'wide.csv'}")
     assert said.endswith("it has image, m0, m1, m2, m3, m4, m5, m6 and 5 more.\n")
-    assert "Did you mean 'm11'?" in told(capsys, "predict", answers.study, f"net={tmp_path / 'wide.csv'}:m_11")
+    assert "Did you mean 'm11'?" in refused_line("predict", answers.study, f"net={tmp_path / 'wide.csv'}:m_11")
 
 
 def test_arrays_for_a_model_are_taken_by_predict(answers: made_answers.Answers, tmp_path: Path) -> None:

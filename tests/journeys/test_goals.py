@@ -21,6 +21,7 @@ from faultscape.stages.pairs import read_block
 from faultscape.study.settings import read_settings
 from faultscape.study.tables.corpus import pool, read_corpus
 from faultscape.study.tables.selections import read_selection
+from refusals import refused
 
 PAGE = Path(__file__).parents[2] / "docs" / "benchmarks-choice.md"
 ERRORS = (0.1, 0.3, 0.5, 0.2)
@@ -155,7 +156,7 @@ def test_label_maps_are_drawn_by_what_their_concordances_tell(tmp_path: Path) ->
         expected = probabilities(weight, [names.index(row.image) for row in rows], [])
         assert [row.probability for row in rows] == pytest.approx(expected, rel=1e-5)
     assert {row.pool for row in every.rows} == {14}
-    with pytest.raises(SelectionError, match="information draws more from the labels so far, and there are none"):
+    with refused(SelectionError, "information draws more from the labels so far, and there are none"):
         fs.select(study, as_="information", more=2, engine="local")
 
 
@@ -170,7 +171,7 @@ def test_two_models_leave_nothing_to_fit_and_are_drawn_all_the_same(tmp_path: Pa
 def test_labels_to_learn_from_are_of_a_truth_that_is_there(tmp_path: Path) -> None:
     answers = made_answers.study(tmp_path)
     made_answers.import_labels(answers, answers.images[:3])
-    with pytest.raises(SelectionError, match=r"there is no truth 'labells'; there are labels\. Did you mean 'labels'\?"):
+    with refused(SelectionError, r"there is no truth 'labells'; there are labels\. Did you mean 'labels'\?"):
         fs.select(answers.study, selector="vma", as_="learnt", budget=4, truth="labells")
     assert not (Path(answers.study) / "selection-learnt.csv").exists()
     fs.select(answers.study, selector="vma", as_="learnt", budget=4, truth="labels")
@@ -179,7 +180,7 @@ def test_labels_to_learn_from_are_of_a_truth_that_is_there(tmp_path: Path) -> No
 def test_options_that_change_nothing_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     answers = made_answers.study(tmp_path, images=20)
     fs.select(answers.study, as_="duels", top=2)
-    with pytest.raises(OptionError, match="--bands are of values of label maps"):
+    with refused(OptionError, "--bands are of values of label maps"):
         fs.report(answers.study, selection="duels", bands=[0.5])
     capsys.readouterr()
     assert main(["show", f"{answers.study}/selection-duels.json", "--rows", "2"]) == 0
@@ -195,7 +196,7 @@ def test_plan_and_run_recommend_by_goal(answers: made_answers.Answers) -> None:
         line.endswith(f"faultscape select {answers.study} --goal best") for line in fs.run(answers.study, top=3, goal="best").done
     )
     for verb in (fs.plan, fs.run):
-        with pytest.raises(OptionError, match=r"--goal is order or best; got 'bets'\. Did you mean 'best'"):
+        with refused(OptionError, r"--goal is order or best; got 'bets'\. Did you mean 'best'"):
             verb(answers.study, goal="bets")
 
 
@@ -234,5 +235,5 @@ def test_the_mixture_draws_by_the_distances_of_mad_and_says_so(answers: made_ans
     ],
 )
 def test_what_a_goal_does_not_take_is_refused(answers: made_answers.Answers, options: dict, said: str) -> None:
-    with pytest.raises(OptionError, match=said):
+    with refused(OptionError, said):
         fs.select(answers.study, **options)

@@ -21,6 +21,7 @@ from faultscape.stages.artefacts.report import REPORT, read_note
 from faultscape.stages.artefacts.standings import STANDINGS
 from faultscape.stages.snapshot import Snapshot
 from faultscape.study.tables.selections import read_selection
+from refusals import refused
 
 FEW = {"resamples": 20, "engine": "local"}
 
@@ -73,9 +74,8 @@ def test_nobody_is_sent_to_label_a_stale_selection(study: str, corpus: made.Corp
     fs.predict(study, {"late": next(iter(corpus.models.values()))}, engine="local")
     fs.compare(study, engine="local")
     assert fs.status(study).next == f"faultscape select {study}"
-    with pytest.raises(
-        LabellingError,
-        match=r"selection 'main' is stale: models were added since; run `faultscape select .*` first, or give --anyway",
+    with refused(
+        LabellingError, r"selection 'main' is stale: models were added since; run `faultscape select .*` first, or give --anyway"
     ):
         fs.label.export(study, str(tmp_path / "out"))
     fs.label.export(study, str(tmp_path / "out"), anyway=True)

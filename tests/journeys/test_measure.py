@@ -15,6 +15,7 @@ import faultscape as fs
 import made
 from faultscape.classes.class_lists import resolve
 from faultscape.cli import main
+from refusals import refused_line
 
 
 @pytest.fixture(scope="module")
@@ -31,16 +32,6 @@ def line(
 
 def document(out: Path) -> dict[str, Any]:
     return json.loads((out / "measure.json").read_text())
-
-
-def told(capsys: pytest.CaptureFixture[str], *words: object) -> str:
-    capsys.readouterr()
-    status = main([str(w) for w in words])
-    err = capsys.readouterr().err
-    assert status == 2, err
-    assert err.startswith("faultscape: ")
-    assert err.count("\n") == 1, err
-    return err
 
 
 @pytest.fixture(scope="module")
@@ -229,7 +220,7 @@ def test_intervals_draw_whole_groups_where_images_belong_together(
     assert {entry["low"] for of in found["models"].values() for entry in of.values()} == {None}
     assert {row["high"] for row in found["paired"]} == {None}
     assert found["models"]["model-1"]["rom"]["value"] == alone["models"]["model-1"]["rom"]["value"]
-    assert "{group} once" in told(capsys, *line(corpus, tmp_path / "o", "--group", "drive", *quick))
+    assert "{group} once" in refused_line(*line(corpus, tmp_path / "o", "--group", "drive", *quick))
 
 
 def test_a_study_and_a_list_have_groups_of_their_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -239,7 +230,7 @@ def test_a_study_and_a_list_have_groups_of_their_own(tmp_path: Path, capsys: pyt
     fs.predict(study, named)
     fs.label.import_(study, str(corpus.truth))
     assert fs.measure(study, worst=0, boundaries=False).document["units"] == {"drawn": "images", "count": 12}
-    assert f"`faultscape collect {study} --block N`" in told(capsys, "measure", study, "--block", 2)
+    assert f"`faultscape collect {study} --block N`" in refused_line("measure", study, "--block", 2)
     capsys.readouterr()
     fs.collect(study, block=4)
     few = "3 groups of 4 images: fewer than 6 carry no interval; `faultscape collect STUDY --block N` cuts groups into runs of N consecutive images"
@@ -256,7 +247,7 @@ def test_a_study_and_a_list_have_groups_of_their_own(tmp_path: Path, capsys: pyt
     assert main(words) == 0
     assert document(tmp_path / "o")["datasets"]["near"]["units"] == {"drawn": "groups", "count": 4}
     (tmp_path / "list.toml").write_text(text.replace("block = 3", "group = 3"))
-    assert "group is 3; expected a pattern" in told(capsys, *words)
+    assert "group is 3; expected a pattern" in refused_line(*words)
 
 
 def test_a_note_says_where_consecutive_images_are_alike(tmp_path: Path) -> None:
@@ -374,14 +365,12 @@ def test_a_list_of_data_sets_is_one_table(corpus: made.Corpus, tmp_path: Path) -
     assert found["near"]["models"]["good"]["miou"] != found["far"]["models"]["good"]["miou"]
 
 
-def test_a_study_measures_what_it_holds_and_status_knows_when_that_is_old(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_study_measures_what_it_holds_and_status_knows_when_that_is_old(tmp_path: Path) -> None:
     corpus = made.corpus(tmp_path / "corpus", images=6, models=2)
     study = str(tmp_path / "study")
     fs.collect(study, str(corpus.photos), classes=str(corpus.classes), shard_size=4)
     fs.predict(study, {n: str(s) for n, s in corpus.models.items()})
-    assert "there are no labels yet" in told(capsys, "measure", study)
+    assert "there are no labels yet" in refused_line("measure", study)
     fs.label.import_(study, str(corpus.truth))
     found = fs.measure(study, resamples=20)
     regions = fs.metrics.regions(corpus.truths, corpus.maps["model-1"], resolve(str(corpus.classes)))
@@ -394,8 +383,8 @@ def test_a_study_measures_what_it_holds_and_status_knows_when_that_is_old(
     again = fs.measure(study, resamples=20)
     assert again.models["model-1"]["miou"]["value"] > found.models["model-1"]["miou"]["value"]
     assert made.states(study)["measure"] == "done"
-    assert "there are labels. Did you mean 'labels'?" in told(capsys, "measure", study, "--truth", "label")
-    assert "is a study" in told(capsys, "measure", study, f"x={corpus.models['model-0']}")
+    assert "there are labels. Did you mean 'labels'?" in refused_line("measure", study, "--truth", "label")
+    assert "is a study" in refused_line("measure", study, f"x={corpus.models['model-0']}")
 
 
 def test_regions_as_they_are_given_need_no_classes(corpus: made.Corpus, tmp_path: Path) -> None:
@@ -457,9 +446,7 @@ def _pooled_miou(truth: np.ndarray, shown: np.ndarray) -> float:
     return float(np.mean([((truth == c) & (shown == c)).sum() / ((truth == c) | (shown == c)).sum() for c in classes]))
 
 
-def test_what_is_missing_is_counted_and_what_is_wrong_stops_unless_skipped(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_is_missing_is_counted_and_what_is_wrong_stops_unless_skipped(tmp_path: Path) -> None:
     corpus = made.corpus(tmp_path / "corpus", images=6, models=2)
     (corpus.models["model-0"] / f"{corpus.ids[0]}.png").unlink()
     out = tmp_path / "o"
@@ -480,7 +467,7 @@ def test_what_is_missing_is_counted_and_what_is_wrong_stops_unless_skipped(
     )  # of the images that both have
     assert document(out)["models"]["model-0"]["gce"]["undefined"] == 0
     made.write(corpus.models["model-1"] / f"{corpus.ids[2]}.png", np.zeros((5, 7), np.uint8))
-    said = told(capsys, *line(corpus, out, models=("model-0", "model-1")))
+    said = refused_line(*line(corpus, out, models=("model-0", "model-1")))
     assert f"{corpus.ids[2]}" in said
     assert "is 7 x 5 pixels and its truth 48 x 36" in said
     assert main(line(corpus, out, "--skip", models=("model-0", "model-1"))) == 0

@@ -9,6 +9,7 @@ import pytest
 
 import made
 from faultscape.cli import main
+from refusals import refused_line
 
 
 def into(out: Path, *words: object) -> bytes:
@@ -45,8 +46,7 @@ def test_damaged_findings_of_scores_are_told_and_made_again_without_them(
     for data in (found.read_bytes()[:-99], b"", b"junk"):
         found.write_bytes(data)
         capsys.readouterr()
-        assert main(["measure", *map(str, words), "-o", str(tmp_path / "out")]) == 2
-        said = capsys.readouterr().err
+        said = refused_line("measure", *map(str, words), "-o", str(tmp_path / "out"))
         assert said.count("\n") == 1
         assert "is damaged; delete it and run the same line again" in said
     found.unlink()

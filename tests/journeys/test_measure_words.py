@@ -14,6 +14,7 @@ import made
 from faultscape.cli import main
 from faultscape.errors import OptionError
 from faultscape.metrics import calibration, doubt
+from refusals import refused, refused_line
 
 
 @pytest.fixture
@@ -38,14 +39,6 @@ def line(corpus: made.Corpus, root: Path, *words: object) -> list[str]:
 def measured(corpus: made.Corpus, root: Path, *words: object) -> dict[str, Any]:
     assert main(line(corpus, root, *words)) == 0
     return json.loads((root / "o" / "measure.json").read_text())
-
-
-def told(capsys: pytest.CaptureFixture[str], words: list[str]) -> str:
-    capsys.readouterr()
-    assert main(words) == 2
-    err = capsys.readouterr().err
-    assert err.count("\n") == 1, err
-    return err
 
 
 def test_probabilities_beside_doubt_are_judged_for_what_they_say(corpus: made.Corpus, tmp_path: Path) -> None:
@@ -98,28 +91,24 @@ def test_scores_are_compared_on_the_images_that_both_have_scores_of(corpus: made
         (("--score-scale", "inf"), "above 0; got inf"), (("--regions", "given", "--divisor", "0"), "1 or more; got 0"), (("--regions", "given", "--divisor", "-3"), "1 or more; got -3"),
     ],
 )  # fmt: skip
-def test_numbers_that_cannot_be_are_refused(
-    words: tuple[str, ...], said: str, corpus: made.Corpus, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert said in told(capsys, line(corpus, tmp_path, *words))
+def test_numbers_that_cannot_be_are_refused(words: tuple[str, ...], said: str, corpus: made.Corpus, tmp_path: Path) -> None:
+    assert said in refused_line(*line(corpus, tmp_path, *words))
 
 
 def test_a_divisor_is_one_or_more_in_python_too(corpus: made.Corpus) -> None:
-    with pytest.raises(OptionError, match="1 or more; got 0"):
+    with refused(OptionError, "1 or more; got 0"):
         fs.metrics.regions(corpus.truths, corpus.truths, 5, regions="given", divisor=0)
 
 
 @pytest.mark.parametrize("words", ["--classes 3", "--truth x", "--images x", "--anomaly m=x", "--confidence m=x"])
-def test_what_a_list_must_say_is_not_said_beside_it(words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    said = told(capsys, ["measure", "--datasets", str(tmp_path / "list.toml"), *words.split()])
+def test_what_a_list_must_say_is_not_said_beside_it(words: str, tmp_path: Path) -> None:
+    said = refused_line(*["measure", "--datasets", str(tmp_path / "list.toml"), *words.split()])
     assert "into its tables" in said
 
 
-def test_confidence_of_a_model_without_maps_is_refused(
-    corpus: made.Corpus, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_confidence_of_a_model_without_maps_is_refused(corpus: made.Corpus, tmp_path: Path) -> None:
     words = ["measure", str(corpus.truth), "--anomaly", f"a={tmp_path / 'sure'}", "--confidence", f"a={tmp_path / 'sure'}"]
-    assert "no model has this name" in told(capsys, [*words, "-o", str(tmp_path / "o")])
+    assert "no model has this name" in refused_line(*[*words, "-o", str(tmp_path / "o")])
 
 
 WIDE = pytest.mark.skipif(np.dtype(np.longdouble).itemsize == 8, reason="here long double is double")
@@ -133,9 +122,7 @@ WIDE = pytest.mark.skipif(np.dtype(np.longdouble).itemsize == 8, reason="here lo
         pytest.param(np.longdouble(0.5), "expected one number a pixel", marks=WIDE),
     ],
 )
-def test_scores_that_no_pass_can_hold_are_left_out_with_skip(
-    bad: np.floating[Any], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_scores_that_no_pass_can_hold_are_left_out_with_skip(bad: np.floating[Any], said: str, tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     for k in range(3):
         mask = (rng.random((12, 14)) < 0.3).astype(np.uint8)
@@ -144,7 +131,7 @@ def test_scores_that_no_pass_can_hold_are_left_out_with_skip(
         np.save(tmp_path / "scores" / f"{k}.npy", rng.random(mask.shape) if k != 1 else np.full(mask.shape, bad))
     words = ["measure", str(tmp_path / "masks"), "--anomaly", f"a={tmp_path / 'scores'}", "-o", str(tmp_path / "o")]
     words += ["--preset", "fishyscapes"]
-    told_of = told(capsys, [*words, "--engine", "local"])
+    told_of = refused_line(*[*words, "--engine", "local"])
     assert "1.npy" in told_of
     assert said in told_of
     assert main([*words, "--engine", "local", "--skip"]) == 0
@@ -165,7 +152,9 @@ def test_what_a_study_says_itself_is_told_to_change_nothing(
     assert [text.split()[1] for text in said] == ["--ignore", "--background", "--resize-maps", "--images", "--pattern"]
     assert "folders of maps" in said[0]
     (tmp_path / "list.toml").write_text("[a]\nstudy = 'study'\nignore = [200]\n")
-    assert "leave out 'ignore'" in told(capsys, ["measure", "--datasets", str(tmp_path / "list.toml"), "-o", str(tmp_path / "o")])
+    assert "leave out 'ignore'" in refused_line(
+        *["measure", "--datasets", str(tmp_path / "list.toml"), "-o", str(tmp_path / "o")]
+    )
 
 
 def test_regions_given_of_a_study_are_those_of_its_folders(tmp_path: Path) -> None:
@@ -191,12 +180,12 @@ def test_regions_given_of_a_study_are_those_of_its_folders(tmp_path: Path) -> No
     assert of_study.models == of_folders.models
 
 
-def test_an_error_is_one_line_whatever_a_file_is_called(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_error_is_one_line_whatever_a_file_is_called(tmp_path: Path) -> None:
     for folder in ("truth", "maps"):
         made.write(tmp_path / folder / "a\nb\x1b[31m.png", np.zeros((4, 4), np.uint8))
     (tmp_path / "maps" / "a\nb\x1b[31m.png").write_bytes(b"junk")
-    said = told(
-        capsys, ["measure", str(tmp_path / "truth"), f"m={tmp_path / 'maps'}", "--classes", "2", "-o", str(tmp_path / "o")]
+    said = refused_line(
+        *["measure", str(tmp_path / "truth"), f"m={tmp_path / 'maps'}", "--classes", "2", "-o", str(tmp_path / "o")]
     )
     assert said.startswith("faultscape: a\\nb\\x1b[31m: ")
 
@@ -227,16 +216,14 @@ def test_options_that_change_nothing_are_told(corpus: made.Corpus, tmp_path: Pat
         (("TRUTH", "m=MAPS", "--classes", "CLASSES", "--resamples", "-1"), "0 or more"), (("TRUTH", "../m=MAPS", "--classes", "CLASSES"), "cannot name"),
     ],
 )  # fmt: skip
-def test_wrong_words_are_told_in_one_line(
-    words: tuple[str, ...], said: str, corpus: made.Corpus, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_wrong_words_are_told_in_one_line(words: tuple[str, ...], said: str, corpus: made.Corpus, tmp_path: Path) -> None:
     given = [
         w.replace("TRUTH", str(corpus.truth))
         .replace("MAPS", str(corpus.models["model-0"]))
         .replace("CLASSES", str(corpus.classes))
         for w in words
     ]
-    assert said in told(capsys, ["measure", *given, "-o", str(tmp_path / "o")])
+    assert said in refused_line(*["measure", *given, "-o", str(tmp_path / "o")])
 
 
 @pytest.mark.parametrize(
@@ -246,6 +233,6 @@ def test_wrong_words_are_told_in_one_line(
         ("[a]\ntruth = 3\n", "expected a path"), ("[a]\ntruth = 'x'\nmodels = 'y'", "NAME = FOLDER"), ("[a", "is not TOML"), ("[a]\nstudy = 'x'", "is no study"),
     ],
 )  # fmt: skip
-def test_a_wrong_list_is_told_by_its_table(text: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_wrong_list_is_told_by_its_table(text: str, said: str, tmp_path: Path) -> None:
     (tmp_path / "list.toml").write_text(text)
-    assert said in told(capsys, ["measure", "--datasets", str(tmp_path / "list.toml"), "-o", str(tmp_path / "o")])
+    assert said in refused_line(*["measure", "--datasets", str(tmp_path / "list.toml"), "-o", str(tmp_path / "o")])

@@ -17,6 +17,7 @@ from faultscape.cli import main
 from faultscape.errors import FaultscapeError, ModelError, SelectionError, StudyError
 from faultscape.study.settings import read_settings
 from faultscape.study.tables.logs import read_failures
+from refusals import refused, refused_line
 
 COVERED = ("predictions", "pairs", "measures/statistics", "selection*", "failures.csv")
 TIMES = ("log.jsonl", "timings.parquet", ".stamps.json")
@@ -110,7 +111,7 @@ def test_a_removed_model_has_never_been_there(corpus: made.Corpus, tmp_path: Pat
         assert made.bytes_under(study, room) == made.bytes_under(other, room) != {}, room
     assert made.bytes_under(study, "selection*", "truth") == selection
     assert fs.compare(str(study), engine="local").parts_made == 0
-    with pytest.raises(SelectionError, match=rf"drawn with {gone!r}, which the study has no more; .*--as NAME"):
+    with refused(SelectionError, rf"drawn with {gone!r}, which the study has no more; .*--as NAME"):
         fs.select(str(study))
     fs.select(str(study), as_="two", engine="local")
     assert (study / "selection-two.csv").read_bytes() == (other / "selection.csv").read_bytes()
@@ -179,11 +180,11 @@ def test_a_change_killed_at_any_step_is_finished_by_the_same_line_and_nobody_wri
         unfinished = fs.status(study).next.startswith(f"faultscape predict {study} --rename")
         if unfinished:
             blocked += 1
-            with pytest.raises(
-                StudyError, match=r"was interrupted .*finish it first: faultscape predict .*--rename model-2=new --remove model-0"
+            with refused(
+                StudyError, r"was interrupted .*finish it first: faultscape predict .*--rename model-2=new --remove model-0"
             ):
                 fs.compare(study, engine="local")
-            with pytest.raises(StudyError, match="finish it first"):
+            with refused(StudyError, "finish it first"):
                 fs.predict(study, remove=["model-1"])
         fs.predict(study, **options)
         assert digests(Path(study)) == want, steps
@@ -193,13 +194,13 @@ def test_a_change_killed_at_any_step_is_finished_by_the_same_line_and_nobody_wri
 
 def test_a_line_that_failed_after_its_change_may_be_run_again(corpus: made.Corpus, study: str, tmp_path: Path) -> None:
     made.write(tmp_path / "bad" / "other.png", np.zeros((36, 48), np.uint8))
-    with pytest.raises(FaultscapeError):
+    with refused(FaultscapeError):
         fs.predict(study, {"model-1": tmp_path / "bad"}, rename={"model-1": "old"}, engine="local")
     for id_ in corpus.ids:
         made.write(tmp_path / "bad" / f"{id_}.png", np.zeros((36, 48), np.uint8))
     fs.predict(study, {"model-1": tmp_path / "bad"}, rename={"model-1": "old"}, engine="local")
     assert list(read_settings(Path(study)).models) == ["model-0", "old", "model-2", "model-1"]
-    with pytest.raises(ModelError, match="has a model 'old' already"):
+    with refused(ModelError, "has a model 'old' already"):
         fs.predict(study, rename={"model-1": "old"})
 
 
@@ -221,12 +222,9 @@ def test_a_line_that_failed_after_its_change_may_be_run_again(corpus: made.Corpu
         (["--remove", "model-0", "more=nowhere"], "there is no such folder or file"),
     ],
 )  # fmt: skip
-def test_a_wrong_name_is_one_sentence_and_changes_nothing(
-    first: Path, words: list[str], sentence: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_wrong_name_is_one_sentence_and_changes_nothing(first: Path, words: list[str], sentence: str) -> None:
     before = digests(first)
-    assert main(["predict", str(first), *words]) == 2
-    said = capsys.readouterr().err
+    said = refused_line("predict", str(first), *words)
     assert sentence in said
     assert said.count("\n") == 1
     assert digests(first) == before
@@ -234,11 +232,11 @@ def test_a_wrong_name_is_one_sentence_and_changes_nothing(
 
 def test_a_name_that_a_selection_or_left_files_know_as_another_model_is_not_given(study: str) -> None:
     fs.predict(study, remove=["model-0"])
-    with pytest.raises(ModelError, match="selection 'main' was drawn with another 'model-0'"):
+    with refused(ModelError, "selection 'main' was drawn with another 'model-0'"):
         fs.predict(study, rename={"model-1": "model-0"})
     toml = Path(study) / "study.toml"
     toml.write_text(toml.read_text().split("[models.model-2]")[0])
-    with pytest.raises(ModelError, match="files of an earlier model 'model-2'"):
+    with refused(ModelError, "files of an earlier model 'model-2'"):
         fs.predict(study, rename={"model-1": "model-2"})
     fs.predict(study, remove=["model-2"])
     assert not list(Path(study).glob("*/model-2"))
@@ -257,10 +255,10 @@ def test_models_of_a_store_are_renamed_and_removed_there(
     far = whole(tmp_path / "far", corpus, {name: name for name in corpus.models}, store=f"{bucket.uri}/far")
     options = {"rename": {"model-2": "new"}, "remove": ["model-0"]}
     bucket.server.refusing = lambda method, path: "403 Forbidden" if method == "PUT" and "pairs/new/00001" in path else None
-    with pytest.raises(StudyError, match="lets nobody in"):
+    with refused(StudyError, "lets nobody in"):
         fs.predict(str(far), **options)
     bucket.server.refusing = None
-    with pytest.raises(StudyError, match="finish it first"):
+    with refused(StudyError, "finish it first"):
         fs.compare(str(far), engine="local")
     for at in (far, Path(study)):
         fs.predict(str(at), **options)

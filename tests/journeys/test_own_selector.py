@@ -11,6 +11,7 @@ import faultscape as fs
 import made
 from faultscape.cli import main
 from faultscape.errors import OptionError, SelectionError
+from refusals import refused
 
 # the recipe, as CONTRIBUTING has it
 OWN = '''
@@ -90,7 +91,7 @@ def test_another_file_under_its_name_is_another_selector(study: str, own: Path) 
     selector = f"{own}:WORST_PAIR"
     fs.select(study, selector=selector, budget=3, engine="local")
     own.write_text(OWN.replace("** 2", "** 3"))
-    with pytest.raises(SelectionError, match="which is another file now; its definition is fixed"):
+    with refused(SelectionError, "which is another file now; its definition is fixed"):
         fs.select(study, as_="worst-pair", more=2, engine="local")
 
 
@@ -105,10 +106,10 @@ def test_another_file_under_its_name_is_another_selector(study: str, own: Path) 
     ],
 )
 def test_what_is_no_selector_is_one_sentence(study: str, own: Path, name: str, words: str) -> None:
-    with pytest.raises(OptionError, match=words):
+    with refused(OptionError, words):
         fs.select(study, selector=f"{own}:{name}", budget=3, engine="local")
 
 
 def test_options_that_do_not_apply_to_it_are_refused_by_its_name(study: str, own: Path) -> None:
-    with pytest.raises(OptionError, match=r"--temperature does not apply to --selector worst-pair; available options: --budget"):
+    with refused(OptionError, r"--temperature does not apply to --selector worst-pair; available options: --budget"):
         fs.select(study, selector=f"{own}:WORST_PAIR", temperature=2.0, engine="local")

@@ -16,6 +16,7 @@ from faultscape.errors import FaultscapeError, ModelError
 from faultscape.prediction import catalogue
 from faultscape.study.tables import label_maps
 from networks_of_tests import colour_network
+from refusals import refused
 
 WEIGHTS = np.random.default_rng(2).normal(size=(5, 3)).astype(np.float32)
 CODE = """
@@ -105,7 +106,7 @@ def test_a_source_that_fails_leaves_the_maps_and_says_so(
         monkeypatch.setattr(catalogue, "release", lambda: (release(), colour_network(network, -WEIGHTS)))
     sources = {"nowhere": "nowhere", "every image": refused_maps(tmp_path / "bad", corpus)}
     before, state = counting(study), fs.status(str(study))
-    with pytest.raises(FaultscapeError, match=words):
+    with refused(FaultscapeError, words):
         fs.predict(str(study), {"m": sources.get(case, str(network))}, engine=engine)
     assert counting(study) == before
     assert fs.status(str(study)).stages == state.stages
@@ -114,7 +115,7 @@ def test_a_source_that_fails_leaves_the_maps_and_says_so(
 
 def test_a_model_beside_one_that_fails_is_stored(study: Path, corpus: made.Corpus, tmp_path: Path) -> None:
     line = {"m": refused_maps(tmp_path / "bad", corpus), "third": str(corpus.models["model-2"])}
-    with pytest.raises(ModelError, match=r"no map of m=.*m keeps its maps of"):
+    with refused(ModelError, r"no map of m=.*m keeps its maps of"):
         fs.predict(str(study), line, engine="local")
     assert fs.predict(str(study), {"third": corpus.models["model-2"]}, engine="local").models == {"third": (8, 0)}
     assert not list(study.glob(".made-*"))
@@ -172,7 +173,7 @@ def test_the_earlier_source_named_again_drops_what_was_made_of_another(study: Pa
 def test_jobs_of_an_array_take_over_with_the_first_that_is_done(study: Path, corpus: made.Corpus, tmp_path: Path) -> None:
     bad = refused_maps(tmp_path / "bad", corpus)
     before = counting(study)
-    with pytest.raises(ModelError, match="m keeps its maps of"):
+    with refused(ModelError, "m keeps its maps of"):
         fs.predict(str(study), {"m": bad}, shard="1/2", engine="local")
     assert counting(study) == before
     fs.predict(str(study), {"m": corpus.models["model-2"]}, shard="1/2", engine="local")

@@ -13,6 +13,7 @@ import made
 from faultscape.errors import ClassesError, RankingError, SelectionError, StudyError
 from faultscape.study.settings import read_settings
 from faultscape.study.tables import label_maps
+from refusals import refused
 
 
 def test_a_class_that_maps_hold_and_the_list_no_longer_is_named_with_model_and_image(corpus: made.Corpus, study: str) -> None:
@@ -20,9 +21,7 @@ def test_a_class_that_maps_hold_and_the_list_no_longer_is_named_with_model_and_i
     raw = json.loads(corpus.classes.read_text())
     corpus.classes.write_text(json.dumps({"ignore_index": 255, "classes": raw["classes"][:3]}))
     fs.collect(study, str(corpus.photos), classes=str(corpus.classes))
-    with pytest.raises(
-        StudyError, match=r"model-0, image part\d/photo 00\d: holds the label [34].*classes know 0-2, 255 \(void\)"
-    ):
+    with refused(StudyError, r"model-0, image part\d/photo 00\d: holds the label [34].*classes know 0-2, 255 \(void\)"):
         fs.compare(study, engine="local")
 
 
@@ -32,7 +31,7 @@ def test_a_model_taken_out_of_study_toml_is_said(corpus: made.Corpus, study: str
     fs.select(study)
     toml = Path(study) / "study.toml"
     toml.write_text(toml.read_text().split("[models.model-2]")[0])
-    with pytest.raises(SelectionError, match="drawn with 'model-2', which the study has no more"):
+    with refused(SelectionError, "drawn with 'model-2', which the study has no more"):
         fs.select(study)
 
 
@@ -139,7 +138,7 @@ def test_a_damaged_manifest_of_labels_stops_what_needs_them_and_removes_nothing(
     folder = label_maps.truth(Path(study), "labels")
     (folder / "manifest.json").write_text("{")
     fs.predict(study, corpus.models, engine="local")
-    with pytest.raises(StudyError, match="the parts beside its manifest hold the labels"):
+    with refused(StudyError, "the parts beside its manifest hold the labels"):
         fs.compare(study, engine="local")
     assert len([*folder.glob("*.parquet")]) == 2
 
@@ -155,7 +154,7 @@ def test_rank_refuses_a_function_that_is_another_now(corpus: made.Corpus, study:
     assert made.states(study)["rank"] == "done"
     own.write_text("def share(both, rows, columns, *, over):\n    return 1 - both.sum(-1) / rows.sum(-1)\n")
     assert made.states(study)["rank"] == "stale"
-    with pytest.raises(RankingError, match="which is another file now"):
+    with refused(RankingError, "which is another file now"):
         fs.rank(study, resamples=20, engine="local")
 
 
@@ -166,9 +165,9 @@ def test_a_class_that_takes_a_removed_ones_id_does_not_take_its_mappings(corpus:
     fs.collect(study, str(corpus.photos), classes=str(other))
     assert read_settings(Path(study)).models["model-0"].labels["2"] == "car"
     assert made.states(study)["compare"] == "missing"
-    with pytest.raises(StudyError, match=r"model-0: .*'car', which is no class.*--labels FILE"):
+    with refused(StudyError, r"model-0: .*'car', which is no class.*--labels FILE"):
         fs.compare(study, engine="local")
-    with pytest.raises(ClassesError, match="Give --labels FILE"):
+    with refused(ClassesError, "Give --labels FILE"):
         fs.predict(study, corpus.models, engine="local")
 
 

@@ -12,6 +12,7 @@ import made_answers
 from faultscape.cli import main
 from faultscape.errors import RankingError
 from faultscape.study.tables.selections import read_selection
+from refusals import refused
 
 HEAD = "image,class,annotator,answer\n"
 
@@ -146,9 +147,7 @@ def test_after_a_model_was_removed_every_next_line_works_until_nothing_is_left(m
     fs.rank(made.study, resamples=0)
     fs.report(made.study)
     fs.predict(made.study, remove=["model-1"])
-    with pytest.raises(
-        RankingError, match=r"'model-1', which the study has no more; draw a new one with `faultscape select .* --as NAME`"
-    ):
+    with refused(RankingError, r"'model-1', which the study has no more; draw a new one with `faultscape select .* --as NAME`"):
         fs.rank(made.study)
     assert fs.status(made.study).next == f"faultscape select {made.study} --top 4 --cap 2 --as main-2"
     lines = []

@@ -11,6 +11,7 @@ import loopback
 import made
 from faultscape.errors import CorpusError, LabellingError, ModelError, StudyError
 from faultscape.study.parts import read_manifest
+from refusals import refused
 
 ROOMS = ("predictions", "truth", "pairs", "measures/statistics")
 
@@ -96,7 +97,7 @@ def test_a_kill_between_part_and_manifest_leaves_nothing_that_counts_and_the_nex
     corpus: made.Corpus, stored: str, bucket: loopback.Bucket
 ) -> None:
     bucket.server.refusing = lambda method, path: "403 Forbidden" if method == "PUT" and path.endswith("manifest.json") else None
-    with pytest.raises(StudyError, match="lets nobody in"):
+    with refused(StudyError, "lets nobody in"):
         fs.predict(stored, {"a": corpus.models["model-0"]}, engine="local")
     bucket.server.refusing = None
     left = set(bucket.objects("studies/one/"))
@@ -119,7 +120,7 @@ def test_a_part_that_is_damaged_or_gone_is_told_with_what_to_do_and_made_again(
     fs.predict(stored, dict(list(corpus.models.items())[:2]), engine="local")
     (key,) = [name for name in bucket.objects() if "model-0/00001" in name]
     bucket.put(key, b"PAR1 nothing of worth") if harm == "damaged" else bucket.delete(key)
-    with pytest.raises(StudyError, match=rf"{bucket.uri}/{key} is missing or damaged; delete it.* run predict again"):
+    with refused(StudyError, rf"{bucket.uri}/{key} is missing or damaged; delete it.* run predict again"):
         fs.compare(stored, engine="local")
     bucket.delete(key)
     fs.predict(stored, {"model-0": corpus.models["model-0"]}, engine="local")
@@ -144,9 +145,9 @@ def test_a_store_is_fixed_once_parts_lie_in_it_and_belongs_to_one_study(
     fs.collect(stored, str(corpus.photos), store=f"{bucket.uri}/studies/two")  # nothing lies in it yet
     fs.predict(stored, {"a": corpus.models["model-0"]}, engine="local")
     fs.collect(stored, str(corpus.photos), store=f"{bucket.uri}/studies/two")
-    with pytest.raises(StudyError, match=r"lie in s3://.*/studies/two and are not moved.*store = .*or begin a new study"):
+    with refused(StudyError, r"lie in s3://.*/studies/two and are not moved.*store = .*or begin a new study"):
         fs.collect(stored, str(corpus.photos), store=f"{bucket.uri}/elsewhere")
-    with pytest.raises(StudyError, match="holds the parts of another study"):
+    with refused(StudyError, "holds the parts of another study"):
         fs.collect(str(tmp_path / "other"), str(corpus.photos), classes="voc", store=f"{bucket.uri}/studies/two")
 
 
@@ -154,15 +155,15 @@ def test_what_must_be_local_is_refused_elsewhere_with_a_sentence(
     corpus: made.Corpus, study: str, bucket: loopback.Bucket, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    for refused in (
+    for elsewhere in (
         lambda: fs.collect("s3://some/study", str(corpus.photos), classes="voc"),
         lambda: fs.status("gs://some/study"),
     ):
-        with pytest.raises(StudyError, match=r"a study is a folder of this machine; .*--store s3://BUCKET/PREFIX"):
-            refused()
-    with pytest.raises(ModelError, match=r"a=s3://b/maps: .*copy it here first"):
+        with refused(StudyError, r"a study is a folder of this machine; .*--store s3://BUCKET/PREFIX"):
+            elsewhere()
+    with refused(ModelError, r"a=s3://b/maps: .*copy it here first"):
         fs.predict(study, {"a": "s3://b/maps"})
-    with pytest.raises(LabellingError, match="read from folders of this machine; copy them here first"):
+    with refused(LabellingError, "read from folders of this machine; copy them here first"):
         fs.label.import_(study, f"{bucket.uri}/labels")
     assert not list(tmp_path.glob("s3*"))
 
@@ -179,7 +180,7 @@ def test_what_must_be_local_is_refused_elsewhere_with_a_sentence(
     ],
 )
 def test_a_wrong_store_is_one_sentence_and_no_study(corpus: made.Corpus, tmp_path: Path, uri: str, words: str) -> None:
-    with pytest.raises(StudyError, match=words) as caught:
+    with refused(StudyError, words) as caught:
         fs.collect(str(tmp_path / "new"), str(corpus.photos), classes=str(corpus.classes), store=uri)
     assert "\n" not in str(caught.value)
     assert "secret" not in str(caught.value)
@@ -190,9 +191,9 @@ def test_wrong_credentials_are_one_sentence_that_says_where_to_give_others(
     corpus: made.Corpus, bucket: loopback.Bucket, tmp_path: Path
 ) -> None:
     bucket.server.refusing = lambda _method, _path: "403 Forbidden"
-    with pytest.raises(StudyError, match=r"lets nobody in with these credentials; give others by AWS_ACCESS_KEY_ID"):
+    with refused(StudyError, r"lets nobody in with these credentials; give others by AWS_ACCESS_KEY_ID"):
         fs.collect(str(tmp_path / "new"), str(corpus.photos), classes=str(corpus.classes), store=f"{bucket.uri}/x")
-    with pytest.raises(CorpusError, match=r"lets nobody in"):
+    with refused(CorpusError, r"lets nobody in"):
         fs.collect(str(tmp_path / "new"), f"{bucket.uri}/photos", classes=str(corpus.classes))
 
 

@@ -16,6 +16,7 @@ import faultscape as fs
 import made
 import made_answers
 from faultscape.cli import main
+from refusals import refused_line
 
 
 @pytest.fixture
@@ -23,32 +24,17 @@ def answers(tmp_path: Path) -> made_answers.Answers:
     return made_answers.study(tmp_path / "made", images=8, errors=(0.2, 0.4))
 
 
-@pytest.fixture
-def told(capsys: pytest.CaptureFixture[str]):
-    """Run a line that cannot be done, and return the one line that is said of it."""
-
-    def run(*words: object) -> str:
-        capsys.readouterr()
-        assert main([str(word) for word in words]) == 2
-        err = capsys.readouterr().err
-        assert err.startswith("faultscape: ")
-        assert err.count("\n") == 1, err
-        return err
-
-    return run
-
-
-def test_missing_words_are_named_as_they_are_typed_and_words_without_a_place_are_shown(told) -> None:
-    assert told("predict") == "faultscape: predict: STUDY is missing; `faultscape predict --help` says what it takes\n"
-    assert "label export: OUT is missing; `faultscape label export --help`" in told("label", "export", "s")
-    assert "label import: SOURCE is missing" in told("label", "import", "s")
-    assert "predict: --keep needs a value behind it" in told("predict", "s", "--keep")
-    said = told("select", "s", "p2", "p3")
+def test_missing_words_are_named_as_they_are_typed_and_words_without_a_place_are_shown() -> None:
+    assert refused_line("predict") == "faultscape: predict: STUDY is missing; `faultscape predict --help` says what it takes\n"
+    assert "label export: OUT is missing; `faultscape label export --help`" in refused_line("label", "export", "s")
+    assert "label import: SOURCE is missing" in refused_line("label", "import", "s")
+    assert "predict: --keep needs a value behind it" in refused_line("predict", "s", "--keep")
+    said = refused_line("select", "s", "p2", "p3")
     assert "select: there is no place for 'p2', 'p3'; for more than one value repeat the option" in said
     assert "oken" not in said
 
 
-def test_options_that_take_numbers_say_so_and_round_nothing(told) -> None:
+def test_options_that_take_numbers_say_so_and_round_nothing() -> None:
     """Cyclopts reads --block 10.5 as 10."""
     for line, option, value in (
         (("collect", "s", "--block", "10.5"), "--block", "10.5"),
@@ -56,9 +42,9 @@ def test_options_that_take_numbers_say_so_and_round_nothing(told) -> None:
         (("measure", "t", "--ignore", "3", "--ignore", "2.5"), "--ignore", "2.5"),
         (("rank", "s", "--seed", "ten"), "--seed", "ten"),
     ):
-        assert told(*line) == f"faultscape: {option} takes a whole number; got '{value}'\n"
-    assert told("select", "s", "--temperature", "hot") == "faultscape: --temperature takes a number; got 'hot'\n"
-    assert "whole" not in told("select", "none", "--temperature", "0.5")
+        assert refused_line(*line) == f"faultscape: {option} takes a whole number; got '{value}'\n"
+    assert refused_line("select", "s", "--temperature", "hot") == "faultscape: --temperature takes a number; got 'hot'\n"
+    assert "whole" not in refused_line("select", "none", "--temperature", "0.5")
 
 
 def test_the_help_speaks_of_classifiers_too(capsys: pytest.CaptureFixture[str]) -> None:
@@ -68,7 +54,7 @@ def test_the_help_speaks_of_classifiers_too(capsys: pytest.CaptureFixture[str]) 
     assert "label maps or classes: NAME=SOURCE, a folder of maps, a table of answers" in " ".join(capsys.readouterr().out.split())
 
 
-def test_files_that_are_no_class_lists_are_refused_with_what_one_is(told, tmp_path: Path) -> None:
+def test_files_that_are_no_class_lists_are_refused_with_what_one_is(tmp_path: Path) -> None:
     (tmp_path / "ids.csv").write_text("image\np1\n")
     expected = "expected a .txt file with a class a line, or a JSON or TOML file of classes"
     for name, content, why in (
@@ -81,59 +67,59 @@ def test_files_that_are_no_class_lists_are_refused_with_what_one_is(told, tmp_pa
     ):
         (tmp_path / name).write_bytes(content)
         line = ("collect", tmp_path / "s", tmp_path / "ids.csv", "--task", "classification", "--classes", tmp_path / name)
-        said = told(*line)
+        said = refused_line(*line)
         assert why in said
         assert expected in said
     assert not (tmp_path / "s").exists()
 
 
-def test_ids_in_parquet_are_sent_to_a_csv_file(told, tmp_path: Path) -> None:
+def test_ids_in_parquet_are_sent_to_a_csv_file(tmp_path: Path) -> None:
     pq.write_table(pa.table({"image_id": ["a", "b"], "label": ["cat", "dog"]}), tmp_path / "x.parquet")
     (tmp_path / "classes.txt").write_text("cat\ndog\n")
-    said = told(
+    said = refused_line(
         "collect", tmp_path / "s", tmp_path / "x.parquet", "--task", "classification", "--classes", tmp_path / "classes.txt"
     )
     assert "no column of pictures; it has image_id, label; expected" in said
     assert "ids without pictures are for classifiers: collect them from a .csv file with a column image" in said
 
 
-def test_a_list_of_files_is_no_folder_and_broken_arrays_are_no_zip(told, answers: made_answers.Answers, tmp_path: Path) -> None:
-    said = told("predict", answers.study, f"d={tmp_path / 'made' / 'classes.txt'}")
+def test_a_list_of_files_is_no_folder_and_broken_arrays_are_no_zip(answers: made_answers.Answers, tmp_path: Path) -> None:
+    said = refused_line("predict", answers.study, f"d={tmp_path / 'made' / 'classes.txt'}")
     assert said.endswith("or a network; this is a list of files\n")
-    assert told("predict", answers.study, f"d={tmp_path}").endswith("this is a folder\n")
+    assert refused_line("predict", answers.study, f"d={tmp_path}").endswith("this is a folder\n")
     np.savez(tmp_path / "p.npz", said=np.zeros(8))
     (tmp_path / "p.npz").write_bytes((tmp_path / "p.npz").read_bytes()[:-30])
-    said = told("predict", answers.study, f"d={tmp_path / 'p.npz'}")
+    said = refused_line("predict", answers.study, f"d={tmp_path / 'p.npz'}")
     assert "p.npz: is no NPZ file, or was cut short; write it again with numpy.savez" in said
 
 
-def test_a_file_of_distances_without_the_classes_says_what_one_holds(told, answers: made_answers.Answers, tmp_path: Path) -> None:
+def test_a_file_of_distances_without_the_classes_says_what_one_holds(answers: made_answers.Answers, tmp_path: Path) -> None:
     (tmp_path / "truth.csv").write_text("image,label\np1,cat\n")
-    said = told("select", answers.study, "--distance", tmp_path / "truth.csv")
+    said = refused_line("select", answers.study, "--distance", tmp_path / "truth.csv")
     assert "has no class 'cat'. A file of distances names every class of the study: in its first row and its first column" in said
 
 
-def test_a_hierarchy_that_the_distance_does_not_look_at_is_refused(told, answers: made_answers.Answers, tmp_path: Path) -> None:
+def test_a_hierarchy_that_the_distance_does_not_look_at_is_refused(answers: made_answers.Answers, tmp_path: Path) -> None:
     (tmp_path / "above.csv").write_text("".join(f"{name},thing\n" for name in made_answers.NAMES))
     with (tmp_path / "far.csv").open("w", newline="") as file:
         rows = [[name, *(int(name != other) for other in made_answers.NAMES)] for name in made_answers.NAMES]
         csv.writer(file).writerows([["", *made_answers.NAMES], *rows])
     for distance in ("01", tmp_path / "far.csv"):
-        said = told("select", answers.study, "--distance", distance, "--hierarchy", tmp_path / "above.csv")
+        said = refused_line("select", answers.study, "--distance", distance, "--hierarchy", tmp_path / "above.csv")
         assert "does not look at that; leave it out, or give --distance wordnet, path, hops" in said
     line = ["select", answers.study, "--distance", "hops", "--hierarchy", str(tmp_path / "above.csv")]
     assert main(line) == 0
 
 
-def test_labels_that_are_no_text_are_refused(told, answers: made_answers.Answers, tmp_path: Path) -> None:
+def test_labels_that_are_no_text_are_refused(answers: made_answers.Answers, tmp_path: Path) -> None:
     (tmp_path / "noise.csv").write_bytes(b"\x89PNG\xff\xfe")
-    said = told("label", "import", answers.study, tmp_path / "noise.csv")
+    said = refused_line("label", "import", answers.study, tmp_path / "noise.csv")
     assert "noise.csv: cannot be read as text in UTF-8; save the table as CSV in UTF-8" in said
     assert "codec" not in said
 
 
 def test_files_that_are_not_there_are_said_so_without_numbers_of_the_system(
-    told, answers: made_answers.Answers, tmp_path: Path
+    answers: made_answers.Answers, tmp_path: Path
 ) -> None:
     fs.select(answers.study, selector="random", budget=8)
     made_answers.import_labels(answers)
@@ -147,29 +133,31 @@ def test_files_that_are_not_there_are_said_so_without_numbers_of_the_system(
         ("select", study, "--scale", none),
         ("collect", tmp_path / "s", corpus, "--task", "classification", "--classes", "imagenet1k", "--only-classes", none),
     ):
-        said = told(*line)
+        said = refused_line(*line)
         assert f"{none}: " in said
         assert "there is no such file" in said
         assert "Errno" not in said
 
 
 @pytest.mark.parametrize(("option", "least"), [("top", 1), ("cap", 1), ("spares", 0)])
-def test_only_the_option_that_was_typed_is_named(told, answers: made_answers.Answers, option: str, least: int) -> None:
-    said = told("select", answers.study, f"--{option}", least - 1)
+def test_only_the_option_that_was_typed_is_named(answers: made_answers.Answers, option: str, least: int) -> None:
+    said = refused_line("select", answers.study, f"--{option}", least - 1)
     assert said == f"faultscape: {option} must be at least {least}; got {least - 1}\n"
 
 
-def test_what_is_no_text_is_said_to_be_none_instead_of_printed(told, answers: made_answers.Answers, tmp_path: Path) -> None:
+def test_what_is_no_text_is_said_to_be_none_instead_of_printed(answers: made_answers.Answers, tmp_path: Path) -> None:
     noise, start = tmp_path / "noise.csv", tmp_path / "start.csv"
     noise.write_bytes(np.random.default_rng(0).integers(0, 256, 3000, np.uint8).tobytes())
-    assert told("predict", answers.study, f"x={noise}").endswith(
+    assert refused_line("predict", answers.study, f"x={noise}").endswith(
         "noise.csv: is no text in UTF-8; save the table as CSV in UTF-8\n"
     )
     start.write_bytes(b"image,label\n\0\0,,,\n")
-    assert told("predict", answers.study, f"x={start}").endswith("start.csv: is no text; save the table as CSV in UTF-8\n")
+    assert refused_line("predict", answers.study, f"x={start}").endswith(
+        "start.csv: is no text; save the table as CSV in UTF-8\n"
+    )
     maps = made.corpus(tmp_path / "maps", images=2, models=1)
     study = made.collected(maps, tmp_path / "study", 4)
-    assert told("predict", study, f"x={start}").endswith("start.csv: is no text; expected a list of files, one a line\n")
+    assert refused_line("predict", study, f"x={start}").endswith("start.csv: is no text; expected a list of files, one a line\n")
 
 
 def test_letters_that_a_terminal_has_not_are_printed_as_numbers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,6 +12,7 @@ from faultscape.cli import main
 from faultscape.errors import LabellingError, OptionError
 from faultscape.study.tables.answers import Answers
 from faultscape.study.tables.logs import read_failures
+from refusals import refused, refused_line
 
 HEAD = "image,class,annotator,answer\n"
 
@@ -56,7 +57,7 @@ def test_one_wrong_answer_costs_its_line_alone(made: made_answers.Answers, tmp_p
 def test_a_file_without_one_good_answer_is_an_error_that_says_the_first(made: made_answers.Answers, tmp_path: Path) -> None:
     (tmp_path / "ann.csv").write_text(HEAD + f"{made.images[0]},cat,ann,y\nnowhere,dog,ann,no\n{made.images[0]},dog,ann,n\n")
     said = r"nothing could be used; the first: ann.csv, line 2: the answer 'y' is not known; use yes, no, unsure \(3 lines in failures.csv\)"
-    with pytest.raises(LabellingError, match=said):
+    with refused(LabellingError, said):
         fs.label.import_(made.study, str(tmp_path / "ann.csv"))
     assert sorted(text.partition(": ")[0] for text in why(made.study)) == [
         "ann.csv, line 2",
@@ -69,19 +70,19 @@ def test_a_file_without_one_good_answer_is_an_error_that_says_the_first(made: ma
 def test_labels_may_stand_in_another_column(made: made_answers.Answers, tmp_path: Path) -> None:
     path = tmp_path / "gt.csv"
     path.write_text("id,Truth,taken\n" + "\n".join(f"{image},cat,2020" for image in made.images))
-    with pytest.raises(
-        LabellingError, match=r"has no column `label`; say which holds the labels, as .*gt.csv:COLUMN; it has id, truth, taken \("
+    with refused(
+        LabellingError, r"has no column `label`; say which holds the labels, as .*gt.csv:COLUMN; it has id, truth, taken \("
     ):
         fs.label.import_(made.study, str(path))
-    with pytest.raises(LabellingError, match=r"has no column 'thruth'; it has id, truth, taken. Did you mean 'truth'\?"):
+    with refused(LabellingError, r"has no column 'thruth'; it has id, truth, taken. Did you mean 'truth'\?"):
         fs.label.import_(made.study, f"{path}:thruth")
     took = fs.label.import_(made.study, f"{path}:Truth")
     assert (took.new, took.failures) == (12, 0)
     assert repr(took).startswith("truth labels: 12 images labelled, 0 replaced")
-    with pytest.raises(LabellingError, match=r"gone.csv: there is no such file"):
+    with refused(LabellingError, r"gone.csv: there is no such file"):
         fs.label.import_(made.study, f"{tmp_path / 'gone.csv'}:Truth")
     (tmp_path / "odd.csv").write_text("name,what\nx,cat\n")
-    with pytest.raises(LabellingError, match=r"expected the columns image, label, or .*; it has name, what"):
+    with refused(LabellingError, r"expected the columns image, label, or .*; it has name, what"):
         fs.label.import_(made.study, str(tmp_path / "odd.csv"))
 
 
@@ -93,10 +94,10 @@ def test_one_thing_is_counted_in_the_singular(made: made_answers.Answers, tmp_pa
 
 
 def test_a_study_is_no_folder_of_labels(made: made_answers.Answers, tmp_path: Path) -> None:
-    with pytest.raises(LabellingError, match="is a study, and no labels; name a CSV file of labels"):
+    with refused(LabellingError, "is a study, and no labels; name a CSV file of labels"):
         fs.label.import_(made.study, made.study)
     (tmp_path / "empty").mkdir()
-    with pytest.raises(LabellingError, match="empty: holds no CSV file; labels of classifiers are a CSV file"):
+    with refused(LabellingError, "empty: holds no CSV file; labels of classifiers are a CSV file"):
         fs.label.import_(made.study, str(tmp_path / "empty"))
 
 
@@ -142,7 +143,7 @@ def test_a_label_settles_a_question_that_answers_left_open(made: made_answers.An
 @pytest.mark.parametrize("taken", [False, True])
 @pytest.mark.parametrize("words", [",ann,perhaps\n", ",ann,yes\n", ",ann,\n"])
 def test_what_somebody_filled_in_is_never_written_over(
-    made: made_answers.Answers, tmp_path: Path, capsys: pytest.CaptureFixture[str], words: str, taken: bool
+    made: made_answers.Answers, tmp_path: Path, words: str, taken: bool
 ) -> None:
     fs.select(made.study, top=2, spares=0)
     path = tmp_path / "q.csv"
@@ -152,18 +153,17 @@ def test_what_somebody_filled_in_is_never_written_over(
     held = path.read_bytes()
     if taken and words == ",ann,yes\n":
         fs.label.import_(made.study, str(path))
-    assert main(["label", "export", made.study, str(path)]) == 2
-    said = capsys.readouterr().err
+    said = refused_line("label", "export", made.study, str(path))
     assert "q.csv: 1 line of it is filled in, and what people wrote is never written over; name another file" in said
     assert path.read_bytes() == held
-    with pytest.raises(OptionError, match="--prefill fills maps in"):
+    with refused(OptionError, "--prefill fills maps in"):
         fs.label.export(made.study, str(path), prefill="model-0")
 
 
 def test_a_file_of_something_else_is_not_written_over_by_questions(made: made_answers.Answers) -> None:
     fs.select(made.study, top=2, spares=0)
     table = made.tables["model-0"]
-    with pytest.raises(LabellingError, match=r"model-0.csv: is there already and no table of questions; name another file"):
+    with refused(LabellingError, r"model-0.csv: is there already and no table of questions; name another file"):
         fs.label.export(made.study, table)
     assert Path(table).read_text().startswith("image,label\n")
 
@@ -185,10 +185,10 @@ def test_an_export_ends_with_the_line_that_goes_on_and_writes_nothing_where_noth
 
 def test_a_truth_that_there_is_not_is_refused_by_export(made: made_answers.Answers, tmp_path: Path) -> None:
     fs.select(made.study, top=2, spares=0)
-    with pytest.raises(LabellingError, match=r"there is no truth 'nope'; there are no labels yet. Leave --truth out"):
+    with refused(LabellingError, r"there is no truth 'nope'; there are no labels yet. Leave --truth out"):
         fs.label.export(made.study, str(tmp_path / "q.csv"), truth="nope")
     made_answers.import_labels(made, made.images[:1])
-    with pytest.raises(LabellingError, match=r"no truth 'lables'; there are labels. Did you mean 'labels'\?"):
+    with refused(LabellingError, r"no truth 'lables'; there are labels. Did you mean 'labels'\?"):
         fs.label.export(made.study, str(tmp_path / "q.csv"), truth="lables")
     assert not (tmp_path / "q.csv").exists()
 

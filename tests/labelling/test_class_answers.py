@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from faultscape.errors import LabellingError, StudyError
 from faultscape.labelling import answers as said
 from faultscape.study.tables.answers import Answers
+from refusals import refused
 
 
 def of(image: str, class_: str, words: str) -> list[said.Answer]:
@@ -111,15 +112,15 @@ def test_a_line_that_is_no_answer_is_named_and_the_others_are_taken(tmp_path: Pa
 
 def test_a_file_without_a_column_of_answers_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("image,class,annotator\n")
-    with pytest.raises(LabellingError, match="'answer' is missing"):
+    with refused(LabellingError, "'answer' is missing"):
         said.read(tmp_path / "a.csv")
 
 
 def test_bytes_that_are_no_text_are_refused(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_bytes(b"image,class,annotator,answer\nx,\xff,ann,yes\n")
-    with pytest.raises(LabellingError, match="cannot be read"):
+    with refused(LabellingError, "cannot be read"):
         said.read(tmp_path / "a.csv")
-    with pytest.raises(LabellingError, match="cannot be read"):
+    with refused(LabellingError, "cannot be read"):
         said.columns(tmp_path / "gone.csv")
 
 
@@ -162,7 +163,7 @@ def test_answers_of_two_truths_never_meet(tmp_path: Path) -> None:
 
 def test_a_damaged_file_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "answers.sqlite").write_bytes(b"no database at all" * 100)
-    with pytest.raises(StudyError, match=r"cannot read .*answers.sqlite"):
+    with refused(StudyError, r"cannot read .*answers.sqlite"):
         Answers(tmp_path).answers()
 
 

@@ -16,6 +16,7 @@ import made
 from faultscape.errors import OptionError, StudyError
 from faultscape.study.lock import changing, writing
 from faultscape.study.settings import read_settings
+from refusals import refused
 
 COVERED = ("predictions", "pairs", "selection*.csv", "selection*.json", "failures.csv", "measures/statistics", "measures/*.json")
 SCRIPT = """
@@ -122,7 +123,7 @@ def test_what_is_no_share_is_refused(verb: str, shard: str, corpus: made.Corpus,
     (study / "study.toml").touch()
     words = {"predict": (corpus.models,), "compare": (), "measure": (corpus.models,)}[verb]
     source = str(corpus.truth) if verb == "measure" else str(study)
-    with pytest.raises(OptionError, match=r"is no share; write PART/PARTS with PART from 1 to PARTS, for example 2/3"):
+    with refused(OptionError, r"is no share; write PART/PARTS with PART from 1 to PARTS, for example 2/3"):
         getattr(fs, verb)(source, *words, shard=shard, **({"classes": str(corpus.classes)} if verb == "measure" else {}))
 
 
@@ -148,7 +149,7 @@ def held(study: Path, array: str) -> Iterator[None]:
     ],
 )
 def test_who_cannot_write_together_is_told(theirs: str, mine: str, said: str, tmp_path: Path) -> None:
-    with held(tmp_path, theirs), pytest.raises(StudyError, match=said), writing(tmp_path, array=mine):
+    with held(tmp_path, theirs), refused(StudyError, said), writing(tmp_path, array=mine):
         pass
     with writing(tmp_path, array=mine):  # and nothing stays held
         pass

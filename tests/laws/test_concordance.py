@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import faultscape as fs
 from faultscape.errors import LabelMapError, OptionError, RankingError
 from faultscape.metrics.catalogue import CONCORDANCES
+from refusals import refused
 
 
 def plain(reference: np.ndarray, prediction: np.ndarray, name: str, over: str, classes: int, void: int) -> float:
@@ -90,11 +90,11 @@ def test_cells_are_equation_8() -> None:
 
 def test_mistakes_are_told_in_a_line() -> None:
     good = np.zeros((1, 2, 2), np.uint8)
-    with pytest.raises(LabelMapError, match=r"b, image 0: holds the value 7; allowed are 0-2"):
+    with refused(LabelMapError, r"b, image 0: holds the value 7; allowed are 0-2"):
         fs.comparison.count({"a": good, "b": good + 7}, classes=3)
-    with pytest.raises(LabelMapError, match="different sizes"):
+    with refused(LabelMapError, "different sizes"):
         fs.comparison.count({"a": good, "b": np.zeros((1, 3, 3), np.uint8)}, classes=3)
-    with pytest.raises(OptionError, match="over='most'"):
+    with refused(OptionError, "over='most'"):
         fs.comparison.concordances(fs.comparison.count({"a": good, "b": good}, classes=3), over="most")
-    with pytest.raises(RankingError, match="hold 0 truths"):
+    with refused(RankingError, "hold 0 truths"):
         fs.comparison.accuracies(fs.comparison.count({"a": good, "b": good}, classes=3))

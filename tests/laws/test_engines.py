@@ -16,6 +16,7 @@ import faultscape as fs
 import made
 from faultscape.errors import StudyError
 from faultscape.study.spool import Spool
+from refusals import refused
 
 COVERED = ("predictions", "pairs", "selection*.csv", "selection*.json", "failures.csv")
 SHARD = 3  # eight shards of 24 images
@@ -163,7 +164,7 @@ def test_a_spool_that_somebody_else_cut_is_one_sentence(tmp_path: Path) -> None:
     spool = Spool(tmp_path / "spool", "key")
     spool.append(bytes(100))
     os.truncate(tmp_path / "spool", 60)
-    with pytest.raises(StudyError, match=r"spool: ends within a record.*run the same line again$"):
+    with refused(StudyError, r"spool: ends within a record.*run the same line again$"):
         list(spool)
     spool.close()
 
@@ -183,7 +184,7 @@ def test_two_writers_at_once_are_refused(corpus: made.Corpus, tmp_path: Path) ->
 
     study = tmp_path / "study"
     fs.collect(str(study), str(corpus.photos), classes=str(corpus.classes))
-    with writing(study), pytest.raises(StudyError, match="another faultscape is writing"):
+    with writing(study), refused(StudyError, "another faultscape is writing"):
         fs.predict(str(study), corpus.models, engine="local")
 
 
@@ -208,7 +209,7 @@ def test_a_users_mistake_in_a_worker_is_the_same_mistake_here(tmp_path: Path) ->
     from faultscape import engine
 
     calls = [{"job": {"study": str(tmp_path / "none"), "number": n, "parts": [], "maps": {}, "truths": {}}} for n in range(2)]
-    with pytest.raises(StudyError, match="is no study"):
+    with refused(StudyError, "is no study"):
         list(engine.run("faultscape.stages.count:shard", calls, engine="processes", workers=2))
 
 

@@ -50,5 +50,5 @@ def test_the_law_sees_what_breaks_it(tmp_path: Path) -> None:
     assert "the process ended with -9" in found["a death"]
     assert "is not one short line" in found["two lines"]
     assert "expected 'this'" in found["other words"]
-    assert "nothing was refused; got 5" in found["taken as if it were good"]
+    assert "nothing was refused; expected FaultscapeError" in found["taken as if it were good"]
     assert found["as it should be"] == ""

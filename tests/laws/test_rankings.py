@@ -16,6 +16,7 @@ from faultscape.nouns import Draw, Slot
 from faultscape.ranking.catalogue import KINDS, RANKINGS, Ranking, refuse_misfits, taking
 from faultscape.ranking.drawn.rankings import draw_rankings
 from faultscape.standings import Standings
+from refusals import refused
 
 MODELS = ("best", "twin", "other-twin", "worst")
 IMAGES = [f"i{k:02d}" for k in range(16)]
@@ -134,9 +135,7 @@ def test_a_ranking_of_ones_own_fits_what_it_takes_and_is_recorded() -> None:
     refuse_misfits([OWN], None)
     (borda,) = (ranking for ranking in taking("counts") if ranking.name == "borda")
     refuse_misfits([borda], "counts")
-    with pytest.raises(
-        fs.errors.OptionError, match="--ranking borda is made from pairs of classifiers, and this selection is of others"
-    ):
+    with refused(fs.errors.OptionError, "--ranking borda is made from pairs of classifiers, and this selection is of others"):
         refuse_misfits([borda], "ratios")
-    with pytest.raises(fs.errors.OptionError, match="--ranking best_case stands twice"):
+    with refused(fs.errors.OptionError, "--ranking best_case stands twice"):
         refuse_misfits([OWN, OWN], None)

@@ -17,6 +17,7 @@ from faultscape.engine import ray
 from faultscape.engine.tasks import DEATHS, Ledger, called
 from faultscape.errors import OptionError, StudyError
 from faultscape.study.watch import Watch
+from refusals import refused
 
 DEADLY = """
 import os, pathlib, signal
@@ -68,7 +69,7 @@ def run(task: str, calls: list[dict[str, Any]]) -> tuple[list[Any], int]:
 
 
 def test_a_call_that_always_kills_its_worker_is_named() -> None:
-    with pytest.raises(StudyError, match=r"^workers died 6 times over shard 3 of unet, after 2 items at most") as error:
+    with refused(StudyError, r"^workers died 6 times over shard 3 of unet, after 2 items at most") as error:
         run("always", [{"number": n, "name": "unet"} for n in range(6)])
     assert "\n" not in str(error.value)
 
@@ -85,7 +86,7 @@ def test_a_death_with_progress_begins_the_count_anew(tmp_path: Path) -> None:
         (tmp_path / folder).mkdir()
     calls = [{"folder": str(tmp_path / "more"), "stops": stops} for stops in (more, [])]
     assert run("some_further_each_time", calls)[0] == [len(more), 0]
-    with pytest.raises(StudyError, match="died 6 times over a call, after 5 items"):
+    with refused(StudyError, "died 6 times over a call, after 5 items"):
         run("some_further_each_time", [{"folder": str(tmp_path / "less"), "stops": stops} for stops in (less, [])])
 
 
@@ -124,7 +125,7 @@ def test_a_note_that_was_torn_blames_nobody(tmp_path: Path) -> None:
 
 def test_the_ledger_raises_what_a_worker_raised() -> None:
     ledger = Ledger([{"number": 1}], lambda _: None)
-    with pytest.raises(OptionError, match=r"^as it was said$"):
+    with refused(OptionError, r"^as it was said$"):
         ledger.hear(0, {"error": "OptionError", "text": "as it was said"})
     with pytest.raises(RuntimeError, match="Traceback"):
         ledger.hear(0, {"error": "RuntimeError", "text": "Traceback"})
@@ -136,7 +137,7 @@ def test_a_call_is_named_by_its_job_too() -> None:
 
 @pytest.mark.parametrize("engine_", ["roy", "ray://", "ray://host", "ray://host:port", "RAY", ""])
 def test_engines_that_are_not_known_are_refused(engine_: str) -> None:
-    with pytest.raises(OptionError, match=r"use local, processes, ray or ray://HOST:PORT"):
+    with refused(OptionError, r"use local, processes, ray or ray://HOST:PORT"):
         list(engine.run("deadly_tasks:always", [{"number": 0}], engine=engine_))
 
 
@@ -230,7 +231,7 @@ def test_an_actor_that_is_lost_before_its_call_began_is_no_death_over_the_call(m
 
 
 def test_actors_of_which_none_ever_begins_a_call_end_the_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(StudyError, match=r"^no Ray actor starts: a$"):
+    with refused(StudyError, r"^no Ray actor starts: a$"):
         Cluster("a", unbegun=1000).run(monkeypatch)
 
 

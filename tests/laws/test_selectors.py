@@ -16,6 +16,7 @@ from faultscape.ranking.drawn.steps import LEARNING
 from faultscape.selection.catalogue import ADAPTIVE, GOALS, NAMES, SELECTORS, Selector, find_selector
 from faultscape.selection.draws import draw
 from faultscape.selection.weights import drawing_weights
+from refusals import refused
 
 J, IMAGES, CLASSES = 3, 40, 5
 EVERY = pytest.mark.parametrize("selector", SELECTORS, ids=NAMES)
@@ -90,7 +91,7 @@ def test_nothing_is_preferred_that_some_model_says_nothing_of(selector: Selector
 @EVERY
 def test_probabilities_are_shares_of_what_is_left(selector: Selector) -> None:
     if not selector.chance:
-        with pytest.raises(OptionError, match="draws nothing by chance"):
+        with refused(OptionError, "draws nothing by chance"):
             drawing_weights(selector.name, {"complete": np.ones(3, bool)})
         return
     for task in selector.tasks:
@@ -116,7 +117,7 @@ def test_help_errors_and_the_page_name_every_selector() -> None:
     line = re.search(r"\nselector\n\s+(.*)\n", words)
     assert line is not None
     assert set(re.findall(r"[a-z][a-z+-]*[a-z]", line[1])) >= set(NAMES)
-    with pytest.raises(OptionError) as error:
+    with refused(OptionError) as error:
         find_selector("entrpy")
     assert f"use {', '.join(NAMES)}, or file.py:NAME. Did you mean 'entropy'" in str(error.value)
     page = (Path(__file__).parents[2] / "docs" / "verbs" / "select.md").read_text(encoding="utf-8")

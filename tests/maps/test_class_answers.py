@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from faultscape.errors import LabelMapError
 from faultscape.maps import class_answers as codes
+from refusals import refused
 
 ANSWER = st.lists(st.tuples(st.integers(-1, 70_000), st.floats(0, 1, width=32)), min_size=1, max_size=6)
 
@@ -55,10 +55,10 @@ def test_many_codes_at_once_are_the_codes_one_by_one(answers: list[list[tuple[in
 
 def test_what_is_no_answer_is_refused() -> None:
     for labels, shares in (([], None), ([1] * 256, None), ([1], [0.5, 0.5]), ([1], [1.5]), ([1], [-0.1]), ([1], [np.nan])):
-        with pytest.raises(LabelMapError):
+        with refused(LabelMapError):
             codes.encode(labels, shares)
     for labels, shares, counts in (([[1]], [[1.5]], [1]), ([[1]], None, [0]), ([[1] * 300], None, [300])):
-        with pytest.raises(LabelMapError):
+        with refused(LabelMapError):
             codes.encode_all(np.array(labels), None if shares is None else np.array(shares), np.array(counts))
 
 
@@ -77,6 +77,6 @@ def test_no_bytes_are_read_as_an_answer_that_was_not_written(data: bytes) -> Non
 def test_a_code_cut_short_is_refused_among_good_ones() -> None:
     good = codes.encode([3, 4], [0.5, 0.25])
     for bad in (good[:-1], b"", good + b"x", bytes([0, 0]) + good[2:], bytes([2, 2]) + good[2:]):
-        with pytest.raises(LabelMapError, match="damaged"):
+        with refused(LabelMapError, "damaged"):
             codes.decode([good, bad, good])
     assert codes.decode([])[0].shape == (0, 1)

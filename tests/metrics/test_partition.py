@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from faultscape.errors import MetricError, OptionError
 from faultscape.metrics.overlaps import assignment, partition
+from refusals import refused
 
 Table = tuple[np.ndarray, np.ndarray, np.ndarray]
 ERRORS = (partition.gce, partition.lce, partition.partition_distance, partition.variation_of_information, partition.adapted_rand)
@@ -201,15 +202,15 @@ def test_counts_beyond_32_bits() -> None:
 
 def test_what_is_no_table_is_said() -> None:
     some = np.array([0, 1])
-    with pytest.raises(MetricError, match=r"three arrays of one length; got \(2,\), \(1,\), \(2,\)"):
+    with refused(MetricError, r"three arrays of one length; got \(2,\), \(1,\), \(2,\)"):
         partition.gce(some, some[:1], some)
-    with pytest.raises(MetricError, match="integers; got int64, int64, float64"):
+    with refused(MetricError, "integers; got int64, int64, float64"):
         partition.lce(some, some, some * 0.5)
-    with pytest.raises(MetricError, match="holds -1 pixels"):
+    with refused(MetricError, "holds -1 pixels"):
         partition.partition_distance(some, some, some - 1)
-    with pytest.raises(MetricError, match="stands twice"):
+    with refused(MetricError, "stands twice"):
         partition.rand_index(some * 0, some * 0, some + 1)
-    with pytest.raises(MetricError, match="fewer columns than rows"):
+    with refused(MetricError, "fewer columns than rows"):
         partition.binary_cells(np.zeros((3, 2), int))
-    with pytest.raises(OptionError, match="pairs='two' is not known; use distinct, all"):
+    with refused(OptionError, "pairs='two' is not known; use distinct, all"):
         partition.adapted_rand(some, some, some, pairs="two")

@@ -17,6 +17,7 @@ from faultscape.metrics.definitions import Definitions
 from faultscape.metrics.kernels import plain_region_counts
 from faultscape.metrics.overlaps import over_under, region_counts
 from faultscape.metrics.overlaps import regions as region_set
+from refusals import refused
 
 METRICS = ("rom", "rum", "ror", "rur", "pe_os", "pe_us", "ap50", "ap75", "ap", "pq", "sq", "rq")
 
@@ -318,12 +319,12 @@ def test_on_human_segmentations_ror_and_pe_say_what_rom_and_rum_no_longer_can(da
     ],
 )  # fmt: skip
 def test_a_choice_that_is_not_known_is_refused_with_those_that_are(options: dict[str, Any], words: str) -> None:
-    with pytest.raises(FaultscapeError, match=words):
+    with refused(FaultscapeError, words):
         fs.metrics.regions(np.zeros((2, 2), int), np.zeros((2, 2), int), **({"classes": 2} | options))
 
 
 def test_wrong_maps_are_refused() -> None:
-    with pytest.raises(LabelMapError, match="there is no map"):
+    with refused(LabelMapError, "there is no map"):
         fs.metrics.regions([], [], 2)
     good = np.zeros((2, 3), int)
     for bad, words in (
@@ -332,17 +333,17 @@ def test_wrong_maps_are_refused() -> None:
         (good * 1.0, "whole numbers"),
         (np.ma.masked_equal(good, 1), "masked"),
     ):
-        with pytest.raises(FaultscapeError, match=words):
+        with refused(FaultscapeError, words):
             fs.metrics.regions(good, bad, classes=2)
-    with pytest.raises(FaultscapeError, match="give classes, or regions='given'"):
+    with refused(FaultscapeError, "give classes, or regions='given'"):
         fs.metrics.regions(good, good)
-    with pytest.raises(FaultscapeError, match="2 true maps and 1 predicted"):
+    with refused(FaultscapeError, "2 true maps and 1 predicted"):
         fs.metrics.regions([good, good], [good], 2)
 
 
 def test_overlaps_that_are_not_counted_cannot_be_asked_for() -> None:
     counts = region_set.count([overlaps(np.zeros((1, 2), np.uint8), np.zeros((1, 2), np.uint8), 1)] * 2, 1, "iou")
-    with pytest.raises(FaultscapeError, match=r"overlap=0.4 is not counted; use one of 0.5, 0.55"):
+    with refused(FaultscapeError, r"overlap=0.4 is not counted; use one of 0.5, 0.55"):
         over_under.average_precision_of_regions(counts, 0.4)
 
 

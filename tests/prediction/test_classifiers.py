@@ -12,12 +12,12 @@ import pytest
 
 import faultscape as fs
 import made
-from faultscape.cli import main
 from faultscape.errors import FaultscapeError, ModelError, OptionError
 from faultscape.prediction.classifiers import middle
 from faultscape.stages.classifier_answers import read_predictions
 from faultscape.study.settings import read_settings
 from faultscape.study.tables import label_maps
+from refusals import refused, refused_line
 
 SIZES = ((64, 64), (90, 60), (60, 90), (130, 70), (33, 41))  # width, height
 
@@ -161,7 +161,7 @@ def test_how_many_probabilities_are_kept_is_asked_with_keep_and_another_number_d
     answers(study, net, keep=["confidence"])  # it is part of every answer
     assert label_maps.content_digest(label_maps.predictions(Path(study), "net")) == digest
     only = nets.as_onnx(tmp_path / "labels.onnx", labels=True)
-    with pytest.raises(ModelError, match="gives labels and no logits, so that probabilities cannot be kept"):
+    with refused(ModelError, "gives labels and no logits, so that probabilities cannot be kept"):
         fs.predict(study, f"other={only}", engine="local", keep=["probabilities=2"])
 
 
@@ -203,16 +203,7 @@ def test_classes_are_found_by_name_or_by_a_mapping_file(study: str, tmp_path: Pa
     assert [order[k] for k in answers(study, folder)[0][:, 0]] == wanted
 
 
-def line(capsys: pytest.CaptureFixture[str], *words: object) -> str:
-    """What the command line says of a mistake: one line, exit status 2."""
-    capsys.readouterr()
-    assert main([str(word) for word in words]) == 2
-    said = capsys.readouterr().err.strip()
-    assert "\n" not in said
-    return said
-
-
-def test_what_does_not_fit_the_study_is_one_line(study: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_does_not_fit_the_study_is_one_line(study: str, tmp_path: Path) -> None:
     import class_networks as nets
     import torch_networks
 
@@ -220,25 +211,25 @@ def test_what_does_not_fit_the_study_is_one_line(study: str, tmp_path: Path, cap
     maps = made.collected(corpus, tmp_path / "maps", shard_size=4)
     whole, pixels = nets.as_onnx(tmp_path / "net.onnx"), tmp_path / "maps.pt"
     torch_networks.scripted(pixels)
-    seen = line(capsys, "predict", study, f"net={pixels}")
+    seen = refused_line("predict", study, f"net={pixels}")
     assert "gave a map of" in seen
     assert "a classifier gives a picture one class" in seen
-    assert "net" in line(capsys, "predict", maps, f"net={whole}")
+    assert "net" in refused_line("predict", maps, f"net={whole}")
     vit = nets.saved("vit", tmp_path / "vit")
-    assert "which gives no map of classes" in line(capsys, "predict", maps, f"net={vit}")
-    assert "--window is for label maps" in line(capsys, "predict", study, f"net={whole}", "--window", "32x32")
-    assert "--crop is for classifiers" in line(capsys, "predict", maps, f"net={whole}", "--crop", "0.9")
-    assert "--measure is for label maps" in line(capsys, "predict", study, f"net={whole}", "--measure")
-    assert "this is a folder" in line(capsys, "predict", study, f"net={corpus.models['model-0']}")
-    assert "this is a program" in line(capsys, "predict", study, "net=exec:ls {input} {output}")
+    assert "which gives no map of classes" in refused_line("predict", maps, f"net={vit}")
+    assert "--window is for label maps" in refused_line("predict", study, f"net={whole}", "--window", "32x32")
+    assert "--crop is for classifiers" in refused_line("predict", maps, f"net={whole}", "--crop", "0.9")
+    assert "--measure is for label maps" in refused_line("predict", study, f"net={whole}", "--measure")
+    assert "this is a folder" in refused_line("predict", study, f"net={corpus.models['model-0']}")
+    assert "this is a program" in refused_line("predict", study, "net=exec:ls {input} {output}")
     (tmp_path / "t.npz").write_bytes(b"")
-    assert "a folder of label maps, model.onnx, " in line(capsys, "predict", maps, f"net={tmp_path / 't.npz'}")
+    assert "a folder of label maps, model.onnx, " in refused_line("predict", maps, f"net={tmp_path / 't.npz'}")
     for crop in ("0", "1.1", "-1"):
-        assert "crop is a share of the shorter side" in line(capsys, "predict", study, f"net={whole}", "--crop", crop)
-    assert "measure is for label maps" in line(capsys, "measure", study)
+        assert "crop is a share of the shorter side" in refused_line("predict", study, f"net={whole}", "--crop", crop)
+    assert "measure is for label maps" in refused_line("measure", study)
     (tmp_path / "two.txt").write_text("sky\nroad\n")
     fs.collect(study, str(tmp_path / "photos"), classes=str(tmp_path / "two.txt"))
-    assert "the network has 5 classes, the study 2; give --labels FILE" in line(capsys, "predict", study, f"net={whole}")
+    assert "the network has 5 classes, the study 2; give --labels FILE" in refused_line("predict", study, f"net={whole}")
     assert not read_settings(Path(study)).models
 
 
@@ -257,7 +248,7 @@ def test_a_picture_over_which_a_network_fails_costs_no_other(study: str, tmp_pat
 def test_a_window_is_refused_in_python_too(study: str, tmp_path: Path) -> None:
     import class_networks as nets
 
-    with pytest.raises(OptionError, match="--window is for label maps"):
+    with refused(OptionError, "--window is for label maps"):
         fs.predict(study, f"net={nets.as_onnx(tmp_path / 'net.onnx')}", window="16x16")
-    with pytest.raises(FaultscapeError):
+    with refused(FaultscapeError):
         fs.predict(study, f"net={tmp_path / 'gone.onnx'}")

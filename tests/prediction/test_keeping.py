@@ -18,6 +18,7 @@ from faultscape.prediction import keep as keeping
 from faultscape.prediction.sources.onnx import OnnxNetwork
 from faultscape.study.tables import label_maps, outputs
 from faultscape.study.tables.corpus import read_corpus, shards
+from refusals import refused
 
 ALL = ["confidence", "probabilities", "logits"]
 
@@ -179,7 +180,7 @@ def test_more_classes_than_the_network_has_are_noted_with_what_all_of_them_take(
     ],
 )
 def test_words_that_exclude_each_other_are_told(words: list[str], told: str) -> None:
-    with pytest.raises(OptionError, match=f"^{told}"):
+    with refused(OptionError, f"^{told}"):
         keeping.parse(words)
     assert keeping.parse(words[1:] * 2).words == words[1:]  # what is said twice is said once
 
@@ -190,25 +191,19 @@ def test_a_network_of_labels_alone_is_refused_before_the_study_learns_of_it(stud
 
     only = onnx_networks.small(tmp_path / "labels.onnx", labels=True)
     before = made.bytes_under(study, "*.toml", "predictions")
-    with pytest.raises(
-        ModelError, match=rf"labels.onnx: gives labels and no logits, so that {keep[0].partition('=')[0]} cannot be kept"
-    ):
+    with refused(ModelError, rf"labels.onnx: gives labels and no logits, so that {keep[0].partition('=')[0]} cannot be kept"):
         fs.predict(str(study), {"net": only}, engine="local", keep=keep)
     assert made.bytes_under(study, "*.toml", "predictions") == before
 
 
 def test_a_layer_that_the_network_has_not_is_named_with_those_it_has(study: Path, net: Path) -> None:
-    with pytest.raises(
-        ModelError, match=r"^[^:]*net\.onnx: has no value named 'depth'\. Its last values are first, relu, logits"
-    ):
+    with refused(ModelError, r"^[^:]*net\.onnx: has no value named 'depth'\. Its last values are first, relu, logits"):
         fs.predict(str(study), {"net": net}, engine="local", keep=["embedding=depth"])
 
 
 @pytest.mark.parametrize("word", ["scores", "probabilities=0", "probabilities=x", "logits=2", "embedding", "embedding="])
 def test_a_word_that_means_nothing_is_told(study: Path, net: Path, word: str) -> None:
-    with pytest.raises(
-        OptionError, match=f"--keep '{word}' is not known; use labels, confidence, probabilities, logits, embedding=LAYER"
-    ):
+    with refused(OptionError, f"--keep '{word}' is not known; use labels, confidence, probabilities, logits, embedding=LAYER"):
         fs.predict(str(study), {"net": net}, engine="local", keep=[word])
 
 
@@ -242,7 +237,7 @@ def test_a_part_that_was_lost_is_made_again_and_the_labels_stay(study: Path, net
     before, place = made.bytes_under(study, "predictions"), study / "predictions" / "net" / "confidence"
     lost = min(place.glob("*.parquet"))
     lost.unlink()
-    with pytest.raises(StudyError, match="is missing or damaged; delete it, if it is there, and run predict again"):
+    with refused(StudyError, "is missing or damaged; delete it, if it is there, and run predict again"):
         list(outputs.read_kept(study, "net", "confidence", 0))
     fs.predict(str(study), {"net": net}, engine="local", keep=["confidence", "logits"])
     assert made.bytes_under(study, "predictions") == before

@@ -15,6 +15,7 @@ from faultscape.classes import mapping as label_names
 from faultscape.classes.class_lists import allowed
 from faultscape.errors import ClassesError
 from faultscape.nouns import Classes
+from refusals import refused
 
 
 def settings(*names: str) -> Any:
@@ -76,13 +77,11 @@ def test_names_in_another_order_are_mapped_by_name(study: Path) -> None:
 
 
 def test_every_class_that_finds_no_place_is_named(study: Path) -> None:
-    with pytest.raises(
-        ClassesError, match=r"these classes of the network are no class of the study: boat, zebra, tren\."
-    ) as caught:
+    with refused(ClassesError, r"these classes of the network are no class of the study: boat, zebra, tren\.") as caught:
         predicted(study, ["boat", "sky", "zebra", "road", "tren"])
     assert "--unmapped void" in str(caught.value)
     many = SimpleNamespace(class_names=["road", *(f"thing {k}" for k in range(149))], channels=150)
-    with pytest.raises(ClassesError) as caught:
+    with refused(ClassesError) as caught:
         label_names.of_network("net", many, STREET, None, {})
     assert all(f"thing {k}," in str(caught.value) for k in range(148))
     assert "\n" not in str(caught.value)
@@ -95,7 +94,7 @@ def test_unmapped_void_makes_them_void_and_says_which(study: Path, capsys: pytes
 
 
 def test_a_network_that_shares_no_class_is_refused_even_then(study: Path) -> None:
-    with pytest.raises(ClassesError, match=r"not one of the network's 5 classes \(a, b, c, d, e\) is a class of the study"):
+    with refused(ClassesError, r"not one of the network's 5 classes \(a, b, c, d, e\) is a class of the study"):
         predicted(study, list("abcde"), unmapped="void")
 
 
@@ -112,8 +111,8 @@ def test_a_file_goes_first_and_names_mean_the_rest(study: Path, tmp_path: Path, 
     file.write_text(json.dumps({"boat": "car", "zebra": "void", "tree": "person"}))
     assert predicted(study, names, labels=str(file)) == {"0": "car", "1": "sky", "2": "void", "3": "road", "4": "person"}
     file.write_text(json.dumps({"boat": "car"}))
-    with pytest.raises(
-        ClassesError, match=r"labels.json: says nothing of the network's class zebra, which is no class of the study"
+    with refused(
+        ClassesError, r"labels.json: says nothing of the network's class zebra, which is no class of the study"
     ) as caught:
         predicted(study, names, labels=str(file))
     assert "--unmapped void" in str(caught.value)
@@ -151,7 +150,7 @@ def test_a_mapping_file_that_makes_no_sense_is_one_sentence(tmp_path: Path, text
     net, file = SimpleNamespace(class_names=["ship", "road"], channels=2), tmp_path / "labels.json"
     if text is not None:
         file.write_text(text)
-    with pytest.raises(ClassesError) as caught:
+    with refused(ClassesError) as caught:
         label_names.of_network("net", net, STREET, str(file), {})
     assert str(caught.value).startswith(f"{file}: ")
     assert words in str(caught.value)
@@ -160,10 +159,10 @@ def test_a_mapping_file_that_makes_no_sense_is_one_sentence(tmp_path: Path, text
 
 def test_a_mapping_without_any_class_is_refused_of_names_and_of_folders_too(tmp_path: Path) -> None:
     net, file = SimpleNamespace(class_names=["void", "ship"], channels=2), tmp_path / "labels.json"
-    with pytest.raises(ClassesError, match="net: every label is void; map at least one to a class of the study"):
+    with refused(ClassesError, "net: every label is void; map at least one to a class of the study"):
         label_names.of_network("net", net, STREET, None, {}, "void")
     file.write_text('{"0": "void"}')
-    with pytest.raises(ClassesError, match="every label is void"):
+    with refused(ClassesError, "every label is void"):
         label_names.of_file(str(file), STREET, None)
     assert allowed(STREET.class_list, {"0": "void"}) == "255 (void)"
 
@@ -237,7 +236,7 @@ def test_another_number_of_channels_is_refused_whether_or_not_the_file_says_it(
     tmp_path: Path, sources: dict[str, str], kind: str
 ) -> None:
     study = numbered(tmp_path, (0, 1, 2))
-    with pytest.raises(ClassesError, match=f"{kind}: the network has 5 classes, the study 3; give --labels FILE"):
+    with refused(ClassesError, f"{kind}: the network has 5 classes, the study 3; give --labels FILE"):
         fs.predict(study, {kind: sources[kind]}, engine="local")
     assert not fs.study.settings.read_settings(Path(study)).models
 

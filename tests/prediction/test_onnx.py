@@ -15,6 +15,7 @@ from faultscape.errors import ClassesError, ModelError, OptionError
 from faultscape.prediction.catalogue import open_model
 from faultscape.prediction.inference import Inference
 from faultscape.prediction.sources.onnx import OnnxNetwork
+from refusals import refused
 
 
 def network(
@@ -111,7 +112,7 @@ def test_logits_are_brought_to_the_working_size_before_the_arg_max(tmp_path: Pat
 def test_a_network_of_one_size_is_refused_windows_and_scales_before_it_runs(tmp_path: Path, options: dict[str, Any]) -> None:
     net = str(network(tmp_path / "m.onnx", size=(18, 14)))
     words = r"m.onnx: takes pictures of 18x14 only; leave --scales out, and --window too or let it be 18x14"
-    with pytest.raises(OptionError, match=words):
+    with refused(OptionError, words):
         open_model(net, **options)
 
 
@@ -120,7 +121,7 @@ def test_a_network_of_one_size_sees_larger_pictures_in_windows_of_that_size(tmp_
         str(network(tmp_path / "m.onnx", size=(18, 14))), window="18x14", stride="9x7", scales=[1.0, 2.0], flip=True
     )
     assert (model.predict([photo])[0].labels == by_hand(photo, WEIGHTS)).mean() > 0.9
-    with pytest.raises(ModelError, match=r"takes pictures of 18x14 only, and no window of a picture of 10x28 has that size"):
+    with refused(ModelError, r"takes pictures of 18x14 only, and no window of a picture of 10x28 has that size"):
         model.predict([photo[:, :10].copy()])
 
 
@@ -131,7 +132,7 @@ def test_a_size_that_is_fixed_goes_before_a_multiple(tmp_path: Path, photo: np.n
 
 def test_what_the_runtime_says_is_told_whole_on_one_line(tmp_path: Path) -> None:
     net = OnnxNetwork(network(tmp_path / "m.onnx", size=(18, 14)))
-    with pytest.raises(ModelError, match=r"the network failed: .*index: 3 Got: 12 Expected: 18") as caught:
+    with refused(ModelError, r"the network failed: .*index: 3 Got: 12 Expected: 18") as caught:
         net.run(np.zeros((1, 3, 14, 12), np.float32))
     assert "\n" not in str(caught.value)
 
@@ -145,7 +146,7 @@ def test_a_network_of_something_else_than_pictures_is_told_what_it_takes(tmp_pat
     graph = helper.make_graph([helper.make_node("Relu", ["ids"], ["out"])], "text", [ids], [out])
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
     onnx.save(model, tmp_path / "text.onnx")
-    with pytest.raises(ModelError, match=r"text.onnx: it takes ids of 2 axes; expected one input of pictures, which has 4 axes"):
+    with refused(ModelError, r"text.onnx: it takes ids of 2 axes; expected one input of pictures, which has 4 axes"):
         open_model(str(tmp_path / "text.onnx"))
 
 
@@ -183,13 +184,13 @@ def test_a_network_that_does_not_fit_the_classes_is_refused_with_what_to_do(tmp_
     study = str(tmp_path / "study")
     fs.collect(study, str(corpus.photos), classes=str(corpus.classes))
     network(tmp_path / "seven.onnx", classes=7)
-    with pytest.raises(ClassesError, match="the network has 7 classes, the study 5; give --labels FILE"):
+    with refused(ClassesError, "the network has 7 classes, the study 5; give --labels FILE"):
         fs.predict(study, {"m": tmp_path / "seven.onnx"})
     network(tmp_path / "other.onnx", metadata={"faultscape.classes": json.dumps(["sky", "rode", "car", "person", "tree"])})
-    with pytest.raises(ClassesError, match=r"is no class of the study: rode\..*Did you mean 'road'"):
+    with refused(ClassesError, r"is no class of the study: rode\..*Did you mean 'road'"):
         fs.predict(study, {"m": tmp_path / "other.onnx"})
     (tmp_path / "bad.onnx").write_bytes(b"no network")
-    with pytest.raises(ModelError, match="onnxruntime cannot load it"):
+    with refused(ModelError, "onnxruntime cannot load it"):
         fs.predict(study, {"m": tmp_path / "bad.onnx"})
     mapping = tmp_path / "map.toml"
     mapping.write_text("".join(f'{k} = "{n}"\n' for k, n in enumerate([*made.NAMES, "car", "void"])))
@@ -291,7 +292,7 @@ def test_maps_made_at_another_working_size_are_stale_and_compare_says_so(tmp_pat
     fs.predict(study, {"net": path} | corpus.models, engine="local")
     fs.collect(study, str(corpus.photos), size="24x18")
     assert {stage: state for stage, state, _ in fs.status(study).stages}["predict"] == "stale"
-    with pytest.raises(fs.errors.StudyError, match="maps of net were made at another working size"):
+    with refused(fs.errors.StudyError, "maps of net were made at another working size"):
         fs.compare(study, engine="local")
     fs.predict(study, {"net": path}, engine="local")
     assert fs.compare(study, engine="local").parts_made == 2
@@ -303,9 +304,9 @@ def test_options_that_no_network_can_have_leave_the_study_as_it_was(tmp_path: Pa
     study = str(tmp_path / "study")
     fs.collect(study, str(corpus.photos), classes=str(corpus.classes))
     before = made.bytes_under(Path(study), "*.toml")
-    with pytest.raises(fs.errors.OptionError):
+    with refused(fs.errors.OptionError):
         fs.predict(study, {"net": network(tmp_path / "net.onnx")}, engine="local", **wrong)
-    with pytest.raises(ModelError):
+    with refused(ModelError):
         fs.predict(study, {"net": network(tmp_path / "fixed.onnx", size=(48, 36))}, layout="nhwc", engine="local")
     assert made.bytes_under(Path(study), "*.toml") == before
 

@@ -14,6 +14,7 @@ from faultscape.errors import ModelError
 from faultscape.maps import winners
 from faultscape.prediction import catalogue
 from faultscape.study.tables.logs import read_failures
+from refusals import refused
 
 CODE = """
 import numpy as np
@@ -178,7 +179,7 @@ def test_what_a_predictor_does_wrong_is_the_problem_of_that_photo(code: str, pho
     ],
 )
 def test_what_cannot_be_loaded_is_one_sentence(code: str, name: str, words: str) -> None:
-    with pytest.raises(ModelError, match=words) as caught:
+    with refused(ModelError, words) as caught:
         catalogue.open_model(f"{code}:{name}")
     assert "\n" not in str(caught.value)
 
@@ -190,11 +191,11 @@ def test_a_network_that_ends_the_program_is_the_problem_of_that_photo(code: str,
 
 def test_a_file_that_is_not_there_or_fails_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "bad.py").write_text("1 / 0")
-    with pytest.raises(ModelError, match=r"running .*bad.py failed: ZeroDivisionError: division by zero"):
+    with refused(ModelError, r"running .*bad.py failed: ZeroDivisionError: division by zero"):
         catalogue.open_model(f"{tmp_path}/bad.py:load")
-    with pytest.raises(ModelError, match=r"there is no file .*gone.py"):
+    with refused(ModelError, r"there is no file .*gone.py"):
         catalogue.open_model(f"{tmp_path}/gone.py:load")
-    with pytest.raises(ModelError, match=r"name the function too, as .*bad.py:function"):
+    with refused(ModelError, r"name the function too, as .*bad.py:function"):
         catalogue.open_model(f"{tmp_path}/bad.py")
 
 
@@ -265,5 +266,5 @@ def test_weights_that_a_loader_reads_from_elsewhere_are_part_of_the_model(
 def test_a_loader_that_gives_other_weights_each_time_is_refused(study: Path, tmp_path: Path, engine: str) -> None:
     code = tmp_path / "nets.py"
     code.write_text(LOADER.format(weights=""))
-    with pytest.raises(ModelError, match=r"nets.py:unseeded: its weights are others each time it is loaded; set a seed in it"):
+    with refused(ModelError, r"nets.py:unseeded: its weights are others each time it is loaded; set a seed in it"):
         fs.predict(str(study), {"net": f"{code}:unseeded"}, engine=engine)

@@ -27,6 +27,7 @@ from faultscape.study.settings import read_settings
 from faultscape.study.spool import Spool
 from faultscape.study.tables import label_maps
 from faultscape.study.tables.corpus import read_corpus
+from refusals import refused
 
 PROGRAM = """
 import sys
@@ -88,7 +89,7 @@ def test_a_program_that_changes_while_a_run_goes_on_is_never_mixed(
     study: Path, program: Callable[[str], str], engine: str
 ) -> None:
     source = program(PROGRAM + CHANGES)
-    with pytest.raises(ModelError, match=r"its files changed while this line ran; run the same line again"):
+    with refused(ModelError, r"its files changed while this line ran; run the same line again"):
         fs.predict(str(study), {"prog": source}, engine=engine, workers=2)
     fs.predict(str(study), {"prog": source}, engine=engine, workers=2)
     folder = label_maps.predictions(study, "prog")
@@ -105,7 +106,7 @@ def test_a_program_that_changed_since_the_run_began_is_not_run(
     model = programs.OpenProgram(Opening("program", source, digest=programs.digest(source, {})), read_settings(study))
     program("raise SystemExit('was run')")
     spool = Spool(tmp_path / "spool", "key")
-    with pytest.raises(ModelError, match=r"its files changed while this line ran; .* does all of it with the new ones$"):
+    with refused(ModelError, r"its files changed while this line ran; .* does all of it with the new ones$"):
         fill(spool, model, read_corpus(study, 0), Part(), lambda _: None)
     assert not len(spool)
     spool.finish()
@@ -116,9 +117,7 @@ def test_a_program_that_writes_to_a_file_of_its_command_is_told(
 ) -> None:
     (tmp_path / "log").write_text("")
     source = program(PROGRAM + "Path(sys.argv[3]).write_text('done')")
-    with pytest.raises(
-        ModelError, match=r"its files changed .*; a file that the program writes itself must not stand in its command$"
-    ):
+    with refused(ModelError, r"its files changed .*; a file that the program writes itself must not stand in its command$"):
         fs.predict(str(study), {"prog": f"{source} {{input}} {{output}} {tmp_path / 'log'}"}, engine="local")
 
 
@@ -174,12 +173,12 @@ def test_folders_that_killed_workers_left_are_removed_and_those_in_use_are_not(
 def test_a_file_that_is_no_program_is_one_sentence(study: Path, tmp_path: Path) -> None:
     (tmp_path / "segment").write_bytes(b"\x7fno program")
     (tmp_path / "segment").chmod(0o755)
-    with pytest.raises(ModelError, match=r"segment: .*segment cannot be run: Exec format error$"):
+    with refused(ModelError, r"segment: .*segment cannot be run: Exec format error$"):
         fs.predict(str(study), {"prog": f"exec:{tmp_path / 'segment'}"}, engine="local")
 
 
 def test_a_program_that_is_killed_tells_by_which_signal(study: Path, program: Callable[[str], str]) -> None:
-    with pytest.raises(ModelError, match=r"ended with status -9 and wrote no map: working$"):
+    with refused(ModelError, r"ended with status -9 and wrote no map: working$"):
         fs.predict(
             str(study), {"prog": program("import os; print('working', flush=True); os.kill(os.getpid(), 9)")}, engine="local"
         )

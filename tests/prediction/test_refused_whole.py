@@ -13,6 +13,7 @@ from faultscape.errors import FaultscapeError, OptionError
 from faultscape.study.settings import read_settings
 from faultscape.study.tables import outputs
 from networks_of_tests import colour_network
+from refusals import refused
 
 CODE = """
 import numpy as np
@@ -71,7 +72,7 @@ def test_the_study_is_as_it_was(
     name: str, source: str, options: dict, words: str, study: Path, code: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     before = files(study)
-    with pytest.raises(FaultscapeError, match=words):
+    with refused(FaultscapeError, words):
         fs.predict(str(study), {name: source.replace("mine.py", str(code))}, **{"engine": "local", **options})
     assert files(study) == before
     assert "done anew" not in capsys.readouterr().out
@@ -118,7 +119,7 @@ def test_status_says_what_a_lone_model_lacks_and_of_which_no_map_could_be_used(
         made.write(tmp_path / "maps" / f"{id_}.png", np.full((36, 48), 77, np.uint8))
     fs.predict(str(study), {"bad": tmp_path / "maps", "good": corpus.models["model-0"]}, engine="local")
     assert "of bad not one map could be used (failures.csv)" in str(fs.status(str(study)))
-    with pytest.raises(FaultscapeError, match="no map could be used; "):
+    with refused(FaultscapeError, "no map could be used; "):
         fs.predict(str(study), {"bad": tmp_path / "maps"}, engine="local")
     assert "of bad not one map could be used (failures.csv)" in str(fs.status(str(study)))  # it was there before
 
@@ -132,7 +133,7 @@ def test_a_new_model_of_which_no_map_can_be_used_is_not_taken_and_selections_sta
     before = [stage[:2] for stage in fs.status(str(study)).stages], read_settings(study)
     (tmp_path / "maps").mkdir()
     made.write(tmp_path / "maps" / f"{corpus.ids[3]}.png", np.full((36, 48), 77, np.uint8))
-    with pytest.raises(FaultscapeError) as said:
+    with refused(FaultscapeError) as said:
         fs.predict(str(study), {"bad": tmp_path / "maps"}, engine="local")
     told = str(said.value)
     assert told.startswith(f"no map could be used, so that bad is not taken; {corpus.ids[3]}: ")
@@ -144,5 +145,5 @@ def test_a_new_model_of_which_no_map_can_be_used_is_not_taken_and_selections_sta
 
 
 def test_an_engine_is_judged_before_anything_is_opened(study: Path) -> None:
-    with pytest.raises(OptionError, match="engine 'ray:/host' is not known"):
+    with refused(OptionError, "engine 'ray:/host' is not known"):
         fs.predict(str(study), {"new": "no-such-file.onnx"}, engine="ray:/host")

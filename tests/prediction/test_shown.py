@@ -17,6 +17,7 @@ from faultscape.prediction.inference import Inference, Way
 from faultscape.prediction.keep import Keep
 from faultscape.prediction.sources.network import Answer
 from faultscape.prediction.sources.torch_network import of_module
+from refusals import refused
 
 if TYPE_CHECKING:
     import torch
@@ -197,7 +198,7 @@ def test_labels_cannot_be_averaged_and_layers_have_no_windows() -> None:
 
     (out,) = Inference(of_module(Labels(3, 4, 1), "toy", {}), Way(flip=True)).predict([photo()])
     assert out.problem == "toy: gives labels, and only logits can be averaged: leave --window, --flip and --scales out"
-    with pytest.raises(OptionError, match="--keep embedding is for whole pictures: leave --window, --flip and --scales out"):
+    with refused(OptionError, "--keep embedding is for whole pictures: leave --window, --flip and --scales out"):
         Inference(network(), Way(flip=True), Keep(embeddings=("conv",)))
 
 
@@ -242,7 +243,7 @@ def test_a_layer_that_the_network_does_not_call_is_told() -> None:
 def test_wrong_options_have_each_their_sentence(options: dict[str, Any], words: str) -> None:
     from faultscape.errors import FaultscapeError
 
-    with pytest.raises(FaultscapeError) as caught:
+    with refused(FaultscapeError) as caught:
         predict_options.check(options)
     assert words in str(caught.value)
     assert "\n" not in str(caught.value)
@@ -279,8 +280,8 @@ def test_an_input_that_no_memory_holds_is_the_problem_of_its_picture(monkeypatch
         raise cv2.error("OpenCV(4) alloc.cpp:73: error: (-4:Insufficient memory) Failed to allocate 3000000000000000 bytes")
 
     monkeypatch.setattr(cv2, "resize", short)
-    with pytest.raises(
-        ModelError, match="the picture cannot be brought to 4096 x 4096 pixels; make --input-size, --multiple or --scales smaller"
+    with refused(
+        ModelError, "the picture cannot be brought to 4096 x 4096 pixels; make --input-size, --multiple or --scales smaller"
     ):
         Inference(network(multiple=4096)).prepare(photo(), SIZE)
 
@@ -302,7 +303,7 @@ def test_what_a_network_says_of_its_input_in_vain_is_one_sentence(said: dict[str
     module = nn.Conv2d(3, 4, 3)
     for key, value in said.items():
         setattr(module, key, value)
-    with pytest.raises(ModelError, match=r"^toy: what it says of its input makes no sense: "):
+    with refused(ModelError, r"^toy: what it says of its input makes no sense: "):
         of_module(module, "toy", {})
 
 
@@ -315,7 +316,7 @@ def test_without_a_graphics_processor_torch_is_not_even_imported(monkeypatch: py
     monkeypatch.setattr(devices, "_NODES", ())
     monkeypatch.setitem(sys.modules, "torch", object())  # whoever asks it anything fails
     assert devices.pick("", "script") == "cpu"
-    with pytest.raises(OptionError, match="device cuda is not there; 0 graphics processors can be used"):
+    with refused(OptionError, "device cuda is not there; 0 graphics processors can be used"):
         devices.pick("cuda", "script")
     monkeypatch.setattr(devices, "_NODES", ("/",))
     with pytest.raises(AttributeError):

@@ -18,6 +18,7 @@ from faultscape.errors import ModelError, OptionError
 from faultscape.maps import winners
 from faultscape.prediction import catalogue
 from faultscape.prediction.sources import exported_files
+from refusals import refused
 
 NAMES = ["sky", "road", "car", "person", "tree"]
 ENDINGS = {"exported": "net.pt2", "scripted": "net.ts"}
@@ -98,9 +99,7 @@ def test_files_of_torch_keep_no_layers_and_that_is_said(tmp_path: Path, write: s
     import torch_networks as nets
 
     path = getattr(nets, write)(tmp_path / ENDINGS[write])
-    with pytest.raises(
-        ModelError, match="exported programs and TorchScript keep no layers, so that --keep embedding cannot be had"
-    ):
+    with refused(ModelError, "exported programs and TorchScript keep no layers, so that --keep embedding cannot be had"):
         catalogue.open_model(str(path), keep=["embedding=first"])
 
 
@@ -116,7 +115,7 @@ def test_a_program_of_one_size_is_shown_no_other(tmp_path: Path, photo: np.ndarr
     import torch_networks as nets
 
     path = str(nets.exported(tmp_path / "fixed.pt2", (1, 24, 32)))
-    with pytest.raises(OptionError, match=r"fixed.pt2: takes pictures of 32x24 only; leave --scales out"):
+    with refused(OptionError, r"fixed.pt2: takes pictures of 32x24 only; leave --scales out"):
         catalogue.open_model(path, scales=[1.0, 2.0])
     assert catalogue.open_model(path, flip=True).predict([photo])[0].labels is not None
 
@@ -124,9 +123,9 @@ def test_a_program_of_one_size_is_shown_no_other(tmp_path: Path, photo: np.ndarr
 def test_an_extra_file_that_is_no_object_is_told(tmp_path: Path) -> None:
     import torch_networks as nets
 
-    with pytest.raises(ModelError, match=r"net.pt2: its extra file faultscape.json is no JSON object"):
+    with refused(ModelError, r"net.pt2: its extra file faultscape.json is no JSON object"):
         catalogue.open_model(str(nets.exported(tmp_path / "net.pt2", said=[1])))
-    with pytest.raises(ModelError, match=r"net.ts: what it says of its input makes no sense"):
+    with refused(ModelError, r"net.ts: what it says of its input makes no sense"):
         catalogue.open_model(str(nets.scripted(tmp_path / "net.ts", said={"mean": "grey"})))
 
 
@@ -149,9 +148,8 @@ def test_a_file_of_weights_or_of_a_pickled_module_is_refused_and_nothing_of_it_r
         path.write_bytes(pickle.dumps(_Creates(victim)))
     if kind == "noise":
         path.write_bytes(b"PK\x03\x04 and nothing more")
-    with pytest.raises(
-        ModelError,
-        match="is no TorchScript file; of weights alone no network can be made: write a function that builds the network",
+    with refused(
+        ModelError, "is no TorchScript file; of weights alone no network can be made: write a function that builds the network"
     ):
         catalogue.open_model(str(path))
     assert not victim.exists()
@@ -162,7 +160,7 @@ def test_a_script_whose_data_is_another_pickle_is_refused_and_nothing_of_it_runs
 
     victim = tmp_path / "created"
     path = nets.forged(nets.scripted(tmp_path / "whole.ts"), tmp_path / "net.ts", {"data.pkl": pickle.dumps(_Creates(victim), 2)})
-    with pytest.raises(ModelError, match=r"torch\.jit cannot load it: ") as caught:
+    with refused(ModelError, r"torch\.jit cannot load it: ") as caught:
         catalogue.open_model(str(path))
     assert "\n" not in str(caught.value)
     assert "weights_only" not in str(caught.value)
@@ -174,7 +172,7 @@ def test_a_function_that_meets_a_pickle_says_so_in_words_of_ours(tmp_path: Path)
 
     torch.save({"weight": _Creates(tmp_path / "created")}, tmp_path / "weights.pth")
     (tmp_path / "net.py").write_text(f"import torch\ndef build():\n    return torch.load({str(tmp_path / 'weights.pth')!r})\n")
-    with pytest.raises(ModelError, match="it failed while loading: UnpicklingError: it holds more than weights") as caught:
+    with refused(ModelError, "it failed while loading: UnpicklingError: it holds more than weights") as caught:
         catalogue.open_model(f"{tmp_path / 'net.py'}:build")
     assert "weights_only" not in str(caught.value)
     assert not (tmp_path / "created").exists()
@@ -288,7 +286,7 @@ def test_an_exported_program_that_would_run_something_is_refused_and_nothing_run
     victim = tmp_path / "created"
     assert (*attacks(victim),) == ATTACKS
     path = nets.forged(whole, tmp_path / "net.pt2", attacks(victim)[attack])
-    with pytest.raises(ModelError, match=r"net\.pt2: ") as caught:
+    with refused(ModelError, r"net\.pt2: ") as caught:
         catalogue.open_model(str(path)).predict([np.zeros((32, 32, 3), np.uint8)])
     assert "\n" not in str(caught.value)
     assert SAID_OF.get(attack, "") in str(caught.value)
@@ -323,7 +321,7 @@ def test_the_attacks_are_real_where_nothing_looks(
 @pytest.mark.parametrize("data", [b"", b"no archive", b"PK\x05\x06" + b"\0" * 18])
 def test_what_is_no_exported_program_is_one_sentence(tmp_path: Path, data: bytes) -> None:
     (tmp_path / "net.pt2").write_bytes(data)
-    with pytest.raises(ModelError, match=r"net.pt2: (is no|holds no) exported program") as caught:
+    with refused(ModelError, r"net.pt2: (is no|holds no) exported program") as caught:
         catalogue.open_model(str(tmp_path / "net.pt2"))
     assert "\n" not in str(caught.value)
 
@@ -332,6 +330,6 @@ def test_a_torn_program_is_one_sentence(tmp_path: Path, whole: Path) -> None:
     data = whole.read_bytes()
     for part in (0.3, 0.99):
         (tmp_path / "net.pt2").write_bytes(data[: int(len(data) * part)])
-        with pytest.raises(ModelError, match=r"net.pt2: is no exported program: .") as caught:
+        with refused(ModelError, r"net.pt2: is no exported program: .") as caught:
             catalogue.open_model(str(tmp_path / "net.pt2"))
         assert "\n" not in str(caught.value)

@@ -20,6 +20,7 @@ from faultscape.errors import ModelError
 from faultscape.maps import winners
 from faultscape.prediction import catalogue, windows
 from faultscape.prediction.inference import Inference
+from refusals import refused
 
 TIE = 1e-5  # of the library's own scores: where the two largest are nearer, the order of sums decides
 SIZES = ((333, 250), (250, 333), (320, 333))  # width, height
@@ -204,9 +205,8 @@ def test_a_folder_of_another_kind_of_model_is_refused_with_the_kinds_that_work(t
     import transformers as hf
 
     hf.BertConfig(hidden_size=8, num_hidden_layers=1, num_attention_heads=1).save_pretrained(tmp_path / "bert")
-    with pytest.raises(
-        ModelError,
-        match=r"bert: is of kind 'bert', which gives no map of classes; kinds that do are .*eomt.*mask2former.*segformer",
+    with refused(
+        ModelError, r"bert: is of kind 'bert', which gives no map of classes; kinds that do are .*eomt.*mask2former.*segformer"
     ):
         catalogue.open_model(str(tmp_path / "bert"))
 
@@ -243,7 +243,7 @@ def test_weights_that_are_a_malicious_pickle_are_refused_and_nothing_of_them_run
         torch.save(weights, folder / "pytorch_model.bin")
     else:
         (folder / "pytorch_model.bin").write_bytes(pickle.dumps(weights, 2))
-    with pytest.raises(ModelError, match="evil: transformers cannot load it: ") as caught:
+    with refused(ModelError, "evil: transformers cannot load it: ") as caught:
         catalogue.open_model(str(folder))
     assert str(caught.value).endswith("nothing is unpickled; save them as safetensors")
     assert "weights_only" not in str(caught.value)
@@ -262,7 +262,7 @@ def test_a_folder_that_needs_code_of_its_own_is_refused_without_advice_to_run_it
     said["auto_map"] = {"AutoConfig": "code.Config", "AutoImageProcessor": "code.Processor"}
     (folder / file).write_text(json.dumps(said))
     (folder / "code.py").write_text(f"open({str(tmp_path / 'created')!r}, 'w')")
-    with pytest.raises(ModelError, match=r"it needs code of its own, which is never run; write a function") as caught:
+    with refused(ModelError, r"it needs code of its own, which is never run; write a function") as caught:
         catalogue.open_model(str(folder))
     assert "trust_remote_code" not in str(caught.value)
     assert not (tmp_path / "created").exists()
@@ -283,7 +283,7 @@ def test_a_damaged_folder_is_one_sentence(saved: dict[str, Path], tmp_path: Path
             (damaged / "model.safetensors").write_bytes(weights)
         if config is not None:
             (damaged / "config.json").write_text(config)
-        with pytest.raises(ModelError, match=f"{damaged.name}: transformers cannot (load it|read its config.json): .") as caught:
+        with refused(ModelError, f"{damaged.name}: transformers cannot (load it|read its config.json): .") as caught:
             catalogue.open_model(str(damaged))
         assert "\n" not in str(caught.value)
         assert not str(caught.value).endswith(":")  # the library gives the reason on its second line

@@ -5,6 +5,7 @@ from scipy import stats
 from faultscape.errors import RankingError
 from faultscape.ranking.agreement import compare_benchmark, kendall, overlap, spearman
 from faultscape.ranking.intervals import bootstrap_weights, percentile_interval, ranks
+from refusals import refused
 
 # S0 Table 3: mIoU on PASCAL VOC, A rank and its change, R rank and its change
 TABLE_3 = {
@@ -75,9 +76,9 @@ def test_the_spearman_interval_is_over_the_replicates():
 
 
 def test_a_benchmark_must_name_every_model():
-    with pytest.raises(RankingError, match=r"no score for 'unet'; it has u-net\. Did you mean 'u-net'\?"):
+    with refused(RankingError, r"no score for 'unet'; it has u-net\. Did you mean 'u-net'\?"):
         compare_benchmark(["unet"], {"u-net": 1}, {}, {})
-    with pytest.raises(RankingError, match="'b' is not a number"):
+    with refused(RankingError, "'b' is not a number"):
         compare_benchmark(["a", "b"], {"a": 1, "b": float("nan")}, {}, {})
 
 

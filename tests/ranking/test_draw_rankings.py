@@ -17,6 +17,7 @@ from faultscape.ranking.drawn.rankings import draw_rankings
 from faultscape.ranking.drawn.steps import remaining, steps
 from faultscape.reporting.competition.standing_tables import caveat
 from made import tie
+from refusals import refused
 
 
 def drawn(
@@ -428,11 +429,11 @@ def test_labels_outside_the_draws_count_in_reuse_alone_and_only_when_asked() -> 
 
 def test_what_does_not_fit_is_said() -> None:
     rows = drawn("ab", WEIGHTS)
-    with pytest.raises(RankingError, match="expected 2 models by 4 images"):
+    with refused(RankingError, "expected 2 models by 4 images"):
         draw_rankings(["x", "y"], rows, RIGHT[:, :3], list("abcd"))
-    with pytest.raises(RankingError, match="not one of the 2 drawn images has a label"):
+    with refused(RankingError, "not one of the 2 drawn images has a label"):
         draw_rankings(["x", "y"], rows, np.full((2, 4), np.nan), list("abcd"))
-    with pytest.raises(RankingError, match="needs two models"):
+    with refused(RankingError, "needs two models"):
         draw_rankings(["x"], rows, RIGHT[:1], list("abcd"))
-    with pytest.raises(OptionError, match="resamples"):
+    with refused(OptionError, "resamples"):
         draw_rankings(["x", "y"], rows, RIGHT, list("abcd"), resamples=-1)

@@ -25,6 +25,7 @@ from faultscape.ranking.drawn.estimates import (
 from faultscape.ranking.drawn.populations import to_come
 from faultscape.selection import proposals
 from faultscape.selection.draws import draw
+from refusals import refused
 
 LOSSES = np.array([[0.0, 1.0, 0.5, 0.2, 0.9], [1.0, 1.0, 0.0, 0.0, 0.3]])  # two models, a pool of five images
 WEIGHTS = np.array([4.0, 1.0, 2.0, 0.5, 0.1])
@@ -179,7 +180,7 @@ def test_parts_drawn_apart_are_one_corpus() -> None:
     assert whole.freedom == 12
     gap = difference_intervals(whole)[0, 1]
     assert gap.mean() == pytest.approx(0.2 * 0.1)  # where all agree they do not differ
-    with pytest.raises(RankingError, match="shares that sum to 1"):
+    with refused(RankingError, "shares that sum to 1"):
         combined([disputed, agreed], [0.2, 0.7])
 
 
@@ -193,15 +194,15 @@ def test_intervals_of_losses_stay_between_0_and_1() -> None:
 
 def test_what_cannot_be_estimated_is_refused() -> None:
     steps = np.array([0.2, 0.25])
-    with pytest.raises(RankingError, match="1 of 2 drawn images lack the loss of a model: an unbiased estimate needs every one"):
+    with refused(RankingError, "1 of 2 drawn images lack the loss of a model: an unbiased estimate needs every one"):
         lure(np.array([[0.1, np.nan]]), steps, 5)
-    with pytest.raises(RankingError, match="between 1 and 1 draws, the images of the pool; got 2"):
+    with refused(RankingError, "between 1 and 1 draws, the images of the pool; got 2"):
         lure(LOSSES[:, :2], steps, 1)
-    with pytest.raises(RankingError, match="must lie above 0, at most 1"):
+    with refused(RankingError, "must lie above 0, at most 1"):
         lure(LOSSES[:, :2], np.array([0.2, 0.0]), 5)
-    with pytest.raises(RankingError, match="one column for each of 2 draws; got 3"):
+    with refused(RankingError, "one column for each of 2 draws; got 3"):
         lure(LOSSES[:, :3], steps, 5)
-    with pytest.raises(RankingError, match="proxy needs a finite number for each of 2 models"):
+    with refused(RankingError, "proxy needs a finite number for each of 2 models"):
         prediction_powered(LOSSES[:, :2], steps, LOSSES[:1], np.array([0, 1]))
 
 

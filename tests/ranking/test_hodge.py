@@ -3,6 +3,7 @@ import pytest
 
 from faultscape.errors import RankingError
 from faultscape.ranking.methods.hodge import hodge_rank, hodge_split
+from refusals import refused
 
 
 def made(seed, j, missing=0.0, batch=()):
@@ -98,9 +99,9 @@ def test_a_circle_of_three_is_curl():
 
 
 def test_what_is_no_flow_is_refused():
-    with pytest.raises(RankingError, match="skew-symmetric"):
+    with refused(RankingError, "skew-symmetric"):
         hodge_rank(np.ones((2, 2)))
-    with pytest.raises(RankingError, match="symmetric, finite and not negative"):
+    with refused(RankingError, "symmetric, finite and not negative"):
         hodge_rank(np.zeros((2, 2)), np.array([[0, 1], [2, 0]]))
-    with pytest.raises(RankingError, match="square"):
+    with refused(RankingError, "square"):
         hodge_rank(np.zeros((2, 3)))

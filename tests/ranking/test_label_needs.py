@@ -12,6 +12,7 @@ from faultscape.errors import RankingError
 from faultscape.ranking.drawn import estimates
 from faultscape.ranking.planning import label_needs, label_variances
 from faultscape.ranking.planning.label_variances import Curve, curve, inclusion, moments, variance
+from refusals import refused
 
 
 def votes(labels: list[list[int]]) -> np.ndarray:
@@ -214,23 +215,23 @@ def test_measured_variances_are_believed_by_their_number() -> None:
 
 
 def test_shapes_and_questions_that_do_not_fit_are_refused() -> None:
-    with pytest.raises(RankingError, match="two models or more"):
+    with refused(RankingError, "two models or more"):
         moments(np.ones((1, 1, 3)))
-    with pytest.raises(RankingError, match="not below 0"):
+    with refused(RankingError, "not below 0"):
         moments(votes([[0], [1]]), outside=-1)
-    with pytest.raises(RankingError, match="nothing to draw"):
+    with refused(RankingError, "nothing to draw"):
         curve(np.zeros(2), moments(votes([[0, 0], [0, 1]])))
-    with pytest.raises(RankingError, match="of two or more"):
+    with refused(RankingError, "of two or more"):
         label_needs.worlds(np.ones((2, 3)))
-    with pytest.raises(RankingError, match="at most 1"):
+    with refused(RankingError, "at most 1"):
         label_needs.worlds(np.eye(2), believed=0)
-    with pytest.raises(RankingError, match="one of best, order"):
+    with refused(RankingError, "one of best, order"):
         label_needs.needed("worst", np.zeros((1, 2)), flat(10, [0.1], 2))
-    with pytest.raises(RankingError, match="more than 0"):
+    with refused(RankingError, "more than 0"):
         label_needs.scores_needed(flat(10, [0.1], 2), 0)
-    with pytest.raises(RankingError, match="need 2 losses and 1 variances"):
+    with refused(RankingError, "need 2 losses and 1 variances"):
         label_needs.updated(np.zeros((3, 2)), np.zeros(3), np.zeros(1))
-    with pytest.raises(RankingError, match="estimates of as many"):
+    with refused(RankingError, "estimates of as many"):
         label_needs.learnt(
             np.zeros((3, 2)), flat(9, [0.1], 2), estimates.Estimates(np.zeros(3), np.eye(3), 3), 4, 1.0, flat(9, [0.1], 2)
         )

@@ -14,6 +14,7 @@ from faultscape.ranking.drawn.populations import group_numbers, to_come
 from faultscape.ranking.drawn.rankings import draw_rankings
 from faultscape.ranking.replicates import image_weights
 from faultscape.reporting.competition.standing_tables import ranking_rows
+from refusals import refused
 
 ERRORS = np.array([0.1, 0.15, 0.25, 0.4])
 
@@ -132,11 +133,11 @@ def test_few_groups_are_told_and_fewer_than_six_carry_no_interval() -> None:
 
 
 def test_what_was_chosen_says_nothing_of_data_to_come_but_redraws_whole_groups() -> None:
-    with pytest.raises(
-        OptionError, match=r"--population future: the images were chosen .* `faultscape select STUDY --goal order --budget N`"
+    with refused(
+        OptionError, r"--population future: the images were chosen .* `faultscape select STUDY --goal order --budget N`"
     ):
         ranked(selector="entropy")
-    with pytest.raises(OptionError, match="--population is pool or future; got 'all'"):
+    with refused(OptionError, "--population is pool or future; got 'all'"):
         ranked(population="all")
     found = ranked(in_groups(8), "pool", selector="entropy")
     assert any(

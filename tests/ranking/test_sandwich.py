@@ -7,6 +7,7 @@ from faultscape.ranking.methods.bradley_terry import bradley_terry, wins
 from faultscape.ranking.methods.davidson import bradley_terry_ties
 from faultscape.ranking.methods.sandwich import reuse_games, sandwich, standard_errors
 from faultscape.ranking.pair_counts import pair_counts
+from refusals import refused
 
 
 def answers(seed, j=5, i=400):
@@ -85,7 +86,7 @@ def test_models_without_strength_have_no_error():
     assert np.isnan(errors).tolist() == [False, False, False, True]
     assert errors[:3] == pytest.approx(standard_errors(reuse_games(correct), strengths[:3]))
     assert np.isnan(sandwich(reuse_games(correct[:, :1]), strengths[:3])).all()
-    with pytest.raises(RankingError, match="models 0 to 1"):
+    with refused(RankingError, "models 0 to 1"):
         sandwich(reuse_games(correct), strengths[:2])
 
 

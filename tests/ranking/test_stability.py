@@ -7,6 +7,7 @@ from faultscape.ranking.matrices import resistance
 from faultscape.ranking.methods.thurstone import thurstone
 from faultscape.ranking.outcomes import duel_outcomes
 from faultscape.ranking.stability import against_places, connectivity, leave_one_out, places_shown
+from refusals import refused
 
 # four slots, each with an opinion on four models; a score is the sum of the opinions that count
 OPINIONS = np.array([[4, 3, 2, 1.0], [4, 2, 3, 1], [0, 3, 2, 9], [4, 3, 2, 1]])
@@ -34,7 +35,7 @@ def test_its_own_rank_does_not_count_as_a_change():
     takes_part[3, 2] = True
     (d,) = [one for one in leave_one_out(score, "abcd", takes_part) if one.model == "d"]
     assert (d.spearman, d.largest_change) == (pytest.approx(1), 0)  # a, b, c stand as before; only d itself fell
-    with pytest.raises(RankingError, match="4 models by slots"):
+    with refused(RankingError, "4 models by slots"):
         leave_one_out(score, "abcd", takes_part[:2])
 
 
@@ -45,7 +46,7 @@ def test_stability_against_k_compares_ranks_with_the_ranking_of_all_places():
     assert said == pytest.approx(expected)
     assert said[-1] == pytest.approx(1)
     assert said[0] < 1
-    with pytest.raises(RankingError, match="counted from 1; got 0"):
+    with refused(RankingError, "counted from 1; got 0"):
         against_places(score, place - 1)
     assert against_places(score, np.array([], int)).shape == (0,)
 

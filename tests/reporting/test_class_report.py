@@ -22,6 +22,7 @@ from faultscape.verbs.rank import rank
 from faultscape.verbs.report import report
 from faultscape.verbs.select import select
 from made_page import Page
+from refusals import refused
 
 LONG = "l" * 90
 HOSTILE = "<script>alert('x')</script>"
@@ -222,7 +223,7 @@ def test_photos_a_benchmark_by_name_or_wordnet_id_and_the_way_that_gave_the_dist
     assert sum(alt.startswith("photo ") for alt in pictures) == 3
     assert "a: church; b: fountain" in words
     assert "distance 0.086: church → place of worship → building → structure → fountain" in words
-    with pytest.raises(CorpusError, match=r"or its WordNet id\)$"):
+    with refused(CorpusError, r"or its WordNet id\)$"):
         report(study, reference_images=str(tmp_path / "photos"))
 
 

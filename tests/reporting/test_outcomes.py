@@ -6,7 +6,6 @@ import base64
 import io
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
@@ -16,6 +15,7 @@ from faultscape.maps import paint
 from faultscape.nouns import Classes, Slot
 from faultscape.reporting import figures
 from faultscape.reporting.competition import gallery, outcomes
+from refusals import refused
 
 CLASSES = Classes(("sky", "road"), (0, 7), ((10, 20, 30), (200, 100, 0)))
 MODELS = ("a", "b", "c")
@@ -105,7 +105,7 @@ def test_an_overlay_is_the_photo_at_0_and_the_map_at_1() -> None:
     assert whole[0].tolist() == paint.colour(label_map, CLASSES)[0].tolist()
     assert whole[1, 2].tolist() == [100, 100, 100]
     assert (paint.overlay(photo, label_map, CLASSES)[paint.borders(label_map)] == 255).all()
-    with pytest.raises(LabelMapError, match="the map is 3 x 2 pixels"):
+    with refused(LabelMapError, "the map is 3 x 2 pixels"):
         paint.overlay(photo[:1], label_map, CLASSES)
-    with pytest.raises(OptionError, match="alpha lies between"):
+    with refused(OptionError, "alpha lies between"):
         paint.overlay(photo, label_map, CLASSES, 1.5)

@@ -21,6 +21,7 @@ from faultscape.verbs.report import report
 from faultscape.verbs.scale import scale
 from faultscape.verbs.select import select
 from made_page import Page
+from refusals import refused
 
 HOSTILE = "<script>alert('x')</script>\"&amp;"
 
@@ -174,7 +175,7 @@ def test_benchmark_images_by_class_and_by_masks(studies: dict[str, Path], tmp_pa
     shutil.copytree(studies["corpus"] / "truth" / "part1", both / "labels")
     text = Path(report(str(studies["ranked"]), reference_images=str(both), output=str(tmp_path / "b.html")).path).read_text()
     assert text.count('alt="benchmark image') > 12
-    with pytest.raises(CorpusError, match="expected one sub-folder of pictures a class"):
+    with refused(CorpusError, "expected one sub-folder of pictures a class"):
         report(str(studies["ranked"]), reference_images=str(tmp_path))
 
 
@@ -206,7 +207,7 @@ def test_draws_of_label_maps_have_a_page_and_stand_beside_the_duels(studies: dic
     duels = Page(Path(report(str(study)).path).read_text())
     row = duels.cells.index("drawn by")
     assert [cell.strip() for cell in duels.cells[row + 1 : row + 4]] == ["mad, duels", "mad, duels", "random"]
-    with pytest.raises(OptionError, match="was drawn for all classes at once"):
+    with refused(OptionError, "was drawn for all classes at once"):
         report(str(study), selection="random", reference_images=str(tmp_path))
 
 
@@ -221,24 +222,24 @@ def test_other_standings_that_are_older_than_their_labels_are_marked(studies: di
     path.write_text(json.dumps(standings))
     assert Path(report(str(study)).path).read_text().count("out of date") == 1
     path.write_text("{")
-    with pytest.raises(StudyError, match=r"rank .* --selection random"):
+    with refused(StudyError, r"rank .* --selection random"):
         report(str(study))
 
 
 def test_mistakes_are_one_line(studies: dict[str, Path], tmp_path: Path) -> None:
     study = str(studies["ranked"])
-    with pytest.raises(SelectionError, match="there is no selection 'mian'"):
+    with refused(SelectionError, "there is no selection 'mian'"):
         report(study, selection="mian")
     for bands in ([], [0.8, 0.6], [0.0], [float("nan")], [0.5, 2]):
-        with pytest.raises(OptionError, match="bands are rising numbers"):
+        with refused(OptionError, "bands are rising numbers"):
             report(study, bands=bands)
-    with pytest.raises(OptionError, match="better is a difference"):
+    with refused(OptionError, "better is a difference"):
         report(study, better=0)
-    with pytest.raises(OptionError, match="thumbnail lies between"):
+    with refused(OptionError, "thumbnail lies between"):
         report(study, thumbnail=1)
-    with pytest.raises(OptionError, match="is a folder"):
+    with refused(OptionError, "is a folder"):
         report(study, output=str(tmp_path))
-    with pytest.raises(StudyError, match="is no study"):
+    with refused(StudyError, "is no study"):
         report(str(tmp_path))
 
 

@@ -16,6 +16,7 @@ from faultscape.selection.classifier_duels import class_duels
 from faultscape.selection.classifier_duels import slots as class_slots
 from faultscape.selection.spares import effective, extended
 from made import tie
+from refusals import refused
 
 NAN = float("nan")
 
@@ -181,7 +182,7 @@ def test_the_expected_discrepancy_is_over_all_classes_that_both_name() -> None:
     assert slots.definition["temperatures"] == {}
     # x: (0 or 1) against (1 or 0): .5 * 1; y: .9 * .8 * 1 + .1 * .8 * 4 + .1 * .2 * 5
     assert [(r.image, round(r.distance, 6)) for r in slots.rows] == [("y", 1.14), ("x", 0.5)]
-    with pytest.raises(OptionError, match="needs probabilities of more than one class"):
+    with refused(OptionError, "needs probabilities of more than one class"):
         class_duels(replace(said, top=None), apart(), confidence=0, discrepancy="expected")
 
 
@@ -217,7 +218,7 @@ def test_the_expected_discrepancy_is_over_all_images_and_calibrated(temperatures
 
 
 def test_a_temperature_is_a_number_above_0() -> None:
-    with pytest.raises(OptionError, match="a temperature is a number above 0; got 0"):
+    with refused(OptionError, "a temperature is a number above 0; got 0"):
         class_duels(predictions([[0], [1]]), apart(), discrepancy="expected", temperatures={"a": 0})
 
 
@@ -265,13 +266,13 @@ def test_a_discarded_image_is_replaced_by_the_next_one_behind_in_its_pair_alone(
 
 
 def test_what_cannot_be_chosen_from_is_refused_with_what_to_do() -> None:
-    with pytest.raises(SelectionError, match="try a lower --confidence"):
+    with refused(SelectionError, "try a lower --confidence"):
         class_duels(predictions([[0], [0]]), apart())
-    with pytest.raises(SelectionError, match="a duel needs two models; there is a"):
+    with refused(SelectionError, "a duel needs two models; there is a"):
         class_duels(predictions([[0]]), apart())
     for options in ({"top": 0}, {"cap": 0}, {"spares": -1}, {"confidence": 1.1}, {"confidence": -0.1}):
-        with pytest.raises(OptionError):
+        with refused(OptionError):
             class_duels(predictions([[0], [1]]), apart(), **options)
     for options in ({"cap_rule": "counted"}, {"discrepancy": "mean"}):
-        with pytest.raises(OptionError, match="is not known; use"):
+        with refused(OptionError, "is not known; use"):
             class_duels(predictions([[0], [1]]), apart(), **options)

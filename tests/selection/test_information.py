@@ -9,6 +9,7 @@ import pytest
 
 from faultscape.errors import OptionError, SelectionError
 from faultscape.selection import information, model_picker
+from refusals import refused
 
 RNG = np.random.default_rng(5)
 LABELS = RNG.integers(0, 4, (5, 30))
@@ -129,7 +130,7 @@ def test_label_maps_have_a_sharpness_of_their_own() -> None:
     maps = np.where(right, 0, rng.integers(1, 5, right.shape))  # six models, 200 images of 400 pixels
     both = np.array([[(a == b).mean(1) for b in maps] for a in maps])
     assert information.fit_sharpness(both) > 2  # concordances lie close together: answers must be read sharply
-    with pytest.raises(SelectionError, match="needs three models and an image on which they differ; got 2 models"):
+    with refused(SelectionError, "needs three models and an image on which they differ; got 2 models"):
         information.fit_sharpness(both[:2, :2])
 
 
@@ -138,11 +139,11 @@ def test_a_mixture_draws_each_part_at_its_share() -> None:
     found = information.mix(mad, value)
     assert found.sum() == pytest.approx(9)
     assert found / 9 == pytest.approx(0.75 * mad / mad.sum() + 0.25 * value / value.sum())
-    with pytest.raises(OptionError, match="share of MAD's weights must lie in"):
+    with refused(OptionError, "share of MAD's weights must lie in"):
         information.mix(mad, value, 1.5)
 
 
 @pytest.mark.parametrize("sharpness", [0.0, -1.0, float("nan"), float("inf")])
 def test_a_sharpness_is_above_zero(sharpness: float) -> None:
-    with pytest.raises(OptionError, match="sharpness of answers must be a number above 0"):
+    with refused(OptionError, "sharpness of answers must be a number above 0"):
         information.information_of_labels(LABELS, BELIEF, sharpness)

@@ -15,10 +15,10 @@ import pytest
 
 import faultscape as fs
 import made
-from faultscape.cli import main
 from faultscape.errors import StudyError
 from faultscape.study.folder import put
 from faultscape.study.tables.logs import Failure, read_failures, replace_failures
+from refusals import refused, refused_line
 
 OLD, NEW = b"old" * 1000, b"new" * 100_000
 
@@ -39,7 +39,7 @@ def test_a_write_that_fails_half_way_leaves_the_old_file_whole_and_nothing_besid
     put(path, OLD)
     with (
         a_disk_that_takes_no_more_than(len(NEW) // 2),
-        pytest.raises(StudyError, match=r"cannot write .*run the same line again"),
+        refused(StudyError, r"cannot write .*run the same line again"),
     ):
         put(path, NEW)
     assert path.read_bytes() == OLD
@@ -49,7 +49,7 @@ def test_a_write_that_fails_half_way_leaves_the_old_file_whole_and_nothing_besid
 
 
 def test_a_new_file_that_cannot_be_written_is_not_there_at_all(tmp_path: Path) -> None:
-    with a_disk_that_takes_no_more_than(len(NEW) // 2), pytest.raises(StudyError, match="cannot write"):
+    with a_disk_that_takes_no_more_than(len(NEW) // 2), refused(StudyError, "cannot write"):
         put(tmp_path / "new", NEW)
     assert not list(tmp_path.iterdir())
 
@@ -70,22 +70,20 @@ def test_a_new_file_that_cannot_be_written_is_not_there_at_all(tmp_path: Path) -
 def test_what_cannot_be_written_is_told_with_what_cures_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int, cure: str
 ) -> None:
-    def refused(*_: object) -> None:
+    def no_space(*_: object) -> None:
         raise OSError(code, os.strerror(code))
 
-    monkeypatch.setattr(os, "fsync", refused)
-    with pytest.raises(StudyError) as told:
+    monkeypatch.setattr(os, "fsync", no_space)
+    with refused(StudyError) as told:
         put(tmp_path / "new", NEW)
     assert str(told.value).startswith(f"cannot write {tmp_path / 'new'}: {os.strerror(code)}; {cure}")
     assert str(told.value).count("free") == (code in (errno.ENOSPC, errno.EFBIG, errno.EIO))
 
 
-def test_a_file_that_is_too_large_for_its_disk_is_not_cured_by_space(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_file_that_is_too_large_for_its_disk_is_not_cured_by_space(tmp_path: Path) -> None:
     corpus = made.corpus(tmp_path / "corpus", images=2, models=1)
     with a_disk_that_takes_no_more_than(100):
-        status = main(["collect", str(tmp_path / "study"), str(corpus.photos), "--classes", str(corpus.classes)])
-    err = capsys.readouterr().err
-    assert status == 2
+        err = refused_line("collect", tmp_path / "study", corpus.photos, "--classes", corpus.classes)
     assert "File too large; one file may not be so large there" in err
     assert "free some space" not in err
 
@@ -135,6 +133,6 @@ def test_failures_come_back_as_they_were_and_no_spreadsheet_runs_them(tmp_path: 
 )
 def test_a_damaged_table_of_failures_is_said_in_one_line(tmp_path: Path, text: str) -> None:
     (tmp_path / "failures.csv").write_text(text)
-    with pytest.raises(StudyError, match=r"failures\.csv is damaged .*; delete it, and run the verbs again") as caught:
+    with refused(StudyError, r"failures\.csv is damaged .*; delete it, and run the verbs again") as caught:
         read_failures(tmp_path)
     assert "\n" not in str(caught.value)

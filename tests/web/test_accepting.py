@@ -11,6 +11,7 @@ from faultscape.cli import main
 from faultscape.errors import CorpusError
 from faultscape.study.tables.corpus import read_corpus
 from faultscape.study.tables.web_pictures import read_decisions, read_pictures
+from refusals import refused
 from serving import Server, picture
 
 
@@ -79,12 +80,12 @@ def test_accepted_pictures_are_not_duplicates_of_themselves(reviewed: Path, tmp_
     ],
 )
 def test_decisions_that_cannot_be_are_told_and_nothing_enters(reviewed: Path, tmp_path: Path, text: str, told: str) -> None:
-    with pytest.raises(CorpusError, match=told):
+    with refused(CorpusError, told):
         fs.collect(str(reviewed), accept=decided(tmp_path, text))
     assert ids(reviewed) == []
 
 
 def test_a_picture_that_is_gone_is_told(reviewed: Path, tmp_path: Path) -> None:
     (reviewed / "web" / "pictures" / "p0.png").unlink()
-    with pytest.raises(CorpusError, match=r"p0\.png is gone \(1 such\); download again"):
+    with refused(CorpusError, r"p0\.png is gone \(1 such\); download again"):
         fs.collect(str(reviewed), accept=decided(tmp_path, "id,decision\np0,accept\n"))

@@ -15,6 +15,7 @@ from faultscape.corpus.web.apis import searching
 from faultscape.corpus.web.hits import Wanted, option_day
 from faultscape.corpus.web.http_client import Web
 from faultscape.errors import CorpusError, WebError
+from refusals import refused
 from serving import Clock, Reply, Server, picture
 
 ASK = {"contact": "me@example.org", "rate": 1000.0}
@@ -208,7 +209,7 @@ def test_flickrs_refusal_is_told() -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("FLICKR_API_KEY", "a-key")
         refusal = {"stat": "fail", "code": 100, "message": "Invalid API Key (Key has invalid format)"}
-        with pytest.raises(WebError, match=r"Flickr refuses: Invalid API Key .* \(code 100\)"):
+        with refused(WebError, r"Flickr refuses: Invalid API Key .* \(code 100\)"):
             list(flickr.search(lambda *_: refusal, "cat", Wanted()))
 
 
@@ -287,7 +288,7 @@ def test_answers_of_another_shape_are_told(wrong: Any, monkeypatch: pytest.Monke
                 list(api.search(lambda *_: wrong, "cat", MARCH)) == []
             )  # a search of MediaWiki without results says nothing at all
             continue
-        with pytest.raises(WebError, match=r"refuses|answers without"):
+        with refused(WebError, r"refuses|answers without"):
             list(api.search(lambda *_: wrong, "cat", MARCH))
 
 
@@ -297,11 +298,11 @@ def test_answers_of_another_shape_are_told(wrong: Any, monkeypatch: pytest.Monke
 def test_an_answer_that_breaks_off_halfway_is_told_and_breaks_nothing(wrong: Any, server: Server) -> None:
     server.paths["/w/api.php"] = said(wrong)
     web = Web(rate=1000, sleep=lambda _: None)
-    with pytest.raises(WebError, match="wikimedia answers in a shape that is not its own"):
+    with refused(WebError, "wikimedia answers in a shape that is not its own"):
         list(searching("wikimedia", web, f"{server.url}/w/api.php")("cat", MARCH))
 
 
 def test_without_search_terms_nothing_is_asked(study: Path) -> None:
     (study / "queries.csv").unlink()
-    with pytest.raises(CorpusError, match="holds no search terms; write them with: faultscape collect"):
+    with refused(CorpusError, "holds no search terms; write them with: faultscape collect"):
         fs.collect(str(study), api="openverse", **ASK)

@@ -11,6 +11,7 @@ import pytest
 from faultscape.corpus.web import addresses
 from faultscape.corpus.web.http_client import ClosedError, Web, agent
 from faultscape.errors import OptionError, WebError
+from refusals import refused
 from serving import Clock, Server
 
 HOME = "127.0.0.1"
@@ -40,7 +41,7 @@ def test_every_request_says_who_asks(server: Server) -> None:
     assert said.startswith("Faultscape/")
     assert "me@example.org" in said
     for wrong in ("me", "a b@c", "a@b\r\nX: y", "a@b (c)"):
-        with pytest.raises(OptionError, match="give an e-mail address"):
+        with refused(OptionError, "give an e-mail address"):
             agent(wrong)
 
 
@@ -68,7 +69,7 @@ def test_too_many_requests_waits_as_long_as_it_is_told(server: Server) -> None:
 
 def test_a_server_that_stays_busy_is_asked_five_times(server: Server) -> None:
     server.paths["/a"] = (503, {}, b"")
-    with pytest.raises(WebError, match=r"answers 503 Service Unavailable \(asked 5 times\)"):
+    with refused(WebError, r"answers 503 Service Unavailable \(asked 5 times\)"):
         web(Clock()).get(f"{server.url}/a", limit=10, named=server.place)
     assert server.times("/a") == 5
 
@@ -98,7 +99,7 @@ def test_a_host_that_cannot_be_reached_is_waited_for_once() -> None:
 
 
 def test_what_is_gone_is_asked_once(server: Server) -> None:
-    with pytest.raises(WebError, match="answers 404 Not Found"):
+    with refused(WebError, "answers 404 Not Found"):
         web(Clock()).get(f"{server.url}/none", limit=10, named=server.place)
     assert server.times("/none") == 1
 
@@ -107,7 +108,7 @@ def test_a_body_is_bounded_by_what_is_said_and_by_what_comes(server: Server) -> 
     server.paths["/said"] = (200, {}, b"x" * 100)
     server.paths["/silent"] = (200, {"Content-Length": "", "Connection": "close"}, b"x" * 100)
     for path in ("/said", "/silent"):
-        with pytest.raises(WebError, match=r"more than the 99|larger than the 99"):
+        with refused(WebError, r"more than the 99|larger than the 99"):
             web(Clock()).get(f"{server.url}{path}", limit=99, named=server.place)
         assert web(Clock()).get(f"{server.url}{path}", limit=100, named=server.place).body == b"x" * 100
 
@@ -121,7 +122,7 @@ def test_an_answer_that_takes_too_long_is_given_up(server: Server) -> None:
     """Each piece of 64 kB comes some seconds after the last."""
     server.paths["/a"] = (200, {}, b"x" * 10_000_000)
     clock = Steps(4)
-    with pytest.raises(WebError, match="takes longer than 300 seconds for one answer"):
+    with refused(WebError, "takes longer than 300 seconds for one answer"):
         web(clock).get(f"{server.url}/a", limit=20_000_000, named=server.place)
     assert server.times("/a") == 1
     assert clock.slept == []
@@ -132,7 +133,7 @@ def test_an_answer_that_trickles_is_given_up(server: Server) -> None:
     server.paths["/a"] = (200, {"Content-Length": "1000"}, b"x")
     server.hold.add("/a")
     clock = Steps(20)
-    with pytest.raises(WebError, match="sends fewer than 1,000 bytes a second"):
+    with refused(WebError, "sends fewer than 1,000 bytes a second"):
         web(clock).get(f"{server.url}/a", limit=2000, named=server.place)
     assert clock.time < 1000 + 200
     assert clock.slept == []
@@ -144,7 +145,7 @@ def test_a_host_that_fails_five_times_is_closed_and_waited_for_once(server: Serv
     polite = web(clock, rate=1000)
 
     def ask(path: str) -> str:
-        with pytest.raises(WebError) as told:
+        with refused(WebError) as told:
             polite.get(f"{server.url}{path}", limit=10, named=server.place)
         return f"{type(told.value).__name__}: {told.value}"
 
@@ -164,7 +165,7 @@ def test_a_host_that_fails_five_times_is_closed_and_waited_for_once(server: Serv
 def test_redirects_are_followed_where_they_may_lead(server: Server) -> None:
     server.paths |= {"/a": (302, {"Location": "/b"}, b""), "/b": (200, {}, b"x"), "/round": (301, {"Location": "/round"}, b"")}
     assert web(Clock()).get(f"{server.url}/a", limit=10, named=server.place).body == b"x"
-    with pytest.raises(WebError, match="redirects more than 5 times"):
+    with refused(WebError, "redirects more than 5 times"):
         web(Clock()).get(f"{server.url}/round", limit=10, named=server.place)
 
 
@@ -177,20 +178,20 @@ def test_redirects_are_followed_where_they_may_lead(server: Server) -> None:
 )  # fmt: skip
 def test_no_redirect_leads_into_a_private_network_or_to_another_scheme(server: Server, place: str) -> None:
     server.paths["/a"] = (302, {"Location": place}, b"")
-    with pytest.raises(WebError, match=r"private network|only http|user name"):
+    with refused(WebError, r"private network|only http|user name"):
         web(Clock()).get(f"{server.url}/a", limit=10, named=server.place)
     assert len(server.asked) == 1
 
 
 def test_loopback_is_asked_only_when_a_person_named_it(server: Server) -> None:
-    with pytest.raises(WebError, match=r"127\.0\.0\.1 is an address on a private network"):
+    with refused(WebError, r"127\.0\.0\.1 is an address on a private network"):
         web(Clock()).get(f"{server.url}/a", limit=10)
     assert not server.asked
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1", "10.0.0.7", "::1", "fe80::1%eth0", "0.0.0.0", "100.64.0.1", "224.0.0.1"])
 def test_a_name_that_leads_into_a_private_network_is_refused(address: str) -> None:
-    with pytest.raises(WebError, match=r"example\.org leads to"):
+    with refused(WebError, r"example\.org leads to"):
         web(Clock(), resolve=lambda _: [PUBLIC, address]).get("http://example.org/a", limit=10)
 
 
@@ -200,7 +201,7 @@ def test_a_name_that_changes_its_mind_is_refused_before_anything_is_sent(server:
     with pytest.MonkeyPatch.context() as patch:
         real = socket.getaddrinfo
         patch.setattr(socket, "getaddrinfo", lambda _, *rest, **more: real("127.0.0.1", *rest, **more))
-        with pytest.raises(WebError, match=r"rebound\.test:\d+ leads to 127\.0\.0\.1"):
+        with refused(WebError, r"rebound\.test:\d+ leads to 127\.0\.0\.1"):
             web(Clock()).get(f"http://rebound.test:{port}/a", limit=10)
     assert not server.asked
 
@@ -215,14 +216,14 @@ def test_a_proxy_may_be_private_and_whoever_is_asked_around_it_is_looked_at(
     monkeypatch.setenv("no_proxy", f"rebound.test:{port}")
     real = socket.getaddrinfo
     monkeypatch.setattr(socket, "getaddrinfo", lambda _, *rest, **more: real(HOME, *rest, **more))
-    with pytest.raises(WebError, match=r"rebound\.test:\d+ leads to 127\.0\.0\.1"):
+    with refused(WebError, r"rebound\.test:\d+ leads to 127\.0\.0\.1"):
         web(Clock()).get(f"http://rebound.test:{port}/a", limit=10)
     assert server.times("/a") == 1
 
 
 def test_who_names_a_server_names_no_other_of_its_host(server: Server) -> None:
     server.paths["/a"] = (302, {"Location": f"http://{HOME}:9/x"}, b"")
-    with pytest.raises(WebError, match="private network"):
+    with refused(WebError, "private network"):
         web(Clock()).get(f"{server.url}/a", limit=10, named=server.place)
 
 
@@ -236,7 +237,7 @@ def test_nobody_else_leads_back_to_the_server_that_was_named(server: Server, mon
         "/c": (200, {}, b"x"),
     }
     for start in (f"{server.url}/a", "http://example.org/b"):
-        with pytest.raises(WebError, match="private network"):
+        with refused(WebError, "private network"):
             web(Clock()).get(start, limit=10, named=server.place)
     assert server.times("/b") == 2
     assert server.times("/c") == 0
@@ -259,7 +260,7 @@ def test_nobody_else_leads_back_to_the_server_that_was_named(server: Server, mon
     ],
 )
 def test_what_is_no_url_is_said(url: str) -> None:
-    with pytest.raises(WebError):
+    with refused(WebError):
         addresses.clean(url)
 
 
@@ -272,6 +273,6 @@ def test_json_is_asked_again_while_the_server_is_busy(server: Server) -> None:
     assert clock.slept == [5, 5]
     assert server.asked[0][1] == {"q": "a b"}
     server.paths["/api"] = (200, {}, b"<html>")
-    with pytest.raises(WebError, match="its answer is no JSON") as told:
+    with refused(WebError, "its answer is no JSON") as told:
         web(Clock()).json(f"{server.url}/api", {"api_key": "secret"}, named=server.place)
     assert "secret" not in str(told.value)
