@@ -48,7 +48,11 @@ wheel: .venv/.test-ready  ## build the wheel and try it in an environment of its
 
 check: test lint types layers wheel  ## all that .ci/run does
 
-bench: .venv/.test-ready  ## measured ratios against named peers
+.venv/.bench-ready: pyproject.toml constraints.txt benchmarks/constraints.txt | .venv/bin/python
+	PIP_CONSTRAINT=constraints.txt $(PIP) --constraint benchmarks/constraints.txt --editable ".[bench]"
+	@touch $@ .venv/.run-ready
+
+bench: .venv/.bench-ready  ## measured ratios against named peers, which it installs first
 	$(BIN)/python benchmarks/run.py
 	$(BIN)/python benchmarks/measure.py
 
@@ -56,7 +60,7 @@ soak: .venv/.test-ready  ## 5,000 random steps over a small study; the log goes 
 	FAULTSCAPE_WALKS=167 $(BIN)/python -m pytest -p no:cacheprovider --quiet tests/laws/test_walk.py | tee docs/soak.txt
 
 pins: .venv/.test-ready  ## write constraints.txt anew from the environment
-	{ head -2 constraints.txt; $(BIN)/python -m pip freeze --exclude-editable | sed 's/+cpu//'; } > constraints.new && mv constraints.new constraints.txt
+	{ head -2 constraints.txt; $(BIN)/python -m pip freeze --exclude-editable $$(sed -n 's/==.*//; s/^[A-Za-z]/--exclude &/p' benchmarks/constraints.txt) | sed 's/+cpu//'; } > constraints.new && mv constraints.new constraints.txt
 
 clean:           ## remove what make made
 	rm -rf .venv build dist demo-study measured .pytest_cache .ruff_cache .hypothesis .import_linter_cache

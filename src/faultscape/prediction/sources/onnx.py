@@ -163,7 +163,7 @@ def _with_layers(path: str, layers: Sequence[str]) -> str | bytes:
     try:
         import onnx
     except ImportError:
-        raise ModelError(f"{path}: keeping a layer of an ONNX network needs the package onnx; install it") from None
+        raise ModelError(f"{path}: keeping a layer of an ONNX network needs the package onnx; install faultscape[onnx]") from None
     try:
         model = onnx.load(path)
     except Exception as error:  # noqa: BLE001 - whatever a damaged file makes protobuf raise

@@ -1,0 +1,132 @@
+"""What pyproject.toml says is installed is what the code imports, and what is packed is all that its own tests read."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+import tomllib
+from functools import cache
+from pathlib import Path
+
+import pytest
+from hatchling.builders.sdist import SdistBuilder
+
+ROOT = Path(__file__).parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+EXTRAS: dict[str, list[str]] = PROJECT["optional-dependencies"]
+MODULES = {  # of packages that are called otherwise than what is imported
+    "opencv-python-headless": "cv2",
+    "lazy-loader": "lazy_loader",
+    "pillow": "PIL",
+    "scikit-learn": "sklearn",
+    "scikit-image": "skimage",
+    "connected-components-3d": "cc3d",
+}
+UNSEEN = {"onnxscript": "torch.onnx.export imports it"}
+TOOLS = {"build", "flask", "flask-cors", "hatchling", "import-linter", "pre-commit", "pyright", "pytest-xdist", "ruff"}
+FOLDERS = {"onnx": "src", "torch": "src", "ray": "src", "train": "examples", "bench": "benchmarks", "dev": "tests"}
+
+
+def imported(*folders: str) -> set[str]:
+    """Modules of other packages that the files of these folders import, wherever in a file that is."""
+    found = set()
+    files = [path for folder in folders for path in (ROOT / folder).rglob("*.py")]
+    own = {"faultscape"} | {path.stem for path in files if "src" not in path.relative_to(ROOT).parts}
+    for path in files:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                found |= {alias.name.partition(".")[0] for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+                found.add(node.module.partition(".")[0])
+            elif isinstance(node, ast.Call) and ast.unparse(node.func) == "pytest.importorskip":
+                found.add(ast.literal_eval(node.args[0]).partition(".")[0])
+    return found - own - set(sys.stdlib_module_names)
+
+
+def modules(lines: list[str]) -> set[str]:
+    """The modules of the packages that lines of requirements name, those of extras of our own included."""
+    found = set()
+    for line in lines:
+        name, extras = re.match(r"([\w.-]+)(?:\[([\w,-]+)\])?", line).groups()
+        if name == PROJECT["name"]:
+            found |= {module for extra in extras.split(",") for module in modules(EXTRAS[extra])}
+        else:
+            found.add(MODULES.get(name, name))
+    return found
+
+
+BASE = modules(PROJECT["dependencies"])
+
+
+def test_what_the_package_imports_is_installed_with_it_or_with_an_extra() -> None:
+    assert imported("src") - BASE - modules([f"{PROJECT['name']}[onnx,torch,ray]"]) == set()
+
+
+def test_what_is_always_installed_is_imported() -> None:
+    assert BASE - imported("src") == set()
+
+
+@pytest.mark.parametrize("extra", [extra for extra in EXTRAS if extra != "all"])
+def test_what_an_extra_installs_is_imported(extra: str) -> None:
+    own = modules([line for line in EXTRAS[extra] if not line.startswith(PROJECT["name"])])
+    seen = imported("src") if FOLDERS[extra] == "src" else imported("src", FOLDERS[extra])
+    assert own - seen - set(UNSEEN) - (TOOLS if extra == "dev" else set()) == set()
+
+
+def test_all_installs_what_a_user_may_want() -> None:
+    assert modules(EXTRAS["all"]) == modules([f"{PROJECT['name']}[{extra}]" for extra in FOLDERS if FOLDERS[extra] == "src"])
+
+
+def test_one_line_installs_what_benchmarks_import() -> None:
+    assert imported("benchmarks") - BASE - modules(EXTRAS["bench"]) == set()
+
+
+def test_what_benchmarks_are_compared_with_is_pinned() -> None:
+    pinned = {
+        MODULES.get(line.partition("==")[0], line.partition("==")[0])
+        for file in ("constraints.txt", "benchmarks/constraints.txt")
+        for line in (ROOT / file).read_text(encoding="utf-8").splitlines()
+        if "==" in line
+    }
+    assert {name.lower() for name in modules(EXTRAS["bench"])} <= {name.lower() for name in pinned}
+
+
+def test_what_examples_train_with_is_installed_by_a_line() -> None:
+    source = ast.parse((ROOT / "examples" / "train_demo_networks.py").read_text(encoding="utf-8"))
+    names = {alias.name for node in ast.walk(source) if isinstance(node, ast.Import) for alias in node.names}
+    names |= {node.module for node in ast.walk(source) if isinstance(node, ast.ImportFrom) and node.module}
+    others = {name.partition(".")[0] for name in names} - set(sys.stdlib_module_names) - {"faultscape"}
+    assert others - BASE - modules(EXTRAS["train"]) == set()
+
+
+@cache
+def packed() -> set[str]:
+    """The files of a source distribution."""
+    return {file.distribution_path for file in SdistBuilder(str(ROOT)).recurse_included_files()}
+
+
+def test_a_source_distribution_holds_all_that_its_tests_read() -> None:
+    folders = ("src", "tests", "docs", "examples", "scripts", "benchmarks", ".ci")
+    files = {path.relative_to(ROOT) for folder in folders for path in (ROOT / folder).rglob("*") if path.is_file()}
+    needed = {str(file) for file in files if "__pycache__" not in file.parts}
+    alone = (
+        "pyproject.toml",
+        "constraints.txt",
+        "Makefile",
+        "LICENSE",
+        "README.md",
+        "CONTRIBUTING.md",
+        "CHANGELOG.md",
+        "CITATION.cff",
+    )
+    assert needed | set(alone) <= packed()
+    assert "examples/networks/unet.safetensors" in packed()
+
+
+def test_a_source_distribution_holds_nothing_that_git_does_not_keep() -> None:
+    listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True, check=False)  # fmt: skip
+    if listed.returncode or not (ROOT / ".git").exists():
+        pytest.skip("no git checkout: what a source distribution holds too much is not seen")
+    assert packed() <= set(listed.stdout.splitlines())
