@@ -29,6 +29,12 @@ collect_ignore_glob = [
 FIRST = tuple((HERE / "slowest_files.txt").read_text().split())  # else a worker begins one of these when the others have ended
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """One process more than there are cores: of the laws that kill, wait or run a cluster a core sees little."""
+    return (len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1) + 1
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Have the kernels compiled once where several workers are to come, and none were compiled beside this package."""
     several = getattr(config.option, "numprocesses", None) and not hasattr(config, "workerinput")
