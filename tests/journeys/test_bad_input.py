@@ -17,11 +17,6 @@ from faultscape.cli import main
 from refusals import refused_line
 
 
-@pytest.fixture
-def corpus(tmp_path: Path) -> made.Corpus:
-    return made.corpus(tmp_path / "corpus", images=6, models=3)
-
-
 def failures(study: Path) -> list[dict[str, str]]:
     with (study / "failures.csv").open(newline="", encoding="utf-8", errors="surrogateescape") as file:
         return list(csv.DictReader(file))
