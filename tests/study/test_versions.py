@@ -14,6 +14,7 @@ from faultscape.errors import StudyError
 from faultscape.study import versions
 from faultscape.study.settings import read_settings
 from faultscape.study.tables.answers import Answers
+from refusals import refused
 
 WAS = study_of_version_1.ANSWERS
 
@@ -113,7 +114,7 @@ def test_a_later_version_is_refused_with_its_number(old: Path, verb: str) -> Non
     toml.write_text("version = 9\nof_later = true\n" + toml.read_text())
     before = files(old)
     more = {"collect": [str(old.with_name("ids.csv"))], "predict": [f"net={old.with_name('said.csv')}"]}.get(verb, [])
-    with pytest.raises(StudyError) as error:
+    with refused(StudyError) as error:
         getattr(fs, verb)(str(old), *more)
     said = str(error.value)
     assert said.startswith(f"{old} is a study of version 9; this Faultscape (")
@@ -134,5 +135,5 @@ def test_a_new_study_is_of_this_version_and_has_no_copies(tmp_path: Path) -> Non
 def test_a_version_that_is_no_number_is_refused(old: Path, version: str) -> None:
     toml = old / "study.toml"
     toml.write_text(f"version = {version}\n" + toml.read_text())
-    with pytest.raises(StudyError, match="expected a number from 1 to 2"):
+    with refused(StudyError, "expected a number from 1 to 2"):
         fs.status(str(old))
