@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import faultscape as fs
 import made
 import made_answers
-from faultscape.errors import StudyError
+from faultscape.errors import ModelError, StudyError
 from faultscape.stages import evidence
 from refusals import refused, refused_line
 
@@ -81,3 +82,31 @@ def test_answers_of_two_groups_of_people_are_two_truths(tmp_path: Path) -> None:
     fs.report(it.study)
     key = json.loads((root / "standings.json").read_text())["provenance"]["inputs"]["labels"]
     assert key == evidence.truth_key(root, "experts") != evidence.truth_key(root, "crowd")
+
+
+def test_a_model_is_not_renamed_to_the_truth_of_answers_or_to_labels(tmp_path: Path) -> None:
+    it = made_answers.study(tmp_path / "made", images=12, errors=(0.1, 0.5))
+    (tmp_path / "said.csv").write_text(f"image,class,annotator,answer\n{it.images[0]},cat,ann,yes\n")
+    fs.label.import_(it.study, str(tmp_path / "said.csv"), truth="experts")
+    for name in ("experts", "labels"):
+        with refused(ModelError, f"{name!r} is the name of a truth of this study; choose another name"):
+            fs.predict(it.study, rename={"model-0": name})
+
+
+def test_draws_learn_from_the_only_truth_and_ask_which_of_several(tmp_path: Path) -> None:
+    it = made_answers.study(tmp_path / "made", images=40)
+
+    def label(rows: list[Any], truth: str) -> None:
+        path = tmp_path / "said.csv"
+        said = [f"{row.image},{made_answers.NAMES[it.truth[it.images.index(row.image)]]}" for row in rows]
+        path.write_text("\n".join(["image,label", *said]) + "\n")
+        fs.label.import_(it.study, str(path), truth=truth)
+
+    rows = list(fs.select(it.study, selector="expected-loss", budget=5).rows)
+    label(rows, "experts")
+    rows = list(fs.select(it.study, selector="expected-loss", more=2).rows)
+    assert len(rows) == 7
+    label(rows, "crowd")
+    with refused(StudyError, r"there are several truths \(crowd, experts\), and none is called 'labels'; say which with --truth"):
+        fs.select(it.study, selector="expected-loss", more=2)
+    assert len(fs.select(it.study, selector="expected-loss", more=2, truth="crowd").rows) == 9

@@ -16,7 +16,7 @@ from faultscape.study.array_jobs import Share
 from faultscape.study.parts import Part, read_manifest, write_manifest
 from faultscape.study.settings import Settings, read_settings
 from faultscape.study.tables import pairs as pair_table
-from faultscape.study.tables.corpus import part_name, read_corpus, shard_sizes
+from faultscape.study.tables.corpus import each_digest, part_name, read_corpus, shard_sizes
 from faultscape.study.tables.label_maps import outdated, predictions, truth
 from faultscape.study.tables.pairs import PairPart
 from faultscape.study.watch import Watch
@@ -123,7 +123,8 @@ def _check(root: Path, settings: Settings, shards: Sequence[int]) -> None:
         raise ModelError(
             f"{', '.join(empty)}: no maps yet; run `faultscape predict {root} NAME=SOURCE` first, or take them out of study.toml"
         )
-    for name in outdated(root, settings, ((number, read_corpus(root, number)) for number in shards)):
+    wanted = set(shards)
+    for name in outdated(root, settings, (of_shard for of_shard in each_digest(root) if of_shard[0] in wanted)):
         raise StudyError(
             f"the maps of {name} were made at another working size, from photos that changed since, or of some shards by another network; "
             f"run `faultscape predict {root} {name}={settings.models[name].source}` first"

@@ -68,12 +68,12 @@ def count_labels(root: Path, settings: Settings, slots: Slots, truth: str) -> La
 
 
 def tell_waiting(root: Path, settings: Settings, name: str, truth: str | None, *, learns: bool) -> None:
-    """Say how many images of a selection wait for a label while more are drawn; draws that learn do so from one ``truth`` (default labels)."""
+    """Say how many images of a selection wait for a label while more are drawn; draws that learn do so from one ``truth`` (evidence.find_truth)."""
     from faultscape.study.tables.answers import Answers
 
     now = evidence.current(root, name, Answers(root).discarded())
     counts = [
-        count_labels(root, settings, now, t) for t in evidence.truths(root) if not learns or t == (truth or evidence.LABELS)
+        count_labels(root, settings, now, t) for t in evidence.truths(root) if not learns or t == evidence.find_truth(root, truth)
     ]
     waiting = (
         0 if any(count.undecided for count in counts) else len(now.images) - max((count.labelled for count in counts), default=0)

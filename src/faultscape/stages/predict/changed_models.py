@@ -16,13 +16,14 @@ from typing import Any
 from faultscape.comparison import sparse_counts
 from faultscape.errors import ModelError, StudyError, closest
 from faultscape.nouns import Slots
+from faultscape.stages import evidence
 from faultscape.stages.pairs import corpus_key, wanted
 from faultscape.study.folder import check_name, put
 from faultscape.study.lock import CHANGE, noted, unfinished
 from faultscape.study.part_folders import made, move, remove
 from faultscape.study.parts import Part, read_manifest, there, write_manifest
 from faultscape.study.settings import Settings, change_models, read_settings
-from faultscape.study.tables import label_maps, logs, selections
+from faultscape.study.tables import logs, selections
 from faultscape.study.tables import pairs as pair_table
 from faultscape.study.tables.corpus import shard_sizes
 from faultscape.study.tables.pairs import PairPart
@@ -67,7 +68,7 @@ def withdraw(root: Path, names: Collection[str]) -> None:
 
 def _check(root: Path, settings: Settings, renamed: Mapping[str, str], removed: Collection[str]) -> None:
     """ModelError unless the old names are there and the new ones free."""
-    known, truths = list(settings.models), label_maps.truths(root)
+    known, truths = list(settings.models), {evidence.LABELS, *evidence.truths(root)}
     words = f"it has {', '.join(known)}" if known else "it has none"
     for name in (*renamed, *removed):
         check_name(name)

@@ -210,8 +210,9 @@ def _known(
 
     if not learns(define):
         return {}
-    truth = given.get("truth", evidence.LABELS)
-    there = drawn and truth in evidence.truths(root)
+    asked, known = given.get("truth"), evidence.truths(root)
+    truth = evidence.choose_truth(root, asked) if drawn and known and asked in (None, *known) else asked or evidence.LABELS
+    there = drawn and truth in known
     if drawn and not there and (not weighs_votes(define) or "truth" in given):
         raise SelectionError(
             f"{define['selector']} draws more from the labels so far, and there are none in truth {truth!r}; import them first"

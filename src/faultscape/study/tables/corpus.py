@@ -89,6 +89,15 @@ def each_shard(root: Path) -> Iterator[tuple[int, list[Image]]]:
         yield held[0].shard, held
 
 
+def each_digest(root: Path) -> Iterator[tuple[int, list[tuple[str, str]]]]:
+    """Yield (number, (id, digest) of each image) of every shard, in corpus order, without reading the other columns."""
+    if not (root / "corpus.parquet").exists():
+        return
+    columns = read_columns(root, ["shard", "id", "digest"]).to_pydict()
+    for number, rows in groupby(zip(*columns.values(), strict=True), key=lambda row: row[0]):
+        yield number, [(id_, digest) for _, id_, digest in rows]
+
+
 def read_columns(root: Path, columns: list[str] | None = None, filters: Any = None) -> pa.Table:
     """Return columns of corpus.parquet (of all by default), filtered as pyarrow does; StudyError where it is damaged."""
     import pyarrow as pa

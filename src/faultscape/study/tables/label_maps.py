@@ -50,7 +50,12 @@ def truths(root: Path) -> list[str]:
 
 def photos_key(size: str, images: Sequence[Image]) -> str:
     """Return the key of a part that a network made from these photos at this working size."""
-    return key_of(size, [(image.id, image.digest) for image in images])
+    return digests_key(size, [(image.id, image.digest) for image in images])
+
+
+def digests_key(size: str, images: Sequence[tuple[str, str]]) -> str:
+    """Return the key of `photos_key` of images that are known by (id, digest) alone."""
+    return key_of(size, images)
 
 
 def classes_key(settings: Settings) -> str:
@@ -68,10 +73,10 @@ def stamps_of(where: Path) -> dict[str, str]:
         return {}
 
 
-def outdated(root: Path, settings: Settings, shards: Iterable[tuple[int, Sequence[Image]]]) -> list[str]:
+def outdated(root: Path, settings: Settings, shards: Iterable[tuple[int, Sequence[tuple[str, str]]]]) -> list[str]:
     """Return the networks of whose maps some were made at another working size, from photos that changed since, or by another network than the rest.
 
-    Of tables, those whose words became ids of other classes than today's.
+    ``shards`` are (number, (id, digest) of its images), as `corpus.each_digest` yields them. Of tables, those whose words became ids of other classes than today's.
     """
     parts_of = {name: read_manifest(predictions(root, name)) for name in settings.models}
     networks = {name: parts for name, parts in parts_of.items() if any(_of_photos(part) for part in parts.values())}
@@ -81,7 +86,7 @@ def outdated(root: Path, settings: Settings, shards: Iterable[tuple[int, Sequenc
         if len({stamps[part].split(":")[0] for part in parts if stamps.get(part, "").count(":") == 2}) > 1:
             old.append(name)
     for shard, images in shards if networks else ():
-        key, part = photos_key(settings.size, images), part_name(shard)
+        key, part = digests_key(settings.size, images), part_name(shard)
         old += [name for name, made in networks.items() if part in made and made[part].key != key]
     return [name for name in settings.models if name in old]
 
