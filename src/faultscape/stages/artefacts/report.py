@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import json
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -36,6 +37,24 @@ def made_from_now(snapshot: Snapshot, name: str, truth: str) -> dict[str, str]:
         },
         METHOD: str(METHOD_NUMBER),
     }
+
+
+def gone_images(snapshot: Snapshot, name: str) -> list[str]:
+    """Return the images of a selection whose files are no longer where they were collected; what lies in a store is not looked for."""
+    from faultscape.corpus.parquet_rows import row_of
+    from faultscape.study.store import is_address
+    from faultscape.study.tables.corpus import read_columns
+
+    wanted = sorted(set(snapshot.current(name).images))
+    rows = read_columns(snapshot.root, ["id", "source"], filters=[("id", "in", wanted)]).to_pylist() if wanted else []
+    sources = {row["id"]: os.fsdecode(row["source"]) for row in rows}
+    files = {id_: (row_of(source) or (source, 0))[0] for id_, source in sources.items() if source and not is_address(source)}
+    return [id_ for id_ in wanted if id_ in files and not os.path.isfile(files[id_])]
+
+
+def images_key(gone: list[str]) -> dict[str, str]:
+    """Return what a page says of images that it could not show: nothing where all are there."""
+    return {"images": key_of(gone)} if gone else {}
 
 
 def _of_standings(snapshot: Snapshot, selection_: str) -> str:
@@ -90,7 +109,9 @@ def _made_from(snapshot: Snapshot, name: str) -> dict[str, str] | None:
 def _made_from_now(snapshot: Snapshot, name: str) -> dict[str, str]:
     if name not in snapshot.selections:
         return {}
-    return made_from_now(snapshot, name, truth_shown(snapshot, name))
+    now = made_from_now(snapshot, name, truth_shown(snapshot, name))
+    without = "images" in (_made_from(snapshot, name) or {})  # only a page that could not show some has them looked for
+    return now | (images_key(gone_images(snapshot, name)) if without else {})
 
 
 def arguments(snapshot: Snapshot, name: str) -> dict[str, Any]:
@@ -118,6 +139,7 @@ REPORT = Artefact(
         "discards": "images were discarded",
         "maps": "models or predictions changed",
         "failures": "failures.csv changed",
+        "images": "images that it could not show are there again, or others are gone",
         METHOD: "an earlier version made it",
     },
     instances=_instances,

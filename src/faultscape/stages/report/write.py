@@ -6,17 +6,19 @@ Conventions: what can be shown is shown: without labels the selection alone, wit
 from __future__ import annotations
 
 import json
+import shlex
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
-from faultscape.errors import OptionError, StudyError
+from faultscape.errors import OptionError, StudyError, counted
 from faultscape.nouns import Agreement, Draw, PairSlot, Slots
 from faultscape.ranking.standings import from_json
 from faultscape.reporting.competition import outcomes, page
 from faultscape.stages import evidence, graph
 from faultscape.stages.agreement import agreement
-from faultscape.stages.artefacts.report import made_from_now, note, truth_shown
+from faultscape.stages.artefacts.report import gone_images, images_key, made_from_now, note, truth_shown
 from faultscape.stages.artefacts.standings import STANDINGS
 from faultscape.stages.given_options import given_options
 from faultscape.stages.report import classes, maps
@@ -92,6 +94,10 @@ def _facts(root: Path, options: ReportOptions, drawn: Slots) -> page.Facts:
             remarks.append(
                 "The labels have not been compared with the models yet, so outcomes are left out. Run `faultscape rank`."
             )
+    missing = gone_images(snapshot, selection)
+    if missing:
+        remarks.append(_missing_text(missing, len(set(slots.images)), str(root)))
+        print(f"note: {remarks[-1]}")
     mine = set(slots.images)
     inside = [k for k, image in enumerate(images) if image in mine]
     return page.Facts(
@@ -112,8 +118,18 @@ def _facts(root: Path, options: ReportOptions, drawn: Slots) -> page.Facts:
         failures=len(read_failures(root)),
         remarks=tuple(remarks),
         agreement=_agreement(root, settings),
-        made_from=note(made_from_now(snapshot, selection, truth), given_options(options, but=("selection", "output"))),
+        made_from=note(
+            made_from_now(snapshot, selection, truth) | images_key(missing), given_options(options, but=("selection", "output"))
+        ),
         times=tuple(row for row in frame_times(root) if row.name in slots.models),
+    )
+
+
+def _missing_text(missing: Sequence[str], images: int, study: str) -> str:
+    """Return which images a page cannot show, and what to do where they were moved."""
+    return (
+        f"{len(missing)} of {counted(images, 'image')} {'is' if len(missing) == 1 else 'are'} no longer where they were collected ({missing[0]} the first), so that the page lacks photos. "
+        f"If they were moved, run `faultscape collect {shlex.quote(study)} NEWFOLDER`, then `faultscape report {shlex.quote(study)}` again."
     )
 
 

@@ -1,0 +1,42 @@
+"""A report whose images were moved says so, names the line that finds them, and is stale once they are there again."""
+
+from __future__ import annotations
+
+import html
+from pathlib import Path
+
+import pytest
+
+import faultscape as fs
+import made
+
+
+def report_row(study: str) -> tuple[str, str]:
+    return next((state, words) for verb, state, words in fs.status(study).stages if verb == "report")
+
+
+def test_a_report_whose_images_are_gone_says_so_and_names_the_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    corpus, study = made.corpus(tmp_path / "corpus", images=12, models=3), str(tmp_path / "study")
+    fs.collect(study, str(corpus.photos), classes=str(corpus.classes))
+    fs.predict(study, corpus.models, engine="local")
+    fs.compare(study, engine="local")
+    images = len(set(fs.select(study, engine="local").images))
+    fs.report(study)
+    page = Path(study) / "report.html"
+    assert "no longer where they were" not in page.read_text()
+    corpus.photos.rename(tmp_path / "moved")
+    capsys.readouterr()
+    fs.report(study)
+    line = f"`faultscape collect {study} NEWFOLDER`"
+    told = capsys.readouterr().out
+    assert f"note: {images} of {images} images are no longer where they were collected (" in told
+    assert line in told
+    assert line in html.unescape(page.read_text())
+    assert report_row(study)[0] != "stale"
+    fs.collect(study, str(tmp_path / "moved"))
+    state, words = report_row(study)
+    assert state == "stale"
+    assert "images that it could not show are there again" in words
+    fs.report(study)
+    assert "no longer where they were" not in page.read_text()
+    assert report_row(study)[0] != "stale"
