@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import faultscape as fs
 from faultscape.errors import LabellingError, LabelMapError
 from faultscape.formats import labelme, png
-from faultscape.labelling import discards
+from faultscape.labelling import catalogue, discards
 from refusals import refused
 
 SAME_FOLDER = settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -138,3 +138,21 @@ def test_ids_that_are_no_labels_are_refused() -> None:
     for bad in (np.full((2, 2), -1), np.full((2, 2), 70_000), np.zeros((2, 2))):
         with refused(LabelMapError, "0-65535"):
             png.encode(bad, fs.classes.resolve("voc"), "m.png")
+
+
+def test_ids_of_a_format_of_ones_own_fit_a_map(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(
+        "import dataclasses\nimport pathlib\nimport numpy as np\nfrom faultscape.labelling.catalogue import FORMATS\n"
+        "def read(path, classes, size):\n    return np.array([[int(pathlib.Path(path).read_text())] * 3])\n"
+        "GRID = dataclasses.replace(FORMATS[0], name='grid', read=read)\n"
+    )
+    form = catalogue.find_format(f"{tmp_path / 'mine.py'}:GRID", "segmentation")
+    for value, fits in ((0, True), (65535, True), (-1, False), (65536, False)):
+        (tmp_path / "a.txt").write_text(str(value))
+        if fits:
+            assert catalogue.read_label(form, str(tmp_path / "a.txt"), fs.classes.resolve("voc"), (3, 1)).tolist() == [
+                [value] * 3
+            ]
+        else:
+            with refused(LabellingError, f"format grid: ids are 0-65535; got {value} to {value}"):
+                catalogue.read_label(form, str(tmp_path / "a.txt"), fs.classes.resolve("voc"), (3, 1))

@@ -183,3 +183,15 @@ def test_options_that_cannot_be_are_refused(maps: dict[str, np.ndarray]) -> None
         fs.selection.duels(pairs, scale=never)
     with refused(SelectionError, "needs two models"):
         fs.selection.duels(fs.comparison.count({"a": maps["a"]}, classes=4))
+
+
+def test_steps_count_the_slots_and_ties_those_that_an_equal_image_could_have() -> None:
+    truth = np.tile(np.arange(4, dtype=np.uint8) % 3, (6, 4, 1))
+    other = truth.copy()
+    other[:4, 0, 0] = 1  # four images alike in what they tell apart, two without a difference
+    pairs = fs.comparison.count({"a": truth, "b": other}, 3)
+    slots = fs.selection.duels(pairs, "miou", constraints="none", per_class=1, spares=1)
+    assert [row.step for row in slots.rows] == list(range(1, len(slots.rows) + 1))
+    assert slots.tied == 2  # of each of two duels the one slot
+    few = fs.selection.duels(pairs, "miou", constraints="none", per_class=5, spares=1)
+    assert few.tied == 0  # nobody waits behind the last

@@ -270,6 +270,8 @@ def chosen_by(rows: Sequence[Any]) -> str:
 
     >>> chosen_by([Draw("random", 1, 1, "x", 1.0, 0.5, 2)]), chosen_by([Draw("entropy", 1, 1, "x", 1.0, math.nan, 2)])
     ('chance', 'top')
+    >>> chosen_by([])
+    'duels'
     """
     if not rows or not isinstance(rows[0], Draw):
         return DUELS
