@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import shlex
 from dataclasses import replace
@@ -17,8 +18,8 @@ from faultscape.cli import main
 from faultscape.errors import FaultscapeError
 from faultscape.ranking.catalogue import SELECTION
 from faultscape.selection.catalogue import GOALS
-from faultscape.stages.plan import words
-from faultscape.stages.plan.advice import Drawn, advice, rounded
+from faultscape.stages.plan import document, words
+from faultscape.stages.plan.advice import Drawn, advice, further, is_open, rounded
 from faultscape.verbs.plan import LabelPlan
 from refusals import refused
 
@@ -325,3 +326,29 @@ def test_groups_of_images_are_counted(answers: made_answers.Answers) -> None:
     (note,) = fs.plan(answers.study).notes
     assert note.startswith("the images lie in 4 groups: for data to come (rank --population future) more labels are needed")
     assert note.endswith("fewer than 6 carry no interval of it")
+
+
+@pytest.mark.parametrize("question", ["order", "best"])
+def test_rank_is_not_recommended_again_while_it_leaves_the_question_open(
+    tmp_path: Path, question: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers = made_answers.study(tmp_path, images=200, errors=(0.3, 0.3, 0.31))
+    chosen = fs.select(answers.study, selector="random", budget=30).images
+    made_answers.import_labels(answers, list(chosen))
+    forecast = {"labels": 20, "low": 15, "high": 25, "foretold": True, "units": 20, "why": None}
+    enough = {name: {s: dict(forecast) for s in POOLS} for name in ("best", "best_proved", "order", "order_proved", "scores")}
+    monkeypatch.setattr(document, "label_numbers", lambda *_: (copy.deepcopy(enough), []))
+    before = fs.plan(answers.study, selection="random", goal=question)
+    assert before.recommended["verb"] == "rank"
+    standings = fs.rank(answers.study, selection="random")
+    assert is_open(standings, question)
+    found = fs.plan(answers.study, selection="random", goal=question)
+    assert (found.recommended["verb"], found.recommended["budget"]) == ("select", 80)
+    assert "rank has taken all 30 labels of random and leaves" in found.recommended["why"]
+    assert line(found).startswith("faultscape select ")
+
+
+def test_where_nothing_is_left_to_draw_the_advice_stays() -> None:
+    found = {"verb": "rank", "question": "order", "budget": None}
+    assert further(found, 90, Drawn("random", "random", images=90, labels=90)) is found
+    assert further(found, 200, Drawn("random", "random", images=90, labels=90))["budget"] == 150

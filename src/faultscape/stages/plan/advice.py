@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from faultscape.selection.definitions import ROUND
+from faultscape.standings import Standings
 
 NEXT = 50  # labels to ask for next where nothing foretells how many are needed, and below which what is said from them is called rough
 ASKED = {"best": "the best model", "order": "the order of all"}  # what labels are needed for
@@ -87,6 +88,31 @@ def advice(
         "verb": verb, "question": goal, "selection": drawn.name, "selector": drawn.selector, "temperature": drawn.temperature, "goal": drawn.goal, "budget": budget if verb == "select" else None, "round": ROUND if learns and verb == "select" else None, "begun": drawn.images > 0,
         "why": why, "instead": None if verb == "rank" else _instead(rows, pools, drawn),
     }  # fmt: skip
+
+
+def is_open(standings: Standings, question: str) -> bool:
+    """Whether standings leave a question open: more than one model may be the best, or the rank of one is not certain; False where they have no intervals to say it."""
+    first = next((ranking for ranking in standings.rankings.values() if ranking.rank_interval), None)
+    if first is None:
+        return False
+    if question == "best":
+        return len(first.tied_for_best) > 1
+    return any(low < high for low, high in first.rank_interval.values())
+
+
+def further(found: dict[str, Any], pool: int, drawn: Drawn) -> dict[str, Any]:
+    """Return what to do instead of ranking once more, where that was done with all labels and left the question open: to draw on, while there is something to draw."""
+    budget = rounded(drawn.labels + drawn.lost + NEXT, pool)
+    if budget <= drawn.images:
+        return found
+    why = f"rank has taken all {drawn.labels:,} labels of {drawn.name} and leaves {ASKED[found['question']]} open: draw some {NEXT} more, label them, then rank again."
+    return found | {
+        "verb": "select",
+        "budget": budget,
+        "round": ROUND if drawn.goal == "best" else None,
+        "begun": True,
+        "why": why,
+    }
 
 
 def _why(verb: str, number: int, drawn: Drawn, asked: str) -> str:

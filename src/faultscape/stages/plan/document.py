@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 from importlib.metadata import version
+from pathlib import Path
 
 from faultscape.errors import ModelError, SelectionError
+from faultscape.ranking.standings import from_json
 from faultscape.ranking.standings_json import written
 from faultscape.selection.catalogue import check_goal
 from faultscape.stages import evidence
 from faultscape.stages.artefacts.plan import made_from_now
+from faultscape.stages.artefacts.standings import are_done
 from faultscape.stages.count import count
 from faultscape.stages.plan import advice, facts
 from faultscape.stages.plan.costs import idle_costs, price, priced_duel, read_costs
@@ -20,6 +23,7 @@ from faultscape.stages.snapshot import Snapshot
 from faultscape.study.folder import existing, put
 from faultscape.study.lock import writing
 from faultscape.study.settings import read_settings
+from faultscape.study.tables import selections
 from faultscape.study.tables.logs import log
 
 
@@ -53,6 +57,9 @@ def make_plan(study: str, options: PlanOptions) -> LabelPlan:
         unit = "question" if settings.classifies else "mask"
         for row in (row for rows in questions.values() for row in rows.values()):
             price(row, row.pop("units"), costs[unit], wage)
+        recommended = advice.advice(questions, looked.pools, drawn, asked or drawn.goal or goal)
+        if recommended and recommended["verb"] == "rank" and _left_open(root, drawn.name, recommended["question"]):
+            recommended = advice.further(recommended, looked.pools[drawn.selector], drawn)
         plan = LabelPlan(
             models=models,
             task=settings.task,
@@ -66,7 +73,7 @@ def make_plan(study: str, options: PlanOptions) -> LabelPlan:
             questions=questions,
             duels=tuple(priced_duel(row, settings.classifies, costs, wage) for row in duels),
             costs={**costs, "wage": wage},
-            recommended=advice.advice(questions, looked.pools, drawn, asked or drawn.goal or goal),
+            recommended=recommended,
             notes=(
                 *near,
                 *idle_costs(options.cost, settings.task),
@@ -88,3 +95,12 @@ def make_plan(study: str, options: PlanOptions) -> LabelPlan:
         put(root / "plan.json", (json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode())
         log(root, "plan", cost=costs, wage=wage, within=within, selection=options.selection, truth=truth, seed=options.seed)
     return plan
+
+
+def _left_open(root: Path, selection: str, question: str) -> bool:
+    """Whether the standings of a selection follow from all its labels, and leave a question open."""
+    snapshot = Snapshot(root)
+    if selection not in snapshot.selections or not are_done(snapshot, selection):
+        return False
+    text = selections.path(root, selection, "json", stem="standings").read_text(encoding="utf-8")
+    return advice.is_open(from_json(json.loads(text)), question)
