@@ -77,7 +77,7 @@ def ours(folder: Path, source: str, size: tuple[int, int], classes: object, batc
     times = []
     for count in (images, 3 * images):
         study, pictures = folder / f"study-{count}", photos(folder / f"photos-{count}", count, size)
-        fs.collect(str(study), str(pictures), classes=classes, shard_size=-(-count // CORES))
+        fs.collect(str(study), str(pictures), classes=classes, storage=fs.Storage(shard_size=-(-count // CORES)))
         words = [sys.executable, "-m", "faultscape", "predict", str(study), f"net={source}", "--batch", str(batch)]
         start = time.perf_counter()
         subprocess.run(words, check=True, stdout=subprocess.DEVNULL)

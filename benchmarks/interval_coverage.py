@@ -29,6 +29,7 @@ from faultscape.metrics.intervals.units import Draws, draw_units, units_of
 from faultscape.metrics.scores import bootstrap
 from faultscape.metrics.scores.detection import detection
 from faultscape.metrics.summary import weighed
+from faultscape.stages.given_options import group_options
 from faultscape.stages.measure import lists, score_jobs
 from faultscape.stages.measure import scores as scoring
 from faultscape.stages.measure.options import Files, Reading, Scores
@@ -52,9 +53,7 @@ Found = dict[str, Evidence]
 def measured(folder: Path, names: list[str], **more: Any) -> Any:
     """Measure networks of the zoo into a folder; what is there is not made again."""
     models = {name: str(ZOO / name) for name in names}
-    return fs.measure(
-        str(DATA / "camvid" / "testannot"), models, classes=str(ZOO / "classes.json"), output=str(folder), boundaries=False, resamples=0, worst=0, engine="local", **more,
-    )  # fmt: skip
+    return fs.measure(str(DATA / "camvid" / "testannot"), models, classes=str(ZOO / "classes.json"), output=str(folder), resamples=0, worst=0, engine="local", **group_options(fs.measure, {"boundaries": False, **more}))  # fmt: skip
 
 
 def of_maps(folder: Path) -> tuple[list[dict[str, np.ndarray]], int]:

@@ -15,7 +15,7 @@ from scipy.stats import norm
 
 from faultscape.ranking.classifiers import classifier_rankings
 from faultscape.ranking.intervals import bootstrap_weights
-from faultscape.ranking.rank_sets import paired_p_values, rank_sets, replicate_p_values, single_rank_sets
+from faultscape.ranking.simultaneous_ranks import paired_p_values, rank_sets, replicate_p_values, single_rank_sets
 
 TRUTH = np.array([0.9, 0.75, 0.75, 0.75, 0.75, 0.75, 0.75, 0.55])
 BEST = 1 + (TRUTH[:, None] < TRUTH).sum(1)

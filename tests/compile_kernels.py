@@ -13,6 +13,7 @@ import numpy as np
 
 import faultscape as fs
 import made
+from faultscape.stages.given_options import group_options
 
 
 def line(corpus: made.Corpus) -> None:
@@ -33,7 +34,7 @@ def scores(corpus: made.Corpus) -> None:
         np.save(corpus.root / "sure" / f"{id_}.npy", rng.random(truth.shape, np.float32))
     models, sure = [f"{name}={path}" for name, path in corpus.models.items()], f"model-1={corpus.root / 'sure'}"
     words = {"classes": str(corpus.classes), "confidence": sure, "doubt": sure, "output": str(corpus.root / "measured")}
-    fs.measure(str(corpus.truth), *models, engine="local", resamples=10, **words)
+    fs.measure(str(corpus.truth), *models, engine="local", resamples=10, **group_options(fs.measure, words))
 
 
 if __name__ == "__main__":

@@ -69,7 +69,7 @@ def collected(corpus: Corpus, study: Path, shard_size: int) -> Path:
     """A study of which only the images are known."""
     import faultscape as fs
 
-    fs.collect(str(study), str(corpus.photos), classes=str(corpus.classes), shard_size=shard_size)
+    fs.collect(str(study), str(corpus.photos), classes=str(corpus.classes), storage=fs.Storage(shard_size=shard_size))
     return study
 
 

@@ -6,11 +6,14 @@ Conventions: a result is printed as its repr; a mistake is one line on standard 
 from __future__ import annotations
 
 import ast
+import importlib
+import inspect
 import os
 import re
 import sys
 from collections.abc import Sequence
 from contextlib import nullcontext, redirect_stdout, suppress
+from dataclasses import is_dataclass
 from pathlib import Path
 from types import GenericAlias
 from typing import Any, cast, get_args
@@ -52,9 +55,11 @@ def build(words: Sequence[str] = ()) -> cyclopts.App:
         result_action="return_value",
         suppress_keyboard_interrupt=False,
         default_parameter=cyclopts.Parameter(negative_iterable=(), consume_multiple=False),
-        group_parameters=cyclopts.Group("Parameters", validator=_whole_numbers),
+        group_parameters=cyclopts.Group("Parameters", validator=_check_words, sort_key=0),
     )
     listed = not words or words[0] not in VERBS  # else nobody sees the lines of the other verbs
+    if not listed and words[0] != "label":
+        _show_groups(words[0])
     for place, verb in enumerate(VERBS):
         if verb == "label":
             group = cyclopts.App(name=verb, help=help_line(verb), sort_key=place)
@@ -67,6 +72,16 @@ def build(words: Sequence[str] = ()) -> cyclopts.App:
                 f"faultscape.verbs.{verb}:{verb}", name=verb, help=help_line(verb, verb) if listed else None, sort_key=place
             )
     return app
+
+
+def _show_groups(verb: str) -> None:
+    """Let the options of a verb that stand together in a dataclass be options of their own, in a panel of help under what its docstring says."""
+    function = getattr(importlib.import_module(f"faultscape.verbs.{verb}"), verb)
+    for place, parameter in enumerate(inspect.signature(function).parameters.values(), 1):
+        if is_dataclass(group := type(parameter.default)):
+            title = (group.__doc__ or "").partition("\n")[0].rstrip(".")
+            panel = cyclopts.Group(title, validator=_check_words, sort_key=place)
+            cyclopts.Parameter(name="*", group=panel)(group)
 
 
 def help_line(verb: str, function: str = "") -> str:
@@ -109,9 +124,18 @@ def repeated(words: list[str]) -> list[str]:
     return out
 
 
-def _whole_numbers(arguments: cyclopts.ArgumentCollection) -> None:
-    """OptionError for an option that takes whole numbers and was given another: cyclopts rounds 10.5 to 10."""
+def _check_words(arguments: cyclopts.ArgumentCollection) -> None:
+    """OptionError for an empty word, and for an option that takes whole numbers and was given another: cyclopts rounds 10.5 to 10."""
     for argument in arguments:
+        if empty := next(
+            (
+                token
+                for token in argument.tokens
+                if token.keyword and not token.value.strip() and token.implicit_value is cyclopts.UNSET
+            ),
+            None,
+        ):
+            raise OptionError(f"{empty.keyword} is empty; give a value, or leave it out")
         odd = next((token for token in argument.tokens if token.value and not _WHOLE.fullmatch(token.value)), None)
         if odd is not None and _takes(argument, int):
             raise OptionError(f"{odd.keyword} takes a whole number; got {odd.value!r}")

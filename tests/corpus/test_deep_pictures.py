@@ -180,7 +180,9 @@ def test_collect_names_what_it_refuses_in_failures_and_keeps_the_rest(tmp_path: 
     (row,) = read_failures(tmp_path / "study")
     assert row.image == str(photos / "dark.tif")
     assert row.reason.startswith("its 16-bit values would make an image that is all but black")
-    unprobed = fs.collect(str(tmp_path / "other"), str(photos), classes=3, probe=False)  # as in a store: read when a network asks
+    unprobed = fs.collect(
+        str(tmp_path / "other"), str(photos), classes=3, storage=fs.Storage(probe=False)
+    )  # as in a store: read when a network asks
     assert unprobed.images == 2
     dark = next(image for image in read_corpus(tmp_path / "other") if image.id == "dark")
     with refused(ImageError, "all but black"):

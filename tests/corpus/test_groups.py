@@ -92,7 +92,7 @@ def groups_of(root: str) -> dict[str, str]:
 def test_collect_enters_groups_says_them_and_keeps_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     root, corpus = study(tmp_path)
     drive = {id_: f"drive-{k // 2}" for k, id_ in enumerate(corpus.ids[:5])}
-    found = fs.collect(root, str(corpus.photos), classes=str(corpus.classes), group=drive)
+    found = fs.collect(root, str(corpus.photos), classes=str(corpus.classes), grouping=fs.Grouping(group=drive))
     assert found.groups == "3 groups of 1 to 2 images, 1 image alone"
     assert "groups   3 groups of 1 to 2 images, 1 image alone" in repr(found)
     assert groups_of(root) == {id_: drive.get(id_, "") for id_ in corpus.ids}
@@ -101,11 +101,11 @@ def test_collect_enters_groups_says_them_and_keeps_them(tmp_path: Path, capsys: 
     assert (Path(root) / "corpus.parquet").read_bytes() == before
     capsys.readouterr()
     other = dict.fromkeys(corpus.ids[:4], "drive") | {corpus.ids[5]: "lone"}
-    again = fs.collect(root, group=other)  # no images are named: all of them
+    again = fs.collect(root, grouping=fs.Grouping(group=other))  # no images are named: all of them
     assert again.groups == "2 groups of 1 to 4 images, 1 image alone"
     said = "1 image has a group now, 4 images belong to another group now, 1 image stands alone now; intervals follow"
     assert capsys.readouterr().out.startswith(said)
-    assert fs.collect(root, group=other).new == 0
+    assert fs.collect(root, grouping=fs.Grouping(group=other)).new == 0
     assert "now" not in capsys.readouterr().out
 
 
@@ -113,17 +113,19 @@ def test_a_block_alone_cuts_the_groups_that_there_are_and_again_without_cutting_
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     root, corpus = study(tmp_path)
-    fs.collect(root, str(corpus.photos), classes=str(corpus.classes), group="{group}/*")
+    fs.collect(root, str(corpus.photos), classes=str(corpus.classes), grouping=fs.Grouping(group="{group}/*"))
     assert set(groups_of(root).values()) == {"part0", "part1"}
-    assert fs.collect(root, block=2).groups == "2 groups of 3 images"  # 3 are nearer to one block of 2 than to two
+    assert (
+        fs.collect(root, grouping=fs.Grouping(block=2)).groups == "2 groups of 3 images"
+    )  # 3 are nearer to one block of 2 than to two
     assert set(groups_of(root).values()) == {"part0:1", "part1:1"}
     assert "--block 2 cuts the groups that the images have: 2 groups of 3 images" in capsys.readouterr().out
-    fs.collect(root, group=dict.fromkeys(corpus.ids[:5], "drive"))
+    fs.collect(root, grouping=fs.Grouping(group=dict.fromkeys(corpus.ids[:5], "drive")))
     for block, runs in ((2, 2), (3, 2), (5, 1), (2, 2)):
-        fs.collect(root, block=block)
+        fs.collect(root, grouping=fs.Grouping(block=block))
         assert set(groups_of(root).values()) - {""} == {f"drive:{k + 1}" for k in range(runs)}, block
         assert groups_of(root)[corpus.ids[5]] == ""  # alone beside groups
-    fs.collect(root, str(corpus.photos), block=5)  # the images that the line names are these
+    fs.collect(root, str(corpus.photos), grouping=fs.Grouping(block=5))  # the images that the line names are these
     assert set(groups_of(root).values()) == {"drive:1", ""}
 
 
@@ -131,9 +133,9 @@ def test_blocks_of_all_images_are_cut_anew_with_the_images_that_came(tmp_path: P
     root, corpus = study(tmp_path)
     first = tmp_path / "first.txt"
     first.write_text("".join(f"{corpus.photos / id_}.png\n" for id_ in corpus.ids[:4]))
-    fs.collect(root, str(first), classes=str(corpus.classes), block=2)
+    fs.collect(root, str(first), classes=str(corpus.classes), grouping=fs.Grouping(block=2))
     fs.collect(root, str(corpus.photos), set_="more")
-    assert fs.collect(root, block=5).groups == "2 groups of 5 images"
+    assert fs.collect(root, grouping=fs.Grouping(block=5)).groups == "2 groups of 5 images"
     said = capsys.readouterr().out
     assert "6 images have a group now" in said
     assert "cuts the groups" not in said
@@ -150,23 +152,25 @@ def test_words_that_end_in_numbers_are_runs_only_where_one_ends_before_the_next_
 def test_groups_of_no_image_are_refused_before_anything_is_written(tmp_path: Path) -> None:
     root, corpus = study(tmp_path)
     with refused(OptionError, "fits none of the 6 images"):
-        fs.collect(root, str(corpus.photos), classes=str(corpus.classes), group="{group}@*")
+        fs.collect(root, str(corpus.photos), classes=str(corpus.classes), grouping=fs.Grouping(group="{group}@*"))
     assert not (Path(root) / "corpus.parquet").exists()
     with refused(fs.errors.CorpusError, "no images given"):
-        fs.collect(root, group="{group}_*")  # there is no study yet
+        fs.collect(root, grouping=fs.Grouping(group="{group}_*"))  # there is no study yet
     fs.collect(root, str(corpus.photos), classes=str(corpus.classes))
     with refused(fs.errors.CorpusError, "no images given"):
-        fs.collect(root, group="{group}_*", role="test")  # what else is asked for speaks of images that are named
+        fs.collect(
+            root, grouping=fs.Grouping(group="{group}_*"), role="test"
+        )  # what else is asked for speaks of images that are named
     (Path(root) / "corpus.parquet").unlink()
     with refused(StudyError, "has no images yet that groups could be made of"):
-        fs.collect(root, group="{group}_*")
+        fs.collect(root, grouping=fs.Grouping(group="{group}_*"))
 
 
 def test_groups_change_no_selection(tmp_path: Path) -> None:
     root, corpus = study(tmp_path)
     fs.collect(root, str(corpus.photos), classes=str(corpus.classes))
     before = read_pool(Path(root)).digest
-    fs.collect(root, block=2)
+    fs.collect(root, grouping=fs.Grouping(block=2))
     assert read_pool(Path(root)).digest == before
 
 

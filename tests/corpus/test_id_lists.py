@@ -12,6 +12,7 @@ import faultscape as fs
 import made
 from faultscape.corpus import id_lists
 from faultscape.errors import ClassesError, CorpusError, FaultscapeError, OptionError, StudyError
+from faultscape.stages.given_options import group_options
 from faultscape.study.settings import read_settings
 from faultscape.study.tables.corpus import read_corpus
 from refusals import refused
@@ -80,7 +81,12 @@ WORDS = ("cat", "dog", "bird", "fish")
 def study(tmp_path: Path, *more: str, text: str = "image\nb\na\n", **options: object) -> str:
     classes = written(tmp_path / "classes.txt", "\n".join(WORDS))
     fs.collect(
-        str(tmp_path / "study"), written(tmp_path / "ids.csv", text), *more, task="classification", classes=classes, **options
+        str(tmp_path / "study"),
+        written(tmp_path / "ids.csv", text),
+        *more,
+        task="classification",
+        classes=classes,
+        **group_options(fs.collect, options),
     )
     return str(tmp_path / "study")
 

@@ -14,6 +14,7 @@ import loopback
 import made
 from faultscape.corpus import parquet_rows, photos, row_reader
 from faultscape.errors import CorpusError, ImageError
+from faultscape.stages.given_options import group_options
 from faultscape.study.tables.corpus import read_corpus
 from faultscape.study.tables.logs import read_failures
 from refusals import refused
@@ -35,7 +36,7 @@ def write(path: Path, columns: dict[str, Any], **options: Any) -> str:
 
 
 def collect(tmp_path: Path, corpus: made.Corpus, *arguments: str, **options: Any) -> dict[str, Any]:
-    fs.collect(str(tmp_path / "study"), *arguments, classes=str(corpus.classes), **options)
+    fs.collect(str(tmp_path / "study"), *arguments, classes=str(corpus.classes), **group_options(fs.collect, options))
     return {image.id: image for image in read_corpus(tmp_path / "study")}
 
 

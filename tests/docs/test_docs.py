@@ -94,11 +94,14 @@ def commands() -> list[tuple[str, list[str], list[list[str]]]]:
                 if argument.field_info.kind is not inspect.Parameter.KEYWORD_ONLY:
                     arguments.append(argument.names[0].lstrip("-").upper())
                     continue
+                if argument.names == ("*",):  # a group, whose options come one by one
+                    continue
                 spellings = [n for n in argument.names if not n.startswith("--empty-")]
                 options.append(spellings + [short for short, long in _SHORT.items() if long in spellings])
             found.append((" ".join((*words, name)), arguments, options))
 
-    walk(build(), ())
+    for verb in VERBS:  # the options of a group are read when its verb is named
+        walk({verb: build((verb,))[verb]}, ())
     return found
 
 
@@ -155,11 +158,13 @@ def test_every_line_of_python_fits_the_verb(page: str, code: str) -> None:
     import faultscape as fs
 
     calls = [node for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Call)]
-    assert len(calls) == 1
+    assert len({ast.unparse(call.func) for call in calls}) == len(calls)
     path = ast.unparse(calls[0].func).split(".")
     assert path[:2] == ["fs", page]
     function = getattr(fs, page) if len(path) == 2 else getattr(getattr(fs, page), path[2])
-    inspect.signature(function).bind(*calls[0].args, **{k.arg: k.value for k in calls[0].keywords if k.arg is not None})
+    for call in calls:  # the verb's own, and groups of options in it
+        of = function if call is calls[0] else getattr(fs, ast.unparse(call.func).removeprefix("fs."))
+        inspect.signature(of).bind(*call.args, **{k.arg: k.value for k in call.keywords if k.arg is not None})
 
 
 def test_every_link_leads_to_a_file() -> None:

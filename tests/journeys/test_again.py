@@ -136,11 +136,13 @@ def test_near_duplicates_of_an_image_outside_the_pool_are_one_family(tmp_path: P
     fs.predict(study, {"a": tmp_path / "a", "b": tmp_path / "b"}, engine="local")
     fs.compare(study, engine="local")
     cells: dict[tuple[str, str, str], int] = {}
-    for row in fs.select(study, constraints="class").rows:
+    for row in fs.select(study, maps=fs.MapRules(constraints="class")).rows:
         key = (row.defender, row.attacker, row.class_)
         cells[key] = cells.get(key, 0) + 1
     assert set(cells.values()) == {1}
-    assert len(fs.select(study, as_="all", constraints="class", keep_duplicates=True).rows) == 2 * len(cells)
+    assert len(
+        fs.select(study, as_="all", maps=fs.MapRules(constraints="class"), sampling=fs.Sampling(keep_duplicates=True)).rows
+    ) == 2 * len(cells)
 
 
 def test_a_model_cannot_be_named_like_a_truth(corpus: made.Corpus, study: str) -> None:
@@ -162,13 +164,13 @@ def test_a_changed_function_is_another_definition(corpus: made.Corpus, study: st
     fs.compare(study, engine="local")
     own = tmp_path / "own.py"
     own.write_text("def share(both, rows, columns, *, over):\n    return both.sum(-1) / rows.sum(-1)\n")
-    fs.select(study, as_="mine", concordance=f"{own}:share")
+    fs.select(study, as_="mine", maps=fs.MapRules(concordance=f"{own}:share"))
     own.write_text("def share(both, rows, columns, *, over):\n    return -both.sum(-1) / rows.sum(-1)\n")
     with refused(SelectionError, "which is another file now"):
         fs.select(study, as_="mine", per_class=2)
     own.write_text('def share(both, rows, columns, *, over):\n    return both.sum(-1) * 0 + float("inf")\n')
     with refused(SelectionError, "no image satisfies"):
-        fs.select(study, as_="infinite", concordance=f"{own}:share")
+        fs.select(study, as_="infinite", maps=fs.MapRules(concordance=f"{own}:share"))
     own.write_text("def share(both, rows, columns, *, over):\n    return nothing\n")
     refused_line("select", study, "--as", "broken", "--concordance", f"{own}:share")
 

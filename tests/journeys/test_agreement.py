@@ -96,11 +96,11 @@ def test_a_cap_that_keeps_pairs_short_is_named_with_what_would_fill_them(
 ) -> None:
     answers = made_answers.study(tmp_path, images=200, errors=(0.0, 0.5, 0.5))
     capsys.readouterr()
-    slots = fs.select(answers.study, top=20, cap=3, spares=0)
+    slots = fs.select(answers.study, top=20, classifiers=fs.ClassifierRules(cap=3), sampling=fs.Sampling(spares=0))
     told = capsys.readouterr().out
     held = {cell: sum(row.cell == cell for row in slots.chosen) for cell in {row.cell for row in slots.chosen}}
     differing = [np.sum(answers.labels[a] != answers.labels[b]) for a, b in held]
     assert max(held.values()) < 20 <= min(differing)
     assert "note: --cap 3 keeps 3 pairs of 3 from --top 20 images; without it 3 would have them" in told
-    fs.select(answers.study, as_="freer", top=5, cap=3, spares=0)
+    fs.select(answers.study, as_="freer", top=5, classifiers=fs.ClassifierRules(cap=3), sampling=fs.Sampling(spares=0))
     assert "--cap" not in capsys.readouterr().out

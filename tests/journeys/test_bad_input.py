@@ -73,7 +73,7 @@ def test_label_maps_of_a_wrong_kind_name_the_file_the_value_and_what_is_allowed(
     assert "JPEG changes label values" in reason["part1/photo 001"]
     assert "no map of this image was found" in reason["part1/photo 003"]
     fs.compare(str(study), engine="local")
-    slots = fs.select(str(study), constraints="none", per_class=6, spares=0)
+    slots = fs.select(str(study), maps=fs.MapRules(constraints="none"), per_class=6, sampling=fs.Sampling(spares=0))
     for other in ("model-0", "model-2"):
         seen = {r.image for r in slots.rows if {r.defender, r.attacker} == {other, "model-1"}}
         assert seen == {"part1/photo 005"}  # the image leaves that model's pairs only
@@ -169,7 +169,9 @@ def test_names_with_anything_the_file_system_allows_work(tmp_path: Path) -> None
     assert fs.collect(study, str(tmp_path / "photos"), classes=str(_five(tmp_path))).images == len(names)
     fs.predict(study, {"a": tmp_path / "maps" / "0", "b": tmp_path / "maps" / "1"}, engine="processes", workers=2)
     fs.compare(study, engine="local")
-    slots = fs.select(study, constraints="none", per_class=len(names), spares=0, keep_duplicates=True)
+    slots = fs.select(
+        study, maps=fs.MapRules(constraints="none"), per_class=len(names), sampling=fs.Sampling(spares=0, keep_duplicates=True)
+    )
     assert len(slots.images) == len(names)
     fs.label.export(study, str(tmp_path / "out"))
     assert fs.label.import_(study, str(tmp_path / "truth")).new == len(names)

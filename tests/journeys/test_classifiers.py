@@ -16,6 +16,7 @@ import made
 from faultscape.cli import main
 from faultscape.errors import FaultscapeError, LabellingError, OptionError, SelectionError
 from faultscape.stages.classifier_answers import read_label_sets
+from faultscape.stages.given_options import group_options
 from faultscape.study.settings import read_settings
 from faultscape.study.tables.answers import Answers
 from faultscape.study.tables.logs import read_failures
@@ -45,7 +46,13 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def begun(tables: Path, study: Path, models: int = 3) -> str:
-    fs.collect(str(study), str(tables / "ids.csv"), task="classification", classes=str(tables / "classes.json"), shard_size=25)
+    fs.collect(
+        str(study),
+        str(tables / "ids.csv"),
+        task="classification",
+        classes=str(tables / "classes.json"),
+        storage=fs.Storage(shard_size=25),
+    )
     fs.predict(str(study), {f"m{m}": str(tables / f"m{m}.csv") for m in range(models)})
     return str(study)
 
@@ -64,7 +71,7 @@ def questions(path: Path) -> list[dict[str, str]]:
 
 def test_the_lines_as_typed_are_the_verbs_of_python(tables: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     typed, called = str(tmp_path / "typed"), begun(tables, tmp_path / "called")
-    fs.select(called, top=4, cap=2)
+    fs.select(called, top=4, classifiers=fs.ClassifierRules(cap=2))
     for words in (
         [
             "collect",
@@ -104,11 +111,11 @@ def test_doing_it_again_changes_nothing(tables: Path, study: str) -> None:
 
 
 def test_more_places_extend_a_selection_and_leave_its_rows(study: str, capsys: pytest.CaptureFixture[str]) -> None:
-    old = fs.select(study, top=3, spares=2)
+    old = fs.select(study, top=3, sampling=fs.Sampling(spares=2))
     new = fs.select(study, top=6)
     assert new.rows[: len(old.rows)] == old.rows
     assert {row.round for row in new.rows[len(old.rows) :]} == {2}
-    whole = fs.select(study, as_="whole", top=6, spares=2)
+    whole = fs.select(study, as_="whole", top=6, sampling=fs.Sampling(spares=2))
     first, second = (sorted((*row.cell, row.place, row.image) for row in rows) for rows in (new.rows, whole.rows))
     assert first == second
     capsys.readouterr()
@@ -116,7 +123,7 @@ def test_more_places_extend_a_selection_and_leave_its_rows(study: str, capsys: p
     assert "never shrinks: top stays 6" in capsys.readouterr().out
     for options in ({"confidence": 0.1}, {"cap": 5}, {"cap_rule": "scanned"}, {"distance": "hops"}, {"without": ["cat"]}):
         with pytest.raises((SelectionError, OptionError), match=r"is fixed: use --as NAME|needs a hierarchy"):
-            fs.select(study, **options)  # type: ignore[arg-type]
+            fs.select(study, **group_options(fs.select, options))  # type: ignore[arg-type]
 
 
 def test_another_model_adds_its_pairs_alone(tables: Path, study: str) -> None:
@@ -144,7 +151,13 @@ def test_a_model_is_renamed_and_removed_and_the_study_is_what_it_would_be(tables
     fs.predict(study, rename={"m0": "zero"})
     (tmp_path / "straight").mkdir()
     straight = str(tmp_path / "straight" / "study")
-    fs.collect(straight, str(tables / "ids.csv"), task="classification", classes=str(tables / "classes.json"), shard_size=25)
+    fs.collect(
+        straight,
+        str(tables / "ids.csv"),
+        task="classification",
+        classes=str(tables / "classes.json"),
+        storage=fs.Storage(shard_size=25),
+    )
     fs.predict(straight, {"zero": str(tables / "m0.csv"), "m1": str(tables / "m1.csv"), "m2": str(tables / "m2.csv")})
     fs.select(straight, top=3)
     assert made.bytes_under(Path(study), *COVERED) == made.bytes_under(Path(straight), *COVERED)
@@ -156,7 +169,7 @@ def test_a_model_is_renamed_and_removed_and_the_study_is_what_it_would_be(tables
 def test_discarded_images_leave_their_pairs_and_the_next_ones_behind_are_asked_about(
     study: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    slots = fs.select(study, top=3, spares=3, cap=60)
+    slots = fs.select(study, top=3, sampling=fs.Sampling(spares=3), classifiers=fs.ClassifierRules(cap=60))
     gone = slots.chosen[0].image
     (tmp_path / "discard.csv").write_text(f"image,reason\n{gone},too blurred\n")
     assert fs.label.import_(study, str(tmp_path / "discard.csv")).discarded == 1
@@ -181,7 +194,7 @@ def test_discarded_images_leave_their_pairs_and_the_next_ones_behind_are_asked_a
 
 
 def test_questions_go_out_until_somebody_answered_them_or_their_image_has_a_label(study: str, tmp_path: Path) -> None:
-    slots = fs.select(study, top=2, cap=60)
+    slots = fs.select(study, top=2, classifiers=fs.ClassifierRules(cap=60))
     out = tmp_path / "q"
     first = fs.label.export(study, str(out))
     rows = questions(out / "questions.csv")
@@ -269,7 +282,7 @@ def test_the_confidence_constraint_is_left_out_where_nobody_says_how_sure_and_th
     capsys.readouterr()
     fs.select(study, as_="all")
     assert "confidence: no model says any probabilities" in capsys.readouterr().out
-    fs.select(study, as_="none", confidence=0)
+    fs.select(study, as_="none", classifiers=fs.ClassifierRules(confidence=0))
     assert "confidence" not in capsys.readouterr().out
 
 
@@ -278,10 +291,10 @@ def test_only_some_classes_are_asked_about_and_a_word_may_be_left_out(tables: Pa
     fs.collect(study, str(tables / "ids.csv"), only_classes=str(tmp_path / "only.txt"))
     slots = fs.select(study)
     assert {word for row in slots.rows for word in (row.label_a, row.label_b)} == {"cat", "dog", "hen"}
-    slots = fs.select(study, as_="fewer", without=["hen", "owl"])
+    slots = fs.select(study, as_="fewer", classifiers=fs.ClassifierRules(without=["hen", "owl"]))
     assert {word for row in slots.rows for word in (row.label_a, row.label_b)} == {"cat", "dog"}
     with refused(FaultscapeError, r"--without: 'hem' is no class of the study. Did you mean 'hen'"):
-        fs.select(study, as_="more", without=["hem"])
+        fs.select(study, as_="more", classifiers=fs.ClassifierRules(without=["hem"]))
 
 
 KILLED = """

@@ -13,11 +13,12 @@ import faultscape as fs
 import made
 import made_answers
 from faultscape.cli import main
-from faultscape.errors import OptionError, SelectionError, StudyError
+from faultscape.errors import OptionError, SelectionError
 from faultscape.maps.votes import vote_entropy
 from faultscape.nouns import Draw
 from faultscape.selection.draws import draw
 from faultscape.selection.weights import drawing_weights
+from faultscape.stages.given_options import group_options
 from faultscape.stages.select import draws
 from faultscape.study.tables.selections import read_selection
 from faultscape.ties import tie_order
@@ -65,8 +66,8 @@ def test_some_and_more_are_all_of_them_at_once(maps: tuple[made.Corpus, str]) ->
     _, study = maps
     for selector, temperature in (("random", None), ("disputed", None), ("mad", 0.5)):
         options = {"selector": selector, **({"temperature": temperature} if temperature else {})}
-        fs.select(study, **options, budget=7, as_=f"whole-{selector}")
-        fs.select(study, **options, budget=3, as_=f"cut-{selector}")
+        fs.select(study, budget=7, as_=f"whole-{selector}", **group_options(fs.select, options))
+        fs.select(study, budget=3, as_=f"cut-{selector}", **group_options(fs.select, options))
         fs.select(study, as_=f"cut-{selector}", more=4)
         cut = drawn(study, f"cut-{selector}")
         assert facts(cut) == facts(drawn(study, f"whole-{selector}"))
@@ -89,7 +90,7 @@ def test_a_line_that_asks_for_no_number_leaves_a_selection_as_it_is(maps: tuple[
 
 
 def test_an_empty_name_is_no_name(maps: tuple[made.Corpus, str]) -> None:
-    with refused(StudyError, "selection"):
+    with refused(OptionError, "--as is empty; give a value"):
         fs.select(maps[1], as_="", selector="random")
 
 
@@ -186,7 +187,7 @@ def test_more_than_once_without_labels_in_between_is_said(tmp_path: Path, capsys
 
     def told(**more: object) -> list[str]:
         capsys.readouterr()
-        fs.select(answers.study, **more)
+        fs.select(answers.study, **group_options(fs.select, more))
         return [line for line in capsys.readouterr().out.splitlines() if line.startswith("note")]
 
     assert told(selector="expected-loss", budget=5) == []
@@ -279,7 +280,7 @@ def test_of_near_duplicates_one_is_drawn(tmp_path: Path) -> None:
     fs.predict(study, corpus.models, engine="local")
     fs.compare(study, engine="local")
     assert len(fs.select(study, selector="random", budget=6).rows) == 3
-    assert len(fs.select(study, selector="random", budget=6, as_="all", keep_duplicates=True).rows) == 6
+    assert len(fs.select(study, selector="random", budget=6, as_="all", sampling=fs.Sampling(keep_duplicates=True)).rows) == 6
 
 
 def test_a_discarded_draw_leaves_the_pool(tmp_path: Path) -> None:
@@ -320,7 +321,7 @@ def test_a_discarded_draw_leaves_the_pool(tmp_path: Path) -> None:
 )
 def test_options_that_do_not_fit_are_refused(maps: tuple[made.Corpus, str], options: dict, said: str) -> None:
     with refused(OptionError, said):
-        fs.select(maps[1], **options)
+        fs.select(maps[1], **group_options(fs.select, options))
 
 
 def test_two_selectors_draw_independently_from_one_seed(tmp_path: Path) -> None:
@@ -335,8 +336,14 @@ def test_two_selectors_draw_independently_from_one_seed(tmp_path: Path) -> None:
     }  # models differ everywhere: the weights are the same
     assert random.images != disputed.images
     order, best = (fs.select(answers.study, goal=goal, budget=10) for goal in ("order", "best"))
-    warm, cold = (fs.select(answers.study, temperature=t, budget=10, as_=f"mad-{t}") for t in (1.0, 0.5))
-    far = fs.select(answers.study, temperature=1.0, distance=distances(tmp_path), budget=10, as_="far")
+    warm, cold = (fs.select(answers.study, sampling=fs.Sampling(temperature=t), budget=10, as_=f"mad-{t}") for t in (1.0, 0.5))
+    far = fs.select(
+        answers.study,
+        sampling=fs.Sampling(temperature=1.0),
+        classifiers=fs.ClassifierRules(distance=distances(tmp_path)),
+        budget=10,
+        as_="far",
+    )
     for alike in ((order, best), (warm, cold, far)):  # of the same weights, for another goal, temperature or distance
         assert len({max(row.score for row in found.rows) for found in alike}) == 1
         assert len({found.images for found in alike}) == len(alike)

@@ -205,7 +205,7 @@ def test_data_to_come_draws_groups_anew_on_the_terminal_and_on_the_page(
     line = ["rank", answers.study, "--selection", "random", "--resamples", "50", "--population"]
     assert main([*line, "future"]) == 0
     assert "images are drawn anew, each for itself" in capsys.readouterr().out
-    fs.collect(answers.study, group={n: n[-3:-1] for n in answers.images})
+    fs.collect(answers.study, grouping=fs.Grouping(group={n: n[-3:-1] for n in answers.images}))
     assert "stale" in repr(fs.status(answers.study))
     assert main([*line, "future"]) == 0
     typed = capsys.readouterr().out
@@ -213,7 +213,7 @@ def test_data_to_come_draws_groups_anew_on_the_terminal_and_on_the_page(
     assert "whole groups are drawn anew, and labels lie in 6 of 6 groups: fewer than 20" in typed
     page = Page(Path(fs.report(answers.study, selection="random").path).read_text(encoding="utf-8"))
     assert "95 % interval, data to come" in page.text
-    fs.collect(answers.study, group={n: str(int(n[-3:-1]) // 2) for n in answers.images})
+    fs.collect(answers.study, grouping=fs.Grouping(group={n: str(int(n[-3:-1]) // 2) for n in answers.images}))
     capsys.readouterr()
     assert main([*line, "future"]) == 0
     typed = capsys.readouterr().out
@@ -259,5 +259,5 @@ def test_consecutive_frames_that_are_alike_are_told_where_intervals_speak_of_dat
     assert told("pool") == []
     (note,) = told("future")
     assert "times too narrow; say which belong together with `faultscape collect" in note
-    fs.collect(study, str(corpus.photos), block=10)
+    fs.collect(study, str(corpus.photos), grouping=fs.Grouping(block=10))
     assert told("future") == []

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from faultscape.comparison import fit_temperature
+from faultscape.stages.given_options import group_options
 from faultscape.study.tables.selections import read_selection
 from faultscape.verbs.collect import collect
 from faultscape.verbs.label import import_
@@ -53,7 +54,7 @@ def test_labels_calibrate_what_is_chosen_and_later_ones_change_nothing(
 
     label(study, tmp_path / "few.csv", range(19))
     capsys.readouterr()
-    select(str(study), top=50, spares=0, **WAY)
+    select(str(study), top=50, **group_options(select, {"spares": 0, **WAY}))
     assert "expected discrepancy: uncalibrated: m0, m1; a temperature needs 20 labelled images" in capsys.readouterr().out
     assert read_selection(study)[0].definition["temperatures"] == {"m0": "uncalibrated", "m1": "uncalibrated"}
 
@@ -61,7 +62,7 @@ def test_labels_calibrate_what_is_chosen_and_later_ones_change_nothing(
     (tmp_path / "discard.csv").write_text(f"image,reason\n{IMAGES[7]},no photo\n")
     import_(str(study), str(tmp_path / "discard.csv"))
     known = [k for k in range(40) if k != 7]
-    select(str(study), as_="later", top=50, spares=0, **WAY)
+    select(str(study), as_="later", top=50, **group_options(select, {"spares": 0, **WAY}))
     fitted = read_selection(study, "later")[0].definition["temperatures"]
     for m in range(2):
         order = np.argsort(-said(m), axis=1)[known, :3]
@@ -76,7 +77,7 @@ def test_labels_calibrate_what_is_chosen_and_later_ones_change_nothing(
     label(study, tmp_path / "all.csv", range(40, 60))
     predict(str(study), {"m2": tables["m2"]}, engine="local")
     select(str(study), as_="later", top=60)
-    select(str(study), as_="fresh", top=60, spares=0, **WAY)
+    select(str(study), as_="fresh", top=60, **group_options(select, {"spares": 0, **WAY}))
     now = read_selection(study, "later")[0].definition["temperatures"]
     assert {m: now[m] for m in fitted} == fitted
     anew = read_selection(study, "fresh")[0].definition["temperatures"]
@@ -91,7 +92,7 @@ def test_an_earlier_selection_is_extended_as_it_was_made(tmp_path: Path, capsys:
     collect(str(study), tables["m0"], task="classification", classes=str(_classes(tmp_path)))
     predict(str(study), tables, engine="local")
     label(study, tmp_path / "labels.csv", range(40))
-    select(str(study), top=3, spares=0, **WAY)
+    select(str(study), top=3, **group_options(select, {"spares": 0, **WAY}))
     path = study / "selection.json"
     held = json.loads(path.read_text())
     del held["definition"]["temperatures"]

@@ -17,6 +17,7 @@ from faultscape.errors import OptionError, SelectionError
 from faultscape.nouns import Draw
 from faultscape.ranking import catalogue as rankings_catalogue
 from faultscape.selection import catalogue, information, proposals
+from faultscape.stages.given_options import group_options
 from faultscape.stages.pairs import read_block
 from faultscape.study.settings import read_settings
 from faultscape.study.tables.corpus import pool, read_corpus
@@ -217,7 +218,9 @@ def test_plan_goes_for_the_best_model_in_rounds_with_labels_in_between(tmp_path:
 
 def test_the_mixture_draws_by_the_distances_of_mad_and_says_so(answers: made_answers.Answers) -> None:
     define = {
-        name: fs.select(answers.study, selector=name, budget=5, as_=f"d-{name[:5].strip('+')}", **more).definition
+        name: fs.select(
+            answers.study, selector=name, budget=5, as_=f"d-{name[:5].strip('+')}", **group_options(fs.select, more)
+        ).definition
         for name, more in (("mad", {"temperature": 1.0}), ("mad+information", {}))
     }
     assert define["mad+information"]["distance"] == define["mad"]["distance"] == "01"
@@ -236,4 +239,4 @@ def test_the_mixture_draws_by_the_distances_of_mad_and_says_so(answers: made_ans
 )
 def test_what_a_goal_does_not_take_is_refused(answers: made_answers.Answers, options: dict, said: str) -> None:
     with refused(OptionError, said):
-        fs.select(answers.study, **options)
+        fs.select(answers.study, **group_options(fs.select, options))

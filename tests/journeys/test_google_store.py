@@ -15,6 +15,7 @@ import pytest
 import faultscape as fs
 import made
 from faultscape.errors import CorpusError, StudyError
+from faultscape.stages.given_options import group_options
 from faultscape.study import store
 from refusals import refused
 
@@ -63,7 +64,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> made.Corpus:
 def line(root: Path, images: str, corpus: made.Corpus, **options: object) -> Path:
     """A competition up to its standings, and what is measured."""
     study = str(root)
-    fs.collect(study, images, classes=str(corpus.classes), shard_size=4, **options)
+    fs.collect(study, images, classes=str(corpus.classes), **group_options(fs.collect, {"shard_size": 4, **options}))
     fs.run(study, corpus.models, engine="local")
     fs.label.import_(study, str(corpus.truth))
     fs.run(study, engine="local")  # now that labels are there
@@ -115,5 +116,5 @@ def test_what_is_not_there_is_one_sentence(corpus: made.Corpus, bucket: Bucket, 
             str(tmp_path / "b"),
             str(corpus.photos),
             classes=str(corpus.classes),
-            store=bucket.at("parts").replace("bucket", "none", 1),
+            storage=fs.Storage(store=bucket.at("parts").replace("bucket", "none", 1)),
         )

@@ -44,12 +44,12 @@ def test_the_command_line_equals_the_python_verbs(
         assert main([str(word) for word in line]) == 0, line
     assert "slots" in capsys.readouterr().out
     study = str(called)
-    fs.collect(study, str(corpus.photos), classes=str(corpus.classes), shard_size=5)
+    fs.collect(study, str(corpus.photos), classes=str(corpus.classes), storage=fs.Storage(shard_size=5))
     fs.predict(study, corpus.models, engine="local")
     fs.compare(study, engine="local")
     fs.scale(str(corpus.truth), classes=str(corpus.classes), output=str(tmp_path / "scale2.json"))
-    fs.select(study, scale=str(tmp_path / "scale2.json"), per_class=2)
-    fs.select(study, as_="plain", constraints="none", concordance="fwiou")
+    fs.select(study, maps=fs.MapRules(scale=str(tmp_path / "scale2.json")), per_class=2)
+    fs.select(study, as_="plain", maps=fs.MapRules(constraints="none", concordance="fwiou"))
     fs.label.import_(study, str(corpus.truth))
     fs.rank(study, resamples=60, against=["plain"], engine="local")
     covered = ("predictions", "pairs", "truth", "selection*", "standings.json", "failures.csv", "corpus.parquet")
@@ -63,7 +63,7 @@ def test_the_files_line_equals_arrays_in_memory(corpus: made.Corpus, tmp_path: P
     fs.predict(study, corpus.models, engine="local")
     fs.compare(study, engine="local")
     scale = fs.scale(str(corpus.truth), classes=str(corpus.classes), output=str(tmp_path / "scale.json"))
-    stored = fs.select(study, scale=str(tmp_path / "scale.json"), keep_duplicates=True)
+    stored = fs.select(study, maps=fs.MapRules(scale=str(tmp_path / "scale.json")), sampling=fs.Sampling(keep_duplicates=True))
     fs.label.import_(study, str(corpus.truth))
     standings = fs.rank(study, resamples=40, engine="local")
 

@@ -229,18 +229,18 @@ def test_a_study_and_a_list_have_groups_of_their_own(tmp_path: Path, capsys: pyt
     fs.collect(study, str(corpus.photos), classes=str(corpus.classes))
     fs.predict(study, named)
     fs.label.import_(study, str(corpus.truth))
-    assert fs.measure(study, worst=0, boundaries=False).document["units"] == {"drawn": "images", "count": 12}
+    assert fs.measure(study, worst=0, choices=fs.Choices(boundaries=False)).document["units"] == {"drawn": "images", "count": 12}
     assert f"`faultscape collect {study} --block N`" in refused_line("measure", study, "--block", 2)
     capsys.readouterr()
-    fs.collect(study, block=4)
+    fs.collect(study, grouping=fs.Grouping(block=4))
     few = "3 groups of 4 images: fewer than 6 carry no interval; `faultscape collect STUDY --block N` cuts groups into runs of N consecutive images"
     assert few.replace("STUDY", study) in capsys.readouterr().out
-    (note,) = (n for n in fs.measure(study, worst=0, boundaries=False).document["notes"] if "3 groups" in n)
+    (note,) = (n for n in fs.measure(study, worst=0, choices=fs.Choices(boundaries=False)).document["notes"] if "3 groups" in n)
     assert note.endswith(f"carry no interval: `faultscape collect {study} --block N` cuts them into runs of N consecutive images")
-    fs.collect(study, block=2)
+    fs.collect(study, grouping=fs.Grouping(block=2))
     assert "carry no interval" not in capsys.readouterr().out
     assert made.states(study)["measure"] == "stale"
-    assert fs.measure(study, worst=0, boundaries=False).document["units"] == {"drawn": "groups", "count": 6}
+    assert fs.measure(study, worst=0, choices=fs.Choices(boundaries=False)).document["units"] == {"drawn": "groups", "count": 6}
     text = f'[near]\ntruth = "{corpus.truth}"\nclasses = "{corpus.classes}"\nblock = 3\nmodels = {{ good = "{corpus.models["model-0"]}" }}\n'
     (tmp_path / "list.toml").write_text(text)
     words = ["measure", "--datasets", str(tmp_path / "list.toml"), "-o", str(tmp_path / "o"), "--no-boundaries", "--worst", "0"]
@@ -368,7 +368,7 @@ def test_a_list_of_data_sets_is_one_table(corpus: made.Corpus, tmp_path: Path) -
 def test_a_study_measures_what_it_holds_and_status_knows_when_that_is_old(tmp_path: Path) -> None:
     corpus = made.corpus(tmp_path / "corpus", images=6, models=2)
     study = str(tmp_path / "study")
-    fs.collect(study, str(corpus.photos), classes=str(corpus.classes), shard_size=4)
+    fs.collect(study, str(corpus.photos), classes=str(corpus.classes), storage=fs.Storage(shard_size=4))
     fs.predict(study, {n: str(s) for n, s in corpus.models.items()})
     assert "there are no labels yet" in refused_line("measure", study)
     fs.label.import_(study, str(corpus.truth))

@@ -29,7 +29,7 @@ def label(study: str, corpus: made.Corpus, images: tuple[str, ...], tmp_path: Pa
 
 
 def measured(study: str, truth: str = "labels") -> tuple[str, str]:
-    found = fs.measure(study, truth=truth, engine="local", boundaries=False, worst=0)
+    found = fs.measure(study, truth=truth, engine="local", choices=fs.Choices(boundaries=False), worst=0)
     return repr(found), (Path(found.path) / "report.html").read_text()
 
 

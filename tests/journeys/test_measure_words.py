@@ -14,6 +14,7 @@ import made
 from faultscape.cli import main
 from faultscape.errors import OptionError
 from faultscape.metrics import calibration, doubt
+from faultscape.stages.given_options import group_options
 from refusals import refused, refused_line
 
 
@@ -175,8 +176,10 @@ def test_regions_given_of_a_study_are_those_of_its_folders(tmp_path: Path) -> No
     fs.predict(study, models)
     fs.label.import_(study, str(corpus.truth))
     options: dict[str, Any] = {"regions": "given", "resamples": 0, "engine": "local"}
-    of_study = fs.measure(study, output=str(tmp_path / "of study"), **options)
-    of_folders = fs.measure(str(corpus.truth), models, classes=str(classes), output=str(tmp_path / "of folders"), **options)
+    of_study = fs.measure(study, output=str(tmp_path / "of study"), **group_options(fs.measure, options))
+    of_folders = fs.measure(
+        str(corpus.truth), models, classes=str(classes), output=str(tmp_path / "of folders"), **group_options(fs.measure, options)
+    )
     assert of_study.models == of_folders.models
 
 

@@ -50,10 +50,7 @@ def test_confidence_that_a_study_keeps_is_measured_as_that_of_files(corpus: made
         for id_, code in fs.study.tables.label_maps.read_maps(fs.study.tables.label_maps.predictions(root, "net"), shard).items():
             np.save(file_of(tmp_path / "maps" / f"{id_}.npy"), fs.maps.decode(code))
     where = {"net": str(tmp_path / "confidence")}
-    plain = fs.measure(
-        str(corpus.truth), {"net": str(tmp_path / "maps")}, classes=str(corpus.classes), confidence=where, resamples=20, output=str(tmp_path / "out"),
-        images=str(corpus.photos), engine="local",
-    )  # fmt: skip
+    plain = fs.measure(str(corpus.truth), {"net": str(tmp_path / "maps")}, classes=str(corpus.classes), scores=fs.ScoreFolders(confidence=where), resamples=20, output=str(tmp_path / "out"), files=fs.FileRules(images=str(corpus.photos)), engine="local")  # fmt: skip
     mine = numbers(root)["net"]
     assert {"ece", "aurc", "rom", "mce", "misclassification_fpr95"} <= set(mine)
     assert mine == plain.models["net"]

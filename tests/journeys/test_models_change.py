@@ -15,6 +15,7 @@ import loopback
 import made
 from faultscape.cli import main
 from faultscape.errors import FaultscapeError, ModelError, SelectionError, StudyError
+from faultscape.stages.given_options import group_options
 from faultscape.study.settings import read_settings
 from faultscape.study.tables.logs import read_failures
 from refusals import refused, refused_line
@@ -34,7 +35,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> made.Corpus:
 def whole(root: Path, corpus: made.Corpus, names: dict[str, str], cells: str = "full", **options: str) -> Path:
     """A whole competition with models {name: model of the corpus}, up to measures and standings."""
     study = str(root)
-    fs.collect(study, str(corpus.photos), classes=str(corpus.classes), shard_size=4, **options)
+    fs.collect(study, str(corpus.photos), classes=str(corpus.classes), **group_options(fs.collect, {"shard_size": 4, **options}))
     toml = root / "study.toml"
     toml.write_text(toml.read_text().replace('cells = "full"', f'cells = "{cells}"'))
     fs.label.import_(study, str(corpus.truth))
@@ -165,14 +166,14 @@ def test_a_change_killed_at_any_step_is_finished_by_the_same_line_and_nobody_wri
 ) -> None:
     options = {"rename": {"model-2": "new"}, "remove": ["model-0"]}
     done = str(shutil.copytree(first, tmp_path / "done"))
-    fs.predict(done, **options)
+    fs.predict(done, **group_options(fs.predict, options))
     want, blocked = digests(Path(done)), 0
     for steps in range(200):
         study = str(shutil.copytree(first, tmp_path / f"study-{steps}"))
         with monkeypatch.context() as patch:
             kill_after(patch, steps)
             try:
-                fs.predict(study, **options)
+                fs.predict(study, **group_options(fs.predict, options))
             except Killed:
                 pass
             else:
@@ -186,7 +187,7 @@ def test_a_change_killed_at_any_step_is_finished_by_the_same_line_and_nobody_wri
                 fs.compare(study, engine="local")
             with refused(StudyError, "finish it first"):
                 fs.predict(study, remove=["model-1"])
-        fs.predict(study, **options)
+        fs.predict(study, **group_options(fs.predict, options))
         assert digests(Path(study)) == want, steps
         assert fs.compare(study, engine="local").parts_made == 0, steps
     assert 10 < blocked <= steps < 199
@@ -256,12 +257,12 @@ def test_models_of_a_store_are_renamed_and_removed_there(
     options = {"rename": {"model-2": "new"}, "remove": ["model-0"]}
     bucket.server.refusing = lambda method, path: "403 Forbidden" if method == "PUT" and "pairs/new/00001" in path else None
     with refused(StudyError, "lets nobody in"):
-        fs.predict(str(far), **options)
+        fs.predict(str(far), **group_options(fs.predict, options))
     bucket.server.refusing = None
     with refused(StudyError, "finish it first"):
         fs.compare(str(far), engine="local")
     for at in (far, Path(study)):
-        fs.predict(str(at), **options)
+        fs.predict(str(at), **group_options(fs.predict, options))
         assert fs.compare(str(at), engine="local").parts_made == 0
     here = made.bytes_under(Path(study), "predictions", "pairs", "truth", "measures/statistics")
     assert {name: data for name, data in bucket.objects("far/").items() if data and not name.startswith(".")} == here

@@ -112,4 +112,4 @@ def test_what_is_no_selector_is_one_sentence(study: str, own: Path, name: str, w
 
 def test_options_that_do_not_apply_to_it_are_refused_by_its_name(study: str, own: Path) -> None:
     with refused(OptionError, r"--temperature does not apply to --selector worst-pair; available options: --budget"):
-        fs.select(study, selector=f"{own}:WORST_PAIR", temperature=2.0, engine="local")
+        fs.select(study, selector=f"{own}:WORST_PAIR", sampling=fs.Sampling(temperature=2.0), engine="local")

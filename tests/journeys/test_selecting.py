@@ -14,13 +14,14 @@ import faultscape as fs
 import made
 from faultscape.comparison.concordance import concordances
 from faultscape.errors import SelectionError
+from faultscape.stages.given_options import group_options
 from faultscape.study.tables.selections import read_selection
 from refusals import refused
 
 
 def competition(study: Path, corpus: made.Corpus, shard_size: int = 3) -> str:
     """A study up to the counts of its pairs."""
-    fs.collect(str(study), str(corpus.photos), classes=str(corpus.classes), shard_size=shard_size)
+    fs.collect(str(study), str(corpus.photos), classes=str(corpus.classes), storage=fs.Storage(shard_size=shard_size))
     fs.predict(str(study), corpus.models, engine="local")
     fs.compare(str(study), engine="local")
     return str(study)
@@ -62,7 +63,7 @@ def from_lowest(corpus: made.Corpus) -> dict[tuple[str, str], list[str]]:
 
 def test_of_near_duplicates_in_a_cell_the_best_alone_stays(twins: made.Corpus, tmp_path: Path) -> None:
     study = competition(tmp_path / "study", twins)
-    slots = fs.select(study, constraints="none", per_class=8, spares=0)
+    slots = fs.select(study, maps=fs.MapRules(constraints="none"), per_class=8, sampling=fs.Sampling(spares=0))
     family = {id_: k // 2 for k, id_ in enumerate(twins.ids)}
     for cell, images in from_lowest(twins).items():
         best = {family[id_]: id_ for id_ in reversed(images)}
@@ -72,7 +73,9 @@ def test_of_near_duplicates_in_a_cell_the_best_alone_stays(twins: made.Corpus, t
 
 def test_keep_duplicates_lets_them_all_stand(twins: made.Corpus, tmp_path: Path) -> None:
     study = competition(tmp_path / "study", twins)
-    slots = fs.select(study, constraints="none", per_class=8, spares=0, keep_duplicates=True)
+    slots = fs.select(
+        study, maps=fs.MapRules(constraints="none"), per_class=8, sampling=fs.Sampling(spares=0, keep_duplicates=True)
+    )
     assert by_cell(slots) == from_lowest(twins)
 
 
@@ -82,17 +85,26 @@ def test_near_duplicates_are_counted_by_collect(twins: made.Corpus, tmp_path: Pa
 
 def test_ties_follow_the_digests_of_files_wherever_their_shards_lie(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     study = all_alike(tmp_path)
-    slots = fs.select(study, constraints="none", per_class=2, spares=2)
+    slots = fs.select(study, maps=fs.MapRules(constraints="none"), per_class=2, sampling=fs.Sampling(spares=2))
     files = [*(tmp_path / "first").iterdir(), *(tmp_path / "second").iterdir()]
     for seed in (0, 4):
-        slots = fs.select(study, as_=f"seed-{seed}", constraints="none", per_class=2, spares=2, seed=seed)
+        slots = fs.select(
+            study,
+            as_=f"seed-{seed}",
+            maps=fs.MapRules(constraints="none"),
+            per_class=2,
+            sampling=fs.Sampling(spares=2),
+            seed=seed,
+        )
         order = sorted(files, key=lambda file: made.tie(hashlib.sha256(file.read_bytes()).hexdigest(), seed))
         assert by_cell(slots) == {cell: [f.stem for f in order[:4]] for cell in (("one", "two"), ("two", "one"))}
         assert slots.tied == len(slots.chosen) == 4
     said = capsys.readouterr().out
     assert "ties: 4 of 4 slots (100 %) had other images as good; chance decided" in said
     assert "warning: ties decide more than a quarter of the slots" in said
-    assert fs.select(study, as_="whole", constraints="none", per_class=6, spares=0).tied == 0
+    assert (
+        fs.select(study, as_="whole", maps=fs.MapRules(constraints="none"), per_class=6, sampling=fs.Sampling(spares=0)).tied == 0
+    )
     assert "ties:" not in capsys.readouterr().out
 
 
@@ -100,7 +112,7 @@ def test_a_selection_of_earlier_versions_keeps_the_order_of_ids_when_it_is_exten
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     study = all_alike(tmp_path)
-    fs.select(study, constraints="none", per_class=1, spares=0)
+    fs.select(study, maps=fs.MapRules(constraints="none"), per_class=1, sampling=fs.Sampling(spares=0))
     about = tmp_path / "study" / "selection.json"
     held = json.loads(about.read_text())
     assert (held["definition"].pop("ties"), held["definition"].pop("seed")) == ("digest", 0)  # as those versions wrote it
@@ -112,7 +124,7 @@ def test_a_selection_of_earlier_versions_keeps_the_order_of_ids_when_it_is_exten
         "\n".join([lines[0], *(",".join([*(w := line.split(","))[:place], "b0", *w[place + 1 :]]) for line in lines[1:])])
     )
     capsys.readouterr()
-    slots = fs.select(study, per_class=2, spares=2)
+    slots = fs.select(study, per_class=2, sampling=fs.Sampling(spares=2))
     assert by_cell(slots) == {cell: ["b0", "b1", "y0", "y1"] for cell in (("one", "two"), ("two", "one"))}
     assert "the order of ids decided, as when the selection was made" in capsys.readouterr().out
     assert "ties" not in read_selection(tmp_path / "study")[0].definition
@@ -132,7 +144,7 @@ def all_alike(tmp_path: Path) -> str:
             for name, label_map in maps.items():  # the same maps for every image: all concordances are equal
                 made.write(tmp_path / name / f"{id_}.png", label_map)
     study = str(tmp_path / "study")
-    fs.collect(study, str(tmp_path / "first"), classes=str(corpus.classes), shard_size=2)
+    fs.collect(study, str(tmp_path / "first"), classes=str(corpus.classes), storage=fs.Storage(shard_size=2))
     assert fs.collect(study, str(tmp_path / "second")).shards == 4
     fs.predict(study, {name: tmp_path / name for name in maps}, engine="local")
     fs.compare(study, engine="local")
@@ -141,10 +153,10 @@ def all_alike(tmp_path: Path) -> str:
 
 def test_asking_for_less_later_takes_nothing_away(twins: made.Corpus, tmp_path: Path) -> None:
     study = competition(tmp_path / "study", twins)
-    first = fs.select(study, per_class=3, spares=2, keep_duplicates=True)
+    first = fs.select(study, per_class=3, sampling=fs.Sampling(spares=2, keep_duplicates=True))
     csv = (tmp_path / "study" / "selection.csv").read_bytes()
     for less in ({"per_class": 1}, {"spares": 0}, {"per_class": 2, "spares": 1}):
-        again = fs.select(study, **less)
+        again = fs.select(study, **group_options(fs.select, less))
         assert again.rows == first.rows
         assert again.chosen == first.chosen
         kept = read_selection(tmp_path / "study")[0].definition
@@ -160,7 +172,7 @@ def test_the_constraints_are_said_when_nobody_chose_them(
     said = {}
     for name, options in {"plain": {}, "scaled": {"scale": scale}, "chosen": {"constraints": "class"}}.items():
         capsys.readouterr()
-        fs.select(study, as_=name, **options)
+        fs.select(study, as_=name, **group_options(fs.select, options))
         said[name] = capsys.readouterr().out
     assert "constraints: class (no --scale given)" in said["plain"]
     assert "constraints: class+scale" in said["scaled"]

@@ -11,6 +11,7 @@ import faultscape as fs
 import made_answers
 from faultscape.cli import main
 from faultscape.errors import RankingError
+from faultscape.stages.given_options import group_options
 from faultscape.study.tables.selections import read_selection
 from refusals import refused
 
@@ -35,7 +36,7 @@ def answer(study: str, path: Path, rows: list[tuple[str, str]], word: str, who: 
 
 
 def test_an_image_of_a_pair_is_labelled_when_it_is_decided_for_both_models(made: made_answers.Answers, tmp_path: Path) -> None:
-    rows = fs.select(made.study, top=4, spares=0).chosen
+    rows = fs.select(made.study, top=4, sampling=fs.Sampling(spares=0)).chosen
     slot, number = rows[0], len({row.image for row in rows})
     both = [(slot.image, word) for row in rows if row.image == slot.image for word in (row.label_a, row.label_b)]
     answer(made.study, tmp_path / "a.csv", both[:1], "no")
@@ -60,7 +61,7 @@ def test_an_image_drawn_for_all_models_is_labelled_when_it_is_decided_for_every_
 
 
 def test_when_everybody_answered_and_a_tie_is_left_the_next_line_asks_again(made: made_answers.Answers, tmp_path: Path) -> None:
-    slot = fs.select(made.study, top=1, spares=0, cap=1).chosen[0]
+    slot = fs.select(made.study, top=1, sampling=fs.Sampling(spares=0), classifiers=fs.ClassifierRules(cap=1)).chosen[0]
     rows = [(row.image, word) for row in read_selection(Path(made.study))[0].chosen for word in (row.label_a, row.label_b)]
     answer(made.study, tmp_path / "a.csv", rows, "no")
     answer(made.study, tmp_path / "b.csv", [(slot.image, slot.label_a)], "yes", who="bob")
@@ -92,7 +93,7 @@ def test_after_a_model_was_added_the_next_line_draws_anew_and_every_next_line_wo
     made: made_answers.Answers, options: dict, words: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     made_answers.import_labels(made)
-    fs.select(made.study, **options)
+    fs.select(made.study, **group_options(fs.select, options))
     name = options.get("as_", "random")
     (Path(made.study).parent / "new.csv").write_text(Path(made.tables["model-2"]).read_text().replace("cat", "dog"))
     fs.predict(made.study, {"new": str(Path(made.study).parent / "new.csv")})
@@ -134,7 +135,12 @@ def test_distances_of_draws_stand_in_the_line_that_draws_anew(tmp_path: Path) ->
     names = made_answers.NAMES
     rows = [",".join(["", *names]), *(",".join([a, *(str(abs(i - k)) for k in range(5))]) for i, a in enumerate(names))]
     (tmp_path / "far apart.csv").write_text("\n".join(rows) + "\n")
-    fs.select(answers.study, temperature=2.0, budget=5, distance=str(tmp_path / "far apart.csv"))
+    fs.select(
+        answers.study,
+        sampling=fs.Sampling(temperature=2.0),
+        budget=5,
+        classifiers=fs.ClassifierRules(distance=str(tmp_path / "far apart.csv")),
+    )
     fs.predict(answers.study, {"late": answers.tables["model-0"]})
     line = fs.status(answers.study).next
     assert f"--temperature 2.0 --distance '{tmp_path / 'far apart.csv'}' --as " in line
@@ -143,7 +149,7 @@ def test_distances_of_draws_stand_in_the_line_that_draws_anew(tmp_path: Path) ->
 
 def test_after_a_model_was_removed_every_next_line_works_until_nothing_is_left(made: made_answers.Answers) -> None:
     made_answers.import_labels(made)
-    fs.select(made.study, top=4, cap=2)
+    fs.select(made.study, top=4, classifiers=fs.ClassifierRules(cap=2))
     fs.rank(made.study, resamples=0)
     fs.report(made.study)
     fs.predict(made.study, remove=["model-1"])

@@ -10,6 +10,7 @@ import faultscape as fs
 import loopback
 import made
 from faultscape.errors import CorpusError, LabellingError, ModelError, StudyError
+from faultscape.stages.given_options import group_options
 from faultscape.study.parts import read_manifest
 from refusals import refused
 
@@ -19,7 +20,7 @@ ROOMS = ("predictions", "truth", "pairs", "measures/statistics")
 def line(root: Path, images: str, corpus: made.Corpus, **options: object) -> str:
     """A whole competition, up to its report; returns the study."""
     study = str(root)
-    fs.collect(study, images, classes=str(corpus.classes), shard_size=4, **options)
+    fs.collect(study, images, classes=str(corpus.classes), **group_options(fs.collect, {"shard_size": 4, **options}))
     fs.predict(study, corpus.models, engine="local")
     fs.compare(study, engine="local")
     fs.select(study, per_class=1)
@@ -34,7 +35,12 @@ def line(root: Path, images: str, corpus: made.Corpus, **options: object) -> str
 def stored(corpus: made.Corpus, bucket: loopback.Bucket, tmp_path: Path) -> str:
     """A study of local images that has collected, with its store at s3://BUCKET/studies/one."""
     study = str(tmp_path / "stored")
-    fs.collect(study, str(corpus.photos), classes=str(corpus.classes), shard_size=4, store=f"{bucket.uri}/studies/one")
+    fs.collect(
+        study,
+        str(corpus.photos),
+        classes=str(corpus.classes),
+        storage=fs.Storage(shard_size=4, store=f"{bucket.uri}/studies/one"),
+    )
     return study
 
 
@@ -81,7 +87,12 @@ def test_status_asks_as_often_for_many_parts_as_for_few_and_never_lists_the_buck
     asked_of = {}
     for size in (6, 1):
         corpus, study = made.corpus(tmp_path / f"c{size}", images=6, models=2), str(tmp_path / f"s{size}")
-        fs.collect(study, str(corpus.photos), classes=str(corpus.classes), shard_size=size, store=f"{bucket.uri}/s{size}")
+        fs.collect(
+            study,
+            str(corpus.photos),
+            classes=str(corpus.classes),
+            storage=fs.Storage(shard_size=size, store=f"{bucket.uri}/s{size}"),
+        )
         fs.predict(study, corpus.models, engine="local")
         fs.compare(study, engine="local")
         with bucket.requests() as asked:
@@ -132,7 +143,7 @@ def test_workers_in_processes_write_the_same_bytes_to_a_store(
 ) -> None:
     fs.predict(stored, corpus.models, engine="processes", workers=2)
     local = str(tmp_path / "local")
-    fs.collect(local, str(corpus.photos), classes=str(corpus.classes), shard_size=4)
+    fs.collect(local, str(corpus.photos), classes=str(corpus.classes), storage=fs.Storage(shard_size=4))
     fs.predict(local, corpus.models, engine="local")
     assert bucket.objects("studies/one/predictions/") == made.bytes_under(Path(local) / "predictions", "*") | {
         k.removeprefix("predictions/"): v for k, v in made.bytes_under(Path(local), "predictions").items()
@@ -142,13 +153,15 @@ def test_workers_in_processes_write_the_same_bytes_to_a_store(
 def test_a_store_is_fixed_once_parts_lie_in_it_and_belongs_to_one_study(
     corpus: made.Corpus, stored: str, bucket: loopback.Bucket, tmp_path: Path
 ) -> None:
-    fs.collect(stored, str(corpus.photos), store=f"{bucket.uri}/studies/two")  # nothing lies in it yet
+    fs.collect(stored, str(corpus.photos), storage=fs.Storage(store=f"{bucket.uri}/studies/two"))  # nothing lies in it yet
     fs.predict(stored, {"a": corpus.models["model-0"]}, engine="local")
-    fs.collect(stored, str(corpus.photos), store=f"{bucket.uri}/studies/two")
+    fs.collect(stored, str(corpus.photos), storage=fs.Storage(store=f"{bucket.uri}/studies/two"))
     with refused(StudyError, r"lie in s3://.*/studies/two and are not moved.*store = .*or begin a new study"):
-        fs.collect(stored, str(corpus.photos), store=f"{bucket.uri}/elsewhere")
+        fs.collect(stored, str(corpus.photos), storage=fs.Storage(store=f"{bucket.uri}/elsewhere"))
     with refused(StudyError, "holds the parts of another study"):
-        fs.collect(str(tmp_path / "other"), str(corpus.photos), classes="voc", store=f"{bucket.uri}/studies/two")
+        fs.collect(
+            str(tmp_path / "other"), str(corpus.photos), classes="voc", storage=fs.Storage(store=f"{bucket.uri}/studies/two")
+        )
 
 
 def test_what_must_be_local_is_refused_elsewhere_with_a_sentence(
@@ -181,7 +194,7 @@ def test_what_must_be_local_is_refused_elsewhere_with_a_sentence(
 )
 def test_a_wrong_store_is_one_sentence_and_no_study(corpus: made.Corpus, tmp_path: Path, uri: str, words: str) -> None:
     with refused(StudyError, words) as caught:
-        fs.collect(str(tmp_path / "new"), str(corpus.photos), classes=str(corpus.classes), store=uri)
+        fs.collect(str(tmp_path / "new"), str(corpus.photos), classes=str(corpus.classes), storage=fs.Storage(store=uri))
     assert "\n" not in str(caught.value)
     assert "secret" not in str(caught.value)
     assert not (tmp_path / "new" / "study.toml").exists()
@@ -192,7 +205,9 @@ def test_wrong_credentials_are_one_sentence_that_says_where_to_give_others(
 ) -> None:
     bucket.server.refusing = lambda _method, _path: "403 Forbidden"
     with refused(StudyError, r"lets nobody in with these credentials; give others by AWS_ACCESS_KEY_ID"):
-        fs.collect(str(tmp_path / "new"), str(corpus.photos), classes=str(corpus.classes), store=f"{bucket.uri}/x")
+        fs.collect(
+            str(tmp_path / "new"), str(corpus.photos), classes=str(corpus.classes), storage=fs.Storage(store=f"{bucket.uri}/x")
+        )
     with refused(CorpusError, r"lets nobody in"):
         fs.collect(str(tmp_path / "new"), f"{bucket.uri}/photos", classes=str(corpus.classes))
 
@@ -204,7 +219,9 @@ def test_the_endpoint_may_stand_in_the_address(
     end = f"?scheme=http&endpoint_override={bucket.server.url.removeprefix('http://')}"
     bucket.upload(corpus.photos, "photos/")
     study = str(tmp_path / "s")
-    fs.collect(study, f"{bucket.uri}/photos{end}", classes=str(corpus.classes), store=f"{bucket.uri}/parts{end}")
+    fs.collect(
+        study, f"{bucket.uri}/photos{end}", classes=str(corpus.classes), storage=fs.Storage(store=f"{bucket.uri}/parts{end}")
+    )
     fs.predict(study, {"a": corpus.models["model-0"]}, engine="processes", workers=2)
     assert "manifest.json" in bucket.objects("parts/predictions/a/")
     assert len(fs.study.tables.corpus.read_corpus(Path(study))) == 6

@@ -32,7 +32,7 @@ def jpeg(path: Path, size: tuple[int, int], seed: int = 0, **options: object) ->
 def far(corpus: made.Corpus, bucket: loopback.Bucket, tmp_path: Path) -> str:
     bucket.upload(corpus.photos, "photos/")
     study = str(tmp_path / "far")
-    fs.collect(study, f"{bucket.uri}/photos", classes=str(corpus.classes), shard_size=4)
+    fs.collect(study, f"{bucket.uri}/photos", classes=str(corpus.classes), storage=fs.Storage(shard_size=4))
     return study
 
 
@@ -44,7 +44,7 @@ def test_collect_reads_the_beginning_of_each_picture_and_has_the_ids_and_sizes_o
     assert len(large) > 1 << 17
     bucket.put("photos/part0/large.jpg", large)
     with bucket.requests() as asked:
-        fs.collect(str(tmp_path / "far"), f"{bucket.uri}/photos", classes=str(corpus.classes), shard_size=4)
+        fs.collect(str(tmp_path / "far"), f"{bucket.uri}/photos", classes=str(corpus.classes), storage=fs.Storage(shard_size=4))
     assert "near-duplicates were not looked for among 7 images; --probe" in capsys.readouterr().out
     assert len([1 for method, path, _ in asked if method == "GET" and path.endswith("large.jpg")]) == 1
     assert bucket.server.ranges[f"/{bucket.name}/photos/part0/large.jpg"] == "bytes=0-65535"
@@ -81,13 +81,15 @@ def test_probe_reads_each_picture_whole_and_finds_the_near_duplicates_of_local_f
     with refused(CorpusError, "--not-in needs to look at each picture; add --probe"):
         fs.collect(far, f"{bucket.uri}/photos", not_in=[str(corpus.photos / "part1")])
     capsys.readouterr()
-    assert fs.collect(far, f"{bucket.uri}/photos", probe=True).near_duplicates == 1
+    assert fs.collect(far, f"{bucket.uri}/photos", storage=fs.Storage(probe=True)).near_duplicates == 1
     assert "were not looked for" not in capsys.readouterr().out
     with bucket.requests() as asked:
-        again = fs.collect(far, f"{bucket.uri}/photos", probe=True)
+        again = fs.collect(far, f"{bucket.uri}/photos", storage=fs.Storage(probe=True))
     assert again.near_duplicates == 1
     assert not [1 for method, path, _ in asked if method == "GET" and path.endswith(".png")]
-    assert fs.collect(far, f"{bucket.uri}/photos", probe=True, not_in=[str(corpus.photos / "part1")]).images == 4
+    assert (
+        fs.collect(far, f"{bucket.uri}/photos", storage=fs.Storage(probe=True), not_in=[str(corpus.photos / "part1")]).images == 4
+    )
 
 
 def test_a_picture_is_read_with_the_digest_of_its_bytes_and_not_at_all_once_it_is_another(

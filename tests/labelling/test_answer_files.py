@@ -104,7 +104,7 @@ def test_a_study_is_no_folder_of_labels(made: made_answers.Answers, tmp_path: Pa
 def test_undecided_questions_are_counted_and_go_out_again_where_that_is_asked_for(
     made: made_answers.Answers, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    fs.select(made.study, top=2, spares=0)
+    fs.select(made.study, top=2, sampling=fs.Sampling(spares=0))
     path = tmp_path / "q.csv"
     fs.label.export(made.study, str(path))
     asked = [tuple(line.split(",")[:2]) for line in path.read_text().splitlines()[1:]]
@@ -129,7 +129,7 @@ def test_undecided_questions_are_counted_and_go_out_again_where_that_is_asked_fo
 
 
 def test_a_label_settles_a_question_that_answers_left_open(made: made_answers.Answers, tmp_path: Path) -> None:
-    fs.select(made.study, top=1, spares=0)
+    fs.select(made.study, top=1, sampling=fs.Sampling(spares=0))
     path = tmp_path / "q.csv"
     fs.label.export(made.study, str(path))
     image, class_ = path.read_text().splitlines()[1].split(",")[:2]
@@ -145,7 +145,7 @@ def test_a_label_settles_a_question_that_answers_left_open(made: made_answers.An
 def test_what_somebody_filled_in_is_never_written_over(
     made: made_answers.Answers, tmp_path: Path, words: str, taken: bool
 ) -> None:
-    fs.select(made.study, top=2, spares=0)
+    fs.select(made.study, top=2, sampling=fs.Sampling(spares=0))
     path = tmp_path / "q.csv"
     fs.label.export(made.study, str(path))
     fs.label.export(made.study, str(path))  # nobody filled anything in yet
@@ -161,7 +161,7 @@ def test_what_somebody_filled_in_is_never_written_over(
 
 
 def test_a_file_of_something_else_is_not_written_over_by_questions(made: made_answers.Answers) -> None:
-    fs.select(made.study, top=2, spares=0)
+    fs.select(made.study, top=2, sampling=fs.Sampling(spares=0))
     table = made.tables["model-0"]
     with refused(LabellingError, r"model-0.csv: is there already and no table of questions; name another file"):
         fs.label.export(made.study, table)
@@ -171,7 +171,7 @@ def test_a_file_of_something_else_is_not_written_over_by_questions(made: made_an
 def test_an_export_ends_with_the_line_that_goes_on_and_writes_nothing_where_nothing_is_open(
     made: made_answers.Answers, tmp_path: Path
 ) -> None:
-    fs.select(made.study, top=2, spares=0)
+    fs.select(made.study, top=2, sampling=fs.Sampling(spares=0))
     path = tmp_path / "my questions.csv"
     said = repr(fs.label.export(made.study, str(path))).splitlines()
     assert said[-1] == f"fill in annotator and answer (yes, no, unsure), then `faultscape label import {made.study} '{path}'`"
@@ -184,7 +184,7 @@ def test_an_export_ends_with_the_line_that_goes_on_and_writes_nothing_where_noth
 
 
 def test_a_truth_that_there_is_not_is_refused_by_export(made: made_answers.Answers, tmp_path: Path) -> None:
-    fs.select(made.study, top=2, spares=0)
+    fs.select(made.study, top=2, sampling=fs.Sampling(spares=0))
     with refused(LabellingError, r"there is no truth 'nope'; there are no labels yet. Leave --truth out"):
         fs.label.export(made.study, str(tmp_path / "q.csv"), truth="nope")
     made_answers.import_labels(made, made.images[:1])

@@ -41,7 +41,7 @@ def main(study: str, photos: str, truth: str, classes: str, where: str, seconds:
         return run("slowly:call", told, **options)
 
     if not Path(study, "truth").exists():
-        fs.collect(study, photos, classes=classes, shard_size=1)
+        fs.collect(study, photos, classes=classes, storage=fs.Storage(shard_size=1))
         fs.label.import_(study, truth)
     workers = 2 if where == "processes" else None
     engine.run = slow
@@ -50,7 +50,7 @@ def main(study: str, photos: str, truth: str, classes: str, where: str, seconds:
     if "compare" in verbs:
         fs.compare(study, engine=where, workers=workers)
     if "select" in verbs:
-        fs.select(study, constraints="class", per_class=2, engine=where, workers=workers)
+        fs.select(study, maps=fs.MapRules(constraints="class"), per_class=2, engine=where, workers=workers)
     if "measure" in verbs:
         fs.measure(study, engine=where, resamples=10, worst=0, workers=workers)
 

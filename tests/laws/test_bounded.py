@@ -68,7 +68,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> made.Corpus:
 @pytest.fixture
 def study(corpus: made.Corpus, tmp_path: Path) -> str:
     study = str(tmp_path / "study")
-    fs.collect(study, str(corpus.photos), classes=str(corpus.classes), shard_size=SHARD)
+    fs.collect(study, str(corpus.photos), classes=str(corpus.classes), storage=fs.Storage(shard_size=SHARD))
     fs.predict(study, corpus.models, engine="local")
     fs.label.import_(study, str(corpus.truth))
     return study
@@ -88,7 +88,7 @@ def test_predict_never_reads_more_than_a_shard_of_the_corpus_at_once(
 ) -> None:
     study, rows, images = str(tmp_path / "study"), [], study_corpus._images
     monkeypatch.setattr(study_corpus, "ROWS_AT_ONCE", SHARD)
-    fs.collect(study, str(corpus.photos), classes=str(corpus.classes), shard_size=SHARD)
+    fs.collect(study, str(corpus.photos), classes=str(corpus.classes), storage=fs.Storage(shard_size=SHARD))
 
     def counted(table: Any) -> list[Any]:
         rows.append(table.num_rows)
@@ -96,7 +96,7 @@ def test_predict_never_reads_more_than_a_shard_of_the_corpus_at_once(
 
     monkeypatch.setattr(study_corpus, "_images", counted)
     model = corpus.models["model-0"] if source == "folder" else NETWORK
-    fs.predict(study, {"model": model}, engine="local", unmapped="void" if source == "network" else "")
+    fs.predict(study, {"model": model}, engine="local", unmapped="void" if source == "network" else None)
     fs.status(study)
     assert sum(rows) >= 2 * SHARD * SHARDS  # what each shard follows from, and the work on it
     assert max(rows) == SHARD

@@ -22,11 +22,11 @@ import numpy as np
 import faultscape as fs
 from numpy._core._multiarray_umath import __cpu_features__ as units
 study, photos, classes, truth, *models = sys.argv[1:]
-fs.collect(study, photos, classes=classes, shard_size=5)
+fs.collect(study, photos, classes=classes, storage=fs.Storage(shard_size=5))
 fs.predict(study, dict(m.split("=", 1) for m in models), engine="local")
 fs.compare(study, engine="local")
 fs.scale(truth, classes=classes, output=study + "/scale.json")
-fs.select(study, scale=study + "/scale.json", concordance="fwiou")
+fs.select(study, maps=fs.MapRules(scale=study + "/scale.json", concordance="fwiou"))
 fs.label.import_(study, truth)
 fs.rank(study, resamples=200, engine="local")
 print(units.get("X86_V3"))

@@ -23,10 +23,10 @@ SHARD = 3  # eight shards of 24 images
 
 
 def line(study: str, corpus: made.Corpus, engine: str) -> None:
-    fs.collect(study, str(corpus.photos), classes=str(corpus.classes), shard_size=SHARD)
+    fs.collect(study, str(corpus.photos), classes=str(corpus.classes), storage=fs.Storage(shard_size=SHARD))
     fs.predict(study, corpus.models, engine=engine, workers=2)
     fs.compare(study, engine=engine, workers=2)
-    fs.select(study, constraints="class", per_class=2, engine=engine, workers=2)
+    fs.select(study, maps=fs.MapRules(constraints="class"), per_class=2, engine=engine, workers=2)
 
 
 @pytest.fixture(scope="module")
@@ -61,10 +61,10 @@ SCRIPT = """
 import sys
 import faultscape as fs
 study, photos, classes, engine, *models = sys.argv[1:]
-fs.collect(study, photos, classes=classes, shard_size=3)
+fs.collect(study, photos, classes=classes, storage=fs.Storage(shard_size=3))
 fs.predict(study, *models, engine=engine)
 fs.compare(study, engine=engine)
-fs.select(study, constraints="class", per_class=2, engine=engine)
+fs.select(study, maps=fs.MapRules(constraints="class"), per_class=2, engine=engine)
 """
 
 

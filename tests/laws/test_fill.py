@@ -60,7 +60,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> made.Corpus:
 
 
 def predicted(study: Path, corpus: made.Corpus) -> Path:
-    fs.collect(str(study), str(corpus.photos), classes=str(corpus.classes), shard_size=SHARD)
+    fs.collect(str(study), str(corpus.photos), classes=str(corpus.classes), storage=fs.Storage(shard_size=SHARD))
     fs.predict(str(study), corpus.models, engine="local")
     return study
 
@@ -132,7 +132,7 @@ def test_what_was_made_of_other_maps_is_not_adopted(corpus: made.Corpus, tmp_pat
     fs.predict(str(study), others, engine="local")
     fs.compare(str(study), engine="local")
     fresh = tmp_path / "fresh"
-    fs.collect(str(fresh), str(corpus.photos), classes=str(corpus.classes), shard_size=SHARD)
+    fs.collect(str(fresh), str(corpus.photos), classes=str(corpus.classes), storage=fs.Storage(shard_size=SHARD))
     fs.predict(str(fresh), {**corpus.models, **others}, engine="local")
     fs.compare(str(fresh), engine="local")
     assert made.bytes_under(study, "pairs") == made.bytes_under(fresh, "pairs")

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import ast
+import importlib
+import inspect
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +13,9 @@ from pathlib import Path
 import pytest
 
 import faultscape
-from faultscape.cli import VERBS
+import faultscape as fs
+from faultscape.cli import VERBS, build, main
+from faultscape.stages.given_options import options_of
 
 SOURCE = Path(faultscape.__file__).parent
 FILES = sorted(SOURCE.rglob("*.py"))
@@ -46,7 +51,7 @@ def test_the_check_above_can_fail() -> None:
 
 def test_ranking_loads_no_library_that_takes_longer_than_ranking() -> None:
     assert "scipy.stats" not in loaded_by(
-        "import faultscape.verbs.rank, faultscape.ranking.classifiers, faultscape.ranking.standings, faultscape.ranking.drawn.rankings"
+        "import faultscape.verbs.rank, faultscape.ranking.classifiers, faultscape.ranking.duel_standings, faultscape.ranking.drawn.rankings"
     )
 
 
@@ -74,6 +79,25 @@ def test_a_floor_has_fifteen_files_at_most_but_verbs_and_stages() -> None:
     assert not set(crowded) - {"verbs", "stages"}
 
 
+def test_no_public_name_of_a_room_is_that_of_a_file_in_it() -> None:
+    """The file would take the function's place as soon as anything imports it."""
+    for stub in SOURCE.glob("*/__init__.pyi"):
+        files = {path.stem for path in stub.parent.iterdir() if path.suffix == ".py" or path.is_dir()}
+        names = re.findall(r"^from \.\w[\w.]* import (\w+) as", stub.read_text(), re.MULTILINE)
+        assert len(names) == len(set(names))
+        assert not files & set(names), stub.parent.name
+
+
+@pytest.mark.parametrize("verb", [v for v in VERBS if v != "label"])
+def test_no_option_takes_an_empty_word(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = build((verb, "--help"))[verb].assemble_argument_collection()
+    texts = [a.name for a in arguments if a.field_info.kind is inspect.Parameter.KEYWORD_ONLY and "str" in str(a.hint)]
+    for name in texts:
+        needed = ["--classes", "voc"] if verb == "scale" and name != "--classes" else []
+        assert main([verb, "study", *needed, name, " "]) == 2
+        assert capsys.readouterr().err == f"faultscape: {name} is empty; give a value, or leave it out\n"
+
+
 def test_verbs_are_thin() -> None:
     assert sum(len(p.read_text().splitlines()) for p in (SOURCE / "verbs").glob("*.py")) <= 2500
     for path in (SOURCE / "verbs").glob("*.py"):
@@ -82,6 +106,26 @@ def test_verbs_are_thin() -> None:
         }
         others = {module for module in imported if module.startswith("faultscape.verbs.")}
         assert not others or path.stem in {"run", "demo"}, path.stem
+
+
+@pytest.mark.parametrize("verb", [v for v in VERBS if v != "label"])
+def test_a_verb_has_fifteen_parameters_of_its_own_at_most_and_help_shows_the_others_in_panels(verb: str) -> None:
+    app = build((verb, "--help"))[verb]
+    function = app.default_command
+    if not callable(function):
+        function = getattr(importlib.import_module(f"faultscape.verbs.{verb}"), verb)
+    of = options_of(function)
+    assert sum(group is None for group in of.values()) <= 15
+    page = (SOURCE.parents[1] / "docs" / "verbs" / f"{verb}.md").read_text(encoding="utf-8")
+    shown = {argument.name: argument for argument in app.assemble_argument_collection()}
+    for option, group in of.items():
+        if group is not None:
+            argument = shown[f"--{option.replace('_', '-')}"]
+            (panel,) = argument.parameter.group
+            assert panel.name == type(group).__doc__.partition("\n")[0].rstrip(".")
+            assert re.search(rf"\n{option}\n    \S", inspect.getdoc(type(group)) or ""), option
+            assert f"fs.{type(group).__name__}(...)` " in page
+            assert getattr(fs, type(group).__name__) is type(group)
 
 
 def test_no_file_is_named_by_a_participle() -> None:

@@ -14,6 +14,7 @@ import faultscape as fs
 import made
 from faultscape.comparison.sparse_counts import DIAGONAL, unpack_cells
 from faultscape.errors import SelectionError
+from faultscape.stages.given_options import group_options
 from faultscape.study.parts import read_manifest
 from faultscape.study.settings import read_settings
 from faultscape.study.tables import label_maps, selections
@@ -59,12 +60,12 @@ def copy(plain: tuple[Path, fs.nouns.Standings], tmp_path: Path) -> str:
 
 
 def competed(study: str, corpus: made.Corpus, steps: list[list[str]]) -> fs.nouns.Standings:
-    fs.collect(study, str(corpus.photos), classes=str(corpus.classes), shard_size=5)
+    fs.collect(study, str(corpus.photos), classes=str(corpus.classes), storage=fs.Storage(shard_size=5))
     for names in steps:
         fs.predict(study, {name: corpus.models[name] for name in names}, engine="local")
         if len(read_settings(Path(study)).models) > 1:
             fs.compare(study, engine="local")
-            fs.select(study, constraints="class")
+            fs.select(study, maps=fs.MapRules(constraints="class"))
     fs.label.import_(study, str(corpus.truth))
     return fs.rank(study, resamples=50, engine="local")
 
@@ -165,12 +166,12 @@ def test_diagonal_cells_give_the_slots_and_standings_of_full_ones(corpus: made.C
     slots, standings = [], []
     for cells in ("full", "diagonal"):
         study = str(tmp_path / cells)
-        fs.collect(study, str(corpus.photos), classes=str(corpus.classes), shard_size=5)
+        fs.collect(study, str(corpus.photos), classes=str(corpus.classes), storage=fs.Storage(shard_size=5))
         toml = Path(study) / "study.toml"
         toml.write_text(toml.read_text().replace('cells = "full"', f'cells = "{cells}"'))
         fs.predict(study, corpus.models | {"model-1": thin}, engine="local")
         fs.compare(study, engine="local")
-        slots.append(fs.select(study, concordance="fwiou").rows)
+        slots.append(fs.select(study, maps=fs.MapRules(concordance="fwiou")).rows)
         fs.label.import_(study, str(corpus.truth))
         standings.append(fs.rank(study, resamples=20, engine="local"))
     assert slots[0] == slots[1]
@@ -183,16 +184,16 @@ def test_diagonal_cells_give_the_slots_and_standings_of_full_ones(corpus: made.C
 
 def test_extending_needs_no_option_again_and_deeper_equals_from_scratch(corpus: made.Corpus, tmp_path: Path) -> None:
     study, names = str(tmp_path / "study"), list(corpus.models)
-    fs.collect(study, str(corpus.photos), classes=str(corpus.classes), shard_size=5)
+    fs.collect(study, str(corpus.photos), classes=str(corpus.classes), storage=fs.Storage(shard_size=5))
     fs.predict(study, {n: corpus.models[n] for n in names[:3]}, engine="local")
     fs.compare(study, engine="local")
     fs.scale(str(corpus.truth), classes=str(corpus.classes), output=str(tmp_path / "scale.json"))
     options = {"concordance": "fwiou", "scale": str(tmp_path / "scale.json"), "keep_duplicates": True}
-    first = fs.select(study, as_="deep", **options).rows
+    first = fs.select(study, as_="deep", **group_options(fs.select, options)).rows
     fs.predict(study, corpus.models, engine="local")
     fs.compare(study, engine="local")
     assert fs.select(study, as_="deep", per_class=2).rows[: len(first)] == first
-    whole = fs.select(study, as_="fresh", per_class=2, **options)
+    whole = fs.select(study, as_="fresh", per_class=2, **group_options(fs.select, options))
     rows = [
         sorted((r.defender, r.attacker, r.class_, r.place, r.image) for r in fs.select(study, as_=n).rows)
         for n in ("deep", "fresh")
@@ -201,4 +202,4 @@ def test_extending_needs_no_option_again_and_deeper_equals_from_scratch(corpus: 
     assert len(whole.chosen) > len(first) / 4
     for wrong in ({"concordance": "mpa"}, {"constraints": "none"}, {"keep_duplicates": False}):
         with refused(SelectionError, "its definition is fixed"):
-            fs.select(study, as_="deep", **wrong)
+            fs.select(study, as_="deep", **group_options(fs.select, wrong))

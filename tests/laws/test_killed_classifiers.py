@@ -46,7 +46,13 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def begun(root: Path, study: Path) -> dict[str, str]:
     """Begin a study of the pictures, and return its network."""
-    fs.collect(str(study), str(root / "photos"), task="classification", classes=str(root / "classes.txt"), shard_size=SHARD)
+    fs.collect(
+        str(study),
+        str(root / "photos"),
+        task="classification",
+        classes=str(root / "classes.txt"),
+        storage=fs.Storage(shard_size=SHARD),
+    )
     return {"net": f"{root / 'own.py'}:logits"}
 
 

@@ -27,7 +27,7 @@ import sys
 import faultscape as fs
 truth, classes, out, engine, workers, sure, *models = sys.argv[1:]
 named = dict(m.split("=", 1) for m in models)
-fs.measure(truth, named, classes=classes, confidence={name: sure for name in named}, output=out, engine=engine, workers=int(workers), resamples=50)
+fs.measure(truth, named, classes=classes, scores=fs.ScoreFolders(confidence={name: sure for name in named}), output=out, engine=engine, workers=int(workers), resamples=50)
 """
 
 
@@ -130,10 +130,7 @@ def assert_close(one: Any, other: Any, where: str) -> None:
 
 def test_models_in_another_order_have_the_same_numbers(corpus: made.Corpus, expected: dict[str, bytes], tmp_path: Path) -> None:
     names = list(corpus.models)[::-1]
-    found = fs.measure(
-        str(corpus.truth), {n: str(corpus.models[n]) for n in names}, classes=str(corpus.classes), output=str(tmp_path), resamples=50,
-        confidence={n: str(corpus.root / "sure") for n in names},
-    )  # fmt: skip
+    found = fs.measure(str(corpus.truth), {n: str(corpus.models[n]) for n in names}, classes=str(corpus.classes), output=str(tmp_path), resamples=50, scores=fs.ScoreFolders(confidence={n: str(corpus.root / "sure") for n in names}))  # fmt: skip
     assert {n: found.models[n] for n in corpus.models} == json.loads(expected["measure.json"])["models"]
 
 

@@ -10,12 +10,12 @@ from faultscape.nouns import Draw, PairSlot, Slot
 from faultscape.ranking import replicates
 from faultscape.ranking.classifiers import classifier_rankings
 from faultscape.ranking.drawn.rankings import draw_rankings
+from faultscape.ranking.duel_standings import rank_accuracies, to_json
 from faultscape.ranking.intervals import percentile_interval, ranks
 from faultscape.ranking.matrices import aggressiveness, resistance
 from faultscape.ranking.methods.bradley_terry import bradley_terry, wins
 from faultscape.ranking.methods.thurstone import thurstone
 from faultscape.ranking.outcomes import duel_outcomes
-from faultscape.ranking.standings import rank_accuracies, to_json
 
 RANKINGS = ("aggressiveness", "resistance", "reuse_mean", "reuse_bradley_terry")
 FEW = settings(max_examples=25, deadline=None)

@@ -16,6 +16,7 @@ from faultscape.ranking.drawn.steps import LEARNING
 from faultscape.selection.catalogue import ADAPTIVE, GOALS, NAMES, SELECTORS, Selector, find_selector
 from faultscape.selection.draws import draw
 from faultscape.selection.weights import drawing_weights
+from faultscape.stages.given_options import options_of
 from refusals import refused
 
 J, IMAGES, CLASSES = 3, 40, 5
@@ -60,7 +61,7 @@ def test_an_entry_is_complete(selector: Selector) -> None:
     assert (selector.weigh is None) != (selector.prefer is None)
     assert set(selector.tasks) <= {"segmentation", "classification"}
     assert set(selector.duels) <= set(selector.tasks)
-    options = inspect.signature(fs.select).parameters
+    options = options_of(fs.select)
     for task in selector.tasks:
         assert set(selector.takes(task, goal=True)) <= set(options)
         assert set(selector.duels.get(task, ())) <= set(options)

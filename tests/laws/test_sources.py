@@ -17,6 +17,7 @@ from faultscape.prediction import catalogue
 from faultscape.prediction.batches import Batch
 from faultscape.prediction.catalogue import SOURCES
 from faultscape.prediction.source import OpenModel
+from faultscape.stages.given_options import group_options
 from faultscape.testing import check_source
 from refusals import refused
 
@@ -159,7 +160,12 @@ def offline() -> object:
 def test_every_kind_of_model_keeps_what_predict_counts_on(kind: str, corpus: made.Corpus, tmp_path: Path) -> None:
     place, change = MAKERS[kind](corpus, tmp_path)
     more = {"task": "classification"} if kind in CLASSIFIERS else {}
-    fs.collect(str(tmp_path / "study"), str(corpus.photos), classes=str(corpus.classes), shard_size=3, **more)
+    fs.collect(
+        str(tmp_path / "study"),
+        str(corpus.photos),
+        classes=str(corpus.classes),
+        **group_options(fs.collect, {"shard_size": 3, **more}),
+    )
     assert catalogue.source_of("m", place, more.get("task", "segmentation")).name == kind
     check_source(str(tmp_path / "study"), place, change=change)
     assert not (tmp_path / "study" / "predictions").exists()  # it changed nothing
@@ -221,7 +227,7 @@ def test_the_check_finds_what_is_wrong(
     fault: str, told: str, corpus: made.Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     place, change = own(corpus, tmp_path)
-    fs.collect(str(tmp_path / "study"), str(corpus.photos), classes=str(corpus.classes), shard_size=3)
+    fs.collect(str(tmp_path / "study"), str(corpus.photos), classes=str(corpus.classes), storage=fs.Storage(shard_size=3))
     entry = catalogue.source_of("m", place)
     times = iter(range(1000))
 
@@ -243,7 +249,7 @@ def test_the_check_finds_what_is_wrong(
 def test_a_kind_of_ones_own_goes_the_whole_way(corpus: made.Corpus, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     place, change = own(corpus, tmp_path)
     study = str(tmp_path / "study")
-    fs.collect(study, str(corpus.photos), classes=str(corpus.classes), shard_size=3)
+    fs.collect(study, str(corpus.photos), classes=str(corpus.classes), storage=fs.Storage(shard_size=3))
     assert fs.predict(study, {"own": place, "folder": corpus.models["model-0"]}, workers=2).models == {
         "own": (5, 0),
         "folder": (5, 0),
@@ -288,7 +294,9 @@ def test_a_table_of_an_earlier_version_is_read_once_more_to_the_same_bytes_witho
 ) -> None:
     place, change = table(corpus, tmp_path)
     study = tmp_path / "study"
-    fs.collect(str(study), str(corpus.photos), classes=str(corpus.classes), task="classification", shard_size=3)
+    fs.collect(
+        str(study), str(corpus.photos), classes=str(corpus.classes), task="classification", storage=fs.Storage(shard_size=3)
+    )
     fs.predict(str(study), {"m": place})
     before = made.bytes_under(study, "predictions")
     (study / "predictions" / "m" / ".stamps.json").unlink()

@@ -21,10 +21,11 @@ from faultscape.metrics.intervals.units import draw_units, units_of
 from faultscape.nouns import Draw, Predictions, Slots
 from faultscape.ranking.classifiers import classifier_rankings
 from faultscape.ranking.drawn.rankings import draw_rankings
-from faultscape.ranking.standings import rank_accuracies, to_json
+from faultscape.ranking.duel_standings import rank_accuracies, to_json
 from faultscape.selection.catalogue import ADAPTIVE
 from faultscape.selection.classifier_duels import class_duels
 from faultscape.stages.collect.shards import grouped
+from faultscape.stages.given_options import group_options
 from faultscape.stages.measure.image_order import ranks_of
 from faultscape.stages.measure.jobs import Source
 from faultscape.stages.measure.sets import DataSet
@@ -72,7 +73,7 @@ def of_maps(root: Path, ids: list[str]) -> str:
         for name, own in maps.items():
             made.write(root / "maps" / name / f"{ids[k]}.png", own[kind])
     study = str(root / "study")
-    fs.collect(study, str(root / "photos"), classes=str(corpus.classes), shard_size=7)
+    fs.collect(study, str(root / "photos"), classes=str(corpus.classes), storage=fs.Storage(shard_size=7))
     fs.predict(study, {name: root / "maps" / name for name in maps}, engine="local")
     fs.compare(study, engine="local")
     fs.label.import_(study, str(root / "truth"))
@@ -91,7 +92,7 @@ def of_classes(root: Path, ids: list[str], order: np.ndarray | None = None, *, p
         made.write(root / "photos" / f"{id_}.png", photo)
     study = str(root / "study")
     source = str(root / "photos" if pixels else root / "ids.csv")
-    fs.collect(study, source, task="classification", classes=str(root / "classes.txt"), shard_size=7)
+    fs.collect(study, source, task="classification", classes=str(root / "classes.txt"), storage=fs.Storage(shard_size=7))
     for name, share in (("one", 0.2), ("two", 0.4), ("three", 0.5), ("truth", 0.0)):
         said = np.where(rng.random(IMAGES) < share, rng.integers(0, len(NAMES), IMAGES), truth)
         table = root / f"{name}.csv"
@@ -107,7 +108,7 @@ def facts(study: str, ids: list[str], selections: dict[str, dict[str, Any]]) -> 
     """What every selection chose, images by their place in ``ids``, and how its models rank; and the families of near-duplicates."""
     place, out = {id_: k for k, id_ in enumerate(ids)}, {}
     for name, options in selections.items():
-        slots = fs.select(study, as_=name, engine="local", **options)
+        slots = fs.select(study, as_=name, engine="local", **group_options(fs.select, options))
         if options.get("selector") in (*ADAPTIVE, "disputed"):
             slots = fs.select(study, as_=name, engine="local", more=6)  # after labels
         standings = to_json(fs.rank(study, selection=name, resamples=60, engine="local"))
@@ -171,7 +172,14 @@ def test_what_is_chosen_among_equals_is_from_everywhere(tmp_path: Path) -> None:
     fs.predict(study, {name: str(tmp_path / f"{name}.csv") for name in ("one", "two")})
     chosen: dict[int, list[int]] = {}
     for seed in (0, 1):
-        slots = fs.select(study, as_=f"s{seed}", top=60, cap=60, confidence=0.0, keep_duplicates=True, seed=seed)
+        slots = fs.select(
+            study,
+            as_=f"s{seed}",
+            top=60,
+            classifiers=fs.ClassifierRules(cap=60, confidence=0.0),
+            sampling=fs.Sampling(keep_duplicates=True),
+            seed=seed,
+        )
         chosen[seed] = [int(image.split("/")[1]) for image in slots.images]
         assert slots.tied == 60
     assert all(len({k // 40 for k in found}) == 10 and 140 < np.median(found) < 260 for found in chosen.values())
@@ -352,7 +360,7 @@ def folders(root: Path, ids: list[str], models: tuple[str, ...] = ("one", "two")
             np.save(root / f"{name}-doubt" / f"{id_}.npy", np.where(said != truth, 0.6, 0.3) + rng.normal(0, 0.2, said.shape))
     maps, doubt = {name: str(root / name) for name in models}, {name: str(root / f"{name}-doubt") for name in models}
     options: dict[str, Any] = {"output": str(root / "out"), "worst": 4, "resamples": 40, "boundaries": False, "engine": "local"}
-    found = fs.measure(str(root / "truth"), maps, classes=5, doubt=doubt, **options).document
+    found = fs.measure(str(root / "truth"), maps, classes=5, **group_options(fs.measure, {"doubt": doubt, **options})).document
     page = (root / "out" / "report.html").read_text()
     worst = [(model, place[image]) for model, image in re.findall(r"<h3>(one|two) on (.+?)</h3>", page)]
     ends = {(name, m): (e["value"], e["low"], e["high"]) for name, of in found["models"].items() for m, e in of.items()}

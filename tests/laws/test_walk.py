@@ -26,6 +26,7 @@ from faultscape.errors import FaultscapeError
 from faultscape.stages import graph
 from faultscape.stages.artefacts import plan, report, standings
 from faultscape.stages.artefacts.selection import SELECTION
+from faultscape.stages.given_options import group_options
 from faultscape.stages.snapshot import Snapshot
 from faultscape.study.settings import read_settings
 from faultscape.study.tables import label_maps, selections
@@ -127,7 +128,8 @@ class Walk(RuleBasedStateMachine):
     def ask(self, verb: str, **options: Any) -> None:
         """Call a verb; what it refuses in a sentence is no fault."""
         with suppress(FaultscapeError):
-            getattr(fs, verb)(self.study, **options)
+            function = getattr(fs, verb)
+            function(self.study, **group_options(function, options))
 
     def ask_label(self, source: str) -> None:
         with suppress(FaultscapeError):

@@ -28,7 +28,12 @@ def study(data: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
     fs.compare(study)
     fs.scale(str(data / "camvid" / "trainannot"), classes="camvid", output=str(root / "scale.json"))
     for concordance in ("miou", "fwiou", "mpa"):
-        fs.select(study, as_=concordance, concordance=concordance, scale=str(root / "scale.json"), keep_duplicates=True)
+        fs.select(
+            study,
+            as_=concordance,
+            maps=fs.MapRules(concordance=concordance, scale=str(root / "scale.json")),
+            sampling=fs.Sampling(keep_duplicates=True),
+        )
     fs.label.import_(study, str(data / "camvid" / "testannot"))
     return study
 

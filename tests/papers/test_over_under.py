@@ -14,6 +14,7 @@ import made
 from faultscape.recipes import over_under
 from faultscape.reporting.measure.leaders import standings
 from faultscape.reporting.measure.views import disagreements
+from faultscape.stages.given_options import group_options
 
 MODELS = ("fcn", "unet-drop", "pixel")
 
@@ -73,7 +74,9 @@ def test_a_network_that_hardly_says_pedestrian_trails_until_both_are_looked_at_w
     """RUM of pedestrians is small: unet has it in 197 images and unet-drop in 16, so that unet's mean is smaller without a region more kept apart."""
     camvid, models = data / "camvid", {name: str(data / "camvid-zoo" / name) for name in ("unet", "unet-drop")}
     options = {"classes": str(camvid / "classes.json"), "output": str(tmp_path / "out")}
-    found = fs.measure(str(camvid / "testannot"), models, **options, worst=0, boundaries=False).document
+    found = fs.measure(
+        str(camvid / "testannot"), models, worst=0, **group_options(fs.measure, {**options, "boundaries": False})
+    ).document
     row = next(r for r in found["paired"] if r["metric"] == "rum")
     assert row["difference_all"] == pytest.approx(-0.0105, abs=6e-5)
     assert row["high_all"] < 0
@@ -101,7 +104,9 @@ def test_who_never_says_a_hard_class_leads_only_over_all_that_each_has(tmp_path:
             made.write(tmp_path / name / f"{k}.png", label_map)
     models = {name: str(tmp_path / name) for name in ("says", "never")}
     out = str(tmp_path / "out")
-    found = fs.measure(str(tmp_path / "truth"), models, classes=3, output=out, worst=0, boundaries=False).document
+    found = fs.measure(
+        str(tmp_path / "truth"), models, classes=3, output=out, worst=0, choices=fs.Choices(boundaries=False)
+    ).document
     row = next(r for r in found["paired"] if r["metric"] == "rum")
     assert (row["first"], row["second"]) == ("says", "never")
     assert row["low_all"] > 0 > row["high"]

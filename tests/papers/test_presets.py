@@ -15,6 +15,7 @@ import made
 from faultscape.metrics.overlaps.components import LIMITS, component_counts, component_metrics
 from faultscape.metrics.scores.bootstrap import Coarse, replicates, sparse_histogram
 from faultscape.metrics.scores.quantile_curve import frame_bins, quantile_curve
+from faultscape.stages.given_options import group_options
 
 PIXELS = ("average_precision", "auroc", "fpr95")
 COMPONENTS = ("component_siou", "component_precision", "component_f1")
@@ -71,7 +72,7 @@ def ours(frames: rule.Frames, preset: str, root: Path) -> dict[str, float]:
         (root / "scores").mkdir(exist_ok=True)
         np.save(root / "scores" / f"{k:03}.npy", score)
     words = {"output": str(root / "out"), "preset": preset, "resamples": 0, "engine": "local", "worst": 0}
-    fs.measure(str(root / "masks"), anomaly={"a": str(root / "scores")}, **words)
+    fs.measure(str(root / "masks"), **group_options(fs.measure, {"anomaly": {"a": str(root / "scores")}, **words}))
     found = json.loads((root / "out" / "measure.json").read_text())["models"]["a"]
     return {name: found[name]["value"] for name in (*PIXELS, *COMPONENTS)}
 

@@ -16,6 +16,7 @@ import made
 from faultscape.errors import ClassesError, FaultscapeError, ModelError, StudyError
 from faultscape.prediction.sources import tables
 from faultscape.stages.classifier_answers import read_predictions
+from faultscape.stages.given_options import group_options
 from faultscape.study.settings import read_settings
 from faultscape.study.tables.logs import read_failures
 from refusals import refused
@@ -36,14 +37,14 @@ def study(tmp_path: Path) -> str:
         str(tmp_path / "ids.csv"),
         task="classification",
         classes=str(tmp_path / "classes.json"),
-        shard_size=2,
+        storage=fs.Storage(shard_size=2),
     )
     return str(tmp_path / "study")
 
 
 def said(study: str, source: str, **options: str) -> tuple[list[str], list[float]]:
     """What the study holds of a table: a class for each of IDS, "" for none, and how sure."""
-    fs.predict(study, f"net={source}", **options)
+    fs.predict(study, f"net={source}", **group_options(fs.predict, options))
     found = read_predictions(Path(study), read_settings(Path(study)), ["net"], IDS)
     return [found.classes.names[k] if k >= 0 else "" for k in found.labels[0].tolist()], found.probabilities[0].astype(
         float
@@ -392,7 +393,7 @@ def listed(tmp_path: Path, *lists: tuple[str, ...]) -> str:
     for number, ids in enumerate(lists):
         (tmp_path / f"{number}.csv").write_text("image\n" + "\n".join(ids))
         made_of = {"task": "classification", "classes": 3} if not number else {}
-        fs.collect(str(tmp_path / "listed"), str(tmp_path / f"{number}.csv"), **made_of)
+        fs.collect(str(tmp_path / "listed"), str(tmp_path / f"{number}.csv"), **group_options(fs.collect, made_of))
     return str(tmp_path / "listed")
 
 
@@ -422,13 +423,13 @@ def test_rows_without_names_are_refused_where_pictures_are_sorted_otherwise_than
             made.write(tmp_path / folder / f"{name}.png", np.random.default_rng(k).integers(0, 255, (16, 16, 3), np.uint8))
     (tmp_path / "l" / "list.txt").write_text("y.png\nx.png\n")
     three, options = arrays(tmp_path / "p.npz", said=np.array([0, 1, 2])), {"task": "classification", "classes": 3}
-    fs.collect(str(tmp_path / "A"), str(tmp_path / "a"), **options)
+    fs.collect(str(tmp_path / "A"), str(tmp_path / "a"), **group_options(fs.collect, options))
     assert "image 2 is 'p2' as people count, and 'p10' as names are sorted; give it an array" in refusal_of(
         str(tmp_path / "A"), three
     )
-    fs.collect(str(tmp_path / "B"), str(tmp_path / "b"), str(tmp_path / "l"), **options)
+    fs.collect(str(tmp_path / "B"), str(tmp_path / "b"), str(tmp_path / "l"), **group_options(fs.collect, options))
     assert "come from several lists, folders or sets; give it an array" in refusal_of(str(tmp_path / "B"), three)
-    fs.collect(str(tmp_path / "L"), str(tmp_path / "l" / "list.txt"), **options)
+    fs.collect(str(tmp_path / "L"), str(tmp_path / "l" / "list.txt"), **group_options(fs.collect, options))
     assert "order of its own" in refusal_of(str(tmp_path / "L"), arrays(tmp_path / "two.npz", said=np.array([0, 1])))
-    fs.collect(str(tmp_path / "C"), str(tmp_path / "c"), **options)
+    fs.collect(str(tmp_path / "C"), str(tmp_path / "c"), **group_options(fs.collect, options))
     fs.predict(str(tmp_path / "C"), f"net={three}")

@@ -15,6 +15,7 @@ import made
 from faultscape.errors import FaultscapeError, ModelError, OptionError
 from faultscape.prediction.classifiers import middle
 from faultscape.stages.classifier_answers import read_predictions
+from faultscape.stages.given_options import group_options
 from faultscape.study.settings import read_settings
 from faultscape.study.tables import label_maps
 from refusals import refused, refused_line
@@ -40,13 +41,19 @@ def study(tmp_path: Path) -> str:
         made.write(tmp_path / "photos" / f"{name}.png", pixels)
     (tmp_path / "classes.txt").write_text("\n".join(nets.NAMES))
     at = str(tmp_path / "study")
-    fs.collect(at, str(tmp_path / "photos"), task="classification", classes=str(tmp_path / "classes.txt"), shard_size=3)
+    fs.collect(
+        at,
+        str(tmp_path / "photos"),
+        task="classification",
+        classes=str(tmp_path / "classes.txt"),
+        storage=fs.Storage(shard_size=3),
+    )
     return at
 
 
 def answers(study: str, source: object, **options: Any) -> tuple[np.ndarray, np.ndarray]:
     """(I, K) labels and probabilities that a study holds of a network, pictures in order."""
-    fs.predict(study, {"net": str(source)}, engine="local", **options)
+    fs.predict(study, {"net": str(source)}, engine="local", **group_options(fs.predict, options))
     found = read_predictions(Path(study), read_settings(Path(study)), ["net"], list(PHOTOS))
     if found.top is None:
         return found.labels[0][:, None], found.probabilities[0][:, None]
@@ -249,6 +256,6 @@ def test_a_window_is_refused_in_python_too(study: str, tmp_path: Path) -> None:
     import class_networks as nets
 
     with refused(OptionError, "--window is for label maps"):
-        fs.predict(study, f"net={nets.as_onnx(tmp_path / 'net.onnx')}", window="16x16")
+        fs.predict(study, f"net={nets.as_onnx(tmp_path / 'net.onnx')}", shown=fs.Shown(window="16x16"))
     with refused(FaultscapeError):
         fs.predict(study, f"net={tmp_path / 'gone.onnx'}")

@@ -42,7 +42,7 @@ def study(tmp_path: Path) -> Path:
     photo = fs.formats.read_rgb(corpus.photos / "part0/photo 004.png").copy()
     photo[0, 0] = (1, 2, 3)
     made.write(corpus.photos / "part0/photo 004.png", photo)
-    fs.collect(str(tmp_path / "study"), str(corpus.photos), classes=str(corpus.classes), shard_size=6)
+    fs.collect(str(tmp_path / "study"), str(corpus.photos), classes=str(corpus.classes), storage=fs.Storage(shard_size=6))
     return tmp_path / "study"
 
 

@@ -15,6 +15,7 @@ from faultscape.classes import mapping as label_names
 from faultscape.classes.class_lists import allowed
 from faultscape.errors import ClassesError
 from faultscape.nouns import Classes
+from faultscape.stages.given_options import group_options
 from refusals import refused
 
 
@@ -67,7 +68,7 @@ def predicted(study: Path, names: list[str], **options: Any) -> dict[str, str]:
     import onnx_networks
 
     net = onnx_networks.small(study.parent / "net.onnx", classes=names)
-    fs.predict(str(study), {"net": net}, engine="local", **options)
+    fs.predict(str(study), {"net": net}, engine="local", **group_options(fs.predict, options))
     return fs.study.settings.read_settings(study).models["net"].labels
 
 

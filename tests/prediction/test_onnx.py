@@ -15,6 +15,7 @@ from faultscape.errors import ClassesError, ModelError, OptionError
 from faultscape.prediction.catalogue import open_model
 from faultscape.prediction.inference import Inference
 from faultscape.prediction.sources.onnx import OnnxNetwork
+from faultscape.stages.given_options import group_options
 from refusals import refused
 
 
@@ -165,7 +166,7 @@ def test_a_study_with_networks_keeps_their_own_channels_and_maps_them_by_name(tm
     network(tmp_path / "named.onnx", metadata={"faultscape.classes": json.dumps(order)})
     network(tmp_path / "plain.onnx")
     study = str(tmp_path / "study")
-    fs.collect(study, str(corpus.photos), classes=str(corpus.classes), shard_size=2)
+    fs.collect(study, str(corpus.photos), classes=str(corpus.classes), storage=fs.Storage(shard_size=2))
     fs.predict(study, {"named": tmp_path / "named.onnx", "plain": tmp_path / "plain.onnx"})
     fs.compare(study, engine="local")
     from faultscape.stages.pairs import read_block
@@ -220,7 +221,7 @@ def test_a_working_size_applies_to_networks_when_they_run_and_to_folders_when_th
     }
     assert stored == {"net": {(24, 24)}, "maps": {(36, 48)}}
     fs.compare(study, engine="local")
-    assert fs.select(study, constraints="none").images
+    assert fs.select(study, maps=fs.MapRules(constraints="none")).images
 
 
 def channels_last(path: Path, source: Path, height: object = "h2", width: object = "w2") -> Path:
@@ -274,7 +275,7 @@ def test_what_a_network_was_given_holds_until_something_else_is_said(tmp_path: P
     study = str(tmp_path / "study")
     fs.collect(study, str(corpus.photos), classes=str(corpus.classes))
     said = {"labels": str(tmp_path / "labels.json"), "input_size": "24x24", "mean": [0.5], "std": [0.25], "threads": 1}
-    fs.predict(study, {"net": path}, **said, engine="local")
+    fs.predict(study, {"net": path}, engine="local", **group_options(fs.predict, said))
     before = made.bytes_under(Path(study), "predictions", "study.toml")
     fs.predict(study, corpus.models, engine="local")
     fs.run(study, engine="local")
@@ -305,9 +306,9 @@ def test_options_that_no_network_can_have_leave_the_study_as_it_was(tmp_path: Pa
     fs.collect(study, str(corpus.photos), classes=str(corpus.classes))
     before = made.bytes_under(Path(study), "*.toml")
     with refused(fs.errors.OptionError):
-        fs.predict(study, {"net": network(tmp_path / "net.onnx")}, engine="local", **wrong)
+        fs.predict(study, {"net": network(tmp_path / "net.onnx")}, engine="local", **group_options(fs.predict, wrong))
     with refused(ModelError):
-        fs.predict(study, {"net": network(tmp_path / "fixed.onnx", size=(48, 36))}, layout="nhwc", engine="local")
+        fs.predict(study, {"net": network(tmp_path / "fixed.onnx", size=(48, 36))}, shown=fs.Shown(layout="nhwc"), engine="local")
     assert made.bytes_under(Path(study), "*.toml") == before
 
 

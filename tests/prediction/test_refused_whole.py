@@ -10,6 +10,7 @@ import pytest
 import faultscape as fs
 import made
 from faultscape.errors import FaultscapeError, OptionError
+from faultscape.stages.given_options import group_options
 from faultscape.study.settings import read_settings
 from faultscape.study.tables import outputs
 from networks_of_tests import colour_network
@@ -73,7 +74,9 @@ def test_the_study_is_as_it_was(
 ) -> None:
     before = files(study)
     with refused(FaultscapeError, words):
-        fs.predict(str(study), {name: source.replace("mine.py", str(code))}, **{"engine": "local", **options})
+        fs.predict(
+            str(study), {name: source.replace("mine.py", str(code))}, **group_options(fs.predict, {"engine": "local", **options})
+        )
     assert files(study) == before
     assert "done anew" not in capsys.readouterr().out
 

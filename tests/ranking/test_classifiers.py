@@ -8,11 +8,11 @@ from mad_reference import bradley_terry as reference_strengths
 from faultscape.errors import OptionError, RankingError
 from faultscape.ranking.catalogue import taking
 from faultscape.ranking.classifiers import classifier_rankings, pair_places
+from faultscape.ranking.duel_standings import from_json, to_json
 from faultscape.ranking.intervals import bootstrap_weights, ranks
 from faultscape.ranking.methods.bradley_terry import bradley_terry, wins
-from faultscape.ranking.pair_counts import pair_counts
+from faultscape.ranking.pair_cases import pair_counts
 from faultscape.ranking.stability import against_places, leave_one_out
-from faultscape.ranking.standings import from_json, to_json
 from made import tie
 from refusals import refused
 

@@ -4,7 +4,7 @@ from scipy import stats
 
 from faultscape.errors import RankingError
 from faultscape.ranking.intervals import bootstrap_weights
-from faultscape.ranking.rank_sets import better, paired_p_values, rank_sets, replicate_p_values
+from faultscape.ranking.simultaneous_ranks import better, paired_p_values, rank_sets, replicate_p_values
 from refusals import refused
 
 

@@ -6,7 +6,7 @@ from faultscape.ranking.intervals import bootstrap_weights
 from faultscape.ranking.methods.bradley_terry import bradley_terry, wins
 from faultscape.ranking.methods.davidson import bradley_terry_ties
 from faultscape.ranking.methods.sandwich import reuse_games, sandwich, standard_errors
-from faultscape.ranking.pair_counts import pair_counts
+from faultscape.ranking.pair_cases import pair_counts
 from refusals import refused
 
 

@@ -9,11 +9,11 @@ from mad_reference import matrices, reuse, thurstone
 from faultscape.errors import OptionError, RankingError
 from faultscape.nouns import Classes, Pairs, Slot, Slots
 from faultscape.ranking.agreement import compare_selections
+from faultscape.ranking.duel_standings import from_json, rank_accuracies, standings, to_json
 from faultscape.ranking.intervals import bootstrap_weights, percentile_interval
 from faultscape.ranking.matrices import aggressiveness
 from faultscape.ranking.methods.thurstone import thurstone as fit
 from faultscape.ranking.outcomes import duel_outcomes
-from faultscape.ranking.standings import from_json, rank_accuracies, standings, to_json
 from made import tie
 from refusals import refused
 

@@ -14,7 +14,7 @@ from faultscape.ranking import catalogue
 from faultscape.ranking.drawn.estimates import combined, inside, lure, uniform_steps
 from faultscape.ranking.drawn.rankings import draw_rankings
 from faultscape.ranking.drawn.scores import unusable
-from faultscape.ranking.standings import from_json, to_json
+from faultscape.ranking.duel_standings import from_json, to_json
 from faultscape.standings import ModelRanking
 
 ESTIMATES = ("margins", "prediction_powered", "lure")

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+import faultscape as fs
 from faultscape.errors import CorpusError
 from faultscape.study.tables.selections import read_selection
 from faultscape.verbs.collect import collect
@@ -70,7 +71,7 @@ def studies(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     bare = root / "bare"
     collect(str(bare), str(ids), task="classification", classes=str(root / "classes.json"))
     predict(str(bare), sources, engine="local")
-    select(str(bare), top=4, cap=24, confidence=0.0)
+    select(str(bare), top=4, classifiers=fs.ClassifierRules(cap=24, confidence=0.0))
     select(str(bare), selector="random", budget=12)
     labels = table(root / "labels.csv", ["image", "label"], [[i, names[t]] for i, t in zip(IMAGES, TRUTH, strict=True)])
     ranked = shutil.copytree(bare, root / "ranked")

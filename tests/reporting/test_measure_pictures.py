@@ -77,10 +77,7 @@ def test_errors_that_rounding_tells_apart_are_equal() -> None:
 
 def test_measure_writes_the_page_with_pictures(tmp_path: Path) -> None:
     corpus = made.corpus(tmp_path / "corpus", images=6, models=3)
-    fs.measure(
-        str(corpus.truth), {n: str(p) for n, p in corpus.models.items()}, classes=str(corpus.classes), images=str(corpus.photos), output=str(tmp_path / "out"),
-        resamples=50, worst=1, engine="local",
-    )  # fmt: skip
+    fs.measure(str(corpus.truth), {n: str(p) for n, p in corpus.models.items()}, classes=str(corpus.classes), files=fs.FileRules(images=str(corpus.photos)), output=str(tmp_path / "out"), resamples=50, worst=1, engine="local")  # fmt: skip
     page = Page((tmp_path / "out" / "report.html").read_text())
     pictures = [str(a["src"]) for t, a in page.tags if t == "img"]
     assert any(p.startswith("data:image/webp") for p in pictures)

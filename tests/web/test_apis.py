@@ -15,6 +15,7 @@ from faultscape.corpus.web.apis import searching
 from faultscape.corpus.web.hits import Wanted, option_day
 from faultscape.corpus.web.http_client import Web
 from faultscape.errors import CorpusError, WebError
+from faultscape.stages.given_options import group_options
 from refusals import refused
 from serving import Clock, Reply, Server, picture
 
@@ -59,7 +60,9 @@ def test_openverse_page_by_page(server: Server, study: Path, monkeypatch: pytest
         )
 
     server.paths["/v1/images/"] = answer
-    brought = fs.collect(str(study), api="openverse", per_query=22, licence="commercial", **ASK)
+    brought = fs.collect(
+        str(study), **group_options(fs.collect, {"api": "openverse", "per_query": 22, "licence": "commercial", **ASK})
+    )
     assert (brought.came, brought.failed, brought.for_review) == (22, 0, 22)
     cats = [about for path, about, _ in server.asked if path == "/v1/images/" and about["q"] == "cat"]
     assert cats == [{"q": "cat", "page": str(p), "page_size": "20", "license_type": "commercial"} for p in (1, 2)]
@@ -74,7 +77,9 @@ def test_openverse_page_by_page(server: Server, study: Path, monkeypatch: pytest
     assert (row["date"][:10], row["page"], row["title"]) == ("2024-03-05", "https://www.flickr.com/photos/x/0", "Cat no. 0")
     assert not (study / "corpus.parquet").exists()
     asked = len(server.asked)
-    again = fs.collect(str(study), api="openverse", per_query=22, licence="commercial", **ASK)
+    again = fs.collect(
+        str(study), **group_options(fs.collect, {"api": "openverse", "per_query": 22, "licence": "commercial", **ASK})
+    )
     assert (again.came, again.for_review) == (0, 22)
     fresh = [(path, about.get("q")) for path, about, _ in server.asked[asked:]]
     assert ("/v1/images/", "cat") not in fresh  # its 22 are there
@@ -93,7 +98,7 @@ def test_an_api_that_answers_with_private_addresses_or_paths_gets_nowhere(
         "no result at all",
     ]
     server.paths["/v1/images/"] = said({"page_count": 1, "results": found})
-    brought = fs.collect(str(study), api="openverse", **ASK)
+    brought = fs.collect(str(study), **group_options(fs.collect, {"api": "openverse", **ASK}))
     assert brought.came == 1
     reasons = " ".join(row["reason"] for row in rows(study, "failures.csv"))
     for words in ("private network", "only http", "cannot name a picture"):
@@ -106,13 +111,13 @@ def test_a_query_that_fails_is_told_and_the_others_go_on(server: Server, study: 
     monkeypatch.setenv("FAULTSCAPE_OPENVERSE_URL", f"{server.url}/v1/images/")
     good = said({"page_count": 1, "results": [openverse_result(server, 1)]})
     server.paths["/v1/images/"] = lambda about: (400, {}, b"") if about["q"] == "cat" else good
-    brought = fs.collect(str(study), api="openverse", **ASK)
+    brought = fs.collect(str(study), **group_options(fs.collect, {"api": "openverse", **ASK}))
     assert (brought.came, brought.failed) == (1, 1)
     assert [(r["image"], r["reason"].partition(": ")[2]) for r in rows(study, "failures.csv")] == [
         ("openverse:cat", "answers 400 Bad Request")
     ]
     server.paths["/v1/images/"] = good
-    fs.collect(str(study), api="openverse", **ASK)
+    fs.collect(str(study), **group_options(fs.collect, {"api": "openverse", **ASK}))
     assert rows(study, "failures.csv") == []
 
 
@@ -121,7 +126,7 @@ def test_an_api_that_wants_a_rest_is_left_alone_and_that_is_said(
 ) -> None:
     monkeypatch.setenv("FAULTSCAPE_OPENVERSE_URL", f"{server.url}/v1/images/")
     server.paths["/v1/images/"] = (429, {"Retry-After": "3600"}, b"")
-    brought = fs.collect(str(study), api="openverse", **ASK)
+    brought = fs.collect(str(study), **group_options(fs.collect, {"api": "openverse", **ASK}))
     assert "wants to be left alone for 3600 seconds; run the same line again later" in brought.stopped
     assert server.times("/v1/images/") == 1
     assert clock.slept == []
@@ -165,7 +170,7 @@ def test_flickr_with_its_licences_its_window_and_its_pages(server: Server, study
 
     server.paths["/services/rest/"] = answer
     window = {"after": "2024-03-01", "before": "2024-04-01"}
-    brought = fs.collect(str(study), api="flickr", licence="modification", **window, **ASK)
+    brought = fs.collect(str(study), **group_options(fs.collect, {"api": "flickr", "licence": "modification", **window, **ASK}))
     assert (brought.came, brought.failed) == (2, 0)
     calls = [about for path, about, _ in server.asked if path == "/services/rest/"]
     assert [c["method"] for c in calls].count("flickr.photos.licenses.getInfo") == 1
@@ -255,7 +260,7 @@ def test_wikimedia_with_its_continuation_and_a_busy_server(
         return replies[query].pop(0) if query in replies else said({"batchcomplete": True})
 
     server.paths["/w/api.php"] = answer
-    brought = fs.collect(str(study), api="wikimedia", after="2024-01-01", **ASK)
+    brought = fs.collect(str(study), **group_options(fs.collect, {"api": "wikimedia", "after": "2024-01-01", **ASK}))
     assert (brought.came, brought.failed) == (2, 1)
     assert 5.0 in clock.slept
     about = server.asked[0][1]
@@ -305,4 +310,4 @@ def test_an_answer_that_breaks_off_halfway_is_told_and_breaks_nothing(wrong: Any
 def test_without_search_terms_nothing_is_asked(study: Path) -> None:
     (study / "queries.csv").unlink()
     with refused(CorpusError, "holds no search terms; write them with: faultscape collect"):
-        fs.collect(str(study), api="openverse", **ASK)
+        fs.collect(str(study), **group_options(fs.collect, {"api": "openverse", **ASK}))

@@ -18,6 +18,7 @@ from PIL import Image
 import faultscape as fs
 from faultscape.cli import main
 from faultscape.errors import CorpusError, StudyError
+from faultscape.stages.given_options import group_options
 from faultscape.study.tables.web_pictures import read_pictures
 from refusals import refused
 from serving import Reply, Server, picture, serving
@@ -52,7 +53,7 @@ def kept(study: Path) -> list[str]:
 
 def test_a_list_is_downloaded_and_nothing_enters_the_corpus(server: Server, study: Path) -> None:
     urls = [server.picture(f"/{k}.png", picture(k)) for k in range(3)]
-    brought = fs.collect(str(study), urls=listed(study, *urls, urls[0]), **FAST)
+    brought = fs.collect(str(study), **group_options(fs.collect, {"urls": listed(study, *urls, urls[0]), **FAST}))
     assert (brought.came, brought.there, brought.left_out, brought.failed, brought.for_review) == (3, 0, 0, 0, 3)
     assert not (study / "corpus.parquet").exists()
     rows = read_pictures(study)
@@ -67,14 +68,14 @@ def test_a_list_is_downloaded_and_nothing_enters_the_corpus(server: Server, stud
 def test_what_is_there_is_not_asked_for_again(server: Server, study: Path) -> None:
     urls = [server.picture(f"/{k}.png", picture(k)) for k in range(2)]
     line = listed(study, *urls, f"{server.url}/gone.png")
-    fs.collect(str(study), urls=line, **FAST)
+    fs.collect(str(study), **group_options(fs.collect, {"urls": line, **FAST}))
     before = (study / "web" / "pictures.csv").read_bytes()
-    again = fs.collect(str(study), urls=line, **FAST)
+    again = fs.collect(str(study), **group_options(fs.collect, {"urls": line, **FAST}))
     assert (again.came, again.there, again.failed) == (0, 2, 1)
     assert [server.times(f"/{name}.png") for name in ("0", "1", "gone")] == [1, 1, 2]
     assert (study / "web" / "pictures.csv").read_bytes() == before
     (study / "web" / "pictures" / next(iter(read_pictures(study).values())).file.partition("/")[2]).unlink()
-    assert fs.collect(str(study), urls=line, **FAST).came == 1
+    assert fs.collect(str(study), **group_options(fs.collect, {"urls": line, **FAST})).came == 1
     assert server.times("/0.png") == 2
 
 
@@ -90,7 +91,7 @@ def test_hosts_are_asked_side_by_side_and_one_that_is_slow_holds_none_but_its_ow
         other.paths |= {"/2.png": (200, {}, picture(2)), "/3.png": last}
         server.paths |= {"/0.png": lambda _: (200 if asked.wait(20) else 404, {}, picture(0)), "/1.png": (200, {}, picture(1))}
         urls = [f"{server.url}/0.png", f"{server.url}/1.png", f"{other.url}/2.png", f"{other.url}/3.png"]
-        brought = fs.collect(str(study), urls=listed(study, *urls), **FAST)
+        brought = fs.collect(str(study), **group_options(fs.collect, {"urls": listed(study, *urls), **FAST}))
     assert (brought.came, brought.failed) == (4, 0)
     places = [urls.index(url) for url in read_pictures(study)]
     assert sorted(places) == [0, 1, 2, 3]
@@ -117,7 +118,7 @@ def test_a_killed_download_leaves_no_half_file_and_goes_on(server: Server, study
         file.write(b"torn,http://example.org/half")  # as a kill in the middle of a row leaves it
     (study / "web" / "pictures" / ".writing-1-x.png").write_bytes(b"half")
     server.picture("/2.png", good[2])
-    again = fs.collect(str(study), urls=listed(study, *urls), **FAST)
+    again = fs.collect(str(study), **group_options(fs.collect, {"urls": listed(study, *urls), **FAST}))
     assert (again.came, again.there) == (1, 2)
     assert [server.times(f"/{k}.png") for k in range(3)] == [1, 1, 2]
     assert list(read_pictures(study)) == urls
@@ -137,7 +138,7 @@ def test_what_is_no_picture_is_told(server: Server, study: Path) -> None:
         f"{server.url}/gone.png",
         "ftp://example.org/x.png",
     ]
-    brought = fs.collect(str(study), urls=listed(study, *urls), **FAST)
+    brought = fs.collect(str(study), **group_options(fs.collect, {"urls": listed(study, *urls), **FAST}))
     assert (brought.came, brought.failed) == (1, 8)
     told = reasons(study)
     assert "calls it text/html" in told["page.png"]
@@ -151,7 +152,7 @@ def test_what_is_no_picture_is_told(server: Server, study: Path) -> None:
 
 def test_a_decompression_bomb_is_refused(server: Server, study: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("faultscape.formats.guard.MAX_PIXELS", 1000)
-    fs.collect(str(study), urls=listed(study, server.picture("/bomb.png", picture(1))), **FAST)
+    fs.collect(str(study), **group_options(fs.collect, {"urls": listed(study, server.picture("/bomb.png", picture(1))), **FAST}))
     assert "more than the 1000" in reasons(study)["bomb.png"]
 
 
@@ -160,7 +161,7 @@ def test_a_file_has_the_ending_of_what_it_is(server: Server, study: Path) -> Non
         server.picture(f"/{kind}.png", picture(k, kind=kind), f"image/{kind}")
         for k, kind in enumerate(("JPEG", "WEBP", "GIF", "BMP"))
     ]
-    fs.collect(str(study), urls=listed(study, *urls), **FAST)
+    fs.collect(str(study), **group_options(fs.collect, {"urls": listed(study, *urls), **FAST}))
     assert [name.rpartition(".")[2] for name in kept(study)] == [
         row.file.rpartition(".")[2] for row in sorted(read_pictures(study).values(), key=lambda r: r.id)
     ]
@@ -181,7 +182,7 @@ def test_duplicates_of_each_other_and_of_the_study_are_left_out(server: Server, 
         server.picture("/larger.jpg", larger.getvalue(), "image/jpeg"),
         server.picture("/three.png", picture(3)),
     ]
-    brought = fs.collect(str(study), urls=listed(study, *urls), **FAST)
+    brought = fs.collect(str(study), **group_options(fs.collect, {"urls": listed(study, *urls), **FAST}))
     assert (brought.came, brought.left_out, brought.for_review) == (2, 3, 2)
     told, two = reasons(study), read_pictures(study)[urls[1]].id
     assert told == {
@@ -189,7 +190,7 @@ def test_duplicates_of_each_other_and_of_the_study_are_left_out(server: Server, 
         "again.png": f"the same picture as {two}",
         "larger.jpg": f"near-duplicate of {two}",
     }
-    again = fs.collect(str(study), urls=listed(study, *urls), **FAST)
+    again = fs.collect(str(study), **group_options(fs.collect, {"urls": listed(study, *urls), **FAST}))
     assert (again.there, again.came) == (5, 0)
     assert reasons(study) == told
     assert server.times("/larger.jpg") == 1
@@ -197,11 +198,14 @@ def test_duplicates_of_each_other_and_of_the_study_are_left_out(server: Server, 
 
 def test_the_smallest_size_counts_and_a_looser_one_lets_more_in(server: Server, study: Path) -> None:
     urls = [server.picture(f"/{w}x{h}.png", picture(w * h, (w, h))) for w, h in ((64, 48), (63, 48), (64, 47), (128, 96))]
-    brought = fs.collect(str(study), urls=listed(study, *urls), min_size="64x48", **FAST)
+    brought = fs.collect(str(study), **group_options(fs.collect, {"urls": listed(study, *urls), "min_size": "64x48", **FAST}))
     assert (brought.came, brought.left_out) == (2, 2)
     assert reasons(study)["63x48.png"] == "its 63 x 48 pixels are below --min-size 64x48"
-    assert fs.collect(str(study), urls=listed(study, *urls), min_size=(64, 48), **FAST).came == 0
-    looser = fs.collect(str(study), urls=listed(study, *urls), min_size="32x32", **FAST)
+    assert (
+        fs.collect(str(study), **group_options(fs.collect, {"urls": listed(study, *urls), "min_size": (64, 48), **FAST})).came
+        == 0
+    )
+    looser = fs.collect(str(study), **group_options(fs.collect, {"urls": listed(study, *urls), "min_size": "32x32", **FAST}))
     assert (looser.came, looser.there, looser.for_review) == (2, 2, 4)
     assert [server.times(f"/{name}.png") for name in ("64x48", "63x48", "128x96")] == [1, 2, 1]
     assert reasons(study) == {}
@@ -217,7 +221,7 @@ def test_only_pictures_that_can_be_seen_through(server: Server, study: Path) -> 
         server.picture("/nothing.png", picture(4, alpha=1.0)),
         server.picture("/key.png", grey.getvalue()),
     ]
-    brought = fs.collect(str(study), urls=listed(study, *urls), transparent=True, **FAST)
+    brought = fs.collect(str(study), **group_options(fs.collect, {"urls": listed(study, *urls), "transparent": True, **FAST}))
     assert (brought.came, brought.left_out) == (1, 4)
     assert read_pictures(study)[urls[0]].transparent == 0.5
     told = reasons(study)
@@ -235,14 +239,19 @@ def test_a_cut_out_object_has_a_hundredth_that_is_clear_and_a_hundredth_that_is_
         return out.getvalue()
 
     urls = [server.picture(f"/{clear}.png", see_through(clear)) for clear in (9, 10, 990, 991)]
-    fs.collect(str(study), urls=listed(study, *urls), transparent=True, min_size="8x8", **FAST)
+    fs.collect(
+        str(study), **group_options(fs.collect, {"urls": listed(study, *urls), "transparent": True, "min_size": "8x8", **FAST})
+    )
     assert reasons(study) == {"9.png": "it has no transparency", "991.png": "all of it is transparent"}
 
 
 def test_the_window_of_dates_holds_its_first_day_and_not_its_last(server: Server, study: Path) -> None:
     days = {"a": "2024-02-29", "b": "2024-03-01", "c": "2024-03-31T23:59:59Z", "d": "2024-04-01", "e": ""}
     rows = [{"url": server.picture(f"/{k}.png", picture(ord(k))), "date": d} for k, d in days.items()]
-    brought = fs.collect(str(study), urls=table(study, *rows), after="2024-03-01", before="2024-04-01", **FAST)
+    brought = fs.collect(
+        str(study),
+        **group_options(fs.collect, {"urls": table(study, *rows), "after": "2024-03-01", "before": "2024-04-01", **FAST}),
+    )
     assert brought.came == 2
     assert set(reasons(study)) == {"a.png", "d.png", "e.png"}
     assert "its date is not known" in reasons(study)["e.png"]
@@ -258,7 +267,7 @@ def test_a_table_says_what_is_known_of_each_picture(server: Server, study: Path)
         "licence": "CC BY 4.0",
     }
     row |= {"creator": "somebody", "source": "my site", "date": "2024-03-01"}
-    fs.collect(str(study), urls=table(study, row), **FAST)
+    fs.collect(str(study), **group_options(fs.collect, {"urls": table(study, row), **FAST}))
     held = read_pictures(study)[row["url"]]
     assert {name: getattr(held, name) for name in row} == row
     assert kept(study) == ["my-cat.png"]
@@ -304,24 +313,26 @@ def test_a_list_that_is_none_is_told(study: Path, name: str, text: str | bytes |
     if text is not None:
         path.write_bytes(text if isinstance(text, bytes) else text.encode())
     with refused(CorpusError, told):
-        fs.collect(str(study), urls=str(path), **FAST)
+        fs.collect(str(study), **group_options(fs.collect, {"urls": str(path), **FAST}))
 
 
 def test_a_damaged_table_of_pictures_is_told(server: Server, study: Path) -> None:
-    fs.collect(str(study), urls=listed(study, server.picture("/a.png", picture(1))), **FAST)
+    fs.collect(str(study), **group_options(fs.collect, {"urls": listed(study, server.picture("/a.png", picture(1))), **FAST}))
     path = study / "web" / "pictures.csv"
     path.write_text(path.read_text().replace(",64,48,", ",many,48,"))
     with refused(StudyError, r"pictures\.csv is damaged"):
-        fs.collect(str(study), urls=listed(study, f"{server.url}/a.png"), **FAST)
+        fs.collect(str(study), **group_options(fs.collect, {"urls": listed(study, f"{server.url}/a.png"), **FAST}))
 
 
 def test_the_same_list_makes_the_same_bytes(server: Server, study: Path, tmp_path: Path) -> None:
     urls = [server.picture(f"/{k % 4}.png?{k}", picture(k % 4)) for k in range(6)]
-    fs.collect(str(study), urls=listed(study, *urls[:3]), **FAST)
-    fs.collect(str(study), urls=listed(study, *urls), **FAST)
+    fs.collect(str(study), **group_options(fs.collect, {"urls": listed(study, *urls[:3]), **FAST}))
+    fs.collect(str(study), **group_options(fs.collect, {"urls": listed(study, *urls), **FAST}))
     (tmp_path / "elsewhere").mkdir()
     other = tmp_path / "elsewhere" / "study"
-    fs.collect(str(other), urls=listed(study, *urls), classes=str(tmp_path / "classes.json"), **FAST)
+    fs.collect(
+        str(other), classes=str(tmp_path / "classes.json"), **group_options(fs.collect, {"urls": listed(study, *urls), **FAST})
+    )
     names = [p.relative_to(study) for p in sorted((study / "web").rglob("*")) if p.is_file() and p.name != "queries-offered.csv"]
     assert len(names) == 4 * 2 + 2
     assert all((study / name).read_bytes() == (other / name).read_bytes() for name in names)

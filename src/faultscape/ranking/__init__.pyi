@@ -14,6 +14,8 @@ from .drawn.estimates import margins as margins
 from .drawn.estimates import prediction_powered as prediction_powered
 from .drawn.estimates import uniform_steps as uniform_steps
 from .drawn.estimates import vote_weights as vote_weights
+from .duel_standings import rank_accuracies as rank_accuracies
+from .duel_standings import standings as standings
 from .matrices import aggressiveness as aggressiveness
 from .matrices import resistance as resistance
 from .methods.borda import borda as borda
@@ -32,9 +34,7 @@ from .methods.rank_centrality import rank_centrality as rank_centrality
 from .methods.sandwich import sandwich as sandwich
 from .methods.thurstone import thurstone as thurstone
 from .outcomes import duel_outcomes as duel_outcomes
-from .pair_counts import pair_counts as pair_counts
-from .rank_sets import rank_sets as rank_sets
+from .pair_cases import pair_counts as pair_counts
+from .simultaneous_ranks import rank_sets as rank_sets
 from .stability import against_places as against_places
 from .stability import leave_one_out as leave_one_out
-from .standings import rank_accuracies as rank_accuracies
-from .standings import standings as standings

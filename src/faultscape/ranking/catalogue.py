@@ -34,7 +34,7 @@ from faultscape.ranking.methods.mean import mean_scores
 from faultscape.ranking.methods.perron import dominance, perron, smoothed_accuracy
 from faultscape.ranking.methods.rank_centrality import rank_centrality
 from faultscape.ranking.methods.thurstone import thurstone
-from faultscape.ranking.pair_counts import PairCounts
+from faultscape.ranking.pair_cases import PairCounts
 from faultscape.standings import ModelRanking
 
 Kind = Literal["faithful", "re-use", "pool drawn from"]

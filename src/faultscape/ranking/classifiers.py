@@ -25,7 +25,7 @@ from faultscape.ranking.methods.hodge import hodge_split
 from faultscape.ranking.methods.likelihood import connected
 from faultscape.ranking.methods.perron import consistency_ratio, dominance, smoothed_accuracy
 from faultscape.ranking.methods.sandwich import standard_errors
-from faultscape.ranking.pair_counts import PairCounts, pair_counts
+from faultscape.ranking.pair_cases import PairCounts, pair_counts
 from faultscape.ranking.replicates import draws_of
 from faultscape.ranking.stability import connectivity
 from faultscape.standings import Standings

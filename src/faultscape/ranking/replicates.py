@@ -27,7 +27,7 @@ from faultscape.ranking.methods.bradley_terry import linked_strengths, smoothed,
 from faultscape.ranking.methods.likelihood import PSEUDO_COUNT, connected
 from faultscape.ranking.methods.mean import mean_scores
 from faultscape.ranking.methods.sandwich import reuse_games, standard_errors
-from faultscape.ranking.rank_sets import rank_sets, replicate_p_values, single_rank_sets
+from faultscape.ranking.simultaneous_ranks import rank_sets, replicate_p_values, single_rank_sets
 from faultscape.standings import ModelRanking
 from faultscape.ties import DECIMALS, tie_order
 

@@ -18,7 +18,7 @@ from faultscape.ranking.classifiers import PairSlot, pair_places
 from faultscape.ranking.matrices import aggressiveness
 from faultscape.ranking.methods.thurstone import thurstone
 from faultscape.ranking.outcomes import duel_outcomes
-from faultscape.ranking.pair_counts import pair_counts
+from faultscape.ranking.pair_cases import pair_counts
 from faultscape.ranking.stability import Score, against_places, connectivity, leave_one_out, places_shown
 from faultscape.ranking.tables import duels
 from faultscape.standings import Stability, WithoutModel

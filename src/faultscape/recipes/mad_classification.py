@@ -23,7 +23,7 @@ def algorithm_1_until_labels(
     fs.collect(study, images, task="classification", classes=classes, only_classes=only)  # 3.1: D, of 200 of the 1,000 classes
     fs.predict(study, models)  # lines 2-4: {f_i(x) | x in D}
     slots = fs.select(
-        study, top=top, confidence=0.8, cap=3
+        study, top=top, classifiers=fs.ClassifierRules(confidence=0.8, cap=3)
     )  # lines 5-10: eq. 3 and 4, min(p_i, p_j) >= T, three a predicted label
     fs.label.export(study, str(Path(study) / "questions.csv"))  # 2.1: "Does x contain an f_i(x)?", "... an f_j(x)?"
     return slots
@@ -50,7 +50,7 @@ def algorithm_2(study: str, model: dict[str, str]) -> Slots:
 def other_distances(study: str, distances: tuple[str, ...] = ("01", "hops")) -> Standings:
     """Select again under other distances, eq. 2 among them, and compare the rankings with that under eq. 3."""
     for distance in distances:
-        fs.select(study, as_=f"by-{distance}", distance=distance)
+        fs.select(study, as_=f"by-{distance}", classifiers=fs.ClassifierRules(distance=distance))
     return fs.rank(study, against=[f"by-{distance}" for distance in distances])
 
 

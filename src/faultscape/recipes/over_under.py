@@ -34,7 +34,7 @@ def table_1(
     truth: str, classes: str, models: dict[str, str], confidence: dict[str, str] | None = None, *, output: str = "over-under"
 ) -> Measured:
     """Do section V: measure every model with every metric of Table I, with intervals; draw Figs. 5 and 7; write the report."""
-    return fs.measure(truth, models, classes=classes, confidence=confidence, output=output)
+    return fs.measure(truth, models, classes=classes, scores=fs.ScoreFolders(confidence=confidence), output=output)
 
 
 def several_tables(datasets: str, *, output: str = "over-under") -> Measured:

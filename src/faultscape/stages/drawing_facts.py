@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from faultscape.classes.class_lists import allowed, table
-from faultscape.comparison.class_distances import distances_of
 from faultscape.comparison.concordance import concordances
+from faultscape.comparison.distance_definitions import distances_of
 from faultscape.comparison.semantic_distances import pair_distances
 from faultscape.maps.votes import vote_entropy
 from faultscape.selection import proposals

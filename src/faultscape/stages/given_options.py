@@ -5,10 +5,13 @@ Conventions: light, since verbs hand options on before anything else is loaded.
 
 from __future__ import annotations
 
+import inspect
 import shlex
-from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields, is_dataclass, replace
 from typing import Any
+
+from faultscape.errors import OptionError
 
 
 def given_options(options: Any, *, but: Sequence[str] = ()) -> dict[str, Any]:
@@ -22,6 +25,54 @@ def _plain(value: Any, kind: str) -> Any:
     if isinstance(value, int) and not isinstance(value, bool) and "float" in kind:
         return float(value)
     return list(value) if isinstance(value, tuple) else value
+
+
+def refuse_empty(options: Any) -> None:
+    """Raise OptionError for a text of a frozen dataclass of options, or of a group in it, that is empty: nobody means that.
+
+    >>> from faultscape.stages.compare.options import CompareOptions
+    >>> CompareOptions("study", shard=" ")
+    Traceback (most recent call last):
+    faultscape.errors.OptionError: --shard is empty; give a value, or leave it out
+    """
+    for field in fields(options):
+        value = getattr(options, field.name)
+        if is_dataclass(value) and not isinstance(value, type):
+            refuse_empty(value)
+        several = list(value.values()) if isinstance(value, Mapping) else value if isinstance(value, list | tuple) else [value]
+        if any(isinstance(one, str) and not one.strip() for one in several) and field.name != "study":  # which says it itself
+            raise OptionError(f"--{field.name.rstrip('_').replace('_', '-')} is empty; give a value, or leave it out")
+
+
+def options_of(verb: Callable[..., Any]) -> dict[str, Any]:
+    """Return {option: the group that it stands in, None for the verb's own} of all options that a verb takes by name, a group being an instance of its dataclass.
+
+    >>> from faultscape.verbs.collect import collect
+    >>> found = options_of(collect)
+    >>> found["role"], found["block"]
+    (None, Grouping(group=None, block=None))
+    """
+    found = dict[str, Any]()
+    for name, parameter in inspect.signature(verb).parameters.items():
+        group = parameter.default if is_dataclass(parameter.default) else None
+        found |= {name: None} if group is None else {f.name: group for f in fields(group)}
+    return found
+
+
+def group_options(verb: Callable[..., Any], options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return options by name as the keywords of a verb, those of a group in its dataclass; a name that the verb does not have stays, for Python to refuse.
+
+    >>> from faultscape.verbs.collect import collect
+    >>> group_options(collect, {"role": "test", "block": 10})
+    {'role': 'test', 'grouping': Grouping(group=None, block=10)}
+    """
+    found, left = dict[str, Any](), dict(options)
+    for name, parameter in inspect.signature(verb).parameters.items():
+        if not is_dataclass(group := parameter.default) or isinstance(group, type):
+            continue
+        if mine := {f.name: left.pop(f.name) for f in fields(group) if f.name in left}:
+            found[name] = replace(group, **mine)
+    return left | found
 
 
 def option_words(arguments: Mapping[str, Any]) -> list[str]:

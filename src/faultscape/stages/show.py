@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from faultscape.errors import StudyError
-from faultscape.ranking.standings import from_json
+from faultscape.ranking.duel_standings import from_json
 from faultscape.standings import Standings
 from faultscape.study.tables.timings import FrameTimes, frame_times
 

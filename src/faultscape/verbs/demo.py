@@ -113,6 +113,7 @@ def demo(study: str = "demo-study", *, scenes: int = 300, engine: str = "process
     from faultscape.stages.collect.result import Collected
     from faultscape.stages.demo import draw_scenes
     from faultscape.stages.evidence import accuracies
+    from faultscape.stages.select.options import MapRules
     from faultscape.study.lock import writing
     from faultscape.study.tables.corpus import shard_sizes
     from faultscape.verbs.collect import collect
@@ -151,7 +152,7 @@ def demo(study: str = "demo-study", *, scenes: int = 300, engine: str = "process
     stage("predict", predict(study, networks(), engine=engine))
     stage("compare", compare(study, engine=engine))
     scale(str(root / "demo" / "training"), classes=classes, output=str(root / "scale.json"))
-    duels = select(study, scale=str(root / "scale.json"), engine=engine)
+    duels = select(study, maps=MapRules(scale=str(root / "scale.json")), engine=engine)
     stage("select", f"where they fail: {duels!r}")
     drawn = select(study, as_=DRAWN, goal="order", budget=len(duels.images), engine=engine)
     stage("select", f"who is better: {drawn!r}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from faultscape.errors import OptionError
+from faultscape.stages.predict.options import Hardware, PredictOptions, Shown
 from faultscape.stages.predict.result import Predicted
 
 if TYPE_CHECKING:
@@ -20,28 +21,16 @@ def predict(
     workers: int | None = None,
     shard: str | None = None,
     labels: str | None = None,
-    unmapped: str = "",
+    unmapped: str | None = None,
     keep: list[str] | None = None,
     measure: bool = False,
     truth: str | None = None,
     pattern: str | None = None,
     resize_maps: bool | None = None,
-    input_size: str = "",
-    mean: list[float] | None = None,
-    std: list[float] | None = None,
-    layout: str = "",
-    multiple: int | None = None,
-    window: str = "",
-    stride: str = "",
-    flip: bool | None = None,
-    crop: float | None = None,
-    scales: list[float] | None = None,
-    batch: int | None = None,
-    threads: int | None = None,
-    precision: str = "",
-    device: str = "",
     rename: Named = None,
     remove: list[str] | None = None,
+    shown: Shown = Shown(),
+    hardware: Hardware = Hardware(),
 ) -> Predicted:
     """Store what each model says of every image, label maps or classes: NAME=SOURCE, a folder of maps, a table of answers, a network, or a program.
 
@@ -77,41 +66,16 @@ def predict(
         How the maps' file names make ids, for example {id}_pred.png.
     resize_maps
         Take maps of any size.
-    input_size
-        The size at which a network sees whole pictures, WIDTHxHEIGHT; goes before what the model says, but not before a size that is fixed in it.
-    mean
-        Mean subtracted from pixels on 0..1, one number a channel; goes before what the model says.
-    std
-        Standard deviation that pixels are divided by, one number a channel; goes before what the model says.
-    layout
-        nchw or nhwc, the order of an ONNX input's axes; goes before what the file says.
-    multiple
-        Raise both sides of the input to the next multiple of this.
-    window
-        Show pictures in windows of this size, WIDTHxHEIGHT, and average their logits.
-    stride
-        Step of the windows, WIDTHxHEIGHT (default: the window's size).
-    flip
-        Show pictures mirrored too, and average the logits.
-    crop
-        Of classifiers: show the square in the middle of a picture, this share of its shorter side (0.875 for most networks of ImageNet; default: the whole picture).
-    scales
-        Show pictures at these scales, 1 being their own, and average the logits. Repeat it for each.
-    batch
-        Pictures a network gets at once (default 8; on a graphics processor what its memory takes).
-    threads
-        Threads of each run of a network (default 1: cores that are free run other batches); outputs, since sums depend on it.
-    precision
-        float32, float16 or bfloat16 (default: float16 on a graphics processor, else float32).
-    device
-        cpu, cuda or cuda:N; default: a graphics processor where there is one.
     rename
         OLD=NEW: call a model of the study by another name, in all that is stored; nothing is made again. In Python also a dict. Repeat it for more.
     remove
         NAME: take a model out of the study, its maps and all counts with it; labels stay. Repeat it for more.
+    shown
+        How a network sees images: `Shown(window=...)`.
+    hardware
+        What a network runs on: `Hardware(device=...)`.
     """
     from faultscape.stages.predict.models import predict_models
-    from faultscape.stages.predict.options import PredictOptions
 
     if shard and (rename or remove):
         raise OptionError(
@@ -119,13 +83,8 @@ def predict(
         )
     if truth is not None and not measure:
         raise OptionError("--truth says what --measure measures against; add --measure, or leave it out")
-    of_models = {
-        "size": input_size, "mean": mean, "std": std, "layout": layout, "multiple": multiple, "window": window, "stride": stride, "flip": flip, "crop": crop, "scales": scales,
-        "batch": batch, "threads": threads, "precision": precision, "unmapped": unmapped, "keep": keep, "resize_maps": resize_maps, "pattern": pattern,
-    }  # fmt: skip
     return predict_models(
         PredictOptions(
-            study=study, models=models, engine=engine, workers=workers, shard=shard, labels=labels, measure=measure, truth=truth,
-            device=device, rename=rename, remove=remove, of_models={key: value for key, value in of_models.items() if value not in ("", None, [])},
+            study, models, labels, unmapped, keep, measure, truth, pattern, resize_maps, rename, remove, shown, hardware, engine, workers, shard
         )
     )  # fmt: skip

@@ -127,6 +127,7 @@ def _selected(study: str, asked: dict[str, Any], goal: str, engine: str) -> list
     """Choose images where none are chosen, or where the duels can be extended; of a selection that must be made anew say the line."""
     from faultscape.nouns import PairSlot, Slot
     from faultscape.stages.artefacts.selection import can_grow
+    from faultscape.stages.given_options import group_options
     from faultscape.stages.snapshot import Snapshot
     from faultscape.study.tables.selections import MAIN
     from faultscape.verbs.select import select
@@ -137,7 +138,7 @@ def _selected(study: str, asked: dict[str, Any], goal: str, engine: str) -> list
     if undone and undone[0].name and not can_grow(snapshot, MAIN):
         node = undone[0]
         return [f"selection {node.words}; {', '.join(node.why)}; choose anew: {node.line}"]
-    slots = select(study, **asked, engine=engine)
+    slots = select(study, **group_options(select, asked), engine=engine)
     if not isinstance(slots.chosen[0], Slot | PairSlot):
         return [repr(slots)]
     line = f"faultscape select {shlex.quote(study)} --goal {goal}{'' if goal == 'best' else f' --budget {len(slots.images)}'}"
@@ -163,6 +164,7 @@ def _ranked(study: str, truth: str | None, engine: str) -> list[str]:
 def _made_again(study: str, engine: str) -> list[str]:
     """Measure, plan and report anew what is stale, with the options that were given before."""
     from faultscape.stages.artefacts import measures, plan, report
+    from faultscape.stages.given_options import group_options
     from faultscape.stages.snapshot import Snapshot
     from faultscape.verbs import measure
     from faultscape.verbs import plan as plan_verb
@@ -170,7 +172,9 @@ def _made_again(study: str, engine: str) -> list[str]:
 
     root, done = Path(study), []
     if _undone(root, "measures"):
-        done.append(repr(measure.measure(study, engine=engine, **measures.arguments(Snapshot(root)))))
+        done.append(
+            repr(measure.measure(study, engine=engine, **group_options(measure.measure, measures.arguments(Snapshot(root)))))
+        )
     if _undone(root, "plan"):
         done.append(repr(plan_verb.plan(study, engine=engine, **plan.arguments(Snapshot(root)))))
     pages = {node.name: report.arguments(Snapshot(root), node.name) for node in _undone(root, "report")}

@@ -15,7 +15,7 @@ import numpy as np
 
 from faultscape.nouns import PairSlot
 from faultscape.ranking.classifiers import pair_places
-from faultscape.ranking.pair_counts import pair_counts
+from faultscape.ranking.pair_cases import pair_counts
 
 
 @dataclass(frozen=True)

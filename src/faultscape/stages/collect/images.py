@@ -116,7 +116,7 @@ def _prefix(set_name: str) -> str:
 def _collect(root: Path, options: CollectOptions, set_name: str, classes: Classes | None, named: _Named) -> Collected:
     """Enter what a line names into a study that is held for writing."""
     wanted = settings.asked_settings(root, options, classes)
-    settings.enter_store(root, wanted, options.store)
+    settings.enter_store(root, wanted, options.storage.store)
     held = {image.id: image for image in read_corpus(root)}
     if wanted.classifies and settings.in_own_order(held.values(), named.pictures, named.lists, _prefix(set_name)):
         wanted.own_order = True
@@ -169,8 +169,8 @@ def _with_held_ids(held: Mapping[str, Image], found: Sequence[Found], set_name: 
 
 def _gather(root: Path, options: CollectOptions, set_name: str, held: Mapping[str, Image], found: Sequence[Found]) -> _Gathered:
     """Look at the pictures, and return what they make of the corpus; what is another now, gone, or kept out is said."""
-    same = pictures.unchanged(held, found, options.probe)
-    probed, failed = pictures.probe(root, [f for f in found if f.id not in same], options.probe)
+    same = pictures.unchanged(held, found, options.storage.probe)
+    probed, failed = pictures.probe(root, [f for f in found if f.id not in same], options.storage.probe)
     if options.not_in and (blind := next((f for f, picture in probed if picture.dhash is None), None)):
         raise CorpusError(f"{blind.path}: --not-in needs to look at each picture; add --probe, which reads all of them whole")
     banned = pictures.Banned(options.not_in)

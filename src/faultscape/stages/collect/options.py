@@ -2,30 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from faultscape.stages.given_options import refuse_empty
 
 if TYPE_CHECKING:
     from faultscape.nouns import Classes
 
 
 @dataclass(frozen=True)
-class Grouping:
-    """Which images belong together: a pattern, a .csv file or {id: group}, and into how long runs groups are cut."""
+class WebImages:
+    """Images from the web, step by step.
 
-    group: str | Mapping[str, str] | None = None
-    block: int | None = None
-
-    @property
-    def asked(self) -> bool:
-        """Whether either of the two is given."""
-        return self.group is not None or self.block is not None
-
-
-@dataclass(frozen=True)
-class WebOptions:
-    """The steps of pictures from the web, of which a line asks for one, and what is told to it."""
+    Parameters
+    ----------
+    queries
+        Write search terms to STUDY/queries.csv: class names, their synonyms, pairs of classes. Lines that you edit, add or strike out stay so.
+    wordnet
+        With --queries: a folder of WordNet files (index.noun, data.noun), for synonyms.
+    hyponyms
+        With --wordnet: narrower words too, one step down.
+    urls
+        Download what a list names into STUDY/web: .txt with a URL a line, or .csv with url and what is known of each picture.
+    api
+        Search openverse, flickr or wikimedia for the terms of queries.csv, and download into STUDY/web.
+    accept
+        Collect the pictures that an accept.csv, saved by STUDY/web/review.html, accepts.
+    contact
+        An e-mail address or web page, told to every server that is asked; --api needs it.
+    rate
+        Requests a second to one host (default 1).
+    per_query
+        With --api: pictures for review a search term (default 50).
+    after
+        Pictures of this day or later, for example 2024-03-01.
+    before
+        Pictures of days before this one.
+    min_size
+        WIDTHxHEIGHT that a picture must have at least.
+    transparent
+        Only pictures with transparent parts: cut-out objects.
+    licence
+        With --api: open (default), commercial, modification, public (public domain) or any.
+    """
 
     queries: bool = False
     wordnet: str | None = None
@@ -38,9 +58,50 @@ class WebOptions:
     per_query: int | None = None
     after: str | None = None
     before: str | None = None
-    min_size: str | tuple[int, int] | None = None
+    min_size: str | None = None
     transparent: bool = False
     licence: str | None = None
+
+
+@dataclass(frozen=True)
+class Grouping:
+    """Which images belong together.
+
+    Parameters
+    ----------
+    group
+        Which images belong together (one drive, sequence, city or patient), so that intervals draw them together: a pattern over the ids such as "{group}_*", or a
+        .csv file with columns id and group. Of the images named here, or of all where none is. In Python also a dict.
+    block
+        Cut each group, of --group or those that the images have, into runs of about this many consecutive images; without any group the order of the ids.
+    """
+
+    group: Any = None
+    block: int | None = None
+
+    @property
+    def asked(self) -> bool:
+        """Whether either of the two is given."""
+        return self.group is not None or self.block is not None
+
+
+@dataclass(frozen=True)
+class Storage:
+    """Where results lie, and how images are cut into shards and looked at.
+
+    Parameters
+    ----------
+    store
+        s3://BUCKET/PREFIX or gs://BUCKET/PREFIX where predictions, truth, pairs and measures are to lie; fixed when the study is made.
+    shard_size
+        Images a shard; fixed when the study is made (default 1024).
+    probe
+        Read each picture whole and look for near-duplicates; the default for files of this machine, and not for those of a store.
+    """
+
+    store: str | None = None
+    shard_size: int | None = None
+    probe: bool | None = None
 
 
 @dataclass(frozen=True)
@@ -54,19 +115,20 @@ class CollectOptions:
     only_classes: str | None = None
     size: str | None = None
     not_in: tuple[str, ...] = ()
-    shard_size: int | None = None
     set_name: str | None = None
     role: str | None = None
     pattern: str | None = None
-    store: str | None = None
-    probe: bool | None = None
-    grouping: Grouping = field(default_factory=Grouping)
-    web: WebOptions = field(default_factory=WebOptions)
+    grouping: Grouping = Grouping()
+    web: WebImages = WebImages()
+    storage: Storage = Storage()
+
+    def __post_init__(self) -> None:
+        refuse_empty(self)
 
     @property
     def speaks_of_groups_alone(self) -> bool:
         """Whether groups are all that the line speaks of."""
         others = (
-            self.classes, self.only_classes, self.size, self.shard_size, self.set_name, self.role, self.pattern, self.store, self.probe,
+            self.classes, self.only_classes, self.size, self.set_name, self.role, self.pattern, *vars(self.storage).values(),
         )  # fmt: skip
         return self.grouping.asked and not self.images and not self.not_in and all(value is None for value in others)

@@ -55,7 +55,7 @@ def refuse_tables(images: tuple[str, ...], task: str, *, new: bool) -> None:
 
 def asked_settings(root: Path, options: CollectOptions, classes: Classes | None) -> Settings:
     """Return the study's settings with what was asked for, of a line that says the task, saying what it makes stale."""
-    task, size, shard_size, only = options.task, options.size, options.shard_size, options.only_classes
+    task, size, shard_size, only = options.task, options.size, options.storage.shard_size, options.only_classes
     assert task is not None
     if not (root / "study.toml").exists():
         assert classes is not None

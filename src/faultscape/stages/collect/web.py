@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from faultscape.errors import CorpusError, OptionError, counted
-from faultscape.stages.collect.options import WebOptions
+from faultscape.stages.collect.options import WebImages
 from faultscape.stages.collect.result import Downloaded, Queries
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ _STEPS = {  # and which options say something to each
 }
 
 
-def step_of(images: Sequence[str], asked: WebOptions) -> Callable[[Path], Queries | Downloaded] | None:
+def step_of(images: Sequence[str], asked: WebImages) -> Callable[[Path], Queries | Downloaded] | None:
     """Return the step that is asked for as a function of the study's folder, None for plain images and --accept; OptionError when options do not go together."""
     from faultscape.corpus.web import apis, hits
     from faultscape.corpus.web.http_client import agent

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from faultscape.stages.given_options import refuse_empty
+
 
 @dataclass(frozen=True)
 class CompareOptions:
@@ -13,3 +15,6 @@ class CompareOptions:
     engine: str = "processes"
     workers: int | None = None
     shard: str | None = None
+
+    def __post_init__(self) -> None:
+        refuse_empty(self)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from faultscape.stages.given_options import refuse_empty
+
 
 @dataclass(frozen=True)
 class ExportOptions:
@@ -17,6 +19,9 @@ class ExportOptions:
     again: bool = False
     anyway: bool = False
 
+    def __post_init__(self) -> None:
+        refuse_empty(self)
+
 
 @dataclass(frozen=True)
 class ImportOptions:
@@ -26,3 +31,6 @@ class ImportOptions:
     truth: str = "labels"
     pattern: str | None = None
     format: str | None = None  # any built-in format of the task, as files show
+
+    def __post_init__(self) -> None:
+        refuse_empty(self)

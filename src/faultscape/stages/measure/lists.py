@@ -16,7 +16,7 @@ from typing import Any
 from faultscape.classes.class_lists import resolve
 from faultscape.errors import ClassesError, ModelError, OptionError, closest
 from faultscape.nouns import Classes
-from faultscape.stages.measure.options import Files, Scores
+from faultscape.stages.measure.options import FileRules, ScoreFolders
 from faultscape.stages.measure.sets import SCORES, DataSet, Say, of_files, of_study
 from faultscape.study.folder import check_name
 
@@ -26,10 +26,10 @@ _KEYS = ("truth", "masks", "study", "classes", "models", "images", "ignore", "ba
 def of_words(
     source: str | None,
     models: tuple[Any, ...],
-    scores: Scores,
+    scores: ScoreFolders,
     classes: Any,
     truth: str | None,
-    rules: Files,
+    rules: FileRules,
     regions: str,
     say: Say,
 ) -> DataSet:
@@ -64,7 +64,7 @@ def of_words(
     return _of_folders("data", source, maps, named, classes, rules, regions, say)
 
 
-def of_list(path: Path, rules: Files, regions: str, say: Say) -> list[DataSet]:
+def of_list(path: Path, rules: FileRules, regions: str, say: Say) -> list[DataSet]:
     """Return the data sets of a TOML list; OptionError names the table and what is wrong with it."""
     try:
         tables = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -115,7 +115,7 @@ def study_truth(root: Path, asked: str | None) -> str:
     return evidence.choose_truth(root, asked)
 
 
-def _of_table(path: Path, name: str, entry: Mapping[str, Any], rules: Files, regions: str, say: Say) -> DataSet:
+def _of_table(path: Path, name: str, entry: Mapping[str, Any], rules: FileRules, regions: str, say: Say) -> DataSet:
     if unknown := [key for key in entry if key not in _KEYS]:
         raise OptionError(
             f"{path}, [{name}]: {unknown[0]!r} is not known; known are {', '.join(_KEYS)}.{closest(unknown[0], list(_KEYS))}"
@@ -153,7 +153,7 @@ def _of_table(path: Path, name: str, entry: Mapping[str, Any], rules: Files, reg
     if type(mine.block) is not int and mine.block is not None:
         raise OptionError(f"{path}, [{name}]: block is {mine.block!r}; expected a whole number of images")
     images = there(entry["images"], "images") if "images" in entry else None
-    mine = replace(mine, ignore=tuple(entry.get("ignore", rules.ignore)), images=images)
+    mine = replace(mine, ignore=tuple(entry.get("ignore", rules.ignore or ())), images=images)
     scores = {kind: folders(kind) for kind in SCORES}
     return _of_folders(name, there(entry[roots[0]], roots[0]), folders("models"), scores, classes, mine, regions, say)
 
@@ -164,7 +164,7 @@ def _of_folders(
     maps: dict[str, str],
     scores: dict[str, dict[str, str]],
     classes: Any,
-    rules: Files,
+    rules: FileRules,
     regions: str,
     say: Say,
 ) -> DataSet:
@@ -188,17 +188,17 @@ def _of_folders(
         images=rules.images,
         pattern=rules.pattern,
         say=say,
-        ignore=tuple(rules.ignore),
+        ignore=tuple(rules.ignore or ()),
         group=rules.group,
         block=rules.block,
     )
 
 
-def _classes(classes: Any, rules: Files) -> Classes:
+def _classes(classes: Any, rules: FileRules) -> Classes:
     """Return the classes with what is void and background besides."""
     from faultscape.classes.class_lists import checked
 
-    ignore, background = tuple(rules.ignore), rules.background
+    ignore, background = tuple(rules.ignore or ()), rules.background
     if isinstance(classes, str) and classes.isdecimal():
         classes = int(classes)
     if isinstance(classes, int):

@@ -42,7 +42,7 @@ COUNTS = ("both", "truth_pixels", "predicted_pixels", *WHOLE)  # by class, in pe
 
 def measure_models(options: MeasureOptions) -> tuple[str, dict[str, Any]]:
     """Measure what a line asks for, and return the folder written to and the document of measure.json; of a share what was done of it."""
-    definitions, mine = define(options.choices.preset, **options.choices.given), share(options.running.shard)
+    definitions, mine = define(options.preset, **options.choices.given), share(options.running.shard)
     options = replace(options, metrics=tuple(os.path.abspath(word) if ".py:" in word else word for word in options.metrics))
     if own_metrics(options.metrics) and definitions.regions == "given":
         raise OptionError("--metric is of maps of classes, and --regions given has maps of region ids; leave one of them out")
@@ -117,7 +117,7 @@ def _data_sets(options: MeasureOptions, definitions: Definitions) -> list[DataSe
         "score_scale": reading.score_scale,
     }
     asked |= {"classes": what.classes, "resize_maps": reading.resize_maps, "no_boundaries": not reading.boundaries}
-    asked |= {"images": files.images, "pattern": files.pattern, "preset": options.choices.preset}
+    asked |= {"images": files.images, "pattern": files.pattern, "preset": options.preset}
     asked |= {"worst": options.worst if options.worst != WORST else None}
     asked["seed"] = intervals.seed if intervals.seed and intervals.resamples else None
     if intervals.seed and not intervals.resamples:

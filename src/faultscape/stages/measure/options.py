@@ -1,14 +1,20 @@
 """What a line of `measure` asks for, in groups: what is measured, how files are read, by which definitions, with which intervals, and where the work runs.
 
-Conventions: light, as the command line reads it; None where nothing was asked, so that a preset or the class list decides.
+Conventions: light, as the command line reads it and shows the groups of options in help; None where nothing was asked, so that a preset or the class list decides.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any
 
+from faultscape.stages.given_options import refuse_empty
+
+if TYPE_CHECKING:
+    Named = Any
+else:
+    Named = list[str] | None  # what the command line reads: NAME=FOLDER, repeated; in Python also a dict
 WORST = 3  # pictures of the worst images for each kind of error
 
 
@@ -24,33 +30,111 @@ class Inputs:
 
 
 @dataclass(frozen=True)
-class Scores:
-    """Folders of scores, of one kind each: NAME=FOLDER words, or dicts."""
+class ScoreFolders:
+    """Folders of scores, of one kind each.
 
-    anomaly: Any = None
-    confidence: Any = None
-    doubt: Any = None
-    probabilities: Any = None
+    Parameters
+    ----------
+    anomaly
+        NAME=SCORES, folders of one score a pixel, large = anomalous: .npy, .npz, float TIFF, 16-bit PNG. Repeat it for more. In Python a dict.
+    confidence
+        NAME=FOLDER of the winning class's probability, .npy or 8-bit pictures (value / 255). Repeat it for more.
+    doubt
+        NAME=FOLDER of one number a pixel, large = doubtful. Repeat it for more.
+    probabilities
+        NAME=FOLDER of .npy or .npz, C x H x W in the order of the class list. Repeat it for more.
+    """
+
+    anomaly: Named = None
+    confidence: Named = None
+    doubt: Named = None
+    probabilities: Named = None
 
 
 @dataclass(frozen=True)
-class Files:
-    """How the files of folders are matched, which values are void or background, and which images belong together."""
+class FileRules:
+    """How the files of folders are read.
+
+    Parameters
+    ----------
+    images
+        The photos, for the report's pictures.
+    pattern
+        Which files are truth and what their ids are, for example {id}_gtFine_labelIds.png.
+    ignore
+        Values that are void besides those of the class list. Repeat it for more.
+    background
+        The id of the class that forms no regions, where the class list does not say it.
+    group
+        Which images belong together (drive, sequence, city, patient), so that intervals draw whole groups: a pattern of ids with {group}, such as "{group}_*", or a CSV file with columns id and group. A study has its own, from collect.
+    block
+        Cut groups, or all images where there are none, into runs of so many consecutive images, where groups are too few.
+    score_scale
+        What whole numbers in score pictures are divided by; default 255 or 65535.
+    resize_maps
+        Bring maps of another size to their truth's, by nearest neighbour.
+    """
 
     images: str | None = None
     pattern: str | None = None
-    ignore: Sequence[int] = ()
+    ignore: list[int] | None = None
     background: int | None = None
     group: Any = None
     block: int | None = None
+    score_scale: float | None = None
+    resize_maps: bool = False
 
 
 @dataclass(frozen=True)
 class Choices:
-    """The definitions that the literature leaves open, as `metrics.definitions.define` takes them."""
+    """Definitions that the literature leaves open.
 
-    preset: str | None = None
+    Parameters
+    ----------
+    regions
+        connected (made from classes; default) or given (the maps hold region ids).
+    divisor
+        With given regions and classes: class = id // divisor; without it the id is the class.
+    connectivity
+        8 (default) or 4.
+    void
+        cut (default: pixels void in the truth go before regions are made) or bridge (after).
+    absent
+        nan (default) or zero: ROM, RUM, ROR, RUR and AP of a class without regions on one side.
+    scale
+        tanh (default), sigmoid or none, in ROM and RUM.
+    match
+        iou (default) or dice: the overlap at which AP counts a region as found.
+    per
+        truth (default) or prediction: over which regions PE-OS and PE-US are means.
+    over
+        union (default), truth or all: which classes pixel means are over.
+    pooling
+        pooled (default) or per_image: how pixels and scores of several images are brought together.
+    fpr_rule
+        first (default: the first threshold with recall of .95) or closest (the lowest of all thresholds closest to it).
+    curve
+        step (default) or trapezoid: the area under precision and recall.
+    track
+        anomaly or obstacle: size limits of SegmentMeIfYouCan's component metrics; default none.
+    tolerance
+        Of the boundary F-score: pixels from 1 on, below 1 a share of the diagonal (default 0.0075).
+    band
+        Width of boundary IoU's band, likewise (default 0.02).
+    bins
+        Bins of ECE and the reliability diagram (default 15).
+    window
+        Side of PAvPU's windows, in pixels (default 2).
+    certain
+        PAvPU: a window is certain up to this mean doubt (default 0.5).
+    accurate
+        PAvPU: a window is accurate above this share of right pixels (default 0.5).
+    boundaries
+        Boundary metrics too; they take longer than all others.
+    """
+
     regions: str | None = None
+    divisor: int | None = None
     connectivity: int | None = None
     void: str | None = None
     absent: str | None = None
@@ -68,11 +152,12 @@ class Choices:
     window: int | None = None
     certain: float | None = None
     accurate: float | None = None
+    boundaries: bool = True
 
     @property
     def given(self) -> dict[str, Any]:
         """{name: value} of what stands in place of the preset's."""
-        named = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "preset"}
+        named = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("divisor", "boundaries")}
         return {name: value for name, value in named.items() if value is not None}
 
 
@@ -107,23 +192,37 @@ class Running:
 class MeasureOptions:
     """All that a line of `measure` says."""
 
-    inputs: Inputs = field(default_factory=Inputs)
-    scores: Scores = field(default_factory=Scores)
-    files: Files = field(default_factory=Files)
-    choices: Choices = field(default_factory=Choices)
-    reading: Reading = field(default_factory=Reading)
-    intervals: Intervals = field(default_factory=Intervals)
-    running: Running = field(default_factory=Running)
+    inputs: Inputs = Inputs()
+    scores: ScoreFolders = ScoreFolders()
+    files: FileRules = FileRules()
+    preset: str | None = None
+    choices: Choices = Choices()
+    intervals: Intervals = Intervals()
+    running: Running = Running()
     metrics: tuple[str, ...] = ()  # one's own, file.py:NAME
     output: str | None = None
     skip: bool = False
     worst: int = WORST
 
+    def __post_init__(self) -> None:
+        refuse_empty(self)
+
+    @property
+    def reading(self) -> Reading:
+        """What else statistics follow from."""
+        choices, files = self.choices, self.files
+        return Reading(choices.boundaries, choices.divisor, files.score_scale, files.resize_maps)
+
     @property
     def arguments(self) -> dict[str, Any]:
         """{option: value} of what was given and can change measures of a study, as JSON holds it."""
-        groups = [self.scores, self.files, self.choices, self.reading, self.intervals]
-        given = {"truth": self.inputs.truth, "skip": self.skip or None, "worst": self.worst if self.worst != WORST else None}
+        groups = [self.scores, self.files, self.choices, self.intervals]
+        given = {
+            "truth": self.inputs.truth,
+            "preset": self.preset,
+            "skip": self.skip or None,
+            "worst": self.worst if self.worst != WORST else None,
+        }
         for group in groups:
             given |= {f.name: getattr(group, f.name) for f in fields(group) if getattr(group, f.name) != f.default}
         return {name: _plain(value) for name, value in given.items() if value is not None and value != ()}

@@ -196,7 +196,7 @@ def duels(root: Path, settings: Settings, models: tuple[str, ...], *, engine: st
 
 
 def _of_classes(root: Path, settings: Settings, models: tuple[str, ...]) -> Slots:
-    from faultscape.comparison.class_distances import distances_of
+    from faultscape.comparison.distance_definitions import distances_of
     from faultscape.selection import classifier_duels
     from faultscape.stages.classifier_answers import read_predictions
     from faultscape.study.tables.pool import read_pool

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from faultscape.stages.given_options import given_options
+from faultscape.stages.given_options import given_options, refuse_empty
 
 
 @dataclass(frozen=True)
@@ -22,6 +22,9 @@ class PlanOptions:
     seed: int = 0
     engine: str = "processes"
     workers: int | None = None
+
+    def __post_init__(self) -> None:
+        refuse_empty(self)
 
     @property
     def arguments(self) -> dict[str, Any]:

@@ -3,23 +3,107 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
+
+from faultscape.stages.given_options import refuse_empty
+
+
+@dataclass(frozen=True)
+class Shown:
+    """How a network sees images.
+
+    Parameters
+    ----------
+    input_size
+        The size at which a network sees whole pictures, WIDTHxHEIGHT; goes before what the model says, but not before a size that is fixed in it.
+    mean
+        Mean subtracted from pixels on 0..1, one number a channel; goes before what the model says.
+    std
+        Standard deviation that pixels are divided by, one number a channel; goes before what the model says.
+    layout
+        nchw or nhwc, the order of an ONNX input's axes; goes before what the file says.
+    multiple
+        Raise both sides of the input to the next multiple of this.
+    window
+        Show pictures in windows of this size, WIDTHxHEIGHT, and average their logits.
+    stride
+        Step of the windows, WIDTHxHEIGHT (default: the window's size).
+    flip
+        Show pictures mirrored too, and average the logits.
+    crop
+        Of classifiers: show the square in the middle of a picture, this share of its shorter side (0.875 for most networks of ImageNet; default: the whole picture).
+    scales
+        Show pictures at these scales, 1 being their own, and average the logits. Repeat it for each.
+    """
+
+    input_size: str | None = None
+    mean: list[float] | None = None
+    std: list[float] | None = None
+    layout: str | None = None
+    multiple: int | None = None
+    window: str | None = None
+    stride: str | None = None
+    flip: bool | None = None
+    crop: float | None = None
+    scales: list[float] | None = None
+
+
+@dataclass(frozen=True)
+class Hardware:
+    """What a network runs on.
+
+    Parameters
+    ----------
+    device
+        cpu, cuda or cuda:N; default: a graphics processor where there is one.
+    batch
+        Pictures a network gets at once (default 8; on a graphics processor what its memory takes).
+    threads
+        Threads of each run of a network (default 1: cores that are free run other batches); outputs, since sums depend on it.
+    precision
+        float32, float16 or bfloat16 (default: float16 on a graphics processor, else float32).
+    """
+
+    device: str | None = None
+    batch: int | None = None
+    threads: int | None = None
+    precision: str | None = None
 
 
 @dataclass(frozen=True)
 class PredictOptions:
-    """All that a line of `predict` says; ``of_models`` is what was said of how they see images and what is kept of them, by the names of study.toml."""
+    """All that a line of `predict` says."""
 
     study: str
     models: tuple[Any, ...] = ()
+    labels: str | None = None
+    unmapped: str | None = None
+    keep: list[str] | None = None
+    measure: bool = False
+    truth: str | None = None
+    pattern: str | None = None
+    resize_maps: bool | None = None
+    rename: Sequence[str] | Mapping[str, str] | str | None = None
+    remove: Sequence[str] | str | None = None
+    shown: Shown = Shown()
+    hardware: Hardware = Hardware()
     engine: str = "processes"
     workers: int | None = None
     shard: str | None = None
-    labels: str | None = None
-    measure: bool = False
-    truth: str | None = None
-    device: str = ""
-    rename: Sequence[str] | Mapping[str, str] | str | None = None
-    remove: Sequence[str] | str | None = None
-    of_models: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        refuse_empty(self)
+
+    @property
+    def device(self) -> str:
+        """The device that was asked for, '' where none was."""
+        return self.hardware.device or ""
+
+    @property
+    def of_models(self) -> dict[str, Any]:
+        """{name of study.toml: value} of what was said of how models see images, and of what is kept of them."""
+        seen = {"size": self.shown.input_size} | {key: value for key, value in vars(self.shown).items() if key != "input_size"}
+        ran = {key: value for key, value in vars(self.hardware).items() if key != "device"}
+        kept = {"unmapped": self.unmapped, "keep": self.keep, "resize_maps": self.resize_maps, "pattern": self.pattern}
+        return {key: value for key, value in (seen | ran | kept).items() if value not in (None, [])}

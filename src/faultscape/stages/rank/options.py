@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from faultscape.stages.given_options import refuse_empty
+
 
 @dataclass(frozen=True)
 class RankOptions:
@@ -21,6 +23,9 @@ class RankOptions:
     population: str = "pool"
     ranking: tuple[str, ...] = ()  # file.py:name of rankings of a person's own
     engine: str = "processes"
+
+    def __post_init__(self) -> None:
+        refuse_empty(self)
 
     def of_other(self, selection: str) -> RankOptions:
         """Return the options for another selection that these standings are set beside: without intervals, of its own pool."""

@@ -35,7 +35,7 @@ def standings_of(
     from faultscape.ranking.drawn import estimates
     from faultscape.ranking.drawn.populations import group_numbers
     from faultscape.ranking.drawn.rankings import draw_rankings
-    from faultscape.ranking.standings import rank_accuracies
+    from faultscape.ranking.duel_standings import rank_accuracies
     from faultscape.stages.evidence import current
     from faultscape.stages.pairs import corpus_key
     from faultscape.study.tables import selections

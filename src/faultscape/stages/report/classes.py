@@ -88,7 +88,7 @@ def _ways(classes: Classes, definition: dict[str, Any]) -> Callable[[str, str], 
     import functools
 
     from faultscape.comparison import semantic_distances
-    from faultscape.comparison.class_distances import class_hierarchy
+    from faultscape.comparison.distance_definitions import class_hierarchy
 
     if definition.get("distance") != "wordnet":
         return lambda _a, _b: ()

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from faultscape.stages.given_options import refuse_empty
+
 
 @dataclass(frozen=True)
 class ReportOptions:
@@ -19,3 +21,6 @@ class ReportOptions:
     better: float = 0.1
     reference_images: str | None = None
     thumbnail: int = 320
+
+    def __post_init__(self) -> None:
+        refuse_empty(self)

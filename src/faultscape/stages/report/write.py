@@ -14,7 +14,7 @@ import numpy as np
 
 from faultscape.errors import OptionError, StudyError, counted
 from faultscape.nouns import Agreement, Draw, PairSlot, Slots
-from faultscape.ranking.standings import from_json
+from faultscape.ranking.duel_standings import from_json
 from faultscape.reporting.competition import outcomes, page
 from faultscape.stages import evidence, graph
 from faultscape.stages.agreement import agreement

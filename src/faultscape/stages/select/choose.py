@@ -23,7 +23,7 @@ def choose(asked: SelectOptions) -> Slots:
     named = _name_of(root, asked)
     selector = find_selector(named)
     task: Task = read_settings(root).task
-    draws = not selector.duels or asked.temperature is not None or _drew(root, asked.as_)
+    draws = not selector.duels or asked.sampling.temperature is not None or _drew(root, asked.as_)
     if not draws and (odd := next((key for key in ("budget", "more") if key in given), "")):
         raise OptionError(
             f"--{odd} is for images drawn for all models at once; --selector mad takes the top of each pair, --{'top' if task == 'classification' else 'per-class'} of them. "

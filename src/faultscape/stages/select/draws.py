@@ -151,7 +151,7 @@ def _rows(
 def _definition(name: str, selector: str, settings: Any, given: dict[str, Any], was: dict[str, Any] | None) -> dict[str, Any]:
     """Return what fixes a selection; OptionError for what does not fit, SelectionError where it is another than the one that is there."""
     from faultscape import plug
-    from faultscape.comparison.class_distances import define_distances
+    from faultscape.comparison.distance_definitions import define_distances
     from faultscape.metrics.catalogue import CONCORDANCES
 
     kind = find_selector(selector)

@@ -34,10 +34,9 @@ def duels(
     from faultscape.study.tables import selections
     from faultscape.study.tables.logs import log
 
-    asked = {key: getattr(options, key) for key in duel.DEFAULTS}
-    concordance, per_class, spares, constraints, scale = (
-        options.concordance, options.per_class, options.spares, options.constraints, options.scale,
-    )  # fmt: skip
+    asked = {key: options.given.get(key) for key in duel.DEFAULTS}
+    concordance, constraints, scale = options.maps.concordance, options.maps.constraints, options.maps.scale
+    per_class, spares = options.per_class, options.sampling.spares
     if concordance is not None:
         plug.find("concordance", concordance, CONCORDANCES)
     for option, value, least in (("per-class", per_class, 1), ("spares", spares, 0)):

@@ -1,49 +1,121 @@
-"""What a line of `select` asks for, as its verb hands it to the stage."""
+"""What a line of `select` asks for, as its verb hands it to the stage: in groups, as help shows them.
+
+Conventions: light, as the command line reads it; None is what the line leaves open.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
 
-_ABOUT_THE_LINE = ("study", "as_", "selector", "engine", "workers")
+from faultscape.stages.given_options import refuse_empty
+
+
+@dataclass(frozen=True)
+class MapRules:
+    """How label maps are compared and constrained.
+
+    Parameters
+    ----------
+    concordance
+        Of label maps: miou (default), fwiou, mpa, pixel_accuracy, dice, or file.py:function.
+    over
+        Classes that a mean is over: union (of both maps; default), all, or truth (of the defender's map).
+    constraints
+        none (S0 eq. 1), class (the defender predicts the class) or class+scale (in its usual size); default: class+scale with --scale, else class.
+    scale
+        The file that `faultscape scale` wrote; in Python also a Scale.
+    """
+
+    concordance: str | None = None
+    over: str | None = None
+    constraints: str | None = None
+    scale: Any = None
+
+
+@dataclass(frozen=True)
+class ClassifierRules:
+    """How answers of classifiers are compared and constrained.
+
+    Parameters
+    ----------
+    distance
+        Of classifiers: how far apart two classes are: wordnet (S2 eq. 3; default where classes have WordNet ids), path, hops, 01 (default elsewhere, and with --temperature), or a file.
+    hierarchy
+        What stands above the classes: a table of parents (CSV or JSON), or a folder of WordNet; default: WordNet above ImageNet's classes, which comes along.
+    discrepancy
+        top1 (default): between the likeliest classes; expected: what is to be expected under all probabilities that both models name, calibrated by labels where there are 20.
+    confidence
+        Both models must be at least so sure (default 0.8); where a model says no probabilities, it is left out.
+    cap
+        At most so many images of a pair with one predicted label of a model (default 3).
+    cap_rule
+        accepted (what was taken counts, as S2 says; default) or scanned (what the authors' code does).
+    without
+        A class that no candidate may be predicted as; repeat it for more.
+    """
+
+    distance: str | None = None
+    hierarchy: str | None = None
+    discrepancy: str | None = None
+    confidence: float | None = None
+    cap: int | None = None
+    cap_rule: str | None = None
+    without: list[str] | None = None
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """How images are taken, of label maps and of classifiers.
+
+    Parameters
+    ----------
+    temperature
+        Of mad: draw in proportion to discrepancy^(1 / temperature) instead of taking the largest, so that scores can be estimated.
+    spares
+        Images ranked behind the chosen ones, to take their place when one is discarded (default 3; of classifiers 10).
+    keep_duplicates
+        Let near-duplicate images stand in one cell.
+    """
+
+    temperature: float | None = None
+    spares: int | None = None
+    keep_duplicates: bool | None = None
 
 
 @dataclass(frozen=True)
 class SelectOptions:
-    """All that a line of `select` says; None is what it leaves open."""
+    """All that a line of `select` says."""
 
     study: str
     as_: str | None = None
     selector: str | None = None
     goal: str | None = None
-    concordance: str | None = None
-    over: str | None = None
-    per_class: int | None = None
-    constraints: str | None = None
-    scale: Any = None
-    distance: str | None = None
-    hierarchy: str | None = None
-    discrepancy: str | None = None
-    top: int | None = None
-    confidence: float | None = None
-    cap: int | None = None
-    cap_rule: str | None = None
-    without: tuple[str, ...] | None = None
-    spares: int | None = None
-    keep_duplicates: bool | None = None
     budget: int | None = None
     more: int | None = None
-    temperature: float | None = None
+    per_class: int | None = None
+    top: int | None = None
     seed: int | None = None
     truth: str | None = None
+    maps: MapRules = MapRules()
+    classifiers: ClassifierRules = ClassifierRules()
+    sampling: Sampling = Sampling()
     engine: str = "processes"
     workers: int | None = None
 
+    def __post_init__(self) -> None:
+        refuse_empty(self)
+
     @property
     def given(self) -> dict[str, Any]:
-        """Return the options that say what is chosen, those that were given, in the order of the line."""
-        return {
-            name: value
-            for name in self.__dataclass_fields__
-            if name not in _ABOUT_THE_LINE and (value := getattr(self, name)) is not None
+        """Return {option: value} of the options that say what is chosen, those that were given."""
+        flat = {
+            "goal": self.goal,
+            **vars(self.maps),
+            "per_class": self.per_class,
+            **vars(self.classifiers),
+            "top": self.top,
+            **vars(self.sampling),
         }
+        flat |= {"budget": self.budget, "more": self.more, "seed": self.seed, "truth": self.truth}
+        return {name: value for name, value in flat.items() if value is not None}

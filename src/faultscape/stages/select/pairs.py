@@ -23,7 +23,7 @@ GROWS = ("top", "spares")
 def pairs(root: Path, name: str, given: dict[str, Any]) -> Slots:
     """Draw or extend a selection of a study of classifiers."""
     from faultscape.classes.names import class_place
-    from faultscape.comparison.class_distances import define_distances
+    from faultscape.comparison.distance_definitions import define_distances
     from faultscape.selection import classifier_duels
     from faultscape.selection.spares import extended
     from faultscape.stages.classifier_answers import read_predictions
@@ -167,7 +167,7 @@ def _tell_confidence(said: Any, define: dict[str, Any]) -> None:
 
 def _tell_bias(classes: Any, kind: str, define: dict[str, Any], slots: Slots) -> None:
     """Say how many slots come from classes that stand apart from all others, and how to leave them out: S2's documented bias."""
-    from faultscape.comparison.class_distances import class_hierarchy
+    from faultscape.comparison.distance_definitions import class_hierarchy
     from faultscape.comparison.semantic_distances import abstract_classes
 
     found = class_hierarchy(classes, define["hierarchy"]) if kind == "wordnet" else None
