@@ -7,7 +7,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from faultscape.errors import ModelError, SelectionError
-from faultscape.ranking.standings import from_json
+from faultscape.ranking.duel_standings import from_json
 from faultscape.ranking.standings_json import written
 from faultscape.selection.catalogue import check_goal
 from faultscape.stages import evidence
