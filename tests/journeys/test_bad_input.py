@@ -14,7 +14,8 @@ from PIL import Image
 import faultscape as fs
 import made
 from faultscape.cli import main
-from refusals import refused_line
+from faultscape.errors import StudyError
+from refusals import refused, refused_line
 
 
 def failures(study: Path) -> list[dict[str, str]]:
@@ -216,3 +217,24 @@ def test_a_damaged_part_is_noticed(corpus: made.Corpus, tmp_path: Path) -> None:
     part = next((study / "predictions" / "model-0").glob("*.parquet"))
     part.write_bytes(part.read_bytes()[:-1])
     assert "is missing or damaged" in refused_line("compare", study, "--engine", "local")
+
+
+def test_names_that_differ_in_case_alone_are_refused(study: str, corpus: made.Corpus, tmp_path: Path) -> None:
+    maps = next(iter(corpus.models.values()))
+    with refused(StudyError, "model 'Q' and model 'q' differ only in upper and lower case"):
+        fs.predict(study, {"q": str(maps), "Q": str(maps)}, engine="local")
+    fs.predict(study, {"q": str(maps), "other": str(maps)}, engine="local")
+    with refused(StudyError, "model 'Q' and model 'q' differ only"):
+        fs.predict(study, {"Q": str(maps)}, engine="local")
+    with refused(StudyError, "model 'Q' and model 'q' differ only"):
+        fs.predict(study, rename={"other": "Q"})
+    fs.predict(study, rename={"q": "Q"})
+    with refused(StudyError, "model 'b' and model 'B' differ only"):
+        fs.measure(str(corpus.truth), {"B": str(maps), "b": str(maps)}, classes=str(corpus.classes), output=str(tmp_path / "out"))
+    fs.compare(study, engine="local")
+    fs.select(study, as_="Mine", engine="local")
+    with refused(StudyError, "selection 'mine' and selection 'Mine' differ only"):
+        fs.select(study, as_="mine", engine="local")
+    fs.label.import_(study, str(corpus.truth), truth="people")
+    with refused(StudyError, "truth 'People' and truth 'people' differ only"):
+        fs.label.import_(study, str(corpus.truth), truth="People")

@@ -11,6 +11,7 @@ import hashlib
 import os
 import re
 import secrets
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
@@ -30,6 +31,20 @@ def check_name(name: str, what: str = "model") -> str:
         rule = "letters, digits and . _ - + are allowed, it must not start with . or -, and at most 100 bytes"
         raise StudyError(f"{name!r} cannot name a {what}: {rule}")
     return name
+
+
+def refuse_twin(name: str, known: Iterable[str], what: str = "model") -> None:
+    """Raise StudyError for a name that another has but for upper and lower case: on some disks their files would be one.
+
+    >>> refuse_twin("unet", ["unet", "fcn"])
+    >>> refuse_twin("Unet", ["unet", "fcn"])
+    Traceback (most recent call last):
+    faultscape.errors.StudyError: model 'Unet' and model 'unet' differ only in upper and lower case, and their files would be one on some disks; choose another name
+    """
+    if twin := next((other for other in known if other != name and other.casefold() == name.casefold()), ""):
+        raise StudyError(
+            f"{what} {name!r} and {what} {twin!r} differ only in upper and lower case, and their files would be one on some disks; choose another name"
+        )
 
 
 def local(path: str | os.PathLike[str], what: str = "a study") -> Path:

@@ -74,7 +74,9 @@ def import_(root: Path, options: ImportOptions, form: MaskFormat | None) -> Impo
     from faultscape.labelling import discards
     from faultscape.maps import runs
     from faultscape.progress import progress
+    from faultscape.stages import evidence
     from faultscape.stages.evidence import tell_discards
+    from faultscape.study.folder import refuse_twin
     from faultscape.study.lock import writing
     from faultscape.study.parts import Part, read_manifest, write_manifest
     from faultscape.study.settings import read_settings
@@ -91,6 +93,7 @@ def import_(root: Path, options: ImportOptions, form: MaskFormat | None) -> Impo
         classes, images = settings.class_list, read_corpus(root)
         if truth in settings.models:
             raise OptionError(f"{truth!r} is the name of a model; give the truth another with --truth NAME")
+        refuse_twin(truth, evidence.truths(root), "truth")
         where = label_maps.truth(root, truth)
         ids = [image.id for image in images]
         thrown = discards.read(path / "discard.csv") if (path / "discard.csv").is_file() else []

@@ -85,8 +85,10 @@ def _keep_answers(form: QuestionFormat, path: Path) -> None:
 
 def import_(root: Path, source: str, column: str, truth: str, form: QuestionFormat) -> Answered:
     """Take in a file of labels or answers (labels from one of its columns), or all such files of a folder."""
+    from faultscape.stages import evidence
     from faultscape.stages.evidence import tell_discards
     from faultscape.stages.label.masks import say_both
+    from faultscape.study.folder import refuse_twin
     from faultscape.study.lock import writing
     from faultscape.study.settings import read_settings
     from faultscape.study.tables.answers import Answers
@@ -102,6 +104,7 @@ def import_(root: Path, source: str, column: str, truth: str, form: QuestionForm
         settings, held = read_settings(root), Answers(root)
         if truth in settings.models:
             raise OptionError(f"{truth!r} is the name of a model; give the truth another with --truth NAME")
+        refuse_twin(truth, evidence.truths(root), "truth")
         images = {image.id: image for image in read_corpus(root)}
         before = {row[:3]: row[3] for row in held.answers(truth)}
         read = _Read()

@@ -18,7 +18,7 @@ from faultscape.errors import ClassesError, ModelError, OptionError, closest
 from faultscape.nouns import Classes
 from faultscape.stages.measure.options import FileRules, ScoreFolders
 from faultscape.stages.measure.sets import SCORES, DataSet, Say, of_files, of_study
-from faultscape.study.folder import check_name
+from faultscape.study.folder import check_name, refuse_twin
 
 _KEYS = ("truth", "masks", "study", "classes", "models", "images", "ignore", "background", "pattern", "group", "block", *SCORES)
 
@@ -95,6 +95,7 @@ def words(given: Any, what: str) -> dict[str, str]:
         for name, source in items:
             if check_name(name) in out:
                 raise ModelError(f"{what}: the name {name!r} stands twice; give each its own")
+            refuse_twin(name, out)
             out[name] = source
     return out
 

@@ -18,7 +18,7 @@ from faultscape.errors import ModelError, StudyError, closest
 from faultscape.nouns import Slots
 from faultscape.stages import evidence
 from faultscape.stages.pairs import corpus_key, wanted
-from faultscape.study.folder import check_name, put
+from faultscape.study.folder import check_name, put, refuse_twin
 from faultscape.study.lock import CHANGE, noted, unfinished
 from faultscape.study.part_folders import made, move, remove
 from faultscape.study.parts import Part, read_manifest, there, write_manifest
@@ -78,6 +78,7 @@ def _check(root: Path, settings: Settings, renamed: Mapping[str, str], removed: 
             raise ModelError(f"the study has no model {name!r}; {words}.{closest(name, known)}")
     for old, new in renamed.items():
         check_name(new)
+        refuse_twin(new, [name for name in known if name != old and name not in removed])
         if old in removed:
             raise ModelError(f"{old!r} is to be renamed and removed; say one of both")
         if new in known:

@@ -26,7 +26,7 @@ from faultscape.stages.predict.takeover import Takeover, is_other, keeping, kept
 from faultscape.stages.statistics import Statistics
 from faultscape.study import settings as toml
 from faultscape.study.array_jobs import Share, share
-from faultscape.study.folder import check_name, existing
+from faultscape.study.folder import check_name, existing, refuse_twin
 from faultscape.study.lock import changing, writing
 from faultscape.study.store import is_address
 from faultscape.study.tables import outputs
@@ -101,6 +101,7 @@ def _plans(
     """Return what is to be done for each model; what cannot be opened or tried is said with what the model keeps."""
     plans: dict[str, Plan] = {}
     for name, place in given.items():
+        refuse_twin(name, before.models)
         try:
             plans[name] = plan(root, settings, name, place, options, against)
         except FaultscapeError as error:
@@ -138,6 +139,7 @@ def named(models: Sequence[Any], task: str = "segmentation") -> dict[str, str]:
                 )
             if check_name(name) in out:
                 raise ModelError(f"two models are named {name!r}; give each its own name")
+            refuse_twin(name, out)
             out[name] = source
     if not out:
         raise ModelError(f"no model given; write NAME=SOURCE, for example {example}")

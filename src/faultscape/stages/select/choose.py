@@ -12,7 +12,7 @@ from faultscape.stages.select.draws import draw
 from faultscape.stages.select.duels import duels
 from faultscape.stages.select.options import SelectOptions
 from faultscape.stages.select.pairs import pairs
-from faultscape.study.folder import existing
+from faultscape.study.folder import existing, refuse_twin
 from faultscape.study.settings import read_settings
 from faultscape.study.tables import selections
 
@@ -38,6 +38,7 @@ def choose(asked: SelectOptions) -> Slots:
     if asked.truth is not None:
         _check_truth(root, asked.truth)
     name = asked.as_ if asked.as_ is not None else goal or (selector.name if draws else selections.MAIN)
+    refuse_twin(name, selections.names(root), "selection")
     if draws:
         slots = draw(root, name, named, given, engine=asked.engine, workers=asked.workers)
     elif task == "classification":
