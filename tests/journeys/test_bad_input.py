@@ -220,10 +220,10 @@ def test_a_damaged_part_is_noticed(corpus: made.Corpus, tmp_path: Path) -> None:
 
 
 def test_names_that_differ_in_case_alone_are_refused(study: str, corpus: made.Corpus, tmp_path: Path) -> None:
-    maps = next(iter(corpus.models.values()))
+    maps, others = list(corpus.models.values())[:2]
     with refused(StudyError, "model 'Q' and model 'q' differ only in upper and lower case"):
         fs.predict(study, {"q": str(maps), "Q": str(maps)}, engine="local")
-    fs.predict(study, {"q": str(maps), "other": str(maps)}, engine="local")
+    fs.predict(study, {"q": str(maps), "other": str(others)}, engine="local")
     with refused(StudyError, "model 'Q' and model 'q' differ only"):
         fs.predict(study, {"Q": str(maps)}, engine="local")
     with refused(StudyError, "model 'Q' and model 'q' differ only"):
