@@ -2,6 +2,7 @@
 
     python benchmarks/many_shards.py 1000 20000
     python benchmarks/many_shards.py --missing 1000 20000     # all but the last thousand are there already
+    python benchmarks/many_shards.py --agreement 1000 4000    # then only the mean agreement of the models, which reads every shard again
 
 Each study has two images of 16 x 16 a shard and the maps of three models, put into the store by hand. Prints a row a study: shards that were counted, seconds on the clock, shards a second, and
 milliseconds of processor a shard (all processes).
@@ -20,7 +21,9 @@ import made_study
 from watched import watched
 
 import faultscape as fs
+from faultscape.stages.agreement import agreement
 from faultscape.study.parts import read_manifest, write_manifest
+from faultscape.study.settings import read_settings
 from faultscape.study.tables import pairs
 
 IMAGES, SIDE, MODELS = 2, 16, 3
@@ -40,6 +43,7 @@ def main() -> None:
     parser.add_argument("sizes", type=int, nargs="+")
     parser.add_argument("--missing", type=int, default=0, help="how many shards are counted by the measured run; default: all")
     parser.add_argument("--keep", help="a folder for the studies, which are made once")
+    parser.add_argument("--agreement", action="store_true", help="measure the mean agreement, with all pairs counted")
     given = parser.parse_args()
     made_study.SHARD = IMAGES
     base = Path(given.keep or tempfile.mkdtemp())
@@ -48,6 +52,15 @@ def main() -> None:
         study = base / str(shards)
         if not study.exists():
             made_study.write_predicted(study, shards * IMAGES, MODELS, SIDE)
+        if given.agreement:
+            fs.compare(str(study), shard="1/1", engine="local")
+            start = time.process_time()
+            agreement(study, read_settings(study), keep=False)
+            seconds = time.process_time() - start
+            print(
+                f"| {shards:,} | agreement | {seconds:.1f} | {shards / seconds:.0f} | {1000 * seconds / shards:.1f} |", flush=True
+            )
+            continue
         if given.missing:
             fs.compare(str(study), shard="1/1")  # a share of all: without the mean agreement, which reads every shard again
             lose(study, given.missing)

@@ -104,3 +104,24 @@ def test_a_cap_that_keeps_pairs_short_is_named_with_what_would_fill_them(
     assert "note: --cap 3 keeps 3 pairs of 3 from --top 20 images; without it 3 would have them" in told
     fs.select(answers.study, as_="freer", top=5, classifiers=fs.ClassifierRules(cap=3), sampling=fs.Sampling(spares=0))
     assert "--cap" not in capsys.readouterr().out
+
+
+def test_manifests_are_read_once_however_many_shards_there_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from faultscape.stages import agreement, evidence, pairs
+    from faultscape.study.settings import read_settings
+
+    read, times = pairs.read_manifest, []
+    corpus, counts = made.corpus(tmp_path / "corpus", images=8, models=3), []
+    for size in (1, 4):
+        study = made.collected(corpus, tmp_path / f"study-{size}", shard_size=size)
+        fs.predict(str(study), corpus.models, engine="local")
+        fs.label.import_(str(study), str(corpus.truth))
+        fs.compare(str(study), engine="local")
+        times.clear()
+        with monkeypatch.context() as patch:
+            patch.setattr(pairs, "read_manifest", lambda folder: times.append(folder) or read(folder))
+            (study / agreement.FILE).unlink()
+            agreement.agreement(study, read_settings(study), keep=False)
+            evidence.accuracies(study, ("model-0", "model-1"), "labels", {"concordance": "miou", "over": "union"})
+        counts.append(len(times))
+    assert counts[0] == counts[1]

@@ -270,12 +270,15 @@ def test_arrays_hold_labels_or_probabilities_and_rows_without_names_are_counted_
     assert found.top[0][0, 0].tolist() == [2, 0, 1]  # of equal ones the first class first
 
 
-def test_columns_of_probabilities_are_as_many_as_classes_unless_a_file_says_which(study: str, tmp_path: Path) -> None:
+def test_columns_of_probabilities_are_as_many_as_classes_unless_a_file_says_which(
+    study: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = arrays(tmp_path / "p.npz", shares=np.eye(4)[[3, 0, 1]])
     with refused(ModelError, "has probabilities of 4 classes, the study 3; give --labels FILE"):
         fs.predict(study, f"net={path}:shares")
     meaning = text(tmp_path / "l.json", '{"0": "dog", "1": "void", "3": "cat"}')
     assert said(study, f"{path}:shares", labels=meaning)[0] == ["cat", "dog", ""]
+    assert "note: net: never names 1 of 3 classes, of which it has no column: hen" in capsys.readouterr().out
 
 
 def refusal_of(study: str, source: str) -> str:

@@ -259,3 +259,18 @@ def test_another_number_of_channels_is_refused_whether_or_not_the_file_says_it(
 def test_words_of_two_classes_or_of_two_lines_are_no_class(word: str, meant: str | None) -> None:
     settings = SimpleNamespace(class_list=Classes(("cat", "dog"), (0, 1), ((0, 0, 0), (1, 1, 1))))
     assert label_names.by_name(word, settings) == meant
+
+
+def test_classes_that_no_label_of_a_model_means_are_told_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    corpus = made.corpus(tmp_path / "corpus", images=3, models=1)
+    study, labels = str(tmp_path / "study"), tmp_path / "labels.json"
+    fs.collect(study, str(corpus.photos), classes=str(corpus.classes))
+    labels.write_text(json.dumps({"0": "sky", "1": "road", "2": "person", "3": "person", "4": "void"}))
+    fs.predict(study, {"m": corpus.models["model-0"]}, labels=str(labels), engine="local")
+    told = "note: m: never names 2 of 5 classes, since none of its labels means them: car, tree"
+    assert told in capsys.readouterr().out
+    fs.predict(study, {"m": corpus.models["model-0"]}, engine="local")
+    assert "never names" not in capsys.readouterr().out
+    fs.predict(study, {"n": corpus.models["model-0"]}, engine="local")  # its labels are the classes' own ids
+    assert "never names" not in capsys.readouterr().out
+    assert label_names.never_named({}, settings("road", "car").class_list) == []

@@ -10,7 +10,7 @@ import os
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -120,6 +120,20 @@ def _plain(word: str) -> str:
 
 def _some(names: Sequence[str], most: int = 6) -> str:
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
+def never_named(mapping: Mapping[str, str], classes: Classes) -> list[str]:
+    """Return the classes that no label of a mapping means; none for the empty mapping, whose labels are the classes' own ids."""
+    meant = set(mapping.values())
+    return [name for name in classes.names if name not in meant] if mapping else []
+
+
+def tell_never_named(name: str, mapping: Mapping[str, str], classes: Classes) -> None:
+    """Say which classes a model never names, where its labels are fewer than the classes."""
+    if never := never_named(mapping, classes):
+        print(
+            f"note: {name}: never names {len(never)} of {len(classes)} classes, since none of its labels means them: {_some(never)}"
+        )
 
 
 def checked(name: str, mapping: dict[str, str], settings: Settings) -> None:

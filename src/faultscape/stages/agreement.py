@@ -62,7 +62,7 @@ def _found(root: Path, settings: Any) -> Agreement | None:
     from faultscape.comparison.agreement import mean_agreement
     from faultscape.stages import agreement_sample
     from faultscape.stages.classifier_answers import read_predictions
-    from faultscape.stages.pairs import read_block
+    from faultscape.stages.pairs import read_block, read_manifests
     from faultscape.study.tables.corpus import each_shard, pool
     from faultscape.study.tables.pool import read_pool
 
@@ -74,7 +74,8 @@ def _found(root: Path, settings: Any) -> Agreement | None:
         found, misplaced = mean_agreement(said), agreement_sample.misplaced_classifiers(said)
     else:
         rows = (pool(images) for _, images in each_shard(root))
-        found = mean_agreement(read_block(root, settings, images, models) for images in rows if images)
+        held = read_manifests(root, settings)
+        found = mean_agreement(read_block(root, settings, images, models, held=held) for images in rows if images)
         misplaced = agreement_sample.misplaced_maps(root, settings, models, drawn)
     return replace(found, warnings=tuple(agreement_words.warnings(found, misplaced, settings.class_list)))
 

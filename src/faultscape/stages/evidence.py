@@ -65,19 +65,21 @@ def accuracies(
 ) -> tuple[list[str], np.ndarray]:
     """Return the labelled images in corpus order and (J, I) each model's concordance with the truth on them."""
     from faultscape.comparison import concordance
-    from faultscape.stages.pairs import read_block
+    from faultscape.stages.pairs import read_block, read_manifests
     from faultscape.study.settings import read_settings
     from faultscape.study.tables import label_maps
-    from faultscape.study.tables.corpus import read_corpus, shards
+    from faultscape.study.tables.corpus import part_name, read_corpus, shards
 
     settings = read_settings(root)
     images: list[str] = []
     blocks = []
+    held = read_manifests(root, settings, [truth])
     for number, rows in shards(read_corpus(root)).items():
-        labelled = label_maps.read_maps(label_maps.truth(root, truth), number)
+        part = held.truths[truth].get(part_name(number))
+        labelled = label_maps.read_maps(label_maps.truth(root, truth), number, part) if part else {}
         at = [k for k, image in enumerate(rows) if image.id in labelled and image.id not in discarded]
         if at:
-            pairs = read_block(root, settings, rows, models, [truth])
+            pairs = read_block(root, settings, rows, models, [truth], held)
             blocks.append(concordance.accuracies(pairs, definition["concordance"], over=definition["over"], truth=truth)[:, at])
             images += [rows[k].id for k in at]
     return images, np.concatenate(blocks, axis=1) if blocks else np.zeros((len(models), 0))

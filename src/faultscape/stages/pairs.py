@@ -7,6 +7,7 @@ shard; reading gives a block of one shard, and nothing here ever holds more.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import chain, pairwise
 from pathlib import Path
 
@@ -26,11 +27,31 @@ from faultscape.study.tables.pairs import PairPart
 from faultscape.study.tables.pool import read_pool
 
 
-def wanted(root: Path, settings: Settings, shards: Sequence[int], truths: Sequence[str]) -> list[PairPart]:
-    """Return every pair part that the study's maps call for, with the key it should have."""
+@dataclass(frozen=True)
+class Manifests:
+    """The manifests from which it follows which counts there are and should be, {name: parts}: of models, of truths, and of the counts of each model."""
+
+    models: dict[str, dict[str, Part]]
+    truths: dict[str, dict[str, Part]]
+    pairs: dict[str, dict[str, Part]]
+
+
+def read_manifests(root: Path, settings: Settings, truths: Sequence[str] = (), *, of_pairs: bool = True) -> Manifests:
+    """Return the manifests of a study as they are now: read once by who reads many shards, since each names all of them."""
+    return Manifests(
+        {name: read_manifest(label_maps.predictions(root, name)) for name in settings.models},
+        {name: read_manifest(label_maps.truth(root, name)) for name in truths},
+        {name: read_manifest(pair_table.folder(root, name)) for name in settings.models} if of_pairs else {},
+    )
+
+
+def wanted(
+    root: Path, settings: Settings, shards: Sequence[int], truths: Sequence[str], held: Manifests | None = None
+) -> list[PairPart]:
+    """Return every pair part that the study's maps call for, with the key it should have; ``held`` are its manifests, where they have been read."""
     models = list(settings.models)
-    manifests = {name: read_manifest(label_maps.predictions(root, name)) for name in models}
-    truth_parts = {name: read_manifest(label_maps.truth(root, name)) for name in truths}
+    held = held or read_manifests(root, settings, truths, of_pairs=False)
+    manifests, truth_parts = held.models, held.truths
     about = [settings.classes.model_dump(exclude={"colours", "parents", "wnids"}), settings.size, settings.cells]
     labels = {name: meaning(settings.class_list, settings.models[name].labels) for name in models}
     parts = []
@@ -119,9 +140,18 @@ def count_shard(
 
 
 def read_block(
-    root: Path, settings: Settings, images: Sequence[Image], models: Sequence[str], truths: Sequence[str] = ()
+    root: Path,
+    settings: Settings,
+    images: Sequence[Image],
+    models: Sequence[str],
+    truths: Sequence[str] = (),
+    held: Manifests | None = None,
 ) -> Pairs:
-    """Return the counts of one shard's images; StudyError when a part is missing (the verbs make them first)."""
+    """Return the counts of one shard's images; StudyError when a part is missing (the verbs make them first).
+
+    ``held`` are the study's manifests: who reads many shards gives them.
+    """
+    held = held or read_manifests(root, settings, truths)
     classes = settings.class_list
     shard = images[0].shard
     n, place = len(classes) + 1, {image.id: k for k, image in enumerate(images)}
@@ -131,29 +161,29 @@ def read_block(
     shape = (len(pairs), len(images))
     both, rows, columns = np.zeros((*shape, n - 1), np.int64), np.zeros((*shape, n), np.int64), np.zeros((*shape, n), np.int64)
     present, totals = np.zeros(shape, bool), np.zeros((len(models), len(images), n), np.int64)
-    wanted_parts = {(p.name, p.part): p for p in wanted(root, settings, [shard], truths)}
+    wanted_parts = {(p.name, p.part): p for p in wanted(root, settings, [shard], truths, held)}
     for (name, _), part in wanted_parts.items():
         if name not in models:
             continue
         folder = pair_table.folder(root, name)
-        entry = read_manifest(folder).get(part.part)
+        entry = held.pairs[name].get(part.part)
         if entry is None or entry.key != part.key:
             raise StudyError(f"pairs of {name} are missing or stale; run `faultscape compare {root}`")
         ids, packed = pair_table.read_counts(folder, part, entry)
         mine = np.array([i in place for i in ids], bool)  # others of the shard left the corpus, or are not asked for
         at = np.array([place[i] for i in ids if i in place], np.int64)
-        b, r, c, t, held = sparse_counts.unpack(packed, len(part.others), n)
+        b, r, c, t, has = sparse_counts.unpack(packed, len(part.others), n)
         if not mine.all():
-            b, r, c, t, held = b[:, mine], r[:, mine], c[:, mine], t[mine], held[:, mine]
+            b, r, c, t, has = b[:, mine], r[:, mine], c[:, mine], t[mine], has[:, mine]
         if part.truth is None:
             totals[models.index(name), at] = t
         for q, other in enumerate(part.others):
             if (p := where.get((other, name))) is None:
                 if (p := where.get((name, other))) is None:
                     continue  # a model that was not asked for
-                both[p, at], rows[p, at], columns[p, at], present[p, at] = b[q][:, :-1], c[q], r[q], held[q]
+                both[p, at], rows[p, at], columns[p, at], present[p, at] = b[q][:, :-1], c[q], r[q], has[q]
             else:
-                both[p, at], rows[p, at], columns[p, at], present[p, at] = b[q][:, :-1], r[q], c[q], held[q]
+                both[p, at], rows[p, at], columns[p, at], present[p, at] = b[q][:, :-1], r[q], c[q], has[q]
     if settings.cells == "diagonal":  # there the other side's marginals are its own histogram
         for p, (a, b) in enumerate(pairs.tolist()):
             if a < len(models):

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from faultscape.classes.mapping import by_name, of_words
+from faultscape.classes.mapping import by_name, never_named, of_words
 from faultscape.classes.names import shared
 from faultscape.corpus.id_lists import counting
 from faultscape.corpus.parquet_rows import row_of
@@ -122,6 +122,10 @@ def origin(source: Source, request: Request) -> Origin:
         why = f"; {doubtful}" if (doubtful := shared(word, settings.class_list)) else ""
         notes.append(
             f"{name}: {counted(times, 'image says', 'images say')} {word!r}, which is no class of the study (failures.csv){why}; --labels FILE says what labels mean"
+        )
+    if opened.said.columns and mapping and (never := never_named(mapping, settings.class_list)):
+        notes.append(
+            f"note: {name}: never names {len(never)} of {len(settings.class_list)} classes, of which it has no column: {', '.join(never[:6])}{' ...' * (len(never) > 6)}"
         )
     files = {shard: {image.id: str(rows_of[image.id]) for image in rows if image.id in rows_of} for shard, rows in shards}
     key = f"{label_maps.classes_key(settings)}:{key_of(sha, place.removeprefix(_parted(place)[0]), mapping)}"

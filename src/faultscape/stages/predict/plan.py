@@ -53,7 +53,7 @@ def plan(root: Path, settings: Settings, name: str, place: str, options: Predict
     """Return what is to be done for a model NAME=PLACE, and enter it in the settings in hand; ``against`` is the truth to measure against, or nothing."""
     source = catalogue.source_of(name, place, settings.task)
     request = _request(root, settings, name, place, source, options)
-    origin = source.origin(source, request)
+    origin, before = source.origin(source, request), settings.models.get(name)
     kept_at = source.kept_as(place)
     model = ModelSettings(source=kept_at, kind=source.name, labels=origin.labels, options=origin.options)
     settings.models[name] = model
@@ -69,6 +69,8 @@ def plan(root: Path, settings: Settings, name: str, place: str, options: Predict
     opening = Opening(
         source.name, origin.source or kept_at, {**model.options, "keep": [*keep.words, *drop]}, model.labels, options.device, origin.digest
     )  # fmt: skip
+    if before is None or before.labels != origin.labels:
+        label_names.tell_never_named(name, origin.labels, settings.class_list)
     if not todo:
         shard.drop_unentered(root, name)  # of a source that was to take this one's place, and did not
     if todo:

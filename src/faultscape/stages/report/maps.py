@@ -189,7 +189,7 @@ def _constraints(
     """Return what each constraint chooses from the stored counts, or nothing and why."""
     from faultscape.reporting.competition import constraints
     from faultscape.selection.quartiles import from_json
-    from faultscape.stages.pairs import corpus_key, read_block
+    from faultscape.stages.pairs import corpus_key, read_block, read_manifests
     from faultscape.study.tables.corpus import shards
     from faultscape.study.tables.selections import read_selection
 
@@ -211,8 +211,9 @@ def _constraints(
     ranks = tie_ranks([image.key for image in images], tie_seed(define), ids)
 
     def blocks() -> Any:
+        held = read_manifests(root, settings)
         for rows in shards(images).values():
-            yield read_block(root, settings, rows, drawn.models), np.array([place[image.id] for image in rows])
+            yield read_block(root, settings, rows, drawn.models, held=held), np.array([place[image.id] for image in rows])
 
     try:
         return constraints.compare(slots, classes, ids, ranks, families, blocks, scale, discarded), ""
