@@ -4,7 +4,7 @@ import pytest
 from faultscape.errors import RankingError
 from faultscape.ranking.intervals import bootstrap_weights
 from faultscape.ranking.methods.bradley_terry import bradley_terry, wins
-from faultscape.ranking.methods.davidson import bradley_terry_ties
+from faultscape.ranking.methods.davidson import bradley_terry_ties, chances
 from faultscape.ranking.methods.sandwich import reuse_games, sandwich, standard_errors
 from faultscape.ranking.pair_cases import pair_counts
 from refusals import refused
@@ -42,6 +42,18 @@ def test_one_pair_with_ties_has_the_variance_of_the_log_ratio_of_wins():
     strengths, nu = bradley_terry_ties(np.array([[0, 9.0], [4, 0]]), np.array([[0, 12.0], [12, 0]]), 0)
     covariance = sandwich(games, strengths, float(nu), 0)
     assert 4 * covariance[0, 0] == pytest.approx((1 / 9 + 1 / 4) * 25 / 24, rel=1e-9)  # of a multinomial, whatever the ties
+
+
+def test_the_pseudo_count_holds_back_the_error_with_ties_too():
+    points = np.repeat([1.0, 0.5, 0.0], [10, 5, 10])
+    games = (np.zeros(25, int), np.ones(25, int), np.arange(25), points)
+    strengths, nu = bradley_terry_ties(np.array([[0, 10.0], [10, 0]]), np.array([[0, 5.0], [5, 0]]), 20)
+    assert strengths == pytest.approx([0, 0], abs=1e-12)
+    win, tie = chances(np.zeros(()), float(nu))
+    # as many wins as losses: the strengths do not move with nu; 25 games and 2 x 20 of the pseudo-count bend alike
+    bends = (25 + 2 * 20) * (win**2 + tie * (1 - tie) / 4)
+    expected = 20 * 0.25 * 25 / 24 / bends**2
+    assert 4 * sandwich(games, strengths, float(nu), 20)[0, 0] == pytest.approx(float(expected), rel=1e-9)
 
 
 def test_the_same_image_in_many_games_is_one_observation():
