@@ -1,8 +1,10 @@
 """Choose the defaults from what leave_one_out.py has found, by leaving one data set out, and write docs/benchmarks-choice.md: ``python benchmarks/choice_table.py``.
 
-The rule: the regret of a selector with a ranking on a set is how far it lies behind the best of that set, for the order in standard deviations of rho by luck; the one whose largest regret over the
-sets is least is chosen. Another is equal to it that lies no more than a standard error behind it on every set, repeat for repeat, and then the simpler ranking wins, and of equally simple ones the one of less
-regret. Only what draws with known probabilities is chosen; anything may be the best that regret is measured from.
+The rule: the regret of a selector with a ranking on a set is how far it lies behind the best of that set, for the order in
+standard deviations of rho by luck; the one whose largest regret over the sets is least is chosen. Another is equal to it that
+lies no more than a standard error behind it on every set, repeat for repeat, and then the simpler ranking wins, and of equally
+simple ones the one of less regret. Only what draws with known probabilities is chosen; anything may be the best that regret is
+measured from.
 """
 
 from __future__ import annotations

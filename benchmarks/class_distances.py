@@ -1,7 +1,8 @@
 """What distances of classes cost: ``python benchmarks/class_distances.py`` prints the table of docs/guides/class-distances.md.
 
-Conventions: processor time of this thread, best of several in turns with the peer; the peers are plain Python, written out here, and scipy's Dijkstra. Their distances are
-held equal to ours before anything is timed. The plain peers run on a part of the pairs, and their time is scaled to all 499,500.
+Conventions: processor time of this thread, best of several in turns with the peer; the peers are plain Python, written out here,
+and scipy's Dijkstra. Their distances are held equal to ours before anything is timed. The plain peers run on a part of the pairs,
+and their time is scaled to all 499,500.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Metrics of scores against named peers: ``python benchmarks/detection.py`` prints one row each of what, ours, peer, ratio and target.
 
-Conventions: made scores with .3 % anomalous pixels unless said otherwise; processor seconds of one thread, best of several, in one run, numba's kernels loaded before. The peers: scikit-learn's
-average_precision_score, roc_auc_score and roc_curve; an own plain copy of a loop over components, as SegmentMeIfYouCan's code has it; np.bincount.
-Streams are made while they are read (0.2 ns a pixel, counted as ours), in a process of their own that tells its own peak (VmHWM).
+Conventions: made scores with .3 % anomalous pixels unless said otherwise; processor seconds of one thread, best of several, in
+one run, numba's kernels loaded before. The peers: scikit-learn's average_precision_score, roc_auc_score and roc_curve; an own
+plain copy of a loop over components, as SegmentMeIfYouCan's code has it; np.bincount. Streams are made while they are read (0.2
+ns a pixel, counted as ours), in a process of their own that tells its own peak (VmHWM).
 """
 
 from __future__ import annotations

@@ -4,8 +4,9 @@
     python benchmarks/inference.py --images 32
 
 Bare: pictures are prepared tensors in memory, nothing is written, and of all ways to share the cores (one run on all, or one run each) the faster counts.
-Ours: `faultscape predict` from JPEG files on the disk to label maps in the store. Start-up (imports, loading weights) is measured apart: the throughput is that of the images by which
-a long run exceeds a short one. The network is random and of the size of SegFormer-b0 (3.8 million weights, 150 classes, 512 x 512); the five networks of the demo are told beside it.
+Ours: `faultscape predict` from JPEG files on the disk to label maps in the store. Start-up (imports, loading weights) is measured
+apart: the throughput is that of the images by which a long run exceeds a short one. The network is random and of the size of
+SegFormer-b0 (3.8 million weights, 150 classes, 512 x 512); the five networks of the demo are told beside it.
 """
 
 from __future__ import annotations

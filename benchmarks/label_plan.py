@@ -1,7 +1,8 @@
 """Whether `plan` names the right number of labels: ``python benchmarks/label_plan.py [SET ...] [--repeats N]``, writes docs/benchmarks-plan.md.
 
-What is really needed is found from the full labels: the smallest number from which on 95 % of repeats answer the question right. Beside it stands what the plan names before any
-label and from half of that number of labels (the median of some repeats). What is found lies as JSON in a folder for temporary files, one a set.
+What is really needed is found from the full labels: the smallest number from which on 95 % of repeats answer the question right.
+Beside it stands what the plan names before any label and from half of that number of labels (the median of some repeats). What is
+found lies as JSON in a folder for temporary files, one a set.
 """
 
 from __future__ import annotations

@@ -1,8 +1,10 @@
 """Every selector with every ranking on every set, for the choice of the defaults: ``python benchmarks/leave_one_out.py [SET ...] [--repeats N]``.
 
-A repeat hides all labels, lets each selector ask for them, and ranks after 1, 2, ... of them. Every twenty repeats are one JSON file in a folder for temporary files, so that an interrupted
-run goes on; ``choice_table.py`` reads them. Answers are right or wrong where votes are weighed by ``estimates.vote_weights`` of the labels so far. `information` learns after each ten labels
-(``--more 10``), ``information, at once`` never, its top after each label. The estimators here are the rooms' own without intervals, which ``verify`` holds against them in the first block.
+A repeat hides all labels, lets each selector ask for them, and ranks after 1, 2, ... of them. Every twenty repeats are one JSON
+file in a folder for temporary files, so that an interrupted run goes on; ``choice_table.py`` reads them. Answers are right or
+wrong where votes are weighed by ``estimates.vote_weights`` of the labels so far. `information` learns after each ten labels
+(``--more 10``), ``information, at once`` never, its top after each label. The estimators here are the rooms' own without
+intervals, which ``verify`` holds against them in the first block.
 """
 
 from __future__ import annotations

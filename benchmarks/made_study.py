@@ -1,7 +1,8 @@
 """Studies of any size from a few made pictures and maps, used again and again: as files to collect and predict from, or as predict would leave them.
 
-Conventions: a picture's file is a link to one of some files, so that a million of them take a million names and no more: as many maps as a shard has images (fewer of
-large ones), cut from some scenes, so that nothing in a shard compresses because it is there twice. Every image is of the pool and a near-duplicate of none; ids are ``FOLDER/NUMBER``, a thousand a folder.
+Conventions: a picture's file is a link to one of some files, so that a million of them take a million names and no more: as many
+maps as a shard has images (fewer of large ones), cut from some scenes, so that nothing in a shard compresses because it is there
+twice. Every image is of the pool and a near-duplicate of none; ids are ``FOLDER/NUMBER``, a thousand a folder.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """What the ranges of `plan` hold on sets left out: ``python benchmarks/plan_ranges.py [SET ...] [--groups N] [--table]``.
 
-Cases are random groups of 2, 3 and 5 models of a set, of which the best is looked for by uniform draws: before any label, from 25 labels and half way, as in label_plan.py. Of each the number really
-needed is kept beside what worlds name. The width that holds four fifths of the cases of all other sets is chosen for the set left out; crops and frames of the same drives, and the two experiments of
-16class-confidence, are left out together. One JSON file a set lies in a folder for temporary files.
+Cases are random groups of 2, 3 and 5 models of a set, of which the best is looked for by uniform draws: before any label, from 25
+labels and half way, as in label_plan.py. Of each the number really needed is kept beside what worlds name. The width that holds
+four fifths of the cases of all other sets is chosen for the set left out; crops and frames of the same drives, and the two
+experiments of 16class-confidence, are left out together. One JSON file a set lies in a folder for temporary files.
 """
 
 from __future__ import annotations

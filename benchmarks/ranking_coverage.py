@@ -1,9 +1,11 @@
 """How often nominal 95 % hold after the recommended draws: ``python benchmarks/ranking_coverage.py [SET ...] [--goal order|best] [--repeats N] [--page]``.
 
-Which images are drawn for a goal and what stands first are read off ``ranking.catalogue``. A repeat draws anew, with what labels say where draws learn, and asks after each number of labels
-whether intervals hold the scores by all labels of the pool. Draws take the images in the order among equals, as `select` does: in the first repeat of each block the set is drawn from in
-class-sorted and in shuffled order too, and must give the same images. The intervals are those of ``draw_rankings``, held against it in that repeat as well. Every hundred repeats are one JSON
-file in a folder for temporary files, so that an interrupted run goes on; ``--page`` writes docs/benchmarks-coverage.md from all that lie there.
+Which images are drawn for a goal and what stands first are read off ``ranking.catalogue``. A repeat draws anew, with what labels
+say where draws learn, and asks after each number of labels whether intervals hold the scores by all labels of the pool. Draws
+take the images in the order among equals, as `select` does: in the first repeat of each block the set is drawn from in
+class-sorted and in shuffled order too, and must give the same images. The intervals are those of ``draw_rankings``, held against
+it in that repeat as well. Every hundred repeats are one JSON file in a folder for temporary files, so that an interrupted run
+goes on; ``--page`` writes docs/benchmarks-coverage.md from all that lie there.
 """
 
 from __future__ import annotations

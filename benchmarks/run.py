@@ -1,7 +1,7 @@
 """Measured ratios against named peers, all in one run on one core: ``make bench`` writes docs/benchmarks.md.
 
-Conventions: processor time of this thread, best of several; a ratio above 1 says how many times less time (or bytes, where it says so) ours takes. Targets are printed beside, met
-or not. Real maps are used where FAULTSCAPE_DATA (or ../shared/data) is.
+Conventions: processor time of this thread, best of several; a ratio above 1 says how many times less time (or bytes, where it
+says so) ours takes. Targets are printed beside, met or not. Real maps are used where FAULTSCAPE_DATA (or ../shared/data) is.
 """
 
 from __future__ import annotations

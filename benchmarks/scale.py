@@ -6,8 +6,9 @@
     python benchmarks/scale.py --stages compare,select 10000      # in parts: what these need is made without being measured
     python benchmarks/scale.py --near 10000 100000 300000         # the search for near-duplicates alone, among pictures that are none
 
-Prints a row a stage: seconds on the clock, microseconds of processor an image (all processes), the same of a model's map for predict and compare, peak MiB of driver and of the
-largest worker, bytes an image that the stage added to the study. Says first how much disk it takes, and removes everything in the end.
+Prints a row a stage: seconds on the clock, microseconds of processor an image (all processes), the same of a model's map for
+predict and compare, peak MiB of driver and of the largest worker, bytes an image that the stage added to the study. Says first
+how much disk it takes, and removes everything in the end.
 """
 
 from __future__ import annotations

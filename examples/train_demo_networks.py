@@ -4,11 +4,12 @@
     python examples/train_demo_networks.py unet fcn      # some of them; --steps 200 for a quick try
     python examples/train_demo_networks.py --table       # measure what is there
 
-Each network is written twice: ``src/faultscape/prediction/networks/NAME.onnx`` ships with the package, ``examples/networks/NAME.safetensors``
-holds the same weights for torch (``segformer`` with its ``config.json``, as transformers keeps them). ``BUILD`` in this file has the networks' classes.
-The five differ on purpose: in how far they see, in how long they were trained (``mobile`` hardly, so that it is clearly the worst), and in whether their colours were shaken while they
-learned. ``segformer`` and ``fcn`` are nearly equal on the corpus: a ranking must leave open which is better.
-Networks take float32 NCHW ``image``, normalised by MEAN and STD, and give ``logits`` at half or quarter size.
+Each network is written twice: ``src/faultscape/prediction/networks/NAME.onnx`` ships with the package,
+``examples/networks/NAME.safetensors`` holds the same weights for torch (``segformer`` with its ``config.json``, as transformers
+keeps them). ``BUILD`` in this file has the networks' classes. The five differ on purpose: in how far they see, in how long they
+were trained (``mobile`` hardly, so that it is clearly the worst), and in whether their colours were shaken while they learned.
+``segformer`` and ``fcn`` are nearly equal on the corpus: a ranking must leave open which is better. Networks take float32 NCHW
+``image``, normalised by MEAN and STD, and give ``logits`` at half or quarter size.
 """
 
 from __future__ import annotations

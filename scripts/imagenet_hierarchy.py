@@ -1,7 +1,8 @@
 """Write src/faultscape/classes/imagenet1k.json: the ImageNet-1k classes and all that they are kinds of, from WordNet's own files.
 
-Conventions: ``python scripts/imagenet_hierarchy.py FOLDER`` with a folder of WordNet 3.0 (Debian's package wordnet-base: /usr/share/wordnet). Which 1,000 nouns are
-the classes is a fact of ILSVRC 2012 and stands below as their numbers in data.noun, ascending, which is the order of the class indices. Words and definitions are WordNet's.
+Conventions: ``python scripts/imagenet_hierarchy.py FOLDER`` with a folder of WordNet 3.0 (Debian's package wordnet-base:
+/usr/share/wordnet). Which 1,000 nouns are the classes is a fact of ILSVRC 2012 and stands below as their numbers in data.noun,
+ascending, which is the order of the class indices. Words and definitions are WordNet's.
 """
 
 from __future__ import annotations

@@ -1,8 +1,10 @@
 """Break the code in forty small ways, one at a time, and list those that the tests of its room do not see.
 
-Run as ``python scripts/mutate.py [--seed 16] [--only N,N...]`` where the tests run. Each mutation is made in a copy of src/ and tests/ in a temporary folder: another comparison, another
-operator, a number one higher, or a statement left out; the seed says which. Its room's tests, the room's laws and the examples of its file run until the first that fails; "SURVIVED" is
-a mutation that none sees. Text, annotations and error messages are left alone. A process that takes five minutes counts as a mutation that was seen (it loops).
+Run as ``python scripts/mutate.py [--seed 16] [--only N,N...]`` where the tests run. Each mutation is made in a copy of src/ and
+tests/ in a temporary folder: another comparison, another operator, a number one higher, or a statement left out; the seed says
+which. Its room's tests, the room's laws and the examples of its file run until the first that fails; "SURVIVED" is a mutation
+that none sees. Text, annotations and error messages are left alone. A process that takes five minutes counts as a mutation that
+was seen (it loops).
 """
 
 from __future__ import annotations

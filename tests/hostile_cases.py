@@ -1,8 +1,9 @@
 """One catalogue of hostile files: what each writes, how it is read, and what must be said of it. Whoever reads a new format adds its cases here.
 
-Conventions: a case writes into an empty folder of its own and reads what it wrote as a user's line does (`refused_text`, `failure`, `refused`); what it returns is what a person is
-told: one line. tests/laws/test_hostile_files.py runs every case: this file, run as a program, is the one process in which they all run, with bounded memory and processor
-time. A case that dies, or does not end, takes the process with it; the rest go on in another.
+Conventions: a case writes into an empty folder of its own and reads what it wrote as a user's line does (`refused_text`,
+`failure`, `refused`); what it returns is what a person is told: one line. tests/laws/test_hostile_files.py runs every case: this
+file, run as a program, is the one process in which they all run, with bounded memory and processor time. A case that dies, or
+does not end, takes the process with it; the rest go on in another.
 """
 
 from __future__ import annotations

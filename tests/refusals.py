@@ -1,6 +1,7 @@
 """What a person may not do, and what is said of it: one line, with exit status 2 where it was typed, as one of our errors in Python.
 
-Conventions: who refuses is called within ``with refused(ERROR, WORDS):``, or its line is given to `refused_line`; `told` runs a line that must end well. None of them needs capsys.
+Conventions: who refuses is called within ``with refused(ERROR, WORDS):``, or its line is given to `refused_line`; `told` runs a
+line that must end well. None of them needs capsys.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Standings: who wins, by several rankings, with intervals; what standings.json holds.
 
-Conventions: scores, intervals and ranks are {model: ...}, NaN where unknown; a rank is 1 for the best, an interval is [low, high]. ``tied_for_best`` and ``rank_interval`` are right
-for one comparison at a time, ``best_set`` and ``simultaneous_rank_interval`` for all models at once.
+Conventions: scores, intervals and ranks are {model: ...}, NaN where unknown; a rank is 1 for the best, an interval is [low,
+high]. ``tied_for_best`` and ``rank_interval`` are right for one comparison at a time, ``best_set`` and
+``simultaneous_rank_interval`` for all models at once.
 """
 
 from __future__ import annotations

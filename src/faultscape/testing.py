@@ -26,9 +26,10 @@ def check_source(
 ) -> None:
     """Check that the kind of model which a SOURCE is keeps what `predict` counts on, on the images of a study.
 
-    It is recognised again as study.toml keeps it; it opens; it gives the same answers twice, a batch for each batch that is asked for and a row an image in order; its
-    labels mean something and its maps have sizes that fit; what it follows from is the same each time, and another after ``change()``, which changes what is read.
-    ``place`` is the SOURCE as on the command line (``own.py:STACK:maps.npy``); ``options`` are what it is told. Errors: AssertionError; ModelError where it cannot be opened.
+    It is recognised again as study.toml keeps it; it opens; it gives the same answers twice, a batch for each batch that is asked
+    for and a row an image in order; its labels mean something and its maps have sizes that fit; what it follows from is the same
+    each time, and another after ``change()``, which changes what is read. ``place`` is the SOURCE as on the command line
+    (``own.py:STACK:maps.npy``); ``options`` are what it is told. Errors: AssertionError; ModelError where it cannot be opened.
     """
     from faultscape.prediction import catalogue
     from faultscape.prediction.source import Opening, Request

@@ -34,7 +34,8 @@ def of_network(
 ) -> dict[str, str]:
     """Return the label mapping of a network (``held``: one that was given before), by a file, by names and synonyms, or by the order of the class list.
 
-    A file goes first, and names mean the rest. ``unmapped`` is "void" where the labels that find no class are to be void. ClassesError names every class that finds no place.
+    A file goes first, and names mean the rest. ``unmapped`` is "void" where the labels that find no class are to be void.
+    ClassesError names every class that finds no place.
     """
     classes, names = settings.class_list, network.class_names
     given = of_file(labels, settings, names)

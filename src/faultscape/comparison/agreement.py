@@ -1,7 +1,8 @@
 """How far models agree in the mean, pair by pair, before there is any label.
 
-Conventions: of two label maps the concordance, the mean of both directions where it has two; of two classifiers 1 where they say the same, else 0. An image counts for a pair
-where both models have something to say of it. Blocks of images are added in corpus order.
+Conventions: of two label maps the concordance, the mean of both directions where it has two; of two classifiers 1 where they say
+the same, else 0. An image counts for a pair where both models have something to say of it. Blocks of images are added in corpus
+order.
 """
 
 from __future__ import annotations

@@ -72,8 +72,8 @@ def define_distances(
 ) -> tuple[dict[str, Any], np.ndarray]:
     """Return what a selection's definition says of distances, {distance, hierarchy, distances}, and the (C, C) distances.
 
-    What is not ``given`` is as it ``was``, or at first ``otherwise`` (None: wordnet or 01, as classes allow). Files stand there with their whole path, and a digest of the distances says
-    whether they are still the same ones.
+    What is not ``given`` is as it ``was``, or at first ``otherwise`` (None: wordnet or 01, as classes allow). Files stand there
+    with their whole path, and a digest of the distances says whether they are still the same ones.
     """
     held = {key: given.get(key, (was or {}).get(key)) for key in ("distance", "hierarchy")}
     for key, value in held.items():

@@ -1,7 +1,8 @@
 """Read distances of classes that somebody else has made.
 
-Conventions: CSV, UTF-8. A matrix has the class names in its first row and first column, a long table the columns class, class, distance: its header's third word is
-``distance``. Distances are finite, not negative, symmetric, and 0 of a class to itself. A file may hold more classes than are asked for. That a detour is never shorter is not asked.
+Conventions: CSV, UTF-8. A matrix has the class names in its first row and first column, a long table the columns class, class,
+distance: its header's third word is ``distance``. Distances are finite, not negative, symmetric, and 0 of a class to itself. A
+file may hold more classes than are asked for. That a detour is never shorter is not asked.
 """
 
 from __future__ import annotations

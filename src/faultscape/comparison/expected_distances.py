@@ -1,7 +1,8 @@
 """How far apart two models are on an image when all of their probabilities count, not the first labels alone.
 
-Conventions: probabilities should be calibrated. They come as (I, C), a column a class, or as ``(labels, probabilities)`` of the K most probable classes, both (I, K), with
-a negative label where a row has fewer. The result is NaN where a row has no probability, or an undefined one.
+Conventions: probabilities should be calibrated. They come as (I, C), a column a class, or as ``(labels, probabilities)`` of the K
+most probable classes, both (I, K), with a negative label where a row has fewer. The result is NaN where a row has no probability,
+or an undefined one.
 Source: S2 4, the future direction: distances over distributions instead of single labels.
 """
 

@@ -1,15 +1,18 @@
 """Models that agree with nobody, and the order of images or of classes under which they would: found before there is any label.
 
-Conventions: ``answers`` (J, N, H, W): what each model says of some pixels of N images in corpus order, as places of classes, NONE where it says nothing; of classifiers H = W = 1.
-``starts`` say where a new run of consecutive images begins. The agreement of two models on an image is the mean IoU of the classes that either names (of one pixel 1 or 0); orders are
-looked for by the share of pixels on which they agree, which is cheaper. What is not told may be wrong all the same.
+Conventions: ``answers`` (J, N, H, W): what each model says of some pixels of N images in corpus order, as places of classes, NONE
+where it says nothing; of classifiers H = W = 1. ``starts`` say where a new run of consecutive images begins. The agreement of two
+models on an image is the mean IoU of the classes that either names (of one pixel 1 or 0); orders are looked for by the share of
+pixels on which they agree, which is cheaper. What is not told may be wrong all the same.
 
-What is promised: where ids and classes are right, an order is told in one study of a thousand (``RISK``), however little the models agree. It has to be clear, by a t-test whose risk is
-divided by the models and the orders that are tried, that another order fits better than this one, and lies farther above chance than this one lies below it: any order lifts models
-that agree less than chance. A shift must also fit better than the same shift the other way, for neighbours of sorted images fit both ways. A mix-up of classes is judged like an
-order, but three quarters of the way is enough, since two classes that are exchanged lie just as far above. Where all models agree on no image, the pool may have been chosen for that,
-and confusions look like exchanged classes: there a mix-up must explain most images and exchange no two classes. Not promised: that a pool chosen in a softer way, in which the same two
-classes are nearly always confused, is told from a mix-up.
+What is promised: where ids and classes are right, an order is told in one study of a thousand (``RISK``), however little the
+models agree. It has to be clear, by a t-test whose risk is divided by the models and the orders that are tried, that another
+order fits better than this one, and lies farther above chance than this one lies below it: any order lifts models that agree less
+than chance. A shift must also fit better than the same shift the other way, for neighbours of sorted images fit both ways. A
+mix-up of classes is judged like an order, but three quarters of the way is enough, since two classes that are exchanged lie just
+as far above. Where all models agree on no image, the pool may have been chosen for that, and confusions look like exchanged
+classes: there a mix-up must explain most images and exchange no two classes. Not promised: that a pool chosen in a softer way, in
+which the same two classes are nearly always confused, is told from a mix-up.
 """
 
 from __future__ import annotations
@@ -41,8 +44,9 @@ _BATCHES, _OTHERS, _FARTHEST, _ASSIGNED, _PIXELS, _SEARCHED = 40, 12, 64, 1024, 
 class Finding:
     """What is wrong with one model: its ``kind`` is shift, reversed, names, permutation, classes, nobody, chance or below (chance).
 
-    ``agreement`` is its mean with the others as it is, ``would`` what it would be, ``chance`` what shuffled images give, ``others`` what the others have with each other (NaN of two
-    models). ``shift``: the answer of the image so many places on is the one that fits. ``classes``: (what it says, what the others say), places.
+    ``agreement`` is its mean with the others as it is, ``would`` what it would be, ``chance`` what shuffled images give,
+    ``others`` what the others have with each other (NaN of two models). ``shift``: the answer of the image so many places on is
+    the one that fits. ``classes``: (what it says, what the others say), places.
     """
 
     model: int

@@ -23,9 +23,10 @@ _ROWS = 1024  # of the table at once
 def class_distances(kind: str, hierarchy: Hierarchy | None, nodes: Sequence[int] | np.ndarray) -> np.ndarray:
     """Return the (C, C) float64 distances of classes that stand at these places of a hierarchy.
 
-    ``01``: 1 for any two classes (S2 eq. 2; no hierarchy needed). ``wordnet``: the weights along two chains below the last node that they share, the least over
-    all pairs of root chains (S2 eq. 3 as its authors compute it). ``hops``: the same with every weight 1. ``path``: the shortest path of the whole hierarchy as an undirected
-    graph (S2 eq. 3 as printed), depth being that of the shortest chain. OptionError for another kind, ClassesError for too many classes or no hierarchy.
+    ``01``: 1 for any two classes (S2 eq. 2; no hierarchy needed). ``wordnet``: the weights along two chains below the last node
+    that they share, the least over all pairs of root chains (S2 eq. 3 as its authors compute it). ``hops``: the same with every
+    weight 1. ``path``: the shortest path of the whole hierarchy as an undirected graph (S2 eq. 3 as printed), depth being that of
+    the shortest chain. OptionError for another kind, ClassesError for too many classes or no hierarchy.
 
     >>> from faultscape.classes import imagenet
     >>> from faultscape.classes.hierarchy import places
@@ -117,9 +118,10 @@ def _climb(hierarchy: Hierarchy, node: int, top: int, edges: dict[int, int]) -> 
 def abstract_classes(hierarchy: Hierarchy, nodes: Sequence[int] | np.ndarray, *, share: float = 0.1) -> np.ndarray:
     """Return the places, among ``nodes``, of the few classes that every large ``wordnet`` distance involves; none where they are not few.
 
-    Two classes that share a node below the root are less than 2 apart, two that share only the root (and are not it) at least 2. So any two classes under one node, the one below the
-    root with most classes, are less than 2 apart, and whatever is 2 or more apart involves a class outside of it. Where those are at most ``share`` of all, the
-    largest distances tell of them alone, and a selection of the most distant predictions is drawn to them. In ImageNet-1k they are the classes under *abstraction* only.
+    Two classes that share a node below the root are less than 2 apart, two that share only the root (and are not it) at least 2.
+    So any two classes under one node, the one below the root with most classes, are less than 2 apart, and whatever is 2 or more
+    apart involves a class outside of it. Where those are at most ``share`` of all, the largest distances tell of them alone, and
+    a selection of the most distant predictions is drawn to them. In ImageNet-1k they are the classes under *abstraction* only.
 
     >>> from faultscape.classes import imagenet, imagenet_classes
     >>> from faultscape.classes.hierarchy import places

@@ -1,8 +1,9 @@
 """Lists of names: the images of a corpus without pictures, and classes picked from a class list.
 
-Conventions: a list of images is a CSV file whose column ``image`` or ``id`` (or ``filename``, ``path`` and their kin, see `HEADS`) names them; without a first line of column names the first column does. A first
-line of other column names is refused, and never an image. An id with and without the ending of a picture is one image.
-A list of classes is a .txt or .csv file with a class a line, or a JSON list; a class is said by its name, its id or its WordNet id.
+Conventions: a list of images is a CSV file whose column ``image`` or ``id`` (or ``filename``, ``path`` and their kin, see
+`HEADS`) names them; without a first line of column names the first column does. A first line of other column names is refused,
+and never an image. An id with and without the ending of a picture is one image. A list of classes is a .txt or .csv file with a
+class a line, or a JSON list; a class is said by its name, its id or its WordNet id.
 """
 
 from __future__ import annotations

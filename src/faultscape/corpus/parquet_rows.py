@@ -1,9 +1,11 @@
 """Corpora that are Parquet files: a column of pictures' bytes, or of where pictures lie.
 
-Conventions: bytes stand in ``image``, ``bytes``, ``jpg``, ``jpeg`` or ``png``, as binary or as a struct {bytes, path}; places in ``uri``, ``url``, ``path``, ``image_path``
-or ``file_name``, relative to the file's folder; a file in a store names nothing of this machine. Ids stand in ``id``, ``key``, ``image_id`` or ``__key__``, else they are
-places without extension, else ``FILE/ROW``: nine digits, whatever the number of rows, so that ids sort as rows do and a file that grows keeps them. The source of a
-row that holds bytes is ``FILE.parquet#ROW``. Rows are read in passing, a few at a time: a file whose ids sort as its rows do is read once in corpus order.
+Conventions: bytes stand in ``image``, ``bytes``, ``jpg``, ``jpeg`` or ``png``, as binary or as a struct {bytes, path}; places in
+``uri``, ``url``, ``path``, ``image_path`` or ``file_name``, relative to the file's folder; a file in a store names nothing of
+this machine. Ids stand in ``id``, ``key``, ``image_id`` or ``__key__``, else they are places without extension, else
+``FILE/ROW``: nine digits, whatever the number of rows, so that ids sort as rows do and a file that grows keeps them. The source
+of a row that holds bytes is ``FILE.parquet#ROW``. Rows are read in passing, a few at a time: a file whose ids sort as its rows do
+is read once in corpus order.
 """
 
 from __future__ import annotations

@@ -33,8 +33,9 @@ def run(
 ) -> Iterator[tuple[int, Any]]:
     """Yield (number of the call, its result) as calls finish.
 
-    ``gpus`` is what a worker needs of them on Ray; ``apart`` has a single call, too, done in a process of its own, whose death is survived. A mistake of the user in a worker is raised here as the same FaultscapeError. A worker that dies (killed,
-    out of memory, its node lost) has its call given to a new one; StudyError after five such deaths in a row without progress.
+    ``gpus`` is what a worker needs of them on Ray; ``apart`` has a single call, too, done in a process of its own, whose death is
+    survived. A mistake of the user in a worker is raised here as the same FaultscapeError. A worker that dies (killed, out of
+    memory, its node lost) has its call given to a new one; StudyError after five such deaths in a row without progress.
     """
     check(engine, workers)
     tick = tick or (lambda _: None)

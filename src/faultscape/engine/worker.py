@@ -1,7 +1,8 @@
 """A worker process: both ends of its pipe.
 
-Conventions: ``python -m faultscape.engine.worker`` reads requests (``task``, ``call``, ``attempt``), a JSON object a line, from its standard input, and answers
-with what is said of a call (see tasks), a line each. It ends with its parent, whatever ends that and whatever it does itself at that moment. What a library prints goes to standard error.
+Conventions: ``python -m faultscape.engine.worker`` reads requests (``task``, ``call``, ``attempt``), a JSON object a line, from
+its standard input, and answers with what is said of a call (see tasks), a line each. It ends with its parent, whatever ends that
+and whatever it does itself at that moment. What a library prints goes to standard error.
 """
 
 from __future__ import annotations

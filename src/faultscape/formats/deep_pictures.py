@@ -1,9 +1,10 @@
 """Images of more than 8 bits a channel as those of 8: by a rule that never guesses what is black.
 
-Conventions: a format's own range is taken where it says one: 16 bits give their high byte, packed 12 bits theirs, and PGM and JPEG 2000 are scaled by what they say
-themselves. Floating point from 0 to 1 is multiplied by 255, and up to 255 it is taken as it is; so are 32-bit whole numbers from 0 to 255. Everything else may mean any
-brightness and is refused, as is whatever would come out darker than `DARK` of 255: those are values of fewer bits in a wider file. Each image is judged alone, and none is
-stretched to its own range, which would make the images of one camera incomparable.
+Conventions: a format's own range is taken where it says one: 16 bits give their high byte, packed 12 bits theirs, and PGM and
+JPEG 2000 are scaled by what they say themselves. Floating point from 0 to 1 is multiplied by 255, and up to 255 it is taken as it
+is; so are 32-bit whole numbers from 0 to 255. Everything else may mean any brightness and is refused, as is whatever would come
+out darker than `DARK` of 255: those are values of fewer bits in a wider file. Each image is judged alone, and none is stretched
+to its own range, which would make the images of one camera incomparable.
 """
 
 from __future__ import annotations

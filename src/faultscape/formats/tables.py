@@ -1,7 +1,8 @@
 """Columns of a CSV, TSV or Parquet file that nobody vouches for: read piece by piece, and only within bounds.
 
-Conventions: columns come as texts without blanks around them, "" for what is missing. However small a file is, it may unpack to anything; so rows, bytes and the length of a
-cell are counted while it is read, and whatever is more ends the reading with a ModelError that names the place. Cells are not kept apart where they repeat.
+Conventions: columns come as texts without blanks around them, "" for what is missing. However small a file is, it may unpack to
+anything; so rows, bytes and the length of a cell are counted while it is read, and whatever is more ends the reading with a
+ModelError that names the place. Cells are not kept apart where they repeat.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
 """Two yes/no questions an image: "does x contain an f_i(x)?", "does x contain an f_j(x)?" - the table of questions, and what people answered (S2 2.1, 3.1).
 
-Conventions: CSV in UTF-8 with a header line. Questions have the columns image, class, gloss, and annotator and answer to fill in; of answers image, class, annotator
-and answer count (yes, no or unsure), a line without an answer is a question still open. A cell that a spreadsheet would run is marked (`guarded`), and read without its mark. Of one person's answers to a question the latest counts.
+Conventions: CSV in UTF-8 with a header line. Questions have the columns image, class, gloss, and annotator and answer to fill in;
+of answers image, class, annotator and answer count (yes, no or unsure), a line without an answer is a question still open. A cell
+that a spreadsheet would run is marked (`guarded`), and read without its mark. Of one person's answers to a question the latest
+counts.
 """
 
 from __future__ import annotations

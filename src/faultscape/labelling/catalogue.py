@@ -1,7 +1,8 @@
 """FORMATS: how images go out to people who label, and how labels come back.
 
-Conventions: an entry is complete; `label export`, `label import`, their help and messages read it. Masks of label maps and questions of classifiers are two classes of entries. Ids are those
-of the class list that people see; sizes are (width, height). A person's own entry comes from ``file.py:NAME`` (`find_format`).
+Conventions: an entry is complete; `label export`, `label import`, their help and messages read it. Masks of label maps and
+questions of classifiers are two classes of entries. Ids are those of the class list that people see; sizes are (width, height). A
+person's own entry comes from ``file.py:NAME`` (`find_format`).
 Source: PNG masks as data sets bring them, LabelMe's JSON, CSV as spreadsheets write it; questions: S2 2.1, 3.1.
 """
 
@@ -30,11 +31,13 @@ from faultscape.nouns import Classes
 class MaskFormat:
     """Label maps for a tool that draws.
 
-    ``photo(folder, id)`` and ``label(folder, id)`` say where the files of an image lie. ``write(label, photo, size, ids, classes)`` returns the bytes of one label, of which ``ids`` (H, W) is
-    what a model filled in, or None; without bytes no file is written. ``prepare(classes)`` returns {file of the folder: bytes} of what the tool must know of the classes. ``recognise(path)``
-    says whether a file with one of the ``endings`` is a label that somebody drew, one still empty, or something else; ``read(path, classes, size)`` returns its (H, W) ids, and raises
-    LabelMapError or LabellingError. ``says`` is what to do with what was written, {folder} being its folder ``labels``, which is made where ``listed``: there masks may also come from a data
-    set, with ids of another class list, which names and values tell.
+    ``photo(folder, id)`` and ``label(folder, id)`` say where the files of an image lie.
+    ``write(label, photo, size, ids, classes)`` returns the bytes of one label, of which ``ids`` (H, W) is what a model filled in,
+    or None; without bytes no file is written. ``prepare(classes)`` returns {file of the folder: bytes} of what the tool must know
+    of the classes. ``recognise(path)`` says whether a file with one of the ``endings`` is a label that somebody drew, one still
+    empty, or something else; ``read(path, classes, size)`` returns its (H, W) ids, and raises LabelMapError or LabellingError.
+    ``says`` is what to do with what was written, {folder} being its folder ``labels``, which is made where ``listed``: there
+    masks may also come from a data set, with ids of another class list, which names and values tell.
     """
 
     name: str
@@ -55,8 +58,9 @@ class MaskFormat:
 class QuestionFormat:
     """Questions about classes, and what people say in answer.
 
-    ``write(questions, glosses)`` returns the text of a file of questions (image, class); ``filled(path)`` how many lines of such a file somebody filled in, and LabellingError where it is
-    another; ``read(path, column)`` what a file says, with labels from the ``column`` where one is named. ``says`` is what to do with what was written.
+    ``write(questions, glosses)`` returns the text of a file of questions (image, class); ``filled(path)`` how many lines of such
+    a file somebody filled in, and LabellingError where it is another; ``read(path, column)`` what a file says, with labels from
+    the ``column`` where one is named. ``says`` is what to do with what was written.
     """
 
     name: str
@@ -182,7 +186,9 @@ def read_label(form: MaskFormat, path: str, classes: Classes, size: tuple[int, i
 
 
 def find_format(name: str | None, task: str) -> MaskFormat | QuestionFormat:
-    """Return the format of that name, or that ``file.py:NAME`` holds, for a task; None is the first of the task. OptionError for an unknown one, and for one of another task.
+    """Return the format of that name, or that ``file.py:NAME`` holds, for a task; None is the first of the task.
+
+    OptionError for an unknown one, and for one of another task.
 
     >>> find_format(None, "classification").name
     'csv'

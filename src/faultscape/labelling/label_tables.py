@@ -1,7 +1,7 @@
 """What a CSV file of labels, of answers or of discards says, line by line.
 
-Conventions: what a file holds is seen from its first line: image, label; image, class, annotator, answer; or image, reason. Words are as they stand there: whether such an image or class is
-known is for whoever reads the study.
+Conventions: what a file holds is seen from its first line: image, label; image, class, annotator, answer; or image, reason. Words
+are as they stand there: whether such an image or class is known is for whoever reads the study.
 """
 
 from __future__ import annotations

@@ -65,7 +65,8 @@ def overlaps(
 ) -> Overlaps:
     """Return the overlaps of the regions of two maps of places 0..n (n = void); LabelMapError for maps that cannot be compared.
 
-    With ``given`` maps hold region numbers 0..n-1 instead, each one region wherever its pixels lie, which are then their labels. ``confidence`` (H, W) is averaged over each region.
+    With ``given`` maps hold region numbers 0..n-1 instead, each one region wherever its pixels lie, which are then their labels.
+    ``confidence`` (H, W) is averaged over each region.
 
     >>> overlaps(np.array([[0, 0, 1, 1]], np.uint8), np.array([[0, 1, 1, 1]], np.uint8), 2).pixels.tolist()
     [1, 1, 2]

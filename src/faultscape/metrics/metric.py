@@ -83,9 +83,10 @@ def metric_of_maps(
 ) -> Metric:
     """Return a metric of one's own, for `measure --metric file.py:NAME`; MetricError for a name, direction or join that means nothing.
 
-    ``count(truth, prediction, classes)`` gives for two (H, W) maps of places 0..C (C = void, which must change nothing) and the `Classes`: of ``images`` a number; of ``cells``
-    (C,) numbers; of ``pooled`` (2,) or (2, C), of which the first row is divided by the second after all images were added. NaN, or 0 / 0, is undefined. ``title`` is that of its error: of
-    1 - value where large is better.
+    ``count(truth, prediction, classes)`` gives for two (H, W) maps of places 0..C (C = void, which must change nothing) and the
+    `Classes`: of ``images`` a number; of ``cells`` (C,) numbers; of ``pooled`` (2,) or (2, C), of which the first row is divided
+    by the second after all images were added. NaN, or 0 / 0, is undefined. ``title`` is that of its error: of 1 - value where
+    large is better.
 
     >>> wrong = metric_of_maps("wrong", lambda t, p, c: [(t != p)[t < len(c)].sum(), (t < len(c)).sum()], title="Wrong", definition="share of wrong pixels", better="low", join="pooled")
     >>> float(wrong.compute({"own_wrong": np.array([1, 4])}, Definitions()))

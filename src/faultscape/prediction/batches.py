@@ -1,7 +1,7 @@
 """What a model says of some images of a shard: rows and batches, and the form in which a batch stands in a spool.
 
-Conventions: a batch is some rows of the shard, in order; its record holds (image id, runs (of a classifier: its answer) or None, kept codes by folder, problem) a row, and how long loading, the
-model, and the rest took. A batch never crosses a shard.
+Conventions: a batch is some rows of the shard, in order; its record holds (image id, runs (of a classifier: its answer) or None,
+kept codes by folder, problem) a row, and how long loading, the model, and the rest took. A batch never crosses a shard.
 """
 
 from __future__ import annotations

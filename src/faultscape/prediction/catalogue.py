@@ -1,7 +1,8 @@
 """SOURCES: every kind of model that there is, complete, in the order in which a SOURCE is recognised; and opening one.
 
-Conventions: nothing registers itself. All that says which kinds there are (help, errors, what each can be told, how its answers are made) is read off this tuple. A kind from
-outside is a ``Source`` in a file of its own, named ``file.py:SOURCE:PLACE``; it stands here as `own`.
+Conventions: nothing registers itself. All that says which kinds there are (help, errors, what each can be told, how its answers
+are made) is read off this tuple. A kind from outside is a ``Source`` in a file of its own, named ``file.py:SOURCE:PLACE``; it
+stands here as `own`.
 """
 
 from __future__ import annotations

@@ -28,8 +28,9 @@ Asked = bool | int | tuple[str, ...] | None  # what Keep says of one kind; nothi
 class Kept:
     """What can be kept of an answer beside its labels: ``name`` in --keep and of its folder, ``written`` with what may stand behind it, and ``form``, how it is stored.
 
-    ``field`` of `Keep` says whether it is; ``read`` makes that of what stands behind the name (ValueError for what makes no sense); ``words`` and ``folders`` are those of
-    what is asked. ``in_answers``: of a classifier it is part of every answer. ``arrays`` makes them of a network's scores (C, h, w) at the size of the labels, or of its own.
+    ``field`` of `Keep` says whether it is; ``read`` makes that of what stands behind the name (ValueError for what makes no
+    sense); ``words`` and ``folders`` are those of what is asked. ``in_answers``: of a classifier it is part of every answer.
+    ``arrays`` makes them of a network's scores (C, h, w) at the size of the labels, or of its own.
     """
 
     name: str

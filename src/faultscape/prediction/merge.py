@@ -1,7 +1,8 @@
 """One answer of all windows and views of a picture, folded as they come, so that no more than a picture's own scores are held.
 
-Conventions: what is folded is folded in the order of the picture's parts, whichever comes first, since sums of floats depend on it. Views (flips, scales) are each brought to
-the size of the first view's scores, bilinearly, and averaged. What is averaged are scores before any softmax.
+Conventions: what is folded is folded in the order of the picture's parts, whichever comes first, since sums of floats depend on
+it. Views (flips, scales) are each brought to the size of the first view's scores, bilinearly, and averaged. What is averaged are
+scores before any softmax.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """What a kind of model is to `predict`: how a SOURCE is recognised, what it can be told, what its answers follow from, and how it is opened.
 
-Conventions: the kinds that ship stand in `prediction.catalogue`. One from outside is a ``Source`` in a file of its own, with ``open`` alone if need be: what it reads stands
-behind its name, ``NAME=file.py:SOURCE:PLACE``. An open model yields batches, whatever it is: a row an image, with the code of its labels or what went wrong.
+Conventions: the kinds that ship stand in `prediction.catalogue`. One from outside is a ``Source`` in a file of its own, with
+``open`` alone if need be: what it reads stands behind its name, ``NAME=file.py:SOURCE:PLACE``. An open model yields batches,
+whatever it is: a row an image, with the code of its labels or what went wrong.
 """
 
 from __future__ import annotations
@@ -93,7 +94,8 @@ class OpenModel:
 class Origin:
     """What a model's answers follow from: options and label mapping that it is stored with, {shard: stamp}, {shard: {image id: file or row}}, {shard: key}.
 
-    ``source`` is what is opened, where that is not as study.toml keeps it; ``opened`` the model, where it had to be opened for this; ``notes`` what to say when work is done.
+    ``source`` is what is opened, where that is not as study.toml keeps it; ``opened`` the model, where it had to be opened for
+    this; ``notes`` what to say when work is done.
     """
 
     options: dict[str, Any]
@@ -122,9 +124,11 @@ def _of_rules(source: Source, request: Request) -> Origin:
 class Source:
     """A kind of model. ``name`` is how study.toml calls it, ``called`` how a person does, ``written`` how its SOURCE is written.
 
-    ``of(SOURCE, task)`` recognises one; ``check(NAME, SOURCE)`` raises ModelError where it cannot be had; ``kept_as`` is how study.toml keeps it; ``there`` whether it can
-    still be had, as far as that is seen from here. ``options`` are what it can be told. ``load`` opens a network, whose library is ``runtime``, and ``revision`` says which it is now where a name may come to stand for another. ``own_sizes``: its maps may
-    have other sizes than their photos, which is said. ``here``: it answers sooner than a worker starts. ``own_code`` warns that what runs is the user's to trust.
+    ``of(SOURCE, task)`` recognises one; ``check(NAME, SOURCE)`` raises ModelError where it cannot be had; ``kept_as`` is how
+    study.toml keeps it; ``there`` whether it can still be had, as far as that is seen from here. ``options`` are what it can be
+    told. ``load`` opens a network, whose library is ``runtime``, and ``revision`` says which it is now where a name may come to
+    stand for another. ``own_sizes``: its maps may have other sizes than their photos, which is said. ``here``: it answers sooner
+    than a worker starts. ``own_code`` warns that what runs is the user's to trust.
     """
 
     name: str

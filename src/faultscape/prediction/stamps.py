@@ -1,8 +1,9 @@
 """Stamps: what the answers of a model in a shard were made from, and when they are to be made anew.
 
-Conventions: a stamp is ``CONTENT:RULES``, of what sees photos ``NETWORK:CONTENT:RULES``, by which label_maps sees shards of different networks. Another CONTENT (files, those
-of confidence too, network, photos, options) makes every answer anew; other RULES (what is accepted: mapping, classes, size) only the shards of which some were refused. Stamps
-hold times of files and lie outside every law. Digests are of content alone.
+Conventions: a stamp is ``CONTENT:RULES``, of what sees photos ``NETWORK:CONTENT:RULES``, by which label_maps sees shards of
+different networks. Another CONTENT (files, those of confidence too, network, photos, options) makes every answer anew; other
+RULES (what is accepted: mapping, classes, size) only the shards of which some were refused. Stamps hold times of files and lie
+outside every law. Digests are of content alone.
 """
 
 from __future__ import annotations

@@ -1,12 +1,13 @@
 """RANKINGS: all rankings that standings can hold, each with what it is made from, and which of them stands first.
 
-Conventions: an entry is complete; titles, ranges of scores, intervals and what fits a selection stand here and nowhere else, and one law (tests/laws/test_rankings.py) runs over
-all of them. A person's own entry comes from ``file.py:name`` (`find_ranking`). J models, I labelled images, B replicates, of which the first is the point estimate; scores are
-large = good, NaN where nothing is known.
-What stands first is decided by the table of docs/benchmarks-choice.md, which leaves one data set out, and by nothing else; when the table changes, this does. It depends on how the
-images were chosen: ``chance`` (drawn with known probabilities), ``best`` (so drawn for the one question which model is best), ``top`` (for all models, without probabilities: entropy,
-model-picker), ``duels``. Whether answers are right or wrong or graded makes no difference.
-`select` itself stays with MAD's duels: they show where models fail, which is another question.
+Conventions: an entry is complete; titles, ranges of scores, intervals and what fits a selection stand here and nowhere else, and
+one law (tests/laws/test_rankings.py) runs over all of them. A person's own entry comes from ``file.py:name`` (`find_ranking`). J
+models, I labelled images, B replicates, of which the first is the point estimate; scores are large = good, NaN where nothing is
+known. What stands first is decided by the table of docs/benchmarks-choice.md, which leaves one data set out, and by nothing else;
+when the table changes, this does. It depends on how the images were chosen: ``chance`` (drawn with known probabilities), ``best``
+(so drawn for the one question which model is best), ``top`` (for all models, without probabilities: entropy, model-picker),
+``duels``. Whether answers are right or wrong or graded makes no difference. `select` itself stays with MAD's duels: they show
+where models fail, which is another question.
 Source: each entry says its own; what stands first is ours (benchmarks/leave_one_out.py and choice_table.py).
 """
 
@@ -197,7 +198,8 @@ def words_of(extra: Sequence[Ranking]) -> dict[str, list[dict[str, str]]]:
 def find_ranking(source: str) -> Ranking:
     """Return the ranking that ``file.py:name`` holds: a `Ranking`, or a function of scores (J, I) and weights (B, I) to scores (B, J), told by its name and the first line of its docstring.
 
-    OptionError for a file or name that is not there, for anything but these two, for an estimate of draws, and for the name of a built-in ranking; RankingError when it runs and gives another shape.
+    OptionError for a file or name that is not there, for anything but these two, for an estimate of draws, and for the name of a
+    built-in ranking; RankingError when it runs and gives another shape.
     """
     if source in _NAMED:
         raise OptionError(

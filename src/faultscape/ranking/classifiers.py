@@ -64,10 +64,12 @@ def classifier_rankings(
     """Return the standings of classifiers from (J, I) whether each model is right on ``images``: 1, 0, NaN where not decided.
 
     ``rows`` are the chosen slots; labelled images that no row chose are used only by the re-use rankings, and only with
-    ``all_labels``. Perron's ranking also holds ``consistency_ratio``, Hodge's its ``shares``, Bradley-Terry's the ``tie_parameter``. Matrices: ``accuracy`` A (smoothed), ``dominance`` B, and per pair the numbers of images ``case_1``, ``case_2`` (row
-    right, column wrong) and ``case_3``. ``benchmark`` is {model: score}, larger being better; ``groups`` {image: group} are drawn whole; ``keys`` (I,) say what each image is
-    whatever it is called (its id by default): the bootstrap draws images in their order. ``extra`` are rankings of a person's own (`find_ranking`). Errors: RankingError for slots,
-    shapes, answers or a benchmark that do not fit, or no label at all; OptionError for options out of range.
+    ``all_labels``. Perron's ranking also holds ``consistency_ratio``, Hodge's its ``shares``, Bradley-Terry's the
+    ``tie_parameter``. Matrices: ``accuracy`` A (smoothed), ``dominance`` B, and per pair the numbers of images ``case_1``,
+    ``case_2`` (row right, column wrong) and ``case_3``. ``benchmark`` is {model: score}, larger being better; ``groups`` {image:
+    group} are drawn whole; ``keys`` (I,) say what each image is whatever it is called (its id by default): the bootstrap draws
+    images in their order. ``extra`` are rankings of a person's own (`find_ranking`). Errors: RankingError for slots, shapes,
+    answers or a benchmark that do not fit, or no label at all; OptionError for options out of range.
 
     >>> from types import SimpleNamespace as Row
     >>> rows = [Row(model_a="vgg", model_b="resnet", image=image) for image in "xyz"]

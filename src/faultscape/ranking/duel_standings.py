@@ -47,10 +47,10 @@ def standings(
 ) -> Standings:
     """Return the standings of a selection's models from counts against a truth, with the selection's own concordance.
 
-    ``truth`` names one of ``pairs.truths``, the only one by default; images without it count as not labelled. ``benchmark``
-    is {model: score}, larger being better. ``keys`` (I,) say what each image is whatever it is called, such as the SHA-256 of
-    its file (its id by default): the bootstrap draws images in their order, so that names change no interval. Errors: RankingError when nothing is labelled, a model is not in ``pairs`` or the
-    benchmark lacks one.
+    ``truth`` names one of ``pairs.truths``, the only one by default; images without it count as not labelled. ``benchmark`` is
+    {model: score}, larger being better. ``keys`` (I,) say what each image is whatever it is called, such as the SHA-256 of its
+    file (its id by default): the bootstrap draws images in their order, so that names change no interval. Errors: RankingError
+    when nothing is labelled, a model is not in ``pairs`` or the benchmark lacks one.
     """
     from faultscape.comparison.concordance import accuracies
 
@@ -102,8 +102,10 @@ def rank_accuracies(
     """Return the standings from (J, I) concordances of the models with the truth on ``images``, NaN where unknown.
 
     ``rows`` are the chosen slots; a column without any number is an image without label; labelled images that no row chose are
-    used only by the re-use rankings, and only with ``all_labels``. ``benchmark`` is {model: score}, larger being better; ``groups``
-    {image: group} are drawn whole, ``keys`` as in `standings`; ``extra`` are rankings of a person's own (`find_ranking`). Errors: RankingError for slots, shapes or a benchmark that do not fit, or no label at all; OptionError for options out of range.
+    used only by the re-use rankings, and only with ``all_labels``. ``benchmark`` is {model: score}, larger being better;
+    ``groups`` {image: group} are drawn whole, ``keys`` as in `standings`; ``extra`` are rankings of a person's own
+    (`find_ranking`). Errors: RankingError for slots, shapes or a benchmark that do not fit, or no label at all; OptionError for
+    options out of range.
 
     >>> cells = [("unet", "fcn", "x"), ("fcn", "unet", "y")]
     >>> rows = [Slot("mad", 1, 1, d, a, "car", 1, image, 0.1, 1.0, 9) for d, a, image in cells]

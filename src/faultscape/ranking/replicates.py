@@ -135,8 +135,9 @@ def reuse(
 ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray], dict[str, list[str]]]:
     """Return the scores (1 + B, J) of ``reuse_mean``, ``reuse_bradley_terry`` and rankings of a person's own (``extra``), their sandwich errors (J,), and what to say.
 
-    ``accuracy`` (J, I), NaN where unknown: a mean is over what is known of the model, a game is where both models are known. Where all is known and right or wrong, Bradley-Terry orders
-    the models as the mean does, each having met each equally often, and is left out.
+    ``accuracy`` (J, I), NaN where unknown: a mean is over what is known of the model, a game is where both models are known.
+    Where all is known and right or wrong, Bradley-Terry orders the models as the mean does, each having met each equally often,
+    and is left out.
 
     >>> scores, _, _ = reuse(("a", "b"), np.array([[0.9, 0.8, 0.1], [0.7, np.nan, 0.2]]), np.ones((1, 3)))
     >>> scores["reuse_mean"].round(3), scores["reuse_bradley_terry"].round(3)
@@ -237,9 +238,10 @@ def ranking(
 ) -> ModelRanking:
     """Return one ranking as standings hold it; ranks and the set of the best hold at once for all models where it says so.
 
-    A model is tied for best where no test says that another is better; of too few images nothing is tested: all ranks are open, and nobody is. Scores are ``exact`` when all labels there can be are in
-    them. Intervals are NaN for too few images, and where replicates do not vary: what has not been seen to vary is not known.
-    Where ``images`` counts ``groups``, and these are fewer than twenty, intervals are Student's t. All are cut at the ends of the ``span`` of what is measured.
+    A model is tied for best where no test says that another is better; of too few images nothing is tested: all ranks are open,
+    and nobody is. Scores are ``exact`` when all labels there can be are in them. Intervals are NaN for too few images, and where
+    replicates do not vary: what has not been seen to vary is not known. Where ``images`` counts ``groups``, and these are fewer
+    than twenty, intervals are Student's t. All are cut at the ends of the ``span`` of what is measured.
 
     >>> draws = np.random.default_rng(0).normal([0, 0, 9], 1, (200, 3))
     >>> said = ranking(("a", "b", "c"), np.array([0.1, 0.0, 9.0]), draws, 50)

@@ -1,7 +1,8 @@
 """How far standings hang on single models and on how many images a cell has: stability of the faithful ranking that stands first, for both tasks.
 
-Conventions: leaving a model out drops the slots that it chose: those it attacked (S0: aggressiveness), or those of its pairs (S2: Perron). ``top_k`` are Spearman's correlations of
-the ranking from places 1..k with that from all places, k of ``top_k_places``: all places, or sixty of them where there are more. Numbers as ``stability`` gives them.
+Conventions: leaving a model out drops the slots that it chose: those it attacked (S0: aggressiveness), or those of its pairs (S2:
+Perron). ``top_k`` are Spearman's correlations of the ranking from places 1..k with that from all places, k of ``top_k_places``:
+all places, or sixty of them where there are more. Numbers as ``stability`` gives them.
 Source: S2 Fig. 5; Phang et al. 2021.
 """
 

@@ -1,6 +1,7 @@
 """Two small charts as inline SVG: a curve over whole numbers, and a cloud of points.
 
-Conventions: as figures: widths in per cent, heights in pixels, colours as CSS classes, a title on each mark that says its numbers. The numbers of the axes stand inside the drawing.
+Conventions: as figures: widths in per cent, heights in pixels, colours as CSS classes, a title on each mark that says its
+numbers. The numbers of the axes stand inside the drawing.
 """
 
 from __future__ import annotations

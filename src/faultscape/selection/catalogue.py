@@ -1,7 +1,8 @@
 """SELECTORS: the ways in which images are chosen for people to label, each complete; all that says which there are is read off this tuple.
 
-Conventions: a selector that draws has ``weigh`` (by chance, with known probabilities) or ``prefer`` (the best first); ``mad`` draws with a temperature, and lets models duel without
-one. One of a person's own is a `Selector` in a file, named ``file.py:NAME``, in place of a name; nothing is registered.
+Conventions: a selector that draws has ``weigh`` (by chance, with known probabilities) or ``prefer`` (the best first); ``mad``
+draws with a temperature, and lets models duel without one. One of a person's own is a `Selector` in a file, named
+``file.py:NAME``, in place of a name; nothing is registered.
 """
 
 from __future__ import annotations
@@ -30,11 +31,13 @@ _OF_TASK: Mapping[Task, tuple[str, ...]] = MappingProxyType({"segmentation": ("c
 class Selector:
     """One way to choose images.
 
-    ``title`` and ``purpose`` (which images it draws) are for tables and pages. ``needs`` names the facts (stages.drawing_facts) beside ``complete`` that ``weigh`` or ``prefer`` reads: dispute (I,), expected (J, I),
-    discrepancy (P, I), entropy (I,), labels (J, I), agreement (J, J, I), and similarity for labels of classifiers or agreement of label maps. ``learns`` says what it takes from labels so
-    far: accuracy (how far each model is to be trusted), belief (that a model is the best, from similarities), queries (from single questions), votes (of classifiers alone, where there are labels),
-    or never. ``options`` are its own beside those of everything that draws, ``defaults`` what stands in its definition from the first; ``duels`` the options, by task, where models duel;
-    ``goals`` those of `select --goal` that it serves; ``source`` where it comes from.
+    ``title`` and ``purpose`` (which images it draws) are for tables and pages. ``needs`` names the facts (stages.drawing_facts)
+    beside ``complete`` that ``weigh`` or ``prefer`` reads: dispute (I,), expected (J, I), discrepancy (P, I), entropy (I,),
+    labels (J, I), agreement (J, J, I), and similarity for labels of classifiers or agreement of label maps. ``learns`` says what
+    it takes from labels so far: accuracy (how far each model is to be trusted), belief (that a model is the best, from
+    similarities), queries (from single questions), votes (of classifiers alone, where there are labels), or never. ``options``
+    are its own beside those of everything that draws, ``defaults`` what stands in its definition from the first; ``duels`` the
+    options, by task, where models duel; ``goals`` those of `select --goal` that it serves; ``source`` where it comes from.
     """
 
     name: str

@@ -1,10 +1,12 @@
 """Maximum discrepancy competitions of classifiers: the images that two models put into classes farthest apart (S2 2.1, 3.1, Algorithm 1 lines 5-10).
 
-Conventions: for every unordered pair of models the candidates are the images that they put into different classes, both with a probability of at least
-``confidence`` (left out where a model says none). They are ordered by distance, then by the lesser of both probabilities, the larger first, then as ``faultscape.ties`` says; at most
-``cap`` of them may have one predicted label of a model. The first ``top`` are chosen, the ``spares`` next stand behind. ``cap_rule`` "accepted" counts what was taken,
-as the paper says; "scanned" is what the authors' code does: it counts each candidate it looks at under both of its labels, for the two models together, and takes
-no unordered pair of labels twice. With the expected discrepancy images on which both say the same are candidates too, unless nothing is to be expected between the two.
+Conventions: for every unordered pair of models the candidates are the images that they put into different classes, both with a
+probability of at least ``confidence`` (left out where a model says none). They are ordered by distance, then by the lesser of
+both probabilities, the larger first, then as ``faultscape.ties`` says; at most ``cap`` of them may have one predicted label of a
+model. The first ``top`` are chosen, the ``spares`` next stand behind. ``cap_rule`` "accepted" counts what was taken, as the paper
+says; "scanned" is what the authors' code does: it counts each candidate it looks at under both of its labels, for the two models
+together, and takes no unordered pair of labels twice. With the expected discrepancy images on which both say the same are
+candidates too, unless nothing is to be expected between the two.
 """
 
 from __future__ import annotations
@@ -52,9 +54,10 @@ def class_duels(
 ) -> Slots:
     """Return the slots of every unordered pair of models, S2 eq. 1 with the distance of classes, S2 eq. 4 for the k largest.
 
-        ``distances`` (C, C) between classes; ``allowed`` (C,) says which predicted labels count, all by default; ``families`` (I,) are near-duplicate groups, of which a
-        pair takes the first alone. ``discrepancy`` "expected" orders by the distance to expect under what both models say of all classes they name (S2 4), over all images; with
-        ``temperatures`` {model: T} from their calibrated probabilities (comparison.fit_temperature), of other models as they come. ``keys`` (I,) say what
+        ``distances`` (C, C) between classes; ``allowed`` (C,) says which predicted labels count, all by default; ``families``
+        (I,) are near-duplicate groups, of which a pair takes the first alone. ``discrepancy`` "expected" orders by the distance
+        to expect under what both models say of all classes they name (S2 4), over all images; with ``temperatures`` {model: T}
+        from their calibrated probabilities (comparison.fit_temperature), of other models as they come. ``keys`` (I,) say what
     each image is whatever it is called, such as the SHA-256 of its file, its id by default: with ``seed`` they decide between equal ones.
         Errors: OptionError for options out of range, SelectionError for fewer than two models or where no image can be chosen.
 

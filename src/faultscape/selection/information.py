@@ -1,9 +1,11 @@
 """How much the answer to an image tells about which model is best: the mutual information of the two, from the predictions alone.
 
-Conventions: ``belief`` (J,) is how probable it is that each model is the best one, ``sharpness`` how closely answers follow it. If model j is best, a possible answer has a probability in
-proportion to exp(sharpness x its similarity to what j says). Similarity is 1 or 0 for classes (``labels`` (J, I)), the concordance for label maps (``similarity`` (J, J, I): possible answer,
-model, image). Possible answers are the classes that any model names, and all others as one; for maps what each model says. The most informative image finds the best model fast but
-knows little of the others: ``select`` draws in proportion to the value, with a floor, so that estimates stay unbiased.
+Conventions: ``belief`` (J,) is how probable it is that each model is the best one, ``sharpness`` how closely answers follow it.
+If model j is best, a possible answer has a probability in proportion to exp(sharpness x its similarity to what j says).
+Similarity is 1 or 0 for classes (``labels`` (J, I)), the concordance for label maps (``similarity`` (J, J, I): possible answer,
+model, image). Possible answers are the classes that any model names, and all others as one; for maps what each model says. The
+most informative image finds the best model fast but knows little of the others: ``select`` draws in proportion to the value, with
+a floor, so that estimates stay unbiased.
 Source: derived by us from the idea of Select-LLM (arXiv 2605.24981), whose text we did not have.
 """
 
@@ -97,9 +99,10 @@ def belief_of_similarities(similarity: np.ndarray, scores: np.ndarray, sharpness
 def fit_sharpness(similarity: np.ndarray, *, labels: int = FITTED, seed: int = 0) -> float:
     """Return the sharpness under which the best model is believed most after so many ``labels``, each model standing for the truth in its turn.
 
-    ``similarity`` (J, J, I) is of images on which models differ, 0 or 1 for classes; some hundred of them suffice. Of the other models the one nearest to the
-    stand-in is the best; the logarithm of the belief in it is averaged over stand-ins and draws of images, which errs towards doubt. Errors: SelectionError for fewer than
-    three models, of which no two could be compared, or no image.
+    ``similarity`` (J, J, I) is of images on which models differ, 0 or 1 for classes; some hundred of them suffice. Of the other
+    models the one nearest to the stand-in is the best; the logarithm of the belief in it is averaged over stand-ins and draws of
+    images, which errs towards doubt. Errors: SelectionError for fewer than three models, of which no two could be compared, or no
+    image.
 
     >>> rng = np.random.default_rng(0)
     >>> labels = np.where(rng.random((5, 300)) < np.linspace(0.5, 0.9, 5)[:, None], 0, rng.integers(1, 9, (5, 300)))

@@ -21,7 +21,8 @@ def drawing_weights(
 ) -> np.ndarray:
     """Return the weights (I,) in proportion to which a selector draws images, zero outside its pool.
 
-    ``selector`` is a name of the catalogue, ``file.py:NAME`` or an entry. ``temperature`` is of ``mad``, ``sharpness`` of information: fitted on the facts where it is None.
+    ``selector`` is a name of the catalogue, ``file.py:NAME`` or an entry. ``temperature`` is of ``mad``, ``sharpness`` of
+    information: fitted on the facts where it is None.
     Errors: SelectionError where there is no image to draw; OptionError for a selector that draws nothing by chance, or weights that are none.
 
     >>> facts = {"complete": np.array([True, True, True, False]), "dispute": np.array([0.0, 1.0, 1.0, 0.0])}

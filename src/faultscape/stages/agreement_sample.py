@@ -1,7 +1,7 @@
 """What a study's models say of a sample of its pool, small enough to be looked through for misplaced models.
 
-Conventions: as in comparison.misplaced: (J, N, H, W) places in corpus order, NONE where a model says nothing, where runs of consecutive images start, and the images' ids. Label maps are
-drawn at ``GRID``, whatever their shape.
+Conventions: as in comparison.misplaced: (J, N, H, W) places in corpus order, NONE where a model says nothing, where runs of
+consecutive images start, and the images' ids. Label maps are drawn at ``GRID``, whatever their shape.
 """
 
 from __future__ import annotations

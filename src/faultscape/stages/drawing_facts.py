@@ -1,8 +1,9 @@
 """What selectors must know of a study's images to draw them for all models at once: few numbers an image, from what the models say alone.
 
-Conventions: ``complete`` (I,) are the images of which every model has something to say, of the others nothing is known; ``dispute`` (I,) how far models differ, ``expected`` (J, I)
-the loss to expect of each, ``discrepancy`` (P, I) of each pair, ``entropy`` (I,) of their votes, ``labels`` (J, I) of classifiers, ``agreement`` (J, J, I) of label maps: their concordances. Of label maps a discrepancy is 1 - concordance,
-the mean of both directions where it has two. Order is that of the images given.
+Conventions: ``complete`` (I,) are the images of which every model has something to say, of the others nothing is known;
+``dispute`` (I,) how far models differ, ``expected`` (J, I) the loss to expect of each, ``discrepancy`` (P, I) of each pair,
+``entropy`` (I,) of their votes, ``labels`` (J, I) of classifiers, ``agreement`` (J, J, I) of label maps: their concordances. Of
+label maps a discrepancy is 1 - concordance, the mean of both directions where it has two. Order is that of the images given.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """The pool that a selection draws from for all models at once, and what its selector must know of every image.
 
-Conventions: what the models say of one image is summed up in few numbers: of label maps shard by shard, through the engines; of classifiers all at once. An image that some model has
-nothing to say of is in no pool. Order is that among equals (study.pool), so that the same draws fall on the same images whatever they are called.
+Conventions: what the models say of one image is summed up in few numbers: of label maps shard by shard, through the engines; of
+classifiers all at once. An image that some model has nothing to say of is in no pool. Order is that among equals (study.pool), so
+that the same draws fall on the same images whatever they are called.
 """
 
 from __future__ import annotations
@@ -89,7 +90,10 @@ class Pool:
 
 
 def drawn_from(root: Path, settings: Any, slots: Slots, trust: np.ndarray | None = None) -> Pool:
-    """Return the pool of a selection that draws for all models; of one that draws nothing by chance, the images on which models differ. ``trust`` (J,) weighs the votes for what is expected."""
+    """Return the pool of a selection that draws for all models; of one that draws nothing by chance, the images on which models differ.
+
+    ``trust`` (J,) weighs the votes for what is expected.
+    """
     define = slots.definition
     selector = find_selector(define["selector"])
     by_itself = (

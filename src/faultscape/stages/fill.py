@@ -1,15 +1,18 @@
 """The one loop of every stage that fills a study: what is missing goes through an engine, what was made enters the study, and how long it took.
 
-A stage says what is missing as a list of jobs, and gives `fill` two functions: ``enter`` takes all that has been made since it was last called, [(job, result), ...], puts each manifest
-once, and returns rows of timings; ``parts`` names the files that a result consists of. Results enter at once while work is slow, and many together while it is fast: at most about once a
-second, and never so often that entering takes more than a twentieth of the time.
+A stage says what is missing as a list of jobs, and gives `fill` two functions: ``enter`` takes all that has been made since it
+was last called, [(job, result), ...], puts each manifest once, and returns rows of timings; ``parts`` names the files that a
+result consists of. Results enter at once while work is slow, and many together while it is fast: at most about once a second, and
+never so often that entering takes more than a twentieth of the time.
 
-Conventions: a job is a frozen dataclass that says all that its result follows from (keys and checksums of what it is made of, not "what is missing now"); a field that changes no
-result is marked by `CHANGES_NOTHING`. A worker's function takes
-``job``, its JSON (`of_json` makes the dataclass again), with ``tick`` and perhaps ``attempt`` as engines say, and returns `to_json` of a dataclass, in which each part's checksum is called
-``sha256``. **Killed and resumed**: what a killed run wrote and did not enter has a receipt (study.receipts); where the same job is to be done again and the files are there with the right
-checksums, they are entered and not made again. Jobs may have groups; the results of a group that is to enter ``together`` wait, as receipts, until its last is made: a run that fails or is
-killed before has changed nothing of what counts. Who calls holds the study by ``lock.writing``, and not ``lock.changing``, which is taken here around every ``enter``.
+Conventions: a job is a frozen dataclass that says all that its result follows from (keys and checksums of what it is made of, not
+"what is missing now"); a field that changes no result is marked by `CHANGES_NOTHING`. A worker's function takes ``job``, its JSON
+(`of_json` makes the dataclass again), with ``tick`` and perhaps ``attempt`` as engines say, and returns `to_json` of a dataclass,
+in which each part's checksum is called ``sha256``. **Killed and resumed**: what a killed run wrote and did not enter has a
+receipt (study.receipts); where the same job is to be done again and the files are there with the right checksums, they are
+entered and not made again. Jobs may have groups; the results of a group that is to enter ``together`` wait, as receipts, until
+its last is made: a run that fails or is killed before has changed nothing of what counts. Who calls holds the study by
+``lock.writing``, and not ``lock.changing``, which is taken here around every ``enter``.
 """
 
 from __future__ import annotations
@@ -61,9 +64,10 @@ def fill(
 ) -> None:
     """Do the jobs by ``task`` (``module:function``, whose result is a ``kind``), and enter what they make.
 
-    ``parts`` yields (folder, part, SHA-256) of a result; ``title`` stands at the progress of ``items``; ``group`` names what a job belongs to, whose receipts nobody else
-    touches, and ``together`` the groups that enter whole or not at all; ``mine`` says which job of an array this is (the jobs are those of its share); ``apart`` and ``gpus`` are the
-    engine's. Errors: those of the jobs, after what was made has entered.
+    ``parts`` yields (folder, part, SHA-256) of a result; ``title`` stands at the progress of ``items``; ``group`` names what a
+    job belongs to, whose receipts nobody else touches, and ``together`` the groups that enter whole or not at all; ``mine`` says
+    which job of an array this is (the jobs are those of its share); ``apart`` and ``gpus`` are the engine's. Errors: those of the
+    jobs, after what was made has entered.
     """
     groups = [group(job) for job in jobs]
     share = "" if mine.parts == 1 else f"{mine.part}-of-{mine.parts}"

@@ -1,7 +1,8 @@
 """What of a study is done, stale or missing, why, and what to type next: one algorithm over the artefacts, which nothing else decides.
 
-Conventions: an artefact is missing where it is not there, or a part of it is not; stale where what it was made from differs from what there is now; else done. Nodes stand in
-the order in which they are made. `status`, `run`, refusals and remarks in reports read this file.
+Conventions: an artefact is missing where it is not there, or a part of it is not; stale where what it was made from differs from
+what there is now; else done. Nodes stand in the order in which they are made. `status`, `run`, refusals and remarks in reports
+read this file.
 """
 
 from __future__ import annotations

@@ -1,9 +1,11 @@
 """Who may write to a study now, and what a killed writer left is swept away.
 
-Conventions: one writer at a time, or the jobs of one array (all of one verb, each with its own shards), by locks that the system lets go of when a process
-ends. Who writes brings a study of an earlier version to this one first (study.versions). Who writes alone sweeps first: files of parts that neither a manifest nor a receipt names do not count. Jobs of an array never sweep, and change what they have in common
-(study.toml, manifests, failures.csv, timings, log) only inside `changing`, where they read it again first.
-A change of models takes many steps: until all of them are done its note lies in the study, and nobody writes but who finishes it.
+Conventions: one writer at a time, or the jobs of one array (all of one verb, each with its own shards), by locks that the system
+lets go of when a process ends. Who writes brings a study of an earlier version to this one first (study.versions). Who writes
+alone sweeps first: files of parts that neither a manifest nor a receipt names do not count. Jobs of an array never sweep, and
+change what they have in common (study.toml, manifests, failures.csv, timings, log) only inside `changing`, where they read it
+again first. A change of models takes many steps: until all of them are done its note lies in the study, and nobody writes but who
+finishes it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Receipts: what a run has made and not yet entered into its manifests, so that a kill loses nothing and many parts enter by one put.
 
-Conventions: a line of ``STUDY/.made-TITLE.jsonl`` (``.made-TITLE@GROUP.jsonl`` where jobs have groups) a result: the key of its job, and the result, whose parts stand in it under ``sha256``. Each job of an array has a file of its own.
-A line that a kill cut is nobody's. Files of parts that a receipt names are not swept: who does the same job again enters them, and then the receipts go.
+Conventions: a line of ``STUDY/.made-TITLE.jsonl`` (``.made-TITLE@GROUP.jsonl`` where jobs have groups) a result: the key of its
+job, and the result, whose parts stand in it under ``sha256``. Each job of an array has a file of its own. A line that a kill cut
+is nobody's. Files of parts that a receipt names are not swept: who does the same job again enters them, and then the receipts go.
 """
 
 from __future__ import annotations

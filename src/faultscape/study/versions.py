@@ -1,7 +1,8 @@
 """Which version a study is of, and how one of an earlier version becomes one of this: in place, step by step, after a copy of what a step changes.
 
-Conventions: study.toml says ``version``; one without is of version 1. Who only reads takes an earlier version as it is; who writes brings it to this one first (`lock.writing`). The files that a
-step changes are copied to ``STUDY/before-version-N`` before, whole or not at all; the number is written last, so that a step that was killed is done again, and the copy is made once.
+Conventions: study.toml says ``version``; one without is of version 1. Who only reads takes an earlier version as it is; who
+writes brings it to this one first (`lock.writing`). The files that a step changes are copied to ``STUDY/before-version-N``
+before, whole or not at all; the number is written last, so that a step that was killed is done again, and the copy is made once.
 A study of a later version is refused by all.
 """
 

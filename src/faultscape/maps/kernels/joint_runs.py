@@ -329,7 +329,8 @@ def both_of_tuples(columns, pixels, distinct, pairs, both, totals):
 def cells_of_block(addresses, like, pixels, n, block, small, hist):
     """Count the tuples of a block of 2 to 4 maps in one pass: hist (4, n ** size) uint32, whose sum counts; ``small``: see below.
 
-    Cells are first worked out for a stretch of pixels, in vectors of the narrow type of the empty array ``small``; neighbours go to different sub-histograms, so that no addition waits for the one before.
+    Cells are first worked out for a stretch of pixels, in vectors of the narrow type of the empty array ``small``; neighbours go
+    to different sub-histograms, so that no addition waits for the one before.
     """
     stretch = 2048
     at = np.empty(stretch, small.dtype)

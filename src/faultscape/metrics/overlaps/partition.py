@@ -45,7 +45,8 @@ def partition_errors(truth: np.ndarray, prediction: np.ndarray, pixels: np.ndarr
 def refinement_errors(truth: np.ndarray, prediction: np.ndarray, pixels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the local refinement error of a pixel of each pair of regions, truth against prediction and the other way, (T,) each, S1 eq. 1.
 
-    ``truth``, ``prediction`` (T,) are the regions that a pixel has on either side, ``pixels`` (T,) how many have both; pairs without a pixel are dropped. MetricError for a table of unequal lengths or negative counts.
+    ``truth``, ``prediction`` (T,) are the regions that a pixel has on either side, ``pixels`` (T,) how many have both; pairs
+    without a pixel are dropped. MetricError for a table of unequal lengths or negative counts.
 
     >>> [errors.tolist() for errors in refinement_errors(np.array([0, 0, 1]), np.array([0, 1, 1]), np.array([3, 1, 2]))]
     [[0.25, 0.75, 0.0], [0.0, 0.6666666666666666, 0.3333333333333333]]

@@ -48,10 +48,11 @@ class Curve(NamedTuple):
 class Detection:
     """How well scores find the anomalous pixels, with the exact counts behind.
 
-    ``scores`` (K,) descending, ``true_positives`` and ``false_positives`` (K,) pixels with that score or more, ``above`` (K,) negatives with more:
-    at every distinct score of a positive, or, where ``thinned``, at enough of them to draw the curves. ``fpr95`` is at the recall ``recall``;
-    ``share_below`` the mean, over positives, of the share of positives among the pixels with their score or less (what AURC needs);
-    ``f1`` the best F1 of all thresholds and ``f1_threshold`` the highest that has it; ``low`` and ``high`` the least and largest score. What has no value is NaN, and ``undefined`` says why.
+    ``scores`` (K,) descending, ``true_positives`` and ``false_positives`` (K,) pixels with that score or more, ``above`` (K,)
+    negatives with more: at every distinct score of a positive, or, where ``thinned``, at enough of them to draw the curves.
+    ``fpr95`` is at the recall ``recall``; ``share_below`` the mean, over positives, of the share of positives among the pixels
+    with their score or less (what AURC needs); ``f1`` the best F1 of all thresholds and ``f1_threshold`` the highest that has it;
+    ``low`` and ``high`` the least and largest score. What has no value is NaN, and ``undefined`` says why.
     """
 
     average_precision: float

@@ -1,10 +1,12 @@
 """Exact AP, AUROC and FPR of scores that do not fit in memory: passes over chunks, constant memory.
 
-Conventions: ``chunks`` is a callable that gives a fresh iterator of (score, anomaly) or (score, anomaly, name), the same pixels at every call. Scores are
-compared in 32 bits where that keeps them apart, and in 64 from the first chunk on that needs it (`exact_floats`): none are rounded. The first pass collects the
-distinct scores of the anomalous pixels, the second counts all pixels between them. At most ``limit`` distinct scores are held, some 60 bytes each at the worst
-in 32 bits and 90 in 64 (a quarter of a GB in all where anomalies are rare, .7 at the worst, 1 in 64 bits), whatever the number of pixels: where anomalous pixels have more, the highest ``limit`` are kept, counted in the next pass while the next ``limit`` below
-are collected, and so on. That is 1 + ceil(distinct scores / limit) passes, and two nearly always. The numbers are to the last bit those of
+Conventions: ``chunks`` is a callable that gives a fresh iterator of (score, anomaly) or (score, anomaly, name), the same pixels
+at every call. Scores are compared in 32 bits where that keeps them apart, and in 64 from the first chunk on that needs it
+(`exact_floats`): none are rounded. The first pass collects the distinct scores of the anomalous pixels, the second counts all
+pixels between them. At most ``limit`` distinct scores are held, some 60 bytes each at the worst in 32 bits and 90 in 64 (a
+quarter of a GB in all where anomalies are rare, .7 at the worst, 1 in 64 bits), whatever the number of pixels: where anomalous
+pixels have more, the highest ``limit`` are kept, counted in the next pass while the next ``limit`` below are collected, and so
+on. That is 1 + ceil(distinct scores / limit) passes, and two nearly always. The numbers are to the last bit those of
 ``detection``, with any limit and any cut into chunks; only the curves are thinned (``rank_counts``).
 Source: own; average precision asks only how many pixels lie above each anomalous one, and anomalies are few.
 """

@@ -1,8 +1,9 @@
 """Whether the file of an exported program (``.pt2``) holds a graph and numbers, and nothing that torch would run while it reads them.
 
-Conventions: torch reads such a file with more than a parser: it unpickles objects, loads compiled libraries, evaluates the text of symbolic sizes, finds functions by
-dotted names, and writes names into the code of ``forward``. So a file is looked through first, by torch's own reader of archives: members are those of a graph, sizes
-are arithmetic, functions are operators that compute (those that write files are not), names are names. What is not is refused; guards, which are code, are never asked for.
+Conventions: torch reads such a file with more than a parser: it unpickles objects, loads compiled libraries, evaluates the text
+of symbolic sizes, finds functions by dotted names, and writes names into the code of ``forward``. So a file is looked through
+first, by torch's own reader of archives: members are those of a graph, sizes are arithmetic, functions are operators that compute
+(those that write files are not), names are names. What is not is refused; guards, which are code, are never asked for.
 """
 
 from __future__ import annotations

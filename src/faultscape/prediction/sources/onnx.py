@@ -1,8 +1,9 @@
 """A model that is an ONNX file: any network with logits or labels, of pixels or of whole pictures.
 
-Conventions: one input of four axes; logits with classes first or last, or labels; of a classifier N x C or N; an output named ``confidence`` is kept. The file may say its own
-input in its metadata: ``faultscape.mean``, ``.std`` (JSON lists, on 0..1), ``.size`` (WxH), ``.multiple``, ``.layout`` (nchw | nhwc), ``.classes`` (JSON list of names).
-The number of threads is fixed, so that results do not depend on the machine's load.
+Conventions: one input of four axes; logits with classes first or last, or labels; of a classifier N x C or N; an output named
+``confidence`` is kept. The file may say its own input in its metadata: ``faultscape.mean``, ``.std`` (JSON lists, on 0..1),
+``.size`` (WxH), ``.multiple``, ``.layout`` (nchw | nhwc), ``.classes`` (JSON list of names). The number of threads is fixed, so
+that results do not depend on the machine's load.
 """
 
 from __future__ import annotations

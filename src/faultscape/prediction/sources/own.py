@@ -1,7 +1,7 @@
 """A model of a kind that a person's own file defines: ``file.py:SOURCE:PLACE``, where SOURCE is a `prediction.Source` and PLACE what it is to read.
 
-Conventions: the file is run as it is: it is the user's own code. What it yields is checked as any model's: a row an image, in order, labels that mean something, and maps of a
-size that fits their photos.
+Conventions: the file is run as it is: it is the user's own code. What it yields is checked as any model's: a row an image, in
+order, labels that mean something, and maps of a size that fits their photos.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Whether the code of a TorchScript file calls only operators that compute, before torch sees any of it.
 
-Conventions: torch runs parts of such a file while it loads it (default arguments, constants of classes, ``__setstate__``), and an operator of its language writes files. So
-the text of the code is looked through first, as torch's own reader of archives gives it. Only the form that torch itself writes is taken (ASCII without comments, strings
-in double quotes on one line, none beside another), in which every operator stands by its name: behind a dot, or as the last argument of ``getattr``.
+Conventions: torch runs parts of such a file while it loads it (default arguments, constants of classes, ``__setstate__``), and an
+operator of its language writes files. So the text of the code is looked through first, as torch's own reader of archives gives
+it. Only the form that torch itself writes is taken (ASCII without comments, strings in double quotes on one line, none beside
+another), in which every operator stands by its name: behind a dot, or as the last argument of ``getattr``.
 """
 
 from __future__ import annotations

@@ -1,10 +1,13 @@
 """A classifier that is a table of what it said: CSV, Parquet or NPZ.
 
-Conventions: a line an image: ``image`` (or ``id``, ``filename`` and their kin, or the first column), ``label`` (or ``prediction``, ``class``, ...), and perhaps ``probability`` (or ``confidence``; ``score`` where
-it is one), ``label_2``, ``probability_2``, ... the likeliest first; which columns were taken is said where they are called otherwise. A name with and without the ending of a picture is one image. ``FILE.csv:COLUMN`` takes another column for labels, with its probabilities in ``COLUMN_probability`` if that is there. ``FILE.npz:KEY`` is labels (I,) or
-probabilities (I, C), ``FILE.npz:KEY:INDEX`` one column of labels (I, J); its rows are named by an array ``images``, else they are the study's images in the order in
-which people count, where no other order is at hand. A label is a class by name, id, WordNet id or synonym, a column of probabilities the class at its place; a mapping file goes before all of these,
-and may say ``void``: no answer.
+Conventions: a line an image: ``image`` (or ``id``, ``filename`` and their kin, or the first column), ``label`` (or
+``prediction``, ``class``, ...), and perhaps ``probability`` (or ``confidence``; ``score`` where it is one), ``label_2``,
+``probability_2``, ... the likeliest first; which columns were taken is said where they are called otherwise. A name with and
+without the ending of a picture is one image. ``FILE.csv:COLUMN`` takes another column for labels, with its probabilities in
+``COLUMN_probability`` if that is there. ``FILE.npz:KEY`` is labels (I,) or probabilities (I, C), ``FILE.npz:KEY:INDEX`` one
+column of labels (I, J); its rows are named by an array ``images``, else they are the study's images in the order in which people
+count, where no other order is at hand. A label is a class by name, id, WordNet id or synonym, a column of probabilities the class
+at its place; a mapping file goes before all of these, and may say ``void``: no answer.
 """
 
 from __future__ import annotations

@@ -1,8 +1,10 @@
 """A network that is a torch module: one that somebody's function built, an exported program (``.pt2``) or TorchScript.
 
-Conventions: it takes (N, 3, H, W) and gives logits (N, C, h, w), or a dict with ``out`` or ``logits``, an object with ``.logits``, or the first of a tuple; whole
-numbers (N, H, W) are labels; of a classifier (N, C) and (N,). An archive says its own input in the extra file ``faultscape.json`` ({"mean": ..., "std": ..., "size": ..., "classes": ...}), a loaded
-module in attributes of these names. Nothing is unpickled: an archive that holds pickled objects, or operators that do more than compute, is refused.
+Conventions: it takes (N, 3, H, W) and gives logits (N, C, h, w), or a dict with ``out`` or ``logits``, an object with
+``.logits``, or the first of a tuple; whole numbers (N, H, W) are labels; of a classifier (N, C) and (N,). An archive says its own
+input in the extra file ``faultscape.json`` ({"mean": ..., "std": ..., "size": ..., "classes": ...}), a loaded module in
+attributes of these names. Nothing is unpickled: an archive that holds pickled objects, or operators that do more than compute, is
+refused.
 """
 
 from __future__ import annotations

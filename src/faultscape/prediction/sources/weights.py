@@ -1,8 +1,9 @@
 """A digest of the weights that a loaded network holds, wherever its loader took them from.
 
-Conventions: of a torch module its state counts (tensors, and what quantised layers keep packed). A callable that is none is looked through for modules, tensors and arrays:
-what a partial, a bound method, a closure or defaults hold, what its functions name of their file, lists and dicts, and the attributes of objects, though not objects
-within objects. The order is that of the code, so that the same code with the same weights has the same digest in every process.
+Conventions: of a torch module its state counts (tensors, and what quantised layers keep packed). A callable that is none is
+looked through for modules, tensors and arrays: what a partial, a bound method, a closure or defaults hold, what its functions
+name of their file, lists and dicts, and the attributes of objects, though not objects within objects. The order is that of the
+code, so that the same code with the same weights has the same digest in every process.
 """
 
 from __future__ import annotations

@@ -33,8 +33,9 @@ class Estimates:
 
     The others say what few errors cannot: the variance of a share p of errors is ``unit`` p (1 - p) as far as the draws alone
     tell, and ``shift`` (J,) is what the control variate brings to it by itself; ``unseen`` (J, J) is a covariance of differences
-    that no label shows; what was drawn leaves losses between 0 and 1 no other means than the ``possible`` (J, 2). The weights of the labels make them worth ``effective`` equal ones (Kish).
-    Of answers right or wrong ``mirrored`` is the same of 1 - loss: weights do not sum to one, so that a model that is always wrong is seen exactly from that side alone.
+    that no label shows; what was drawn leaves losses between 0 and 1 no other means than the ``possible`` (J, 2). The weights of
+    the labels make them worth ``effective`` equal ones (Kish). Of answers right or wrong ``mirrored`` is the same of 1 - loss:
+    weights do not sum to one, so that a model that is always wrong is seen exactly from that side alone.
     """
 
     loss: np.ndarray
@@ -179,8 +180,9 @@ def _prediction_powered(
 def margins(losses: np.ndarray, power: float = 1.0) -> np.ndarray:
     """Return (J, I) how much worse each model is than the others, mean over k of sign(l_j - l_k) |l_j - l_k|^power: the loss less the mean of all models'.
 
-    Power 0 counts who wins; powers between damp large differences. Losses of 0 and 1 are the same under every power above 0; losses less than 1e-12 apart are equal: a root would make much
-    of what rounding leaves. What all models share is gone, and with it the part of the variance of ``lure`` that no ranking needs.
+    Power 0 counts who wins; powers between damp large differences. Losses of 0 and 1 are the same under every power above 0;
+    losses less than 1e-12 apart are equal: a root would make much of what rounding leaves. What all models share is gone, and
+    with it the part of the variance of ``lure`` that no ranking needs.
 
     >>> margins(np.array([[0.5, 1.0], [0.25, 1.0]]))
     array([[ 0.125,  0.   ],

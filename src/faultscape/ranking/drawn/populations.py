@@ -1,8 +1,10 @@
 """Estimates from drawn labels that speak of data to come: the pool itself is a draw of images, or of whole groups of images, and other draws would have given another.
 
-Conventions: as in ``estimates``; ``group`` (N,) numbers the group of each image of the pool (one drive, patient, city), ``drawn`` (M,) are the places of the draws there. Scores stay what they are;
-their covariance grows by what the pool's own means vary: the covariance of single losses over N, and, where images of a group belong together, what their deviations have in common.
-Source: Hartley and Sielken 1975 (a finite population as a draw of a larger one); clusters: Liang and Zeger 1986, Cameron and Miller 2015 (G - 1 degrees of freedom); for LURE ours.
+Conventions: as in ``estimates``; ``group`` (N,) numbers the group of each image of the pool (one drive, patient, city), ``drawn``
+(M,) are the places of the draws there. Scores stay what they are; their covariance grows by what the pool's own means vary: the
+covariance of single losses over N, and, where images of a group belong together, what their deviations have in common.
+Source: Hartley and Sielken 1975 (a finite population as a draw of a larger one); clusters: Liang and Zeger 1986, Cameron and
+Miller 2015 (G - 1 degrees of freedom); for LURE ours.
 """
 
 from __future__ import annotations

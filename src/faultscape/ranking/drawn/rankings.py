@@ -1,12 +1,14 @@
 """Who wins, from images that were drawn for all models at once: two rankings of re-used labels, margins, and unbiased scores where draws have probabilities.
 
-Conventions: ``accuracy`` (J, I) is each model's concordance with the truth, or 1 and 0 of classifiers, NaN where unknown. ``lure`` weighs every label by how (un)likely
-it was to be drawn, ``prediction_powered`` adds what the models themselves say of the images that nobody labelled. Both are scores on the pool that was drawn from; ``corpus`` adds the
-images on which no two models differ, from labels drawn there. ``margins`` is how far a model lies above the mean of all, with the same control variate. ``reuse_margins`` takes
-the labels for it as they come, while intervals and ranks are of the weighted estimate. What ``speaks_of`` the "pool" holds of it; of the "chosen" images alone, by redrawing them: whatever a
-selector that draws nothing by chance chose, re-use of labels (the bootstrap does not know that the pool is finite), draws of which some were skipped, and all that is made of rounds that learnt from labels: simulated, such intervals hold too
-seldom (docs/benchmarks-coverage.md).
-Which draws count: ``drawn_steps``.
+Conventions: ``accuracy`` (J, I) is each model's concordance with the truth, or 1 and 0 of classifiers, NaN where unknown.
+``lure`` weighs every label by how (un)likely it was to be drawn, ``prediction_powered`` adds what the models themselves say of
+the images that nobody labelled. Both are scores on the pool that was drawn from; ``corpus`` adds the images on which no two
+models differ, from labels drawn there. ``margins`` is how far a model lies above the mean of all, with the same control variate.
+``reuse_margins`` takes the labels for it as they come, while intervals and ranks are of the weighted estimate. What ``speaks_of``
+the "pool" holds of it; of the "chosen" images alone, by redrawing them: whatever a selector that draws nothing by chance chose,
+re-use of labels (the bootstrap does not know that the pool is finite), draws of which some were skipped, and all that is made of
+rounds that learnt from labels: simulated, such intervals hold too seldom (docs/benchmarks-coverage.md). Which draws count:
+``drawn_steps``.
 Source: Farquhar et al. 2021; Angelopoulos et al. 2023 (prediction-powered inference).
 """
 
@@ -64,10 +66,12 @@ def draw_rankings(
 ) -> Standings:
     """Return the standings from (J, I) scores of the models on the labelled ``images``.
 
-    ``rows`` are the draws in order. ``proxy`` (J, N) is the loss of each model to expect on each image of the ``pool``, for the control variate. ``rest`` are scores (J, n) on
-    images drawn evenly from those on which no two models differ, and how many such images there are. ``lost``, ``elsewhere`` and ``learns``: see ``drawn_steps``. ``keys`` (I,) say what
-    each image is whatever it is called (its id by default): the bootstrap draws images in their order. ``extra`` are rankings of a person's own (`find_ranking`).
-    ``population`` says what intervals speak of: this "pool", or data to come ("future"), which draw images anew, or whole ``groups`` {image: group}. Groups are also redrawn whole where nothing was drawn by chance.
+    ``rows`` are the draws in order. ``proxy`` (J, N) is the loss of each model to expect on each image of the ``pool``, for the
+    control variate. ``rest`` are scores (J, n) on images drawn evenly from those on which no two models differ, and how many such
+    images there are. ``lost``, ``elsewhere`` and ``learns``: see ``drawn_steps``. ``keys`` (I,) say what each image is whatever
+    it is called (its id by default): the bootstrap draws images in their order. ``extra`` are rankings of a person's own
+    (`find_ranking`). ``population`` says what intervals speak of: this "pool", or data to come ("future"), which draw images
+    anew, or whole ``groups`` {image: group}. Groups are also redrawn whole where nothing was drawn by chance.
     Errors: RankingError for shapes that do not fit, or no labelled draw; OptionError for negative resamples, and for a population that the draws say nothing of.
 
     >>> rows = [Draw("random", 1, k, image, 1.0, 1 / (5 - k), 4) for k, image in enumerate("abc", 1)]

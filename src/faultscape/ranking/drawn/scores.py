@@ -1,7 +1,8 @@
 """What the labels of drawn images say of all models: unbiased scores where draws have probabilities, and margins either way.
 
-Conventions: scores are (J, ...), large = good, losses 1 - score; a pool is the images that could be drawn, and ``proxy`` (J, N) the loss of each model to expect on each of them.
-Margins lie within (J - 1) / J of 0. Means that the draws' weights would put where the labels do not leave room are put at the edge of it.
+Conventions: scores are (J, ...), large = good, losses 1 - score; a pool is the images that could be drawn, and ``proxy`` (J, N)
+the loss of each model to expect on each of them. Margins lie within (J - 1) / J of 0. Means that the draws' weights would put
+where the labels do not leave room are put at the edge of it.
 Source: Farquhar et al. 2021; Angelopoulos et al. 2023; effective sample size: Kish 1965; margins and their re-use are ours.
 """
 

@@ -1,10 +1,12 @@
 """Which draws of a selection an unbiased estimate may count, and with which probabilities.
 
-Conventions: ``accuracy`` (J, I) holds the scores of the models on ``images``, NaN where unknown; a draw is *decided* where its label decides for every model. Draws behind the last
-decided one are steps not made yet. An image that will never be decided (discarded, or its answers stand at a tie) is taken out of the pool as if it had never been there: what is
-lost is lost by chance. So is one that merely waits (more than one in twenty are said to be *skipped*: who skips seldom does so by chance), unless labels behind it came from elsewhere: the images of a duel were chosen because models differ, and to count them while
-others wait would be no chance draw. Then the draws before the last that was labelled for its own sake count, of those before the first that waits: where the row of labels ends says
-something of the duels, and the last of them would be chosen for being none (inverse sampling).
+Conventions: ``accuracy`` (J, I) holds the scores of the models on ``images``, NaN where unknown; a draw is *decided* where its
+label decides for every model. Draws behind the last decided one are steps not made yet. An image that will never be decided
+(discarded, or its answers stand at a tie) is taken out of the pool as if it had never been there: what is lost is lost by chance.
+So is one that merely waits (more than one in twenty are said to be *skipped*: who skips seldom does so by chance), unless labels
+behind it came from elsewhere: the images of a duel were chosen because models differ, and to count them while others wait would
+be no chance draw. Then the draws before the last that was labelled for its own sake count, of those before the first that waits:
+where the row of labels ends says something of the duels, and the last of them would be chosen for being none (inverse sampling).
 Source: Farquhar et al. 2021, section 3; Haldane 1945 (inverse sampling); the rule of what waits is ours.
 """
 
@@ -89,8 +91,8 @@ def steps(
 def remaining(probability: np.ndarray, rounds: np.ndarray, kept: np.ndarray) -> np.ndarray:
     """Return the probabilities (M,) of draws had those that are not ``kept`` (M,) never been in the pool; what theirs are then means nothing.
 
-    Within a round q_m = w_m / S_m with S what is left; a draw that is taken out takes its weight out of every S before it. What it weighed in earlier rounds is not known,
-    and left in.
+    Within a round q_m = w_m / S_m with S what is left; a draw that is taken out takes its weight out of every S before it. What
+    it weighed in earlier rounds is not known, and left in.
 
     >>> remaining(np.array([0.25, 1 / 3, 0.5]), np.array([1, 1, 1]), np.array([True, False, True])).round(6)[[0, 2]]
     array([0.333333, 0.5     ])

@@ -1,8 +1,9 @@
 """How many labels a question needs: which model is best, the order of all, the score of each, from what the predictions and the labels so far let expect.
 
-Conventions: ``worlds`` (W, J) are mean losses as they may be, small = good, of which only differences count. A number of labels is found for each world;
-what is told is the median and the range that holds 90 % of the worlds. A best model or an order is *right* when the chances that any of the comparisons it rests on comes out the
-wrong way sum to at most 5 %; it is *proved* when each of them passes a test at the level .05 / (J (J - 1)), Bonferroni's for all pairs and the first step of Holm's, with a chance
+Conventions: ``worlds`` (W, J) are mean losses as they may be, small = good, of which only differences count. A number of labels
+is found for each world; what is told is the median and the range that holds 90 % of the worlds. A best model or an order is
+*right* when the chances that any of the comparisons it rests on comes out the wrong way sum to at most 5 %; it is *proved* when
+each of them passes a test at the level .05 / (J (J - 1)), Bonferroni's for all pairs and the first step of Holm's, with a chance
 of 80 %. All labels of a pool decide every question about it.
 Source: Rubin 1981 (weights of worlds); Evensen 2003 (the update by perturbed observations); the rest is arithmetic of the normal distribution, and ours.
 """
@@ -37,8 +38,8 @@ def worlds(
 ) -> np.ndarray:
     """Return (W, J) mean losses less the mean of all models, if the models' mean ``agreement`` (J, J) with the truth were a mixture of that with each other.
 
-    The weights of the mixture are uniform over all mixtures (Rubin 1981). In its own place a model is better than its nearest rival by the share ``believed`` of what is left.
-    RankingError for fewer than two models, or a share outside (0, 1].
+    The weights of the mixture are uniform over all mixtures (Rubin 1981). In its own place a model is better than its nearest
+    rival by the share ``believed`` of what is left. RankingError for fewer than two models, or a share outside (0, 1].
 
     >>> found = worlds(np.array([[1.0, 0.8], [0.8, 1.0]]))
     >>> bool(np.abs(found[:, 0] - found[:, 1]).max() <= 0.1)
@@ -60,9 +61,10 @@ def worlds(
 def updated(before: np.ndarray, loss: np.ndarray, pair_variance: np.ndarray, seed: int = 0, alone: float = ALONE) -> np.ndarray:
     """Return the worlds after labels measured the mean ``loss`` (J,), whose differences have the variances ``pair_variance`` (P,).
 
-    Each world moves by K (measured + noise - world), K = S (S + C)^-1, S the covariance of the worlds and C that of the measurement (Evensen 2003). Before that each model is
-    moved on its own, by ``alone`` times as much as worlds are apart: rivals alike in what others say of them may differ all the same. Without error all worlds are what was measured.
-    RankingError for shapes that do not fit.
+    Each world moves by K (measured + noise - world), K = S (S + C)^-1, S the covariance of the worlds and C that of the
+    measurement (Evensen 2003). Before that each model is moved on its own, by ``alone`` times as much as worlds are apart: rivals
+    alike in what others say of them may differ all the same. Without error all worlds are what was measured. RankingError for
+    shapes that do not fit.
 
     >>> before = np.array([[-0.1, 0.1], [0.1, -0.1], [0.0, 0.0]])
     >>> updated(before, np.array([0.3, 0.5]), np.zeros(1)).round(6).tolist()
@@ -92,10 +94,10 @@ def learnt(
 ) -> tuple[Curve, np.ndarray]:
     """Return the ``planned`` curve and the worlds ``before`` after ``labels`` that a selector with the curve ``drawn_by`` drew.
 
-    ``measured`` are LURE's means over its pool, ``share`` of the corpus. Variances become (10 + M ratio) / (10 + M) times what they were, with one ratio, of measured to expected,
-    for all pairs, since seldom differing models show no variance in few labels, and one for each model. That models may be off on their own is believed by M / (10 + M), so that the
-    first labels do not change what is named at a stroke.
-    RankingError for estimates of other models.
+    ``measured`` are LURE's means over its pool, ``share`` of the corpus. Variances become (10 + M ratio) / (10 + M) times what
+    they were, with one ratio, of measured to expected, for all pairs, since seldom differing models show no variance in few
+    labels, and one for each model. That models may be off on their own is believed by M / (10 + M), so that the first labels do
+    not change what is named at a stroke. RankingError for estimates of other models.
 
     >>> flat = Curve(1000, np.array([1.0, 980]), np.full((2, 1), 0.2), np.full((2, 2), 0.1))
     >>> found = Estimates(np.array([0.1, 0.4]), 0.018 * np.eye(2), 9)  # ten labels, a difference of variance .036 where .0198 was expected

@@ -1,10 +1,11 @@
 """How much the estimates from n drawn labels will vary, from the predictions alone: what every pair of models is to be expected to lose on every image.
 
-Conventions: ``agreement`` (J, J, I): what model j is worth on an image if model k has said the truth: their concordance, or 1 where classifiers say the same, else 0. Pairs
-(P,) are in the order of ``numpy.triu_indices``, their differences loss of the first less loss of the second. The images given may be every s-th of a corpus of ``images``: each
-stands for as many. Variances are of LURE's means over that corpus, pairs that differ nowhere have none.
-Source: Kossen et al. 2021 (an ensemble in the truth's place); Farquhar et al. 2021, theorem 3 (variance of LURE); Rosen 1972 (probability of being among the first n drawn without
-replacement).
+Conventions: ``agreement`` (J, J, I): what model j is worth on an image if model k has said the truth: their concordance, or 1
+where classifiers say the same, else 0. Pairs (P,) are in the order of ``numpy.triu_indices``, their differences loss of the first
+less loss of the second. The images given may be every s-th of a corpus of ``images``: each stands for as many. Variances are of
+LURE's means over that corpus, pairs that differ nowhere have none.
+Source: Kossen et al. 2021 (an ensemble in the truth's place); Farquhar et al. 2021, theorem 3 (variance of LURE); Rosen 1972
+(probability of being among the first n drawn without replacement).
 """
 
 from __future__ import annotations
@@ -42,8 +43,9 @@ class Curve:
 def moments(agreement: np.ndarray, outside: float = 0.0) -> Moments:
     """Return what is to be expected of every pair and model if the others, each in its turn, have said the truth.
 
-    A pair is judged by the models outside it. ``outside`` is the weight, in models, of a truth that no model says, and that costs each of them 1. Of two models alone each is believed in turn, and is then half as much better than the other as their agreement leaves room for.
-    RankingError for fewer than two models, another shape, or a weight below 0.
+    A pair is judged by the models outside it. ``outside`` is the weight, in models, of a truth that no model says, and that costs
+    each of them 1. Of two models alone each is believed in turn, and is then half as much better than the other as their
+    agreement leaves room for. RankingError for fewer than two models, another shape, or a weight below 0.
 
     >>> votes = np.array([[0, 0], [0, 1], [1, 1]])  # the third says the second is right where both differ from the first
     >>> found = moments((votes[:, None] == votes).astype(float))
@@ -99,9 +101,11 @@ def inclusion(weights: np.ndarray, number: float) -> np.ndarray:
 def curve(weights: np.ndarray, expected: Moments, images: int | None = None) -> Curve:
     """Return how the variances fall when images are drawn in proportion to ``weights`` (I,), of a corpus of ``images`` (those given, by default).
 
-    LURE's variance is the sum over its steps of what each adds, Farquhar et al. theorem 3, with the images left at step m replaced by the chance of each to be left:
-    with u = 1 / (N - m) it is (1 / M - 1 / N) times the mean over u, up to u of M, of G = (N / (N - m))^2 (sum w sum x^2 / w - (sum x)^2) / N^2, the sums over what is left. Of equal
-    weights G is the variance of x. Models have no variance (NaN) where some image has no weight: no draws say what it costs them. RankingError where no image has a weight.
+    LURE's variance is the sum over its steps of what each adds, Farquhar et al. theorem 3, with the images left at step m
+    replaced by the chance of each to be left: with u = 1 / (N - m) it is (1 / M - 1 / N) times the mean over u, up to u of M, of
+    G = (N / (N - m))^2 (sum w sum x^2 / w - (sum x)^2) / N^2, the sums over what is left. Of equal weights G is the variance of
+    x. Models have no variance (NaN) where some image has no weight: no draws say what it costs them. RankingError where no image
+    has a weight.
 
     >>> votes = np.array([[0, 0], [0, 1], [1, 1]])
     >>> curve(np.ones(2), moments((votes[:, None] == votes).astype(float))).pairs[0]  # of 0 and 1, of -1 and 1, of -1 and 0

@@ -1,9 +1,11 @@
 """The same models, asked through other images: what stands first of every selection next to each other, and where a competition's choice of images can mislead.
 
-Conventions: a *competition* is a selection that pits models against each other (duels, pairs); its stability is known, and its faithful ranking stands beside
-the one that stands first, or the first of re-used labels where that is faithful. Draws for all models show what stands first. Correlations are Spearman's, over the models that both rank.
-Warned of are, ours where the literature has only words: a leave-one-out change of ``MOVES`` ranks or more, a top-k curve below ``SETTLED`` in its last quarter, and a pair
-of models that a competition and draws by chance order differently although the simultaneous rank intervals of either leave no doubt.
+Conventions: a *competition* is a selection that pits models against each other (duels, pairs); its stability is known, and its
+faithful ranking stands beside the one that stands first, or the first of re-used labels where that is faithful. Draws for all
+models show what stands first. Correlations are Spearman's, over the models that both rank. Warned of are, ours where the
+literature has only words: a leave-one-out change of ``MOVES`` ranks or more, a top-k curve below ``SETTLED`` in its last quarter,
+and a pair of models that a competition and draws by chance order differently although the simultaneous rank intervals of either
+leave no doubt.
 Source: S2 Fig. 5; Phang et al. 2021 (adversarially chosen sets rank unstably).
 """
 

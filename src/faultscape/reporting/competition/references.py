@@ -1,7 +1,8 @@
 """Benchmark pictures by class, to stand beside the chosen ones (S0 Figs. 4 and 5; S2 Figs. 4 and 6).
 
-Conventions: a folder either has one sub-folder a class, named as the class (``car/``, ``person/``) or its WordNet id (``n02123045/``), or ``images/`` with masks of the same names in ``labels/``.
-Of masks, a class's pictures are those in which its share is nearest to its median share: typical ones, not the largest.
+Conventions: a folder either has one sub-folder a class, named as the class (``car/``, ``person/``) or its WordNet id
+(``n02123045/``), or ``images/`` with masks of the same names in ``labels/``. Of masks, a class's pictures are those in which its
+share is nearest to its median share: typical ones, not the largest.
 """
 
 from __future__ import annotations

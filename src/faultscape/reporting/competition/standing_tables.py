@@ -1,8 +1,9 @@
 """Standings as tables and sentences: rankings with their intervals, matrices as heat maps, and a headline that claims no more than the intervals allow.
 
-Conventions: standings as ``ranking`` makes them; what older standings do not hold is shown as a dash, or not at all. ``tied_for_best`` and ``rank_interval`` are
-right for one comparison at a time, ``best_set`` and ``simultaneous_rank_interval`` for all models at once. What was not drawn by chance has *descriptive* intervals: they are given no
-level, and claim nothing about other images. A headline rests on the rankings whose intervals speak of more, and among these on the one that stands first.
+Conventions: standings as ``ranking`` makes them; what older standings do not hold is shown as a dash, or not at all.
+``tied_for_best`` and ``rank_interval`` are right for one comparison at a time, ``best_set`` and ``simultaneous_rank_interval``
+for all models at once. What was not drawn by chance has *descriptive* intervals: they are given no level, and claim nothing about
+other images. A headline rests on the rankings whose intervals speak of more, and among these on the one that stands first.
 Source: S0 Tables 1 and 3; S2 Table 1 and Fig. 3.
 """
 

@@ -1,7 +1,8 @@
 """What a model loses most by, in a sentence of plain words, and nothing where the numbers do not say it.
 
-Conventions: a gap is one kind of region error of one class, of a model minus that of the best model (by mIoU); it speaks only when its whole interval lies
-above 0, and where no gap has an interval there is no sentence. Its share is of all that the model's regions lose to the best model, over classes and kinds. Names stand as the class list writes them.
+Conventions: a gap is one kind of region error of one class, of a model minus that of the best model (by mIoU); it speaks only
+when its whole interval lies above 0, and where no gap has an interval there is no sentence. Its share is of all that the model's
+regions lose to the best model, over classes and kinds. Names stand as the class list writes them.
 Source: S1 V (explaining where a model's error comes from).
 """
 

@@ -1,7 +1,8 @@
 """What every artefact declares.
 
-Conventions: ``made_from`` and ``made_from_now`` are {input: digest}; two that differ make an artefact stale, and ``reasons`` says why in words. Of an artefact ``in_parts``
-an input that was not there is a part still to be made. ``method`` is raised whenever what is computed changes, so that numbers of an earlier version count as stale.
+Conventions: ``made_from`` and ``made_from_now`` are {input: digest}; two that differ make an artefact stale, and ``reasons`` says
+why in words. Of an artefact ``in_parts`` an input that was not there is a part still to be made. ``method`` is raised whenever
+what is computed changes, so that numbers of an earlier version count as stale.
 """
 
 from __future__ import annotations
@@ -18,9 +19,9 @@ METHOD = "method"
 class Artefact:
     """One kind of thing that a study holds.
 
-    ``verb`` makes it, ``inputs`` are the artefacts that it follows from, ``options`` those of the verb that can change it. ``instances`` names those that a study has or should
-    have ('' where there can be but one). ``describe`` says what there is, ``line`` what to type where it is not done, '' where nothing helps; ``waits`` whether that line can
-    wait for all others.
+    ``verb`` makes it, ``inputs`` are the artefacts that it follows from, ``options`` those of the verb that can change it.
+    ``instances`` names those that a study has or should have ('' where there can be but one). ``describe`` says what there is,
+    ``line`` what to type where it is not done, '' where nothing helps; ``waits`` whether that line can wait for all others.
     """
 
     name: str

@@ -16,7 +16,10 @@ from faultscape.study.tables.logs import log
 
 
 def compare_study(asked: CompareOptions) -> Compared:
-    """Count what is missing or stale of every pair; of classifiers nothing is counted. Errors: ModelError for fewer than two models, StudyError where maps are outdated."""
+    """Count what is missing or stale of every pair; of classifiers nothing is counted.
+
+    Errors: ModelError for fewer than two models, StudyError where maps are outdated.
+    """
     root, mine = existing(asked.study), share(asked.shard)
     with writing(root, array="compare" if asked.shard else ""):
         settings = read_settings(root)

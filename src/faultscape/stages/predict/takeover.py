@@ -1,7 +1,8 @@
 """How new maps of a model take the place of those that it has from another source: all at once, when they are made, and not at all where none can be used.
 
-Conventions: a model *replaces* where parts of something else are there. Its new parts lie beside those that count, named by receipts alone (stages.fill), so that a line that fails or is
-killed leaves maps, failures.csv and study.toml as they were, and the same line goes on from what it had made. Jobs of an array take over with the first that has done its share.
+Conventions: a model *replaces* where parts of something else are there. Its new parts lie beside those that count, named by
+receipts alone (stages.fill), so that a line that fails or is killed leaves maps, failures.csv and study.toml as they were, and
+the same line goes on from what it had made. Jobs of an array take over with the first that has done its share.
 """
 
 from __future__ import annotations
