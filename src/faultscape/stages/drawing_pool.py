@@ -15,12 +15,25 @@ from typing import Any
 import numpy as np
 
 from faultscape.nouns import Slots
+from faultscape.progress import Tick
 from faultscape.selection import draws
 from faultscape.selection.catalogue import find_selector
 from faultscape.selection.definitions import weights_as_defined
 from faultscape.ties import tie_seed
 
 Facts = dict[str, np.ndarray]  # see stages.drawing_facts
+
+
+@dataclass(frozen=True)
+class PoolJob:
+    """What is to be said of one shard's images: the facts that a selector needs, under a definition, with the ``trust`` (J,) that labels so far put in each model."""
+
+    study: str
+    number: int
+    models: tuple[str, ...]
+    define: dict[str, Any]
+    needs: tuple[str, ...]
+    trust: tuple[float, ...] | None
 
 
 def gather(
@@ -35,9 +48,9 @@ def gather(
     workers: int | None = None,
 ) -> Facts:
     """Return what a selector must know of every image of the pool, in the order among equals; ``known`` may hold the ``trust`` (J,) that labels so far put in each model."""
-    from faultscape import engine as engines
-    from faultscape.progress import progress
-    from faultscape.stages import drawing_facts
+    import io
+
+    from faultscape.stages import drawing_facts, fill
     from faultscape.study.tables.corpus import shard_sizes
 
     trust = (known or {}).get("trust")
@@ -46,37 +59,33 @@ def gather(
     needs = [similar if need == "similarity" else need for need in needs]
     if settings.classifies:
         return drawing_facts.of_classes(root, settings, pool.ids, models, define, needs, trust)
-    about = {"models": list(models), "define": define, "needs": list(needs), "trust": None if trust is None else trust.tolist()}
-    sizes = shard_sizes(root)
-    calls = [{"study": str(root), "number": n, **about} for n in sorted(sizes)]
-    found: list[Facts] = [{}] * len(calls)
-    with progress("select", sum(sizes.values())) as tick:
-        for k, file in engines.run("faultscape.stages.drawing_pool:shard", calls, engine=engine, workers=workers, tick=tick):
-            with np.load(root / file) as held:
-                found[k] = {key: held[key] for key in held.files}
-            (root / file).unlink()
+    sizes, weights = shard_sizes(root), None if trust is None else tuple(trust.tolist())
+    jobs = [PoolJob(str(root), number, tuple(models), define, tuple(needs), weights) for number in sorted(sizes)]
+    found: list[Facts] = [{}] * len(jobs)
+    task, items = "faultscape.stages.drawing_pool:shard", sum(sizes.values())
+    for place, data in fill.gather(root, task, jobs, title="select", items=items, engine=engine, workers=workers):
+        with np.load(io.BytesIO(data)) as held:
+            found[place] = {key: held[key] for key in held.files}
     return {key: np.concatenate([part[key] for part in found], axis=-1)[..., order] for key in found[0]}
 
 
-def shard(
-    study: str, number: int, models: list[str], define: dict[str, Any], needs: list[str], trust: list[float] | None, tick: Any
-) -> str:
-    """Sum up one shard's images of the pool, and return the name of a temporary file in the study that holds it."""
+def shard(job: dict[str, Any], tick: Tick) -> str:
+    """Sum up one shard's images of the pool (a `PoolJob`), and return the name of a temporary file in the study that holds it."""
     import io
 
-    from faultscape.stages import drawing_facts
-    from faultscape.study.folder import TEMPORARY, put
+    from faultscape.stages import drawing_facts, fill
     from faultscape.study.settings import read_settings
     from faultscape.study.tables.corpus import part_name, pool, read_corpus
 
-    root = Path(study)
-    settings, rows = read_settings(root), pool(read_corpus(root, number))
-    facts = drawing_facts.of_shard(root, settings, rows, models, define, needs, None if trust is None else np.array(trust))
+    asked = fill.of_json(PoolJob, job)
+    root = Path(asked.study)
+    settings, rows = read_settings(root), pool(read_corpus(root, asked.number))
+    trust = None if asked.trust is None else np.array(asked.trust)
+    facts = drawing_facts.of_shard(root, settings, rows, asked.models, asked.define, asked.needs, trust)
     tick(len(rows))
-    file, sink = f"{TEMPORARY}draws-{part_name(number)}", io.BytesIO()
+    sink = io.BytesIO()
     np.savez(sink, **facts)  # type: ignore[arg-type]
-    put(root / file, sink.getvalue())
-    return file
+    return fill.leave(root, f"draws-{part_name(asked.number)}", sink.getvalue())
 
 
 @dataclass(frozen=True, eq=False)
