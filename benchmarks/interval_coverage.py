@@ -34,7 +34,7 @@ from faultscape.metrics.summary import weighed
 from faultscape.stages.given_options import group_options
 from faultscape.stages.measure import lists, score_jobs
 from faultscape.stages.measure import scores as scoring
-from faultscape.stages.measure.options import Files, Reading, Scores
+from faultscape.stages.measure.options import FileRules, Reading, ScoreFolders
 from faultscape.study.tables import measures
 
 DATA = Path(os.environ.get("FAULTSCAPE_DATA", "../shared/data"))
@@ -80,7 +80,7 @@ def of_scores(folder: Path) -> tuple[list[dict[str, Any]], int]:
     measured(folder, list(CONFIDENT), confidence=sure)
     models = tuple(f"{name}={ZOO / name}" for name in CONFIDENT)
     data = lists.of_words(
-        str(DATA / "camvid" / "testannot"), models, Scores(confidence=sure), str(ZOO / "classes.json"), None, Files(), "connected", lambda _: None
+        str(DATA / "camvid" / "testannot"), models, ScoreFolders(confidence=sure), str(ZOO / "classes.json"), None, FileRules(), "connected", lambda _: None
     )  # fmt: skip
     reading = Reading(boundaries=False)
     out = []

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import importlib
+import importlib.util
 import re
 import subprocess
 import sys
@@ -130,3 +132,24 @@ def test_a_source_distribution_holds_nothing_that_git_does_not_keep() -> None:
     if listed.returncode or not (ROOT / ".git").exists():
         pytest.skip("no git checkout: what a source distribution holds too much is not seen")
     assert packed() <= set(listed.stdout.splitlines())
+
+
+@pytest.mark.parametrize("folder", ["benchmarks", "examples", "scripts"])
+def test_what_programs_beside_the_package_import_of_it_is_there(folder: str) -> None:
+    files = sorted((ROOT / folder).rglob("*.py"))
+    names = {
+        (str(path.relative_to(ROOT)), node.module, alias.name)
+        for path in files
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == PROJECT["name"]
+        for alias in node.names
+    }
+    assert [(file, module, name) for file, module, name in sorted(names) if not there(module, name)] == []
+
+
+def there(module: str, name: str) -> bool:
+    """Whether a module of the package holds a name, or is the folder of a module so called."""
+    try:
+        return hasattr(importlib.import_module(module), name) or importlib.util.find_spec(f"{module}.{name}") is not None
+    except ModuleNotFoundError:
+        return False
