@@ -16,7 +16,7 @@ from contextlib import nullcontext, redirect_stdout, suppress
 from dataclasses import is_dataclass
 from pathlib import Path
 from types import GenericAlias
-from typing import Any, cast, get_args
+from typing import Any, Literal, cast, get_args, get_origin
 
 import cyclopts
 
@@ -232,6 +232,12 @@ def _misread(error: cyclopts.CycloptsError) -> str:
     if isinstance(error, cyclopts.MissingArgumentError):
         return f"{chain}: {error.keyword} needs a value behind it{more}"
     if isinstance(error, cyclopts.CoercionError) and argument is not None and error.token is not None:
+        if choices := [
+            word for hint in (argument.hint, *get_args(argument.hint)) if get_origin(hint) is Literal for word in get_args(hint)
+        ]:
+            words, value = [str(word) for word in choices], error.token.value
+            name = str(error.token.keyword).removeprefix("--")
+            return _plain(f"{name} {value!r} is not known; use {', '.join(words)}.{closest(value, words)}".rstrip("."))
         for kind, words in ((int, "a whole number"), (float, "a number")):
             if _takes(argument, kind):
                 return _plain(f"{error.token.keyword} takes {words}; got {error.token.value!r}")

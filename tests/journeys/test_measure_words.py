@@ -212,7 +212,7 @@ def test_options_that_change_nothing_are_told(corpus: made.Corpus, tmp_path: Pat
         (("TRUTH", "m=MAPS"), "give --classes"), (("TRUTH", "m=MAPS", "--classes", "vox"), "built in are"), (("TRUTH", "m=nowhere", "--classes", "CLASSES"), "no such folder"),
         (("TRUTH", "m=MAPS", "m=MAPS", "--classes", "CLASSES"), "stands twice"), (("TRUTH", "MAPS", "--classes", "CLASSES"), "is not NAME=FOLDER"),
         (("m=MAPS", "--classes", "CLASSES"), "stands where the truth is expected"), (("TRUTH", "m=MAPS", "--classes", "2"), "holds the value"),
-        (("TRUTH", "m=MAPS", "--classes", "CLASSES", "--preset", "keras"), "Did you mean 'keras200'?"), (("TRUTH", "m=MAPS", "--classes", "CLASSES", "--void", "drop"), "void='drop'"),
+        (("TRUTH", "m=MAPS", "--classes", "CLASSES", "--preset", "keras"), "Did you mean 'keras200'?"), (("TRUTH", "m=MAPS", "--classes", "CLASSES", "--void", "drop"), "void 'drop' is not known; use cut, bridge"),
         (("TRUTH", "m=MAPS", "--classes", "CLASSES", "--confidence", "n=MAPS"), "no model has this name"), (("TRUTH", "m=MAPS", "--classes", "CLASSES", "--truth", "x"), "is no study"),
         (("TRUTH", "m=MAPS", "--regions", "given", "--doubt", "m=MAPS"), "--doubt is judged by classes"),
         (("--datasets", "nowhere.toml"), "No such file"), (("TRUTH", "m=x.onnx", "--classes", "CLASSES"), "measure takes folders"),

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from faultscape.choices import Over
 from faultscape.comparison.concordance import concordances
 from faultscape.errors import counted
 from faultscape.nouns import Agreement, Pairs, Predictions
@@ -19,7 +20,7 @@ ALIKE = 1 - 1e-12  # differences below 1e-12 are rounding
 
 
 def mean_agreement(
-    blocks: Pairs | Predictions | Iterable[Pairs | Predictions], concordance: str = "miou", *, over: str = "union"
+    blocks: Pairs | Predictions | Iterable[Pairs | Predictions], concordance: str = "miou", *, over: Over = "union"
 ) -> Agreement:
     """Return the (J, J) mean agreement of every two models, over one block of images or several.
 
@@ -47,7 +48,7 @@ def mean_agreement(
     return Agreement(models, name, mean, images.astype(np.int64), alike.astype(np.int64))
 
 
-def _of_maps(pairs: Pairs, concordance: str, over: str) -> np.ndarray:
+def _of_maps(pairs: Pairs, concordance: str, over: Over) -> np.ndarray:
     """Return (3, J, J): the sum of agreements, how many there are, and how many of them are of identical maps."""
     values = concordances(pairs, concordance, over=over)
     values = (values + values.swapaxes(0, 1)) / 2

@@ -11,12 +11,13 @@ from collections.abc import Callable
 import numpy as np
 
 from faultscape import plug
+from faultscape.choices import Over
 from faultscape.errors import OptionError, RankingError
 from faultscape.metrics.catalogue import CONCORDANCES
 from faultscape.nouns import Pairs
 
 
-def concordances(pairs: Pairs, name: str = "miou", *, over: str = "union") -> np.ndarray:
+def concordances(pairs: Pairs, name: str = "miou", *, over: Over = "union") -> np.ndarray:
     """Return (J, J, I) concordances, [defender, attacker, image]; NaN on the diagonal."""
     metric = _metric(name)
     j = len(pairs.models)
@@ -30,7 +31,7 @@ def concordances(pairs: Pairs, name: str = "miou", *, over: str = "union") -> np
     return out
 
 
-def accuracies(pairs: Pairs, name: str = "miou", *, over: str = "union", truth: str | None = None) -> np.ndarray:
+def accuracies(pairs: Pairs, name: str = "miou", *, over: Over = "union", truth: str | None = None) -> np.ndarray:
     """Return (J, I) concordances of each model with a truth (the only one, unless named); RankingError when it is not there."""
     metric = _metric(name)
     if truth is None and len(pairs.truths) != 1:
@@ -51,7 +52,7 @@ def _metric(name: str) -> Callable[..., np.ndarray]:
     if name in CONCORDANCES:
         return function
 
-    def checked(both: np.ndarray, rows: np.ndarray, columns: np.ndarray, *, over: str) -> np.ndarray:
+    def checked(both: np.ndarray, rows: np.ndarray, columns: np.ndarray, *, over: Over) -> np.ndarray:
         try:
             values = np.asarray(function(both, rows, columns, over=over), dtype=float)
         except Exception as error:

@@ -7,8 +7,22 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Any, Literal, get_args
 
+from faultscape.choices import (
+    Absent,
+    Connectivity,
+    Curve,
+    FprRule,
+    Match,
+    Over,
+    Per,
+    Pooling,
+    RegionKind,
+    RegionScale,
+    Track,
+    VoidRule,
+)
 from faultscape.errors import OptionError, closest
 
 
@@ -16,20 +30,20 @@ from faultscape.errors import OptionError, closest
 class Definitions:
     """The choices behind a measurement; the defaults are those of the issue's papers where these are sound."""
 
-    regions: str = "connected"  # or given: the maps hold region ids
-    connectivity: int = 8  # or 4
-    void: str = "cut"  # or bridge
-    absent: str = "nan"  # or zero
-    scale: str = "tanh"  # or sigmoid, none: S1 eq. 7 and 10
-    match: str = "iou"  # or dice: at which overlap AP counts a region as found
-    per: str = "truth"  # or prediction: the regions over which PE-OS and PE-US are means
-    over: str = "union"  # or all, truth: the classes that pixel means are over
-    pooling: str = "pooled"  # or per_image: how pixels and scores of several images are brought together
-    fpr_rule: str = "first"  # or closest
-    curve: str = "step"  # or trapezoid: the area under precision and recall
+    regions: RegionKind = "connected"  # or given: the maps hold region ids
+    connectivity: Connectivity = 8
+    void: VoidRule = "cut"  # or bridge
+    absent: Absent = "nan"  # or zero
+    scale: RegionScale = "tanh"  # or sigmoid, none: S1 eq. 7 and 10
+    match: Match = "iou"  # or dice: at which overlap AP counts a region as found
+    per: Per = "truth"  # or prediction: the regions over which PE-OS and PE-US are means
+    over: Over = "union"  # or all, truth: the classes that pixel means are over
+    pooling: Pooling = "pooled"  # or per_image: how pixels and scores of several images are brought together
+    fpr_rule: FprRule = "first"  # or closest
+    curve: Curve = "step"  # or trapezoid: the area under precision and recall
     thresholds: str = "exact"  # or keras200: 200 equal thresholds on 0..1; quantiles: those of each frame, as SegmentMeIfYouCan
     rounding: str = ""  # or float32, float16: the type in which anomaly scores are compared; none is the type they come in
-    track: str = ""  # or anomaly, obstacle: size limits of SegmentMeIfYouCan's components
+    track: Track | Literal[""] = ""  # or anomaly, obstacle: size limits of SegmentMeIfYouCan's components
     tolerance: float = 0.0075  # boundary F-score: pixels from 1 on, below 1 a share of the diagonal
     band: float = 0.02  # boundary IoU: width of the band, likewise
     bins: int = 15  # of ECE and the reliability diagram
@@ -40,20 +54,20 @@ class Definitions:
 
 MOST_BINS = 4096  # statistics hold them for every image and class
 _CHOICES: dict[str, tuple[Any, ...]] = {
-    "regions": ("connected", "given"),
-    "connectivity": (8, 4),
-    "void": ("cut", "bridge"),
-    "absent": ("nan", "zero"),
-    "scale": ("tanh", "sigmoid", "none"),
-    "match": ("iou", "dice"),
-    "per": ("truth", "prediction"),
-    "over": ("union", "all", "truth"),
-    "pooling": ("pooled", "per_image"),
-    "fpr_rule": ("first", "closest"),
-    "curve": ("step", "trapezoid"),
+    "regions": get_args(RegionKind),
+    "connectivity": get_args(Connectivity),
+    "void": get_args(VoidRule),
+    "absent": get_args(Absent),
+    "scale": get_args(RegionScale),
+    "match": get_args(Match),
+    "per": get_args(Per),
+    "over": get_args(Over),
+    "pooling": get_args(Pooling),
+    "fpr_rule": get_args(FprRule),
+    "curve": get_args(Curve),
     "thresholds": ("exact", "keras200", "quantiles"),
     "rounding": ("", "float32", "float16"),
-    "track": ("", "anomaly", "obstacle"),
+    "track": ("", *get_args(Track)),
 }
 _SMIYC = {"pooling": "pooled", "fpr_rule": "first", "curve": "step", "thresholds": "quantiles", "rounding": "float16"}
 PRESETS: dict[str, dict[str, Any]] = {

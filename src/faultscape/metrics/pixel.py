@@ -9,14 +9,17 @@ Source: S0 section 4.1.3 and 4.3. Eq. 9 as printed lacks the class frequency; he
 
 from __future__ import annotations
 
+from typing import get_args
+
 import numpy as np
 
+from faultscape.choices import Over
 from faultscape.errors import OptionError
 
-OVER = ("union", "all", "truth")
+OVER = get_args(Over)
 
 
-def miou(both: np.ndarray, reference: np.ndarray, prediction: np.ndarray, *, over: str = "union") -> np.ndarray:
+def miou(both: np.ndarray, reference: np.ndarray, prediction: np.ndarray, *, over: Over = "union") -> np.ndarray:
     """Return the mean intersection over union (...), S0 eq. 7, from counts (..., C) and (..., C + 1); OptionError for an unknown ``over``.
 
     >>> miou(np.array([2, 1]), np.array([3, 1, 0]), np.array([2, 2, 0])).round(4)
@@ -25,12 +28,12 @@ def miou(both: np.ndarray, reference: np.ndarray, prediction: np.ndarray, *, ove
     return _mean(iou_of_classes(both, reference, prediction), reference, over)  # S0 eq. 7
 
 
-def dice(both: np.ndarray, reference: np.ndarray, prediction: np.ndarray, *, over: str = "union") -> np.ndarray:
+def dice(both: np.ndarray, reference: np.ndarray, prediction: np.ndarray, *, over: Over = "union") -> np.ndarray:
     """Return the mean Dice coefficient, 2 N_yy / (N_y. + N_.y)."""
     return _mean(dice_of_classes(both, reference, prediction), reference, over)
 
 
-def fwiou(both: np.ndarray, reference: np.ndarray, prediction: np.ndarray, *, over: str = "union") -> np.ndarray:
+def fwiou(both: np.ndarray, reference: np.ndarray, prediction: np.ndarray, *, over: Over = "union") -> np.ndarray:
     """Return the intersection over union weighted by the reference's class frequencies (...), S0 eq. 9 with the frequency it lacks in print.
 
     OptionError for an unknown ``over``, which changes nothing here.
@@ -44,7 +47,7 @@ def fwiou(both: np.ndarray, reference: np.ndarray, prediction: np.ndarray, *, ov
     return _ratio((classes * np.nan_to_num(iou)).sum(-1), classes.sum(-1))  # S0 eq. 9
 
 
-def mpa(both: np.ndarray, reference: np.ndarray, prediction: np.ndarray, *, over: str = "union") -> np.ndarray:
+def mpa(both: np.ndarray, reference: np.ndarray, prediction: np.ndarray, *, over: Over = "union") -> np.ndarray:
     """Return the mean over classes of N_yy / N_y. (...), S0 eq. 10; a class absent from the reference has no accuracy. OptionError for an unknown ``over``.
 
     >>> mpa(np.array([2, 1]), np.array([3, 1, 0]), np.array([2, 2, 0])).round(4)
@@ -54,7 +57,7 @@ def mpa(both: np.ndarray, reference: np.ndarray, prediction: np.ndarray, *, over
     return _mean(_ratio(both, reference[..., :-1]), reference, over)  # S0 eq. 10
 
 
-def pixel_accuracy(both: np.ndarray, reference: np.ndarray, prediction: np.ndarray, *, over: str = "union") -> np.ndarray:
+def pixel_accuracy(both: np.ndarray, reference: np.ndarray, prediction: np.ndarray, *, over: Over = "union") -> np.ndarray:
     """Return the share of the reference's pixels (void left out) that the prediction calls alike."""
     del prediction
     _check(over)
@@ -71,7 +74,7 @@ def dice_of_classes(both: np.ndarray, reference: np.ndarray, prediction: np.ndar
     return _ratio(2 * both, reference[..., :-1] + prediction[..., :-1])
 
 
-def classes_counted(values: np.ndarray, reference: np.ndarray, over: str) -> np.ndarray:
+def classes_counted(values: np.ndarray, reference: np.ndarray, over: Over) -> np.ndarray:
     """Return (..., C) numbers of classes as a mean takes them: NaN for a class that ``over`` leaves out, 0 for an absent one that it counts.
 
     >>> classes_counted(np.array([0.5, 0.0, np.nan]), np.array([4, 0, 0, 0]), "truth").tolist()
@@ -94,13 +97,13 @@ def _ratio(above: np.ndarray, below: np.ndarray) -> np.ndarray:
     return np.divide(above, below, out=out, where=np.asarray(below) > 0)
 
 
-def _mean(values: np.ndarray, reference: np.ndarray, over: str) -> np.ndarray:
+def _mean(values: np.ndarray, reference: np.ndarray, over: Over) -> np.ndarray:
     """Return the mean over the last axis over the classes that ``over`` names."""
     counted = classes_counted(values, reference, over)
     known = ~np.isnan(counted)
     return _ratio(np.where(known, counted, 0.0).sum(-1), known.sum(-1))
 
 
-def _check(over: str) -> None:
+def _check(over: Over) -> None:
     if over not in OVER:
         raise OptionError(f"over={over!r} is not known; use {', '.join(OVER)}")

@@ -11,11 +11,13 @@ import platform
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import get_args
 
+from faultscape.choices import Precision
 from faultscape.errors import OptionError
 
 _NODES = ("/dev/nvidiactl", "/dev/nvidia0", "/proc/driver/nvidia", "/dev/nvmap", "/dev/dxg", "/dev/kfd")
-PRECISIONS = ("float32", "float16", "bfloat16")
+PRECISIONS = get_args(Precision)
 
 
 def count(kind: str) -> int:

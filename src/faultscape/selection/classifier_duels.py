@@ -12,17 +12,18 @@ candidates too, unless nothing is to be expected between the two.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
+from faultscape.choices import CapRule, Discrepancy
 from faultscape.comparison.expected_distances import expected_distance
 from faultscape.errors import OptionError, SelectionError
 from faultscape.nouns import PairSlot, Predictions, Slots
 from faultscape.ties import RULE, tie_ranks
 
-CAP_RULES = ("accepted", "scanned")
-DISCREPANCIES = ("top1", "expected")
+CAP_RULES = get_args(CapRule)
+DISCREPANCIES = get_args(Discrepancy)
 DEFAULTS = {
     "discrepancy": "top1",
     "top": 30,
@@ -43,8 +44,8 @@ def class_duels(
     top: int = 30,
     confidence: float = 0.8,
     cap: int = 3,
-    cap_rule: str = "accepted",
-    discrepancy: str = "top1",
+    cap_rule: CapRule = "accepted",
+    discrepancy: Discrepancy = "top1",
     temperatures: Mapping[str, float] | None = None,
     spares: int = 10,
     allowed: np.ndarray | None = None,
@@ -103,8 +104,8 @@ def definition(
     top: int,
     confidence: float,
     cap: int,
-    cap_rule: str,
-    discrepancy: str,
+    cap_rule: CapRule,
+    discrepancy: Discrepancy,
     spares: int,
     seed: int = 0,
     temperatures: Mapping[str, Any] | None = None,

@@ -9,11 +9,12 @@ lowest concordances are chosen, the ``spares`` next stand behind; equal ones in 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
 from faultscape import plug, ties
+from faultscape.choices import Constraints, Over
 from faultscape.comparison.agreement import identical
 from faultscape.comparison.concordance import concordances, shares
 from faultscape.errors import OptionError, SelectionError
@@ -21,7 +22,7 @@ from faultscape.nouns import Classes, Pairs, Scale, Slot, Slots
 from faultscape.selection.best import EMPTY, Best
 from faultscape.selection.quartiles import to_json
 
-CONSTRAINTS = ("none", "class", "class+scale")
+CONSTRAINTS = get_args(Constraints)
 DEFAULTS = {
     "concordance": "miou",
     "over": "union",
@@ -37,10 +38,10 @@ def duels(
     concordance: str = "miou",
     *,
     per_class: int = 1,
-    constraints: str | None = None,
+    constraints: Constraints | None = None,
     scale: Scale | None = None,
     spares: int = 3,
-    over: str = "union",
+    over: Over = "union",
     families: Sequence[int] | None = None,
     keys: Sequence[str] | None = None,
     seed: int = 0,
@@ -80,10 +81,10 @@ def definition(
     *,
     concordance: str,
     per_class: int,
-    constraints: str | None,
+    constraints: Constraints | None,
     scale: Scale | None,
     spares: int,
-    over: str,
+    over: Over,
     keep_duplicates: bool,
     seed: int = 0,
 ) -> dict[str, Any]:
@@ -140,7 +141,7 @@ def take(
     best.offer(agreement, members(pairs, define["constraints"], scale), images, ranks, families)
 
 
-def members(pairs: Pairs, constraints: str, scale: Scale | None) -> np.ndarray:
+def members(pairs: Pairs, constraints: Constraints, scale: Scale | None) -> np.ndarray:
     """Return (J, I, G): whether an image may be chosen when model j defends group g."""
     if constraints == "none":
         return np.ones((len(pairs.models), len(pairs.images), 1), bool)

@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, get_args
 
+from faultscape.choices import Role, Task
 from faultscape.errors import CorpusError
 from faultscape.stages.collect.options import CollectOptions, Grouping, Storage, WebImages
 from faultscape.stages.collect.result import Collected, Downloaded, Queries
 
-_ROLES = ("pool", "train", "validation", "test", "reference")
+_ROLES = get_args(Role)
 
 
 def collect(
     study: str,
     *images: str,
-    task: str | None = None,
+    task: Task | None = None,
     classes: Any = None,
     only_classes: str | None = None,
     size: str | None = None,
     not_in: list[str] | None = None,
     set_: str | None = None,
-    role: str | None = None,
+    role: Role | None = None,
     pattern: str | None = None,
     web: WebImages = WebImages(),
     grouping: Grouping = Grouping(),

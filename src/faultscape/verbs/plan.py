@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from faultscape.choices import Goal
 from faultscape.errors import OptionError
 from faultscape.stages.plan.options import PlanOptions
 from faultscape.stages.plan.result import LabelPlan
@@ -16,7 +17,7 @@ def plan(
     cost: Any = None,
     wage: float | None = None,
     within: float = 1.0,
-    goal: str | None = None,
+    goal: Goal | None = None,
     selection: str | None = None,
     truth: str | None = None,
     seed: int = 0,

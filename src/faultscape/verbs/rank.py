@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from faultscape.choices import Population
 from faultscape.errors import OptionError
 from faultscape.stages.rank.options import RankOptions
 from faultscape.stages.rank.result import Ranked
@@ -19,7 +20,7 @@ def rank(
     resamples: int = 1000,
     seed: int = 0,
     all_labels: bool = False,
-    population: str = "pool",
+    population: Population = "pool",
     ranking: list[str] | None = None,
     engine: str = "processes",
 ) -> Ranked:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from faultscape.choices import Goal, Task
 from faultscape.verbs.status import Status
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ _WANTED = {
 def run(
     study: str,
     *arguments: Any,
-    task: str | None = None,
+    task: Task | None = None,
     classes: Any = None,
     size: str | None = None,
     scale: str | None = None,
@@ -43,7 +44,7 @@ def run(
     distance: str | None = None,
     concordance: str | None = None,
     truth: str | None = None,
-    goal: str = "order",
+    goal: Goal = "order",
     engine: str = "processes",
 ) -> Ran:
     """Do all stages that are undone: collect, predict, compare, select; once labels are there, rank and report.
@@ -123,7 +124,7 @@ def _collected_and_predicted(study: str, arguments: Sequence[Any], engine: str, 
     return [*done, repr(predict(study, todo, engine=engine))] if todo else done
 
 
-def _selected(study: str, asked: dict[str, Any], goal: str, engine: str) -> list[str]:
+def _selected(study: str, asked: dict[str, Any], goal: Goal, engine: str) -> list[str]:
     """Choose images where none are chosen, or where the duels can be extended; of a selection that must be made anew say the line."""
     from faultscape.nouns import PairSlot, Slot
     from faultscape.stages.artefacts.selection import can_grow

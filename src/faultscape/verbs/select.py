@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from faultscape.choices import Goal
 from faultscape.errors import OptionError
 from faultscape.nouns import Slots
 from faultscape.stages.select.options import ClassifierRules, MapRules, Sampling, SelectOptions
@@ -12,7 +13,7 @@ def select(
     *,
     as_: str | None = None,
     selector: str | None = None,
-    goal: str | None = None,
+    goal: Goal | None = None,
     per_class: int | None = None,
     top: int | None = None,
     budget: int | None = None,

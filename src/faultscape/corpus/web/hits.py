@@ -10,11 +10,12 @@ import hashlib
 import re
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
-from typing import Any
+from typing import Any, get_args
 
+from faultscape.choices import Licence
 from faultscape.errors import OptionError
 
-LICENCES = ("open", "commercial", "modification", "public", "any")
+LICENCES = get_args(Licence)
 
 
 @dataclass(frozen=True)

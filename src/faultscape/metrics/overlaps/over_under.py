@@ -8,17 +8,20 @@ Source: S1 III-A; PE: Persello and Bruzzone 2009; PQ: Kirillov et al. 2019.
 
 from __future__ import annotations
 
+from typing import get_args
+
 import numpy as np
 
+from faultscape.choices import Absent, Per, RegionScale
 from faultscape.errors import MetricError, OptionError
 from faultscape.metrics.overlaps.region_counts import MATCHED, OVERLAPS, Counts
 
-ABSENT = ("nan", "zero")
-SCALE = ("tanh", "sigmoid", "none")
-PER = ("truth", "prediction")
+ABSENT = get_args(Absent)
+SCALE = get_args(RegionScale)
+PER = get_args(Per)
 
 
-def ror(counts: Counts, *, absent: str = "nan") -> np.ndarray:
+def ror(counts: Counts, *, absent: Absent = "nan") -> np.ndarray:
     """Return the region-wise over-segmentation ratio (..., C), |G_O| |S_O| / (N M), S1 eq. 5; OptionError for an unknown ``absent``.
 
     >>> panel_h = dict(truth_regions=2, predicted_regions=3, torn_truth=1, tearing_predictions=3)
@@ -28,7 +31,7 @@ def ror(counts: Counts, *, absent: str = "nan") -> np.ndarray:
     return _ratio(counts["torn_truth"] * counts["tearing_predictions"], counts, absent)  # S1 eq. 5
 
 
-def rur(counts: Counts, *, absent: str = "nan") -> np.ndarray:
+def rur(counts: Counts, *, absent: Absent = "nan") -> np.ndarray:
     """Return the region-wise under-segmentation ratio (..., C), |G_U| |S_U| / (N M), S1 eq. 8; OptionError for an unknown ``absent``.
 
     >>> panel = dict(truth_regions=3, predicted_regions=2, merged_truth=3, merging_predictions=1)
@@ -52,7 +55,7 @@ def extra_pieces(touching: np.ndarray) -> int:
     return int(np.maximum(touching - 1, 0).sum())
 
 
-def rom(counts: Counts, *, absent: str = "nan", scale: str = "tanh") -> np.ndarray:
+def rom(counts: Counts, *, absent: Absent = "nan", scale: RegionScale = "tanh") -> np.ndarray:
     """Return the region-wise over-segmentation measure (..., C), tanh(ROR m_o), S1 eq. 7; ``scale`` names another squashing, or ``none``.
 
     OptionError for an unknown ``absent`` or ``scale``.
@@ -64,7 +67,7 @@ def rom(counts: Counts, *, absent: str = "nan", scale: str = "tanh") -> np.ndarr
     return _absent(_scaled(ror(counts) * counts["extra_pieces"], scale), counts, absent)  # S1 eq. 7
 
 
-def rum(counts: Counts, *, absent: str = "nan", scale: str = "tanh") -> np.ndarray:
+def rum(counts: Counts, *, absent: Absent = "nan", scale: RegionScale = "tanh") -> np.ndarray:
     """Return the region-wise under-segmentation measure (..., C), tanh(RUR m_u), S1 eq. 10; options and errors as `rom`: OptionError for an unknown one.
 
     >>> panel = dict(truth_regions=3, predicted_regions=2, merged_truth=3, merging_predictions=1, extra_merges=2)
@@ -74,7 +77,7 @@ def rum(counts: Counts, *, absent: str = "nan", scale: str = "tanh") -> np.ndarr
     return _absent(_scaled(rur(counts) * counts["extra_merges"], scale), counts, absent)  # S1 eq. 10
 
 
-def pe_os(counts: Counts, *, per: str = "truth") -> np.ndarray:
+def pe_os(counts: Counts, *, per: Per = "truth") -> np.ndarray:
     """Return Persello's over-segmentation error: the mean over true regions g of 1 - |g n s| / |g|, s being the prediction that shares most with g.
 
     A true region that nothing touches counts 1. With ``per="prediction"`` the mean is over predicted regions and their largest g; those that touch none
@@ -85,7 +88,7 @@ def pe_os(counts: Counts, *, per: str = "truth") -> np.ndarray:
     return _mean(counts["pe_os_sum_of_predictions"], counts["predicted_regions"] - counts["invented_predictions"])
 
 
-def pe_us(counts: Counts, *, per: str = "truth") -> np.ndarray:
+def pe_us(counts: Counts, *, per: Per = "truth") -> np.ndarray:
     """Return Persello's under-segmentation error: the mean over true regions g of 1 - |g n s| / |s|, s being the prediction that shares most with g.
 
     True regions that nothing touches are left out (they are ``missed_truth``). With ``per="prediction"`` the mean is over predicted regions; one that
@@ -96,7 +99,7 @@ def pe_us(counts: Counts, *, per: str = "truth") -> np.ndarray:
     return _mean(counts["pe_us_sum_of_predictions"], counts["predicted_regions"])
 
 
-def average_precision_of_regions(counts: Counts, overlap: float | None = None, *, absent: str = "nan") -> np.ndarray:
+def average_precision_of_regions(counts: Counts, overlap: float | None = None, *, absent: Absent = "nan") -> np.ndarray:
     """Return TP / (TP + FP) of predicted regions at one overlap, or its mean over .50:.05:.95, as S1 uses it: without scores, of one image and class."""
     if overlap is not None and overlap not in OVERLAPS:
         raise OptionError(f"overlap={overlap} is not counted; use one of {', '.join(f'{t:g}' for t in OVERLAPS)}")
@@ -131,18 +134,18 @@ def invented(counts: Counts) -> np.ndarray:
     return _mean(counts["invented_predictions"], counts["predicted_regions"])
 
 
-def _ratio(involved: np.ndarray, counts: Counts, absent: str) -> np.ndarray:
+def _ratio(involved: np.ndarray, counts: Counts, absent: Absent) -> np.ndarray:
     return _absent(_mean(involved, counts["truth_regions"] * counts["predicted_regions"]), counts, absent)
 
 
-def _absent(value: np.ndarray, counts: Counts, absent: str) -> np.ndarray:
+def _absent(value: np.ndarray, counts: Counts, absent: Absent) -> np.ndarray:
     if absent not in ABSENT:
         raise OptionError(f"absent={absent!r} is not known; use {', '.join(ABSENT)}")
     there = counts["truth_regions"] + counts["predicted_regions"] > 0
     return np.where(np.isnan(value) & there, 0.0, value) if absent == "zero" else value
 
 
-def _scaled(value: np.ndarray, scale: str) -> np.ndarray:
+def _scaled(value: np.ndarray, scale: RegionScale) -> np.ndarray:
     if scale not in SCALE:
         raise OptionError(f"scale={scale!r} is not known; use {', '.join(SCALE)}")
     return value if scale == "none" else np.tanh(value) if scale == "tanh" else 1 / (1 + np.exp(-value))
@@ -152,7 +155,7 @@ def _halves(counts: Counts) -> np.ndarray:
     return counts["pq_found"] + 0.5 * counts["pq_invented"] + 0.5 * counts["pq_missed"]
 
 
-def _known(per: str) -> bool:
+def _known(per: Per) -> bool:
     if per not in PER:
         raise OptionError(f"per={per!r} is not known; use {', '.join(PER)}")
     return per == "truth"

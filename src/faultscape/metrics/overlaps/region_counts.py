@@ -13,10 +13,11 @@ Source: S1 III-A; Persello and Bruzzone 2009 (pe); S1 II (matched); Kirillov et 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
+from faultscape.choices import Match
 from faultscape.errors import OptionError
 from faultscape.maps.regions import Overlaps
 
@@ -28,7 +29,7 @@ PARTS = ("pe_os_sum", "pe_us_sum", "pe_os_sum_of_predictions", "pe_us_sum_of_pre
 OVERLAPS = tuple(round(0.5 + 0.05 * k, 2) for k in range(10))  # at which a predicted region counts as found
 MATCHED = tuple(f"matched_{round(100 * t)}" for t in OVERLAPS)
 QUALITY = ("pq_found", "pq_missed", "pq_invented")
-MATCH = ("iou", "dice")
+MATCH = get_args(Match)
 Counts = dict[str, np.ndarray]
 
 
@@ -48,7 +49,7 @@ def count_regions(table: Overlaps, classes: int, *, alive: np.ndarray | None = N
     return counts | dict(zip(PARTS, parts.T, strict=True))
 
 
-def count_matches(table: Overlaps, classes: int, *, match: str = "iou") -> Counts:
+def count_matches(table: Overlaps, classes: int, *, match: Match = "iou") -> Counts:
     """Return {matched_50 ... matched_95: (C,)}: predicted regions found at each overlap, one to one, the best overlaps first.
 
     ``match`` is the overlap's measure: ``iou``, or ``dice``, which is what the numbers printed in S1 Fig. 3 follow.

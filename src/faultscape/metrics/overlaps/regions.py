@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from faultscape.choices import Absent, Connectivity, Match, Per, RegionKind, RegionScale, VoidRule
 from faultscape.classes.class_lists import allowed, resolve, table
 from faultscape.errors import LabelMapError, OptionError
 from faultscape.maps.regions import VOID, overlaps
@@ -54,13 +55,13 @@ def regions(
     prediction: Maps,
     classes: Classes | str | int | None = None,
     *,
-    regions: str = "connected",
-    connectivity: int = 8,
-    void: str | int | tuple[int, ...] = "cut",
-    absent: str = "nan",
-    scale: str = "tanh",
-    match: str = "iou",
-    per: str = "truth",
+    regions: RegionKind = "connected",
+    connectivity: Connectivity = 8,
+    void: VoidRule | int | tuple[int, ...] = "cut",
+    absent: Absent = "nan",
+    scale: RegionScale = "tanh",
+    match: Match = "iou",
+    per: Per = "truth",
     background: int | None = None,
     divisor: int | None = None,
 ) -> Regions:
@@ -191,7 +192,7 @@ def given(
     return replace(found, truth_label=labels[0][found.truth_label], prediction_label=labels[1][found.prediction_label])
 
 
-def count(tables: Sequence[Any], classes: int, match: str) -> dict[str, np.ndarray]:
+def count(tables: Sequence[Any], classes: int, match: Match) -> dict[str, np.ndarray]:
     """Return every count of one image from its two tables of overlaps: by the rule for void, and as the model gave its regions."""
     counts = region_counts.count_regions(tables[0], classes)
     return counts | region_counts.count_matches(tables[0], classes, match=match) | region_counts.count_quality(tables[1], classes)
@@ -200,9 +201,9 @@ def count(tables: Sequence[Any], classes: int, match: str) -> dict[str, np.ndarr
 def measure(
     counts: dict[str, np.ndarray],
     *,
-    absent: str = "nan",
-    scale: str = "tanh",
-    per: str = "truth",
+    absent: Absent = "nan",
+    scale: RegionScale = "tanh",
+    per: Per = "truth",
     groups: Sequence[int] | None = None,
 ) -> dict[str, np.ndarray]:
     """Return {metric: (..., C)} from counts; classes that are not in ``groups`` (the background) have no value."""

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from faultscape.choices import FprRule
 from faultscape.metrics.doubt import LOGIT_END
 from faultscape.metrics.scores.counts import Detection
 from faultscape.metrics.scores.histogram import SIZE, VALUES, Histogram16, histogram16
@@ -100,7 +101,7 @@ def together(images: Sequence[SparseHistogram]) -> Histogram16:
 
 
 def replicates(
-    images: Sequence[SparseHistogram], weights: np.ndarray, *, fpr_rule: str = "first", recall: float = 0.95
+    images: Sequence[SparseHistogram], weights: np.ndarray, *, fpr_rule: FprRule = "first", recall: float = 0.95
 ) -> np.ndarray:
     """Return (B, 3) average precision, AUROC and FPR when images count ``weights`` (B, I) times; NaN where a replicate has no anomaly, or nothing else.
 
@@ -139,7 +140,7 @@ def confidence_at(images: Sequence[SparseHistogram], how: Coarse) -> np.ndarray:
     return expit(-np.sinh(VALUES[used].astype(np.float64)) * how.width - how.centre)
 
 
-def _areas(own: np.ndarray, other: np.ndarray, fpr_rule: str, recall: float) -> np.ndarray:
+def _areas(own: np.ndarray, other: np.ndarray, fpr_rule: FprRule, recall: float) -> np.ndarray:
     """Return (B, 3) of positives and negatives (B, K) at descending scores; a place is a group of ties."""
     if not own.shape[1]:  # every pixel is void
         return np.full((len(own), 3), np.nan)

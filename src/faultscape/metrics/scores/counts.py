@@ -14,13 +14,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, get_args
 
 import numpy as np
 
+from faultscape.choices import FprRule
 from faultscape.errors import OptionError
 
-FPR_RULES = ("first", "closest")
+FPR_RULES = get_args(FprRule)
 _GROUP = 4096
 _ROWS = 1 << 18
 _GRID = 2048  # a thinned curve keeps a row where recall or false positive rate enters another 2048th ...
@@ -70,7 +71,7 @@ class Detection:
     false_positives: np.ndarray = field(repr=False)
     above: np.ndarray = field(repr=False)
     recall: float = 0.95
-    fpr_rule: str = "first"
+    fpr_rule: FprRule = "first"
     thinned: bool = False
     undefined: str = ""
 
@@ -86,7 +87,7 @@ class PerImage(NamedTuple):
     without_fpr95: int
 
 
-def check_rule(fpr_rule: str, recall: float) -> None:
+def check_rule(fpr_rule: FprRule, recall: float) -> None:
     """Raise OptionError for a rule or a recall that cannot be.
 
     >>> check_rule("nearest", 0.95)
@@ -105,7 +106,7 @@ def summarise(
     negatives: int,
     *,
     span: tuple[float, float] = (math.nan, math.nan),
-    fpr_rule: str = "first",
+    fpr_rule: FprRule = "first",
     recall: float = 0.95,
     thin: bool = False,
 ) -> Detection:

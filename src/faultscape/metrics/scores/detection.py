@@ -12,12 +12,19 @@ from typing import NamedTuple
 
 import numpy as np
 
+from faultscape.choices import FprRule
 from faultscape.metrics.scores.counts import Detection, Rows, check_rule, summarise
 from faultscape.metrics.scores.inputs import VOID, split
 
 
 def detection(
-    score: np.ndarray, anomaly: np.ndarray, *, void: int = VOID, fpr_rule: str = "first", recall: float = 0.95, where: str = ""
+    score: np.ndarray,
+    anomaly: np.ndarray,
+    *,
+    void: int = VOID,
+    fpr_rule: FprRule = "first",
+    recall: float = 0.95,
+    where: str = "",
 ) -> Detection:
     """Return how well ``score`` (any shape, large = anomalous) finds the pixels where ``anomaly`` (0, 1, 255 = void) is 1.
 
@@ -51,7 +58,13 @@ class Misclassification(NamedTuple):
 
 
 def misclassification(
-    doubt: np.ndarray, incorrect: np.ndarray, *, void: int = VOID, fpr_rule: str = "first", recall: float = 0.95, where: str = ""
+    doubt: np.ndarray,
+    incorrect: np.ndarray,
+    *,
+    void: int = VOID,
+    fpr_rule: FprRule = "first",
+    recall: float = 0.95,
+    where: str = "",
 ) -> Misclassification:
     """Return how well ``doubt`` finds the pixels that are ``incorrect`` (0 right, 1 wrong, 255 void), and the right ones by its absence.
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from faultscape.choices import FprRule
 from faultscape.errors import MetricError
 from faultscape.metrics.scores.counts import Detection, Rows, summarise
 from faultscape.metrics.scores.inputs import VOID, check_mask, flat
@@ -77,7 +78,7 @@ def histogram16(score: np.ndarray, anomaly: np.ndarray, *, void: int = VOID, whe
     return Histogram16(counts[0], counts[1])
 
 
-def detection_from_histogram(histogram: Histogram16, *, fpr_rule: str = "first", recall: float = 0.95) -> Detection:
+def detection_from_histogram(histogram: Histogram16, *, fpr_rule: FprRule = "first", recall: float = 0.95) -> Detection:
     """Return the same numbers as ``detection`` of the float16 scores that were counted.
 
     >>> h = histogram16(np.array([0.5, 0.25, 2.0], np.float16), np.array([0, 1, 1]))

@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from faultscape.choices import FprRule
 from faultscape.errors import MetricError
 from faultscape.metrics.scores.counts import Detection, Rows, check_rule, summarise
 from faultscape.metrics.scores.inputs import VOID, check_finite, check_mask, exact_floats, flat
@@ -32,7 +33,9 @@ _NARROW = np.dtype(np.float32)
 Chunks = Callable[[], Iterable[Sequence[Any]]]
 
 
-def stream(chunks: Chunks, *, void: int = VOID, fpr_rule: str = "first", recall: float = 0.95, limit: int = LIMIT) -> Detection:
+def stream(
+    chunks: Chunks, *, void: int = VOID, fpr_rule: FprRule = "first", recall: float = 0.95, limit: int = LIMIT
+) -> Detection:
     """Return what ``detection`` of all chunks' pixels together would, in memory that does not grow with them.
 
     Bad scores and masks raise MetricError with the name of the chunk.

@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from faultscape.choices import Population
 from faultscape.errors import OptionError, RankingError
 from faultscape.errors import counted as counted_words
 from faultscape.metrics.intervals.units import LEVEL
@@ -59,7 +60,7 @@ def draw_rankings(
     benchmark: Mapping[str, float] | None = None,
     discarded: int = 0,
     definitions: Mapping[str, Any] | None = None,
-    population: str = "pool",
+    population: Population = "pool",
     groups: Mapping[str, str] | None = None,
     keys: Sequence[str] | None = None,
     extra: Sequence[Ranking] = (),
@@ -169,7 +170,7 @@ def by_learning(rows: Sequence[Draw], learns: bool | None = None) -> bool:
     return learning and len({row.round for row in rows}) > 1
 
 
-def check_population(population: str, by_chance: bool) -> None:
+def check_population(population: Population, by_chance: bool) -> None:
     """Raise OptionError for a population that is not known, and for data to come where images were not drawn ``by_chance``."""
     if population not in (POOL, FUTURE):
         raise OptionError(f"--population is {POOL} or {FUTURE}; got {population!r}")

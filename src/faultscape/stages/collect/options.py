@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from faultscape.choices import Licence, Role, Task, WebApi
 from faultscape.stages.given_options import refuse_empty
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ class WebImages:
     wordnet: str | None = None
     hyponyms: bool = False
     urls: str | None = None
-    api: str | None = None
+    api: WebApi | None = None
     accept: str | None = None
     contact: str | None = None
     rate: float | None = None
@@ -60,7 +61,7 @@ class WebImages:
     before: str | None = None
     min_size: str | None = None
     transparent: bool = False
-    licence: str | None = None
+    licence: Licence | None = None
 
 
 @dataclass(frozen=True)
@@ -110,13 +111,13 @@ class CollectOptions:
 
     study: str
     images: tuple[str, ...]
-    task: str | None = None
+    task: Task | None = None
     classes: str | int | Classes | None = None
     only_classes: str | None = None
     size: str | None = None
     not_in: tuple[str, ...] = ()
     set_name: str | None = None
-    role: str | None = None
+    role: Role | None = None
     pattern: str | None = None
     grouping: Grouping = Grouping()
     web: WebImages = WebImages()

@@ -9,6 +9,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
+from faultscape.choices import (
+    Absent,
+    Connectivity,
+    Curve,
+    FprRule,
+    Match,
+    Over,
+    Per,
+    Pooling,
+    RegionKind,
+    RegionScale,
+    Track,
+    VoidRule,
+)
 from faultscape.stages.given_options import refuse_empty
 
 if TYPE_CHECKING:
@@ -133,19 +147,19 @@ class Choices:
         Boundary metrics too; they take longer than all others.
     """
 
-    regions: str | None = None
+    regions: RegionKind | None = None
     divisor: int | None = None
-    connectivity: int | None = None
-    void: str | None = None
-    absent: str | None = None
-    scale: str | None = None
-    match: str | None = None
-    per: str | None = None
-    over: str | None = None
-    pooling: str | None = None
-    fpr_rule: str | None = None
-    curve: str | None = None
-    track: str | None = None
+    connectivity: Connectivity | None = None
+    void: VoidRule | None = None
+    absent: Absent | None = None
+    scale: RegionScale | None = None
+    match: Match | None = None
+    per: Per | None = None
+    over: Over | None = None
+    pooling: Pooling | None = None
+    fpr_rule: FprRule | None = None
+    curve: Curve | None = None
+    track: Track | None = None
     tolerance: float | None = None
     band: float | None = None
     bins: int | None = None

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from faultscape.choices import Goal
 from faultscape.stages.given_options import given_options, refuse_empty
 
 
@@ -16,7 +17,7 @@ class PlanOptions:
     cost: Any = None  # mask=5400,choice=10 or a dict: see costs.read_costs
     wage: float | None = None
     within: float = 1.0
-    goal: str | None = None
+    goal: Goal | None = None
     selection: str | None = None
     truth: str | None = None
     seed: int = 0

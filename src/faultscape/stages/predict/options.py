@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from faultscape.choices import Layout, Precision
 from faultscape.stages.given_options import refuse_empty
 
 
@@ -40,7 +41,7 @@ class Shown:
     input_size: str | None = None
     mean: list[float] | None = None
     std: list[float] | None = None
-    layout: str | None = None
+    layout: Layout | None = None
     multiple: int | None = None
     window: str | None = None
     stride: str | None = None
@@ -68,7 +69,7 @@ class Hardware:
     device: str | None = None
     batch: int | None = None
     threads: int | None = None
-    precision: str | None = None
+    precision: Precision | None = None
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from faultscape.choices import Population
 from faultscape.stages.given_options import refuse_empty
 
 
@@ -20,7 +21,7 @@ class RankOptions:
     resamples: int = 1000
     seed: int = 0
     all_labels: bool = False
-    population: str = "pool"
+    population: Population = "pool"
     ranking: tuple[str, ...] = ()  # file.py:name of rankings of a person's own
     engine: str = "processes"
 

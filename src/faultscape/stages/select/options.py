@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from faultscape.choices import CapRule, Constraints, Discrepancy, Goal, Over
 from faultscape.stages.given_options import refuse_empty
 
 
@@ -28,8 +29,8 @@ class MapRules:
     """
 
     concordance: str | None = None
-    over: str | None = None
-    constraints: str | None = None
+    over: Over | None = None
+    constraints: Constraints | None = None
     scale: Any = None
 
 
@@ -57,10 +58,10 @@ class ClassifierRules:
 
     distance: str | None = None
     hierarchy: str | None = None
-    discrepancy: str | None = None
+    discrepancy: Discrepancy | None = None
     confidence: float | None = None
     cap: int | None = None
-    cap_rule: str | None = None
+    cap_rule: CapRule | None = None
     without: list[str] | None = None
 
 
@@ -90,7 +91,7 @@ class SelectOptions:
     study: str
     as_: str | None = None
     selector: str | None = None
-    goal: str | None = None
+    goal: Goal | None = None
     budget: int | None = None
     more: int | None = None
     per_class: int | None = None

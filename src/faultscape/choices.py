@@ -1,0 +1,34 @@
+"""The closed choices of options, as types: what a signature says, what help shows and what is refused are one list.
+
+Conventions: light. A room that refuses another value reads the values with ``typing.get_args``; options that also take a name of a person's own (file.py:NAME), or a file, are texts.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+Task = Literal["segmentation", "classification"]
+Role = Literal["pool", "train", "validation", "test", "reference"]
+Goal = Literal["order", "best"]
+Population = Literal["pool", "future"]  # of what intervals of drawn images speak
+Constraints = Literal["none", "class", "class+scale"]
+Discrepancy = Literal["top1", "expected"]
+CapRule = Literal["accepted", "scanned"]
+
+RegionKind = Literal["connected", "given"]
+Connectivity = Literal[8, 4]
+VoidRule = Literal["cut", "bridge"]
+Absent = Literal["nan", "zero"]
+RegionScale = Literal["tanh", "sigmoid", "none"]  # in ROM and RUM
+Match = Literal["iou", "dice"]
+Per = Literal["truth", "prediction"]
+Over = Literal["union", "all", "truth"]  # the classes that a mean is over
+Pooling = Literal["pooled", "per_image"]
+FprRule = Literal["first", "closest"]
+Curve = Literal["step", "trapezoid"]
+Track = Literal["anomaly", "obstacle"]
+
+Layout = Literal["nchw", "nhwc"]
+Precision = Literal["float32", "float16", "bfloat16"]
+WebApi = Literal["openverse", "flickr", "wikimedia"]
+Licence = Literal["open", "commercial", "modification", "public", "any"]

@@ -1,0 +1,63 @@
+"""Closed choices are types: what signatures say, what help shows, and what the rooms and the command line refuse, are one list."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any, Literal, get_args, get_origin
+
+import numpy as np
+import pytest
+
+import faultscape as fs
+from faultscape import choices
+from faultscape.cli import VERBS, build, main
+from faultscape.corpus.web.apis import APIS
+from faultscape.metrics.definitions import define
+from faultscape.selection.catalogue import GOALS
+from refusals import refused
+
+TYPES = {name: get_args(kind) for name, kind in vars(choices).items() if get_origin(kind) is Literal}
+OF_MEASURE = {
+    "regions": choices.RegionKind, "connectivity": choices.Connectivity, "void": choices.VoidRule, "absent": choices.Absent, "scale": choices.RegionScale,
+    "match": choices.Match, "per": choices.Per, "over": choices.Over, "pooling": choices.Pooling, "fpr_rule": choices.FprRule, "curve": choices.Curve,
+    "track": choices.Track,
+}  # fmt: skip
+
+
+def values_of(hint: Any) -> tuple[Any, ...]:
+    """The values of a Literal, or of one that may be None."""
+    return tuple(word for one in (hint, *get_args(hint)) if get_origin(one) is Literal for word in get_args(one))
+
+
+@pytest.mark.parametrize("verb", [v for v in VERBS if v != "label"])
+def test_the_command_line_refuses_another_value_and_names_all(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
+    for argument in build((verb, "--help"))[verb].assemble_argument_collection():
+        if values := values_of(argument.hint):
+            assert values in TYPES.values()
+            assert main([verb, "study", argument.name, "nope"]) == 2
+            err = capsys.readouterr().err
+            assert err.startswith(f"faultscape: {argument.name[2:]} 'nope' is not known; use {', '.join(map(str, values))}"), err
+
+
+@pytest.mark.parametrize("name", OF_MEASURE)
+def test_a_measurement_takes_every_choice_and_no_other(name: str) -> None:
+    for value in get_args(OF_MEASURE[name]):
+        assert getattr(define(None, **{name: value}), name) == value
+    with refused(fs.errors.OptionError, "is not known"):
+        define(None, **{name: "nope"})
+
+
+def test_lists_of_what_can_be_had_are_those_of_the_catalogues() -> None:
+    assert set(get_args(choices.Goal)) == set(GOALS)
+    assert set(get_args(choices.WebApi)) == set(APIS)
+
+
+@pytest.mark.parametrize("of", ["miou", "fwiou", "mpa", "pixel_accuracy", "dice"])
+def test_pixel_metrics_take_every_over_and_no_other(of: str) -> None:
+    metric = getattr(fs.metrics, of)
+    assert inspect.get_annotations(metric, eval_str=True)["over"] is choices.Over
+    counts = np.array([2, 1]), np.array([3, 1, 0]), np.array([2, 2, 0])
+    for over in get_args(choices.Over):
+        assert 0 <= metric(*counts, over=over) <= 1
+    with refused(fs.errors.OptionError, "is not known; use union, all, truth"):
+        metric(*counts, over="each")
