@@ -39,7 +39,7 @@ VERBS = (
     "show",
     "demo",
 )
-_LABEL = {"export": "export", "import": "import_"}  # the two of label, and their functions
+_LABEL = {"export": "export", "import": "import_", "remove": "remove"}  # those of label, and their functions
 _NAMED = ("--anomaly", "--confidence", "--doubt", "--probabilities")  # options that take NAME=FOLDER words
 _OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 _SHORT = {"-o": "--output"}  # the one short form, the same in every verb

@@ -18,6 +18,7 @@ from faultscape.stages import graph
 from faultscape.stages.artefacts.measures import MEASURES
 from faultscape.stages.artefacts.plan import PLAN
 from faultscape.stages.artefacts.report import REPORT, read_note
+from faultscape.stages.artefacts.selection import SELECTION
 from faultscape.stages.artefacts.standings import STANDINGS
 from faultscape.stages.snapshot import Snapshot
 from faultscape.study.tables.selections import read_selection
@@ -156,10 +157,12 @@ def test_run_goes_on_beside_a_selection_that_must_be_made_anew(
     done = fs.run(study, engine="local")
     assert any("choose anew: faultscape select" in line for line in done.done), source
     line = fs.status(study).next
-    assert line.startswith(f"faultscape select {study} --as main-2")
+    assert line.startswith(f"faultscape select {study} --replace")
     assert main(shlex.split(line)[1:]) == 0
     capsys.readouterr()
-    assert states(study)["selection", "main-2"] == ("done", ())
+    assert states(study)["selection", "main"] == ("done", ())
+    kept = next(name for name in Snapshot(Path(study)).selections if name.startswith("main-"))
+    assert "main took its place" in graph.node(Snapshot(Path(study)), SELECTION, kept).words
     lines = 0
     while (line := fs.status(study).next) and lines < 5:
         lines += 1

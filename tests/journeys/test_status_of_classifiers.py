@@ -98,16 +98,17 @@ def test_after_a_model_was_added_the_next_line_draws_anew_and_every_next_line_wo
     (Path(made.study).parent / "new.csv").write_text(Path(made.tables["model-2"]).read_text().replace("cat", "dog"))
     fs.predict(made.study, {"new": str(Path(made.study).parent / "new.csv")})
     assert line_of(made.study, "select", name)[1].endswith("; models were added since")
-    new = "hot-3" if name == "hot-2" else "random-2"
-    assert fs.status(made.study).next == f"faultscape select {made.study} {words} --as {new}"
+    own = " --as hot-2" if name == "hot-2" else ""
+    assert fs.status(made.study).next == f"faultscape select {made.study} {words}{own} --replace"
     lines = []
     while (line := fs.status(made.study).next) and len(lines) < 4:
         lines.append(line)
         assert main([*shlex.split(line)[1:], *(["--resamples", "10"] if "rank" in line else [])]) == 0, line
     assert line == ""
     assert [word.split()[1] for word in lines] == ["select", "rank", "report"]
-    assert line_of(made.study, "select", name)[0] == "stale"
-    assert line_of(made.study, "select", name)[1].endswith(f"; {new} took its place; models were added since")
+    assert line_of(made.study, "select", name)[0] == "done"
+    kept = next(words for _, _, words in fs.status(made.study).stages if words.startswith(f"{name}-20"))
+    assert kept.endswith(f"; {name} took its place; models were added since")
     capsys.readouterr()
 
 
@@ -143,7 +144,7 @@ def test_distances_of_draws_stand_in_the_line_that_draws_anew(tmp_path: Path) ->
     )
     fs.predict(answers.study, {"late": answers.tables["model-0"]})
     line = fs.status(answers.study).next
-    assert f"--temperature 2.0 --distance '{tmp_path / 'far apart.csv'}' --as " in line
+    assert f"--temperature 2.0 --distance '{tmp_path / 'far apart.csv'}' --replace" in line
     assert main(shlex.split(line)[1:]) == 0
 
 
@@ -153,14 +154,13 @@ def test_after_a_model_was_removed_every_next_line_works_until_nothing_is_left(m
     fs.rank(made.study, resamples=0)
     fs.report(made.study)
     fs.predict(made.study, remove=["model-1"])
-    with refused(RankingError, r"'model-1', which the study has no more; draw a new one with `faultscape select .* --as NAME`"):
+    with refused(RankingError, r"'model-1', which the study has no more; make it anew with `faultscape select .* --replace`"):
         fs.rank(made.study)
-    assert fs.status(made.study).next == f"faultscape select {made.study} --top 4 --cap 2 --as main-2"
+    assert fs.status(made.study).next == f"faultscape select {made.study} --top 4 --cap 2 --replace"
     lines = []
     while (line := fs.status(made.study).next) and len(lines) < 5:
         lines.append(line.split()[1])
         assert main(shlex.split(line)[1:]) == 0, line
-    assert lines == ["select", "rank"]
-    assert line_of(made.study, "select", "main")[1].endswith(
-        "; main-2 took its place; the study no longer has a model it was drawn with"
-    )
+    assert lines == ["select", "rank", "report"]
+    kept = next(words for _, _, words in fs.status(made.study).stages if words.startswith("main-"))
+    assert kept.endswith("; main took its place; the study no longer has a model it was drawn with")

@@ -1,4 +1,4 @@
-"""Random walks over a small study: what the graph calls done equals what is made anew, following "next" ends in "all is done", and no label is lost.
+"""Random walks over a small study: what the graph calls done equals what is made anew, following "next" ends in "all is done", and no label is lost, be it taken back.
 
 `FAULTSCAPE_WALKS` says how many walks of thirty steps; `make soak` takes 167 of them, some 5,000 steps.
 """
@@ -45,6 +45,7 @@ class Walk(RuleBasedStateMachine):
         self.made = made_answers.study(self.folder / "made", images=24, errors=(0.1, 0.4))
         self.study, self.root = self.made.study, Path(self.made.study)
         self.labelled: dict[str, str] = {}
+        self.taken_back: set[str] = set()
         self.models = 2
 
     def teardown(self) -> None:
@@ -69,6 +70,9 @@ class Walk(RuleBasedStateMachine):
         raise AssertionError(f"still to do after 25 lines: {line}")
 
     def label(self, images: list[str]) -> None:
+        images = [image for image in images if image in Snapshot(self.root).ids]
+        if not images:
+            return
         made_answers.import_labels(self.made, images)
         self.labelled |= dict.fromkeys(images, "")
 
@@ -121,6 +125,39 @@ class Walk(RuleBasedStateMachine):
     def plan(self, within: float) -> None:
         self.ask("plan", within=within, engine="local")
 
+    @rule(top=st.integers(1, 3), dry=st.booleans())
+    def replace(self, top: int, dry: bool) -> None:
+        self.ask("select", top=top, spares=1, replace=True, dry_run=dry)
+        self.what_is_done_is_what_would_be_made_anew()
+
+    @rule(name=st.sampled_from(NAMES))
+    def remove_selection(self, name: str) -> None:
+        self.ask("select", remove=name)
+        self.what_is_done_is_what_would_be_made_anew()
+
+    @rule(first=st.integers(0, 22), dry=st.booleans())
+    def remove_images(self, first: int, dry: bool) -> None:
+        before = self.bytes() if dry else b""
+        self.ask("collect", remove=self.made.images[first : first + 2], dry_run=dry)
+        assert not dry or self.bytes() == before
+        self.what_is_done_is_what_would_be_made_anew()
+
+    @rule()
+    def collect_again(self) -> None:
+        fs.collect(self.study, str(self.folder / "made" / "ids.csv"))
+        assert len(Snapshot(self.root).ids) == 24
+        self.what_is_done_is_what_would_be_made_anew()
+
+    @rule(first=st.integers(0, 23), discards=st.booleans())
+    def take_back(self, first: int, discards: bool) -> None:
+        image = self.made.images[first]
+        with suppress(FaultscapeError):
+            fs.label.remove(self.study, image, discards=discards)
+            if not discards:
+                self.labelled.pop(image, None)
+                self.taken_back.add(image)
+        self.what_is_done_is_what_would_be_made_anew()
+
     @rule()
     def run(self) -> None:
         self.ask("run", engine="local")
@@ -131,6 +168,11 @@ class Walk(RuleBasedStateMachine):
             function = getattr(fs, verb)
             function(self.study, **group_options(function, options))
 
+    def bytes(self) -> bytes:
+        """Return what the study's files hold."""
+        files = sorted(path for path in self.root.rglob("*") if path.is_file())
+        return b"".join(str(path).encode() + path.read_bytes() for path in files)
+
     def ask_label(self, source: str) -> None:
         with suppress(FaultscapeError):
             fs.label.import_(self.study, source)
@@ -140,6 +182,8 @@ class Walk(RuleBasedStateMachine):
         if getattr(self, "labelled", None):
             held = {row.id for shard in (0,) for row in label_maps.read_stored(label_maps.truth(self.root, "labels"), shard)}
             assert set(self.labelled) <= held
+            kept = label_maps.read_stored(label_maps.truth(self.root, "labels") / "removed", 0)
+            assert self.taken_back <= {row.id for row in kept}
 
     @rule()
     def what_is_done_is_what_would_be_made_anew(self) -> None:

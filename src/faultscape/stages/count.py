@@ -16,9 +16,10 @@ from faultscape.study.array_jobs import Share
 from faultscape.study.parts import Part, read_manifest, write_manifest
 from faultscape.study.settings import Settings, read_settings
 from faultscape.study.tables import pairs as pair_table
-from faultscape.study.tables.corpus import each_digest, part_name, read_corpus, shard_sizes
+from faultscape.study.tables.corpus import part_name, shard_sizes
 from faultscape.study.tables.label_maps import outdated, predictions, truth
 from faultscape.study.tables.pairs import PairPart
+from faultscape.study.tables.removed_images import each_whole_digest, whole_shard
 from faultscape.study.watch import Watch
 
 _SHOWN = 5  # pictures of which two models saw different bytes
@@ -100,7 +101,7 @@ def shard(job: dict[str, Any], tick: Callable[[int], None], attempt: int = 0) ->
     """Do a `CountJob`: count what is missing of one shard, in one pass over its images; StudyError names the image over which workers die."""
     start, asked = time.perf_counter(), of_json(CountJob, job)
     root = Path(asked.study)
-    settings, images = read_settings(root), read_corpus(root, asked.number)
+    settings, images = read_settings(root), whole_shard(root, asked.number)
     watch = Watch(root, f"compare-{part_name(asked.number)}", attempt)
 
     def begin(image: str) -> None:
@@ -124,7 +125,7 @@ def _check(root: Path, settings: Settings, shards: Sequence[int]) -> None:
             f"{', '.join(empty)}: no maps yet; run `faultscape predict {root} NAME=SOURCE` first, or take them out of study.toml"
         )
     wanted = set(shards)
-    for name in outdated(root, settings, (of_shard for of_shard in each_digest(root) if of_shard[0] in wanted)):
+    for name in outdated(root, settings, (of_shard for of_shard in each_whole_digest(root) if of_shard[0] in wanted)):
         raise StudyError(
             f"the maps of {name} were made at another working size, from photos that changed since, or of some shards by another network; "
             f"run `faultscape predict {root} {name}={settings.models[name].source}` first"

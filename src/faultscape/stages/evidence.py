@@ -118,10 +118,34 @@ def truth_key(root: Path, truth: str) -> str:
     from faultscape.study.settings import read_settings
     from faultscape.study.tables import label_maps
     from faultscape.study.tables.answers import Answers
+    from faultscape.study.tables.removed_images import read_removed
 
     labels = [(name, part.sha256) for name, part in sorted(read_manifest(label_maps.truth(root, truth)).items())]
     answers = Answers(root).answers(truth) if read_settings(root).classifies else []
-    return key_of(labels, answers) if answers else key_of(labels)
+    removed = {image.id for image in read_removed(root)}
+    answers = [row for row in answers if row[0] not in removed]
+    gone = sorted(labels_gone(root, truth).items()) if removed else []
+    return key_of(labels, *([answers] if answers or gone else []), *([gone] if gone else []))
+
+
+def labels_gone(root: Path, truth: str) -> dict[int, list[str]]:
+    """Return {shard: the images of it that have a label of a truth and left the corpus}: their labels are kept, and count nowhere."""
+    from faultscape.study.parts import read_manifest
+    from faultscape.study.tables import label_maps
+    from faultscape.study.tables.corpus import part_name
+    from faultscape.study.tables.removed_images import removed_by_shard
+
+    if not (removed := removed_by_shard(root)):
+        return {}
+    where = label_maps.truth(root, truth)
+    parts = read_manifest(where)
+    out: dict[int, list[str]] = {}
+    for shard, images in removed.items():
+        if part := parts.get(part_name(shard)):
+            held = set(label_maps.read_ids(where, shard, part))
+            if mine := sorted(image.id for image in images if image.id in held):
+                out[shard] = mine
+    return out
 
 
 def undecidable(root: Path, models: Sequence[str], truth: str) -> set[str]:
@@ -159,21 +183,38 @@ def measured_by_choice(root: Path, images: Sequence[str]) -> int:
         return 0
     if all(image.id in there or image.id in discarded for image in pool(read_corpus(root))):
         return 0
-    drawn = [selections.read_selection(root, name)[0] for name in selections.names(root)]
+    drawn = [selections.read_selection(root, name)[0] for name in selections.names(root)] + selections.read_removed(root)
     random = [set(slots.images) for slots in drawn if slots.definition.get("selector") == "random"]
     whole = [own for own in random if own - discarded <= there]
     return 0 if there <= set().union(*whole) else len(chosen)
 
 
 def chosen_elsewhere(root: Path, selection: str) -> set[str]:
-    """Return the images that other selections of the study chose for what models say of them: all but random draws."""
+    """Return the images that other selections of the study, those removed too, chose for what models say of them: all but random draws."""
     from faultscape.study.tables import selections
 
+    others = [selections.read_selection(root, name)[0] for name in selections.names(root) if name != selection]
     out: set[str] = set()
-    for name in selections.names(root):
-        if name != selection:
-            slots = selections.read_selection(root, name)[0]
-            out |= set() if slots.definition.get("selector") == "random" else {row.image for row in slots.rows}
+    for slots in others + selections.read_removed(root):
+        out |= set() if slots.definition.get("selector") == "random" else {row.image for row in slots.rows}
+    return out
+
+
+def labelled_among(root: Path, images: Collection[str]) -> set[str]:
+    """Return those of some images that have a label, or an answer, under any truth."""
+    from faultscape.study.parts import read_manifest
+    from faultscape.study.tables import label_maps
+    from faultscape.study.tables.answers import Answers
+    from faultscape.study.tables.corpus import part_name, shards_of
+
+    wanted, answers = set(images), Answers(root)
+    out = {row[0] for truth in answers.truths() for row in answers.answers(truth)} & wanted
+    numbers = set(shards_of(root, wanted).values())
+    for where in (label_maps.truth(root, truth) for truth in label_maps.truths(root)):
+        parts = read_manifest(where)
+        for number in sorted(numbers):
+            if part := parts.get(part_name(number)):
+                out |= wanted & set(label_maps.read_ids(where, number, part))
     return out
 
 

@@ -52,7 +52,7 @@ def wanted(
     models = list(settings.models)
     held = held or read_manifests(root, settings, truths, of_pairs=False)
     manifests, truth_parts = held.models, held.truths
-    about = [settings.classes.model_dump(exclude={"colours", "parents", "wnids"}), settings.size, settings.cells]
+    about = [settings.classes.counted, settings.size, settings.cells]
     labels = {name: meaning(settings.class_list, settings.models[name].labels) for name in models}
     parts = []
     for shard in shards:
@@ -84,7 +84,7 @@ def corpus_key(root: Path, settings: Settings, models: Sequence[str]) -> str:
     """Return a key of all that a selection over these models is drawn from."""
     parts = [[(n, p.sha256) for n, p in sorted(read_manifest(label_maps.predictions(root, m)).items())] for m in models]
     labels = [meaning(settings.class_list, settings.models[m].labels) for m in models]
-    about = settings.classes.model_dump(exclude={"colours", "parents", "wnids"})
+    about = settings.classes.counted
     return key_of(read_pool(root).digest, list(models), parts, labels, about, settings.size)
 
 

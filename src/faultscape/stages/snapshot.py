@@ -18,7 +18,8 @@ from faultscape.study.parts import Part, there
 from faultscape.study.settings import Settings, read_settings
 from faultscape.study.tables import label_maps, pairs, selections
 from faultscape.study.tables.answers import Answers
-from faultscape.study.tables.corpus import each_digest, read_ids, shard_sizes
+from faultscape.study.tables.corpus import read_ids, shard_sizes
+from faultscape.study.tables.removed_images import each_whole_digest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -63,7 +64,7 @@ class Snapshot:
     @cached_property
     def outdated_models(self) -> frozenset[str]:
         """The models whose maps were made at another working size, from other photos, of other classes, or in part by another network."""
-        return frozenset(label_maps.outdated(self.root, self.settings, each_digest(self.root)))
+        return frozenset(label_maps.outdated(self.root, self.settings, each_whole_digest(self.root)))
 
     @cached_property
     def stored_pairs(self) -> dict[str, Mapping[str, Part]]:

@@ -20,9 +20,10 @@ from faultscape.maps.resize import nearest
 from faultscape.metrics import image_statistics
 from faultscape.metrics.definitions import Definitions, define
 from faultscape.nouns import Classes
+from faultscape.stages import evidence
 from faultscape.stages.stored_maps import StoredMaps
 from faultscape.study.parts import Part, key_of, read_manifest, there, write_manifest
-from faultscape.study.settings import Settings, class_settings
+from faultscape.study.settings import Settings
 from faultscape.study.tables import label_maps, measures
 from faultscape.study.tables.corpus import Image, part_name
 
@@ -46,16 +47,16 @@ OPTIONS = {
 }  # those of `measure` when nothing is said
 
 
-def state_of_stored(settings: Settings, truth: str, maps: str | None, labels: Mapping[str, str]) -> str:
-    """Return what says that a shard's stored maps are the same, of the checksums of its truth and of a model's part, and the model's label mapping."""
-    about = [class_settings(settings.class_list).model_dump(exclude={"colours", "parents", "wnids"}), settings.size]
-    return key_of(about, truth, maps, meaning(settings.class_list, labels))
+def state_of_stored(settings: Settings, truth: str, maps: str | None, labels: Mapping[str, str], gone: Sequence[str] = ()) -> str:
+    """Return what says that a shard's stored maps are the same, of the checksums of its truth and of a model's part, the model's label mapping, and its labelled images that are ``gone``."""
+    about = [settings.classes.counted, settings.size]
+    return key_of(about, truth, maps, meaning(settings.class_list, labels), *([list(gone)] if gone else []))
 
 
 def basis(definitions: Definitions, classes: Classes, options: Mapping[str, Any], *, with_classes: bool) -> list[Any]:
     """Return what all statistics of a data set follow from, whatever its files."""
     named = {name: getattr(definitions, name) for name in _CHOICES}
-    return [named, class_settings(classes).model_dump(), with_classes, dict(options), VERSION]
+    return [named, [list(classes.ids), list(classes.void), classes.background], with_classes, dict(options), VERSION]
 
 
 @dataclass(frozen=True)
@@ -86,8 +87,8 @@ class AtOnce:
         self._cells = np.zeros((len(self._classes) + 1,) * 2, np.int64)
 
     def take(self, id_: str, code: bytes | None, confidence: bytes | None) -> None:
-        """Measure one image, of which there may be no map."""
-        wanted = self._truth.read(id_, self._sizes[id_])
+        """Measure one image, of which there may be no map; one that left the corpus is not measured."""
+        wanted = self._truth.read(id_, self._sizes[id_]) if id_ in self._sizes else None
         if wanted is None:
             return
         if code is None:
@@ -119,6 +120,7 @@ class Statistics:
     def __init__(self, root: Path, settings: Settings, truth: str) -> None:
         self._root, self._settings, self._truth = root, settings, truth
         self._truths = read_manifest(label_maps.truth(root, truth))
+        self._gone = evidence.labels_gone(root, truth)
         self._held: dict[str, dict[str, Part]] = {}
 
     def has(self, name: str, shard: int, maps: str) -> bool:
@@ -144,6 +146,6 @@ class Statistics:
 
     def _key(self, name: str, shard: int, maps: str) -> str:
         settings, truth = self._settings, self._truths[part_name(shard)]
-        state = state_of_stored(settings, truth.sha256, maps, settings.models[name].labels)
+        state = state_of_stored(settings, truth.sha256, maps, settings.models[name].labels, self._gone.get(shard, ()))
         follows_from = basis(Definitions(), settings.class_list, OPTIONS, with_classes=True)
         return key_of(follows_from, state) + WITH_CONFIDENCE

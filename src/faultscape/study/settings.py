@@ -6,7 +6,7 @@ image keeps its size) or ``WIDTHxHEIGHT``. ``cells`` is ``full`` or ``diagonal``
 make search terms and change no result. In a study of classifiers (``task`` is ``classification``) classes have no colours but may have ``wnids``, their WordNet synsets;
 ``only`` names the classes that the study asks about, and ``glosses`` say in words what a class is. ``own_order`` says that a list gave the images in another order than
 that in which people count, so that rows without names are not taken.
-``version`` is the study's (study.versions). ``store`` is where the parts lie (``s3://BUCKET/PREFIX``), or nothing: with the study.
+``classes.first_names`` are what classes were called when maps were first counted, where they were renamed since. ``version`` is the study's (study.versions). ``store`` is where the parts lie (``s3://BUCKET/PREFIX``), or nothing: with the study.
 """
 
 from __future__ import annotations
@@ -51,6 +51,13 @@ class ClassSettings(pydantic.BaseModel):
     void: list[Id] = []
     background: Id | None = None
     parents: dict[str, list[str]] = {}
+    first_names: list[str] = []  # under which counts are known, where classes were renamed since
+
+    @property
+    def counted(self) -> dict[str, Any]:
+        """What counts of label maps follow from: neither colours, nor groups, nor what classes that were renamed are called now."""
+        about = self.model_dump(exclude={"colours", "parents", "wnids", "first_names"})
+        return about | {"names": self.first_names or self.names}
 
 
 class Settings(pydantic.BaseModel):
@@ -158,6 +165,8 @@ def read_settings(root: Path) -> Settings:
     coloured = len(c.colours) == len(c.names) or (settings.classifies and not c.colours)
     if not len(c.names) == len(c.ids) or not coloured or len(set(c.ids)) < len(c.ids) or len(set(c.names)) < len(c.names):
         raise ClassesError(f"{path}: classes need as many names, ids and colours, without duplicates")
+    if c.first_names and len(c.first_names) != len(c.names):
+        raise ClassesError(f"{path}: first_names are as many as names, or none")
     if c.wnids and len(set(c.wnids)) != len(c.names):
         raise ClassesError(f"{path}: classes need as many wnids as names, without duplicates, or none")
     if lost := [name for name in settings.only if name not in c.names]:
@@ -182,8 +191,9 @@ def write_settings(root: Path, settings: Settings) -> None:
     wanted: dict[str, Any] = settings.model_dump(exclude_none=True, exclude_defaults=False)
     wanted = {key: value for key, value in wanted.items() if value or key not in _WHEN_THERE}
     wanted["version"] = VERSION
-    if not wanted["classes"]["wnids"]:
-        del wanted["classes"]["wnids"]
+    for key in ("wnids", "first_names"):
+        if not wanted["classes"][key]:
+            del wanted["classes"][key]
     if settings.classifies:
         del wanted["classes"]["colours"]
     _merge(document, wanted)

@@ -6,6 +6,7 @@ from typing import Any, get_args
 
 from faultscape.choices import Role, Task
 from faultscape.errors import CorpusError
+from faultscape.stages.change_result import Changed
 from faultscape.stages.collect.options import CollectOptions, Grouping, Storage, WebImages
 from faultscape.stages.collect.result import Collected, Downloaded, Queries
 
@@ -23,10 +24,13 @@ def collect(
     set_: str | None = None,
     role: Role | None = None,
     pattern: str | None = None,
+    remove: list[str] | None = None,
+    replace_classes: bool = False,
+    dry_run: bool = False,
     web: WebImages = WebImages(),
     grouping: Grouping = Grouping(),
     storage: Storage = Storage(),
-) -> Collected | Queries | Downloaded:
+) -> Collected | Queries | Downloaded | Changed:
     """Collect images into a study: folders, globs in quotes, list files, prefixes of a store, or Parquet files; run it again to add more.
 
     Every image gets an id (its path without extension, relative to the folder given), a size, a digest and a near-duplicate group; shards are cut once
@@ -57,6 +61,13 @@ def collect(
         What the images are for: pool (drawn from; the default), train, validation, test or reference.
     pattern
         How file names make ids, for example {id}_photo.png.
+    remove
+        Take images out of the study: an id, a pattern of ids in quotes ("night/*"), or a list of ids (.txt or .csv); repeat it for more. Labels, answers and maps of them are kept, count
+        nowhere, and come back when the images are collected again.
+    replace_classes
+        With --classes: take a list that shares no name with the study's, which is refused otherwise.
+    dry_run
+        With --remove: say what becomes stale, and change nothing.
     web
         Images from the web: `WebImages(urls=...)`.
     grouping
@@ -77,5 +88,6 @@ def collect(
             study=study, images=images, task=task, classes=classes, only_classes=only_classes,
             size=size if isinstance(size, str | None) else "x".join(map(str, size)), not_in=tuple(not_in or ()),
             set_name=set_, role=role, pattern=pattern, grouping=grouping, web=web, storage=storage,
+            remove=(remove,) if isinstance(remove, str) else tuple(remove or ()), replace_classes=replace_classes, dry_run=dry_run,
         )
     )  # fmt: skip

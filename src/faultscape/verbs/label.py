@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from faultscape.stages.label.options import ExportOptions, ImportOptions
+from faultscape.stages.change_result import Changed
+from faultscape.stages.label.options import ExportOptions, ImportOptions, RemoveOptions
 from faultscape.stages.label.result import Answered, Asked, Exported, Imported
 
 
@@ -71,3 +72,43 @@ def import_(
     from faultscape.stages.label.exchange import import_labels
 
     return import_labels(study, ImportOptions(source, truth, pattern, format))
+
+
+def remove(
+    study: str,
+    *images: str,
+    selection: str | None = None,
+    truth: str | None = None,
+    class_: list[str] | None = None,
+    by: list[str] | None = None,
+    discards: bool = False,
+    all_: bool = False,
+    dry_run: bool = False,
+) -> Changed:
+    """Take labels, answers or discards back. Nothing that people said is deleted; it counts nowhere until it is imported again.
+
+    Parameters
+    ----------
+    study
+        The study folder.
+    images
+        Ids of images, patterns of ids in quotes ("night/*"), or lists of ids (.txt or .csv).
+    selection
+        Instead of images: all that a selection of this name holds, spares too.
+    truth
+        The name that the labels are kept under; default: labels, or the only one.
+    class_
+        Of classifiers: only answers about this class; repeat it for more.
+    by
+        Of classifiers: only answers of this annotator; repeat it for more.
+    discards
+        Take back that these images were discarded, and leave labels as they are.
+    all_
+        Instead of images: every image of the study.
+    dry_run
+        Say what becomes stale, and change nothing.
+    """
+    from faultscape.stages.label.removal import remove_labels
+
+    classes, people = (tuple([words] if isinstance(words, str) else words or ()) for words in (class_, by))
+    return remove_labels(study, RemoveOptions(images, selection, truth, classes, people, discards, all_, dry_run))

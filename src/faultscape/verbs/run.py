@@ -125,9 +125,10 @@ def _collected_and_predicted(study: str, arguments: Sequence[Any], engine: str, 
 
 
 def _selected(study: str, asked: dict[str, Any], goal: Goal, engine: str) -> list[str]:
-    """Choose images where none are chosen, or where the duels can be extended; of a selection that must be made anew say the line."""
-    from faultscape.nouns import PairSlot, Slot
-    from faultscape.stages.artefacts.selection import can_grow
+    """Choose images where none are chosen, or where the duels can be extended; make main anew where nobody labelled for it, else say the line."""
+    from faultscape.nouns import PairSlot, Slot, Slots
+    from faultscape.stages.artefacts.selection import can_grow, options_again
+    from faultscape.stages.evidence import labelled_among
     from faultscape.stages.given_options import group_options
     from faultscape.stages.snapshot import Snapshot
     from faultscape.study.tables.selections import MAIN
@@ -138,9 +139,11 @@ def _selected(study: str, asked: dict[str, Any], goal: Goal, engine: str) -> lis
         return []
     if undone and undone[0].name and not can_grow(snapshot, MAIN):
         node = undone[0]
-        return [f"selection {node.words}; {', '.join(node.why)}; choose anew: {node.line}"]
+        if labelled_among(Path(study), {row.image for row in snapshot.selections[MAIN][0].rows}):
+            return [f"selection {node.words}; {', '.join(node.why)}; choose anew: {node.line}"]
+        asked = {**options_again(snapshot, MAIN), **asked, "replace": True}
     slots = select(study, **group_options(select, asked), engine=engine)
-    if not isinstance(slots.chosen[0], Slot | PairSlot):
+    if not isinstance(slots, Slots) or not isinstance(slots.chosen[0], Slot | PairSlot):
         return [repr(slots)]
     line = f"faultscape select {shlex.quote(study)} --goal {goal}{'' if goal == 'best' else f' --budget {len(slots.images)}'}"
     return [repr(slots), f"these show where models fail; {_WANTED[goal]} {line}"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from faultscape.choices import Goal
 from faultscape.errors import OptionError
 from faultscape.nouns import Slots
+from faultscape.stages.change_result import Changed
 from faultscape.stages.select.options import ClassifierRules, MapRules, Sampling, SelectOptions
 
 
@@ -20,12 +21,15 @@ def select(
     more: int | None = None,
     seed: int | None = None,
     truth: str | None = None,
+    replace: bool = False,
+    remove: str | None = None,
+    dry_run: bool = False,
     engine: str = "processes",
     workers: int | None = None,
     maps: MapRules = MapRules(),
     classifiers: ClassifierRules = ClassifierRules(),
     sampling: Sampling = Sampling(),
-) -> Slots:
+) -> Slots | Changed:
     """Choose the images on which models disagree most, with spares behind; or draw images for all models at once, with known probabilities.
 
     mad lets models duel: segmentation models per ordered pair and class (S0), classifiers per pair (S2). The other selectors draw --budget images one after the other.
@@ -54,6 +58,12 @@ def select(
         Seed of the draws, and of the order among images that are equally good (default 0).
     truth
         Which labels selectors learn from that look at them (default labels).
+    replace
+        Make the selection of this name anew, with the options of this line. One that people labelled for is kept under a dated name, such as main-2026-11-23; labels count for both.
+    remove
+        Take a selection of this name away, with its standings and its report. Labels stay; of one that is labelled the files are kept in STUDY/removed.
+    dry_run
+        With --replace or --remove: say what becomes stale, and change nothing.
     engine
         local (this process), processes (all cores), ray, or ray://HOST:PORT.
     workers
@@ -71,6 +81,23 @@ def select(
 
     return choose(
         SelectOptions(
-            study, as_, selector, goal, budget, more, per_class, top, seed, truth, maps, classifiers, sampling, engine, workers
+            study,
+            as_,
+            selector,
+            goal,
+            budget,
+            more,
+            per_class,
+            top,
+            seed,
+            truth,
+            replace,
+            remove,
+            dry_run,
+            maps,
+            classifiers,
+            sampling,
+            engine,
+            workers,
         )
     )

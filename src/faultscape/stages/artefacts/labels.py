@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from faultscape.errors import counted
 from faultscape.stages.artefacts.artefact import Artefact
-from faultscape.stages.artefacts.selection import is_drawn, is_stale
+from faultscape.stages.artefacts.selection import is_drawn, is_replaced, is_stale
 from faultscape.stages.evidence import LABELS
 from faultscape.stages.given_options import option_words
 from faultscape.stages.snapshot import Snapshot
@@ -33,7 +33,7 @@ def _describe(snapshot: Snapshot, name: str) -> str:
 
 
 def _line(snapshot: Snapshot, name: str) -> str:
-    if is_stale(snapshot, name):
+    if is_stale(snapshot, name) or is_replaced(snapshot, name):
         return ""
     options = {
         "format": "csv" if snapshot.settings.classifies else "png",

@@ -26,6 +26,7 @@ def made_from_now(snapshot: Snapshot, truth: str) -> dict[str, str]:
         "confidence": key_of(kept),
         "labels": labels.key(snapshot, truth),
         **({"groups": key_of(sorted(snapshot.groups.items()))} if snapshot.groups else {}),
+        **({"names": key_of(snapshot.settings.classes.names)} if snapshot.settings.classes.first_names else {}),
         METHOD: str(METHOD_NUMBER),
     }
 
@@ -79,6 +80,7 @@ MEASURES = Artefact(
         "confidence": "confidence changed",
         "labels": "the truth changed",
         "groups": "groups of images changed",
+        "names": "classes were renamed",
         METHOD: "an earlier version made them",
         "file": "measures/measure.json cannot be read",
     },

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-import re
 import shlex
 from collections.abc import Sequence
 from dataclasses import astuple
@@ -15,7 +13,7 @@ from faultscape.stages.artefacts.artefact import Artefact
 from faultscape.stages.given_options import option_words
 from faultscape.stages.snapshot import Snapshot
 from faultscape.study.parts import key_of
-from faultscape.study.tables.selections import MAIN
+from faultscape.study.tables.selections import MAIN, REPLACED_BY
 
 NONE = ""  # the instance that stands for a study without any selection
 DUELS = {"concordance": "miou", "over": "union", "per_class": 1, "spares": 3, "seed": 0}
@@ -52,9 +50,16 @@ def successor(snapshot: Snapshot, name: str) -> str:
     )
 
 
+def is_replaced(snapshot: Snapshot, name: str) -> bool:
+    """Whether another selection was put in the place of this one, and is there still."""
+    return snapshot.selections[name][0].definition.get(REPLACED_BY) in snapshot.selections
+
+
 def is_superseded(snapshot: Snapshot, name: str) -> bool:
     """Whether nothing more is to be done for a selection, since another took its place."""
     slots, drawn_from = snapshot.selections[name]
+    if is_replaced(snapshot, name):
+        return True
     known = snapshot.knows(slots.models)
     stale = not known or drawn_from != snapshot.drawn_from(slots.models)
     return (stale or _lacks_models(snapshot, slots)) and bool(successor(snapshot, name))
@@ -63,7 +68,8 @@ def is_superseded(snapshot: Snapshot, name: str) -> bool:
 def key(snapshot: Snapshot, name: str) -> str:
     """Return a digest of what a selection holds, which changes when it grows or is made anew under its name."""
     slots, drawn_from = snapshot.selections[name]
-    return key_of(list(slots.models), slots.definition, drawn_from, [list(astuple(row)) for row in slots.rows])
+    define = {word: value for word, value in slots.definition.items() if word != REPLACED_BY}
+    return key_of(list(slots.models), define, drawn_from, [list(astuple(row)) for row in slots.rows])
 
 
 def is_stale(snapshot: Snapshot, name: str) -> bool:
@@ -79,7 +85,7 @@ def _made_from(snapshot: Snapshot, name: str) -> dict[str, str] | None:
     if name == NONE:
         return None
     slots, drawn_from = snapshot.selections[name]
-    return {"models": ",".join(slots.models), "added": "", "maps": drawn_from}
+    return {"models": ",".join(slots.models), "added": "", "maps": drawn_from, **_left(snapshot, name, now=False)}
 
 
 def _made_from_now(snapshot: Snapshot, name: str) -> dict[str, str]:
@@ -87,9 +93,21 @@ def _made_from_now(snapshot: Snapshot, name: str) -> dict[str, str]:
         return {}
     slots, drawn_from = snapshot.selections[name]
     if not snapshot.knows(slots.models):
-        return {"models": ",".join(m for m in slots.models if m in snapshot.models), "added": "", "maps": drawn_from}
+        known = ",".join(m for m in slots.models if m in snapshot.models)
+        return {"models": known, "added": "", "maps": drawn_from, **_left(snapshot, name, now=True)}
     added = [m for m in snapshot.models if m not in slots.models]
-    return {"models": ",".join(slots.models), "added": ",".join(added), "maps": snapshot.drawn_from(slots.models)}
+    return {
+        "models": ",".join(slots.models),
+        "added": ",".join(added),
+        "maps": snapshot.drawn_from(slots.models),
+        **_left(snapshot, name, now=True),
+    }
+
+
+def _left(snapshot: Snapshot, name: str, *, now: bool) -> dict[str, str]:
+    """Return how many images of a selection left the corpus; nothing where none did."""
+    number = len({row.image for row in snapshot.selections[name][0].rows} - snapshot.ids)
+    return {"left": str(number) if now else "0"} if number else {}
 
 
 def _lacks_models(snapshot: Snapshot, slots: Slots) -> bool:
@@ -100,8 +118,9 @@ def _lacks_models(snapshot: Snapshot, slots: Slots) -> bool:
 def _describe(snapshot: Snapshot, name: str) -> str:
     if name == NONE:
         return "no selection yet"
-    now = snapshot.current(name)
-    place = f"; {successor(snapshot, name)} took its place" if is_superseded(snapshot, name) else ""
+    slots, now = snapshot.selections[name][0], snapshot.current(name)
+    heir = slots.definition[REPLACED_BY] if is_replaced(snapshot, name) else successor(snapshot, name)
+    place = f"; {heir} took its place" if is_superseded(snapshot, name) else ""
     return f"{name}: {counted(len(now.chosen), 'slot')}, {counted(len(now.images), 'image')}{place}"
 
 
@@ -122,24 +141,28 @@ def can_grow(snapshot: Snapshot, name: str) -> bool:
 
 
 def line_again(snapshot: Snapshot, name: str) -> str:
-    """Return the line that chooses images in the same way for all models of now, under a name that is free."""
+    """Return the line that makes a selection anew in the same way, for all models of now; where it is labelled, it keeps the old one under a dated name."""
+    options = {("as" if key == "as_" else key): value for key, value in options_again(snapshot, name).items()}
+    return " ".join([f"faultscape select {snapshot.place}", *option_words(options), "--replace"])
+
+
+def options_again(snapshot: Snapshot, name: str) -> dict[str, Any]:
+    """Return the options of `select` that make a selection in the way in which it was made, those that differ from the defaults."""
     slots = snapshot.selections[name][0]
-    define, stem = slots.definition, re.sub(r"-[0-9]+$", "", name)
-    free = next(new for n in itertools.count(2) if (new := f"{stem}-{n}") not in snapshot.selections)
+    define = slots.definition
     usual = DRAWS if is_drawn(slots) else CLASSIFIER_DUELS if isinstance(slots.rows[0], PairSlot) else DUELS
     asked: dict[str, Any] = {key: define[key] for key in usual if key in define and define[key] != usual[key]}
     drawn = {"selector": define["selector"], "budget": len(slots.rows)} if is_drawn(slots) else {}
-    return " ".join(
-        [
-            f"faultscape select {snapshot.place}",
-            *option_words({**drawn, **asked, "keep_duplicates": define.get("keep_duplicates") or None, "as": free}),
-        ]
-    )
+    own_name = None if name == (define["selector"] if drawn else MAIN) else name
+    found = {**drawn, **asked, "keep_duplicates": define.get("keep_duplicates") or None}
+    found["constraints"] = "none" if define.get("constraints") == "none" else None  # a scale stays unless another is given
+    found |= {"without": define.get("without") or None, "as_": own_name}
+    return {key: value for key, value in found.items() if value is not None}
 
 
 def _asked(slots: Slots) -> dict[str, Any]:
     """Return a selection's definition without what labels and models of its day decided."""
-    return {key: value for key, value in slots.definition.items() if key != "temperatures"}
+    return {key: value for key, value in slots.definition.items() if key not in ("temperatures", REPLACED_BY)}
 
 
 SELECTION = Artefact(
@@ -147,7 +170,7 @@ SELECTION = Artefact(
     verb="select",
     inputs=("corpus", "maps", "pairs"),
     options=("selector", "concordance", "over", "per_class", "constraints", "scale", "distance", "hierarchy", "discrepancy", "top", "confidence", "cap", "cap_rule", "without", "spares", "keep_duplicates", "budget", "more", "temperature", "seed", "truth"),
-    reasons={"models": "the study no longer has a model it was drawn with", "added": "models were added since", "maps": "images or predictions changed since"},
+    reasons={"models": "the study no longer has a model it was drawn with", "added": "models were added since", "maps": "images or predictions changed since", "left": "images of it left the corpus"},
     instances=_instances,
     made_from=_made_from,
     made_from_now=_made_from_now,

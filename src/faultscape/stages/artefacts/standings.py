@@ -37,6 +37,7 @@ def made_from_now(
         "labels": labels.key(snapshot, truth),
         "discards": discards.key(snapshot, name),
         **({"groups": key_of(sorted(groups.items()))} if groups else {}),
+        **({"parents": key_of(parents)} if (parents := snapshot.settings.classes.parents) else {}),
         **{f"selection {other}": selection.key(snapshot, other) if other in snapshot.selections else "" for other in against},
         **({"rankings": key_of([(source, plug.digest(source)) for source in ranking])} if ranking else {}),
         METHOD: str(METHOD_NUMBER),
@@ -96,6 +97,8 @@ def _line(snapshot: Snapshot, name: str) -> str:
     if selection.is_stale(snapshot, name) or labels.is_short(snapshot, name):
         return ""
     held = provenance(snapshot, name) or {}
+    if not held and selection.is_replaced(snapshot, name):
+        return ""
     truth = None if snapshot.truth == labels.LABELS else snapshot.truth
     options = {"selection": None if name == selections.MAIN else name, "truth": truth} | arguments(held)
     return " ".join([f"faultscape rank {snapshot.place}", *option_words(options)])
@@ -115,6 +118,7 @@ STANDINGS = Artefact(
         "labels": "labels changed",
         "discards": "images were discarded",
         "groups": "groups of images changed",
+        "parents": "groups of classes changed",
         "rankings": "the file of a ranking changed",
         METHOD: "an earlier version made them",
         "file": _UNREADABLE,

@@ -10,17 +10,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from faultscape.classes.class_lists import resolve
 from faultscape.corpus import id_lists, photos
-from faultscape.corpus.groups import describe_groups
 from faultscape.corpus.parquet_rows import row_of
 from faultscape.corpus.sources import Found, absolute, find
-from faultscape.errors import CorpusError, StudyError, counted
+from faultscape.errors import CorpusError, OptionError, StudyError, counted
 from faultscape.formats.pictures import Picture
-from faultscape.metrics.intervals.units import LEAST, units_of
 from faultscape.nouns import Classes
+from faultscape.stages.change_result import Changed
 from faultscape.stages.collect import groups, pictures, settings, web
+from faultscape.stages.collect.no_images import change_groups, change_settings, described, given_classes
 from faultscape.stages.collect.options import CollectOptions
+from faultscape.stages.collect.removal import remove_images
 from faultscape.stages.collect.result import Collected, Downloaded, Queries
 from faultscape.stages.collect.shards import grouped, sharded
 from faultscape.study import settings as toml
@@ -31,10 +31,17 @@ from faultscape.study.store import is_address
 from faultscape.study.tables import label_maps
 from faultscape.study.tables.corpus import Image, part_name, read_corpus, write_corpus
 from faultscape.study.tables.logs import Failure, log, read_failures, replace_failures
+from faultscape.study.tables.removed_images import note_removed, read_removed
 
 
-def collect_images(options: CollectOptions) -> Collected | Queries | Downloaded:
+def collect_images(options: CollectOptions) -> Collected | Queries | Downloaded | Changed:
     """Do what a line of `collect` says; CorpusError, OptionError and StudyError where that cannot be."""
+    if options.remove:
+        return remove_images(options)
+    if options.dry_run:
+        raise OptionError("--dry-run says what --remove makes stale; give --remove with it")
+    if options.replace_classes and options.classes is None:
+        raise OptionError("--replace-classes takes a class list of other names; give it with --classes")
     root = local(options.study)
     if root.exists() and not root.is_dir():
         raise StudyError(f"{root} is a file; a study is a folder")
@@ -43,17 +50,19 @@ def collect_images(options: CollectOptions) -> Collected | Queries | Downloaded:
     settings.refuse_tables(options.images, task, new=is_new)
     step = web.step_of(options.images, options.web)
     if options.speaks_of_groups_alone and step is None and options.web.accept is None and not is_new:
-        return _group_again(root, options)
+        return change_groups(root, options)
+    if options.speaks_of_settings_alone and step is None and options.web.accept is None and not is_new:
+        return change_settings(root, replace(options, task=task))
     if not options.images and step is None and options.web.accept is None:
         raise CorpusError("no images given; name a folder, a glob in quotes, or a list file")
     set_name = options.set_name or ("web" if options.web.accept is not None else "main")
     check_name(set_name, "set")
-    classes = _classes_of(options, task, is_new=is_new)
+    classes = given_classes(options, task, is_new=is_new)
     toml.parse_size(options.size or "own")
     options = replace(options, task=task, set_name=set_name)
     if step is not None:
         with writing(root):
-            toml.write_settings(root, settings.asked_settings(root, options, classes))
+            settings.enter_settings(root, settings.asked_settings(root, options, classes))
             return step(root)
     if options.web.accept is not None:
         options = replace(options, images=web.accept(root, Path(options.web.accept)))
@@ -87,19 +96,6 @@ class _Gathered:
     failures: list[Failure]
 
 
-def _classes_of(options: CollectOptions, task: str, *, is_new: bool) -> Classes | None:
-    """Return the classes that were given; CorpusError where a study needs some, or these cannot be drawn."""
-    classes = resolve(options.classes) if options.classes is not None else None
-    if classes is None and is_new:
-        more = ", imagenet1k" if task == toml.CLASSIFICATION else ""
-        raise CorpusError(f"a new study needs --classes FILE or a built-in name: ade20k, camvid, cityscapes, voc{more}")
-    if classes is not None and task != toml.CLASSIFICATION and not classes.colours:
-        raise CorpusError(
-            f"classes {options.classes} are to be recognised and not drawn: they have no colours; give --task {toml.CLASSIFICATION}"
-        )
-    return classes
-
-
 def _named(options: CollectOptions, set_name: str, *, classifies: bool) -> _Named:
     lists = [file for file in options.images if classifies and id_lists.is_id_list(file)]
     ids = {f"{_prefix(set_name)}{id_}" for file in lists for id_ in id_lists.read_ids(file)}
@@ -120,22 +116,31 @@ def _collect(root: Path, options: CollectOptions, set_name: str, classes: Classe
     held = {image.id: image for image in read_corpus(root)}
     if wanted.classifies and settings.in_own_order(held.values(), named.pictures, named.lists, _prefix(set_name)):
         wanted.own_order = True
-    named = _joined(held, named)
-    found = _with_held_ids(held, named.found, set_name)
+    removed = {image.id: image for image in read_removed(root)}
+    known = removed | held
+    named = _joined(known, named)
+    found = _with_held_ids(known, named.found, set_name)
     old = {(f.name, f.image): f for f in read_failures(root) if f.stage == "collect" and f.name == set_name}
-    gathered = _gather(root, options, set_name, held, found)
+    gathered = _gather(root, options, set_name, held, removed, found)
     alone = sorted(named.ids - {f.id for f in found} - held.keys())
     fresh = gathered.fresh + [
-        Image(id_, "", set_name, options.role or "pool", "clean", "", 0, 0, "", None, "", -1) for id_ in alone
+        removed.get(id_) or Image(id_, "", set_name, options.role or "pool", "clean", "", 0, 0, "", None, "", -1) for id_ in alone
     ]
     stay = [image for image in held.values() if image.id not in gathered.dropped]
-    images = grouped(sharded(stay, fresh, wanted.shard), held)
+    last = max((image.shard for image in known.values()), default=-1)
+    images = grouped(sharded(stay, fresh, wanted.shard, last), held)
+    if back := sum(image.id in removed for image in fresh):
+        print(
+            f"{counted(back, 'image that was', 'images that were')} removed {'is' if back == 1 else 'are'} back, with labels and answers"
+        )
     if not images:
         what = f"not one of the {len(found)} files can be used; the first" if len(found) > 1 else "the only file cannot be used"
         raise CorpusError(f"{what}: {gathered.failures[0].image}: {gathered.failures[0].reason}")
     images = groups.group_images(images, {f.id for f in found} | named.ids, options.grouping)
+    if gathered.dropped & held.keys():
+        note_removed(root, [held[id_] for id_ in sorted(gathered.dropped & held.keys())])
     write_corpus(root, images)
-    toml.write_settings(root, wanted)
+    settings.enter_settings(root, wanted)
     usable, failed = {image.source for image in images}, {f.image for f in gathered.failures}
     still = [f for (_, path), f in old.items() if absolute(path) not in usable and path not in failed]
     replace_failures(root, "collect", set_name, gathered.failures + still)
@@ -144,7 +149,7 @@ def _collect(root: Path, options: CollectOptions, set_name: str, classes: Classe
     log(root, "collect", images=asked, set=set_name, size=wanted.size)
     if blind := sum(image.dhash is None and bool(image.source) for image in images):
         print(f"near-duplicates were not looked for among {counted(blind, 'image')}; --probe reads each of them whole, and looks")
-    return _result(options.study, images, sum(i.id not in held for i in fresh), len(gathered.failures), wanted)
+    return described(options.study, images, sum(i.id not in held for i in fresh), len(gathered.failures), wanted)
 
 
 def _joined(held: Mapping[str, Image], named: _Named) -> _Named:
@@ -167,8 +172,15 @@ def _with_held_ids(held: Mapping[str, Image], found: Sequence[Found], set_name: 
     return [replace(f, id=known.get(absolute(f.path), f.id)) for f in found]
 
 
-def _gather(root: Path, options: CollectOptions, set_name: str, held: Mapping[str, Image], found: Sequence[Found]) -> _Gathered:
-    """Look at the pictures, and return what they make of the corpus; what is another now, gone, or kept out is said."""
+def _gather(
+    root: Path,
+    options: CollectOptions,
+    set_name: str,
+    held: Mapping[str, Image],
+    removed: Mapping[str, Image],
+    found: Sequence[Found],
+) -> _Gathered:
+    """Look at the pictures, and return what they make of the corpus; what is another now, gone, or kept out is said. An image that was ``removed`` comes back as what it was."""
     same = pictures.unchanged(held, found, options.storage.probe)
     probed, failed = pictures.probe(root, [f for f in found if f.id not in same], options.storage.probe)
     if options.not_in and (blind := next((f for f, picture in probed if picture.dhash is None), None)):
@@ -189,10 +201,11 @@ def _gather(root: Path, options: CollectOptions, set_name: str, held: Mapping[st
         )
     if fresh:
         print(f"{counted(len(fresh), 'image that the study had is', 'images that the study had are')} of role {options.role} now")
-    _print_changed(root, pictures.changed(held, probed))
+    known = {**removed, **held}
+    _print_changed(root, pictures.changed(known, probed))
     _print_gone(pictures.gone(held, found, set_name))
     for f, picture in probed:
-        earlier = held.get(f.id)
+        earlier = known.get(f.id)
         _refuse_another_file(earlier, f, picture)
         if (near := banned.near(picture.dhash)) is not None:
             failures.append(Failure("collect", set_name, f.path, f"near-duplicate of {near}, which --not-in keeps out"))
@@ -245,23 +258,3 @@ def _refuse_another_file(held: Image | None, found: Found, picture: Picture) -> 
         raise CorpusError(
             f"two files have the id {found.id!r}: {held.source}, which the study has, and {found.path}; rename one, or collect it as another --set"
         )
-
-
-def _group_again(root: Path, options: CollectOptions) -> Collected:
-    """Enter the groups of all images that a study has."""
-    images, changes = groups.group_again(root, options.grouping)
-    if changes:
-        print(changes)
-    failures = sum(f.stage == "collect" for f in read_failures(root))
-    return _result(options.study, images, 0, failures, toml.read_settings(root))
-
-
-def _result(study: str, images: Sequence[Image], new: int, failures: int, held: toml.Settings) -> Collected:
-    """Return what the study holds now."""
-    duplicates = sum(image.near_duplicate_of != image.id for image in images)
-    classes, size = settings.describe(held, sum(not image.source for image in images))
-    about = describe_groups(image.group for image in images)
-    if about and units_of([image.group for image in images]).count < LEAST:
-        cut = f"`faultscape collect {study} --block N` cuts groups into runs of N consecutive images"
-        print(f"{about}: fewer than {LEAST} carry no interval; {cut}")
-    return Collected(study, len(images), new, len({image.shard for image in images}), duplicates, failures, classes, size, about)

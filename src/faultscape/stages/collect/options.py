@@ -122,9 +122,35 @@ class CollectOptions:
     grouping: Grouping = Grouping()
     web: WebImages = WebImages()
     storage: Storage = Storage()
+    remove: tuple[str, ...] = ()
+    replace_classes: bool = False
+    dry_run: bool = False
 
     def __post_init__(self) -> None:
         refuse_empty(self)
+
+    @property
+    def asks_for_more(self) -> bool:
+        """Whether the line asks for anything that needs no images, or goes with them."""
+        return self.grouping.asked or bool(self.not_in) or self.web != WebImages() or any(
+            value is not None
+            for value in (
+                self.task, self.classes, self.only_classes, self.size, self.set_name, self.role, self.pattern,
+                *vars(self.storage).values(),
+            )
+        )  # fmt: skip
+
+    @property
+    def speaks_of_settings_alone(self) -> bool:
+        """Whether classes or the working size are all that the line speaks of, groups aside."""
+        others = (self.set_name, self.role, self.pattern, self.storage.store, self.storage.probe)
+        settings = (self.classes, self.only_classes, self.size, self.storage.shard_size)
+        return (
+            any(value is not None for value in settings)
+            and not self.images
+            and not self.not_in
+            and all(v is None for v in others)
+        )
 
     @property
     def speaks_of_groups_alone(self) -> bool:

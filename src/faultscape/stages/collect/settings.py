@@ -6,17 +6,19 @@ Conventions: what a change makes stale is said; nothing is removed.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from faultscape.classes.names import read_classes
 from faultscape.corpus import id_lists
 from faultscape.corpus.sources import LISTS, in_list
-from faultscape.errors import CorpusError, OptionError, StudyError, counted
-from faultscape.nouns import Classes
+from faultscape.errors import ClassesError, CorpusError, OptionError, StudyError, counted
+from faultscape.nouns import Classes, Slot, Slots
 from faultscape.stages.collect.options import CollectOptions
 from faultscape.study import settings as toml
 from faultscape.study.part_folders import claim, held
 from faultscape.study.settings import Settings
+from faultscape.study.tables import selections
 from faultscape.study.tables.corpus import Image
 from faultscape.study.tables.label_maps import truths
 
@@ -76,38 +78,83 @@ def asked_settings(root: Path, options: CollectOptions, classes: Classes | None)
     if classes is not None:
         settings.synonyms = toml.synonym_settings(classes)
         settings.glosses = toml.gloss_settings(classes, task)
-    if classes is not None and (new := toml.class_settings(classes, task)) != settings.classes:
-        print(
-            "the class list changes: what follows from it is stale; run predict, select and rank again"
-            if settings.classifies
-            else "the class list changes: pairs and what follows from them are stale and are made anew by compare"
-        )
-        moved = [
-            n
-            for n, i in zip(new.names, new.ids, strict=True)
-            if i != dict(zip(settings.classes.names, settings.classes.ids, strict=True)).get(n, i)
-        ]
-        if moved and truths(root):
-            print(
-                f"{moved[0]!r} has another id now: labels that came as LabelMe files or in class colours hold the old one; import them again"
-            )
-        now, renamed = {(i, c): n for i, c, n in zip(new.ids, new.colours, new.names, strict=not settings.classifies)}, {}
-        for id_, colour, name in zip(
-            settings.classes.ids, settings.classes.colours, settings.classes.names, strict=not settings.classifies
-        ):
-            if name not in new.names and now.get((id_, colour)) not in (None, *settings.classes.names):
-                renamed[name] = now[id_, colour]  # of the same id and colour: a mapping to it finds it under its new name
-                print(f"class {name!r} is called {renamed[name]!r} now; label mappings follow")
-        for model in settings.models.values():
-            model.labels = {label: renamed.get(name, name) for label, name in model.labels.items()}
-        settings.classes = new
-        settings.only = [name for name in settings.only if name in new.names]
+    if classes is not None:
+        _take_classes(root, settings, toml.class_settings(classes, task), options)
     if only is not None:
         settings.only = list(read_classes(only, settings.class_list))
     if size is not None and size != settings.size:
         print("the working size changes: networks' maps and all pairs are stale and are made anew by predict and compare")
         settings.size = size
     return settings
+
+
+def _take_classes(root: Path, settings: Settings, new: toml.ClassSettings, options: CollectOptions) -> None:
+    """Give settings another class list, and say what that makes stale; ClassesError for one that shares no name with theirs, unless it is insisted on."""
+    old, labelled = settings.classes, bool(truths(root))
+    if (settings.models or labelled) and not options.replace_classes and not {*old.names} & {*new.names}:
+        held = f"{', '.join(old.names[:3])}{' ...' if len(old.names) > 3 else ''}"
+        raise ClassesError(
+            f"the class list shares no name with that of the study ({held}), whose models and labels would mean nothing under it; "
+            "is it another study's? --replace-classes takes it all the same"
+        )
+    renamed = _renamed(old, new)
+    for name, now in renamed.items():
+        print(f"class {name!r} is called {now!r} now; label mappings follow")
+    if counts_the_same(old, new):
+        first = old.first_names or old.names
+        new.first_names = first if first != new.names else []
+    if new == old:
+        return
+    if counts_the_same(old, new):
+        print("the class list changes in names, colours or groups alone: nothing is counted again")
+    elif settings.classifies:
+        print("the class list changes: what follows from it is stale; run predict, select and rank again")
+    else:
+        print("the class list changes: pairs and what follows from them are stale and are made anew by compare")
+    before = dict(zip(old.names, old.ids, strict=True))
+    moved = [name for name, id_ in zip(new.names, new.ids, strict=True) if before.get(name, id_) != id_]
+    if moved and labelled:
+        print(
+            f"{moved[0]!r} has another id now: labels that came as LabelMe files or in class colours hold the old one; import them again"
+        )
+    for model in settings.models.values():
+        model.labels = {label: renamed.get(name, name) for label, name in model.labels.items()}
+    settings.classes = new
+    settings.only = [name for name in settings.only if name in new.names]
+
+
+def _renamed(old: toml.ClassSettings, new: toml.ClassSettings) -> dict[str, str]:
+    """Return {old name: new name} of classes that kept id and colour: a mapping to one finds it under its new name. Classes to recognise have no colours, and none is taken for another."""
+    now = dict(zip(zip(new.ids, new.colours, strict=False), new.names, strict=False)) if new.colours else {}
+    out: dict[str, str] = {}
+    for id_, colour, name in zip(old.ids, old.colours, old.names, strict=False):
+        called = now.get((id_, colour))
+        if name not in new.names and called is not None and called not in old.names:
+            out[name] = called
+    return out
+
+
+def counts_the_same(old: toml.ClassSettings, new: toml.ClassSettings) -> bool:
+    """Whether two class lists differ in colours, groups and the names of classes that kept id and colour, and in nothing that counts follow from."""
+    renamed = _renamed(old, new)
+    names = [renamed.get(name, name) for name in old.names]
+    return (names, old.ids, old.void, old.background) == (new.names, new.ids, new.void, new.background)
+
+
+def enter_settings(root: Path, wanted: Settings) -> None:
+    """Put study.toml; where classes are renamed and count the same, selections call them by their new names, as they hold still."""
+    held = toml.read_settings(root).classes if (root / "study.toml").exists() else wanted.classes
+    renamed = _renamed(held, wanted.classes) if counts_the_same(held, wanted.classes) else {}
+    for name in selections.names(root) if renamed else ():
+        slots, drawn_from = selections.read_selection(root, name)
+        rows = tuple(
+            replace(row, class_=renamed.get(row.class_, row.class_)) if isinstance(row, Slot) else row for row in slots.rows
+        )
+        define = dict(slots.definition)
+        if isinstance(scale := define.get("scale"), dict):
+            define["scale"] = {renamed.get(word, word): bounds for word, bounds in scale.items()}
+        selections.write_selection(root, Slots(slots.models, define, rows), drawn_from, name)
+    toml.write_settings(root, wanted)
 
 
 def in_own_order(images: Iterable[Image], files: Sequence[str], lists: Sequence[str], before: str) -> bool:

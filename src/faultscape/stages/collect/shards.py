@@ -14,13 +14,15 @@ from faultscape.study.tables.corpus import Image
 from faultscape.ties import tie_order
 
 
-def sharded(held: list[Image], fresh: list[Image], size: int) -> list[Image]:
-    """Return all images with shards: those already cut stay, new ones are cut in the order of their ids."""
+def sharded(held: list[Image], fresh: list[Image], size: int, after: int = -1) -> list[Image]:
+    """Return all images with shards: those already cut stay, as do those that come back to theirs; new ones are cut in the order of their ids, in shards ``after`` one."""
     new = sorted((image for image in fresh if image.shard < 0), key=lambda image: image.id)
-    start = max((image.shard for image in held), default=-1) + 1
+    start = max((image.shard for image in held), default=-1)
+    start = max(start, after) + 1
     changed = {image.id: image for image in fresh if image.shard >= 0}
     cut = [replace(image, shard=start + place // size) for place, image in enumerate(new)]
-    return sorted([changed.get(image.id, image) for image in held] + cut, key=lambda image: (image.shard, image.id))
+    stay = [changed.pop(image.id, image) for image in held]
+    return sorted([*stay, *changed.values(), *cut], key=lambda image: (image.shard, image.id))
 
 
 def grouped(images: list[Image], held: Mapping[str, Image] | None = None) -> list[Image]:

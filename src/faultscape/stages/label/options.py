@@ -1,4 +1,4 @@
-"""What a person may ask of `label export` and `label import`."""
+"""What a person may ask of `label export`, `label import` and `label remove`."""
 
 from __future__ import annotations
 
@@ -21,6 +21,20 @@ class ExportOptions:
 
     def __post_init__(self) -> None:
         refuse_empty(self)
+
+
+@dataclass(frozen=True)
+class RemoveOptions:
+    """Whose labels to take back: see `label remove`. ``truth`` None is the one that counts."""
+
+    images: tuple[str, ...] = ()
+    selection: str | None = None
+    truth: str | None = None
+    classes: tuple[str, ...] = ()
+    by: tuple[str, ...] = ()
+    discards: bool = False
+    everything: bool = False
+    dry_run: bool = False
 
 
 @dataclass(frozen=True)

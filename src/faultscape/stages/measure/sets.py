@@ -136,13 +136,14 @@ def of_files(
 
 def of_study(root: Path, truth: str) -> DataSet:
     """Return the data set of a study's images that have a map of this truth, with every model of the study."""
+    from faultscape.stages.evidence import labels_gone
     from faultscape.study.parts import read_manifest
     from faultscape.study.settings import read_settings
     from faultscape.study.tables import label_maps
     from faultscape.study.tables.corpus import read_corpus, shards
 
     settings = read_settings(root)
-    truths = read_manifest(label_maps.truth(root, truth))
+    truths, gone = read_manifest(label_maps.truth(root, truth)), labels_gone(root, truth)
     ids: list[str] = []
     spans: dict[int, tuple[int, int]] = {}
     sizes: list[tuple[int, int]] = []
@@ -163,7 +164,9 @@ def of_study(root: Path, truth: str) -> DataSet:
         for name, model in settings.models.items():
             sure[name] += kept_scores.tokens(root, name, "confidence", number, [image.id for image in mine])
             made = read_manifest(label_maps.predictions(root, name)).get(part_name(number))
-            keys[name, number] = state_of_stored(settings, part.sha256, made.sha256 if made else None, model.labels)
+            keys[name, number] = state_of_stored(
+                settings, part.sha256, made.sha256 if made else None, model.labels, gone.get(number, ())
+            )
     if not ids:
         raise CorpusError(f"{root}: no image of the study has a map of the truth {truth!r}")
     models: dict[str, Source] = {}

@@ -21,7 +21,8 @@ from faultscape.stages.predict.options import PredictOptions
 from faultscape.study.parts import Part, there
 from faultscape.study.settings import ModelSettings, Settings, read_settings
 from faultscape.study.tables import label_maps, outputs
-from faultscape.study.tables.corpus import each_shard, part_name, shard_sizes
+from faultscape.study.tables.corpus import part_name, shard_sizes
+from faultscape.study.tables.removed_images import each_whole_shard, read_removed, whole_sizes
 
 _RECORDED = ("threads", "revision", "precision")  # by the first run, of what nobody said
 
@@ -57,11 +58,12 @@ def plan(root: Path, settings: Settings, name: str, place: str, options: Predict
     kept_at = source.kept_as(place)
     model = ModelSettings(source=kept_at, kind=source.name, labels=origin.labels, options=origin.options)
     settings.models[name] = model
-    where, sizes = label_maps.predictions(root, name), shard_sizes(root)
+    where, sizes = label_maps.predictions(root, name), whole_sizes(root)
     done = there(where)
-    stale = _stale(where, origin, done)
+    here = shard_sizes(root)  # of a shard that left the corpus whole nothing is wanted
+    stale = [s for s in _stale(where, origin, done) if s in here]
     lacking = _lacking(root, settings, name, origin, done, against)
-    todo = [s for s in sorted(origin.stamps) if s in stale or s in lacking or part_name(s) not in done]
+    todo = [s for s in sorted(origin.stamps) if s in here and (s in stale or s in lacking or part_name(s) not in done)]
     for s in origin.stamps.keys() - set(todo):  # of a run that was killed when its part counted already
         shard.spool_path(where, s).unlink(missing_ok=True)
     keep = networks.keep_of(model.options, settings.task)
@@ -75,7 +77,8 @@ def plan(root: Path, settings: Settings, name: str, place: str, options: Predict
         shard.drop_unentered(root, name)  # of a source that was to take this one's place, and did not
     if todo:
         print("".join(f"{note}\n" for note in origin.notes), end="")
-        _try(settings, request, origin, opening, where, todo, sum(sizes[s] for s in todo))
+        gone = {image.id for image in read_removed(root)}
+        _try(settings, request, origin, opening, where, todo, sum(sizes[s] for s in todo), gone)
     stamped = label_maps.stamps_of(
         where
     )  # tables had none in earlier versions: what their keys say is the same is read once more without a word
@@ -117,7 +120,7 @@ def _request(root: Path, settings: Settings, name: str, place: str, source: Sour
     held = before.labels if before else {}
     if held and "labels" in said and not options.labels:
         label_names.checked(name, held, settings)
-    return Request(name, place, settings, partial(each_shard, root), said, options.labels, held, options.device)
+    return Request(name, place, settings, partial(each_whole_shard, root), said, options.labels, held, options.device)
 
 
 def _stale(where: Path, origin: Origin, done: dict[str, Part]) -> list[int]:
@@ -141,18 +144,26 @@ def _lacking(root: Path, settings: Settings, name: str, origin: Origin, done: di
     ]
     lacking += [
         s
-        for s, images in each_shard(root)
+        for s, images in each_whole_shard(root)
         if origin.keys and (part := done.get(part_name(s))) and part.failures and stamps.again(images, part.failures)
     ]
     return lacking + (shard.unmeasured(root, settings, against, name, done) if against else [])
 
 
 def _try(
-    settings: Settings, request: Request, origin: Origin, opening: Opening, where: Path, todo: list[int], images: int
+    settings: Settings,
+    request: Request,
+    origin: Origin,
+    opening: Opening,
+    where: Path,
+    todo: list[int],
+    images: int,
+    gone: set[str],
 ) -> None:
-    """Try a model on the first image that is to do; one that was opened to be planned, and answers at once, stays open for the run."""
+    """Try a model on the first image that is to do, and is not gone from the corpus; one that was opened to be planned, and answers at once, stays open for the run."""
     model = origin.opened or catalogue.kind_named(opening.kind).open(opening, settings)
-    first = next(image for number, rows in request.shards() if number == todo[0] for image in rows)
+    rows = next(rows for number, rows in request.shards() if number == todo[0])
+    first = next((image for image in rows if image.id not in gone), rows[0])
     model.try_on(Trial(first, images, networks.largest(request), where))
     if catalogue.kind_named(opening.kind).here:
         catalogue.hold(replace(opening), settings, model)

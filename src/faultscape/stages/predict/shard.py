@@ -29,6 +29,7 @@ from faultscape.study.spool import Spool
 from faultscape.study.tables import label_maps, outputs
 from faultscape.study.tables.corpus import part_name, read_corpus
 from faultscape.study.tables.logs import Failure, replace_failures
+from faultscape.study.tables.removed_images import removed_by_shard, whole_shard
 
 TITLE = "predict"  # at its progress, and of its receipts
 
@@ -41,7 +42,7 @@ def shard(job: dict[str, Any], tick: Callable[[int], None], attempt: int = 0) ->
 def _make(job: Job, tick: Callable[[int], None], attempt: int) -> Made:
     start = time.perf_counter()
     root = Path(job.study)
-    images = read_corpus(root, job.number)
+    images = whole_shard(root, job.number)
     assert len(images) == job.images
     settings, opening = read_settings(root), job.opening
     where, keep = label_maps.predictions(root, job.name), networks.keep_of(opening.options, settings.task)
@@ -57,7 +58,7 @@ def _make(job: Job, tick: Callable[[int], None], attempt: int) -> Made:
     sizes = {image.id: (image.width, image.height) for image in images} if told else {}
     resized, example = 0, ()
     chunks = {folder: outputs.Chunks(where / folder, job.number) for folder in keep.folders if folder not in job.drop}
-    measured = AtOnce(root, settings, job.against, job.name, images, opening.labels) if job.against else None
+    measured = _measured(root, settings, job, opening.labels) if job.against else None
     for record in spool:
         batch = unrecord(record)
         times.append(Times(len(batch.rows), *batch.seconds, warm=batch.warm))
@@ -88,6 +89,11 @@ def _make(job: Job, tick: Callable[[int], None], attempt: int) -> Made:
         statistics,
         time.perf_counter() - start,
     )
+
+
+def _measured(root: Path, settings: Settings, job: Job, labels: dict[str, str]) -> AtOnce:
+    """Return what measures a shard as it is predicted: its images of the corpus alone."""
+    return AtOnce(root, settings, job.against, job.name, read_corpus(root, job.number), labels)
 
 
 def staying(root: Path, name: str, stamps: dict[int, str]) -> dict[str, parts.Part]:
@@ -173,9 +179,15 @@ def settle(root: Path, name: str, numbers: list[int]) -> tuple[int, int]:
     """Write a model's failures where people look, and return (maps, images without one)."""
     manifest = read_manifest(label_maps.predictions(root, name))
     entries = [manifest[part_name(n)] for n in numbers if part_name(n) in manifest]
-    failures = [Failure("predict", name, image, why) for part in entries for image, why in part.failures]
+    removed = removed_by_shard(root)
+    gone = {image.id for images in removed.values() for image in images}
+    failures = [Failure("predict", name, image, why) for part in entries for image, why in part.failures if image not in gone]
     replace_failures(root, "predict", name, failures)
-    return sum(part.rows for part in entries), len(failures)
+    where, idle = label_maps.predictions(root, name), 0
+    for n in numbers if gone else ():
+        if n in removed and (part := manifest.get(part_name(n))):
+            idle += len(gone & set(label_maps.read_ids(where, n, part)))
+    return sum(part.rows for part in entries) - idle, len(failures)
 
 
 def unmeasured(root: Path, settings: Settings, truth: str, name: str, done: dict[str, parts.Part]) -> list[int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -50,8 +51,9 @@ def standings_of(
     toml = read_settings(root)
     gone = [m for m in now.models if m not in toml.models]
     if gone:
+        named = "" if selection == selections.MAIN else f" --as {shlex.quote(selection)}"
         raise RankingError(
-            f"selection {selection!r} was drawn with {gone[0]!r}, which the study has no more; draw a new one with `faultscape select {root} --as NAME` (labels carry over to it)"
+            f"selection {selection!r} was drawn with {gone[0]!r}, which the study has no more; make it anew with `faultscape select {root}{named} --replace` (labels count for both)"
         )
     measure = str(now.definition.get("concordance", ""))
     if now.definition.get("concordance_file", "") != plug.digest(measure):
@@ -121,7 +123,7 @@ def standings_of(
         standings = replace(standings, notes=(*standings.notes, note))
     present = corpus_key(root, toml, now.models)
     if present != drawn_from:
-        note = f"selection {selection} was drawn from other images or predictions than the study has now; draw a new one with `select --as NAME`"
+        note = f"selection {selection} was drawn from other images or predictions than the study has now; make it anew with `select --replace`"
         standings = replace(standings, notes=(*standings.notes, note))
     provenance = {
         "faultscape": version("faultscape"),

@@ -8,22 +8,49 @@ from faultscape.errors import OptionError, SelectionError, closest
 from faultscape.nouns import Slots
 from faultscape.selection.catalogue import Selector, Task, chosen_for, find_selector
 from faultscape.stages import agreement, evidence
+from faultscape.stages.change_result import Changed, stale_lines
+from faultscape.stages.consequences import became_stale
+from faultscape.stages.graph import nodes
+from faultscape.stages.select import replacement
 from faultscape.stages.select.draws import draw
 from faultscape.stages.select.duels import duels
 from faultscape.stages.select.options import SelectOptions
 from faultscape.stages.select.pairs import pairs
+from faultscape.stages.snapshot import Snapshot
 from faultscape.study.folder import existing, refuse_twin
 from faultscape.study.settings import read_settings
 from faultscape.study.tables import selections
 
 
-def choose(asked: SelectOptions) -> Slots:
-    """Make or extend the selection that was asked for, and say what is wrong with the models. Errors: OptionError for what does not apply, SelectionError where nothing can be chosen."""
-    root, given, goal = existing(asked.study), asked.given, asked.goal
+def choose(asked: SelectOptions) -> Slots | Changed:
+    """Make, extend, replace or remove the selection that was asked for. Errors: OptionError for what does not apply, SelectionError where nothing can be chosen."""
+    root = existing(asked.study)
+    if asked.remove is not None:
+        others = {"as": asked.as_, "selector": asked.selector, "replace": asked.replace or None}
+        replacement.refuse_other_options([*(key for key, value in others.items() if value is not None), *asked.given])
+        return replacement.remove(root, asked.study, asked.remove, dry_run=asked.dry_run)
+    if asked.dry_run and not asked.replace:
+        raise OptionError(
+            "--dry-run says what --replace and --remove make stale; images that are chosen for the first time make nothing stale"
+        )
+    if not asked.replace:
+        return _choose(root, asked)
+    if "more" in asked.given:
+        raise OptionError("--more draws images behind those that there are, and --replace begins anew; give --budget with it")
+    before = nodes(Snapshot(root, asked.study))
+    slots = _choose(root, asked)
+    if isinstance(slots, Slots):
+        print("\n".join(stale_lines(became_stale(before, nodes(Snapshot(root, asked.study))))))
+    return slots
+
+
+def _choose(root: Path, asked: SelectOptions) -> Slots | Changed:
+    """Make or extend a selection, and say what is wrong with the models; of a dry run say what it makes stale."""
+    given, goal = asked.given, asked.goal
     named = _name_of(root, asked)
     selector = find_selector(named)
     task: Task = read_settings(root).task
-    draws = not selector.duels or asked.sampling.temperature is not None or _drew(root, asked.as_)
+    draws = not selector.duels or asked.sampling.temperature is not None or (not asked.replace and _drew(root, asked.as_))
     if not draws and (odd := next((key for key in ("budget", "more") if key in given), "")):
         raise OptionError(
             f"--{odd} is for images drawn for all models at once; --selector mad takes the top of each pair, --{'top' if task == 'classification' else 'per-class'} of them. "
@@ -39,10 +66,12 @@ def choose(asked: SelectOptions) -> Slots:
         _check_truth(root, asked.truth)
     name = asked.as_ if asked.as_ is not None else goal or (selector.name if draws else selections.MAIN)
     refuse_twin(name, selections.names(root), "selection")
+    if asked.dry_run:
+        return replacement.rehearse(root, asked.study, name)
     if draws:
-        slots = draw(root, name, named, given, engine=asked.engine, workers=asked.workers)
+        slots = draw(root, name, named, given, engine=asked.engine, workers=asked.workers, anew=asked.replace)
     elif task == "classification":
-        slots = pairs(root, name, given)
+        slots = pairs(root, name, given, anew=asked.replace)
     else:
         slots = duels(root, name, asked)
     agreement.tell_warnings(root)
@@ -55,7 +84,7 @@ def _name_of(root: Path, asked: SelectOptions) -> str:
         return chosen_for(asked.goal, asked.selector)
     if asked.selector is not None:
         return asked.selector
-    if asked.as_ is not None and asked.as_ in selections.names(root):
+    if asked.as_ is not None and not asked.replace and asked.as_ in selections.names(root):
         return str(selections.read_selection(root, asked.as_)[0].definition["selector"])
     return "mad"
 

@@ -26,14 +26,17 @@ from faultscape.selection.definitions import (
 )
 from faultscape.selection.selector_weights import fitted_sharpness
 from faultscape.stages.drawing_pool import Facts, gather, read_drawing_pool
+from faultscape.stages.select.replacement import replace_selection
 from faultscape.stages.select.ties import tell_ties
 from faultscape.ties import RULE, count_tied
 
 BUDGET, MOST = 100, 1_000_000
 
 
-def draw(root: Path, name: str, selector: str, given: dict[str, Any], *, engine: str, workers: int | None) -> Slots:
-    """Draw a selection of a study, or more of one."""
+def draw(
+    root: Path, name: str, selector: str, given: dict[str, Any], *, engine: str, workers: int | None, anew: bool = False
+) -> Slots:
+    """Draw a selection of a study, or more of one, or make it ``anew``."""
     from faultscape.stages.label_counts import tell_waiting
     from faultscape.stages.pairs import corpus_key
     from faultscape.study.lock import writing
@@ -54,7 +57,7 @@ def draw(root: Path, name: str, selector: str, given: dict[str, Any], *, engine:
             raise ModelError(
                 f"a selection needs two models; the study has {', '.join(models) or 'none'}; add more with `faultscape predict`"
             )
-        old = selections.read_selection(root, name) if name in selections.names(root) else None
+        old = selections.read_selection(root, name) if not anew and name in selections.names(root) else None
         if old is None and "more" in given:
             raise SelectionError(f"there is no selection {name!r} to draw more of; make it with --budget {number}")
         define = _definition(name, selector, settings, given, None if old is None else old[0].definition)
@@ -62,7 +65,7 @@ def draw(root: Path, name: str, selector: str, given: dict[str, Any], *, engine:
         if old is not None and (old[0].models != models or old[1] != corpus_key(root, settings, models)):
             what = "models" if old[0].models != models else "images or predictions"
             raise SelectionError(
-                f"{what} changed since selection {name!r} was drawn, and its draws are of what there was; draw a new one with --selector {selector} --as NAME (labels carry over to it)"
+                f"{what} changed since selection {name!r} was drawn, and its draws are of what there was; make it anew with --selector {selector} --replace, or draw another with --as NAME; labels count for both"
             )
         if old is not None and not {"more", "budget"} & set(given):
             number = len(held)  # nothing new was asked for
@@ -91,7 +94,10 @@ def draw(root: Path, name: str, selector: str, given: dict[str, Any], *, engine:
         )
         tell_ties(tied, len(rows), define)
         result = Slots(models, define, (*held, *rows), tied)
-        selections.write_selection(root, result, corpus_key(root, settings, models), name)
+        if anew:
+            print(replace_selection(root, result, corpus_key(root, settings, models), name))
+        else:
+            selections.write_selection(root, result, corpus_key(root, settings, models), name)
         log(root, "select", name=name, number=len(rows), **define)
     return result
 
@@ -185,7 +191,7 @@ def _definition(name: str, selector: str, settings: Any, given: dict[str, Any], 
         if own := plug.digest(selector):
             define["selector_file"] = own
         return define
-    fixed = "its definition is fixed: use --as NAME for a new one"
+    fixed = "its definition is fixed: use --as NAME for another, or --replace to make it anew"
     if was["selector"] != selector:
         raise SelectionError(f"selection {name!r} was drawn by {was['selector']}, not by {selector}; {fixed}")
     if was.get("selector_file", "") != plug.digest(selector):

@@ -9,6 +9,7 @@ from typing import Any
 from faultscape.errors import OptionError, SelectionError, counted
 from faultscape.nouns import Scale, Slots
 from faultscape.stages.select.options import SelectOptions
+from faultscape.stages.select.replacement import replace_selection
 from faultscape.stages.select.ties import tell_ties
 
 MOST = 10_000  # images of a cell: who wants more wants random sampling
@@ -49,16 +50,21 @@ def duels(
         quartiles = scale if isinstance(scale, Scale) else read_scale(scale, classes) if scale else None
         if quartiles is not None and constraints not in (None, "class+scale"):
             raise OptionError(f"--scale is for --constraints class+scale; got {constraints}")
-        given = {key: value for key, value in asked.items() if value is not None}
-        old = selections.read_selection(root, name) if name in selections.names(root) else None
+        given, anew = {key: value for key, value in asked.items() if value is not None}, options.replace
+        old = selections.read_selection(root, name) if not anew and name in selections.names(root) else None
+        if anew and quartiles is None and constraints in (None, "class+scale") and name in selections.names(root):
+            was = selections.read_selection(root, name)[0].definition
+            if was.get("constraints") == "class+scale":
+                quartiles = from_json({"classes": was["scale"]}, classes, f"selection {name}")
+                print("scale: as it was; --scale gives another, --constraints class none")
         if old is not None and (gone := [m for m in old[0].models if m not in models]):
             raise SelectionError(
-                f"selection {name!r} was drawn with {gone[0]!r}, which the study has no more; draw a new one with --as NAME (labels carry over to it)"
+                f"selection {name!r} was drawn with {gone[0]!r}, which the study has no more; make it anew with --replace, or draw another with --as NAME; labels count for both"
             )
         if old is None:
             define = duel.definition(classes, constraints=constraints, scale=quartiles, **{**duel.DEFAULTS, **given})
             if constraints is None:
-                print(f"constraints: {define['constraints']}" + ("" if scale else " (no --scale given)"))
+                print(f"constraints: {define['constraints']}" + ("" if quartiles else " (no --scale given)"))
         else:
             define = _extended(name, old[0].definition, given, constraints, quartiles)
             for key in ("per_class", "spares"):
@@ -69,14 +75,17 @@ def duels(
         drawn_from = corpus_key(root, settings, models)
         if old is not None and old[1] != corpus_key(root, settings, old[0].models):
             raise SelectionError(
-                f"images or predictions changed since selection {name!r} was drawn; draw a new one with --as NAME (labels carry over to it)"
+                f"images or predictions changed since selection {name!r} was drawn; make it anew with --replace, or draw another with --as NAME; labels count for both"
             )
         result = map_duels.search(root, models, define, title="select", engine=options.engine, workers=options.workers)
         tell_ties(result.tied, len(result.chosen), define)
         if old is not None:
             result = Slots(models, define, old[0].rows + extended(old[0], result), result.tied)
         _tell_piles(result)
-        selections.write_selection(root, result, drawn_from, name)
+        if anew:
+            print(replace_selection(root, result, drawn_from, name))
+        else:
+            selections.write_selection(root, result, drawn_from, name)
         log(root, "select", name=name, **{k: v for k, v in define.items() if k != "scale"})
     return result
 
@@ -100,7 +109,7 @@ def _extended(name: str, was: dict[str, Any], given: dict[str, Any], constraints
 
     if was.get("concordance_file", "") != plug.digest(was["concordance"]):
         raise SelectionError(
-            f"selection {name!r} was made with {was['concordance']}, which is another file now; its definition is fixed: use --as NAME for a new one"
+            f"selection {name!r} was made with {was['concordance']}, which is another file now; its definition is fixed: use --as NAME for another, or --replace to make it anew"
         )
     asked = {key: value for key, value in given.items() if key not in ("per_class", "spares")}
     asked |= {"constraints": constraints} if constraints else {}
@@ -110,6 +119,6 @@ def _extended(name: str, was: dict[str, Any], given: dict[str, Any], constraints
             words = f"{key} {was[key]}, not {value}" if key in was else f"no {key}"
             words = "another scale file, or none" if key == "scale" else words
             raise SelectionError(
-                f"selection {name!r} was made with {words}; its definition is fixed: use --as NAME for a new one"
+                f"selection {name!r} was made with {words}; its definition is fixed: use --as NAME for another, or --replace to make it anew"
             )
     return {**was, **{key: max(was[key], given.get(key, 0)) for key in ("per_class", "spares")}}

@@ -98,6 +98,9 @@ class SelectOptions:
     top: int | None = None
     seed: int | None = None
     truth: str | None = None
+    replace: bool = False
+    remove: str | None = None
+    dry_run: bool = False
     maps: MapRules = MapRules()
     classifiers: ClassifierRules = ClassifierRules()
     sampling: Sampling = Sampling()

@@ -13,6 +13,7 @@ import numpy as np
 
 from faultscape.errors import ModelError, OptionError, SelectionError, counted
 from faultscape.nouns import PairSlot, Slots
+from faultscape.stages.select.replacement import replace_selection
 from faultscape.stages.select.ties import tell_ties
 from faultscape.ties import tie_seed
 
@@ -20,8 +21,8 @@ MOST = 100_000  # images of a pair
 GROWS = ("top", "spares")
 
 
-def pairs(root: Path, name: str, given: dict[str, Any]) -> Slots:
-    """Draw or extend a selection of a study of classifiers."""
+def pairs(root: Path, name: str, given: dict[str, Any], *, anew: bool = False) -> Slots:
+    """Draw or extend a selection of a study of classifiers, or make it ``anew``."""
     from faultscape.classes.names import class_place
     from faultscape.comparison.distance_definitions import define_distances
     from faultscape.selection import classifier_duels
@@ -47,10 +48,10 @@ def pairs(root: Path, name: str, given: dict[str, Any]) -> Slots:
             )
         asked = {key: value for key, value in given.items() if key not in ("distance", "hierarchy", "without")}
         banned = sorted({classes.names[class_place(word, classes, "--without")] for word in given.get("without", [])})
-        old = selections.read_selection(root, name) if name in selections.names(root) else None
+        old = selections.read_selection(root, name) if not anew and name in selections.names(root) else None
         if old is not None and (gone := [m for m in old[0].models if m not in models]):
             raise SelectionError(
-                f"selection {name!r} was drawn with {gone[0]!r}, which the study has no more; draw a new one with --as NAME (labels carry over to it)"
+                f"selection {name!r} was drawn with {gone[0]!r}, which the study has no more; make it anew with --replace, or draw another with --as NAME; labels count for both"
             )
         about, distances = define_distances(classes, given, old[0].definition if old else None)
         kind = about["distance"]
@@ -64,7 +65,7 @@ def pairs(root: Path, name: str, given: dict[str, Any]) -> Slots:
             define = _extended(name, old[0].definition, define, given)
             if old[1] != corpus_key(root, settings, old[0].models):
                 raise SelectionError(
-                    f"images or predictions changed since selection {name!r} was drawn; draw a new one with --as NAME (labels carry over to it)"
+                    f"images or predictions changed since selection {name!r} was drawn; make it anew with --replace, or draw another with --as NAME; labels count for both"
                 )
         drawn = read_pool(root, keep_duplicates=keep, seed=tie_seed(define))
         said = read_predictions(root, settings, models, drawn.ids, top=define["discrepancy"] == "expected")
@@ -87,7 +88,10 @@ def pairs(root: Path, name: str, given: dict[str, Any]) -> Slots:
             free = {**define, "cap": MOST, "spares": 0}
             freely = classifier_duels.slots(said, distances, free, drawn.ranks, None if allowed.all() else allowed, families)
             _tell_cap(define, short, _filled(result, models), _filled(freely, models))
-        selections.write_selection(root, result, corpus_key(root, settings, models), name)
+        if anew:
+            print(replace_selection(root, result, corpus_key(root, settings, models), name))
+        else:
+            selections.write_selection(root, result, corpus_key(root, settings, models), name)
         log(root, "select", name=name, **define)
     return result
 
@@ -207,7 +211,9 @@ def _extended(name: str, was: dict[str, Any], now: dict[str, Any], given: dict[s
     ):
         words = f"{key} {was[key]}, not {now[key]}" if key in was else f"no {key}"
         words = "other distances between classes" if key == "distances" else words
-        raise SelectionError(f"selection {name!r} was made with {words}; its definition is fixed: use --as NAME for a new one")
+        raise SelectionError(
+            f"selection {name!r} was made with {words}; its definition is fixed: use --as NAME for another, or --replace to make it anew"
+        )
     for key in (key for key in GROWS if key in given and given[key] < was[key]):
         print(f"selection {name!r} never shrinks: {key} stays {was[key]}")
     return {**was, **{key: now[key] for key in ("distance", "hierarchy")}, **{key: max(was[key], now[key]) for key in GROWS}}

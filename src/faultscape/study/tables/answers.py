@@ -1,6 +1,6 @@
 """answers.sqlite: what people said that is no label map: which images they discarded, and whether an image shows a class.
 
-Conventions: every answer is a row that is never changed; the latest row of a key counts. Answers of different truths are of different groups of people, and never meet.
+Conventions: every answer is a row that is never changed; the latest row of a key counts, and a row that takes back leaves none that does. Answers of different truths are of different groups of people, and never meet.
 Files of studies of version 1 hold no name of a truth: all that they hold is of truth `labels`; they are read as they are, and who writes has added the column before (study.versions).
 SQLAlchemy, so that the same tables can lie in a server's database; this is its only home in the package.
 """
@@ -18,6 +18,8 @@ from sqlalchemy.exc import SQLAlchemyError
 from faultscape.errors import StudyError
 
 LABELS = "labels"  # the truth of answers of version 1
+_TAKEN_BACK = ""  # the answer of a row that takes back
+_NO_DISCARD = "(taken back)"  # the source of a row that takes a discard back
 _TABLES = sa.MetaData()
 _DISCARDS = sa.Table(
     "discards",
@@ -62,7 +64,20 @@ class Answers:
 
     def discarded(self) -> dict[str, str]:
         """Return {image: reason} of all discarded images."""
-        return dict(self._read(_DISCARDS, "image", "reason"))
+        out: dict[str, str] = {}
+        for image, why, source in self._read(_DISCARDS, "image", "reason", "source"):
+            if source == _NO_DISCARD:
+                out.pop(image, None)
+            else:
+                out[image] = why
+        return out
+
+    def keep(self, images: Iterable[str]) -> int:
+        """Take the discards of some images back. Returns how many were discarded."""
+        held = self.discarded()
+        mine = [image for image in dict.fromkeys(images) if image in held]
+        self._add(_DISCARDS, [{"image": image, "reason": "", "source": _NO_DISCARD, "time": time.time()} for image in mine])
+        return len(mine)
 
     def answer(self, answers: Iterable[tuple[str, str, str, str]], source: str, truth: str = LABELS) -> int:
         """Take answers (image, class, annotator, answer) of a truth; of one person and question the latest counts. Returns how many say something new."""
@@ -75,12 +90,24 @@ class Answers:
 
     def answers(self, truth: str = LABELS) -> list[tuple[str, str, str, str]]:
         """Return all answers (image, class, annotator, answer) of a truth in the order in which they came."""
-        rows = self._read(_ANSWERS, "image", "class", "annotator", "answer", "truth")
-        return [row[:4] for row in rows if row[4] == truth]
+        rows = [row[:4] for row in self._read(_ANSWERS, "image", "class", "annotator", "answer", "truth") if row[4] == truth]
+        last = {row[:3]: place for place, row in enumerate(rows) if row[3] == _TAKEN_BACK}
+        return [row for place, row in enumerate(rows) if place > last.get(row[:3], -1)]
+
+    def take_back(self, answers: Iterable[tuple[str, str, str]], source: str, truth: str = LABELS) -> int:
+        """Take answers (image, class, annotator) of a truth back; what was said stays in the file. Returns how many counted."""
+        held = {row[:3] for row in self.answers(truth)}
+        mine = [key for key in dict.fromkeys(answers) if key in held]
+        names, more = ("image", "class", "annotator"), {"answer": _TAKEN_BACK, "source": source, "truth": truth}
+        self._add(_ANSWERS, [{**dict(zip(names, key, strict=True)), **more, "time": time.time()} for key in mine])
+        return len(mine)
 
     def truths(self) -> list[str]:
-        """Return the names of the truths that answers are of, sorted."""
-        return sorted({truth for (truth,) in self._read(_ANSWERS, "truth")})
+        """Return the names of the truths that answers are of, sorted; one whose answers were all taken back is none."""
+        counts = {
+            (*key, truth): said for *key, said, truth in self._read(_ANSWERS, "image", "class", "annotator", "answer", "truth")
+        }
+        return sorted({key[-1] for key, said in counts.items() if said != _TAKEN_BACK})
 
     def name_truths(self) -> None:
         """Give answers that lack it the name of their truth, which is `labels`; nothing where all have one."""

@@ -147,6 +147,24 @@ def _checked(table: Any, columns: Iterable[str] | None = None) -> Any:
 
 def write_corpus(root: Path, images: list[Image]) -> None:
     """Put corpus.parquet."""
+    put_images(root / "corpus.parquet", images)
+
+
+def read_images(path: Path) -> list[Image]:
+    """Return all images of a file that `put_images` wrote; none where it is not there, StudyError where it is damaged."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    if not path.exists():
+        return []
+    try:
+        return _images(_checked(pq.read_table(path)))
+    except (OSError, ValueError, pa.ArrowException) as error:
+        raise StudyError(f"{path} is damaged ({library_text(error, most=150)}); put it back from a copy") from None
+
+
+def put_images(path: Path, images: list[Image]) -> None:
+    """Put a table of images, sorted by shard and id."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -158,7 +176,7 @@ def write_corpus(root: Path, images: list[Image]) -> None:
     table = pa.table({n: pa.array(list(c), types.get(n, pa.string())) for n, c in zip(names, columns, strict=True)})
     sink = pa.BufferOutputStream()
     pq.write_table(table, sink, compression="zstd", row_group_size=_ROWS_IN_GROUP)
-    put(root / "corpus.parquet", sink.getvalue().to_pybytes())
+    put(path, sink.getvalue().to_pybytes())
 
 
 def read_ids(root: Path) -> set[str]:

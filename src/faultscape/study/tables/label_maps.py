@@ -1,7 +1,7 @@
 """predictions/NAME and truth/NAME: label maps as runs, in the model's own labels, a part a shard.
 
 Conventions: a row an image that has a map: id, ``runs`` (see maps.runs; its head holds the map's own size; of a classifier, its answer: see maps.class_answers) and, where the corpus knows a photo by its
-store's tag alone, ``photo``: SHA-256 of the bytes it was made from. A missing or unusable map has no row but a failure in the manifest. The maps of a network, or a program, follow from the photos and the working size: their key says from which.
+store's tag alone, ``photo``: SHA-256 of the bytes it was made from. A missing or unusable map has no row but a failure in the manifest. Labels that were taken back lie in truth/NAME/removed, where nobody reads them but people. The maps of a network, or a program, follow from the photos and the working size: their key says from which.
 """
 
 from __future__ import annotations
@@ -45,7 +45,17 @@ def truth(root: Path, name: str) -> Path:
 
 def truths(root: Path) -> list[str]:
     """Return the names of the truths that hold something, sorted."""
-    return sorted(folder.name for folder in made(root, "truth") if files(folder).has(MANIFEST))
+    return sorted(folder.name for folder in made(root, "truth") if _holds_something(folder))
+
+
+def _holds_something(folder: Path) -> bool:
+    """Whether there is a manifest that names a part, or one that cannot be read, which whoever reads it says."""
+    try:
+        return files(folder).read(MANIFEST).strip() not in (b"", b"{}")
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError:
+        return True
 
 
 def photos_key(size: str, images: Sequence[Image]) -> str:

@@ -3,6 +3,7 @@
 Conventions: selection ``main`` lies in selection.csv / selection.json, others in selection-NAME.*. A row is a duel's (defender, attacker, class), a pair's
 (model_a, model_b) or a draw for all models at once, as its first line says. The JSON also names the models in order, a key of the corpus and
 predictions that the images were drawn from, and how many rows count: those behind them are of a writer that was killed before it put the JSON.
+A selection that another took the place of (``select --replace``) says which in its definition; one that was removed, and is labelled, lies in STUDY/removed/NAME-DATE as it lay in the study.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ from faultscape.study.json_text import read_object
 from faultscape.study.tables.logs import csv_text
 
 MAIN = "main"
+REMOVED = "removed"
+REPLACED_BY = "replaced_by"
 _WORDS = {
     "class_": "class",
     "probability": "draw_probability",
@@ -40,6 +43,12 @@ def names(root: Path) -> list[str]:
     """Return the names of all selections, main first."""
     found = [p.stem.removeprefix("selection-") for p in root.glob("selection-*.json")]
     return ([MAIN] if (root / "selection.json").exists() else []) + sorted(found)
+
+
+def read_removed(root: Path) -> list[Slots]:
+    """Return the labelled selections that were removed, in the order of their folders' names: what they chose has labels still."""
+    folders = sorted(path for path in (root / REMOVED).glob("*/") if path.is_dir())
+    return [read_selection(folder, name)[0] for folder in folders for name in names(folder)]
 
 
 def read_selection(root: Path, name: str = MAIN) -> tuple[Slots, str]:

@@ -1,0 +1,34 @@
+"""What a line that takes something back says: what it did, what became stale by it, and what to type next.
+
+Conventions: light, since verbs name it in their signatures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Changed:
+    """What a line took back or put away, what became stale by it, and what to type next; with ``dry_run`` what it would do."""
+
+    study: str
+    done: str
+    stale: tuple[str, ...]
+    next: str
+    dry_run: bool = False
+
+    def __repr__(self) -> str:
+        lines = [f"{self.study}: {self.done}", *stale_lines(self.stale)]
+        last = "--dry-run: nothing was changed" if self.dry_run else f"next: {self.next or 'nothing; all is done'}"
+        return "\n".join([*lines, last])
+
+
+def stale_lines(stale: Iterable[str]) -> list[str]:
+    """Return what is said of artefacts that are no longer done, a line each.
+
+    >>> stale_lines(["standings of main: labels changed"]), stale_lines([])
+    (['  stale  standings of main: labels changed'], ['  nothing becomes stale'])
+    """
+    return [f"  stale  {words}" for words in stale] or ["  nothing becomes stale"]

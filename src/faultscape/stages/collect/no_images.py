@@ -1,0 +1,69 @@
+"""What a line of `collect` changes in a study without naming images: classes, working size, groups; and what it says that the study holds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from faultscape.classes.class_lists import resolve
+from faultscape.corpus.groups import describe_groups
+from faultscape.errors import CorpusError
+from faultscape.metrics.intervals.units import LEAST, units_of
+from faultscape.nouns import Classes
+from faultscape.stages.collect import groups, settings
+from faultscape.stages.collect.options import CollectOptions
+from faultscape.stages.collect.result import Collected
+from faultscape.study import settings as toml
+from faultscape.study.lock import writing
+from faultscape.study.tables.corpus import Image, read_corpus, write_corpus
+from faultscape.study.tables.logs import log, read_failures
+
+
+def change_settings(root: Path, options: CollectOptions) -> Collected:
+    """Change the classes or the working size of a study, and the groups where they are given, without a look at its images."""
+    toml.parse_size(options.size or "own")
+    assert options.task is not None
+    classes = given_classes(options, options.task, is_new=False)
+    with writing(root):
+        wanted = settings.asked_settings(root, options, classes)
+        settings.enter_settings(root, wanted)
+        images = read_corpus(root)
+        if options.grouping.asked:
+            images = groups.group_images(images, {image.id for image in images}, options.grouping)
+            write_corpus(root, images)
+        log(root, "collect", images=[], size=wanted.size)
+        failures = sum(f.stage == "collect" for f in read_failures(root))
+    return described(options.study, images, 0, failures, wanted)
+
+
+def change_groups(root: Path, options: CollectOptions) -> Collected:
+    """Enter the groups of all images that a study has."""
+    images, changes = groups.group_again(root, options.grouping)
+    if changes:
+        print(changes)
+    failures = sum(f.stage == "collect" for f in read_failures(root))
+    return described(options.study, images, 0, failures, toml.read_settings(root))
+
+
+def given_classes(options: CollectOptions, task: str, *, is_new: bool) -> Classes | None:
+    """Return the classes that were given; CorpusError where a study needs some, or these cannot be drawn."""
+    classes = resolve(options.classes) if options.classes is not None else None
+    if classes is None and is_new:
+        more = ", imagenet1k" if task == toml.CLASSIFICATION else ""
+        raise CorpusError(f"a new study needs --classes FILE or a built-in name: ade20k, camvid, cityscapes, voc{more}")
+    if classes is not None and task != toml.CLASSIFICATION and not classes.colours:
+        raise CorpusError(
+            f"classes {options.classes} are to be recognised and not drawn: they have no colours; give --task {toml.CLASSIFICATION}"
+        )
+    return classes
+
+
+def described(study: str, images: Sequence[Image], new: int, failures: int, held: toml.Settings) -> Collected:
+    """Return what the study holds now."""
+    duplicates = sum(image.near_duplicate_of != image.id for image in images)
+    classes, size = settings.describe(held, sum(not image.source for image in images))
+    about = describe_groups(image.group for image in images)
+    if about and units_of([image.group for image in images]).count < LEAST:
+        cut = f"`faultscape collect {study} --block N` cuts groups into runs of N consecutive images"
+        print(f"{about}: fewer than {LEAST} carry no interval; {cut}")
+    return Collected(study, len(images), new, len({image.shard for image in images}), duplicates, failures, classes, size, about)

@@ -1,0 +1,44 @@
+"""Take images out of a study: they leave the corpus, and with it every pool, selection and number; their maps, labels and answers stay on disk and come back with them.
+
+Conventions: shards are never cut again, and parts of maps are of all images that a shard was cut with, so that no map of another image is predicted again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from faultscape.corpus.named_ids import named_ids
+from faultscape.errors import CorpusError, OptionError, counted
+from faultscape.stages.change_result import Changed
+from faultscape.stages.collect.options import CollectOptions
+from faultscape.stages.collect.shards import grouped
+from faultscape.stages.consequences import change
+from faultscape.stages.evidence import labelled_among
+from faultscape.study.folder import existing
+from faultscape.study.tables.corpus import read_corpus, write_corpus
+from faultscape.study.tables.removed_images import note_removed
+
+
+def remove_images(options: CollectOptions) -> Changed:
+    """Take the images that a line names out of a study, or say what that makes stale. Errors: OptionError where the line asks for more, CorpusError for words that name no image."""
+    root = existing(options.study)
+    if options.images or options.asks_for_more:
+        raise OptionError(
+            "--remove takes images out of the study; collect others, or change its settings, in a line of their own"
+        )
+    words = list(options.remove)
+    return change(root, options.study, lambda where: _removed(where, words), "collect", dry_run=options.dry_run, remove=words)
+
+
+def _removed(root: Path, words: Sequence[str]) -> str:
+    held = {image.id: image for image in read_corpus(root)}
+    gone = named_ids(words, held, {image.source: image.id for image in held.values() if image.source})
+    if len(gone) == len(held):
+        raise CorpusError(f"{', '.join(words)}: these are all {len(held)} images of the study; a study keeps one at least")
+    labelled = len(labelled_among(root, gone))
+    note_removed(root, [held[id_] for id_ in sorted(gone)])
+    stay = [image for image in held.values() if image.id not in gone]
+    write_corpus(root, grouped(stay, {image.id: image for image in stay}))
+    kept = f"; labels of {labelled} of them are kept, and count again when the images are collected again" if labelled else ""
+    return f"{counted(len(gone), 'image leaves', 'images leave')} the corpus, {len(stay)} stay{kept}"

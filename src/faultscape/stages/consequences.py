@@ -1,0 +1,96 @@
+"""What a change makes stale, read off the graph before and after it; of a dry run after it was made to a rehearsal of the study.
+
+Conventions: a change is a function of the study's folder that says in words what it did. A rehearsal holds links to what is only read, and copies of what is changed in place, so that
+nothing that is done to it reaches the study; parts that lie in a store are never written there.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from faultscape.stages.change_result import Changed
+from faultscape.stages.graph import ARTEFACTS, Node, next_line, nodes
+from faultscape.stages.snapshot import Snapshot
+from faultscape.study.folder import TEMPORARY
+from faultscape.study.lock import writing
+from faultscape.study.tables.logs import log
+from faultscape.study.versions import upgrade
+
+_COPIED = (".sqlite",)  # what is written in place, not put whole
+_SHOWN = ("selection", "labels", "standings", "plan", "measures", "report", "maps", "pairs")
+
+
+def change(root: Path, place: str, do: Callable[[Path], str], verb: str, *, dry_run: bool, **about: Any) -> Changed:
+    """Make a change to a study that nobody else writes to, or to a rehearsal of it; ``place`` is how the line names the study, ``verb`` and ``about`` what its log is to say. Errors: those of ``do``."""
+    if not dry_run:
+        with writing(root):
+            before = nodes(Snapshot(root, place))
+            done = do(root)
+            log(root, verb, **about)
+        after = nodes(Snapshot(root, place))
+        return Changed(place, done, became_stale(before, after), next_line(after))
+    before = nodes(Snapshot(root, place))
+    with rehearsal(root) as copy:
+        done = do(copy)
+        after = nodes(Snapshot(copy, place))
+    return Changed(place, done, became_stale(before, after), next_line(after), dry_run=True)
+
+
+def followers(root: Path, place: str, done: str, of: str, why: str) -> Changed:
+    """Return what the graph declares to follow from one kind of artefact, and is there: for a dry run of what is not to be tried out."""
+    kinds = {of}
+    for artefact in ARTEFACTS:  # inputs stand before what follows from them
+        if kinds & set(artefact.inputs):
+            kinds.add(artefact.name)
+    found = nodes(Snapshot(root, place))
+    mine = [node for node in found if node.artefact in kinds and node.state == "done"]
+    stale = tuple(f"{node.artefact}{f' of {node.name}' if node.name else ''}: {why}" for node in mine)
+    return Changed(place, done, stale, next_line(found), dry_run=True)
+
+
+def became_stale(before: Iterable[Node], after: Iterable[Node]) -> tuple[str, ...]:
+    """Return which artefacts that were done are not any more, or are stale for another reason, each with why."""
+    held = {(node.artefact, node.name): node for node in before}
+    out: list[str] = []
+    for node in after:
+        was = held.get((node.artefact, node.name))
+        if was is None or node.artefact not in _SHOWN or node.state == "done" or (node.state, node.why) == (was.state, was.why):
+            continue
+        if node.state == "stale" or was.state == "done":
+            named = f"{node.artefact} of {node.name}" if node.name else node.artefact
+            out.append(f"{named}: {', '.join(node.why) or node.words}")
+    return tuple(out)
+
+
+@contextmanager
+def rehearsal(root: Path) -> Iterator[Path]:
+    """Yield a folder that reads as the study does, and in which selections, labels and the corpus may be changed."""
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder) / "study"
+        copy.mkdir()
+        for path in sorted(root.resolve().iterdir()):
+            if path.name.startswith((TEMPORARY, ".lock")):
+                continue
+            if path.name in ("truth", "removed"):
+                _mirror(path, copy / path.name)
+            elif path.suffix in _COPIED:
+                shutil.copyfile(path, copy / path.name)
+            else:
+                (copy / path.name).symlink_to(path, target_is_directory=path.is_dir())
+        upgrade(copy, say=lambda _: None)
+        yield copy
+
+
+def _mirror(folder: Path, to: Path) -> None:
+    """Make a folder whose files are links; what is put there takes the place of a link."""
+    to.mkdir()
+    for path in sorted(folder.iterdir()):
+        if path.is_dir():
+            _mirror(path, to / path.name)
+        else:
+            (to / path.name).symlink_to(path)

@@ -1,0 +1,129 @@
+"""Take labels, answers or discards back: nothing that people said is deleted, and nothing of it counts until it is imported again.
+
+Conventions: an answer is taken back by a row behind it (answers.sqlite), as a discard is; a label moves from the part that counts to one of truth/NAME/removed. What answers discarded (too
+many people were unsure) is no longer discarded where those answers are taken back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+
+from faultscape.classes.names import class_place
+from faultscape.corpus.named_ids import named_ids
+from faultscape.errors import LabellingError, OptionError, counted
+from faultscape.labelling import answers as said
+from faultscape.stages.change_result import Changed
+from faultscape.stages.consequences import change, followers
+from faultscape.stages.evidence import choose_truth
+from faultscape.stages.label.options import RemoveOptions
+from faultscape.study.folder import existing
+from faultscape.study.parts import Part, read_manifest, write_manifest
+from faultscape.study.settings import read_settings
+from faultscape.study.tables import label_maps, selections
+from faultscape.study.tables.answers import Answers
+from faultscape.study.tables.corpus import part_name, read_ids
+from faultscape.study.tables.removed_images import read_removed
+
+_KEPT = "removed"
+
+
+@dataclass(frozen=True)
+class _Wanted:
+    """What is to be taken back: labels and answers of these ``images``, or their discards; of answers those of these classes and people, of all where none is named."""
+
+    images: frozenset[str]
+    truth: str
+    classes: frozenset[str]
+    by: frozenset[str]
+    discards: bool
+
+    @property
+    def answers_alone(self) -> bool:
+        """Whether the line narrows what only answers have."""
+        return bool(self.classes or self.by)
+
+
+def remove_labels(study: str, options: RemoveOptions) -> Changed:
+    """Take labels of a study back, or say what that makes stale. Errors: OptionError where it is not said which, LabellingError where there are none."""
+    root = existing(study)
+    wanted = _wanted(root, options)
+    if options.dry_run and read_settings(root).store and not wanted.discards:  # no part is written in a store to try it out
+        return followers(root, study, f"labels of truth {wanted.truth} would be taken back", "labels", "labels changed")
+    about = {"images": sorted(wanted.images), "truth": wanted.truth, "discards": wanted.discards}
+    return change(root, study, lambda where: _taken_back(where, wanted), "label remove", dry_run=options.dry_run, **about)
+
+
+def _wanted(root: Path, options: RemoveOptions) -> _Wanted:
+    settings = read_settings(root)
+    if (bool(options.images) + (options.selection is not None) + options.everything) != 1:
+        raise OptionError("say whose labels to take back: ids of images, --selection NAME, or --all; one of the three")
+    if (options.classes or options.by) and not settings.classifies:
+        raise OptionError("--class and --by are for answers to questions about classes; the labels of this study are label maps")
+    if options.discards and (options.classes or options.by or options.truth is not None):
+        raise OptionError(
+            "--discards takes discards back, which are of the whole study; --truth, --class and --by are for labels and answers"
+        )
+    known = read_ids(root) | {image.id for image in read_removed(root)}
+    images = known if options.everything else named_ids(options.images, known)
+    if options.selection is not None:
+        images = {row.image for row in selections.read_selection(root, options.selection)[0].rows}
+    names = settings.class_list.names
+    classes = frozenset(names[class_place(word, settings.class_list, "--class")] for word in options.classes)
+    truth = "" if options.discards else choose_truth(root, options.truth)
+    return _Wanted(frozenset(images), truth, classes, frozenset(options.by), options.discards)
+
+
+def _taken_back(root: Path, wanted: _Wanted) -> str:
+    held = Answers(root)
+    if wanted.discards:
+        if not (number := held.keep(sorted(wanted.images))):
+            raise LabellingError(f"none of {counted(len(wanted.images), 'image')} is discarded")
+        return f"{counted(number, 'image is', 'images are')} no longer discarded"
+    labels = 0 if wanted.answers_alone else _labels_back(root, wanted.truth, wanted.images)
+    before = held.answers(wanted.truth)
+    mine = [row[:3] for row in before if row[0] in wanted.images and _fits(row[1], wanted.classes) and _fits(row[2], wanted.by)]
+    answers = held.take_back(mine, "label remove", wanted.truth)
+    if not labels and not answers:
+        raise LabellingError(
+            f"nothing to take back: none of {counted(len(wanted.images), 'image')} has such a label or answer in truth {wanted.truth!r}"
+        )
+    discarded, after = held.discarded(), said.difficult(held.answers(wanted.truth))
+    again = held.keep(
+        image for image, why in said.difficult(before).items() if discarded.get(image) == why and image not in after
+    )
+    words = [counted(labels, "label")] if labels else []
+    words += [counted(answers, "answer")] if answers else []
+    more = f"; {counted(again, 'image is', 'images are')} no longer discarded" if again else ""
+    return f"{' and '.join(words)} of truth {wanted.truth} taken back{more}"
+
+
+def _fits(word: str, words: Collection[str]) -> bool:
+    return not words or word in words
+
+
+def _labels_back(root: Path, truth: str, images: Collection[str]) -> int:
+    """Move labels out of the parts that count into those that are kept, and return how many; a label stands in one of both at every moment, or in both."""
+    where, number = label_maps.truth(root, truth), 0
+    kept, stay = read_manifest(where / _KEPT), read_manifest(where)
+    before = dict(stay)
+    for name, part in before.items():
+        shard = int(name)
+        gone = set(label_maps.read_ids(where, shard, part)) & set(images)
+        if not gone:
+            continue
+        rows = label_maps.read_stored(where, shard)
+        back = [row for row in rows if row.id in gone]
+        earlier = label_maps.read_stored(where / _KEPT, shard)
+        whole = [*earlier, *(row for row in back if row not in earlier)]
+        kept[name] = Part(label_maps.put_maps(where / _KEPT, shard, whole), len(whole), part.key)
+        rest = [row for row in rows if row.id not in gone]
+        del stay[part_name(shard)]
+        if rest:
+            stay[name] = Part(label_maps.put_maps(where, shard, rest), len(rest), part.key)
+        number += len(back)
+    if number:
+        write_manifest(where / _KEPT, kept)
+        write_manifest(where, stay)
+    return number

@@ -1,0 +1,99 @@
+"""What becomes of a selection that another takes the place of, or that is removed: nothing that people labelled for is lost.
+
+Conventions: a selection counts as labelled when any image that it holds, spares too, has a label or an answer under any truth. Dates are those of this machine.
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from faultscape.errors import OptionError, SelectionError, closest
+from faultscape.nouns import Slots
+from faultscape.stages.artefacts.report import page
+from faultscape.stages.change_result import Changed
+from faultscape.stages.consequences import change
+from faultscape.stages.evidence import labelled_among
+from faultscape.stages.pairs import corpus_key
+from faultscape.stages.snapshot import Snapshot
+from faultscape.study.folder import put
+from faultscape.study.settings import read_settings
+from faultscape.study.tables import selections
+
+
+def refuse_other_options(given: Sequence[str]) -> None:
+    """OptionError where a line that removes a selection asks for anything else."""
+    if given:
+        raise OptionError(
+            f"--remove takes a selection away, and --{given[0].replace('_', '-')} says how to make one; give one of them"
+        )
+
+
+def remove(root: Path, place: str, name: str, *, dry_run: bool) -> Changed:
+    """Take a selection out of a study, with its standings and its report: of one that is labelled the files go to STUDY/removed. SelectionError for a name that is not known."""
+    known = selections.names(root)
+    if name not in known:
+        have = f"there are {', '.join(known)}.{closest(name, known)}" if known else "the study has none."
+        raise SelectionError(f"there is no selection {name!r} to remove; {have}")
+    return change(root, place, lambda where: _removed(where, name), "select", dry_run=dry_run, remove=name)
+
+
+def _removed(root: Path, name: str) -> str:
+    slots, _ = selections.read_selection(root, name)
+    table, about = selections.path(root, name), selections.path(root, name, "json")
+    files = [about, table, selections.path(root, name, "json", stem="standings"), page(Snapshot(root), name)]
+    labelled = len(labelled_among(root, {row.image for row in slots.rows}))
+    words = f"selection {name} is removed"
+    if labelled:
+        folder = _free(root / selections.REMOVED, name, lambda path: path.exists())
+        for file in (file for file in files if file.exists()):
+            put(folder / file.name, file.read_bytes())
+        words += f"; {labelled} of its images have labels, which stay; its files are kept in {selections.REMOVED}/{folder.name}"
+    for file in files:
+        file.unlink(missing_ok=True)
+    return words
+
+
+def replace_selection(root: Path, slots: Slots, drawn_from: str, name: str) -> str:
+    """Put a selection in the place of the one of its name, and return what became of that; one that is labelled is kept under a dated name, its standings too."""
+    words = f"selection {name} is made anew"
+    if name in selections.names(root):
+        old, key = selections.read_selection(root, name)
+        if labelled := len(labelled_among(root, {row.image for row in old.rows})):
+            kept = _free(root, name, lambda path: path.name in selections.names(root)).name
+            standings = selections.path(root, name, "json", stem="standings")
+            if standings.exists():
+                put(selections.path(root, kept, "json", stem="standings"), standings.read_bytes())
+            about = {**old.definition, selections.REPLACED_BY: name}
+            selections.write_selection(root, replace(old, definition=about), key, kept)
+            words += f"; the old one, of which {labelled} images have labels, is {kept} now, and labels count for both"
+        selections.path(
+            root, name, "json"
+        ).unlink()  # from here on until the new one is put there is none, rather than one that is half another
+    selections.write_selection(root, slots, drawn_from, name)
+    return words
+
+
+def rehearse(root: Path, place: str, name: str) -> Changed:
+    """Say what becomes stale when a selection is made anew, without making it."""
+
+    def do(where: Path) -> str:
+        settings = read_settings(where)
+        models = tuple(settings.models)
+        if name not in selections.names(where):
+            return f"there is no selection {name} yet; --replace makes it"
+        old, _ = selections.read_selection(where, name)
+        anew = Slots(models, {**old.definition, "made": "anew"}, old.rows)
+        return replace_selection(where, anew, corpus_key(where, settings, models), name)
+
+    return change(root, place, do, "select", dry_run=True)
+
+
+def _free(folder: Path, name: str, taken: Callable[[Path], bool]) -> Path:
+    """Return a path in a folder that is called as a selection and today's date, with a number where that is taken."""
+    day = f"{name}-{time.strftime('%Y-%m-%d')}"
+    names = itertools.chain([day], (f"{day}-{number}" for number in itertools.count(2)))
+    return next(path for path in (folder / one for one in names) if not taken(path))

@@ -1,0 +1,79 @@
+"""removed.parquet: the images that left the corpus, each with its shard, so that maps and counts of a shard's other images stay right, and the image can come back.
+
+Conventions: rows as in corpus.parquet. An image that stands in both tables is in the corpus: who removes one writes this table first, and nothing is taken out of it. A *whole* shard is
+all that it was cut with: parts of maps and counts are of whole shards, and whoever reads them asks for the images of the corpus alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from faultscape.study.tables.corpus import (
+    Image,
+    each_digest,
+    each_shard,
+    put_images,
+    read_corpus,
+    read_ids,
+    read_images,
+    shard_sizes,
+)
+
+_FILE = "removed.parquet"
+
+
+def read_removed(root: Path) -> list[Image]:
+    """Return the images that left the corpus and did not come back, in the order of shards and ids."""
+    if not (root / _FILE).exists():
+        return []
+    here = read_ids(root)
+    return [image for image in read_images(root / _FILE) if image.id not in here]
+
+
+def note_removed(root: Path, images: Iterable[Image]) -> None:
+    """Note images that are about to leave the corpus; of an image that left before, its latest row stays."""
+    held = {image.id: image for image in read_images(root / _FILE)}
+    put_images(root / _FILE, [*(held | {image.id: image for image in images}).values()])
+
+
+def removed_by_shard(root: Path) -> dict[int, list[Image]]:
+    """Return {shard: its images that left the corpus}, of the shards that have any."""
+    out: dict[int, list[Image]] = {}
+    for image in read_removed(root):
+        out.setdefault(image.shard, []).append(image)
+    return out
+
+
+def whole_shard(root: Path, number: int) -> list[Image]:
+    """Return all images that a shard was cut with, those that left the corpus too, in the order of their ids."""
+    return _by_id([*read_corpus(root, number), *removed_by_shard(root).get(number, [])])
+
+
+def each_whole_shard(root: Path) -> Iterator[tuple[int, list[Image]]]:
+    """Yield (number, all images that it was cut with) of every shard, those too of which no image is left, in the order of shards."""
+    gone = removed_by_shard(root)
+    for number, images in each_shard(root):
+        for before in [one for one in sorted(gone) if one < number]:
+            yield before, gone.pop(before)
+        yield number, _by_id([*images, *gone.pop(number, [])])
+    yield from sorted(gone.items())
+
+
+def each_whole_digest(root: Path) -> Iterator[tuple[int, list[tuple[str, str]]]]:
+    """Yield (number, (id, digest) of all images that it was cut with) of every shard that has an image left, without reading the other columns of the corpus."""
+    gone = removed_by_shard(root)
+    for number, rows in each_digest(root):
+        yield number, sorted([*rows, *((image.id, image.digest) for image in gone.get(number, []))]) if number in gone else rows
+
+
+def whole_sizes(root: Path) -> dict[int, int]:
+    """Return how many images each shard was cut with."""
+    sizes = shard_sizes(root)
+    for number, images in removed_by_shard(root).items():
+        sizes[number] = sizes.get(number, 0) + len(images)
+    return dict(sorted(sizes.items()))
+
+
+def _by_id(images: list[Image]) -> list[Image]:
+    return sorted(images, key=lambda image: image.id)
