@@ -25,7 +25,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 LONGEST = 300  # seconds
 FAST = "not processes and not kill and not elsewhere and not writable and not engine"  # these start programs, or compile for other processors, and see no more of one room
-JOURNEYS = ("test_line", "test_graph", "test_measure", "test_drawing", "test_classifiers", "test_stale", "test_truths", "test_again", "test_models_change", "test_planning")  # fmt: skip
+JOURNEYS = ("test_line", "test_graph", "test_measure", "test_drawing", "test_classifiers", "test_stale", "test_truths", "test_again", "test_models_change", "test_planning", "test_plan_advice", "test_report_of_classifiers")  # fmt: skip
 ROOMS = {  # room: (how many mutations, what runs for it)
     "metrics": (8, ("tests/metrics", "tests/laws/test_metrics_catalogue.py", "tests/laws/test_measuring_laws.py")),
     "selection": (7, ("tests/selection", "tests/laws/test_selection.py", "tests/laws/test_selectors.py", "tests/laws/test_ties.py")),
@@ -33,7 +33,7 @@ ROOMS = {  # room: (how many mutations, what runs for it)
     "maps": (5, ("tests/maps", "tests/laws/test_runs.py", "tests/laws/test_counts.py")),
     "comparison": (4, ("tests/comparison", "tests/laws/test_concordance.py", "tests/laws/test_counts.py", "tests/laws/test_incremental.py")),
     "labelling": (4, ("tests/labelling", "tests/laws/test_formats.py")),
-    "stages": (4, ("tests/laws/test_fill.py", "tests/laws/test_incremental.py", "tests/labelling", "tests/web", *(f"tests/journeys/{name}.py" for name in JOURNEYS))),
+    "stages": (4, ("tests/laws/test_fill.py", "tests/laws/test_incremental.py", "tests/labelling", "tests/web", "tests/reporting/test_class_report.py", *(f"tests/journeys/{name}.py" for name in JOURNEYS))),
 }  # fmt: skip
 COMPARISONS = {ast.Lt: "<=", ast.LtE: "<", ast.Gt: ">=", ast.GtE: ">", ast.Eq: "!=", ast.NotEq: "=="}
 OPERATORS = {ast.Add: "-", ast.Sub: "+", ast.Mult: "/", ast.Div: "*", ast.FloorDiv: "/", ast.BitAnd: "|", ast.BitOr: "&"}

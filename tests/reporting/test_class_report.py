@@ -255,3 +255,16 @@ def test_the_filters_show_only_what_fits_and_nothing_is_wider_than_a_phone(
     page.wait_for_function("document.querySelectorAll('article.card[hidden]').length === 0")
     assert complaints == []
     context.close()
+
+
+def test_a_hierarchy_that_is_gone_or_was_never_there_leaves_out_the_ways_and_nothing_else(tmp_path: Path) -> None:
+    from faultscape.stages.report import classes as page
+
+    names = fs.classes.resolve("voc")  # without WordNet ids
+    parents = tmp_path / "above.csv"
+    parents.write_text("".join(f"{name},thing\n" for name in names.names))
+    there = page._ways(names, {"distance": "wordnet", "hierarchy": str(parents)})
+    assert there(names.names[1], names.names[2]) != ()
+    parents.unlink()
+    for definition in ({"distance": "wordnet", "hierarchy": str(parents)}, {"distance": "wordnet"}, {"distance": "01"}):
+        assert page._ways(names, definition)(names.names[1], names.names[2]) == ()
