@@ -1,15 +1,19 @@
 """Random walks over a small study: what the graph calls done equals what is made anew, following "next" ends in "all is done", and no label is lost, be it taken back.
 
-`FAULTSCAPE_WALKS` says how many walks of thirty steps; `make soak` takes 167 of them, some 5,000 steps.
+`FAULTSCAPE_WALKS` says how many walks of thirty steps; `make soak` takes 167 of them, some 5,000 steps, and writes what was typed to the file that `FAULTSCAPE_SOAK` names.
 """
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import os
+import platform
 import shlex
 import shutil
 import tempfile
+import time
+from collections import Counter
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -34,6 +38,17 @@ from faultscape.study.tables import label_maps, selections
 STEPS = 30
 WALKS = int(os.environ.get("FAULTSCAPE_WALKS", "10"))
 NAMES = ("main", "random", "more")
+TYPED: Counter[str] = Counter()  # steps, and lines of each verb that were done or refused
+BEGUN = time.time()
+
+
+def teardown_module() -> None:
+    if log := os.environ.get("FAULTSCAPE_SOAK"):
+        said = [f"{TYPED.pop('steps'):,} steps in {TYPED.pop('walks')} walks, {time.time() - BEGUN:.0f} s; every law held", ""]
+        about = f"{dt.datetime.now(dt.UTC):%Y-%m-%d}, faultscape {fs.__version__}, Python {platform.python_version()}, {platform.machine()}, {os.cpu_count()} cores"
+        Path(log).write_text(
+            "\n".join([about, *said, *(f"{number:>6,}  {what}" for what, number in sorted(TYPED.items()))]) + "\n"
+        )
 
 
 class Walk(RuleBasedStateMachine):
@@ -41,6 +56,7 @@ class Walk(RuleBasedStateMachine):
 
     @initialize()
     def begin(self) -> None:
+        TYPED["walks"] += 1
         self.folder = Path(tempfile.mkdtemp())
         self.made = made_answers.study(self.folder / "made", images=24, errors=(0.1, 0.4))
         self.study, self.root = self.made.study, Path(self.made.study)
@@ -67,6 +83,7 @@ class Walk(RuleBasedStateMachine):
                 self.add_model(0.3)
             else:
                 assert main(words[1:]) == 0, line
+                TYPED[f"what status says, {words[1]}: done"] += 1
         raise AssertionError(f"still to do after 25 lines: {line}")
 
     def label(self, images: list[str]) -> None:
@@ -74,6 +91,7 @@ class Walk(RuleBasedStateMachine):
         if not images:
             return
         made_answers.import_labels(self.made, images)
+        TYPED["label import: done"] += 1
         self.labelled |= dict.fromkeys(images, "")
 
     @rule(share=st.sampled_from([0.1, 0.3, 0.6]))
@@ -153,6 +171,7 @@ class Walk(RuleBasedStateMachine):
         image = self.made.images[first]
         with suppress(FaultscapeError):
             fs.label.remove(self.study, image, discards=discards)
+            TYPED["label remove: done"] += 1
             if not discards:
                 self.labelled.pop(image, None)
                 self.taken_back.add(image)
@@ -164,9 +183,13 @@ class Walk(RuleBasedStateMachine):
 
     def ask(self, verb: str, **options: Any) -> None:
         """Call a verb; what it refuses in a sentence is no fault."""
-        with suppress(FaultscapeError):
-            function = getattr(fs, verb)
+        function, flags = getattr(fs, verb), "".join(f" --{key}" for key in ("replace", "remove", "dry_run") if options.get(key))
+        line = f"{verb}{flags.replace('_', '-')}"
+        try:
             function(self.study, **group_options(function, options))
+            TYPED[f"{line}: done"] += 1
+        except FaultscapeError:
+            TYPED[f"{line}: refused"] += 1
 
     def bytes(self) -> bytes:
         """Return what the study's files hold."""
@@ -179,6 +202,7 @@ class Walk(RuleBasedStateMachine):
 
     @invariant()
     def no_label_is_lost(self) -> None:
+        TYPED["steps"] += 1
         if getattr(self, "labelled", None):
             held = {row.id for shard in (0,) for row in label_maps.read_stored(label_maps.truth(self.root, "labels"), shard)}
             assert set(self.labelled) <= held
