@@ -13,12 +13,13 @@ from typing import Any
 import numpy as np
 
 from faultscape.nouns import Agreement
+from faultscape.study.settings import Settings
 
 FILE = "agreement.json"
 _RULES = 2  # raised when what is computed changes
 
 
-def agreement(root: Path, settings: Any, *, keep: bool = True) -> Agreement | None:
+def agreement(root: Path, settings: Settings, *, keep: bool = True) -> Agreement | None:
     """Return how far a study's models agree, from its file while that is fresh; ``keep`` writes it. None without a pool; StudyError where pairs are missing."""
     from faultscape.stages.pairs import corpus_key
     from faultscape.study.folder import put
@@ -56,7 +57,7 @@ def tell_warnings(root: Path) -> None:
         print(line)
 
 
-def _found(root: Path, settings: Any) -> Agreement | None:
+def _found(root: Path, settings: Settings) -> Agreement | None:
     """Compute it from the answers, or the counts, of the pool."""
     from faultscape.comparison import agreement_words
     from faultscape.comparison.agreement import mean_agreement

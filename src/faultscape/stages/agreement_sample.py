@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -19,6 +18,7 @@ from faultscape.comparison.candidate_orders import NONE
 from faultscape.comparison.misplacement import LOST, Finding, find_misplaced
 from faultscape.nouns import Predictions
 from faultscape.stages.stored_maps import StoredMaps
+from faultscape.study.settings import Settings
 from faultscape.study.tables import label_maps
 from faultscape.study.tables.pool import Pool
 
@@ -36,7 +36,7 @@ def misplaced_classifiers(said: Predictions) -> list[Finding]:
     return find_misplaced(answers, _starts(places), keys=[said.images[k] for k in np.concatenate(places).tolist()])
 
 
-def misplaced_maps(root: Path, settings: Any, models: Sequence[str], pool: Pool) -> list[Finding]:
+def misplaced_maps(root: Path, settings: Settings, models: Sequence[str], pool: Pool) -> list[Finding]:
     """Return what is wrong with which model of label maps; of one that agrees with nobody more images are looked at, for an order that lies farther off."""
     places = _sample(len(pool.ids), _MAPS, _RUN)
     found = find_misplaced(*_read(root, settings, models, pool, places))
@@ -66,7 +66,7 @@ def _starts(places: list[np.ndarray]) -> list[int]:
 
 
 def _read(
-    root: Path, settings: Any, models: Sequence[str], pool: Pool, places: list[np.ndarray]
+    root: Path, settings: Settings, models: Sequence[str], pool: Pool, places: list[np.ndarray]
 ) -> tuple[np.ndarray, list[int], list[str]]:
     """Return the maps of some models of some images, where runs start, and the images' ids."""
     classes, wanted = settings.class_list, np.concatenate(places).tolist()

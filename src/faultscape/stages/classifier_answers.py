@@ -18,10 +18,11 @@ from faultscape.maps import class_answers
 from faultscape.maps.class_answers import MOST
 from faultscape.nouns import Predictions
 from faultscape.study.parts import read_manifest, read_part
+from faultscape.study.settings import Settings
 from faultscape.study.tables import label_maps
 
 
-def read_predictions(root: Path, settings: Any, models: Sequence[str], images: Any, *, top: bool = True) -> Predictions:
+def read_predictions(root: Path, settings: Settings, models: Sequence[str], images: Any, *, top: bool = True) -> Predictions:
     """Return what these models say of these images (a list or an Arrow array of ids), -1 where one has no answer; without ``top`` their likeliest class alone."""
     import pyarrow as pa
 
@@ -72,7 +73,7 @@ def _answers(folder: Path, places: np.ndarray, classes: int, wanted: Any, most: 
     return out, how
 
 
-def read_label_sets(root: Path, settings: Any, truth: str, images: Sequence[str]) -> list[frozenset[int] | None]:
+def read_label_sets(root: Path, settings: Settings, truth: str, images: Sequence[str]) -> list[frozenset[int] | None]:
     """Return the set of places that a truth names for each image: empty where it is of none of the classes, None where it has no label."""
     import pyarrow as pa
 

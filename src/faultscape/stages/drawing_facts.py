@@ -23,6 +23,7 @@ from faultscape.selection import proposals
 from faultscape.stages.classifier_answers import read_predictions
 from faultscape.stages.pairs import read_block
 from faultscape.stages.stored_maps import StoredMaps
+from faultscape.study.settings import Settings
 from faultscape.study.tables import label_maps
 from faultscape.ties import equal_to_zero
 
@@ -31,7 +32,7 @@ Facts = dict[str, np.ndarray]
 
 def of_classes(
     root: Path,
-    settings: Any,
+    settings: Settings,
     images: Any,
     models: Sequence[str],
     define: dict[str, Any],
@@ -59,7 +60,7 @@ def of_classes(
 
 def of_shard(
     root: Path,
-    settings: Any,
+    settings: Settings,
     images: Sequence[Any],
     models: Sequence[str],
     define: dict[str, Any],
@@ -89,7 +90,7 @@ def of_shard(
     return out
 
 
-def _entropies(root: Path, settings: Any, images: Sequence[Any], models: Sequence[str], complete: np.ndarray) -> np.ndarray:
+def _entropies(root: Path, settings: Settings, images: Sequence[Any], models: Sequence[str], complete: np.ndarray) -> np.ndarray:
     """Return the mean vote entropy over the pixels of each complete image."""
     classes, shard = settings.class_list, images[0].shard
     labels = {m: settings.models[m].labels for m in models}

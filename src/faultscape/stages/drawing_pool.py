@@ -19,6 +19,7 @@ from faultscape.progress import Tick
 from faultscape.selection import draws
 from faultscape.selection.catalogue import find_selector
 from faultscape.selection.definitions import weights_as_defined
+from faultscape.study.settings import Settings
 from faultscape.ties import tie_seed
 
 Facts = dict[str, np.ndarray]  # see stages.drawing_facts
@@ -38,7 +39,7 @@ class PoolJob:
 
 def gather(
     root: Path,
-    settings: Any,
+    settings: Settings,
     models: Sequence[str],
     define: dict[str, Any],
     needs: Sequence[str],
@@ -98,7 +99,7 @@ class Pool:
     others: int
 
 
-def drawn_from(root: Path, settings: Any, slots: Slots, trust: np.ndarray | None = None) -> Pool:
+def drawn_from(root: Path, settings: Settings, slots: Slots, trust: np.ndarray | None = None) -> Pool:
     """Return the pool of a selection that draws for all models; of one that draws nothing by chance, the images on which models differ.
 
     ``trust`` (J,) weighs the votes for what is expected.

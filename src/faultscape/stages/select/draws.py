@@ -28,6 +28,7 @@ from faultscape.selection.selector_weights import fitted_sharpness
 from faultscape.stages.drawing_pool import Facts, gather, read_drawing_pool
 from faultscape.stages.select.replacement import replace_selection
 from faultscape.stages.select.ties import tell_ties
+from faultscape.study.settings import Settings
 from faultscape.ties import RULE, count_tied
 
 BUDGET, MOST = 100, 1_000_000
@@ -154,7 +155,9 @@ def _rows(
     return rows, tied
 
 
-def _definition(name: str, selector: str, settings: Any, given: dict[str, Any], was: dict[str, Any] | None) -> dict[str, Any]:
+def _definition(
+    name: str, selector: str, settings: Settings, given: dict[str, Any], was: dict[str, Any] | None
+) -> dict[str, Any]:
     """Return what fixes a selection; OptionError for what does not fit, SelectionError where it is another than the one that is there."""
     from faultscape import plug
     from faultscape.comparison.distance_definitions import define_distances

@@ -15,6 +15,7 @@ from faultscape.errors import ModelError, OptionError, SelectionError, counted
 from faultscape.nouns import PairSlot, Slots
 from faultscape.stages.select.replacement import replace_selection
 from faultscape.stages.select.ties import tell_ties
+from faultscape.study.settings import Settings
 from faultscape.ties import tie_seed
 
 MOST = 100_000  # images of a pair
@@ -96,7 +97,7 @@ def pairs(root: Path, name: str, given: dict[str, Any], *, anew: bool = False) -
     return result
 
 
-def _temperatures(root: Path, settings: Any, said: Any, known: dict[str, Any]) -> dict[str, Any]:
+def _temperatures(root: Path, settings: Settings, said: Any, known: dict[str, Any]) -> dict[str, Any]:
     """Return {model: temperature} of all models: as they are known, for others from the labels of the pool that there are, or the word that there are too few."""
     from faultscape.comparison.temperatures import fit_temperature
     from faultscape.selection.classifier_duels import UNCALIBRATED
