@@ -252,7 +252,7 @@ def _unknown(words: list[str]) -> str:
     >>> _unknown(["import"])[:54]
     "there is no verb 'import'. Did you mean 'label import'"
     >>> _unknown(["label", "exprot"])
-    "there is no 'label exprot'. Did you mean 'export'? There are export, import"
+    "there is no 'label exprot'. Did you mean 'export'? There are export, import, remove"
     """
     first, *rest = words
     if first == "label" and rest:

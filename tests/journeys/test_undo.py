@@ -108,17 +108,20 @@ def test_a_selection_that_nobody_labelled_is_replaced_and_nothing_is_kept(study:
 
 def test_a_labelled_selection_that_is_replaced_is_kept_under_a_dated_name(study: str, corpus: made.Corpus) -> None:
     finished(study, corpus)
-    before = selections.read_selection(Path(study))[0]
+    before, ranked = selections.read_selection(Path(study))[0], json.loads((Path(study) / "standings.json").read_text())
     said = tried_first(study, fs.select, replace=True, maps=fs.MapRules(concordance="fwiou"), engine="local")
     assert "standings of main: the selection was extended or made anew" in said.stale
     assert any(words.startswith("report of main") for words in said.stale)
     old = kept(study)[0]
     assert selections.read_selection(Path(study), old)[0].rows == before.rows
     assert selections.read_selection(Path(study))[0].definition["concordance"] == "fwiou"
-    assert states(study)["standings", old] == "done"  # what was ranked stays ranked
+    assert states(study)["standings", old] == "missing"  # standings name their selection
     assert states(study)["standings", "main"] == "stale"
     assert states(study)["labels", "main"] == "done"  # labels are of images
     assert "label" not in follow(study)
+    fs.rank(study, selection=old, **ranked["provenance"].get("arguments", {}))
+    again = json.loads((Path(study) / f"standings-{old}.json").read_text())
+    assert (again["rankings"], again["definitions"]["selection"]) == (ranked["rankings"], old)
     fs.select(study, replace=True, engine="local")
     assert sorted(kept(study)) == [old, f"{old}-2"]
     assert "label" not in follow(study)

@@ -58,15 +58,12 @@ def _removed(root: Path, name: str) -> str:
 
 
 def replace_selection(root: Path, slots: Slots, drawn_from: str, name: str) -> str:
-    """Put a selection in the place of the one of its name, and return what became of that; one that is labelled is kept under a dated name, its standings too."""
+    """Put a selection in the place of the one of its name, and return what became of that; one that is labelled is kept under a dated name, and `rank` makes standings under that name."""
     words = f"selection {name} is made anew"
     if name in selections.names(root):
         old, key = selections.read_selection(root, name)
         if labelled := len(labelled_among(root, {row.image for row in old.rows})):
             kept = _free(root, name, lambda path: path.name in selections.names(root)).name
-            standings = selections.path(root, name, "json", stem="standings")
-            if standings.exists():
-                put(selections.path(root, kept, "json", stem="standings"), standings.read_bytes())
             about = {**old.definition, selections.REPLACED_BY: name}
             selections.write_selection(root, replace(old, definition=about), key, kept)
             words += f"; the old one, of which {labelled} images have labels, is {kept} now, and labels count for both"
