@@ -1,6 +1,6 @@
 """Random walks over a small study: what the graph calls done equals what is made anew, following "next" ends in "all is done", and no label is lost, be it taken back.
 
-`FAULTSCAPE_WALKS` says how many walks of thirty steps; `make soak` takes 167 of them, some 5,000 steps, and writes what was typed to the file that `FAULTSCAPE_SOAK` names.
+`FAULTSCAPE_WALKS` says how many walks of thirty steps; `make soak` takes 180 of them, some 5,000 steps, and writes what was typed to the file that `FAULTSCAPE_SOAK` names.
 """
 
 from __future__ import annotations
