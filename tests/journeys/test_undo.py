@@ -115,13 +115,14 @@ def test_a_labelled_selection_that_is_replaced_is_kept_under_a_dated_name(study:
     old = kept(study)[0]
     assert selections.read_selection(Path(study), old)[0].rows == before.rows
     assert selections.read_selection(Path(study))[0].definition["concordance"] == "fwiou"
-    assert states(study)["standings", old] == "missing"  # standings name their selection
+    assert ("standings", old) not in states(study)  # they name their selection, and nobody has to rank it again
     assert states(study)["standings", "main"] == "stale"
     assert states(study)["labels", "main"] == "done"  # labels are of images
     assert "label" not in follow(study)
     fs.rank(study, selection=old, **ranked["provenance"].get("arguments", {}))
     again = json.loads((Path(study) / f"standings-{old}.json").read_text())
     assert (again["rankings"], again["definitions"]["selection"]) == (ranked["rankings"], old)
+    assert states(study)["standings", old] == "done"
     fs.select(study, replace=True, engine="local")
     assert sorted(kept(study)) == [old, f"{old}-2"]
     assert "label" not in follow(study)

@@ -29,6 +29,6 @@ def stale_lines(stale: Iterable[str]) -> list[str]:
     """Return what is said of artefacts that are no longer done, a line each.
 
     >>> stale_lines(["standings of main: labels changed"]), stale_lines([])
-    (['  stale  standings of main: labels changed'], ['  nothing becomes stale'])
+    (['  stale  standings of main: labels changed'], ['  nothing else becomes stale'])
     """
-    return [f"  stale  {words}" for words in stale] or ["  nothing becomes stale"]
+    return [f"  stale  {words}" for words in stale] or ["  nothing else becomes stale"]

@@ -71,6 +71,15 @@ def key(snapshot: Snapshot, name: str) -> str:
     return "" if held is None else key_of(held)
 
 
+def _instances(snapshot: Snapshot) -> list[str]:
+    """Return the selections that have standings, or are to have some: nobody is asked to rank one that another took the place of."""
+    return [
+        name
+        for name in snapshot.selections
+        if not selection.is_replaced(snapshot, name) or _made_from(snapshot, name) is not None
+    ]
+
+
 def _made_from(snapshot: Snapshot, name: str) -> dict[str, str] | None:
     if not selections.path(snapshot.root, name, "json", stem="standings").exists():
         return None
@@ -123,7 +132,7 @@ STANDINGS = Artefact(
         METHOD: "an earlier version made them",
         "file": _UNREADABLE,
     },
-    instances=lambda snapshot: list(snapshot.selections),
+    instances=_instances,
     made_from=_made_from,
     made_from_now=_made_from_now,
     describe=lambda snapshot, name: f"{name}: {selections.path(snapshot.root, name, 'json', stem='standings').name}",
