@@ -38,7 +38,7 @@ def main(study: str, photos: str, truth: str, classes: str, where: str, seconds:
     def slow(task: str, calls: list[dict[str, Any]], **options: Any) -> Iterator[tuple[int, Any]]:
         more = {"seconds": float(seconds), "fatal": os.environ.get("FATAL", "")}
         told = [{"task": task, "given": c, "place": k, **more} for k, c in enumerate(calls)]
-        return run("slowly:call", told, **options)
+        return run("slowly:call", told, **options | {"begin_here": False})  # calls die here, and workers are what is tried
 
     if not Path(study, "truth").exists():
         fs.collect(study, photos, classes=classes, storage=fs.Storage(shard_size=1))

@@ -14,6 +14,9 @@ import pytest
 import children
 import faultscape as fs
 import made
+from faultscape import engine
+from faultscape.engine import processes
+from faultscape.engine.worker import Worker
 from faultscape.errors import StudyError
 from faultscape.study.spool import Spool
 from refusals import refused
@@ -43,9 +46,61 @@ def expected(corpus: made.Corpus, tmp_path_factory: pytest.TempPathFactory) -> d
     return files
 
 
-def test_processes_write_the_same_bytes_as_one_process(corpus: made.Corpus, expected: dict[str, bytes], tmp_path: Path) -> None:
+@pytest.mark.parametrize("alone", [-1, 0.02, 1000], ids=["workers-after-an-item", "workers-after-some-items", "no-workers"])
+def test_processes_write_the_same_bytes_as_one_process(
+    alone: float, corpus: made.Corpus, expected: dict[str, bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(processes, "ALONE", alone)
     line(str(tmp_path / "study"), corpus, "processes")
     assert made.bytes_under(tmp_path / "study", *COVERED) == expected
+
+
+TASKS = """
+import os
+
+def where(items, tick):
+    for _ in range(items):
+        tick(1)
+    return os.getpid()
+
+def spoilt(tick):
+    tick(1)
+    raise ValueError("spoilt")
+"""
+
+
+@pytest.fixture
+def tasks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "some_tasks.py").write_text(TASKS)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+
+
+@pytest.mark.usefixtures("tasks")
+def test_work_that_may_begin_here_starts_workers_only_when_it_lasts(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown: list[int] = []
+
+    def places(alone: float, *, begin_here: bool) -> list[bool]:
+        monkeypatch.setattr(processes, "ALONE", alone)
+        shown.clear()
+        calls = [{"items": 3}] * 4
+        done = engine.run("some_tasks:where", calls, engine="processes", workers=2, tick=shown.append, begin_here=begin_here)
+        return [process == os.getpid() for _, process in sorted(done)]
+
+    assert places(1000, begin_here=True) == [True] * 4
+    assert places(-1, begin_here=True) == [True, False, False, False]
+    assert sum(shown) == 12
+    assert places(1000, begin_here=False) == [False] * 4
+
+
+@pytest.mark.usefixtures("tasks")
+def test_a_defect_here_ends_the_workers_that_run_beside_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(processes, "ALONE", -1)
+    started: list[Worker] = []
+    monkeypatch.setattr(processes, "_worker", lambda _: started.append(Worker()) or started[-1])
+    with pytest.raises(ValueError, match="spoilt"):
+        list(engine.run("some_tasks:spoilt", [{}] * 3, engine="processes", workers=2, begin_here=True))
+    assert all(worker._process.poll() is not None for worker in started)
 
 
 def test_a_second_run_does_nothing(corpus: made.Corpus, tmp_path: Path) -> None:
@@ -60,6 +115,8 @@ def test_a_second_run_does_nothing(corpus: made.Corpus, tmp_path: Path) -> None:
 SCRIPT = """
 import sys
 import faultscape as fs
+from faultscape.engine import processes
+processes.ALONE = -1  # workers whenever there is more than one call left
 study, photos, classes, engine, *models = sys.argv[1:]
 fs.collect(study, photos, classes=classes, storage=fs.Storage(shard_size=3))
 fs.predict(study, *models, engine=engine)
@@ -189,8 +246,6 @@ def test_two_writers_at_once_are_refused(corpus: made.Corpus, tmp_path: Path) ->
 
 
 def test_the_work_of_a_dead_worker_is_given_to_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from faultscape import engine
-
     (tmp_path / "deadly.py").write_text(
         "import os, pathlib, signal\n"
         "def work(marker, tick):\n"
@@ -206,8 +261,6 @@ def test_the_work_of_a_dead_worker_is_given_to_another(tmp_path: Path, monkeypat
 
 
 def test_a_users_mistake_in_a_worker_is_the_same_mistake_here(tmp_path: Path) -> None:
-    from faultscape import engine
-
     calls = [{"job": {"study": str(tmp_path / "none"), "number": n, "parts": [], "maps": {}, "truths": {}}} for n in range(2)]
     with refused(StudyError, "is no study"):
         list(engine.run("faultscape.stages.count:shard", calls, engine="processes", workers=2))

@@ -30,11 +30,13 @@ def run(
     tick: Tick | None = None,
     gpus: float = 0,
     apart: bool = False,
+    begin_here: bool = False,
 ) -> Iterator[tuple[int, Any]]:
     """Yield (number of the call, its result) as calls finish.
 
     ``gpus`` is what a worker needs of them on Ray; ``apart`` has a single call, too, done in a process of its own, whose death is
-    survived. A mistake of the user in a worker is raised here as the same FaultscapeError. A worker that dies (killed, out of
+    survived; ``begin_here`` begins in this process and starts workers only once the work has taken as long as they take to start:
+    for calls that read nothing but what the study wrote, since their crash is this process's. A mistake of the user in a worker is raised here as the same FaultscapeError. A worker that dies (killed, out of
     memory, its node lost) has its call given to a new one; StudyError after five such deaths in a row without progress.
     """
     check(engine, workers)
@@ -49,7 +51,7 @@ def run(
     else:
         from faultscape.engine.processes import run_in_processes
 
-        yield from run_in_processes(task, calls, min(workers or cores(), len(calls)), tick)
+        yield from run_in_processes(task, calls, min(workers or cores(), len(calls)), tick, begin_here=begin_here)
 
 
 def check(engine: str, workers: int | None) -> None:

@@ -1,6 +1,8 @@
 """Worker processes of this machine, as many as there are cores.
 
-Conventions: a thread for each process waits for what it says; all decisions fall in the thread that runs the generator.
+Conventions: a thread for each process waits for what it says; all decisions fall in the thread that runs the generator. A run
+that begins here does calls in that thread until it has worked for `ALONE` seconds; workers then start beside the call that it is
+at, and take all others. Small work never pays for workers that way, and large work loses less than a second.
 """
 
 from __future__ import annotations
@@ -8,15 +10,18 @@ from __future__ import annotations
 import os
 import queue
 import threading
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from faultscape.engine.tasks import Ledger
+from faultscape.engine.tasks import Ledger, perform
 from faultscape.engine.worker import Worker
+
+ALONE = 0.5  # seconds of work in this process, from the first item on, before workers start (docs/benchmarks.md: what one costs)
 
 
 def run_in_processes(
-    task: str, calls: list[dict[str, Any]], workers: int, tick: Callable[[int], None]
+    task: str, calls: list[dict[str, Any]], workers: int, tick: Callable[[int], None], *, begin_here: bool = False
 ) -> Iterator[tuple[int, Any]]:
     """Feed calls to worker processes, one thread each, and hand back results in the order in which they come."""
     ledger = Ledger(calls, tick)
@@ -25,7 +30,9 @@ def run_in_processes(
     for number in range(len(calls)):
         todo.put(number)
     running: dict[int, Worker] = {}
+    threads: list[threading.Thread] = []
     closing = threading.Event()
+    first_item = 0.0
 
     def serve(place: int) -> None:
         try:
@@ -38,11 +45,26 @@ def run_in_processes(
         except Exception as error:  # noqa: BLE001 - a process that cannot be started is the generator's to raise
             heard.put((0, {"error": "StudyError", "text": f"a worker process could not be started: {error}"}))
 
-    threads = [threading.Thread(target=serve, args=(place,), daemon=True) for place in range(workers)]
-    for thread in threads:
-        thread.start()
+    def start_workers() -> None:
+        for place in range(min(workers, todo.qsize())):
+            threads.append(threading.Thread(target=serve, args=(place,), daemon=True))
+            threads[-1].start()
+
+    def ticked_here(items: int) -> None:
+        nonlocal first_item
+        tick(items)
+        first_item = first_item or time.monotonic()  # libraries and kernels are loaded by then
+        if not threads and time.monotonic() - first_item > ALONE:
+            start_workers()
+
+    left = len(calls)
     try:
-        left = len(calls)
+        while begin_here and not threads and not todo.empty():
+            number = todo.get()
+            yield number, perform(task, calls[number], 0, ticked_here)
+            left -= 1
+        if not threads:
+            start_workers()
         while left:
             number, said = heard.get()
             outcome = ledger.hear(number, said)

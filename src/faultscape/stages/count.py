@@ -88,7 +88,7 @@ def count(
 
     fill(
         root, "faultscape.stages.count:shard", jobs, Counted, enter, parts=lambda _, made: _files(root, made), title="compare",
-        items=sum(sizes[job.number] for job in jobs), engine=engine, workers=workers, mine=mine,
+        items=sum(sizes[job.number] for job in jobs), engine=engine, workers=workers, mine=mine, begin_here=True,
     )  # fmt: skip
     for image, one, other in sorted(different)[:_SHOWN]:
         print(f"{image}: {one} and {other} saw different bytes of this picture; collect again, then predict those models again")

@@ -59,6 +59,7 @@ def fill(
     mine: Share = Share(),  # noqa: B008 - a frozen default
     apart: bool = False,
     gpus: float = 0,
+    begin_here: bool = False,
     group: Callable[[Job], str] = lambda _: "",
     together: Collection[str] = (),
 ) -> None:
@@ -66,7 +67,7 @@ def fill(
 
     ``parts`` yields (folder, part, SHA-256) of a result; ``title`` stands at the progress of ``items``; ``group`` names what a
     job belongs to, whose receipts nobody else touches, and ``together`` the groups that enter whole or not at all; ``mine`` says
-    which job of an array this is (the jobs are those of its share); ``apart`` and ``gpus`` are the engine's. Errors: those of the
+    which job of an array this is (the jobs are those of its share); ``apart``, ``gpus`` and ``begin_here`` are the engine's. Errors: those of the
     jobs, after what was made has entered.
     """
     groups = [group(job) for job in jobs]
@@ -125,8 +126,9 @@ def fill(
                 flush_if_due()
 
             made_now = engines.run(
-                task, [calls[n] for n in todo], engine=engine, workers=workers, tick=ticked, apart=apart, gpus=gpus
-            )
+                task, [calls[n] for n in todo], engine=engine, workers=workers, tick=ticked, apart=apart, gpus=gpus,
+                begin_here=begin_here,
+            )  # fmt: skip
             for place, made in made_now:
                 receipts[groups[todo[place]]].add(keys[todo[place]], made)
                 take(todo[place], of_json(kind, made))
@@ -166,10 +168,10 @@ def _adopted(
 def gather(
     root: Path, task: str, jobs: Sequence[Job], *, title: str, items: int, engine: str, workers: int | None = None
 ) -> Iterator[tuple[int, bytes]]:
-    """Yield (number of the job, what its worker left) as jobs finish: for what is merged at once, and is no part of the study."""
+    """Yield (number of the job, what its worker left) as jobs finish: for what is found in the study, merged at once, and no part of it."""
     calls = [{"job": to_json(job)} for job in jobs]
     with progress(title, items) as tick:
-        for number, name in engines.run(task, calls, engine=engine, workers=workers, tick=tick):
+        for number, name in engines.run(task, calls, engine=engine, workers=workers, tick=tick, begin_here=True):
             data = (root / name).read_bytes()
             (root / name).unlink()
             yield number, data
