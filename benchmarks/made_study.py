@@ -31,9 +31,9 @@ def names(models: int) -> tuple[str, ...]:
     return tuple(f"model-{k}" for k in range(models))
 
 
-def stacks(models: int, side: int) -> np.ndarray:
+def stacks(models: int, side: int, shard: int = SHARD) -> np.ndarray:
     """Return (J, kinds, side, side): each model's maps."""
-    rng, kinds, wide = np.random.default_rng(1), SHARD if side <= 128 else 128, side * 3 // 2
+    rng, kinds, wide = np.random.default_rng(1), shard if side <= 128 else 128, side * 3 // 2
     scenes = [maps("web", models, wide, CLASSES, seed) for seed in range(SCENES)]
     corners = rng.integers(0, wide - side + 1, (kinds, 2))
     return np.stack([scenes[k % SCENES][:, y : y + side, x : x + side] for k, (y, x) in enumerate(corners)], axis=1)
@@ -60,30 +60,30 @@ def write_files(folder: Path, images: int, models: int, side: int) -> None:
             os.link(kinds[k % len(kinds)], folder / room / f"{identity(k)}.png")
 
 
-def write_collected(root: Path, images: int, side: int) -> None:
+def write_collected(root: Path, images: int, side: int, shard: int = SHARD) -> None:
     """Write a study as collect would leave it, of pictures that are not there."""
     root.mkdir()
-    write_settings(root, Settings(classes=class_settings(resolve(CLASSES)), shard=SHARD))
+    write_settings(root, Settings(classes=class_settings(resolve(CLASSES)), shard=shard))
     hashes = np.random.default_rng(0).integers(-(2**63), 2**63, images).tolist()
 
     def rows() -> Iterator[Image]:
         for k, dhash in enumerate(hashes):
             id_, digest = identity(k), hashlib.sha256(b"%d" % k).hexdigest()
-            yield Image(id_, f"/data/photos/{id_}.png", "main", "pool", "clean", "", side, side, digest, dhash, id_, k // SHARD)
+            yield Image(id_, f"/data/photos/{id_}.png", "main", "pool", "clean", "", side, side, digest, dhash, id_, k // shard)
 
     write_corpus(root, list(rows()))
 
 
-def write_predicted(root: Path, images: int, models: int, side: int) -> None:
+def write_predicted(root: Path, images: int, models: int, side: int, shard: int = SHARD) -> None:
     """Write a study as collect and predict would leave it, maps through the store."""
-    write_collected(root, images, side)
-    settings = Settings(classes=class_settings(resolve(CLASSES)), shard=SHARD)
+    write_collected(root, images, side, shard)
+    settings = Settings(classes=class_settings(resolve(CLASSES)), shard=shard)
     settings.models = {name: ModelSettings(source=".", kind="folder") for name in names(models)}
     write_settings(root, settings)
-    for name, stack in zip(names(models), stacks(models, side), strict=True):
+    for name, stack in zip(names(models), stacks(models, side, shard), strict=True):
         where, codes, parts = label_maps.predictions(root, name), [runs.encode(m) for m in stack], {}
-        for shard, first in enumerate(range(0, images, SHARD)):
-            numbers = range(first, min(images, first + SHARD))
-            stored = [label_maps.StoredMap(identity(k), codes[k % len(codes)]) for k in numbers]
-            parts[part_name(shard)] = Part(label_maps.put_maps(where, shard, stored), len(stored), "")
+        for number, first in enumerate(range(0, images, shard)):
+            places = range(first, min(images, first + shard))
+            stored = [label_maps.StoredMap(identity(k), codes[k % len(codes)]) for k in places]
+            parts[part_name(number)] = Part(label_maps.put_maps(where, number, stored), len(stored), "")
         write_manifest(where, parts)

@@ -12,13 +12,12 @@ from __future__ import annotations
 
 import argparse
 import shutil
-import sys
 import tempfile
 import time
 from pathlib import Path
 
 import made_study
-from watched import watched
+from watched import Cost, watched
 
 import faultscape as fs
 from faultscape.stages.agreement import agreement
@@ -30,12 +29,35 @@ IMAGES, SIDE, MODELS = 2, 16, 3
 HEAD = "| shards in the study | counted | s | shards a second | ms of processor a shard |\n|---|---|---|---|---|"
 
 
+def make(study: Path, shards: int) -> None:
+    """Write a study of so many shards."""
+    made_study.write_predicted(study, shards * IMAGES, MODELS, SIDE, shard=IMAGES)
+
+
 def lose(study: Path, number: int) -> None:
     """Take the pairs of the last shards out of the manifests."""
     for name in made_study.names(MODELS):
         folder = pairs.folder(study, name)
         parts = read_manifest(folder)
         write_manifest(folder, {part: parts[part] for part in sorted(parts)[: len(parts) - number]})
+
+
+def count(study: Path, missing: int = 0) -> Cost:
+    """Count all pairs of a study anew, or those of its last shards, and return what that cost; a share of all, so that the mean agreement is not asked for."""
+    if missing:
+        fs.compare(str(study), shard="1/1")
+        lose(study, missing)
+    else:
+        shutil.rmtree(study / "pairs", ignore_errors=True)
+    return watched("compare", str(study), shard="1/1")
+
+
+def agree(study: Path) -> float:
+    """Return the seconds of processor that the mean agreement of the models takes, with all pairs counted."""
+    fs.compare(str(study), shard="1/1", engine="local")
+    start = time.process_time()
+    agreement(study, read_settings(study), keep=False)
+    return time.process_time() - start
 
 
 def main() -> None:
@@ -45,37 +67,22 @@ def main() -> None:
     parser.add_argument("--keep", help="a folder for the studies, which are made once")
     parser.add_argument("--agreement", action="store_true", help="measure the mean agreement, with all pairs counted")
     given = parser.parse_args()
-    made_study.SHARD = IMAGES
     base = Path(given.keep or tempfile.mkdtemp())
     print(HEAD, flush=True)
     for shards in given.sizes:
         study = base / str(shards)
         if not study.exists():
-            made_study.write_predicted(study, shards * IMAGES, MODELS, SIDE)
+            make(study, shards)
         if given.agreement:
-            fs.compare(str(study), shard="1/1", engine="local")
-            start = time.process_time()
-            agreement(study, read_settings(study), keep=False)
-            seconds = time.process_time() - start
-            print(
-                f"| {shards:,} | agreement | {seconds:.1f} | {shards / seconds:.0f} | {1000 * seconds / shards:.1f} |", flush=True
-            )
-            continue
-        if given.missing:
-            fs.compare(str(study), shard="1/1")  # a share of all: without the mean agreement, which reads every shard again
-            lose(study, given.missing)
+            what, number, processor = "agreement", shards, agree(study)
+            seconds = processor
         else:
-            shutil.rmtree(study / "pairs", ignore_errors=True)
-        start = time.perf_counter()
-        cost = watched("compare", str(study), shard="1/1")
-        seconds, counted = time.perf_counter() - start, given.missing or shards
-        print(
-            f"| {shards:,} | {counted:,} | {seconds:.1f} | {counted / seconds:.0f} | {1000 * cost.processor / counted:.1f} |",
-            flush=True,
-        )
+            cost, number = count(study, given.missing), given.missing or shards
+            what, seconds, processor = f"{number:,}", cost.seconds, cost.processor
+        cells = f"{seconds:.1f} | {number / seconds:.0f} | {1000 * processor / number:.1f}"
+        print(f"| {shards:,} | {what} | {cells} |", flush=True)
         if not given.keep:
             shutil.rmtree(study)
-    sys.stdout.flush()
 
 
 if __name__ == "__main__":

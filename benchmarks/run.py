@@ -20,10 +20,14 @@ from pathlib import Path
 from typing import Any
 
 import cv2
+import made_study
+import many_shards
 import memory
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+import small_studies
+import status
 from clock import best, in_turns
 from made_maps import KINDS, maps
 from PIL import Image
@@ -31,6 +35,7 @@ from PIL import Image
 from faultscape.comparison import counts as counting
 from faultscape.comparison import sparse_counts
 from faultscape.comparison.concordance import concordances
+from faultscape.engine.processes import ALONE
 from faultscape.maps import counts, runs
 from faultscape.metrics.pixel import miou
 from faultscape.nouns import Pairs
@@ -232,6 +237,32 @@ def memory_and_start() -> None:
         row(f"python {' '.join(words)}: processor seconds", f"{min(times):.2f}", target)
 
 
+def small_study(images: int = 256) -> None:
+    with tempfile.TemporaryDirectory() as place:
+        study = Path(place, "study")
+        made_study.write_predicted(study, images, 3, 256, shard=128)
+        took = small_studies.medians(study, "compare", ["here", "workers", str(ALONE)], 5)
+    here, workers, decided = (f"{seconds:.2f}" for seconds in took.values())
+    row(
+        f"`compare` of 3 models, {images} images in two shards: seconds in this process, in two workers, as the engine decides",
+        f"{here}, {workers}, {decided}",
+        "the least",
+    )
+
+
+def verbs(shards: int = 1000) -> None:
+    """What verbs cost besides their kernels, in studies of very many shards, and what `status` costs."""
+    with tempfile.TemporaryDirectory() as place:
+        study = Path(place, "study")
+        many_shards.make(study, shards)
+        cost = many_shards.count(study)
+        what = f"3 models, {shards:,} shards of two images"
+        row(f"`compare` of {what}: milliseconds of processor a shard", f"{1000 * cost.processor / shards:.0f}", "<= 20")
+        row(f"mean agreement after it, {what}: seconds of processor", f"{many_shards.agree(study):.1f}", "reported")
+    what = f"`status` of {status.IMAGES:,} images, {status.MODELS} networks, a selection of 1,080 slots: seconds"
+    row(what, f"{status.seconds():.2f}", "< 1")
+
+
 def main() -> None:
     made = {kind: [maps(kind, seed=s) for s in range(3)] for kind in KINDS}
     many_web = [maps("web", seed=s) for s in range(20)]
@@ -248,6 +279,8 @@ def main() -> None:
     if real:
         pairs_on_disk(real_maps(233))  # a study's shard, where Parquet's fixed costs are shared
     selection()
+    small_study()
+    verbs()
     memory_and_start()
     libraries = ", ".join(
         f"{name} {version(name)}" for name in ("numpy", "numba", "pyarrow", "opencv-python-headless", "pillow", "scikit-learn")

@@ -16,9 +16,12 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import made_study
+
+from faultscape.engine.processes import ALONE
 
 _CALL = """
 import sys
@@ -48,29 +51,33 @@ def lose(study: Path, verb: str) -> None:
         file.unlink()
 
 
+def medians(study: Path, verb: str, ways: Sequence[str], times: int) -> dict[str, float]:
+    """Return {way: median seconds} of a verb over a study, in turns."""
+    found: dict[str, list[float]] = {way: [] for way in ways}
+    for _ in range(times):
+        for way in ways:
+            lose(study, verb)
+            found[way].append(seconds(verb, study, way))
+    return {way: statistics.median(of) for way, of in found.items()}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--sizes", type=int, nargs="+", default=[256, 512, 1024, 2048, 4096, 16384])
     parser.add_argument("--models", type=int, default=3)
     parser.add_argument("--side", type=int, default=256)
     parser.add_argument("--shard", type=int, default=128)
-    parser.add_argument("--alone", type=float, nargs="*", default=[0.5])
+    parser.add_argument("--alone", type=float, nargs="*", default=[ALONE])
     parser.add_argument("--times", type=int, default=5)
     given = parser.parse_args()
     ways = ["here", "workers", *map(str, given.alone)]
-    made_study.SHARD = given.shard
     print("| verb | images | shards | " + " | ".join(ways) + " |\n" + "|---" * (3 + len(ways)) + "|", flush=True)
     with tempfile.TemporaryDirectory() as base:
         for images in given.sizes:
             study = Path(base, str(images))
-            made_study.write_predicted(study, images, given.models, given.side)
+            made_study.write_predicted(study, images, given.models, given.side, given.shard)
             for verb in ("compare", "select"):
-                found: dict[str, list[float]] = {way: [] for way in ways}
-                for _ in range(given.times):
-                    for way in ways:
-                        lose(study, verb)
-                        found[way].append(seconds(verb, study, way))
-                cells = " | ".join(f"{statistics.median(of):.2f}" for of in found.values())
+                cells = " | ".join(f"{of:.2f}" for of in medians(study, verb, ways, given.times).values())
                 print(f"| {verb} | {images:,} | {-(-images // given.shard):,} | {cells} |", flush=True)
             shutil.rmtree(study)
 
