@@ -8,7 +8,7 @@ from scipy.stats import norm
 
 from faultscape.errors import OptionError
 from faultscape.nouns import Draw
-from faultscape.ranking.drawn import estimates
+from faultscape.ranking.drawn import estimates, scores
 from faultscape.ranking.drawn.estimate_intervals import difference_intervals, loss_intervals
 from faultscape.ranking.drawn.populations import group_numbers, to_come
 from faultscape.ranking.drawn.rankings import draw_rankings
@@ -102,6 +102,18 @@ def test_scores_are_those_of_the_pool_and_intervals_are_wider() -> None:
     assert "margins, intervals of data to come\n" in repr(future)
     assert ranking_rows("lure", future.rankings["lure"], "xyz")["speaks_of"] == "data to come"
     assert any(note.endswith("images are drawn anew, each for itself") for note in future.notes)
+
+
+def test_of_data_to_come_any_share_of_errors_is_possible_and_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = []
+    monkeypatch.setattr(scores, "to_come", lambda *given, **more: found.append(to_come(*given, **more)) or found[-1])
+    rows = ranked().rankings
+    possible = {tuple(bound for model in one.possible.round(9).tolist() for bound in model) for one in found}
+    assert possible == {
+        (0.0, 1.0) * 3,
+        (-0.666666667, 0.666666667) * 3,
+    }  # of a loss, and of its distance from the mean of three models
+    assert len(found) == len({"margins", "prediction_powered", "lure"} & set(rows)) == 3
 
 
 def test_all_labels_of_a_pool_leave_data_to_come_open() -> None:
