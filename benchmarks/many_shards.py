@@ -17,7 +17,7 @@ import time
 from pathlib import Path
 
 import made_study
-from watched import Cost, watched
+from cost import Cost, measure_cost
 
 import faultscape as fs
 from faultscape.stages.agreement import agreement
@@ -49,7 +49,7 @@ def count(study: Path, missing: int = 0) -> Cost:
         lose(study, missing)
     else:
         shutil.rmtree(study / "pairs", ignore_errors=True)
-    return watched("compare", str(study), shard="1/1")
+    return measure_cost("compare", str(study), shard="1/1")
 
 
 def agree(study: Path) -> float:

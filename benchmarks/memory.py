@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 
 import made_study
-from watched import watched
+from cost import measure_cost
 
 import faultscape as fs
 
@@ -29,16 +29,18 @@ def peaks(images: int) -> dict[str, int]:
         made_study.write_files(files, images, 1, SIDE)
         labels.write_text(json.dumps({k: f"class-{k}" for k in range(made_study.CLASSES)}))
         other = str(Path(place, "other"))
-        watched("collect", other, str(files / "photos"), classes=made_study.CLASSES)
-        beside = watched("predict", other, {"beside": str(NETWORK)}, labels=str(labels), engine="processes", workers=2)
+        measure_cost("collect", other, str(files / "photos"), classes=made_study.CLASSES)
+        beside = measure_cost("predict", other, {"beside": str(NETWORK)}, labels=str(labels), engine="processes", workers=2)
         folder = {made_study.names(1)[0]: str(files / "maps" / made_study.names(1)[0])}
         return {
-            "predict (folder)": watched("predict", other, folder, engine="local").driver,
-            "predict (network)": watched("predict", other, {"network": str(NETWORK)}, labels=str(labels), engine="local").driver,
+            "predict (folder)": measure_cost("predict", other, folder, engine="local").driver,
+            "predict (network)": measure_cost(
+                "predict", other, {"network": str(NETWORK)}, labels=str(labels), engine="local"
+            ).driver,
             "predict (network, processes)": beside.driver,
             "its worker": beside.worker,
-            "compare": watched("compare", str(root), engine="local").driver,
-            "select": watched("select", str(root), engine="local").driver,
+            "compare": measure_cost("compare", str(root), engine="local").driver,
+            "select": measure_cost("select", str(root), engine="local").driver,
         }
 
 

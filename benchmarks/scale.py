@@ -24,7 +24,7 @@ from pathlib import Path
 
 import made_study
 import numpy as np
-from watched import Cost, watched
+from cost import Cost, measure_cost
 
 import faultscape as fs
 from faultscape.maps import runs
@@ -58,22 +58,22 @@ def simulate(base: Path, images: int, models: int, side: int, stages: Sequence[s
         made_study.write_files(place, images, models, side)
         maps = {name: str(place / "maps" / name) for name in names}
         calls = {
-            "collect": lambda: watched("collect", str(study), str(place / "photos"), classes=made_study.CLASSES),
-            "predict": lambda: watched("predict", str(study), maps, **engine),
-            "again": lambda: watched("predict", str(study), maps, **engine),
+            "collect": lambda: measure_cost("collect", str(study), str(place / "photos"), classes=made_study.CLASSES),
+            "predict": lambda: measure_cost("predict", str(study), maps, **engine),
+            "again": lambda: measure_cost("predict", str(study), maps, **engine),
         }
     else:
         made_study.write_predicted(study, images, models, side)
         calls = {}
     calls |= {
-        "compare": lambda: watched("compare", str(study), **engine),
-        "select": lambda: watched("select", str(study), **engine),
-        "status": lambda: watched("status", str(study)),
+        "compare": lambda: measure_cost("compare", str(study), **engine),
+        "select": lambda: measure_cost("select", str(study), **engine),
+        "status": lambda: measure_cost("status", str(study)),
     }
     if files:
         labels = place / "labels.json"
         labels.write_text(json.dumps({k: f"class-{k}" for k in range(made_study.CLASSES)}))
-        calls["network"] = lambda: watched("predict", str(study), {"network": str(NETWORK)}, labels=str(labels), **engine)
+        calls["network"] = lambda: measure_cost("predict", str(study), {"network": str(NETWORK)}, labels=str(labels), **engine)
     last = max(list(calls).index(stage) for stage in stages if stage in calls)
     for stage in list(calls)[: last + 1]:
         before = taken(study) if study.exists() else 0

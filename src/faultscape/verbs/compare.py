@@ -15,7 +15,7 @@ def compare(study: str, *, engine: str = "processes", workers: int | None = None
     study
         The study folder.
     engine
-        local (this process), processes (all cores), ray, or ray://HOST:PORT.
+        local (this process), processes (all cores, once the work lasts longer than they take to start), ray, or ray://HOST:PORT.
     workers
         Number of processes; default: all cores.
     shard

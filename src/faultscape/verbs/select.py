@@ -65,7 +65,7 @@ def select(
     dry_run
         With --replace or --remove: say what becomes stale, and change nothing.
     engine
-        local (this process), processes (all cores), ray, or ray://HOST:PORT.
+        local (this process), processes (all cores, once the work lasts longer than they take to start), ray, or ray://HOST:PORT.
     workers
         Number of processes; default: all cores.
     maps

@@ -37,7 +37,7 @@ class Cost:
     worker: int
 
 
-def watched(verb: str, *given: Any, **options: Any) -> Cost:
+def measure_cost(verb: str, *given: Any, **options: Any) -> Cost:
     """Run a verb and return what it cost; CalledProcessError when it fails."""
     before, start = _processor(), time.perf_counter()
     words = [sys.executable, "-c", _CALL, json.dumps([verb, given, options])]
