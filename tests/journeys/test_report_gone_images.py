@@ -9,6 +9,8 @@ import pytest
 
 import faultscape as fs
 import made
+from faultscape.errors import ImageError
+from refusals import refused
 
 
 def report_row(study: str) -> tuple[str, str]:
@@ -40,3 +42,16 @@ def test_a_report_whose_images_are_gone_says_so_and_names_the_line(tmp_path: Pat
     fs.report(study)
     assert "no longer where they were" not in page.read_text()
     assert report_row(study)[0] != "stale"
+
+
+def test_images_that_are_gone_are_not_exported_and_the_line_that_finds_them_is_named(tmp_path: Path) -> None:
+    corpus, study = made.corpus(tmp_path / "corpus", images=6, models=2), str(tmp_path / "study")
+    fs.collect(study, str(corpus.photos), classes=str(corpus.classes))
+    fs.predict(study, corpus.models, engine="local")
+    fs.compare(study, engine="local")
+    images = set(fs.select(study, engine="local").images)
+    corpus.photos.rename(tmp_path / "moved")
+    with refused(ImageError, f"if images were moved, run `faultscape collect {study} NEWFOLDER`, then this line again"):
+        fs.label.export(study, str(tmp_path / "out"))
+    fs.collect(study, str(tmp_path / "moved"))
+    assert fs.label.export(study, str(tmp_path / "out")).images == len(images)

@@ -275,10 +275,13 @@ def test_what_is_measured_while_a_model_answers_leaves_removed_images_out(study:
     assert '"images": 6' in (Path(study) / "measures" / "measure.json").read_text()
 
 
-def test_what_names_no_image_is_refused(study: str) -> None:
+def test_what_names_no_image_is_refused(study: str, tmp_path: Path) -> None:
     before = digest(study)
     with refused(CorpusError, r"'nihgt/\*' names no image of the study"):
         fs.collect(study, remove=["nihgt/*"])
+    (tmp_path / "none.txt").write_text("\n")
+    with refused(CorpusError, r"none\.txt: holds no id of an image; expected an id a line"):
+        fs.collect(study, remove=[str(tmp_path / "none.txt")])
     with refused(CorpusError, "these are all 6 images of the study; a study keeps one at least"):
         fs.collect(study, remove=["*"])
     with refused(OptionError, "--remove takes images out of the study"):
@@ -400,6 +403,53 @@ def test_a_class_list_of_another_study_is_refused(study: str, corpus: made.Corpu
     assert digest(study) == before
     fs.collect(study, classes=classes, replace_classes=True)
     assert "other sky" in (Path(study) / "study.toml").read_text()
+
+
+def test_a_class_or_two_in_common_make_no_list_of_the_same_study(study: str, corpus: made.Corpus, tmp_path: Path) -> None:
+    """CamVid and VOC have a car in common."""
+    before, names = digest(study), json.loads(Path(corpus.classes).read_text())["classes"]
+    foreign = tmp_path / "foreign.txt"
+    foreign.write_text("\n".join(["car", *(f"other {k}" for k in range(len(names) + 3))]) + "\n")
+    with refused(ClassesError, rf"shares 1 of {len(names)} names with .*is it another study's\? --replace-classes takes it"):
+        fs.collect(study, classes=str(foreign))
+    assert digest(study) == before
+    fs.collect(study, classes=str(foreign), replace_classes=True)
+    assert "other 0" in (Path(study) / "study.toml").read_text()
+
+
+def test_all_classes_but_one_may_be_renamed(study: str, corpus: made.Corpus, tmp_path: Path) -> None:
+    """What keeps its ids and colours means what it meant."""
+
+    def translated(held: Any) -> Any:
+        return {"classes": [{**e, "name": e["name"] if e["name"] == "car" else f"mein {e['name']}"} for e in held["classes"]]}
+
+    held = json.loads(Path(corpus.classes).read_text())
+    rest = {k: v for k, v in held.items() if k not in ("classes", "parents")}
+    fs.collect(study, classes=classes_of(corpus, tmp_path, lambda held: {**rest, **translated(held)}))
+    assert states(study)["pairs", ""] == "done"
+
+
+def test_a_name_that_no_selection_has_is_told_where_one_is_replaced(study: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """It is made: a line that was killed between the old and the new is run again."""
+    for dry_run in (True, False):
+        capsys.readouterr()
+        said = fs.select(study, as_="mian", replace=True, dry_run=dry_run, engine="local")
+        told = capsys.readouterr().out + repr(said)
+        assert "there was no selection mian to replace, and it is made; there are main. Did you mean 'main'?" in told
+    assert selections.names(Path(study)) == ["main", "mian"]
+
+
+def test_what_is_left_of_a_selection_can_be_chosen_again(study: str, corpus: made.Corpus) -> None:
+    finished(study, corpus)
+    table = Path(study) / "selection.csv"
+    table.unlink()
+    with refused(
+        SelectionError, r"is damaged: there is no selection\.csv; .*delete both and choose again with `faultscape select "
+    ):
+        fs.select(study, replace=True, engine="local")
+    table.with_suffix(".json").unlink()
+    fs.select(study, engine="local")
+    assert states(study)["labels", "main"] == "done"
 
 
 def jobs_run(monkeypatch: pytest.MonkeyPatch) -> list[str]:

@@ -34,6 +34,12 @@ def test_missing_words_are_named_as_they_are_typed_and_words_without_a_place_are
     assert "oken" not in said
 
 
+def test_folders_and_files_in_the_place_of_one_another_are_called_what_they_are(tmp_path: Path) -> None:
+    (tmp_path / "file.txt").write_text("")
+    assert "is a folder and no study; name a study, or a file of one" in refused_line("show", str(tmp_path))
+    assert "file.txt is a file; give the demo a folder" in refused_line("demo", str(tmp_path / "file.txt"))
+
+
 def test_options_that_take_numbers_say_so_and_round_nothing() -> None:
     """Cyclopts reads --block 10.5 as 10."""
     for line, option, value in (

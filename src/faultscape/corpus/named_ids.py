@@ -31,6 +31,8 @@ def named_ids(words: Sequence[str], ids: Collection[str], files: Mapping[str, st
             out.add(word)
         elif os.path.isfile(word) and Path(word).suffix.lower() in _LISTS:
             listed = _listed(word)
+            if not listed:
+                raise CorpusError(f"{word}: holds no id of an image; expected an id a line")
             if unknown := next((id_ for id_ in listed if id_ not in ids), None):
                 raise CorpusError(f"{word}: {unknown!r} is no image of the study.{closest(unknown, [*ids])}")
             out |= set(listed)

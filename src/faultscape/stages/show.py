@@ -32,6 +32,8 @@ def read_table(file: str, rows: int) -> Rows | Standings | str:
     path = Path(file)
     if path.is_dir() and (path / "study.toml").exists():
         path = path / "corpus.parquet"
+    if path.is_dir():
+        raise StudyError(f"{file}: is a folder and no study; name a study, or a file of one")
     if not path.is_file():
         raise StudyError(f"{file}: there is no such file")
     try:

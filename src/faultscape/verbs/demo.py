@@ -127,6 +127,8 @@ def demo(study: str = "demo-study", *, scenes: int = 300, engine: str = "process
     from faultscape.verbs.select import select
 
     root = Path(study)
+    if root.is_file():
+        raise StudyError(f"{root} is a file; give the demo a folder")
     if root.exists() and any(root.iterdir()) and not (root / "demo").is_dir():
         raise StudyError(f"{root} is there and was not made by the demo; give the demo another folder")
     if scenes < 2:

@@ -89,13 +89,16 @@ def asked_settings(root: Path, options: CollectOptions, classes: Classes | None)
 
 
 def _take_classes(root: Path, settings: Settings, new: toml.ClassSettings, options: CollectOptions) -> None:
-    """Give settings another class list, and say what that makes stale; ClassesError for one that shares no name with theirs, unless it is insisted on."""
+    """Give settings another class list, and say what that makes stale; ClassesError for one that looks like another study's, unless it is insisted on."""
     old, labelled = settings.classes, bool(truths(root))
-    if (settings.models or labelled) and not options.replace_classes and not {*old.names} & {*new.names}:
+    shared, fewer = len({*old.names} & {*new.names}), min(len(old.names), len(new.names))
+    # data sets share a class or two, such as car and person; a list that is renamed alone means what it meant
+    foreign = not shared or (2 * shared < fewer and not counts_the_same(old, new))
+    if (settings.models or labelled) and not options.replace_classes and foreign:
         held = f"{', '.join(old.names[:3])}{' ...' if len(old.names) > 3 else ''}"
         raise ClassesError(
-            f"the class list shares no name with that of the study ({held}), whose models and labels would mean nothing under it; "
-            "is it another study's? --replace-classes takes it all the same"
+            f"the class list shares {f'{shared} of {fewer} names' if shared else 'no name'} with that of the study ({held}), "
+            "whose models and labels would mean something else under it; is it another study's? --replace-classes takes it all the same"
         )
     renamed = _renamed(old, new)
     for name, now in renamed.items():

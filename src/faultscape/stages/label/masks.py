@@ -5,13 +5,15 @@ Conventions: masks and photos lie in folders; a label has its photo's size.
 
 from __future__ import annotations
 
+import errno
 import io
 import os
+import shlex
 from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
-from faultscape.errors import LabellingError, LabelMapError, OptionError, counted
+from faultscape.errors import ImageError, LabellingError, LabelMapError, OptionError, counted
 from faultscape.labelling.catalogue import FORMATS, MaskFormat, places_of, plain_errors, read_label, write_label
 from faultscape.nouns import Classes
 from faultscape.stages.label.options import ExportOptions, ImportOptions
@@ -50,7 +52,14 @@ def export(root: Path, study: str, options: ExportOptions, form: MaskFormat) -> 
             where, target = places_of(form, folder, image.id)
             if not where.exists():
                 photo = io.BytesIO()
-                Pillow.fromarray(read_photo(image)[0]).save(photo, format="PNG", compress_level=1)
+                try:
+                    rgb, _ = read_photo(image)
+                except ImageError as error:
+                    if not str(error).endswith(os.strerror(errno.ENOENT)):
+                        raise
+                    found_again = f"`faultscape collect {shlex.quote(study)} NEWFOLDER`"
+                    raise ImageError(f"{error}; if images were moved, run {found_again}, then this line again") from None
+                Pillow.fromarray(rgb).save(photo, format="PNG", compress_level=1)
                 put(where, photo.getvalue())
             if not target.exists():
                 drawn = _prefilled(root, settings, image, prefill) if prefill else None

@@ -59,11 +59,12 @@ def _removed(root: Path, name: str) -> str:
 
 def replace_selection(root: Path, slots: Slots, drawn_from: str, name: str) -> str:
     """Put a selection in the place of the one of its name, and return what became of that; one that is labelled is kept under a dated name, and `rank` makes standings under that name."""
-    words = f"selection {name} is made anew"
-    if name in selections.names(root):
+    known = selections.names(root)
+    words = f"selection {name} is made anew" if name in known else _nothing_to_replace(name, known)
+    if name in known:
         old, key = selections.read_selection(root, name)
         if labelled := len(labelled_among(root, {row.image for row in old.rows})):
-            kept = _free(root, name, lambda path: path.name in selections.names(root)).name
+            kept = _free(root, name, lambda path: path.name in known).name
             about = {**old.definition, selections.REPLACED_BY: name}
             selections.write_selection(root, replace(old, definition=about), key, kept)
             words += f"; the old one, of which {labelled} images have labels, is {kept} now, and labels count for both"
@@ -80,13 +81,19 @@ def rehearse(root: Path, place: str, name: str) -> Changed:
     def do(where: Path) -> str:
         settings = read_settings(where)
         models = tuple(settings.models)
-        if name not in selections.names(where):
-            return f"there is no selection {name} yet; --replace makes it"
+        if name not in (known := selections.names(where)):
+            return _nothing_to_replace(name, known)
         old, _ = selections.read_selection(where, name)
         anew = Slots(models, {**old.definition, "made": "anew"}, old.rows)
         return replace_selection(where, anew, corpus_key(where, settings, models), name)
 
     return change(root, place, do, "select", dry_run=True)
+
+
+def _nothing_to_replace(name: str, known: Sequence[str]) -> str:
+    """Say that a selection is a new one: no error, since a line that was killed between the old and the new is run again; but a mistyped name is seen."""
+    held = f"; there are {', '.join(known)}.{closest(name, [*known])}" if known else ""
+    return f"there was no selection {name} to replace, and it is made{held}"
 
 
 def _free(folder: Path, name: str, taken: Callable[[Path], bool]) -> Path:

@@ -80,7 +80,12 @@ def read_selection(root: Path, name: str = MAIN) -> tuple[Slots, str]:
         rows = tuple(kind(*(make(text) for make, text in zip(read, line, strict=True))) for line in lines[:number])
         return Slots(tuple(models), definition, rows), drawn_from
     except (OSError, ValueError, KeyError, IndexError, TypeError, csv.Error) as error:
-        raise SelectionError(f"{table} or {about} is damaged: {error}") from None
+        why = f"there is no {table.name}" if isinstance(error, FileNotFoundError) else str(error)
+        again = f"`faultscape select {root}{'' if name == MAIN else f' --as {name}'}`"
+        raise SelectionError(
+            f"{table} or {about} is damaged: {why}; put them back from a copy, or delete both and choose again with {again} "
+            "(labels lie elsewhere, and stay)"
+        ) from None
 
 
 def write_selection(root: Path, slots: Slots, drawn_from: str, name: str = MAIN) -> None:
