@@ -6,13 +6,17 @@ Conventions: letters in shapes are H W pixels, C classes, J models, I images, P 
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from faultscape.errors import counted
 
 if TYPE_CHECKING:
     import numpy as np
+
+Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"  # what JSON can hold
+JsonObject: TypeAlias = Mapping[str, Json]
 
 UNKNOWN = 65535  # in place of the place of a class: the label of no class
 

@@ -16,8 +16,8 @@ import faultscape as fs
 import made
 from faultscape.stages import agreement_sample, pairs
 from faultscape.stages.count import _jobs, shard
-from faultscape.stages.fill import to_json
 from faultscape.stages.pairs import wanted
+from faultscape.stages.worker_calls import to_json
 from faultscape.study.settings import read_settings
 from faultscape.study.tables import corpus as study_corpus
 

@@ -17,6 +17,7 @@ import faultscape as fs
 import made
 from faultscape.errors import StudyError
 from faultscape.stages import count, fill
+from faultscape.stages.worker_calls import task
 from faultscape.study.receipts import Receipts, checksums
 from refusals import refused
 
@@ -45,13 +46,13 @@ class Squared:
     value: int
 
 
-def square(job: dict[str, Any], tick: Callable[[int], None]) -> dict[str, Any]:
+@task(Square)
+def square(job: Square, tick: Callable[[int], None]) -> Squared:
     """Do a `Square`."""
-    asked = fill.of_json(Square, job)
-    if asked.wrong:
+    if job.wrong:
         raise StudyError("there is no square of it")
     tick(1)
-    return fill.to_json(Squared(asked.number**2))
+    return Squared(job.number**2)
 
 
 @pytest.fixture(scope="module")

@@ -8,6 +8,7 @@ import inspect
 import re
 import subprocess
 import sys
+import typing
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ import pytest
 import faultscape
 import faultscape as fs
 from faultscape.cli import VERBS, build, main
+from faultscape.engine import find
 from faultscape.stages.given_options import options_of
 
 SOURCE = Path(faultscape.__file__).parent
@@ -145,6 +147,20 @@ def test_nothing_is_pickled() -> None:
         assert "import pickle" not in text, path
         assert "torch.load(" not in text, path
         assert "allow_pickle=True" not in text, path
+
+
+def test_a_worker_is_asked_by_a_frozen_dataclass_and_only_the_one_loop_runs_an_engine() -> None:
+    texts = {path: path.read_text() for path in FILES}
+    tasks = {task for text in texts.values() for task in re.findall(r'"(faultscape\.[\w.]+:\w+)"', text)}
+    assert len(tasks) >= 7
+    for task in tasks:
+        function = find(task)
+        job = typing.get_type_hints(function.__wrapped__)["job"]  # of what stands under `worker_calls.task`
+        assert job.__dataclass_params__.frozen, task
+        with pytest.raises(ValueError, match=f"validation errors? for {job.__name__}"):
+            function({"studdy": "."}, tick=lambda _: None)
+    running = [path for path, text in texts.items() if re.search(r"\bengines?\.run\(", text)]
+    assert running == [SOURCE / "stages" / "fill.py"]
 
 
 def test_the_files_that_take_longest_are_there() -> None:

@@ -10,12 +10,12 @@ workers share nothing but the study folder. Workers are told in JSON over their 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 from faultscape import errors
 from faultscape.engine.tasks import find as find
 from faultscape.engine.tasks import perform
+from faultscape.nouns import Json, JsonObject
 from faultscape.progress import Tick
 
 ENGINES = ("local", "processes", "ray", "ray://HOST:PORT")
@@ -23,7 +23,7 @@ ENGINES = ("local", "processes", "ray", "ray://HOST:PORT")
 
 def run(
     task: str,
-    calls: list[dict[str, Any]],
+    calls: Sequence[JsonObject],
     *,
     engine: str = "local",
     workers: int | None = None,
@@ -31,7 +31,7 @@ def run(
     gpus: float = 0,
     apart: bool = False,
     begin_here: bool = False,
-) -> Iterator[tuple[int, Any]]:
+) -> Iterator[tuple[int, Json]]:
     """Yield (number of the call, its result) as calls finish.
 
     ``gpus`` is what a worker needs of them on Ray; ``apart`` has a single call, too, done in a process of its own, whose death is

@@ -11,17 +11,18 @@ import os
 import queue
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from faultscape.engine.tasks import Ledger, perform
 from faultscape.engine.worker import Worker
+from faultscape.nouns import JsonObject
 
 ALONE = 0.5  # seconds of work in this process, from the first item on, before workers start (docs/benchmarks.md: what one costs)
 
 
 def run_in_processes(
-    task: str, calls: list[dict[str, Any]], workers: int, tick: Callable[[int], None], *, begin_here: bool = False
+    task: str, calls: Sequence[JsonObject], workers: int, tick: Callable[[int], None], *, begin_here: bool = False
 ) -> Iterator[tuple[int, Any]]:
     """Feed calls to worker processes, one thread each, and hand back results in the order in which they come."""
     ledger = Ledger(calls, tick)

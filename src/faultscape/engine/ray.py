@@ -16,7 +16,7 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ from faultscape.engine.tasks import Ledger, called
 from faultscape.engine.worker import Worker
 from faultscape.errors import OptionError, StudyError
 from faultscape.library_warnings import without_warnings
+from faultscape.nouns import JsonObject
 
 BREATH = 1.0  # seconds after which an actor says what it has heard so far
 PATIENCE = 30.0  # seconds without one actor, after which that is said
@@ -80,7 +81,7 @@ class Hand:
 
 
 def run_on_ray(
-    task: str, calls: list[dict[str, Any]], address: str, workers: int | None, tick: Callable[[int], None], gpus: float
+    task: str, calls: Sequence[JsonObject], address: str, workers: int | None, tick: Callable[[int], None], gpus: float
 ) -> Iterator[tuple[int, Any]]:
     """Feed calls to actors and hand back results in the order in which they come."""
     with _joined(address, workers) as ray:

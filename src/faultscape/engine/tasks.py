@@ -10,12 +10,13 @@ room for what finds the item over which workers die: two deaths over a batch, an
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
 from faultscape import errors
+from faultscape.nouns import Json, JsonObject
 
 DEATHS = 5  # in a row, without progress
 
@@ -26,7 +27,7 @@ def find(task: str) -> Callable[..., Any]:
     return getattr(import_module(module), name)
 
 
-def perform(task: str, call: dict[str, Any], attempt: int, tick: Callable[[int], None]) -> Any:
+def perform(task: str, call: JsonObject, attempt: int, tick: Callable[[int], None]) -> Json:
     """Make one call; ``attempt`` goes to functions that take it."""
     function = find(task)
     told = {"attempt": attempt} if "attempt" in inspect.signature(function).parameters else {}
@@ -51,7 +52,7 @@ class Account:
 class Ledger:
     """The accounts of all calls; ``tick`` is told of items that no earlier attempt had done."""
 
-    def __init__(self, calls: list[dict[str, Any]], tick: Callable[[int], None]) -> None:
+    def __init__(self, calls: Sequence[JsonObject], tick: Callable[[int], None]) -> None:
         self.calls, self.tick = calls, tick
         self.accounts = [Account() for _ in calls]
 
@@ -83,12 +84,12 @@ class Ledger:
         return "again"
 
 
-def called(call: dict[str, Any]) -> str:
+def called(call: JsonObject) -> str:
     """Return the name of a call for people: its shard, and of what.
 
     >>> called({"number": 3, "name": "unet", "study": "study"}), called({"job": {"against": "val", "name": "fcn"}}), called({})
     ('shard 3 of unet', 'fcn', 'a call')
     """
-    about = {**call, **call["job"]} if isinstance(call.get("job"), dict) else call
+    about = {**call, **job} if isinstance(job := call.get("job"), dict) else call
     name = about.get("name") or about.get("against")
     return " of ".join(str(w) for w in (f"shard {about['number']}" if "number" in about else None, name) if w) or "a call"

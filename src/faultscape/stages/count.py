@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from faultscape.errors import ModelError, StudyError
-from faultscape.stages.fill import CHANGES_NOTHING, fill, of_json, to_json
+from faultscape.stages.fill import CHANGES_NOTHING, fill
 from faultscape.stages.pairs import count_shard, missing, wanted
 from faultscape.stages.stored_maps import differing
+from faultscape.stages.worker_calls import task
 from faultscape.study.array_jobs import Share
 from faultscape.study.parts import Part, read_manifest, write_manifest
 from faultscape.study.settings import Settings, read_settings
@@ -97,25 +98,25 @@ def count(
     return len(jobs), len(lacking)
 
 
-def shard(job: dict[str, Any], tick: Callable[[int], None], attempt: int = 0) -> dict[str, Any]:
-    """Do a `CountJob`: count what is missing of one shard, in one pass over its images; StudyError names the image over which workers die."""
-    start, asked = time.perf_counter(), of_json(CountJob, job)
-    root = Path(asked.study)
-    settings, images = read_settings(root), whole_shard(root, asked.number)
-    watch = Watch(root, f"compare-{part_name(asked.number)}", attempt)
+@task(CountJob)
+def shard(job: CountJob, tick: Callable[[int], None], attempt: int = 0) -> Counted:
+    """Count what is missing of one shard, in one pass over its images; StudyError names the image over which workers die."""
+    start, root = time.perf_counter(), Path(job.study)
+    settings, images = read_settings(root), whole_shard(root, job.number)
+    watch = Watch(root, f"compare-{part_name(job.number)}", attempt)
 
     def begin(image: str) -> None:
         if not watch.begin(image):
-            maps = ", ".join(sorted({part.name for part in asked.parts}))
+            maps = ", ".join(sorted({part.name for part in job.parts}))
             raise StudyError(
                 f"{image}: workers died each time its maps of {maps} were counted: out of memory, or a crash in native code; "
                 "give the maps of this image anew to `predict`, or choose a smaller --size"
             )
 
-    made = count_shard(root, settings, images, asked.parts, asked.maps, asked.truths, tick, begin)
+    made = count_shard(root, settings, images, job.parts, job.maps, job.truths, tick, begin)
     watch.end()
     parts = tuple(CountedPart(name, part, e.sha256, e.rows, e.key) for (name, part), e in made.items())
-    return to_json(Counted(parts, tuple(differing(root, settings, images)), time.perf_counter() - start))
+    return Counted(parts, tuple(differing(root, settings, images)), time.perf_counter() - start)
 
 
 def _check(root: Path, settings: Settings, shards: Sequence[int]) -> None:

@@ -19,6 +19,7 @@ from faultscape.progress import Tick
 from faultscape.selection import draws
 from faultscape.selection.catalogue import find_selector
 from faultscape.selection.definitions import weights_as_defined
+from faultscape.stages.worker_calls import task
 from faultscape.study.settings import Settings
 from faultscape.ties import tie_seed
 
@@ -63,30 +64,30 @@ def gather(
     sizes, weights = shard_sizes(root), None if trust is None else tuple(trust.tolist())
     jobs = [PoolJob(str(root), number, tuple(models), define, tuple(needs), weights) for number in sorted(sizes)]
     found: list[Facts] = [{}] * len(jobs)
-    task, items = "faultscape.stages.drawing_pool:shard", sum(sizes.values())
-    for place, data in fill.gather(root, task, jobs, title="select", items=items, engine=engine, workers=workers):
+    shards, items = "faultscape.stages.drawing_pool:shard", sum(sizes.values())
+    for place, data in fill.gather(root, shards, jobs, title="select", items=items, engine=engine, workers=workers):
         with np.load(io.BytesIO(data)) as held:
             found[place] = {key: held[key] for key in held.files}
     return {key: np.concatenate([part[key] for part in found], axis=-1)[..., order] for key in found[0]}
 
 
-def shard(job: dict[str, Any], tick: Tick) -> str:
-    """Sum up one shard's images of the pool (a `PoolJob`), and return the name of a temporary file in the study that holds it."""
+@task(PoolJob)
+def shard(job: PoolJob, tick: Tick) -> str:
+    """Sum up one shard's images of the pool, and return the name of a temporary file in the study that holds it."""
     import io
 
     from faultscape.stages import drawing_facts, fill
     from faultscape.study.settings import read_settings
     from faultscape.study.tables.corpus import part_name, pool, read_corpus
 
-    asked = fill.of_json(PoolJob, job)
-    root = Path(asked.study)
-    settings, rows = read_settings(root), pool(read_corpus(root, asked.number))
-    trust = None if asked.trust is None else np.array(asked.trust)
-    facts = drawing_facts.of_shard(root, settings, rows, asked.models, asked.define, asked.needs, trust)
+    root = Path(job.study)
+    settings, rows = read_settings(root), pool(read_corpus(root, job.number))
+    trust = None if job.trust is None else np.array(job.trust)
+    facts = drawing_facts.of_shard(root, settings, rows, job.models, job.define, job.needs, trust)
     tick(len(rows))
     sink = io.BytesIO()
     np.savez(sink, **facts)  # type: ignore[arg-type]
-    return fill.leave(root, f"draws-{part_name(asked.number)}", sink.getvalue())
+    return fill.leave(root, f"draws-{part_name(job.number)}", sink.getvalue())
 
 
 @dataclass(frozen=True, eq=False)

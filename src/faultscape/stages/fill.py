@@ -6,9 +6,8 @@ result consists of. Results enter at once while work is slow, and many together 
 never so often that entering takes more than a twentieth of the time.
 
 Conventions: a job is a frozen dataclass that says all that its result follows from (keys and checksums of what it is made of, not
-"what is missing now"); a field that changes no result is marked by `CHANGES_NOTHING`. A worker's function takes ``job``, its JSON
-(`of_json` makes the dataclass again), with ``tick`` and perhaps ``attempt`` as engines say, and returns `to_json` of a dataclass,
-in which each part's checksum is called ``sha256``. **Killed and resumed**: what a killed run wrote and did not enter has a
+"what is missing now"); a field that changes no result is marked by `CHANGES_NOTHING`. What a worker does is a task
+(stages.worker_calls) that returns a dataclass, in which each part's checksum is called ``sha256``. **Killed and resumed**: what a killed run wrote and did not enter has a
 receipt (study.receipts); where the same job is to be done again and the files are there with the right checksums, they are
 entered and not made again. Jobs may have groups; the results of a group that is to enter ``together`` wait, as receipts, until
 its last is made: a run that fails or is killed before has changed nothing of what counts. Who calls holds the study by
@@ -21,14 +20,13 @@ import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import fields
-from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
 
-from pydantic import TypeAdapter
-
 from faultscape import engine as engines
+from faultscape.nouns import Json
 from faultscape.progress import progress
+from faultscape.stages.worker_calls import of_json, to_json
 from faultscape.study.array_jobs import Share
 from faultscape.study.folder import TEMPORARY, put
 from faultscape.study.lock import changing, tidy
@@ -40,7 +38,7 @@ from faultscape.study.versions import VERSION
 Job = TypeVar("Job")
 Made = TypeVar("Made")
 PAUSE = 1.0  # seconds between two puts of the same manifests, while results come fast
-CHANGES_NOTHING: dict[str, Any] = {"changes_nothing": True}  # metadata of a job's field that no result follows from
+CHANGES_NOTHING: dict[str, bool] = {"changes_nothing": True}  # metadata of a job's field that no result follows from
 SHARE = 20  # entering takes at most a twentieth of the time
 
 
@@ -139,8 +137,9 @@ def fill(
             timings.write()
 
 
-def _key(task: str, job: Any, held: dict[str, Any]) -> str:
+def _key(task: str, job: Any, held: Json) -> str:
     """Return the key of a job: of all from which its result follows, the version of studies too."""
+    assert isinstance(held, dict)
     free = {field.name for field in fields(job) if field.metadata == CHANGES_NOTHING}
     return key_of(VERSION, task, {name: value for name, value in held.items() if name not in free})
 
@@ -165,16 +164,32 @@ def _adopted(
     return out
 
 
-def gather(
-    root: Path, task: str, jobs: Sequence[Job], *, title: str, items: int, engine: str, workers: int | None = None
-) -> Iterator[tuple[int, bytes]]:
-    """Yield (number of the job, what its worker left) as jobs finish: for what is found in the study, merged at once, and no part of it."""
+def do(
+    task: str,
+    jobs: Sequence[Any],
+    kind: type[Made],
+    *,
+    title: str,
+    items: int,
+    engine: str,
+    workers: int | None = None,
+    begin_here: bool = False,
+) -> Iterator[tuple[int, Made]]:
+    """Yield (number of the job, the ``kind`` that its worker made of it) as jobs finish: for what leaves no receipts and timings."""
     calls = [{"job": to_json(job)} for job in jobs]
     with progress(title, items) as tick:
-        for number, name in engines.run(task, calls, engine=engine, workers=workers, tick=tick, begin_here=True):
-            data = (root / name).read_bytes()
-            (root / name).unlink()
-            yield number, data
+        for number, made in engines.run(task, calls, engine=engine, workers=workers, tick=tick, begin_here=begin_here):
+            yield number, of_json(kind, made)
+
+
+def gather(
+    root: Path, task: str, jobs: Sequence[Any], *, title: str, items: int, engine: str, workers: int | None = None
+) -> Iterator[tuple[int, bytes]]:
+    """Yield (number of the job, what its worker left) as jobs finish: for what is found in the study, merged at once, and no part of it."""
+    for number, name in do(task, jobs, str, title=title, items=items, engine=engine, workers=workers, begin_here=True):
+        data = (root / name).read_bytes()
+        (root / name).unlink()
+        yield number, data
 
 
 def leave(root: Path, name: str, data: bytes) -> str:
@@ -182,18 +197,3 @@ def leave(root: Path, name: str, data: bytes) -> str:
     file = f"{TEMPORARY}{name}"
     put(root / file, data)
     return file
-
-
-def to_json(what: Any) -> Any:
-    """Return a dataclass of jobs and results in a form that JSON can hold."""
-    return _adapter(type(what)).dump_python(what, mode="json")
-
-
-def of_json(kind: type[Made], held: Any) -> Made:
-    """Return the dataclass that `to_json` wrote; ValueError for what is none."""
-    return _adapter(kind).validate_python(held)
-
-
-@lru_cache
-def _adapter(kind: Any) -> TypeAdapter[Any]:
-    return TypeAdapter(kind)

@@ -19,6 +19,7 @@ from faultscape.selection import duel
 from faultscape.selection.best import Best
 from faultscape.selection.quartiles import from_json
 from faultscape.stages import fill, pairs
+from faultscape.stages.worker_calls import task
 from faultscape.study.settings import read_settings
 from faultscape.study.tables.corpus import part_name, pool, read_corpus, shard_sizes
 from faultscape.study.tables.pool import read_pool
@@ -39,23 +40,23 @@ def search(root: Path, models: tuple[str, ...], define: dict[str, Any], *, title
     best = duel.empty(models, define)
     drawn = read_pool(root, keep_duplicates=define["keep_duplicates"], seed=ties.tie_seed(define))
     jobs = [DuelJob(str(root), number, models, define) for number in sorted(shard_sizes(root))]
-    task, items = "faultscape.stages.map_duels:shard", len(drawn.ids)
-    for place, data in fill.gather(root, task, jobs, title=title, items=items, engine=engine, workers=workers):
+    shards, items = "faultscape.stages.map_duels:shard", len(drawn.ids)
+    for place, data in fill.gather(root, shards, jobs, title=title, items=items, engine=engine, workers=workers):
         found = Best.of_bytes(data)
         found.renumber(int(np.searchsorted(drawn.shards, jobs[place].number)), drawn.ranks, drawn.families)
         best.merge(found)
     return duel.slots(best, models, define, drawn.names(np.unique(best.images[best.images >= 0])))
 
 
-def shard(job: dict[str, Any], tick: Tick) -> str:
-    """Find the best candidates of one shard (a `DuelJob`), numbered within it, and return the name of a temporary file in the study that holds them."""
-    asked = fill.of_json(DuelJob, job)
-    root, models, define = Path(asked.study), asked.models, asked.define
-    settings, rows = read_settings(root), pool(read_corpus(root, asked.number))
+@task(DuelJob)
+def shard(job: DuelJob, tick: Tick) -> str:
+    """Find the best candidates of one shard, numbered within it, and return the name of a temporary file in the study that holds them."""
+    root, models, define = Path(job.study), job.models, job.define
+    settings, rows = read_settings(root), pool(read_corpus(root, job.number))
     best = duel.empty(models, define)
     if rows:
         classes = resolve(settings.class_list)
-        scale = from_json({"classes": define["scale"]}, classes, f"{asked.study}: the scale") if define["scale"] else None
+        scale = from_json({"classes": define["scale"]}, classes, f"{job.study}: the scale") if define["scale"] else None
         places = np.arange(len(rows))
         ranks = ties.tie_ranks([image.key for image in rows], ties.tie_seed(define), [image.id for image in rows])
         groups: dict[str, int] = {}
@@ -63,4 +64,4 @@ def shard(job: dict[str, Any], tick: Tick) -> str:
         counts = pairs.read_block(root, settings, rows, models)
         duel.take(best, counts, define, scale, places, ranks, places if define["keep_duplicates"] else families)
     tick(len(rows))
-    return fill.leave(root, f"select-{part_name(asked.number)}", best.to_bytes())
+    return fill.leave(root, f"select-{part_name(job.number)}", best.to_bytes())

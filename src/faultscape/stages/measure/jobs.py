@@ -1,20 +1,20 @@
-"""The jobs of measuring as any worker can do them: one of a shard's statistics, or of one model's scores, and what goes over the wire.
+"""The jobs of measuring as any worker can do them: one of a shard's statistics, or of one model's scores.
 
 Conventions: a source is one side's maps and scores, truth or model, an entry an image, None where there is none. Of files an entry is a path; of what a study keeps
-beside its labels it is [shard, image id]. On the wire a job is a JSON object under the key ``job``, by whose ``against``, ``number`` and ``name`` the engine calls it.
+beside its labels it is (shard, image id). By a job's ``against``, ``number`` and ``name`` the engine calls it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass, replace
-from typing import Any, Literal
+from dataclasses import dataclass, field, replace
+from typing import Literal
 
 from faultscape.metrics.definitions import Definitions
 from faultscape.nouns import Classes
 from faultscape.study.settings import ClassSettings, Settings
 
-Place = str | Sequence[Any]  # a path, or [shard, image id]
+Place = str | tuple[int, str]  # a path, or (shard, image id)
 
 
 @dataclass(frozen=True)
@@ -105,42 +105,16 @@ class ScoreJob:
     resize_maps: bool
 
 
-def call_of(job: ShardJob | ScoreJob) -> dict[str, Any]:
-    """Return the engine's call of a job, as JSON holds it."""
-    return {"job": _plain(job)}
+@dataclass(frozen=True)
+class MeasuredPart:
+    """One model's part of a shard's statistics: its checksum, rows and key, and (image, why) of what could not be measured."""
 
-
-def shard_job(call: Mapping[str, Any]) -> ShardJob:
-    """Return the job that a call means."""
-    models = {name: Source(**source) for name, source in call["models"].items()}
-    return ShardJob(**{**call, **_common(call), "models": models})
-
-
-def score_job(call: Mapping[str, Any]) -> ScoreJob:
-    """Return the job that a call means."""
-    return ScoreJob(**{**call, **_common(call), "model": Source(**call["model"])})
+    sha256: str
+    rows: int
+    key: str
+    failures: tuple[tuple[str, str], ...]
 
 
 def classes_of(written: ClassSettings) -> Classes:
     """Return the classes that study.toml's form says."""
     return Settings(classes=written, shard=1).class_list
-
-
-def _common(call: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        "images": Images(**call["images"]),
-        "truth": Source(**call["truth"]),
-        "classes": ClassSettings(**call["classes"]),
-        "definitions": Definitions(**call["definitions"]),
-    }
-
-
-def _plain(value: Any) -> Any:
-    """Return dataclasses as dicts; lists of paths are not copied."""
-    if isinstance(value, ClassSettings):
-        return value.model_dump()
-    if isinstance(value, Mapping):
-        return {name: _plain(of) for name, of in value.items()}
-    if is_dataclass(value):
-        return {f.name: _plain(getattr(value, f.name)) for f in fields(value)}
-    return value

@@ -1,13 +1,12 @@
 """What a study keeps of a model beside its labels, as the scores that measuring reads: one image at a time, quickest in corpus order.
 
-Conventions: where a data set of files names a path for an image, one of a study names [shard, image id]. Confidence comes as float32 of 0..1, in steps of 1/255.
+Conventions: where a data set of files names a path for an image, one of a study names (shard, image id). Confidence comes as float32 of 0..1, in steps of 1/255.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -16,7 +15,7 @@ from faultscape.study.parts import key_of, read_manifest
 from faultscape.study.tables import outputs
 from faultscape.study.tables.label_maps import predictions
 
-Token = Sequence[Any]
+Token = tuple[int, str]
 
 
 class KeptScores:
@@ -42,9 +41,9 @@ class KeptScores:
 
 
 def tokens(root: Path, name: str, kind: str, shard: int, ids: Sequence[str]) -> list[Token | None]:
-    """Return [shard, id] for each image of a shard that has scores of a kind, made with the labels that the model has now; else None."""
+    """Return (shard, id) for each image of a shard that has scores of a kind, made with the labels that the model has now; else None."""
     there = set(outputs.ids(root, name, kind, shard))
-    return [[shard, id_] if id_ in there else None for id_ in ids]
+    return [(shard, id_) if id_ in there else None for id_ in ids]
 
 
 def state(root: Path, name: str, kind: str) -> str:

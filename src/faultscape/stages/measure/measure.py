@@ -13,17 +13,15 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from faultscape import engine as engines
 from faultscape.errors import MetricError, OptionError
 from faultscape.metrics.definitions import Definitions, define
 from faultscape.metrics.overlaps.region_counts import WHOLE
-from faultscape.progress import progress
 from faultscape.reporting.measure import document as measure_document
-from faultscape.stages import evidence
+from faultscape.stages import evidence, fill
 from faultscape.stages.artefacts.measures import made_from_now
 from faultscape.stages.measure import gather, idle_options, lists, notes, pictures, score_jobs
 from faultscape.stages.measure.gather import MeasuredSet
-from faultscape.stages.measure.jobs import call_of
+from faultscape.stages.measure.jobs import MeasuredPart
 from faultscape.stages.measure.options import WORST, MeasureOptions
 from faultscape.stages.measure.sets import DataSet, inputs, shard_jobs
 from faultscape.stages.measure.shard import own_metrics
@@ -88,14 +86,21 @@ def make_statistics(
         return part.key if (part := done[name].get(part_name(shard))) else None
 
     todo = [job for job in shard_jobs(out, data, definitions, reading, options.metrics, done=key_there) if mine.has(job.number)]
-    task, calls = "faultscape.stages.measure.shard:measure_shard", [call_of(job) for job in todo]
-    with progress(f"measure {data.name}", sum(len(job.images.ids) * len(job.models) for job in todo)) as tick:
-        for number, made in engines.run(task, calls, engine=running.engine, workers=running.workers, tick=tick):
-            part = part_name(todo[number].number)
-            with changing(held):
-                for name, entry in made["parts"].items():
-                    new = Part(entry["sha256"], entry["rows"], entry["key"], tuple((i, w) for i, w in entry["failures"]))
-                    write_manifest(where[name], read_manifest(where[name]) | {part: new})
+    task, items = "faultscape.stages.measure.shard:measure_shard", sum(len(job.images.ids) * len(job.models) for job in todo)
+    done_now = fill.do(
+        task,
+        todo,
+        dict[str, MeasuredPart],
+        title=f"measure {data.name}",
+        items=items,
+        engine=running.engine,
+        workers=running.workers,
+    )
+    for number, made in done_now:
+        with changing(held):
+            for name, of in made.items():
+                new = {part_name(todo[number].number): Part(of.sha256, of.rows, of.key, of.failures)}
+                write_manifest(where[name], read_manifest(where[name]) | new)
     scored = score_jobs.make(out, data, definitions, reading, mine=mine, engine=running.engine, workers=running.workers)
     return len(todo) + scored, sum(len(part.failures) for folder in where.values() for part in read_manifest(folder).values())
 

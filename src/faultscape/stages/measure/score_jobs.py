@@ -12,8 +12,9 @@ import numpy as np
 
 from faultscape.metrics.definitions import Definitions
 from faultscape.prediction.sources.folder import fingerprint
+from faultscape.stages import fill
 from faultscape.stages.measure import scores as model_scores
-from faultscape.stages.measure.jobs import ScoreJob, call_of
+from faultscape.stages.measure.jobs import ScoreJob
 from faultscape.stages.measure.options import Reading
 from faultscape.stages.measure.score_summary import Scored
 from faultscape.stages.measure.sets import DataSet
@@ -87,16 +88,11 @@ def make(
     workers: int | None,
 ) -> int:
     """Measure the scores of every model of a share that has some and was not measured before, side by side; returns how many."""
-    from faultscape import engine as engines
-    from faultscape.progress import progress
-
     jobs, _, _ = jobs_of(out, data, definitions, reading)
     todo = [job for number, job in enumerate(jobs) if mine.has(number) and not model_scores.place(job).exists()]
-    with progress(f"scores {data.name}", sum((4 if job.kind == "anomaly" else 6) * len(job.images.ids) for job in todo)) as tick:
-        calls = [call_of(job) for job in todo]
-        for _ in engines.run("faultscape.stages.measure.scores:score_model", calls, engine=engine, workers=workers, tick=tick):
-            pass
-    return len(todo)
+    task, title = "faultscape.stages.measure.scores:score_model", f"scores {data.name}"
+    items = sum((4 if job.kind == "anomaly" else 6) * len(job.images.ids) for job in todo)
+    return len(list(fill.do(task, todo, int, title=title, items=items, engine=engine, workers=workers)))
 
 
 def scores(out: Path, data: DataSet, definitions: Definitions, reading: Reading) -> Scored:

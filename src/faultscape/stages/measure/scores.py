@@ -29,8 +29,9 @@ from faultscape.metrics.scores import bootstrap, counts, other_curves
 from faultscape.metrics.scores.detection import detection
 from faultscape.metrics.scores.quantile_curve import frame_bins, quantile_curve
 from faultscape.metrics.scores.stream import Chunks, stream
-from faultscape.stages.measure.jobs import ScoreJob, Source, classes_of, score_job
+from faultscape.stages.measure.jobs import ScoreJob, Source, classes_of
 from faultscape.stages.measure.shard import reader, scores_of
+from faultscape.stages.worker_calls import task
 from faultscape.study.folder import put
 from faultscape.study.tables import measures
 
@@ -41,12 +42,9 @@ KINDS = ("doubt", "probabilities", "confidence")
 Found = dict[str, np.ndarray]
 
 
-def score_model(job: dict[str, Any], tick: Callable[[int], None]) -> int:
+@task(ScoreJob)
+def score_model(job: ScoreJob, tick: Callable[[int], None]) -> int:
     """Measure the scores of a job's one model and keep what was found; returns how many images could be used."""
-    return _score_model(score_job(job), tick)
-
-
-def _score_model(job: ScoreJob, tick: Callable[[int], None]) -> int:
     definitions = job.definitions
     failures, usable = _usable(job)
     tick(len(job.images.ids))

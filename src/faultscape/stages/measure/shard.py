@@ -5,7 +5,6 @@ Conventions: jobs and sources as in `jobs`. What cannot be measured is a failure
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
@@ -23,26 +22,27 @@ from faultscape.metrics import image_statistics
 from faultscape.metrics.catalogue import named
 from faultscape.metrics.metric import Metric, own_statistics
 from faultscape.nouns import UNKNOWN, Classes
-from faultscape.stages.measure.jobs import Images, ScoreJob, ShardJob, Source, classes_of, shard_job
+from faultscape.stages.measure.jobs import Images, MeasuredPart, ScoreJob, ShardJob, Source, classes_of
 from faultscape.stages.measure.kept_scores import KeptScores
 from faultscape.stages.stored_maps import StoredMaps
+from faultscape.stages.worker_calls import task
 from faultscape.study.tables import label_maps, measures
 from faultscape.study.watch import Watch
 
 Read = Callable[[int], np.ndarray | None]
 
 
-def measure_shard(job: dict[str, Any], tick: Callable[[int], None], attempt: int = 0) -> dict[str, Any]:
-    """Measure every model of a shard's job, and return {NAME: the entry of its part}, with the seconds it took."""
-    start, asked = time.perf_counter(), shard_job(job)
-    classes, images, given = classes_of(asked.classes), asked.images, asked.definitions.regions == "given"
-    truth = reader(asked.truth, images, classes, given=given)
-    models = {name: reader(source, images, classes, given=given) for name, source in asked.models.items()}
+@task(ShardJob)
+def measure_shard(job: ShardJob, tick: Callable[[int], None], attempt: int = 0) -> dict[str, MeasuredPart]:
+    """Measure every model of a shard's job, and return {NAME: its part}."""
+    classes, images, given = classes_of(job.classes), job.images, job.definitions.regions == "given"
+    truth = reader(job.truth, images, classes, given=given)
+    models = {name: reader(source, images, classes, given=given) for name, source in job.models.items()}
     rows: dict[str, list[Any]] = {name: [] for name in models}
     ids: dict[str, list[str]] = {name: [] for name in models}
     failures: dict[str, list[tuple[str, str]]] = {name: [] for name in models}
     totals = {name: np.zeros((len(classes) + 1,) * 2, np.int64) for name in models}
-    watch = Watch(Path(asked.out), f"measure-{asked.against}-{asked.number}", attempt)
+    watch = Watch(Path(job.out), f"measure-{job.against}-{job.number}", attempt)
     for k, id_ in enumerate(images.ids):
         wanted, why = None, "the truth has no map of it"
         try:
@@ -58,7 +58,7 @@ def measure_shard(job: dict[str, Any], tick: Callable[[int], None], attempt: int
                 if wanted is None or label_map is None:
                     failures[name].append((id_, why if wanted is None else "no map was found"))
                     continue
-                stats, cells = of_image(wanted, label_map, asked, asked.models[name], k, classes)
+                stats, cells = of_image(wanted, label_map, job, job.models[name], k, classes)
                 totals[name] += cells
                 rows[name].append(stats)
                 ids[name].append(id_)
@@ -67,11 +67,11 @@ def measure_shard(job: dict[str, Any], tick: Callable[[int], None], attempt: int
         tick(len(models))
     made = {}
     for name in models:
-        where = measures.folder(Path(asked.out), asked.against, name)
-        sha = measures.put_statistics(where, asked.number, ids[name], rows[name], None if given else totals[name])
-        made[name] = {"sha256": sha, "rows": len(ids[name]), "key": asked.keys[name], "failures": failures[name]}
+        where = measures.folder(Path(job.out), job.against, name)
+        sha = measures.put_statistics(where, job.number, ids[name], rows[name], None if given else totals[name])
+        made[name] = MeasuredPart(sha, len(ids[name]), job.keys[name], tuple(failures[name]))
     watch.end()
-    return {"parts": made, "seconds": time.perf_counter() - start}
+    return made
 
 
 def of_image(

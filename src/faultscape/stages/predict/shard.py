@@ -16,10 +16,10 @@ from faultscape.prediction import catalogue, networks
 from faultscape.prediction.batches import unrecord
 from faultscape.prediction.source import Part
 from faultscape.prediction.stamps import outdated
-from faultscape.stages.fill import of_json, to_json
 from faultscape.stages.predict import work
 from faultscape.stages.predict.job import Job, Made, Times
 from faultscape.stages.statistics import AtOnce, Statistics
+from faultscape.stages.worker_calls import task
 from faultscape.study import parts
 from faultscape.study.folder import put
 from faultscape.study.parts import read_manifest, write_manifest
@@ -34,12 +34,9 @@ from faultscape.study.tables.removed_images import removed_by_shard, whole_shard
 TITLE = "predict"  # at its progress, and of its receipts
 
 
-def shard(job: dict[str, Any], tick: Callable[[int], None], attempt: int = 0) -> dict[str, Any]:
+@task(Job)
+def shard(job: Job, tick: Callable[[int], None], attempt: int = 0) -> Made:
     """Make one part of predictions/NAME; what a killed run had done is taken from its spool."""
-    return to_json(_make(of_json(Job, job), tick, attempt))
-
-
-def _make(job: Job, tick: Callable[[int], None], attempt: int) -> Made:
     start = time.perf_counter()
     root = Path(job.study)
     images = whole_shard(root, job.number)

@@ -1,0 +1,61 @@
+"""What a stage asks of a worker: a frozen dataclass, which is JSON only on its way through an engine.
+
+Conventions: a task's function stands under `task`, takes ``job``, a dataclass, with ``tick`` and perhaps ``attempt`` as engines say, and returns a dataclass
+(or a plain value). The engine calls it with JSON and takes JSON back: the job is validated once a call, in the worker.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache, wraps
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
+
+    from faultscape.nouns import Json
+
+Made = TypeVar("Made")
+
+
+def task(kind: type[Any]) -> Callable[[Callable[..., Any]], Callable[..., Json]]:
+    """Return what makes a function of a ``kind`` of job a task that an engine calls with the job's JSON.
+
+    Errors: ValueError for a call that is no such job.
+
+    >>> from dataclasses import dataclass
+    >>> @dataclass(frozen=True)
+    ... class Sum:
+    ...     terms: tuple[int, ...]
+    >>> @task(Sum)
+    ... def add(job: Sum) -> int:
+    ...     return sum(job.terms)
+    >>> add(to_json(Sum((1, 2))))
+    3
+    """
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Json]:
+        @wraps(function)
+        def called(job: Json, *args: Any, **kwargs: Any) -> Json:
+            return to_json(function(of_json(kind, job), *args, **kwargs))
+
+        return called
+
+    return decorate
+
+
+def to_json(what: Any) -> Json:
+    """Return a dataclass of jobs and results in a form that JSON can hold."""
+    return _adapter(type(what)).dump_python(what, mode="json")
+
+
+def of_json(kind: type[Made], held: Json) -> Made:
+    """Return the dataclass that `to_json` wrote; ValueError for what is none."""
+    return _adapter(kind).validate_python(held)
+
+
+@lru_cache
+def _adapter(kind: Any) -> TypeAdapter[Any]:
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(kind)
