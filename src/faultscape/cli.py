@@ -54,7 +54,7 @@ def build(words: Sequence[str] = ()) -> cyclopts.App:
         version=faultscape.__version__,
         result_action="return_value",
         suppress_keyboard_interrupt=False,
-        default_parameter=cyclopts.Parameter(negative_iterable=(), consume_multiple=False),
+        default_parameter=cyclopts.Parameter(negative_iterable=(), consume_multiple=False, show_default=_default_words),
         group_parameters=cyclopts.Group("Parameters", validator=_check_words, sort_key=0),
     )
     listed = not words or words[0] not in VERBS  # else nobody sees the lines of the other verbs
@@ -82,6 +82,11 @@ def _show_groups(verb: str) -> None:
             title = (group.__doc__ or "").partition("\n")[0].rstrip(".")
             panel = cyclopts.Group(title, validator=_check_words, sort_key=place)
             cyclopts.Parameter(name="*", group=panel)(group)
+
+
+def _default_words(value: object) -> Any:
+    """Return what help says of a default: nothing of a flag that is off, and of what is left open."""
+    return None if value is None or value is False else str(value)
 
 
 def help_line(verb: str, function: str = "") -> str:

@@ -217,6 +217,15 @@ def test_help_is_quick_and_names_every_verb_and_option(capsys: pytest.CaptureFix
     assert subprocess.run([sys.executable, "-c", words], check=True, capture_output=True, text=True).stdout.strip() == "[]"
 
 
+@pytest.mark.parametrize("words", [*([v] for v in VERBS if v != "label"), ["label", "export"], ["label", "import"]], ids=" ".join)
+def test_help_says_no_default_of_a_flag_that_is_off(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*words, "--help"]) == 0
+    out = " ".join(capsys.readouterr().out.replace("│", " ").split())
+    assert "default: False" not in out
+    assert "default: None" not in out
+    assert ("[default: processes]" in out) == ("--engine" in out)
+
+
 @pytest.mark.parametrize(
     ("verb", "function"), [*((v, v) for v in VERBS if v != "label"), ("label", "export"), ("label", "import_")]
 )

@@ -304,6 +304,7 @@ def test_masks_are_taken_back_and_can_be_imported_again(study: str, corpus: made
     assert (done.done, done.stale) == (said.done, said.stale)
     assert done.done == "1 label of truth labels taken back"
     assert {words.split(":")[0] for words in done.stale} == {"labels of main", "standings of main", "measures", "report of main"}
+    assert "labels of main: 0 of 1 image labelled (truth labels)" in done.stale
     held = {row.id for n in (0, 1, 2) for row in label_maps.read_stored(label_maps.truth(Path(study), "labels") / "removed", n)}
     assert held == {gone}  # nothing is lost
     assert fs.status(study).stages

@@ -63,7 +63,7 @@ def became_stale(before: Iterable[Node], after: Iterable[Node]) -> tuple[str, ..
             continue
         if node.state == "stale" or was.state == "done":
             named = f"{node.artefact} of {node.name}" if node.name else node.artefact
-            out.append(f"{named}: {', '.join(node.why) or node.words}")
+            out.append(f"{named}: {', '.join(node.why) or node.words.removeprefix(f'{node.name}: ')}")
     return tuple(out)
 
 
