@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import re
 from pathlib import Path
@@ -110,6 +111,21 @@ def test_names_are_one_each_and_what_learns_is_what_rankings_think_learns() -> N
     assert set(LEARNING) == {one.name for one in SELECTORS if one.adaptive and one.chance}
     assert set(ADAPTIVE) == {*LEARNING, *(one.name for one in SELECTORS if one.learns == "queries")}
     assert set(GOALS) == {"order", "best"}
+
+
+def test_what_a_selector_does_is_read_off_the_catalogue_and_never_off_its_name() -> None:
+    source, found = Path(fs.__file__).parent, []
+    for file in sorted(source.rglob("*.py")):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Compare):
+                words = {part.value for side in node.comparators for part in ast.walk(side) if isinstance(part, ast.Constant)}
+                asked = ast.unparse(node.left)
+                if words & set(NAMES) and "needs" not in asked and asked != "'entropy'":
+                    found.append(f"{file.relative_to(source)}:{node.lineno} {ast.unparse(node)}")
+    assert found == []
+    assert [one.name for one in SELECTORS if one.even] == ["random"]
+    weights = preferences(find_selector("random"), facts_of(find_selector("random"), "segmentation", 1))
+    assert set(weights.tolist()) <= {0.0, 1.0}
 
 
 def test_help_errors_and_the_page_name_every_selector() -> None:

@@ -37,7 +37,8 @@ class Selector:
     it takes from labels so far: accuracy (how far each model is to be trusted), belief (that a model is the best, from
     similarities), queries (from single questions), votes (of classifiers alone, where there are labels), or never. ``options``
     are its own beside those of everything that draws, ``defaults`` what stands in its definition from the first; ``duels`` the
-    options, by task, where models duel; ``goals`` those of `select --goal` that it serves; ``source`` where it comes from.
+    options, by task, where models duel; ``goals`` those of `select --goal` that it serves; ``even`` says that each image of the
+    pool is drawn with the same chance, so that labels of its draws are labels of the whole pool; ``source`` where it comes from.
     """
 
     name: str
@@ -54,6 +55,7 @@ class Selector:
     defaults: Mapping[str, Any] = field(default_factory=dict)
     duels: Mapping[Task, tuple[str, ...]] = field(default_factory=dict)
     goals: tuple[str, ...] = ()
+    even: bool = False
 
     @property
     def chance(self) -> bool:
@@ -87,6 +89,7 @@ SELECTORS = (
         purpose="all alike; the only one whose scores are of the whole corpus, agreed images too",
         source="simple random sampling",
         weigh=weights.weigh_random,
+        even=True,
     ),
     Selector(
         name="disputed",

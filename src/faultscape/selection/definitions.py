@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from faultscape.selection.catalogue import find_selector
+from faultscape.errors import OptionError
+from faultscape.selection.catalogue import Selector, find_selector
 from faultscape.selection.weights import drawing_weights
 
 # in the definition of disputed classifiers that are drawn with what labels say; of earlier versions it lacks
@@ -24,6 +25,29 @@ ROUND = 10  # images at first where the best is sought: the next are drawn with 
 def learns(define: dict[str, Any]) -> bool:
     """Return whether draws learn from the labels before them; not where the order of all is asked for: what is learnt is soon of the best alone (docs/benchmarks-choice.md)."""
     return (find_selector(define["selector"]).adaptive and define.get("goal") != "order") or weighs_votes(define)
+
+
+def draws_evenly(define: dict[str, Any]) -> bool:
+    """Return whether each image had the same chance; of a selector whose file is gone that is not taken on trust.
+
+    >>> draws_evenly({"selector": "random"}), draws_evenly({"selector": "disputed"}), draws_evenly({"selector": "gone.py:MINE"})
+    (True, False, False)
+    """
+    found = _selector_there(define)
+    return found is not None and found.even
+
+
+def may_duel(define: dict[str, Any]) -> bool:
+    """Return whether the selector is one by which models duel, where it has no temperature."""
+    found = _selector_there(define)
+    return found is not None and bool(found.duels)
+
+
+def _selector_there(define: dict[str, Any]) -> Selector | None:
+    try:
+        return find_selector(define["selector"])
+    except OptionError:  # one of a person's own, whose file is gone
+        return None
 
 
 def weighs_votes(define: dict[str, Any]) -> bool:

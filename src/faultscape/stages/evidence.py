@@ -174,6 +174,7 @@ def measured_by_choice(root: Path, images: Sequence[str]) -> int:
 
     0 where no choice decided which images have a truth: it covers the whole pool, or random selections that are labelled whole.
     """
+    from faultscape.selection.definitions import draws_evenly
     from faultscape.study.tables import selections
     from faultscape.study.tables.answers import Answers
     from faultscape.study.tables.corpus import pool, read_corpus
@@ -184,19 +185,20 @@ def measured_by_choice(root: Path, images: Sequence[str]) -> int:
     if all(image.id in there or image.id in discarded for image in pool(read_corpus(root))):
         return 0
     drawn = [selections.read_selection(root, name)[0] for name in selections.names(root)] + selections.read_removed(root)
-    random = [set(slots.images) for slots in drawn if slots.definition.get("selector") == "random"]
+    random = [set(slots.images) for slots in drawn if draws_evenly(slots.definition)]
     whole = [own for own in random if own - discarded <= there]
     return 0 if there <= set().union(*whole) else len(chosen)
 
 
 def chosen_elsewhere(root: Path, selection: str) -> set[str]:
     """Return the images that other selections of the study, those removed too, chose for what models say of them: all but random draws."""
+    from faultscape.selection.definitions import draws_evenly
     from faultscape.study.tables import selections
 
     others = [selections.read_selection(root, name)[0] for name in selections.names(root) if name != selection]
     out: set[str] = set()
     for slots in others + selections.read_removed(root):
-        out |= set() if slots.definition.get("selector") == "random" else {row.image for row in slots.rows}
+        out |= set() if draws_evenly(slots.definition) else {row.image for row in slots.rows}
     return out
 
 

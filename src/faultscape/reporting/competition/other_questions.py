@@ -26,6 +26,7 @@ from faultscape.reporting.competition.standing_tables import (
     listed,
     words_of,
 )
+from faultscape.selection.definitions import draws_evenly, may_duel
 from faultscape.standings import Stability, Standings, rank_words
 
 MOVES, SETTLED, MANY = 2, 0.9, 3
@@ -56,7 +57,8 @@ class Question:
 def questions(standings: Mapping[str, Standings], selectors: Mapping[str, str], stale: Sequence[str] = ()) -> list[Question]:
     """Return what stands first of every selection, {name: standings}, in the order given.
 
-    >>> from faultscape.standings import ModelRanking
+    >>> from faultscape.selection.definitions import draws_evenly, may_duel
+    from faultscape.standings import ModelRanking
     >>> of = ModelRanking(order=["a", "b"], scores={"a": 1.0, "b": 0.0})
     >>> found = questions({"main": Standings(("a", "b"), {"used": 9}, {}, {"perron": of, "reuse_mean": of}, {})}, {"main": "mad"})
     >>> [(one.title, one.labels) for one in found]
@@ -101,8 +103,8 @@ def _drawn_by(selector: str, table: Standings) -> str:
     """
     if "temperature" in table.definitions:
         return f"{selector}, temperature {table.definitions['temperature']:g}"
-    if selector == "mad":
-        return "mad, duels"
+    if may_duel({"selector": selector}):
+        return f"{selector}, duels"
     return f"{selector}, for --goal {goal}" if (goal := table.definitions.get("goal")) else selector
 
 
@@ -116,7 +118,8 @@ def correlations(found: Sequence[Question]) -> list[list[float | None]]:
 def warnings(standings: Mapping[str, Standings], found: Sequence[Question]) -> dict[str, list[str]]:
     """Return {competition: sentences} of where its choice of images can mislead; nothing where its ranking stands firm.
 
-    >>> from faultscape.standings import Stability, WithoutModel
+    >>> from faultscape.selection.definitions import draws_evenly, may_duel
+    from faultscape.standings import Stability, WithoutModel
     >>> said = Stability("perron", {"a": WithoutModel(9, 0.5, 3, "b")}, [0.1, 0.5, 0.7, 0.8, 1.0], [1, 2, 3, 4, 5], "")
     >>> warnings({"main": Standings(("a", "b"), {}, {}, {}, {}, stability=said)}, [])["main"][0]
     'without the images of a, b moves 3 ranks'
@@ -175,7 +178,7 @@ def _contradicted(name: str, found: Sequence[Question]) -> list[str]:
     beyond = (SPEAKS_OF[POOL], SPEAKS_OF[FUTURE])
     said = []
     for other in found:
-        by_chance = other.selector == "random" or other.kind == UNBIASED or other.speaks_of in beyond
+        by_chance = draws_evenly({"selector": other.selector}) or other.kind == UNBIASED or other.speaks_of in beyond
         if mine is None or not by_chance or other.selection == name:
             continue
         pairs = [(a, b) for a in mine.order for b in mine.order if _surely_above(mine, a, b) and _surely_above(other, b, a)]

@@ -11,6 +11,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from faultscape.selection.catalogue import find_selector
 from faultscape.selection.definitions import ROUND
 from faultscape.standings import Standings
 
@@ -82,7 +83,7 @@ def advice(
     verb = "rank" if drawn.labels >= number or (full and labelled) else "label" if full or (learns and not labelled) else "select"
     why = _why(verb, number, drawn, asked) if foretold else _why_not(verb, row, drawn, asked)
     if verb == "select" and not learns and budget == pools[drawn.selector]:
-        differ = "" if drawn.selector == "random" else " on which models differ"
+        differ = "" if find_selector(drawn.selector).even else " on which models differ"
         why = f"{budget:,} is all that can be drawn: all images{differ}. {why}"
     return {
         "verb": verb, "question": goal, "selection": drawn.name, "selector": drawn.selector, "temperature": drawn.temperature, "goal": drawn.goal, "budget": budget if verb == "select" else None, "round": ROUND if learns and verb == "select" else None, "begun": drawn.images > 0,
@@ -160,5 +161,5 @@ def _instead(rows: dict[str, dict[str, Any]], pools: dict[str, int], drawn: Draw
         return None
     return (
         f"The table prefers {name} by far, with {others[name]:,} labels instead of {still:,}{' more' if drawn.labels else ''}: if you trust the forecast more than what was measured, "
-        f"draw with --selector {name}{' --temperature 1' if name == 'mad' else ''} --budget {rounded(others[name], pools[name])}."
+        f"draw with --selector {name}{' --temperature 1' if find_selector(name).duels else ''} --budget {rounded(others[name], pools[name])}."
     )

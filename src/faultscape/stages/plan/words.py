@@ -162,9 +162,9 @@ def _range(row: dict[str, Any]) -> str:
 
 
 def _called(selector: str, labels: dict[str, Any]) -> str:
-    if selector != "mad":
+    if not find_selector(selector).duels:
         return selector
-    return f"mad, temperature {labels['temperature'] if labels['selector'] == 'mad' else 1.0:g}"
+    return f"{selector}, temperature {labels['temperature'] if labels['selector'] == selector else 1.0:g}"
 
 
 def _duels(found: Any) -> list[str]:

@@ -143,7 +143,7 @@ def _about_draws(
     """Return what the rankings of drawn images must know beside the scores: the pool, what the models say of it, each as far as labels trust it, and labels where no two of them differ."""
     from faultscape.ranking.drawn.steps import steps
     from faultscape.selection.catalogue import find_selector
-    from faultscape.selection.definitions import learns
+    from faultscape.selection.definitions import draws_evenly, learns
     from faultscape.stages.pairs import corpus_key
     from faultscape.study.tables import selections
 
@@ -157,7 +157,7 @@ def _about_draws(
     agreed, best = set(pool.agreed), np.zeros((len(models), 0))
     for name in selections.names(root):  # images of random draws that fall there are even draws of them
         other, key = selections.read_selection(root, name)
-        if other.definition.get("selector") == "random" and other.models == models and key == corpus_key(root, settings, models):
+        if draws_evenly(other.definition) and other.models == models and key == corpus_key(root, settings, models):
             images, scores = evidence.scores(root, models, truth, slots.definition, discarded)
             counted = steps(other.rows, images, scores, lost=lost, elsewhere=evidence.chosen_elsewhere(root, name))
             columns = [k for k in counted.columns.tolist() if images[k] in agreed]

@@ -188,13 +188,14 @@ def _constraints(
 ) -> tuple[list[Drawn], str]:
     """Return what each constraint chooses from the stored counts, or nothing and why."""
     from faultscape.reporting.competition import constraints
+    from faultscape.selection.definitions import may_duel
     from faultscape.selection.quartiles import from_json
     from faultscape.stages.pairs import corpus_key, read_block, read_manifests
     from faultscape.study.tables.corpus import shards
     from faultscape.study.tables.selections import read_selection
 
     define, classes = drawn.definition, settings.class_list
-    if define["selector"] != "mad":
+    if not may_duel(define):
         return [], f"it was drawn by {define['selector']}, not by a discrepancy competition"
     if any(m not in settings.models for m in drawn.models):
         return [], "a model of the selection is no longer in the study"
