@@ -57,8 +57,7 @@ class Question:
 def questions(standings: Mapping[str, Standings], selectors: Mapping[str, str], stale: Sequence[str] = ()) -> list[Question]:
     """Return what stands first of every selection, {name: standings}, in the order given.
 
-    >>> from faultscape.selection.definitions import draws_evenly, may_duel
-    from faultscape.standings import ModelRanking
+    >>> from faultscape.standings import ModelRanking
     >>> of = ModelRanking(order=["a", "b"], scores={"a": 1.0, "b": 0.0})
     >>> found = questions({"main": Standings(("a", "b"), {"used": 9}, {}, {"perron": of, "reuse_mean": of}, {})}, {"main": "mad"})
     >>> [(one.title, one.labels) for one in found]
@@ -118,8 +117,7 @@ def correlations(found: Sequence[Question]) -> list[list[float | None]]:
 def warnings(standings: Mapping[str, Standings], found: Sequence[Question]) -> dict[str, list[str]]:
     """Return {competition: sentences} of where its choice of images can mislead; nothing where its ranking stands firm.
 
-    >>> from faultscape.selection.definitions import draws_evenly, may_duel
-    from faultscape.standings import Stability, WithoutModel
+    >>> from faultscape.standings import Stability, WithoutModel
     >>> said = Stability("perron", {"a": WithoutModel(9, 0.5, 3, "b")}, [0.1, 0.5, 0.7, 0.8, 1.0], [1, 2, 3, 4, 5], "")
     >>> warnings({"main": Standings(("a", "b"), {}, {}, {}, {}, stability=said)}, [])["main"][0]
     'without the images of a, b moves 3 ranks'
