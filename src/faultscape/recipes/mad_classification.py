@@ -26,7 +26,6 @@ def algorithm_1_until_labels(
         study, top=top, classifiers=fs.ClassifierRules(confidence=0.8, cap=3)
     )  # lines 5-10: eq. 3 and 4, min(p_i, p_j) >= T, three a predicted label
     fs.label.export(study, str(Path(study) / "questions.csv"))  # 2.1: "Does x contain an f_i(x)?", "... an f_j(x)?"
-    assert isinstance(slots, Slots)
     return slots
 
 
@@ -45,7 +44,6 @@ def algorithm_2(study: str, model: dict[str, str]) -> Slots:
     fs.predict(study, model)  # line 2
     slots = fs.select(study)  # lines 3-7
     fs.label.export(study, str(Path(study) / f"questions-{'-'.join(model)}.csv"))  # line 8: only questions that nobody answered
-    assert isinstance(slots, Slots)
     return slots
 
 

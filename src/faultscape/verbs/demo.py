@@ -109,7 +109,6 @@ def demo(study: str = "demo-study", *, scenes: int = 300, engine: str = "process
     engine
         local (this process), processes (all cores), ray, or ray://HOST:PORT.
     """
-    from faultscape.nouns import Slots
     from faultscape.scenes import street as drawing
     from faultscape.stages.collect.result import Collected
     from faultscape.stages.demo import draw_scenes
@@ -157,9 +156,7 @@ def demo(study: str = "demo-study", *, scenes: int = 300, engine: str = "process
     scale(str(root / "demo" / "training"), classes=classes, output=str(root / "scale.json"))
     duels = select(study, maps=MapRules(scale=str(root / "scale.json")), engine=engine)
     stage("select", f"where they fail: {duels!r}")
-    assert isinstance(duels, Slots)
     drawn = select(study, as_=DRAWN, goal="order", budget=len(duels.images), engine=engine)
-    assert isinstance(drawn, Slots)
     stage("select", f"who is better: {drawn!r}")
     answers = root / "demo" / "answers" / "labels"
     answers.mkdir(parents=True, exist_ok=True)

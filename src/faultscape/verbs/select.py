@@ -2,11 +2,61 @@
 
 from __future__ import annotations
 
+from typing import Literal, overload
+
 from faultscape.choices import Goal
 from faultscape.errors import OptionError
 from faultscape.nouns import Slots
 from faultscape.stages.change_result import Changed
 from faultscape.stages.select.options import ClassifierRules, MapRules, Sampling, SelectOptions
+
+
+@overload
+def select(
+    study: str,
+    *,
+    as_: str | None = None,
+    selector: str | None = None,
+    goal: Goal | None = None,
+    per_class: int | None = None,
+    top: int | None = None,
+    budget: int | None = None,
+    more: int | None = None,
+    seed: int | None = None,
+    truth: str | None = None,
+    replace: bool = False,
+    remove: None = None,
+    dry_run: Literal[False] = False,
+    engine: str = "processes",
+    workers: int | None = None,
+    maps: MapRules = MapRules(),
+    classifiers: ClassifierRules = ClassifierRules(),
+    sampling: Sampling = Sampling(),
+) -> Slots: ...
+
+
+@overload
+def select(
+    study: str,
+    *,
+    as_: str | None = None,
+    selector: str | None = None,
+    goal: Goal | None = None,
+    per_class: int | None = None,
+    top: int | None = None,
+    budget: int | None = None,
+    more: int | None = None,
+    seed: int | None = None,
+    truth: str | None = None,
+    replace: bool = False,
+    remove: str | None = None,
+    dry_run: bool = False,
+    engine: str = "processes",
+    workers: int | None = None,
+    maps: MapRules = MapRules(),
+    classifiers: ClassifierRules = ClassifierRules(),
+    sampling: Sampling = Sampling(),
+) -> Slots | Changed: ...
 
 
 def select(
