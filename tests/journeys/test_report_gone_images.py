@@ -5,11 +5,14 @@ from __future__ import annotations
 import html
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import faultscape as fs
 import made
+import made_answers
 from faultscape.errors import ImageError
+from faultscape.study.tables import selections
 from refusals import refused
 
 
@@ -55,3 +58,23 @@ def test_images_that_are_gone_are_not_exported_and_the_line_that_finds_them_is_n
         fs.label.export(study, str(tmp_path / "out"))
     fs.collect(study, str(tmp_path / "moved"))
     assert fs.label.export(study, str(tmp_path / "out")).images == len(images)
+
+
+def test_a_page_without_pictures_is_stale_once_there_are_pictures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    answers = made_answers.study(tmp_path / "made", images=8, errors=(0.2, 0.4))
+    study = str(answers.study)
+    fs.select(study)
+    fs.report(study)
+    assert "no longer where they were" not in capsys.readouterr().out
+    assert report_row(study)[0] != "stale"
+    chosen = sorted({row.image for row in selections.read_selection(Path(study))[0].rows})
+    for k, image in enumerate(chosen):
+        made.write(tmp_path / "pictures" / f"{image}.png", np.full((20, 30, 3), k, np.uint8))
+    capsys.readouterr()
+    fs.collect(study, str(tmp_path / "pictures"))
+    said = capsys.readouterr().out
+    assert f"{len(chosen)} images have their pictures now, " in said
+    assert "changed since" not in said
+    assert report_row(study)[0] == "stale"
+    fs.report(study)
+    assert report_row(study)[0] != "stale"

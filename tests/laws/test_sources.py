@@ -18,6 +18,8 @@ from faultscape.prediction.batches import Batch
 from faultscape.prediction.catalogue import SOURCES
 from faultscape.prediction.source import OpenModel
 from faultscape.stages.given_options import group_options
+from faultscape.study.settings import read_settings
+from faultscape.study.tables.logs import read_failures
 from faultscape.testing import check_source
 from refusals import refused
 
@@ -46,6 +48,7 @@ class Stack(OpenModel):
 
 STACK = Source("stack", "stack of maps", "an .npz file of maps", Stack)
 """
+READ = STACK.replace("np.load(opening.source)", "dict(np.load(opening.source))")  # leaves no file open when it fails
 
 Made = tuple[str, Callable[[], None]]  # a SOURCE, and what changes what it reads
 
@@ -279,6 +282,17 @@ def test_a_kind_of_ones_own_goes_the_whole_way(corpus: made.Corpus, tmp_path: Pa
         (STACK.replace("self.maps[image.id]", "np.full((36, 48), 9)"), r"the answer for .*: holds the value 9; allowed are"),
         (STACK.replace("self.maps[image.id]", "np.ones((5, 48), int)"), r"the map of .*: is 48 x 5 pixels, its photo 48 x 36"),
         (STACK.replace("for image in batch", "for image in batch[::-1]"), "expected a row for each of"),
+        (READ.replace("self.maps[image.id]", "self.maps['none']"), r"stack\.py:STACK:.*: its code failed: KeyError: "),
+        (STACK.replace("np.load(opening.source)", "open('none')"), r"stack\.py:STACK:.*: its code failed: FileNotFoundError"),
+        (
+            READ.replace("self.maps[image.id]", "self.maps[image.id] / 2"),
+            r"stack\.py:STACK:.*: expected a label map of whole numbers",
+        ),
+        (READ.replace("yield Batch(", "yield list("), r"its code failed: AttributeError: 'list' object has no attribute 'rows'"),
+        (
+            READ.replace("def batches", "def batch_size(self, images):\n        raise SystemExit(3)\n\n    def batches"),
+            "its code failed: SystemExit: 3",
+        ),
     ],
 )
 def test_what_a_kind_of_ones_own_does_wrong_is_told(text: str, told: str, corpus: made.Corpus, tmp_path: Path) -> None:
@@ -287,6 +301,28 @@ def test_what_a_kind_of_ones_own_does_wrong_is_told(text: str, told: str, corpus
     fs.collect(str(tmp_path / "study"), str(corpus.photos), classes=str(corpus.classes))
     with refused(ModelError, told):
         fs.predict(str(tmp_path / "study"), {"own": place}, engine="local")
+    assert not read_settings(tmp_path / "study").models, "it is no model of the study, which can go on without it"
+
+
+def test_an_image_that_code_of_ones_own_fails_on_costs_no_other(corpus: made.Corpus, tmp_path: Path) -> None:
+    place, _ = own(corpus, tmp_path)
+    (tmp_path / "stack.py").write_text(READ)
+    study, lost = str(tmp_path / "study"), corpus.ids[-1]
+    with np.load(tmp_path / "maps.npz") as held:
+        rest = {id_: held[id_] for id_ in held if id_ != lost}
+    np.savez(tmp_path / "maps.npz", **rest)
+    fs.collect(study, str(corpus.photos), classes=str(corpus.classes), storage=fs.Storage(shard_size=3))
+    assert fs.predict(study, {"own": place}, engine="local").models == {"own": (4, 1)}
+    (row,) = read_failures(Path(study))
+    assert row.image == lost
+    assert "its code failed: KeyError" in row.reason
+
+
+def test_a_kind_of_ones_own_needs_a_place(corpus: made.Corpus, tmp_path: Path) -> None:
+    place, _ = own(corpus, tmp_path)
+    fs.collect(str(tmp_path / "study"), str(corpus.photos), classes=str(corpus.classes))
+    with refused(ModelError, r"stack\.py:STACK: is a kind of model; name what it is to read too, as .*stack\.py:STACK:PLACE"):
+        fs.predict(str(tmp_path / "study"), {"own": place.rpartition(":")[0]}, engine="local")
 
 
 def test_a_table_of_an_earlier_version_is_read_once_more_to_the_same_bytes_without_a_word(

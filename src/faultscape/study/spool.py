@@ -103,3 +103,10 @@ def _hold(descriptor: int) -> None:
     except ImportError:
         return
     fcntl.flock(descriptor, fcntl.LOCK_EX)
+
+
+def holds_more_than_its_key(path: Path) -> bool:
+    """Whether a spool that is not open has a record to go on with."""
+    with path.open("rb") as file:
+        head = file.read(_HEAD.size)
+    return len(head) == _HEAD.size and path.stat().st_size > _HEAD.size + _HEAD.unpack(head)[0]

@@ -13,6 +13,7 @@ import hashlib
 import inspect
 import os
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from faultscape import plug
 from faultscape.errors import ModelError, OptionError, library_text
 from faultscape.prediction.classifiers import as_pixel
 from faultscape.prediction.inputs import KEYS, resized
+from faultscape.prediction.source import Source
 from faultscape.prediction.sources.network import Answer, Network, Size
 from faultscape.study.settings import CLASSIFICATION
 
@@ -68,6 +70,9 @@ def of_function(source: str, options: dict[str, Any], device: str = "cpu") -> Ne
     try:
         function = plug.find("model", source, {})
     except OptionError as error:
+        with suppress(OptionError):
+            if isinstance(plug.load("model", source), Source):
+                raise ModelError(f"{source}: is a kind of model; name what it is to read too, as {source}:PLACE") from None
         raise ModelError(str(error)) from None
     if not _without_arguments(function):
         return PredictorNetwork(function, source, classifies=options.get("task") == CLASSIFICATION)

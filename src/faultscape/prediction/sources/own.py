@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from faultscape.prediction import stamps
 from faultscape.prediction.batches import Batch, Row
 from faultscape.prediction.source import Opening, OpenModel, Part, Source, Trial
 from faultscape.prediction.sources.folder import check_size, check_values
+from faultscape.prediction.sources.functions import said_by
 from faultscape.study.settings import Settings
 from faultscape.study.tables.corpus import Image
 
@@ -39,10 +41,28 @@ def recognised(source: str, task: str) -> bool:
     return _WRITTEN.fullmatch(source) is not None
 
 
+class _OwnError(ModelError):
+    """A person's own code failed."""
+
+
+@contextmanager
+def _own_errors(source: str) -> Iterator[None]:
+    """Turn whatever a person's own code raises into one line that names it."""
+    try:
+        yield
+    except MemoryError:
+        raise
+    except FaultscapeError as error:  # which the code ran into, as in `row_of_map`
+        raise _OwnError(f"{source}: {error}") from None
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a person's code raises
+        raise _OwnError(f"{source}: its code failed: {said_by(error)}") from None
+
+
 def check(name: str, source: str) -> None:
     """ModelError where there is no such file, or what it defines is no kind of model; the file is run."""
     kind, place = find(source, f"{name}={source}")
-    kind.check(name, place)
+    with _own_errors(source):
+        kind.check(name, place)
 
 
 def find(source: str, called: str = "") -> tuple[Source, str]:
@@ -73,7 +93,8 @@ def digest(source: str, options: dict[str, Any]) -> str:
     """Return a digest of what is read, and of the file that says how."""
     kind, place = find(source)
     file, name, _ = _parted(source)
-    return stamps.key_of(plug.digest(f"{file}:{name}"), name, kind.digest(place, options))
+    with _own_errors(source):
+        return stamps.key_of(plug.digest(f"{file}:{name}"), name, kind.digest(place, options))
 
 
 def _parted(source: str) -> tuple[str, str, str]:
@@ -90,35 +111,51 @@ class OwnModel(OpenModel):
 
     def __init__(self, opening: Opening, settings: Settings) -> None:
         kind, place = find(opening.source)
+        self._source, self._settings, self._resize = opening.source, settings, bool(opening.options.get("resize_maps"))
         if opening.digest != digest(opening.source, opening.options):
             raise ModelError(
                 f"{opening.source}: its files changed while this line ran; run the same line again, which does all of it with the new ones"
             )
-        self._model = kind.open(replace(opening, source=place), settings)
+        with _own_errors(self._source):
+            self._model = kind.open(replace(opening, source=place), settings)
         self.device, self.threads = self._model.device, self._model.threads
-        self._source, self._settings, self._resize = opening.source, settings, bool(opening.options.get("resize_maps"))
         self._places = table(settings.class_list, opening.labels)
         self._allowed = allowed(settings.class_list, opening.labels)
 
     def batch_size(self, images: int) -> int:
         """Return how many images the model wants at once."""
-        return self._model.batch_size(images)
+        with _own_errors(self._source):
+            return self._model.batch_size(images)
 
     def batches(self, batches: Iterable[Sequence[Image]], part: Part) -> Iterator[Batch]:
-        """Yield what the model yields; ModelError where a batch is not of the images that were asked for."""
+        """Yield what the model yields; what its code fails on is done image by image, and an image that it fails on is a problem of that image."""
         for batch in batches:
-            for made in self._model.batches([batch], part):
-                if [row.id for row in made.rows] != [image.id for image in batch]:
-                    raise ModelError(
-                        f"{self._source}: yielded rows of {[row.id for row in made.rows][:3]}; expected a row for each of {[image.id for image in batch][:3]}, in this order"
-                    )
-                yield replace(made, rows=[self._checked(image, row) for image, row in zip(batch, made.rows, strict=True)])
+            try:
+                yield from self._yielded(batch, part)
+            except _OwnError as error:
+                if len(batch) == 1:
+                    yield Batch([Row(batch[0].id, None, problem=str(error))])
+                else:
+                    yield from self.batches([[image] for image in batch], part)
+
+    def _yielded(self, batch: Sequence[Image], part: Part) -> list[Batch]:
+        """Return what the model yields of a batch; ModelError where it is not of the images that were asked for."""
+        with _own_errors(self._source):
+            made = list(self._model.batches([batch], part))
+            rows = [row.id for one in made for row in one.rows]
+        if rows != [image.id for image in batch] or len(made) != 1:
+            raise ModelError(
+                f"{self._source}: yielded rows of {rows[:3]}; expected a row for each of {[image.id for image in batch][:3]}, in this order"
+            )
+        with _own_errors(self._source):
+            checked = [self._checked(image, row) for image, row in zip(batch, made[0].rows, strict=True)]
+        return [replace(made[0], rows=checked)]
 
     def try_on(self, trial: Trial) -> None:
-        """Let the model do one image of the study."""
-        self._model.try_on(trial)
-        for _ in self.batches([[trial.image]], Part()):
-            pass
+        """Let the model do one image of the study; ModelError where its code fails."""
+        with _own_errors(self._source):
+            self._model.try_on(trial)
+        self._yielded([trial.image], Part())
 
     def _checked(self, image: Image, row: Row) -> Row:
         if row.runs is None:

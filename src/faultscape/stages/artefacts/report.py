@@ -6,6 +6,7 @@ import html
 import json
 import os
 import re
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -39,8 +40,8 @@ def made_from_now(snapshot: Snapshot, name: str, truth: str) -> dict[str, str]:
     }
 
 
-def gone_images(snapshot: Snapshot, name: str) -> list[str]:
-    """Return the images of a selection whose files are no longer where they were collected; what lies in a store is not looked for."""
+def unshown_images(snapshot: Snapshot, name: str) -> dict[str, str]:
+    """Return {id: file} of the images of a selection whose files are no longer where they were collected, or that never had one (''); what lies in a store is not looked for."""
     from faultscape.corpus.parquet_rows import row_of
     from faultscape.study.store import is_address
     from faultscape.study.tables.corpus import read_columns
@@ -48,13 +49,13 @@ def gone_images(snapshot: Snapshot, name: str) -> list[str]:
     wanted = sorted(set(snapshot.current(name).images))
     rows = read_columns(snapshot.root, ["id", "source"], filters=[("id", "in", wanted)]).to_pylist() if wanted else []
     sources = {row["id"]: os.fsdecode(row["source"]) for row in rows}
-    files = {id_: (row_of(source) or (source, 0))[0] for id_, source in sources.items() if source and not is_address(source)}
-    return [id_ for id_ in wanted if id_ in files and not os.path.isfile(files[id_])]
+    files = {id_: (row_of(source) or (source, 0))[0] for id_, source in sources.items() if not is_address(source)}
+    return {id_: files[id_] for id_ in wanted if id_ in files and not os.path.isfile(files[id_])}
 
 
-def images_key(gone: list[str]) -> dict[str, str]:
+def images_key(unshown: Collection[str]) -> dict[str, str]:
     """Return what a page says of images that it could not show: nothing where all are there."""
-    return {"images": key_of(gone)} if gone else {}
+    return {"images": key_of(list(unshown))} if unshown else {}
 
 
 def _of_standings(snapshot: Snapshot, selection_: str) -> str:
@@ -111,7 +112,7 @@ def _made_from_now(snapshot: Snapshot, name: str) -> dict[str, str]:
         return {}
     now = made_from_now(snapshot, name, truth_shown(snapshot, name))
     without = "images" in (_made_from(snapshot, name) or {})  # only a page that could not show some has them looked for
-    return now | (images_key(gone_images(snapshot, name)) if without else {})
+    return now | (images_key(unshown_images(snapshot, name)) if without else {})
 
 
 def arguments(snapshot: Snapshot, name: str) -> dict[str, Any]:

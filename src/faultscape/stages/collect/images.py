@@ -225,8 +225,10 @@ def _image(found: Found, picture: Picture, set_name: str, role: str | None, earl
 
 
 def _print_changed(root: Path, images: Sequence[Image]) -> None:
-    """Say which images of the study have another picture now, and what was made of the earlier one."""
-    if not images:
+    """Say which images of the study have a picture now, or another one, and what was made of the earlier one."""
+    if came := [image for image in images if not image.source]:
+        print(f"{counted(len(came), 'image has its picture', 'images have their pictures')} now, {came[0].id} the first")
+    if not (images := [image for image in images if image.source]):
         return
     labelled: set[str] = set()
     for folder in (label_maps.truth(root, name) for name in label_maps.truths(root)):

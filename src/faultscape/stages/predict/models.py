@@ -60,6 +60,9 @@ def predict_models(options: PredictOptions) -> Predicted:
         try:
             resized = _run(root, settings, plans, mine, options, against, takeover)
         except FaultscapeError as error:
+            if nothing := [name for name in fresh if not options.shard and not shard.begun(root, name)]:
+                with changing(root):  # else they keep the others from being ranked
+                    changed_models.withdraw(root, nothing)
             raise keeping(root, before, sorted(takeover.waiting), error) from None
         finally:
             catalogue.release_tables()

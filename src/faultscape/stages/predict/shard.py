@@ -25,7 +25,7 @@ from faultscape.study.folder import put
 from faultscape.study.parts import read_manifest, write_manifest
 from faultscape.study.receipts import Receipts
 from faultscape.study.settings import Settings, read_settings
-from faultscape.study.spool import Spool
+from faultscape.study.spool import Spool, holds_more_than_its_key
 from faultscape.study.tables import label_maps, outputs
 from faultscape.study.tables.corpus import part_name, read_corpus
 from faultscape.study.tables.logs import Failure, replace_failures
@@ -191,6 +191,12 @@ def unmeasured(root: Path, settings: Settings, truth: str, name: str, done: dict
     """Return the shards whose statistics against a truth are missing, or were made from other maps or without confidence; ``done`` are the parts of maps that are there."""
     statistics = Statistics(root, settings, truth)
     return [int(part) for part, entry in done.items() if not statistics.has(name, int(part), entry.sha256)]
+
+
+def begun(root: Path, name: str) -> bool:
+    """Whether a model has a part, or a spool with which one is gone on with."""
+    where = label_maps.predictions(root, name)
+    return bool(read_manifest(where)) or any(map(holds_more_than_its_key, where.glob(".spool-*")))
 
 
 def spool_path(where: Path, number: int) -> Path:

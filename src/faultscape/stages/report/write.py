@@ -18,7 +18,7 @@ from faultscape.ranking.duel_standings import from_json
 from faultscape.reporting.competition import outcomes, page
 from faultscape.stages import evidence, graph
 from faultscape.stages.agreement import agreement
-from faultscape.stages.artefacts.report import gone_images, images_key, made_from_now, note, truth_shown
+from faultscape.stages.artefacts.report import images_key, made_from_now, note, truth_shown, unshown_images
 from faultscape.stages.artefacts.standings import STANDINGS
 from faultscape.stages.given_options import given_options
 from faultscape.stages.report import classes, maps
@@ -94,8 +94,8 @@ def _facts(root: Path, options: ReportOptions, drawn: Slots) -> page.Facts:
             remarks.append(
                 "The labels have not been compared with the models yet, so outcomes are left out. Run `faultscape rank`."
             )
-    missing = gone_images(snapshot, selection)
-    if missing:
+    unshown = unshown_images(snapshot, selection)
+    if missing := [image for image, file in unshown.items() if file]:
         remarks.append(_missing_text(missing, len(set(slots.images)), str(root)))
         print(f"note: {remarks[-1]}")
     mine = set(slots.images)
@@ -119,7 +119,7 @@ def _facts(root: Path, options: ReportOptions, drawn: Slots) -> page.Facts:
         remarks=tuple(remarks),
         agreement=_agreement(root, settings),
         made_from=note(
-            made_from_now(snapshot, selection, truth) | images_key(missing), given_options(options, but=("selection", "output"))
+            made_from_now(snapshot, selection, truth) | images_key(unshown), given_options(options, but=("selection", "output"))
         ),
         times=tuple(row for row in frame_times(root) if row.name in slots.models),
     )
