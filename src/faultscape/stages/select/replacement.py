@@ -44,11 +44,11 @@ def remove(root: Path, place: str, name: str, *, dry_run: bool) -> Changed:
 def _removed(root: Path, name: str) -> str:
     slots, _ = selections.read_selection(root, name)
     table, about = selections.path(root, name), selections.path(root, name, "json")
-    files = [about, table, selections.path(root, name, "json", stem="standings"), page(Snapshot(root), name)]
+    files = [page(Snapshot(root), name), selections.path(root, name, "json", stem="standings"), about, table]
     labelled = len(labelled_among(root, {row.image for row in slots.rows}))
     words = f"selection {name} is removed"
     if labelled:
-        folder = _free(root / selections.REMOVED, name, lambda path: path.exists())
+        folder = _free(root / selections.REMOVED, name, lambda path: not all(_alike(path / file.name, file) for file in files))
         for file in (file for file in files if file.exists()):
             put(folder / file.name, file.read_bytes())
         words += f"; {labelled} of its images have labels, which stay; its files are kept in {selections.REMOVED}/{folder.name}"
@@ -64,7 +64,8 @@ def replace_selection(root: Path, slots: Slots, drawn_from: str, name: str) -> s
     if name in known:
         old, key = selections.read_selection(root, name)
         if labelled := len(labelled_among(root, {row.image for row in old.rows})):
-            kept = _free(root, name, lambda path: path.name in known).name
+            mine = selections.path(root, name)
+            kept = _free(root, name, lambda path: path.name in known and not _alike(selections.path(root, path.name), mine)).name
             about = {**old.definition, selections.REPLACED_BY: name}
             selections.write_selection(root, replace(old, definition=about), key, kept)
             words += f"; the old one, of which {labelled} images have labels, is {kept} now, and labels count for both"
@@ -73,6 +74,11 @@ def replace_selection(root: Path, slots: Slots, drawn_from: str, name: str) -> s
         ).unlink()  # from here on until the new one is put there is none, rather than one that is half another
     selections.write_selection(root, slots, drawn_from, name)
     return words
+
+
+def _alike(kept: Path, file: Path) -> bool:
+    """Whether a file is not kept yet, or was by a line like this one, which was killed and may have removed it."""
+    return not (kept.exists() and file.exists()) or kept.read_bytes() == file.read_bytes()
 
 
 def rehearse(root: Path, place: str, name: str) -> Changed:
