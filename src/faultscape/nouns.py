@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Required, TypeAlias, TypedDict
 
+from faultscape.choices import CapRule, Constraints, Discrepancy, Goal, Over
 from faultscape.errors import counted
 
 if TYPE_CHECKING:
@@ -209,12 +210,57 @@ class Predictions:
         return f"Predictions({len(self.models)} models, {len(self.images)} images, {len(self.classes)} classes)"
 
 
+class ScaleEntry(TypedDict):
+    """A class's quartiles as a file of scales has them, None where no mask holds the class."""
+
+    n_images: int
+    t_min: float | None
+    t_max: float | None
+
+
+class Definition(TypedDict, total=False):
+    """What fixes a selection, as its file holds it: each selector has its part of it, one of a person's own has keys of its own, and files of earlier versions lack some."""
+
+    selector: Required[str]
+    selector_file: str
+    seed: int
+    ties: str
+    spares: int
+    keep_duplicates: bool
+    concordance: str
+    concordance_file: str
+    over: Over
+    constraints: Constraints
+    groups: list[str]
+    scale: dict[str, ScaleEntry] | None
+    per_class: int
+    discrepancy: Discrepancy
+    temperatures: dict[str, float | str]
+    top: int
+    confidence: float
+    cap: int
+    cap_rule: CapRule
+    distance: str
+    hierarchy: str | None
+    distances: str
+    only: list[str]
+    without: list[str]
+    goal: Goal
+    stream: str
+    votes: str
+    temperature: float
+    sharpness: float
+    epsilon: float
+    made: str
+    replaced_by: str
+
+
 @dataclass(frozen=True, eq=False)
 class Slots:
     """A selection: its definition and its rows; places 1..depth of a cell are chosen, the ones behind are spares."""
 
     models: tuple[str, ...]
-    definition: dict[str, Any]
+    definition: Definition
     rows: tuple[Any, ...]  # all of one kind: Slot, PairSlot or Draw
     tied: int = 0  # how many of the slots chosen just now ties decided: an image that was left out is as good; no file holds it
 

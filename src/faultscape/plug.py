@@ -9,12 +9,14 @@ import hashlib
 from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeVar
 
 from faultscape.errors import OptionError, closest, library_text
 
+Found = TypeVar("Found")
 
-def find(kind: str, name: str, built_in: Mapping[str, Any], *, of: type | None = None) -> Any:
+
+def find(kind: str, name: str, built_in: Mapping[str, Found], *, of: type | None = None) -> Found:
     """Return the built-in called ``name``, or the function (an object of the class ``of``) that ``file.py:function`` names; OptionError with the known names otherwise.
 
     >>> find("number", "two", {"one": 1, "two": 2})

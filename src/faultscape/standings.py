@@ -8,11 +8,11 @@ high]. ``tied_for_best`` and ``rank_interval`` are right for one comparison at a
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from faultscape.errors import counted
+from faultscape.nouns import JsonObject
 
 
 @dataclass(frozen=True)
@@ -93,13 +93,13 @@ class Standings:
     labels: dict[str, int]
     matrices: dict[str, list[list[float]]]
     rankings: dict[str, ModelRanking]
-    definitions: dict[str, Any]
+    definitions: JsonObject
     against: dict[str, OtherSelection] = field(default_factory=dict)
     benchmark: Benchmark | None = None
     parents: dict[str, ParentStandings] = field(default_factory=dict)
     stability: Stability | None = None
     notes: tuple[str, ...] = ()
-    provenance: dict[str, Any] = field(default_factory=dict)
+    provenance: JsonObject = field(default_factory=dict)
 
     def __repr__(self) -> str:
         truth = self.provenance.get("truth", "labels")
@@ -134,14 +134,14 @@ class Standings:
         return "\n".join(lines)
 
 
-def rank_words(ranges: Mapping[str, Any], model: str, *, to: str = "–") -> str:
+def rank_words(ranges: Mapping[str, Sequence[float | None]], model: str, *, to: str = "–") -> str:
     """Return the range of a model's ranks in words: open where it may have any, one number where both ends are one, '' where nothing is known.
 
     >>> ranges = {"a": [1, 3], "b": [2, 2], "c": [2, 3], "d": [math.nan, math.nan]}
     >>> [rank_words(ranges, model) for model in "abcd"]
     ['open', '2', '2–3', '']
     """
-    known = {name: pair for name, pair in ranges.items() if pair and None not in pair and all(map(math.isfinite, pair))}
+    known = {name: pair for name, pair in ranges.items() if pair and all(one is not None and math.isfinite(one) for one in pair)}
     if model not in known:
         return ""
     low, high = known[model]

@@ -10,12 +10,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
     from faultscape.prediction.batches import Row
     from faultscape.prediction.source import Opening, Request, Source
-    from faultscape.study.settings import Settings
+    from faultscape.study.settings import ModelOptions, Settings
     from faultscape.study.tables.corpus import Image
 
 _NAME = "checked"
@@ -46,7 +46,7 @@ def check_source(
     assert source.kept_as(kept) == kept, f"{place}: kept_as makes another SOURCE of what it made, {kept}"
     assert catalogue.source_of(_NAME, kept, settings.task) == source, f"{kept}: is recognised as another kind than {place}"
     assert source.there(place), f"{place}: is said not to be there"
-    request = Request(_NAME, place, settings, partial(each_shard, root), dict(options or {}))
+    request = Request(_NAME, place, settings, partial(each_shard, root), cast("ModelOptions", options or {}))
     origin, again = source.origin(source, request), source.origin(source, request)
     assert (origin.stamps, origin.keys, origin.digest) == (again.stamps, again.keys, again.digest), (
         f"{place}: follows from something else each time"

@@ -7,10 +7,12 @@ Conventions: a key is the SHA-256 of an image's bytes where they are known, othe
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
+
+from faultscape.nouns import Definition
 
 RULE = "digest"  # as a selection's definition names it; one without the name orders by id
 DECIMALS = 12
@@ -43,7 +45,7 @@ def tie_ranks(keys: Iterable[str], seed: int | None = 0, ids: Sequence[Any] | np
     return ranks
 
 
-def tie_seed(definition: Mapping[str, Any]) -> int | None:
+def tie_seed(definition: Definition) -> int | None:
     """Return the seed of the order among equals of a selection, or None for one that orders them by id, as those of earlier versions do.
 
     >>> tie_seed({"ties": "digest", "seed": 3}), tie_seed({"selector": "mad"})

@@ -9,7 +9,6 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -19,6 +18,7 @@ from faultscape.errors import StudyError
 from faultscape.stages import count, fill
 from faultscape.stages.worker_calls import task
 from faultscape.study.receipts import Receipts, checksums
+from faultscape.study.tables.logs import Timing
 from refusals import refused
 
 SHARD = 2
@@ -70,10 +70,10 @@ def squares(root: Path, jobs: list[Square], entered: list[int]) -> list[int]:
     """Fill a study with squares, and return how many results each put entered; ``entered`` takes the values."""
     puts: list[int] = []
 
-    def enter(results: list[tuple[Square, Squared]]) -> list[dict[str, Any]]:
+    def enter(results: list[tuple[Square, Squared]]) -> list[Timing]:
         puts.append(len(results))
         entered.extend(result.value for _, result in results)
-        return [{"stage": "square", "name": "", "shard": job.number, "items": 1, "seconds": 0.0} for job, _ in results]
+        return [Timing("square", "", job.number, 1, 0.0) for job, _ in results]
 
     task = f"{square.__module__}:square"
     fill.fill(root, task, jobs, Squared, enter, parts=lambda *_: [], title="square", items=len(jobs), engine="local")

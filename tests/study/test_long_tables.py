@@ -52,7 +52,7 @@ def test_times_are_all_there_and_the_table_is_put_ever_more_seldom(tmp_path: Pat
     monkeypatch.setattr(logs, "put", counted)
     timings = logs.Timings(tmp_path)
     for shard in range(400):
-        timings.add([{"stage": "compare", "name": "", "shard": shard, "items": 5, "seconds": 0.5}])
+        timings.add([logs.Timing("compare", "", shard, 5, 0.5)])
         assert shard + 1 - written[-1] <= shard / 16  # what a kill would lose
     timings.write()
     timings.write()

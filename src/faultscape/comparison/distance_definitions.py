@@ -17,7 +17,7 @@ from faultscape.classes.imagenet1k import imagenet
 from faultscape.comparison import semantic_distances
 from faultscape.comparison.distance_files import read_distances
 from faultscape.errors import ClassesError, OptionError, closest
-from faultscape.nouns import Classes
+from faultscape.nouns import Classes, Definition
 
 KINDS = ("wordnet", "path", "hops", "01")
 
@@ -68,7 +68,7 @@ def distances_of(classes: Classes, kind: str | None, hierarchy: str | None = Non
 
 
 def define_distances(
-    classes: Classes, given: Mapping[str, Any], was: Mapping[str, Any] | None, otherwise: str | None = None
+    classes: Classes, given: Mapping[str, Any], was: Definition | None, otherwise: str | None = None
 ) -> tuple[dict[str, Any], np.ndarray]:
     """Return what a selection's definition says of distances, {distance, hierarchy, distances}, and the (C, C) distances.
 

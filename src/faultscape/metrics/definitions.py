@@ -70,7 +70,7 @@ _CHOICES: dict[str, tuple[Any, ...]] = {
     "track": ("", *get_args(Track)),
 }
 _SMIYC = {"pooling": "pooled", "fpr_rule": "first", "curve": "step", "thresholds": "quantiles", "rounding": "float16"}
-PRESETS: dict[str, dict[str, Any]] = {
+PRESETS: dict[str, dict[str, str]] = {
     "fishyscapes": {"pooling": "pooled", "fpr_rule": "first", "curve": "step", "rounding": "float32"},
     "smiyc": _SMIYC | {"track": "anomaly"},
     "smiyc-obstacle": _SMIYC | {"track": "obstacle"},

@@ -18,7 +18,7 @@ from faultscape.metrics.definitions import Definitions
 from faultscape.metrics.overlaps import over_under, partition, region_counts, regions
 from faultscape.nouns import Classes
 
-Statistics = dict[str, Any]  # arrays and NumPy numbers
+Statistics = dict[str, np.ndarray | np.generic]
 CURVE = np.round(np.linspace(0, 1, 101), 2)  # confidence thresholds of S1 III-B
 
 
@@ -90,7 +90,8 @@ def _segments(table: Overlaps) -> Statistics:
     """Return what compares the two partitions into regions, whatever their classes."""
     errors = partition.partition_errors(table.truth, table.prediction, table.pixels)
     values = {{"gce": "gce_regions", "lce": "lce_regions"}.get(name, name): value for name, value in errors.items()}
-    return {name: np.float64(value) for name, value in values.items()} | {"pixels": np.int64(table.pixels.sum())}
+    found: Statistics = {name: np.float64(value) for name, value in values.items()}
+    return found | {"pixels": np.int64(table.pixels.sum())}
 
 
 def _in_pixels(width: float, shape: tuple[int, ...]) -> float:
@@ -106,7 +107,7 @@ def _curve(table: Overlaps, classes: Classes, definitions: Definitions) -> Stati
     """
     counts, both, predicted = region_counts.count_above(table, len(classes), CURVE)
     mine = list(classes.groups)
-    out = {"curve_both": both.reshape(-1), "curve_predicted": predicted.reshape(-1)}
+    out: Statistics = {"curve_both": both.reshape(-1), "curve_predicted": predicted.reshape(-1)}
     for name, measure in (("rom", over_under.rom), ("rum", over_under.rum)):
         defined = ~np.isnan(
             measure({k: v[0] for k, v in counts.items()}, absent=definitions.absent, scale=definitions.scale)[mine]

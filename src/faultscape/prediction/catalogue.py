@@ -11,7 +11,7 @@ import os
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from faultscape.errors import ModelError, StudyError
 from faultscape.prediction import networks
@@ -20,7 +20,7 @@ from faultscape.prediction.source import Opening, OpenModel, Source
 from faultscape.prediction.sources import folder, functions, hub, onnx_files, own, programs, table_answers, tables
 from faultscape.prediction.sources.network import Network
 from faultscape.prediction.stamps import digest_of_place
-from faultscape.study.settings import CLASSIFICATION, Settings
+from faultscape.study.settings import CLASSIFICATION, ModelOptions, Settings
 
 _SCRIPTS = (".pt", ".pth", ".ts", ".torchscript")
 _LISTS = (".txt", ".csv", ".lst")
@@ -55,9 +55,9 @@ def _must_be_there(name: str, source: str) -> None:
 def _network(
     name: str,
     written: str,
-    load: Callable[[str, dict[str, Any], tuple[int, ...], str], Network],
+    load: Callable[[str, ModelOptions, tuple[int, ...], str], Network],
     of: Callable[[str, str], bool],
-    digest: Callable[[str, dict[str, Any]], str] = digest_of_place,
+    digest: Callable[[str, ModelOptions], str] = digest_of_place,
     runtime: Literal["onnx", "torch"] = "torch",
     **more: Any,
 ) -> Source:
@@ -146,7 +146,8 @@ def open_model(source: str, *, keep: Sequence[str] = (), **options: Any) -> Infe
         raise ModelError(f"{source}: is no network, but a {kind.called}; `predict` reads it into a study")
     if "input_size" in options:
         options["size"] = options.pop("input_size")
-    return networks.inference(source, options | {"keep": list(keep)}, load=kind.load, runtime=kind.runtime)
+    told = cast("ModelOptions", options | {"keep": list(keep)})
+    return networks.inference(source, told, load=kind.load, runtime=kind.runtime)
 
 
 _held: dict[str, tuple[Opening, Settings, OpenModel]] = {}  # what this process has open: one model, and the tables

@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
-from typing import Any
+from typing import cast
 
 import numpy as np
 
@@ -30,7 +30,7 @@ from faultscape.prediction.keep import Keep, parse
 from faultscape.prediction.source import Opening, OpenModel, Origin, Part, Request, Source, Trial
 from faultscape.prediction.sources import hub
 from faultscape.prediction.sources.network import Network
-from faultscape.study.settings import CLASSIFICATION, Settings
+from faultscape.study.settings import CLASSIFICATION, ModelOptions, Settings
 from faultscape.study.tables.corpus import Image
 
 OPTIONS = (
@@ -69,16 +69,16 @@ class OpenNetwork(OpenModel):
 
 
 Load = Callable[
-    [str, dict[str, Any], tuple[int, ...], str], Network
+    [str, ModelOptions, tuple[int, ...], str], Network
 ]  # (source, options, numbers of channels that it may well have, device)
 
 
 def open_network(
-    opening: Opening, settings: Settings, *, load: Load, runtime: str, digest: Callable[[str, dict[str, Any]], str]
+    opening: Opening, settings: Settings, *, load: Load, runtime: str, digest: Callable[[str, ModelOptions], str]
 ) -> OpenNetwork:
     """Open a network on this worker's device; ModelError where it is another than when the run began."""
     classes = (len(opening.labels), len(settings.class_list))
-    options = {**opening.options, "device": opening.device, "task": settings.task}
+    options: ModelOptions = {**opening.options, "device": opening.device, "task": settings.task}
     network = inference(opening.source, options, classes, load=load, runtime=runtime)
     now, expected = digest(opening.source, opening.options), opening.digest
     if expected.startswith(now) and expected not in (now, now + network.network.weights):
@@ -93,7 +93,7 @@ def open_network(
     return OpenNetwork(network, settings, opening.labels, int(opening.options.get("threads", 1)), bounded=bounded)
 
 
-def inference(source: str, options: dict[str, Any], classes: tuple[int, ...] = (), *, load: Load, runtime: str) -> Inference:
+def inference(source: str, options: ModelOptions, classes: tuple[int, ...] = (), *, load: Load, runtime: str) -> Inference:
     """Open a network with the way it is shown photos; ``classes`` are numbers of channels that it may well have."""
     device = devices.pick(str(options.get("device", "")), runtime)
     network = load(source, {**options, "layers": list(parse(options.get("keep", [])).embeddings)}, classes, device)
@@ -107,7 +107,7 @@ def origin(source: Source, request: Request) -> Origin:
     options, settings = request.options, request.settings
     if source.revision is not None and "revision" not in options:
         options = {**options, "revision": source.revision(request.source)}
-    options = {"threads": 1, **options}  # recorded, since sums depend on their number
+    options = cast("ModelOptions", {"threads": 1, **options})  # recorded, since sums depend on their number
     digest = source.digest(request.source, options)
     with bounds.bounded(when=source.runtime == "onnx" and devices.pick(request.device, source.runtime) == "cpu"):
         opened = source.open(Opening(source.name, request.source, options, request.held, request.device, digest), settings)
@@ -132,14 +132,14 @@ def largest(request: Request) -> tuple[int, int]:
     return request.settings.working_size or max(sizes, key=math.prod)
 
 
-def way_of(options: dict[str, Any]) -> Way:
+def way_of(options: ModelOptions) -> Way:
     """Return how photos are shown to a network, of a model's options."""
     size, window, stride = (size_of(options[key], key) if options.get(key) else None for key in ("size", "window", "stride"))
     scales = tuple(float(scale) for scale in options.get("scales") or [1.0])
     return Way(size if window or scales != (1.0,) else None, window, stride, bool(options.get("flip")), scales)
 
 
-def keep_of(options: dict[str, Any], task: str = "segmentation") -> Keep:
+def keep_of(options: ModelOptions, task: str = "segmentation") -> Keep:
     """Return what is kept of a model, of its options."""
     return replace(parse(options.get("keep", [])), answers=task == CLASSIFICATION)
 
@@ -219,14 +219,14 @@ def _row(image: Image, output: Output, name: str, places: np.ndarray, words: str
     return Row(image.id, code, {kind: tuple(array_codes.encode(values) for values in held) for kind, held in output.kept.items()})
 
 
-def load_onnx(source: str, options: dict[str, Any], classes: tuple[int, ...], device: str) -> Network:
+def load_onnx(source: str, options: ModelOptions, classes: tuple[int, ...], device: str) -> Network:
     """Open an ONNX file."""
     from faultscape.prediction.sources.onnx import OnnxNetwork
 
     return OnnxNetwork(source, options, classes, device)
 
 
-def load_transformers(source: str, options: dict[str, Any], classes: tuple[int, ...], device: str) -> Network:
+def load_transformers(source: str, options: ModelOptions, classes: tuple[int, ...], device: str) -> Network:
     """Open a folder of the transformers library."""
     from faultscape.prediction.sources.huggingface import TransformersNetwork
 
@@ -234,7 +234,7 @@ def load_transformers(source: str, options: dict[str, Any], classes: tuple[int, 
     return TransformersNetwork(source, options, device, source)
 
 
-def load_hub(source: str, options: dict[str, Any], classes: tuple[int, ...], device: str) -> Network:
+def load_hub(source: str, options: ModelOptions, classes: tuple[int, ...], device: str) -> Network:
     """Open a model of the hub, at the revision of the options."""
     from faultscape.prediction.sources.huggingface import TransformersNetwork
 
@@ -242,7 +242,7 @@ def load_hub(source: str, options: dict[str, Any], classes: tuple[int, ...], dev
     return TransformersNetwork(hub.folder_of(source, options.get("revision", "")), options, device, source)
 
 
-def load_exported(source: str, options: dict[str, Any], classes: tuple[int, ...], device: str) -> Network:
+def load_exported(source: str, options: ModelOptions, classes: tuple[int, ...], device: str) -> Network:
     """Open a program that torch.export saved."""
     from faultscape.prediction.sources import torch_network
 
@@ -250,7 +250,7 @@ def load_exported(source: str, options: dict[str, Any], classes: tuple[int, ...]
     return torch_network.exported(source, options, device)
 
 
-def load_script(source: str, options: dict[str, Any], classes: tuple[int, ...], device: str) -> Network:
+def load_script(source: str, options: ModelOptions, classes: tuple[int, ...], device: str) -> Network:
     """Open a TorchScript file."""
     from faultscape.prediction.sources import torch_network
 
@@ -258,7 +258,7 @@ def load_script(source: str, options: dict[str, Any], classes: tuple[int, ...], 
     return torch_network.scripted(source, options, device)
 
 
-def load_function(source: str, options: dict[str, Any], classes: tuple[int, ...], device: str) -> Network:
+def load_function(source: str, options: ModelOptions, classes: tuple[int, ...], device: str) -> Network:
     """Open what a person's own function returns, or is."""
     from faultscape.prediction.sources.functions import of_function
 

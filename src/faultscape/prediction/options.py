@@ -5,18 +5,17 @@ Conventions: names are those of study.toml (prediction.catalogue).
 
 from __future__ import annotations
 
-from typing import Any
-
 from faultscape.errors import OptionError
 from faultscape.prediction import keep as outputs
 from faultscape.prediction.devices import PRECISIONS
 from faultscape.prediction.inputs import size_of, wrong_colours, wrong_number
+from faultscape.study.settings import ModelOptions
 
 _NAMES = {"size": "input-size", "window": "window", "stride": "stride"}
 _LARGE = 2  # what no mean or std of pixels on 0..1 exceeds
 
 
-def check(options: dict[str, Any]) -> None:
+def check(options: ModelOptions) -> None:
     """OptionError for the first option that no network can have; a mean or std that looks like one of pixels on 0..255 is noted."""
     for key in ("mean", "std"):
         values = options.get(key) or []

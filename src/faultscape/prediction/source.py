@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from faultscape.prediction import stamps
-from faultscape.study.settings import CLASSIFICATION, Settings, Task
+from faultscape.study.settings import AS_WRITTEN, CLASSIFICATION, ModelOptions, Settings, Task
 from faultscape.study.tables.corpus import Image
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ class Request:
     source: str
     settings: Settings
     shards: Shards
-    options: dict[str, Any] = field(default_factory=dict)
+    options: ModelOptions = field(default_factory=ModelOptions)
     labels: str | None = None
     held: dict[str, str] = field(default_factory=dict)
     device: str = ""
@@ -44,7 +44,7 @@ class Opening:
 
     kind: str
     source: str
-    options: dict[str, Any] = field(default_factory=dict)
+    options: Annotated[ModelOptions, AS_WRITTEN] = field(default_factory=ModelOptions)
     labels: dict[str, str] = field(default_factory=dict)
     device: str = ""
     digest: str = ""
@@ -98,7 +98,7 @@ class Origin:
     this; ``notes`` what to say when work is done.
     """
 
-    options: dict[str, Any]
+    options: ModelOptions
     labels: dict[str, str]
     stamps: dict[int, str]
     files: dict[int, dict[str, str]] = field(default_factory=dict)
@@ -139,11 +139,11 @@ class Source:
     check: Callable[[str, str], None] = lambda _name, _source: None
     kept_as: Callable[[str], str] = lambda source: source
     there: Callable[[str], bool] = lambda source: Path(source).exists()
-    digest: Callable[[str, dict[str, Any]], str] = stamps.digest_of_place
+    digest: Callable[[str, ModelOptions], str] = stamps.digest_of_place
     origin: Callable[[Source, Request], Origin] = _of_rules
     options: tuple[str, ...] = ("resize_maps",)
     tasks: tuple[Task, ...] = BOTH
-    load: Callable[[str, dict[str, Any], tuple[int, ...], str], Network] | None = None
+    load: Callable[[str, ModelOptions, tuple[int, ...], str], Network] | None = None
     revision: Callable[[str], str] | None = None
     runtime: Literal["", "onnx", "torch"] = ""
     own_sizes: bool = False

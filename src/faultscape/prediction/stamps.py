@@ -12,12 +12,11 @@ import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from faultscape.corpus.photos import back
 from faultscape.prediction import bounds
 from faultscape.study.parts import key_of
-from faultscape.study.settings import Settings
+from faultscape.study.settings import ModelOptions, Settings
 from faultscape.study.tables.corpus import Image
 from faultscape.study.tables.label_maps import photos_key
 
@@ -37,7 +36,7 @@ def of_images(
     digest: str,
     settings: Settings,
     shards: Iterable[tuple[int, Sequence[Image]]],
-    options: dict[str, Any],
+    options: ModelOptions,
     mapping: dict[str, str],
 ) -> OfImages:
     """Return the stamps and keys of a model whose answers follow from photos; ``digest`` is that of the model itself."""
@@ -66,7 +65,7 @@ def outdated(before: str, now: str, *, refused: bool) -> bool:
     return content != content_now or (refused and rules != rules_now)
 
 
-def digest_of_place(place: str, options: dict[str, Any]) -> str:
+def digest_of_place(place: str, options: ModelOptions) -> str:
     """Return a digest of the file or of all files of the folder at a place, of the words themselves where there is none."""
     del options
     path = Path(place)

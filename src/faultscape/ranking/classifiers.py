@@ -16,6 +16,7 @@ import numpy as np
 
 from faultscape.errors import RankingError, closest, counted
 from faultscape.metrics.intervals.units import LEVEL
+from faultscape.nouns import JsonObject
 from faultscape.ranking import replicates
 from faultscape.ranking.agreement import compare_benchmark
 from faultscape.ranking.catalogue import Ranking, pair_flow, taking, words_of
@@ -56,7 +57,7 @@ def classifier_rankings(
     all_labels: bool = False,
     benchmark: Mapping[str, float] | None = None,
     discarded: int = 0,
-    definitions: Mapping[str, Any] | None = None,
+    definitions: JsonObject | None = None,
     groups: Mapping[str, str] | None = None,
     keys: Sequence[str] | None = None,
     extra: Sequence[Ranking] = (),

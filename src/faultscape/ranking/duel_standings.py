@@ -11,13 +11,13 @@ Source: S0 3.1.3, Tables 1 and 3; the re-use of labels is ours.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from faultscape.errors import RankingError, closest, counted
 from faultscape.metrics.intervals.units import LEVEL
-from faultscape.nouns import Pairs, Slot, Slots
+from faultscape.nouns import JsonObject, Pairs, Slot, Slots
 from faultscape.ranking import replicates
 from faultscape.ranking.agreement import compare_benchmark
 from faultscape.ranking.catalogue import Ranking, words_of
@@ -75,7 +75,7 @@ def standings(
         all_labels=all_labels,
         benchmark=benchmark,
         discarded=discarded,
-        definitions={key: value for key, value in definition.items() if key != "scale"},
+        definitions=cast("JsonObject", {key: value for key, value in definition.items() if key != "scale"}),
         keys=keys,
     )
 
@@ -94,7 +94,7 @@ def rank_accuracies(
     all_labels: bool = False,
     benchmark: Mapping[str, float] | None = None,
     discarded: int = 0,
-    definitions: Mapping[str, Any] | None = None,
+    definitions: JsonObject | None = None,
     groups: Mapping[str, str] | None = None,
     keys: Sequence[str] | None = None,
     extra: Sequence[Ranking] = (),

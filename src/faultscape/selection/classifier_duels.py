@@ -19,7 +19,7 @@ import numpy as np
 from faultscape.choices import CapRule, Discrepancy
 from faultscape.comparison.expected_distances import expected_distance
 from faultscape.errors import OptionError, SelectionError
-from faultscape.nouns import PairSlot, Predictions, Slots
+from faultscape.nouns import Definition, PairSlot, Predictions, Slots
 from faultscape.ties import RULE, tie_ranks
 
 CAP_RULES = get_args(CapRule)
@@ -78,7 +78,7 @@ def class_duels(
 def slots(
     predictions: Predictions,
     distances: np.ndarray,
-    define: dict[str, Any],
+    define: Definition,
     ranks: np.ndarray,
     allowed: np.ndarray | None = None,
     families: Sequence[int] | np.ndarray | None = None,
@@ -108,8 +108,8 @@ def definition(
     discrepancy: Discrepancy,
     spares: int,
     seed: int = 0,
-    temperatures: Mapping[str, Any] | None = None,
-) -> dict[str, Any]:
+    temperatures: Mapping[str, float | str] | None = None,
+) -> Definition:
     """Return what fixes a selection of this kind, in a form JSON can hold; OptionError for what is out of range."""
     for word, value, least in (("top", top, 1), ("cap", cap, 1), ("spares", spares, 0)):
         if value < least:
@@ -119,12 +119,14 @@ def definition(
     for word, known, what in ((cap_rule, CAP_RULES, "cap rule"), (discrepancy, DISCREPANCIES, "discrepancy")):
         if word not in known:
             raise OptionError(f"{what} {word!r} is not known; use {' or '.join(known)}")
-    if wrong := [t for t in (temperatures or {}).values() if t != UNCALIBRATED and not 0 < t < np.inf]:
+    if wrong := [
+        t for t in (temperatures or {}).values() if not (0 < t < np.inf if isinstance(t, float | int) else t == UNCALIBRATED)
+    ]:
         raise OptionError(f"a temperature is a number above 0; got {wrong[0]}")
+    calibrated: Definition = {"selector": "mad", "discrepancy": discrepancy, "temperatures": dict(temperatures or {})}
+    begun: Definition = calibrated if discrepancy == "expected" else {"selector": "mad", "discrepancy": discrepancy}
     return {
-        "selector": "mad",
-        "discrepancy": discrepancy,
-        **({"temperatures": dict(temperatures or {})} if discrepancy == "expected" else {}),
+        **begun,
         "top": top,
         "confidence": confidence,
         "cap": cap,
@@ -136,7 +138,7 @@ def definition(
 
 
 def _pair(
-    said: Predictions, distances: np.ndarray, a: int, b: int, define: dict[str, Any], allowed: Any, ranks: np.ndarray, families: Any, steps: int
+    said: Predictions, distances: np.ndarray, a: int, b: int, define: Definition, allowed: Any, ranks: np.ndarray, families: Any, steps: int
 ) -> tuple[list[PairSlot], int]:  # fmt: skip
     """Return the rows of one pair, and how many of the chosen ones ties decided."""
     first, second = said.labels[a], said.labels[b]
@@ -179,12 +181,12 @@ def _pair(
     return rows, _tied(equal, first[at], second[at], taken[: define["top"]], cap)
 
 
-def _distributions(said: Predictions, model: int, at: np.ndarray, define: dict[str, Any]) -> tuple[np.ndarray, np.ndarray]:
+def _distributions(said: Predictions, model: int, at: np.ndarray, define: Definition) -> tuple[np.ndarray, np.ndarray]:
     """Return the labels and probabilities of one model on these images, calibrated where its temperature is known."""
     assert said.top is not None
     labels, shares = said.top[0][model, at], said.top[1][model, at]
     temperature = define.get("temperatures", {}).get(said.models[model], UNCALIBRATED)
-    return labels, shares if temperature == UNCALIBRATED else shares.astype(float) ** (1 / temperature)
+    return labels, shares if isinstance(temperature, str) else shares.astype(float) ** (1 / temperature)
 
 
 def _tied(equal: np.ndarray, first: np.ndarray, second: np.ndarray, chosen: list[int], cap: int) -> int:

@@ -9,7 +9,7 @@ lowest concordances are chosen, the ``spares`` next stand behind; equal ones in 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, get_args
+from typing import get_args
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from faultscape.choices import Constraints, Over
 from faultscape.comparison.agreement import identical
 from faultscape.comparison.concordance import concordances, shares
 from faultscape.errors import OptionError, SelectionError
-from faultscape.nouns import Classes, Pairs, Scale, Slot, Slots
+from faultscape.nouns import Classes, Definition, Pairs, Scale, Slot, Slots
 from faultscape.selection.best import EMPTY, Best
 from faultscape.selection.quartiles import to_json
 
@@ -87,7 +87,7 @@ def definition(
     over: Over,
     keep_duplicates: bool,
     seed: int = 0,
-) -> dict[str, Any]:
+) -> Definition:
     """Return what fixes a selection, in a form JSON can hold; OptionError when the options do not fit together."""
     constraints = constraints or ("class+scale" if scale is not None else "class")
     if constraints not in CONSTRAINTS:
@@ -99,11 +99,11 @@ def definition(
     for option, value, least in (("per-class", per_class, 1), ("spares", spares, 0)):
         if value < least:
             raise OptionError(f"{option} must be at least {least}; got {value}")
-    own = plug.digest(concordance)
+    begun: Definition = {"selector": "mad", "concordance": concordance}
+    if own := plug.digest(concordance):
+        begun["concordance_file"] = own
     return {
-        "selector": "mad",
-        "concordance": concordance,
-        **({"concordance_file": own} if own else {}),
+        **begun,
         "over": over,
         "constraints": constraints,
         "groups": [""] if constraints == "none" else [classes.names[g] for g in classes.groups],
@@ -116,7 +116,7 @@ def definition(
     }
 
 
-def empty(models: Sequence[str], define: dict[str, Any]) -> Best:
+def empty(models: Sequence[str], define: Definition) -> Best:
     """Return the empty cells of a selection, one place deeper than it is: an image that was left out may be as good as one that was chosen."""
     if len(models) < 2:
         raise SelectionError(f"a duel needs two models; there is {', '.join(models) or 'none'}")
@@ -126,7 +126,7 @@ def empty(models: Sequence[str], define: dict[str, Any]) -> Best:
 def take(
     best: Best,
     pairs: Pairs,
-    define: dict[str, Any],
+    define: Definition,
     scale: Scale | None,
     images: np.ndarray,
     ranks: np.ndarray,
@@ -155,7 +155,7 @@ def members(pairs: Pairs, constraints: Constraints, scale: Scale | None) -> np.n
     return (share > 0) & (share >= bounds[:, 0]) & (share <= bounds[:, 1])
 
 
-def slots(best: Best, models: tuple[str, ...], define: dict[str, Any], images: Sequence[str] | Mapping[int, str]) -> Slots:
+def slots(best: Best, models: tuple[str, ...], define: Definition, images: Sequence[str] | Mapping[int, str]) -> Slots:
     """Return the rows of all cells in the order defender, attacker, class, place; SelectionError when every cell is empty."""
     names = define["groups"]
     rows: list[Slot] = []
@@ -187,7 +187,7 @@ def slots(best: Best, models: tuple[str, ...], define: dict[str, Any], images: S
     return Slots(tuple(models), define, tuple(rows), _tied(best, define))
 
 
-def _tied(best: Best, define: dict[str, Any]) -> int:
+def _tied(best: Best, define: Definition) -> int:
     """Return how many chosen slots ties decided: the first image after them is as good."""
     depth = define["per_class"]
     keys = best.keys[~np.eye(len(best.keys), dtype=bool)]

@@ -16,7 +16,7 @@ import numpy as np
 
 from faultscape.classes.class_lists import allowed, resolve, table
 from faultscape.errors import ClassesError, LabelMapError, reason
-from faultscape.nouns import UNKNOWN, Classes, Scale
+from faultscape.nouns import UNKNOWN, Classes, Scale, ScaleEntry
 
 
 def scale(
@@ -54,7 +54,7 @@ def scale_of(histograms: np.ndarray, classes: Classes) -> Scale:
     return Scale(classes.names, tuple(number), tuple(low), tuple(high))
 
 
-def to_json(scale: Scale) -> dict[str, Any]:
+def to_json(scale: Scale) -> dict[str, dict[str, ScaleEntry]]:
     """Return the file form; a class without masks has null quartiles."""
     rows = zip(scale.names, scale.n_images, scale.t_min, scale.t_max, strict=True)
     nothing = lambda x: None if math.isnan(x) else x  # noqa: E731

@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from faultscape.errors import ModelError, StudyError
 from faultscape.stages.fill import CHANGES_NOTHING, fill
@@ -19,6 +18,7 @@ from faultscape.study.settings import Settings, read_settings
 from faultscape.study.tables import pairs as pair_table
 from faultscape.study.tables.corpus import part_name, shard_sizes
 from faultscape.study.tables.label_maps import outdated, predictions, truth
+from faultscape.study.tables.logs import Timing
 from faultscape.study.tables.pairs import PairPart
 from faultscape.study.tables.removed_images import each_whole_digest, whole_shard
 from faultscape.study.watch import Watch
@@ -73,7 +73,7 @@ def count(
     jobs = _jobs(root, lacking)
     different: list[tuple[str, str, str]] = []
 
-    def enter(made: list[tuple[CountJob, Counted]]) -> list[dict[str, Any]]:
+    def enter(made: list[tuple[CountJob, Counted]]) -> list[Timing]:
         new: dict[str, dict[str, Part]] = {}
         for _, counted in made:
             for part in counted.parts:
@@ -82,10 +82,7 @@ def count(
         for name, parts in new.items():
             folder = pair_table.folder(root, name)
             write_manifest(folder, read_manifest(folder) | parts)
-        return [
-            {"stage": "compare", "name": "", "shard": job.number, "items": sizes[job.number], "seconds": counted.seconds}
-            for job, counted in made
-        ]
+        return [Timing("compare", "", job.number, sizes[job.number], counted.seconds) for job, counted in made]
 
     fill(
         root, "faultscape.stages.count:shard", jobs, Counted, enter, parts=lambda _, made: _files(root, made), title="compare",

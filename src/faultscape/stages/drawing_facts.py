@@ -19,6 +19,7 @@ from faultscape.comparison.concordance import concordances
 from faultscape.comparison.distance_definitions import distances_of
 from faultscape.comparison.semantic_distances import pair_distances
 from faultscape.maps.votes import vote_entropy
+from faultscape.nouns import Definition
 from faultscape.selection import proposals
 from faultscape.stages.classifier_answers import read_predictions
 from faultscape.stages.pairs import read_block
@@ -35,7 +36,7 @@ def of_classes(
     settings: Settings,
     images: Any,
     models: Sequence[str],
-    define: dict[str, Any],
+    define: Definition,
     needs: Sequence[str],
     trust: np.ndarray | None,
 ) -> Facts:
@@ -63,7 +64,7 @@ def of_shard(
     settings: Settings,
     images: Sequence[Any],
     models: Sequence[str],
-    define: dict[str, Any],
+    define: Definition,
     needs: Sequence[str],
     trust: np.ndarray | None,
 ) -> Facts:

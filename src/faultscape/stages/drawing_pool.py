@@ -10,17 +10,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
-from faultscape.nouns import Slots
+from faultscape.nouns import Definition, Slots
 from faultscape.progress import Tick
 from faultscape.selection import draws
 from faultscape.selection.catalogue import find_selector
 from faultscape.selection.definitions import weights_as_defined
 from faultscape.stages.worker_calls import task
-from faultscape.study.settings import Settings
+from faultscape.study.settings import AS_WRITTEN, Settings
 from faultscape.ties import tie_seed
 
 Facts = dict[str, np.ndarray]  # see stages.drawing_facts
@@ -33,7 +33,7 @@ class PoolJob:
     study: str
     number: int
     models: tuple[str, ...]
-    define: dict[str, Any]
+    define: Annotated[Definition, AS_WRITTEN]
     needs: tuple[str, ...]
     trust: tuple[float, ...] | None
 
@@ -42,7 +42,7 @@ def gather(
     root: Path,
     settings: Settings,
     models: Sequence[str],
-    define: dict[str, Any],
+    define: Definition,
     needs: Sequence[str],
     known: dict[str, Any] | None = None,
     *,
@@ -123,7 +123,7 @@ def drawn_from(root: Path, settings: Settings, slots: Slots, trust: np.ndarray |
     return Pool([names[k] for k in inside.tolist()], expected, [names[k] for k in agreed.tolist()], int(others.sum()))
 
 
-def read_drawing_pool(root: Path, define: dict[str, Any]) -> tuple[Any, np.ndarray]:
+def read_drawing_pool(root: Path, define: Definition) -> tuple[Any, np.ndarray]:
     """Return the pool in the order in which a selection draws it, and the places (I,) of its images in corpus order, in which those of earlier versions do."""
     from faultscape.study.tables.pool import read_pool
 

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from faultscape.errors import StudyError, closest
-from faultscape.nouns import Slots
+from faultscape.nouns import Definition, Slots
 
 LABELS = "labels"  # the truth that labels are kept under where nobody names another
 
@@ -50,7 +49,7 @@ def choose_truth(root: Path, asked: str | None = None) -> str:
 
 
 def scores(
-    root: Path, models: tuple[str, ...], truth: str, definition: dict[str, Any], discarded: Collection[str] = ()
+    root: Path, models: tuple[str, ...], truth: str, definition: Definition, discarded: Collection[str] = ()
 ) -> tuple[list[str], np.ndarray]:
     """Return the labelled images and (J, I) what each model is worth on them: concordance with the truth, or of classifiers 1 where right and 0 where wrong."""
     from faultscape.study.settings import read_settings
@@ -61,7 +60,7 @@ def scores(
 
 
 def accuracies(
-    root: Path, models: tuple[str, ...], truth: str, definition: dict[str, Any], discarded: Collection[str] = ()
+    root: Path, models: tuple[str, ...], truth: str, definition: Definition, discarded: Collection[str] = ()
 ) -> tuple[list[str], np.ndarray]:
     """Return the labelled images in corpus order and (J, I) each model's concordance with the truth on them."""
     from faultscape.comparison import concordance

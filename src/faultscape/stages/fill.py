@@ -32,7 +32,7 @@ from faultscape.study.folder import TEMPORARY, put
 from faultscape.study.lock import changing, tidy
 from faultscape.study.parts import is_whole, key_of
 from faultscape.study.receipts import Receipts
-from faultscape.study.tables.logs import Timings
+from faultscape.study.tables.logs import Timing, Timings
 from faultscape.study.versions import VERSION
 
 Job = TypeVar("Job")
@@ -47,7 +47,7 @@ def fill(
     task: str,
     jobs: Sequence[Job],
     kind: type[Made],
-    enter: Callable[[list[tuple[Job, Made]]], list[dict[str, Any]]],
+    enter: Callable[[list[tuple[Job, Made]]], list[Timing]],
     *,
     parts: Callable[[Job, Made], Iterable[tuple[Path, str, str]]],
     title: str,

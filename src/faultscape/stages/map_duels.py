@@ -7,20 +7,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated
 
 import numpy as np
 
 from faultscape import ties
 from faultscape.classes.class_lists import resolve
-from faultscape.nouns import Slots
+from faultscape.nouns import Definition, Slots
 from faultscape.progress import Tick
 from faultscape.selection import duel
 from faultscape.selection.best import Best
 from faultscape.selection.quartiles import from_json
 from faultscape.stages import fill, pairs
 from faultscape.stages.worker_calls import task
-from faultscape.study.settings import read_settings
+from faultscape.study.settings import AS_WRITTEN, read_settings
 from faultscape.study.tables.corpus import part_name, pool, read_corpus, shard_sizes
 from faultscape.study.tables.pool import read_pool
 
@@ -32,10 +32,10 @@ class DuelJob:
     study: str
     number: int
     models: tuple[str, ...]
-    define: dict[str, Any]
+    define: Annotated[Definition, AS_WRITTEN]
 
 
-def search(root: Path, models: tuple[str, ...], define: dict[str, Any], *, title: str, engine: str, workers: int | None) -> Slots:
+def search(root: Path, models: tuple[str, ...], define: Definition, *, title: str, engine: str, workers: int | None) -> Slots:
     """Return the slots that a definition asks for over the whole pool; StudyError where pairs are missing, SelectionError where every cell is empty."""
     best = duel.empty(models, define)
     drawn = read_pool(root, keep_duplicates=define["keep_duplicates"], seed=ties.tie_seed(define))

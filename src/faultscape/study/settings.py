@@ -14,12 +14,12 @@ from __future__ import annotations
 import re
 import tomllib
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypedDict
 
 import pydantic
 
 from faultscape.errors import ClassesError, StudyError, closest
-from faultscape.nouns import Classes
+from faultscape.nouns import Classes, JsonObject
 from faultscape.study import versions
 from faultscape.study.folder import put
 from faultscape.study.versions import VERSION
@@ -30,6 +30,41 @@ Id = Annotated[int, pydantic.Field(ge=0, le=65535)]  # of a class: label maps ha
 _WHEN_THERE = ("only", "glosses", "own_order")  # what a study without it does not mention
 
 
+AS_WRITTEN = pydantic.GetPydanticSchema(
+    lambda _, schema_of: schema_of(dict[str, Any])
+)  # of what stands in a file: no number becomes another
+
+
+class ModelOptions(TypedDict, total=False):
+    """What a model was told, as study.toml holds it: NAME's options of `predict`, each kind of source its part of them.
+
+    ``device``, ``task`` and ``layers`` are added where a network is opened, and stand in no file.
+    """
+
+    labels: str | dict[str, str]  # given, or of a table the mapping of its own
+    pattern: str
+    resize_maps: bool
+    size: str
+    mean: list[float]
+    std: list[float]
+    multiple: int
+    layout: str
+    batch: int
+    threads: int
+    precision: str
+    window: str
+    stride: str
+    flip: bool
+    scales: list[float]
+    crop: float
+    unmapped: str
+    keep: list[str]
+    revision: str
+    device: str
+    task: str
+    layers: list[str]
+
+
 class ModelSettings(pydantic.BaseModel):
     """How one model's maps came into the study and what its own labels mean."""
 
@@ -37,7 +72,7 @@ class ModelSettings(pydantic.BaseModel):
     source: str
     kind: str  # one of prediction.catalogue
     labels: dict[str, str] = {}
-    options: dict[str, Any] = {}
+    options: Annotated[ModelOptions, AS_WRITTEN] = {}
 
 
 class ClassSettings(pydantic.BaseModel):
@@ -54,7 +89,7 @@ class ClassSettings(pydantic.BaseModel):
     first_names: list[str] = []  # under which counts are known, where classes were renamed since
 
     @property
-    def counted(self) -> dict[str, Any]:
+    def counted(self) -> JsonObject:
         """What counts of label maps follow from: neither colours, nor groups, nor what classes that were renamed are called now."""
         about = self.model_dump(exclude={"colours", "parents", "wnids", "first_names"})
         return about | {"names": self.first_names or self.names}

@@ -18,7 +18,7 @@ import threading
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -118,7 +118,7 @@ class Web:
             self.back_off(host, tries, what, again)
 
     def json(
-        self, url: str, parameters: dict[str, Any], *, named: str = "", busy: Callable[[Any], bool] = lambda _: False
+        self, url: str, parameters: Mapping[str, str | int], *, named: str = "", busy: Callable[[Any], bool] = lambda _: False
     ) -> Any:
         """Return the JSON that an API answers; while it says that it is ``busy`` it is asked again."""
         whole = f"{url}?{urlencode(parameters)}"

@@ -12,14 +12,13 @@ Source: Chan et al. 2021 (SegmentMeIfYouCan) and its road-anomaly-benchmark; S4 
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from faultscape.errors import MetricError, OptionError
 from faultscape.maps.regions import Overlaps, overlaps
 from faultscape.metrics.scores.inputs import VOID, check_mask, flat
 
+Counts = dict[str, np.ndarray | np.generic]
 LIMITS = {None: (0, 0), "anomaly": (500, 100), "obstacle": (50, 10)}  # of predicted and of true components, in pixels
 THRESHOLDS = np.linspace(0.25, 0.75, 11)  # .6 is .6000000000000001 here, as theirs is
 _ANOMALY, _VOID = 1, 2
@@ -35,7 +34,7 @@ def component_counts(
     min_truth: int | None = None,
     void: int = VOID,
     where: str = "",
-) -> dict[str, Any]:
+) -> Counts:
     """Return {component_tp, component_fn, component_fp: (11,), component_siou_sum, component_truths, component_ppv_sum, component_predictions} of an image.
 
     ``score`` and ``anomaly`` (0, 1, 255) are (H, W). ``track`` sets the size limits: anomaly 500 and 100, obstacle 50 and 10, None none.
@@ -72,7 +71,7 @@ def component_metrics(counts: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     }
 
 
-def _counts(table: Overlaps, least_predicted: int, least_true: int, *, elsewhere: bool) -> dict[str, Any]:
+def _counts(table: Overlaps, least_predicted: int, least_true: int, *, elsewhere: bool) -> Counts:
     """Return the counts of one image; without ``elsewhere`` the pixels in no true component are void."""
     anomalous = table.truth_label == _ANOMALY
     true = anomalous & (table.truth_area >= least_true)

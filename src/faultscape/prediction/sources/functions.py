@@ -15,7 +15,7 @@ import os
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -25,7 +25,7 @@ from faultscape.prediction.classifiers import as_pixel
 from faultscape.prediction.inputs import KEYS, resized
 from faultscape.prediction.source import Source
 from faultscape.prediction.sources.network import Answer, Network, Size
-from faultscape.study.settings import CLASSIFICATION
+from faultscape.study.settings import CLASSIFICATION, ModelOptions
 
 
 def recognised(source: str, task: str) -> bool:
@@ -59,13 +59,13 @@ def kept_as(source: str) -> str:
     return f"{os.path.abspath(file)}:{function}"
 
 
-def digest(source: str, options: dict[str, Any]) -> str:
+def digest(source: str, options: ModelOptions) -> str:
     """Return a digest of the file of a function, and of its name."""
     del options
     return hashlib.sha256(f"{plug.digest(source)}:{source.rpartition(':')[2]}".encode()).hexdigest()
 
 
-def of_function(source: str, options: dict[str, Any], device: str = "cpu") -> Network:
+def of_function(source: str, options: ModelOptions, device: str = "cpu") -> Network:
     """Open ``file.py:function``; ModelError when there is none, or its loader fails."""
     try:
         function = plug.find("model", source, {})
@@ -85,7 +85,8 @@ def of_function(source: str, options: dict[str, Any], device: str = "cpu") -> Ne
     if not callable(loaded):
         raise ModelError(f"{source}: a function without arguments returns a network; it returned {type(loaded).__name__}")
     said = {key: getattr(function, key) for key in KEYS if hasattr(function, key)}
-    return of_module(loaded, source, {**said, **{k: v for k, v in options.items() if v not in (None, "", [])}}, device)
+    given = cast("ModelOptions", {**said, **{k: v for k, v in options.items() if v not in (None, "", [])}})
+    return of_module(loaded, source, given, device)
 
 
 class PredictorNetwork:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import hashlib
 from pathlib import Path
-from typing import Any
 
 from faultscape.errors import ModelError, library_text
+from faultscape.study.settings import ModelOptions
 
 _SMALL = ["*.json", "*.txt"]
 
@@ -21,7 +21,7 @@ def recognised(source: str, task: str) -> bool:
     return source.startswith("hf:")
 
 
-def digest(source: str, options: dict[str, Any]) -> str:
+def digest(source: str, options: ModelOptions) -> str:
     """Return a digest of the name of a model and of the commit that is taken of it."""
     return hashlib.sha256(f"{source}@{options.get('revision', '')}".encode()).hexdigest()
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from faultscape.prediction.devices import precision_of
 from faultscape.prediction.inputs import inputs_of, resized
 from faultscape.prediction.sources.network import Answer, Size
 from faultscape.prediction.sources.torch_network import by_picture, need_torch, only_weights, plain, running, watched
-from faultscape.study.settings import CLASSIFICATION
+from faultscape.study.settings import CLASSIFICATION, ModelOptions
 
 BATCH = 8
 QUERIES = ("mask2former", "maskformer", "eomt", "eomt_dinov3")
@@ -33,14 +33,14 @@ class TransformersNetwork:
 
     weights = ""
 
-    def __init__(self, folder: str, options: dict[str, Any], device: str = "cpu", name: str = "") -> None:
+    def __init__(self, folder: str, options: ModelOptions, device: str = "cpu", name: str = "") -> None:
         name = self.name = name or str(folder)
         torch = need_torch(name)
         try:
             import transformers
         except ImportError:
             raise ModelError(f"{name}: running it needs transformers; install faultscape[torch]") from None
-        given = {key: value for key, value in options.items() if value not in (None, "", [])}
+        given = cast("ModelOptions", {key: value for key, value in options.items() if value not in (None, "", [])})
         self.device, self.batch = device, int(given.get("batch", BATCH))
         self._precision = precision_of(str(given.get("precision", "")), device)
         self._classifies = given.get("task") == CLASSIFICATION

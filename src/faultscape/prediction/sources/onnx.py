@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from faultscape.prediction.classifiers import as_pixel
 from faultscape.prediction.inputs import inputs_of
 from faultscape.prediction.sources.network import Answer, Size
 from faultscape.prediction.sources.onnx_files import weights_beside
-from faultscape.study.settings import CLASSIFICATION
+from faultscape.study.settings import CLASSIFICATION, ModelOptions
 
 BATCH, THREADS = 8, 1
 _WORDS = ("mean", "std", "classes", "multiple")  # metadata that is JSON
@@ -35,7 +35,7 @@ class OnnxNetwork:
     weights = ""
 
     def __init__(
-        self, path: str | Path, options: dict[str, Any] | None = None, classes: Sequence[int] = (), device: str = "cpu"
+        self, path: str | Path, options: ModelOptions | None = None, classes: Sequence[int] = (), device: str = "cpu"
     ) -> None:
         try:
             import onnxruntime
@@ -47,7 +47,7 @@ class OnnxNetwork:
         weights_beside(path)  # refuses what lies outside its folder
         settings = onnxruntime.SessionOptions()
         settings.log_severity_level = 4
-        given = {key: value for key, value in (options or {}).items() if value not in (None, "", [])}
+        given = cast("ModelOptions", {key: value for key, value in (options or {}).items() if value not in (None, "", [])})
         settings.intra_op_num_threads = int(given.get("threads", THREADS))
         settings.inter_op_num_threads = 1
         providers: list[Any] = ["CPUExecutionProvider"]

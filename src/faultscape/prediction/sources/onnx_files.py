@@ -12,10 +12,10 @@ import mmap
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from faultscape.errors import ModelError
 from faultscape.prediction.stamps import digest_of_files
+from faultscape.study.settings import ModelOptions
 
 MOST_BYTES, MOST_FIELDS = (
     1 << 31,
@@ -41,7 +41,7 @@ PLACES, WHERE, ELSEWHERE = (
 _REST = 1 << 26  # bytes of a file behind the last number of a tensor that still count as the network's
 
 
-def digest(source: str, options: dict[str, Any]) -> str:
+def digest(source: str, options: ModelOptions) -> str:
     """Return a digest of a network's file and of the files beside it that hold its weights."""
     del options
     files = [(Path(source), Path(source).stat().st_size)]

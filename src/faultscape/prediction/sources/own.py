@@ -12,7 +12,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -25,7 +24,7 @@ from faultscape.prediction.batches import Batch, Row
 from faultscape.prediction.source import Opening, OpenModel, Part, Source, Trial
 from faultscape.prediction.sources.folder import check_size, check_values
 from faultscape.prediction.sources.functions import said_by
-from faultscape.study.settings import Settings
+from faultscape.study.settings import ModelOptions, Settings
 from faultscape.study.tables.corpus import Image
 
 _WRITTEN = re.compile(r"(.+?\.py):([^\W\d]\w*):(.*)", re.DOTALL)
@@ -89,7 +88,7 @@ def kept_as(source: str) -> str:
     return f"{os.path.abspath(file)}:{name}:{os.path.abspath(place) if os.path.exists(place) else place}"
 
 
-def digest(source: str, options: dict[str, Any]) -> str:
+def digest(source: str, options: ModelOptions) -> str:
     """Return a digest of what is read, and of the file that says how."""
     kind, place = find(source)
     file, name, _ = _parted(source)

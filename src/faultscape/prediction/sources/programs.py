@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 from PIL import Image as Picture
 
@@ -33,7 +33,7 @@ from faultscape.maps import array_codes, runs
 from faultscape.prediction.batches import Batch, Row
 from faultscape.prediction.source import Opening, OpenModel, Part, Trial
 from faultscape.prediction.sources.folder import FolderModel
-from faultscape.study.settings import Settings
+from faultscape.study.settings import ModelOptions, Settings
 from faultscape.study.tables.corpus import Image
 
 _FOLDER, _HELD = "faultscape-", "held"
@@ -88,7 +88,7 @@ def check(name: str, source: str) -> None:
         raise ModelError(f"{name}={source}: there is no program {first}, or it may not be run")
 
 
-def digest(source: str, options: dict[str, Any]) -> str:
+def digest(source: str, options: ModelOptions) -> str:
     """Return a digest of a command with the files that it names."""
     del options
     found = hashlib.sha256(source.encode())

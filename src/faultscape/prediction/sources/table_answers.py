@@ -12,7 +12,6 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -26,7 +25,7 @@ from faultscape.prediction.batches import Batch, Row
 from faultscape.prediction.source import Opening, OpenModel, Origin, Part, Request, Source
 from faultscape.prediction.sources import tables
 from faultscape.study.parts import key_of
-from faultscape.study.settings import CLASSIFICATION, Settings
+from faultscape.study.settings import CLASSIFICATION, ModelOptions, Settings
 from faultscape.study.tables import label_maps
 from faultscape.study.tables.corpus import Image
 
@@ -95,7 +94,7 @@ def kept_as(source: str) -> str:
     return ":".join([os.path.abspath(path), *picked])
 
 
-def digest(source: str, options: dict[str, Any]) -> str:
+def digest(source: str, options: ModelOptions) -> str:
     """Return a digest of a table's file."""
     del options
     path = _parted(source)[0]
@@ -108,7 +107,7 @@ def origin(source: Source, request: Request) -> Origin:
     held = request.options.get("labels", {})
     mapping = of_words(request.labels, settings) or (held if isinstance(held, dict) else {})
     _refuse_lost_classes(name, mapping, settings)
-    options = {"labels": mapping} if mapping else {}
+    options: ModelOptions = {"labels": mapping} if mapping else {}
     sha = source.digest(place, {})
     opened = AnswerTable(Opening(source.name, place, options, digest=sha), settings, name)
     shards, notes = list(request.shards()), list(opened.said.notes)
@@ -149,7 +148,8 @@ def _refuse_lost_classes(name: str, mapping: dict[str, str], settings: Settings)
 
 def _numbers(said: tables.Said, opening: Opening, settings: Settings, name: str) -> np.ndarray:
     """Return (I, K) the class id of each of a table's words, -1 for void and tables.UNKNOWN for what is no class; ModelError where none is one."""
-    classes, mapping, source = settings.class_list, opening.options.get("labels", {}), opening.source
+    classes, held, source = settings.class_list, opening.options.get("labels", {}), opening.source
+    mapping = held if isinstance(held, dict) else {}
     if said.columns and not mapping and said.columns != len(classes):
         raise ModelError(
             f"{name}: {source} has probabilities of {said.columns} classes, the study {len(classes)}; give --labels FILE that says which class each column is, or void"

@@ -25,7 +25,7 @@ from faultscape.prediction.devices import precision_of
 from faultscape.prediction.inputs import KEYS, inputs_of, size_of
 from faultscape.prediction.sources import exported_files, scripted_files, weights
 from faultscape.prediction.sources.network import Answer, Size
-from faultscape.study.settings import CLASSIFICATION
+from faultscape.study.settings import CLASSIFICATION, ModelOptions
 
 BATCH = 8
 _EXTRA = "faultscape.json"
@@ -46,7 +46,7 @@ class TorchNetwork:
         module: Any,
         name: str,
         said: dict[str, Any],
-        options: dict[str, Any],
+        options: ModelOptions,
         device: str = "cpu",
         fixed: Sequence[int | None] = (None,) * 4,
         channels: int | None = None,
@@ -100,7 +100,7 @@ class TorchNetwork:
         return [Answer(values[k], embeddings=layers[k]) for k in range(count)]
 
 
-def exported(path: str, options: dict[str, Any], device: str = "cpu") -> TorchNetwork:
+def exported(path: str, options: ModelOptions, device: str = "cpu") -> TorchNetwork:
     """Open what ``torch.export.save`` wrote; ModelError when it is no such file or holds more than a graph with its weights."""
     torch = need_torch(path)
     _no_layers(path, options)
@@ -119,7 +119,7 @@ def exported(path: str, options: dict[str, Any], device: str = "cpu") -> TorchNe
     return TorchNetwork(module.to(device), path, _extra(extra[_EXTRA], path), options, device, fixed, channels)
 
 
-def scripted(path: str, options: dict[str, Any], device: str = "cpu") -> TorchNetwork:
+def scripted(path: str, options: ModelOptions, device: str = "cpu") -> TorchNetwork:
     """Open what ``torch.jit.save`` wrote; ModelError when it is something else, such as weights alone."""
     torch = need_torch(path)
     _no_layers(path, options)
@@ -147,7 +147,7 @@ def scripted(path: str, options: dict[str, Any], device: str = "cpu") -> TorchNe
     return TorchNetwork(module.eval(), path, _extra(extra[_EXTRA], path), options, device)
 
 
-def of_module(module: Any, name: str, options: dict[str, Any], device: str = "cpu") -> TorchNetwork:
+def of_module(module: Any, name: str, options: ModelOptions, device: str = "cpu") -> TorchNetwork:
     """Take a module, or any callable on tensors, that a person's function returned; the weights that it holds are part of what it is."""
     said = {key: value for key in KEYS if (value := getattr(module, key, None)) is not None and not callable(value)}
     if hasattr(module, "eval"):
@@ -160,7 +160,7 @@ def of_module(module: Any, name: str, options: dict[str, Any], device: str = "cp
     return network
 
 
-def _no_layers(path: str, options: dict[str, Any]) -> None:
+def _no_layers(path: str, options: ModelOptions) -> None:
     if options.get("layers"):
         raise ModelError(
             f"{path}: exported programs and TorchScript keep no layers, so that --keep embedding cannot be had of them; "

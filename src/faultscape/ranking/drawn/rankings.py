@@ -26,7 +26,7 @@ from faultscape.choices import Population
 from faultscape.errors import OptionError, RankingError
 from faultscape.errors import counted as counted_words
 from faultscape.metrics.intervals.units import LEVEL
-from faultscape.nouns import Draw
+from faultscape.nouns import Draw, JsonObject
 from faultscape.ranking import replicates as replicated
 from faultscape.ranking.agreement import compare_benchmark, plain
 from faultscape.ranking.catalogue import SELECTION, Ranking, entry, words_of
@@ -59,7 +59,7 @@ def draw_rankings(
     all_labels: bool = False,
     benchmark: Mapping[str, float] | None = None,
     discarded: int = 0,
-    definitions: Mapping[str, Any] | None = None,
+    definitions: JsonObject | None = None,
     population: Population = "pool",
     groups: Mapping[str, str] | None = None,
     keys: Sequence[str] | None = None,

@@ -17,7 +17,7 @@ import numpy as np
 
 from faultscape.comparison.concordance import shares
 from faultscape.errors import SelectionError
-from faultscape.nouns import Classes, Pairs, Scale, Slots
+from faultscape.nouns import Classes, Definition, Pairs, Scale, Slots
 from faultscape.selection import duel
 from faultscape.selection.spares import effective
 
@@ -51,7 +51,7 @@ def compare(
     kept = {}
     for constraints in duel.CONSTRAINTS:
         if constraints != own.definition["constraints"] and (constraints != "class+scale" or scale is not None):
-            define = own.definition | {"constraints": constraints, "groups": _groups(classes, constraints)}
+            define: Definition = {**own.definition, "constraints": constraints, "groups": _groups(classes, constraints)}
             kept[constraints] = (define, duel.empty(own.models, define))
     for pairs, at in blocks():
         for define, best in kept.values():

@@ -10,7 +10,7 @@ import itertools
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -159,7 +159,7 @@ def _context(facts: Facts) -> dict[str, Any]:
         if standings
         else []
     )
-    own = standings.definitions.get("rankings", []) if standings else []
+    own = cast("list[dict[str, str]]", standings.definitions.get("rankings", [])) if standings else []
     words_of_rankings = [*(ranking.words() for ranking in catalogue.RANKINGS), *own]
     first = set(standing_tables.firsts(standings).values()) if standings else set()
     found = other_questions.questions(facts.others, facts.selectors, facts.stale)

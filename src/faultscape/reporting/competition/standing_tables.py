@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -66,7 +66,7 @@ def listed(names: Sequence[str]) -> str:
 
 def level(standings: Standings | None) -> str:
     """Return the level of the intervals in per cent."""
-    return f"{100 * standings.definitions.get('level', 0.95):g} %" if standings else "95 %"
+    return f"{100 * cast('float', standings.definitions.get('level', 0.95)):g} %" if standings else "95 %"
 
 
 def descriptive(ranking: ModelRanking) -> bool:
@@ -133,7 +133,7 @@ def verdict(standings: Standings) -> tuple[str, str]:
 
 def _few_groups(standings: Standings) -> bool:
     """Return whether whole groups of images were drawn anew, and the labels lie in too few of them for intervals."""
-    return standings.definitions.get("resamples", 0) > 0 and standings.labels.get("groups", LEAST) < LEAST
+    return cast("int", standings.definitions.get("resamples", 0)) > 0 and standings.labels.get("groups", LEAST) < LEAST
 
 
 def _for_intervals(standings: Standings) -> str:

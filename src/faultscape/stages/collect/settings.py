@@ -13,7 +13,7 @@ from faultscape.classes.names import read_classes
 from faultscape.corpus import id_lists
 from faultscape.corpus.sources import LISTS, in_list
 from faultscape.errors import ClassesError, CorpusError, OptionError, StudyError, counted
-from faultscape.nouns import Classes, Slot, Slots
+from faultscape.nouns import Classes, Definition, Slot, Slots
 from faultscape.stages.collect.options import CollectOptions
 from faultscape.study import settings as toml
 from faultscape.study.part_folders import claim, held
@@ -153,7 +153,7 @@ def enter_settings(root: Path, wanted: Settings) -> None:
         rows = tuple(
             replace(row, class_=renamed.get(row.class_, row.class_)) if isinstance(row, Slot) else row for row in slots.rows
         )
-        define = dict(slots.definition)
+        define: Definition = {**slots.definition}
         if isinstance(scale := define.get("scale"), dict):
             define["scale"] = {renamed.get(word, word): bounds for word, bounds in scale.items()}
         selections.write_selection(root, Slots(slots.models, define, rows), drawn_from, name)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import io
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -260,7 +260,7 @@ def _by_image(
         sparse.append(bootstrap.sparse_histogram(score, truth, how, where=where))
         row: Found = {}
         if job.kind == "anomaly":
-            row |= components.component_counts(score, truth, threshold, track=definitions.track or None)
+            row |= cast("Found", components.component_counts(score, truth, threshold, track=definitions.track or None))
         else:
             correct = _correct(truth)
             own = detection(-score, correct, fpr_rule=definitions.fpr_rule, where=where)

@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from faultscape.errors import SelectionError, counted
 from faultscape.metrics.intervals.units import LEAST
-from faultscape.nouns import Draw, PairSlot, Slots
+from faultscape.nouns import Definition, Draw, PairSlot, Slots
 from faultscape.ranking.drawn.estimates import Estimates, lure
 from faultscape.selection.catalogue import GOALS
 from faultscape.selection.definitions import learns, weights_as_defined
@@ -60,7 +60,7 @@ class Measured:
     estimates: Estimates
     labels: int
     pool: int
-    definition: dict[str, Any]
+    definition: Definition
 
 
 def look(
@@ -69,14 +69,17 @@ def look(
     """Return how far the models agree, and what would be drawn, as in the selection ``used``; SelectionError where no image has something of every model."""
     from faultscape.selection import draws
 
-    like: dict[str, Any] = {"seed": 0, "keep_duplicates": False, "ties": RULE, "temperature": 1.0}
-    like |= {"distance": "01"} if settings.classifies else {"concordance": "miou", "over": "union"}  # as `select` draws by mad
-    like |= (
-        {} if used is None else {key: used.definition[key] for key in (*like, "hierarchy", "sharpness") if key in used.definition}
+    usual: dict[str, Any] = {"seed": 0, "keep_duplicates": False, "ties": RULE, "temperature": 1.0}
+    usual |= {"distance": "01"} if settings.classifies else {"concordance": "miou", "over": "union"}  # as `select` draws by mad
+    usual |= (
+        {}
+        if used is None
+        else {key: used.definition[key] for key in (*usual, "hierarchy", "sharpness") if key in used.definition}
     )
+    like = cast("Definition", {"selector": "mad", **usual})
     whole = "labels" if settings.classifies else "agreement"
     needs = ("dispute", "expected", "discrepancy", whole)
-    facts = drawing_pool.gather(root, settings, models, {**like, "selector": "mad"}, needs, engine=engine, workers=workers)
+    facts = drawing_pool.gather(root, settings, models, like, needs, engine=engine, workers=workers)
     families = drawing_pool.read_drawing_pool(root, {**like, "keep_duplicates": False})[0].families
     inside = np.flatnonzero(facts["complete"] & draws.representatives(families, facts["complete"]))
     if not len(inside):

@@ -6,11 +6,11 @@ Conventions: frozen dataclasses; they are JSON only on their way through the eng
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 from faultscape.prediction.source import Opening
 from faultscape.stages.fill import CHANGES_NOTHING
 from faultscape.stages.statistics import MadeStatistics
+from faultscape.study.tables.outputs import KeptPart
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Made:
     sha256: str
     rows: int
     failures: tuple[tuple[str, str], ...]
-    kept: dict[str, list[dict[str, Any]]]
+    kept: dict[str, list[KeptPart]]
     times: tuple[Times, ...]
     device: str
     resized: int

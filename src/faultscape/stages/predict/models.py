@@ -31,7 +31,7 @@ from faultscape.study.lock import changing, writing
 from faultscape.study.store import is_address
 from faultscape.study.tables import outputs
 from faultscape.study.tables.corpus import shard_sizes
-from faultscape.study.tables.logs import log, read_failures
+from faultscape.study.tables.logs import Timing, log, read_failures
 
 _NOT_THERE = ("no map of this image was found", "the table has no line of this image", "the table has no label of this image")
 _TASK = "faultscape.stages.predict.shard:shard"
@@ -174,8 +174,8 @@ def _run(
     beside = {name: set(outputs.kinds(root, name)) for name in plans}
     of_models: dict[str, list[Made]] = {}
 
-    def enter(made: list[tuple[Job, Made]]) -> list[dict[str, Any]]:
-        rows = []
+    def enter(made: list[tuple[Job, Made]]) -> list[Timing]:
+        rows: list[Timing] = []
         for name in dict.fromkeys(job.name for job, _ in made):
             mine = [(job, part) for job, part in made if job.name == name]
             if not takeover.admits(name, mine):

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from faultscape.choices import Layout, Precision
 from faultscape.stages.given_options import refuse_empty
+
+if TYPE_CHECKING:
+    from faultscape.study.settings import ModelOptions
 
 
 @dataclass(frozen=True)
@@ -102,9 +105,9 @@ class PredictOptions:
         return self.hardware.device or ""
 
     @property
-    def of_models(self) -> dict[str, Any]:
+    def of_models(self) -> ModelOptions:
         """{name of study.toml: value} of what was said of how models see images, and of what is kept of them."""
         seen = {"size": self.shown.input_size} | {key: value for key, value in vars(self.shown).items() if key != "input_size"}
         ran = {key: value for key, value in vars(self.hardware).items() if key != "device"}
         kept = {"unmapped": self.unmapped, "keep": self.keep, "resize_maps": self.resize_maps, "pattern": self.pattern}
-        return {key: value for key, value in (seen | ran | kept).items() if value not in (None, [])}
+        return cast("ModelOptions", {key: value for key, value in (seen | ran | kept).items() if value not in (None, [])})

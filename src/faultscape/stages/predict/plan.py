@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import cast
 
 from faultscape.classes import mapping as label_names
 from faultscape.errors import ModelError
@@ -19,7 +20,7 @@ from faultscape.stages.predict import shard
 from faultscape.stages.predict.job import Job
 from faultscape.stages.predict.options import PredictOptions
 from faultscape.study.parts import Part, there
-from faultscape.study.settings import ModelSettings, Settings, read_settings
+from faultscape.study.settings import ModelOptions, ModelSettings, Settings, read_settings
 from faultscape.study.tables import label_maps, outputs
 from faultscape.study.tables.corpus import part_name, shard_sizes
 from faultscape.study.tables.removed_images import each_whole_shard, read_removed, whole_sizes
@@ -120,7 +121,9 @@ def _request(root: Path, settings: Settings, name: str, place: str, source: Sour
     held = before.labels if before else {}
     if held and "labels" in said and not options.labels:
         label_names.checked(name, held, settings)
-    return Request(name, place, settings, partial(each_whole_shard, root), said, options.labels, held, options.device)
+    return Request(
+        name, place, settings, partial(each_whole_shard, root), cast("ModelOptions", said), options.labels, held, options.device
+    )
 
 
 def _stale(where: Path, origin: Origin, done: dict[str, Part]) -> list[int]:

@@ -9,7 +9,6 @@ import json
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 from faultscape.maps import runs
 from faultscape.prediction import catalogue, networks
@@ -28,7 +27,7 @@ from faultscape.study.settings import Settings, read_settings
 from faultscape.study.spool import Spool, holds_more_than_its_key
 from faultscape.study.tables import label_maps, outputs
 from faultscape.study.tables.corpus import part_name, read_corpus
-from faultscape.study.tables.logs import Failure, replace_failures
+from faultscape.study.tables.logs import Failure, Timing, replace_failures
 from faultscape.study.tables.removed_images import removed_by_shard, whole_shard
 
 TITLE = "predict"  # at its progress, and of its receipts
@@ -126,14 +125,14 @@ def files_of(root: Path, job: Job, made: Made, statistics: Statistics | None) ->
     where, part = label_maps.predictions(root, job.name), part_name(job.number)
     yield where, part, made.sha256
     for folder, chunks in made.kept.items():
-        yield from ((where / folder, chunk["part"], chunk["sha256"]) for chunk in chunks)
+        yield from ((where / folder, chunk.part, chunk.sha256) for chunk in chunks)
     if statistics is not None and made.statistics is not None:
         yield statistics.folder(job.name), part, made.statistics.sha256
 
 
 def enter(
     root: Path, name: str, made: Sequence[tuple[Job, Made]], beside: set[str], statistics: Statistics | None
-) -> list[dict[str, Any]]:
+) -> list[Timing]:
     """Make finished parts of a model count, and the statistics made beside them, and return rows of timings.
 
     ``beside`` names what is kept of the model beside its labels, and learns what came new.
@@ -163,13 +162,13 @@ def enter(
     return [row for job, part in made for row in _timings(job, part)]
 
 
-def _timings(job: Job, made: Made) -> Iterator[dict[str, Any]]:
+def _timings(job: Job, made: Made) -> Iterator[Timing]:
     """Yield the rows of timings of a shard: its own, and of a model whose batches are timed each batch's."""
-    about = {"name": job.name, "shard": job.number, "device": made.device}
-    yield {"stage": "predict", "items": job.images, "seconds": made.seconds, **about}
-    for t in made.times if made.device else ():
-        seconds = {"seconds": t.load + t.model + t.write, "load": t.load, "model": t.model, "write": t.write}
-        yield {"stage": "inference", "items": t.images, **seconds, "warm": t.warm, **about}
+    name, number, device = job.name, job.number, made.device
+    yield Timing("predict", name, number, job.images, made.seconds, device=device)
+    for t in made.times if device else ():
+        whole = t.load + t.model + t.write
+        yield Timing("inference", name, number, t.images, whole, t.load, t.model, t.write, device, t.warm)
 
 
 def settle(root: Path, name: str, numbers: list[int]) -> tuple[int, int]:

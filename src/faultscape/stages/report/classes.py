@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from faultscape.errors import FaultscapeError, ImageError
-from faultscape.nouns import Classes, PairSlot, Predictions, Slots
+from faultscape.nouns import Classes, Definition, PairSlot, Predictions, Slots
 from faultscape.reporting.competition.class_cards import ClassCard
 from faultscape.reporting.competition.gallery import Room
 from faultscape.reporting.competition.page import DrawFacts, Facts, PairFacts
@@ -83,7 +83,7 @@ def _truths(root: Path, settings: Settings, truth: str, images: list[str]) -> di
     return out
 
 
-def _ways(classes: Classes, definition: dict[str, Any]) -> Callable[[str, str], tuple[str, ...]]:
+def _ways(classes: Classes, definition: Definition) -> Callable[[str, str], tuple[str, ...]]:
     """Return a function from two labels to the words on the way that gave their distance; nothing where no hierarchy did."""
     import functools
 

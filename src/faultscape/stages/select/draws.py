@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from faultscape.errors import ModelError, OptionError, SelectionError, counted
-from faultscape.nouns import Draw, Slots
+from faultscape.nouns import Definition, Draw, Slots
 from faultscape.selection import draws, information, model_picker, proposals
 from faultscape.selection.catalogue import find_selector
 from faultscape.selection.definitions import (
@@ -103,7 +103,7 @@ def draw(
     return result
 
 
-def _belief(define: dict[str, Any], facts: Facts, known: dict[str, Any], pool: Any) -> np.ndarray:
+def _belief(define: Definition, facts: Facts, known: dict[str, Any], pool: Any) -> np.ndarray:
     """Return the belief (J,) that each model is the best after the labels so far, even where nothing is to be learnt from them."""
     said = facts["labels"] if "labels" in facts else facts["agreement"]
     if "labelled" not in known:
@@ -120,7 +120,7 @@ def _belief(define: dict[str, Any], facts: Facts, known: dict[str, Any], pool: A
 
 
 def _rows(
-    define: dict[str, Any],
+    define: Definition,
     facts: Facts,
     number: int,
     taken: np.ndarray,
@@ -155,9 +155,7 @@ def _rows(
     return rows, tied
 
 
-def _definition(
-    name: str, selector: str, settings: Settings, given: dict[str, Any], was: dict[str, Any] | None
-) -> dict[str, Any]:
+def _definition(name: str, selector: str, settings: Settings, given: dict[str, Any], was: Definition | None) -> Definition:
     """Return what fixes a selection; OptionError for what does not fit, SelectionError where it is another than the one that is there."""
     from faultscape import plug
     from faultscape.comparison.distance_definitions import define_distances
@@ -188,7 +186,7 @@ def _definition(
     if apart and settings.classifies:  # a label is right or wrong, so that 0-1 is the distance here (docs/benchmarks-labels.md)
         about = define_distances(settings.class_list, given, was, "01")[0]
     if was is None:
-        define = {"selector": selector, **defaults, **asked, **about}
+        define = cast("Definition", {"selector": selector, **defaults, **asked, **about})
         if own := plug.digest(str(define.get("concordance", ""))):
             define["concordance_file"] = own
         if own := plug.digest(selector):
@@ -204,11 +202,11 @@ def _definition(
             raise SelectionError(f"selection {name!r} was drawn with {key} {was.get(key)}, not {value}; {fixed}")
     if was.get("distances", about.get("distances")) != about.get("distances"):
         raise SelectionError(f"selection {name!r} was drawn with other distances between classes; {fixed}")
-    return {**was, **about}
+    return cast("Definition", {**was, **about})
 
 
 def _known(
-    root: Path, models: tuple[str, ...], define: dict[str, Any], given: dict[str, Any], drawn: int, engine: str
+    root: Path, models: tuple[str, ...], define: Definition, given: dict[str, Any], drawn: int, engine: str
 ) -> dict[str, Any]:
     """Return what the labels so far teach a selector that learns: how far each model is to be trusted, or the belief that it is the best."""
     from faultscape.ranking.drawn.estimates import vote_weights

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from faultscape.errors import OptionError, SelectionError, counted
-from faultscape.nouns import Scale, Slots
+from faultscape.nouns import Definition, Scale, Slots
 from faultscape.stages.select.options import SelectOptions
 from faultscape.stages.select.replacement import replace_selection
 from faultscape.stages.select.ties import tell_ties
@@ -102,7 +102,7 @@ def _tell_piles(slots: Slots) -> None:
         )
 
 
-def _extended(name: str, was: dict[str, Any], given: dict[str, Any], constraints: str | None, quartiles: Any) -> dict[str, Any]:
+def _extended(name: str, was: Definition, given: dict[str, Any], constraints: str | None, quartiles: Scale | None) -> Definition:
     """Return the definition of an existing selection with what may grow; SelectionError when anything else was asked for."""
     from faultscape import plug
     from faultscape.selection.quartiles import to_json
@@ -121,4 +121,7 @@ def _extended(name: str, was: dict[str, Any], given: dict[str, Any], constraints
             raise SelectionError(
                 f"selection {name!r} was made with {words}; its definition is fixed: use --as NAME for another, or --replace to make it anew"
             )
-    return {**was, **{key: max(was[key], given.get(key, 0)) for key in ("per_class", "spares")}}
+    grown: Definition = {**was}
+    for key in ("per_class", "spares"):
+        grown[key] = max(was[key], given.get(key, 0))
+    return grown

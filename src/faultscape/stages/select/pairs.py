@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from itertools import combinations
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from faultscape.errors import ModelError, OptionError, SelectionError, counted
-from faultscape.nouns import PairSlot, Slots
+from faultscape.nouns import Definition, PairSlot, Slots
 from faultscape.stages.select.replacement import replace_selection
 from faultscape.stages.select.ties import tell_ties
 from faultscape.study.settings import Settings
@@ -60,7 +60,8 @@ def pairs(root: Path, name: str, given: dict[str, Any], *, anew: bool = False) -
         values = {key: was.get(key, default) for key, default in classifier_duels.DEFAULTS.items()} | asked
         keep = bool(values.pop("keep_duplicates"))
         define = classifier_duels.definition(**values, temperatures=was.get("temperatures"))
-        define |= {"keep_duplicates": keep, **about, "only": settings.only if old is None else old[0].definition["only"]}
+        define |= cast("Definition", {"keep_duplicates": keep, **about})
+        define["only"] = settings.only if old is None else old[0].definition["only"]
         define["without"] = banned if old is None or "without" in given else old[0].definition["without"]
         if old is not None:
             define = _extended(name, old[0].definition, define, given)
@@ -86,7 +87,7 @@ def pairs(root: Path, name: str, given: dict[str, Any], *, anew: bool = False) -
         _tell_unsure(said, define, result)
         short = {cell for cell, number in _filled(result, models).items() if number < define["top"]}
         if short and define["top"] > define["cap"]:
-            free = {**define, "cap": MOST, "spares": 0}
+            free: Definition = {**define, "cap": MOST, "spares": 0}
             freely = classifier_duels.slots(said, distances, free, drawn.ranks, None if allowed.all() else allowed, families)
             _tell_cap(define, short, _filled(result, models), _filled(freely, models))
         if anew:
@@ -97,7 +98,7 @@ def pairs(root: Path, name: str, given: dict[str, Any], *, anew: bool = False) -
     return result
 
 
-def _temperatures(root: Path, settings: Settings, said: Any, known: dict[str, Any]) -> dict[str, Any]:
+def _temperatures(root: Path, settings: Settings, said: Any, known: dict[str, float | str]) -> dict[str, float | str]:
     """Return {model: temperature} of all models: as they are known, for others from the labels of the pool that there are, or the word that there are too few."""
     from faultscape.comparison.temperatures import fit_temperature
     from faultscape.selection.classifier_duels import UNCALIBRATED
@@ -121,7 +122,7 @@ def _temperatures(root: Path, settings: Settings, said: Any, known: dict[str, An
     return known | found
 
 
-def _tell_calibration(temperatures: dict[str, Any]) -> None:
+def _tell_calibration(temperatures: dict[str, float | str]) -> None:
     """Say by which temperatures probabilities are calibrated, and which are not."""
     from faultscape.comparison.temperatures import FEWEST
     from faultscape.selection.classifier_duels import UNCALIBRATED
@@ -144,7 +145,7 @@ def _filled(slots: Slots, models: tuple[str, ...]) -> dict[tuple[str, str], int]
 
 
 def _tell_cap(
-    define: dict[str, Any], short: set[tuple[str, str]], held: dict[tuple[str, str], int], freely: dict[tuple[str, str], int]
+    define: Definition, short: set[tuple[str, str]], held: dict[tuple[str, str], int], freely: dict[tuple[str, str], int]
 ) -> None:
     """Say how many pairs the cap keeps from their images."""
     kept = [cell for cell in short if freely[cell] > held[cell]]
@@ -156,7 +157,7 @@ def _tell_cap(
         )
 
 
-def _tell_confidence(said: Any, define: dict[str, Any]) -> None:
+def _tell_confidence(said: Any, define: Definition) -> None:
     """Say which models the confidence constraint leaves out, since they name no probabilities."""
     silent = [m for m, row in zip(said.models, said.probabilities, strict=True) if np.isnan(row).all()]
     if silent and define["confidence"] > 0:
@@ -170,7 +171,7 @@ def _tell_confidence(said: Any, define: dict[str, Any]) -> None:
         )
 
 
-def _tell_bias(classes: Any, kind: str, define: dict[str, Any], slots: Slots) -> None:
+def _tell_bias(classes: Any, kind: str, define: Definition, slots: Slots) -> None:
     """Say how many slots come from classes that stand apart from all others, and how to leave them out: S2's documented bias."""
     from faultscape.comparison.distance_definitions import class_hierarchy
     from faultscape.comparison.semantic_distances import abstract_classes
@@ -187,7 +188,7 @@ def _tell_bias(classes: Any, kind: str, define: dict[str, Any], slots: Slots) ->
         )
 
 
-def _tell_unsure(said: Any, define: dict[str, Any], slots: Slots) -> None:
+def _tell_unsure(said: Any, define: Definition, slots: Slots) -> None:
     """Say how many images the confidence constraint shut out, where pairs have fewer than they were to have."""
     j, out, differing, everywhere = len(said.models), 0, 0, "temperatures" in define
     if len(slots.chosen) == j * (j - 1) // 2 * define["top"]:
@@ -204,7 +205,7 @@ def _tell_unsure(said: Any, define: dict[str, Any], slots: Slots) -> None:
         )
 
 
-def _extended(name: str, was: dict[str, Any], now: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
+def _extended(name: str, was: Definition, now: Definition, given: dict[str, Any]) -> Definition:
     """Return the definition of an existing selection with what may grow; SelectionError when anything else was asked for."""
     held = {"seed": 0} | was  # one of an earlier version has none, and equal images stay in the order of their ids
     for key in (
@@ -217,4 +218,5 @@ def _extended(name: str, was: dict[str, Any], now: dict[str, Any], given: dict[s
         )
     for key in (key for key in GROWS if key in given and given[key] < was[key]):
         print(f"selection {name!r} never shrinks: {key} stays {was[key]}")
-    return {**was, **{key: now[key] for key in ("distance", "hierarchy")}, **{key: max(was[key], now[key]) for key in GROWS}}
+    grown = {key: max(was[key], now[key]) for key in GROWS}
+    return cast("Definition", {**was, **{key: now[key] for key in ("distance", "hierarchy")}, **grown})

@@ -5,15 +5,13 @@ Conventions: called by the parts of `select`. A slot is decided by a tie where a
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
+from faultscape.nouns import Definition
 from faultscape.ties import tie_seed
 
 MANY = 0.25
 
 
-def tell_ties(tied: int, slots: int, define: Mapping[str, Any]) -> None:
+def tell_ties(tied: int, slots: int, define: Definition) -> None:
     """Say which share of the slots ties decided, and warn above a quarter.
 
     >>> tell_ties(1, 8, {"ties": "digest", "seed": 0})

@@ -9,7 +9,7 @@ import json
 import platform
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -88,7 +88,8 @@ def rename_rows(root: Path, names: Mapping[str, str | None]) -> None:
         rows = pq.read_table(path).to_pylist() if path.exists() else []
     except (OSError, ValueError):  # times are for information: they never stop a run
         return
-    kept = [{**row, "name": name} for row in rows if (name := now(row["stage"], row["name"])) is not None]
+    rows = [Timing(**{key: row.get(key) for key in TIMINGS}) for row in rows]
+    kept = [replace(row, name=name) for row in rows if (name := now(row.stage, row.name)) is not None]
     if kept != rows:
         _put_timings(path, [_timings(kept)])
 
@@ -133,6 +134,22 @@ def _is_number(cell: str) -> bool:
     return True
 
 
+@dataclass(frozen=True)
+class Timing:
+    """A row of timings.parquet; of inference also what loading, the model and the rest took, where, and whether the batch was ``warm``."""
+
+    stage: str
+    name: str
+    shard: int
+    items: int
+    seconds: float
+    load: float | None = None
+    model: float | None = None
+    write: float | None = None
+    device: str | None = None
+    warm: bool | None = None
+
+
 class Timings:
     """Rows on their way to timings.parquet, which is put whole: seldom once it is long, so that its cost does not grow with the square of a run.
 
@@ -141,9 +158,9 @@ class Timings:
 
     def __init__(self, root: Path) -> None:
         self._root, self._there = root, 0
-        self._waiting: list[dict[str, Any]] = []
+        self._waiting: list[Timing] = []
 
-    def add(self, rows: list[dict[str, Any]]) -> None:
+    def add(self, rows: list[Timing]) -> None:
         """Take rows: stage, name, shard, items and seconds; of inference also what loading, the model and the rest took, and where."""
         self._waiting += rows
         if 16 * len(self._waiting) >= self._there:
@@ -159,7 +176,7 @@ class Timings:
             pa.default_memory_pool().release_unused()  # what is kept for later grew by a megabyte a shard
 
 
-def add_timings(root: Path, rows: list[dict[str, Any]]) -> int:
+def add_timings(root: Path, rows: list[Timing]) -> int:
     """Put timings.parquet with these rows at its end, and return how many it holds."""
     import pyarrow.parquet as pq
 
@@ -171,7 +188,7 @@ def add_timings(root: Path, rows: list[dict[str, Any]]) -> int:
     return _put_timings(path, [*old, new])
 
 
-def _timings(rows: list[dict[str, Any]]) -> pa.Table:
+def _timings(rows: list[Timing]) -> pa.Table:
     """Return rows of timings.parquet as a table."""
     import pyarrow as pa
 
@@ -183,7 +200,7 @@ def _timings(rows: list[dict[str, Any]]) -> pa.Table:
         **dict.fromkeys(numbers, pa.float64()),
         "warm": pa.bool_(),
     }
-    return pa.Table.from_pylist(rows, schema=pa.schema([(key, kinds[key]) for key in TIMINGS]))
+    return pa.Table.from_pylist([asdict(row) for row in rows], schema=pa.schema([(key, kinds[key]) for key in TIMINGS]))
 
 
 def _put_timings(path: Path, tables: list[pa.Table]) -> int:

@@ -7,6 +7,7 @@ so that neither writing nor reading ever holds more. Their key is the checksum o
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,15 @@ _AT_ONCE = 64 << 20  # bytes of a part
 _COLUMNS = ("values", "classes")
 
 
+@dataclass(frozen=True)
+class KeptPart:
+    """A part that was put and does not count yet: its name, checksum and rows."""
+
+    part: str
+    sha256: str
+    rows: int
+
+
 class Chunks:
     """Writes one kind of one shard, part by part, as rows come in corpus order."""
 
@@ -29,7 +39,7 @@ class Chunks:
         self._folder, self._shard = folder, shard
         self._rows: list[tuple[str, tuple[bytes, ...]]] = []
         self._held = 0
-        self.parts: list[dict[str, Any]] = []
+        self.parts: list[KeptPart] = []
 
     def add(self, id_: str, codes: tuple[bytes, ...]) -> None:
         """Take an image's codes."""
@@ -38,7 +48,7 @@ class Chunks:
         if self._held >= _AT_ONCE:
             self._put()
 
-    def finish(self) -> list[dict[str, Any]]:
+    def finish(self) -> list[KeptPart]:
         """Write what is left and return the parts, at least one, as JSON."""
         if self._rows or not self.parts:
             self._put()
@@ -53,7 +63,7 @@ class Chunks:
             columns[_COLUMNS[place]] = pa.array([codes[place] for _, codes in self._rows], pa.large_binary())
         name = f"{part_name(self._shard)}.{len(self.parts):03d}"
         sha = put_part(self._folder, name, pa.table(columns), group=8)
-        self.parts.append({"part": name, "sha256": sha, "rows": len(self._rows)})
+        self.parts.append(KeptPart(name, sha, len(self._rows)))
         self._rows, self._held = [], 0
 
 
@@ -64,16 +74,16 @@ def complete(folder: Path) -> dict[str, str]:
     return {shard: part.key for name, part in held.items() if (shard := name.partition(".")[0]) not in lost}
 
 
-def of_shard(manifest: dict[str, Part], shard: int, labels: str) -> list[dict[str, Any]]:
+def of_shard(manifest: dict[str, Part], shard: int, labels: str) -> list[KeptPart]:
     """Return the parts of a shard that were made with the label part of this checksum, as `Chunks` gives them."""
     mine = {name: part for name, part in manifest.items() if name.startswith(f"{part_name(shard)}.") and part.key == labels}
-    return [{"part": name, "sha256": part.sha256, "rows": part.rows} for name, part in mine.items()]
+    return [KeptPart(name, part.sha256, part.rows) for name, part in mine.items()]
 
 
-def with_shard(manifest: dict[str, Part], shard: int, labels: str, parts: list[dict[str, Any]]) -> dict[str, Part]:
+def with_shard(manifest: dict[str, Part], shard: int, labels: str, parts: list[KeptPart]) -> dict[str, Part]:
     """Return a manifest with these parts of a shard in place of what it had."""
     others = {name: part for name, part in manifest.items() if not name.startswith(f"{part_name(shard)}.")}
-    return others | {p["part"]: Part(p["sha256"], p["rows"], labels) for p in parts}
+    return others | {p.part: Part(p.sha256, p.rows, labels) for p in parts}
 
 
 def kinds(root: Path, name: str) -> list[str]:

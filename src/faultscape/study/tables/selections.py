@@ -13,10 +13,10 @@ import json
 import math
 from dataclasses import astuple, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from faultscape.errors import SelectionError, closest
-from faultscape.nouns import Draw, PairSlot, Slot, Slots
+from faultscape.nouns import Definition, Draw, PairSlot, Slot, Slots
 from faultscape.study.folder import check_name, put
 from faultscape.study.json_text import read_object
 from faultscape.study.tables.logs import csv_text
@@ -78,7 +78,7 @@ def read_selection(root: Path, name: str = MAIN) -> tuple[Slots, str]:
         if not 0 <= (number := said.get("rows", len(lines))) <= len(lines):  # earlier versions do not say it
             raise ValueError(f"it has {len(lines)} of {number} rows")  # noqa: TRY301
         rows = tuple(kind(*(make(text) for make, text in zip(read, line, strict=True))) for line in lines[:number])
-        return Slots(tuple(models), definition, rows), drawn_from
+        return Slots(tuple(models), cast("Definition", definition), rows), drawn_from
     except (OSError, ValueError, KeyError, IndexError, TypeError, csv.Error) as error:
         why = f"there is no {table.name}" if isinstance(error, FileNotFoundError) else str(error)
         again = f"`faultscape select {root}{'' if name == MAIN else f' --as {name}'}`"
