@@ -430,6 +430,31 @@ def test_all_classes_but_one_may_be_renamed(study: str, corpus: made.Corpus, tmp
     assert states(study)["pairs", ""] == "done"
 
 
+def test_a_list_that_gives_labelled_classes_other_ids_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Labels of classifiers hold ids: without the first line of a list each would be of the class before."""
+    study, table = str(tmp_path / "animals"), tmp_path / "a.csv"
+    for name, words in (("three.txt", "cat\ndog\nhen\n"), ("two.txt", "dog\nhen\n"), ("four.txt", "cat\ndog\nhen\ncow\n")):
+        (tmp_path / name).write_text(words)
+    (tmp_path / "two.json").write_text(json.dumps({"classes": [{"name": "dog", "id": 1}, {"name": "hen", "id": 2}]}))
+    table.write_text("image,label\n" + "".join(f"p{k},{'dog' if k < 3 else 'hen'}\n" for k in range(6)))
+    fs.collect(study, str(table), task="classification", classes=str(tmp_path / "three.txt"))
+    fs.predict(study, {"a": str(table)})
+    fs.collect(study, classes=str(tmp_path / "two.txt"))  # nothing is labelled yet
+    fs.collect(study, classes=str(tmp_path / "three.txt"))
+    fs.label.import_(study, str(table))
+    before = digest(study)
+    with refused(
+        ClassesError, "'dog' has the id 0 in this list and 1 in the study, whose labels hold ids .* insist with --replace-classes"
+    ):
+        fs.collect(study, classes=str(tmp_path / "two.txt"))
+    assert digest(study) == before
+    fs.collect(study, classes=str(tmp_path / "four.txt"))
+    fs.collect(study, classes=str(tmp_path / "two.json"))
+    capsys.readouterr()
+    fs.collect(study, classes=str(tmp_path / "two.txt"), replace_classes=True)
+    assert "'dog' has another id now: labels hold the old one; import them again" in capsys.readouterr().out
+
+
 def test_a_name_that_no_selection_has_is_told_where_one_is_replaced(study: str, capsys: pytest.CaptureFixture[str]) -> None:
     """It is made: a line that was killed between the old and the new is run again."""
     for dry_run in (True, False):

@@ -65,7 +65,8 @@ def collect(
         Take images out of the study: an id, a pattern of ids in quotes ("night/*"), or a list of ids (.txt or .csv); repeat it for more. Labels, answers and maps of them are kept, count
         nowhere, and come back when the images are collected again.
     replace_classes
-        With --classes: take a list that shares few names with the study's (less than half of the shorter), which is refused otherwise.
+        With --classes: take a list that shares few names with the study's (less than half of the shorter), or under which labels of classifiers would mean others;
+        both are refused otherwise.
     dry_run
         With --remove: say what becomes stale, and change nothing.
     web

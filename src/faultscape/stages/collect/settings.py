@@ -100,6 +100,13 @@ def _take_classes(root: Path, settings: Settings, new: toml.ClassSettings, optio
             f"the class list shares {f'{shared} of {fewer} names' if shared else 'no name'} with that of the study ({held}), "
             "whose models and labels would mean something else under it; is it another study's? --replace-classes takes it all the same"
         )
+    before, now_is = dict(zip(old.names, old.ids, strict=True)), dict(zip(new.names, new.ids, strict=True))
+    moved = [name for name, id_ in now_is.items() if before.get(name, id_) != id_]
+    if moved and labelled and settings.classifies and not options.replace_classes:
+        raise ClassesError(
+            f"{moved[0]!r} has the id {now_is[moved[0]]} in this list and {before[moved[0]]} in the study, whose labels hold ids and would mean "
+            "other classes; give each class the `id` that it has (JSON), or insist with --replace-classes and import the labels again"
+        )
     renamed = _renamed(old, new)
     for name, now in renamed.items():
         print(f"class {name!r} is called {now!r} now; label mappings follow")
@@ -114,12 +121,13 @@ def _take_classes(root: Path, settings: Settings, new: toml.ClassSettings, optio
         print("the class list changes: what follows from it is stale; run predict, select and rank again")
     else:
         print("the class list changes: pairs and what follows from them are stale and are made anew by compare")
-    before = dict(zip(old.names, old.ids, strict=True))
-    moved = [name for name, id_ in zip(new.names, new.ids, strict=True) if before.get(name, id_) != id_]
     if moved and labelled:
-        print(
-            f"{moved[0]!r} has another id now: labels that came as LabelMe files or in class colours hold the old one; import them again"
+        which = (
+            "labels hold the old one"
+            if settings.classifies
+            else "labels that came as LabelMe files or in class colours hold the old one"
         )
+        print(f"{moved[0]!r} has another id now: {which}; import them again")
     for model in settings.models.values():
         model.labels = {label: renamed.get(name, name) for label, name in model.labels.items()}
     settings.classes = new
