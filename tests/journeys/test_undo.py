@@ -135,7 +135,8 @@ def test_what_was_said_of_a_selection_stands_in_the_line_that_makes_it_anew(
     fs.scale(str(corpus.truth), classes=str(corpus.classes), output=scale)
     fs.select(study, as_="sized", maps=fs.MapRules(scale=scale), engine="local")
     fs.select(study, as_="free", maps=fs.MapRules(constraints="none"), per_class=2, engine="local")
-    before = {name: selections.read_selection(Path(study), name)[0].definition for name in ("sized", "free")}
+    fs.select(study, goal="order", budget=3, engine="local")
+    before = {name: selections.read_selection(Path(study), name)[0].definition for name in ("sized", "free", "order")}
     Path(scale).unlink()
     fs.collect(study, remove=[read_corpus(Path(study))[0].id])
     follow_selections(study)
@@ -145,7 +146,7 @@ def test_what_was_said_of_a_selection_stands_in_the_line_that_makes_it_anew(
 
 
 def follow_selections(study: str) -> None:
-    for _ in range(4):
+    for _ in range(5):
         if (line := fs.status(study).next).startswith("faultscape select"):
             assert main(shlex.split(line)[1:]) == 0, line
 

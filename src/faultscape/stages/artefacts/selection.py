@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import astuple
 from typing import Any
 
 from faultscape.errors import counted
 from faultscape.nouns import Draw, PairSlot, Slots
+from faultscape.selection.catalogue import GOALS
 from faultscape.stages.artefacts.artefact import Artefact
 from faultscape.stages.given_options import option_words
 from faultscape.stages.snapshot import Snapshot
@@ -152,12 +153,18 @@ def options_again(snapshot: Snapshot, name: str) -> dict[str, Any]:
     define = slots.definition
     usual = DRAWS if is_drawn(slots) else CLASSIFIER_DUELS if isinstance(slots.rows[0], PairSlot) else DUELS
     asked: dict[str, Any] = {key: define[key] for key in usual if key in define and define[key] != usual[key]}
-    drawn = {"selector": define["selector"], "budget": len(slots.rows)} if is_drawn(slots) else {}
-    own_name = None if name == (define["selector"] if drawn else MAIN) else name
+    drawn = {_chosen_by(define): define[_chosen_by(define)], "budget": len(slots.rows)} if is_drawn(slots) else {}
+    own_name = None if name == (define[_chosen_by(define)] if drawn else MAIN) else name
     found = {**drawn, **asked, "keep_duplicates": define.get("keep_duplicates") or None}
     found["constraints"] = "none" if define.get("constraints") == "none" else None  # a scale stays unless another is given
     found |= {"without": define.get("without") or None, "as_": own_name}
     return {key: value for key, value in found.items() if value is not None}
+
+
+def _chosen_by(definition: Mapping[str, Any]) -> str:
+    """Return "goal" where a goal chose the selector of these draws, and would choose the same today, else "selector"."""
+    goal = definition.get("goal")
+    return "goal" if goal is not None and GOALS.get(goal) == definition["selector"] else "selector"
 
 
 def _asked(slots: Slots) -> dict[str, Any]:
