@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from dataclasses import is_dataclass
 from typing import Any, Literal, get_args, get_origin
 
 import numpy as np
@@ -12,6 +13,7 @@ import faultscape as fs
 from faultscape import choices
 from faultscape.cli import VERBS, build, main
 from faultscape.corpus.web.apis import APIS
+from faultscape.errors import OptionError
 from faultscape.metrics.definitions import define
 from faultscape.selection.catalogue import GOALS
 from refusals import refused
@@ -61,3 +63,18 @@ def test_pixel_metrics_take_every_over_and_no_other(of: str) -> None:
         assert 0 <= metric(*counts, over=over) <= 1
     with refused(fs.errors.OptionError, "is not known; use union, all, truth"):
         metric(*counts, over="each")
+
+
+GROUPS = [
+    (verb, name, type(parameter.default).__name__)
+    for verb in ("collect", "predict", "select", "measure")
+    for name, parameter in inspect.signature(getattr(fs, verb)).parameters.items()
+    if is_dataclass(parameter.default)
+]
+
+
+@pytest.mark.parametrize(("verb", "name", "group"), GROUPS)
+def test_options_that_belong_together_come_in_their_group(verb: str, name: str, group: str) -> None:
+    assert len(GROUPS) == 11
+    with refused(OptionError, rf"{name}= takes fs\.{group}\(.*=\.\.\., .*=\.\.\.\); got {{'option': 1}}"):
+        getattr(fs, verb)("nowhere", **{name: {"option": 1}})

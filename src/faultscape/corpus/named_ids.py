@@ -25,6 +25,8 @@ def named_ids(words: Sequence[str], ids: Collection[str], files: Mapping[str, st
     """
     out: set[str] = set()
     for word in words:
+        if not isinstance(word, str):
+            raise CorpusError(f"expected ids of images, each a word; got {word!r}; a list is written *LIST")
         if not word.strip():
             raise CorpusError("expected ids of images; got an empty one")
         if word in ids:

@@ -37,11 +37,25 @@ def refuse_empty(options: Any) -> None:
     """
     for field in fields(options):
         value = getattr(options, field.name)
+        refuse_no_group(field.name, field.default, value)
         if is_dataclass(value) and not isinstance(value, type):
             refuse_empty(value)
         several = list(value.values()) if isinstance(value, Mapping) else value if isinstance(value, list | tuple) else [value]
         if any(isinstance(one, str) and not one.strip() for one in several) and field.name != "study":  # which says it itself
             raise OptionError(f"--{field.name.rstrip('_').replace('_', '-')} is empty; give a value, or leave it out")
+
+
+def refuse_no_group(name: str, group: Any, value: Any) -> None:
+    """Raise OptionError where options that belong together come as anything else than their dataclass, of which ``group`` is one.
+
+    >>> from faultscape.stages.collect.options import Grouping
+    >>> refuse_no_group("grouping", Grouping(), {"block": 10})
+    Traceback (most recent call last):
+    faultscape.errors.OptionError: grouping= takes fs.Grouping(group=..., block=...); got {'block': 10}
+    """
+    if is_dataclass(group) and not isinstance(group, type) and not isinstance(value, type(group)):
+        first = ", ".join(f"{field.name}=..." for field in fields(group)[:2])
+        raise OptionError(f"{name}= takes fs.{type(group).__name__}({first}); got {value!r}")
 
 
 def options_of(verb: Callable[..., Any]) -> dict[str, Any]:

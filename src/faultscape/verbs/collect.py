@@ -80,15 +80,14 @@ def collect(
 
     if not str(study).strip() or not all(str(image).strip() for image in images):
         raise CorpusError("the study and every source of images need a name; got an empty one")
+    options = CollectOptions(
+        study=study, images=images, task=task, classes=classes, only_classes=only_classes,
+        size=size if isinstance(size, str | None) else "x".join(map(str, size)), not_in=tuple(not_in or ()),
+        set_name=set_, role=role, pattern=pattern, grouping=grouping, web=web, storage=storage,
+        remove=(remove,) if isinstance(remove, str) else tuple(remove or ()), replace_classes=replace_classes, dry_run=dry_run,
+    )  # fmt: skip
     if storage.shard_size is not None and storage.shard_size < 1:
         raise CorpusError(f"a shard holds 1 image or more; got --shard-size {storage.shard_size}")
     if role not in (None, *_ROLES):
         raise CorpusError(f"role {role!r} is not known; use {', '.join(_ROLES[:-1])} or {_ROLES[-1]}")
-    return collect_images(
-        CollectOptions(
-            study=study, images=images, task=task, classes=classes, only_classes=only_classes,
-            size=size if isinstance(size, str | None) else "x".join(map(str, size)), not_in=tuple(not_in or ()),
-            set_name=set_, role=role, pattern=pattern, grouping=grouping, web=web, storage=storage,
-            remove=(remove,) if isinstance(remove, str) else tuple(remove or ()), replace_classes=replace_classes, dry_run=dry_run,
-        )
-    )  # fmt: skip
+    return collect_images(options)

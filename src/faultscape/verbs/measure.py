@@ -113,6 +113,10 @@ def measure(
     """
     from faultscape.stages.measure.measure import measure_models
 
+    inputs, running = Inputs(source, models, classes, truth, datasets), Running(engine, workers, shard)
+    options = MeasureOptions(
+        inputs, scores, files, preset, choices, Intervals(resamples, seed), running, tuple(metric or ()), output, skip, worst
+    )
     if resamples < 0 or worst < 0:
         raise OptionError(f"resamples and worst are 0 or more; got {resamples} and {worst}")
     if seed < 0:
@@ -127,9 +131,5 @@ def measure(
         beside = {"classes": classes, "truth": truth, "images": files.images, **vars(scores)}
         if more := [name for name, value in beside.items() if value not in (None, [], {})]:
             raise OptionError(f"--datasets LIST says what is measured; write {more[0]} into its tables, in place of --{more[0]}")
-    inputs, running = Inputs(source, models, classes, truth, datasets), Running(engine, workers, shard)
-    options = MeasureOptions(
-        inputs, scores, files, preset, choices, Intervals(resamples, seed), running, tuple(metric or ()), output, skip, worst
-    )
     path, document = measure_models(options)
     return MeasuredShare(path, document) if shard else Measured(path, document)
