@@ -164,6 +164,66 @@ def test_a_worker_is_asked_by_a_frozen_dataclass_and_only_the_one_loop_runs_an_e
     assert running == [SOURCE / "stages" / "fill.py"]
 
 
+def room_of(path: Path) -> str:
+    """The room of a file: a folder or file of the package's first level; every stage is one of its own."""
+    first, *rest = path.relative_to(SOURCE).with_suffix("").parts
+    return f"stages.{rest[0]}" if first == "stages" and rest else first
+
+
+def imported_names(tree: ast.Module) -> set[str]:
+    """Return the dotted names that a file takes of the package, `module.name`, also where it takes the module and then the name."""
+    taken, modules = set(), {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and str(node.module).startswith("faultscape"):
+            modules |= {alias.asname or alias.name: f"{node.module}.{alias.name}" for alias in node.names}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in modules:
+            taken.add(f"{modules[node.value.id]}.{node.attr}")
+    return taken | set(modules.values())
+
+
+def loose_signatures(tree: ast.Module) -> dict[str, str]:
+    """Return {name: text} of what a file's public functions, classes and aliases say of `dict[str, Any]` to those who use them."""
+    found = {}
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef):
+            said = [node.args, node.returns]
+        elif isinstance(node, ast.ClassDef):
+            said = [item.annotation for item in node.body if isinstance(item, ast.AnnAssign)]
+            methods = [item for item in node.body if isinstance(item, ast.FunctionDef) and not item.name.startswith("_")]
+            said += [part for item in methods for part in (item.args, item.returns)]
+        elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and isinstance(node.value, ast.Subscript):
+            said = [node.value]
+        else:
+            said = [node.annotation] if isinstance(node, ast.AnnAssign) else []
+        name = getattr(node, "name", None) or ast.unparse(getattr(node, "target", None) or getattr(node, "targets", [node])[0])
+        texts = [text for part in said if part and re.search(r"(dict|Mapping)\[str, Any\]", text := ast.unparse(part))]
+        found |= {name: texts[0]} if texts else {}
+    return found
+
+
+def test_no_dict_of_anything_crosses_a_room() -> None:
+    trees = {path: ast.parse(path.read_text()) for path in FILES}
+    modules = {
+        path: ".".join(("faultscape", *path.relative_to(SOURCE).with_suffix("").parts)).removesuffix(".__init__")
+        for path in FILES
+    }
+    users: dict[str, set[str]] = {}
+    handed_on: dict[str, str] = {}  # a name that a file only hands on, and where it comes from
+    for path, tree in trees.items():
+        for name in imported_names(tree):
+            users.setdefault(name, set()).add(room_of(path))
+            handed_on[f"{modules[path]}.{name.rpartition('.')[2]}"] = name
+    for shown, name in handed_on.items():
+        users[name] |= users.get(shown, set())
+    crossing = []
+    for path, tree in trees.items():
+        for name, text in loose_signatures(tree).items():
+            if rooms := users.get(f"{modules[path]}.{name}", set()) - {room_of(path)}:
+                crossing.append(f"{modules[path]}.{name}: {text}; used by {', '.join(sorted(rooms))}")
+    assert not crossing
+
+
 def test_the_files_that_take_longest_are_there() -> None:
     tests = Path(__file__).parents[1]
     first = (tests / "slowest_files.txt").read_text().split()

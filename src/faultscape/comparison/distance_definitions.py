@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict, cast
 
 import numpy as np
 
@@ -67,15 +67,23 @@ def distances_of(classes: Classes, kind: str | None, hierarchy: str | None = Non
     return kind, semantic_distances.class_distances(kind, *found)
 
 
+class DistanceDefinition(TypedDict):
+    """What a selection's definition says of distances between classes; ``distances`` is their digest."""
+
+    distance: str
+    hierarchy: str | None
+    distances: str
+
+
 def define_distances(
-    classes: Classes, given: Mapping[str, Any], was: Definition | None, otherwise: str | None = None
-) -> tuple[dict[str, Any], np.ndarray]:
+    classes: Classes, given: Mapping[str, object], was: Definition | None, otherwise: str | None = None
+) -> tuple[DistanceDefinition, np.ndarray]:
     """Return what a selection's definition says of distances, {distance, hierarchy, distances}, and the (C, C) distances.
 
     What is not ``given`` is as it ``was``, or at first ``otherwise`` (None: wordnet or 01, as classes allow). Files stand there
     with their whole path, and a digest of the distances says whether they are still the same ones.
     """
-    held = {key: given.get(key, (was or {}).get(key)) for key in ("distance", "hierarchy")}
+    held = {key: cast("str | None", given.get(key, (was or {}).get(key))) for key in ("distance", "hierarchy")}
     for key, value in held.items():
         if value and value not in KINDS and Path(value).exists():
             held[key] = str(Path(value).absolute())

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import fields, is_dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from faultscape.errors import RankingError
+from faultscape.nouns import JsonObject
 from faultscape.standings import Benchmark, ModelRanking, OtherSelection, ParentStandings, Stability, Standings, WithoutModel
 
 _KEYS = (
@@ -24,7 +25,7 @@ _WHEN_THERE = ("against", "benchmark", "parents", "stability")
 _NUMBERS = ("matrices", "rankings", "against", "benchmark", "parents", "stability")  # where null means an undefined number
 
 
-def to_json(standings: Standings) -> dict[str, Any]:
+def to_json(standings: Standings) -> JsonObject:
     """Return the content of standings.json.
 
     >>> raw = to_json(Standings(("a",), {"used": 1}, {"resistance": [[float("nan")]]}, {}, {"epsilon": 0.1 + 0.2}))
@@ -34,25 +35,26 @@ def to_json(standings: Standings) -> dict[str, Any]:
     return {key: written(value) for key in _KEYS if (value := getattr(standings, key)) or key not in _WHEN_THERE}
 
 
-def from_json(raw: dict[str, Any]) -> Standings:
+def from_json(raw: JsonObject) -> Standings:
     """Return the standings that ``to_json`` wrote; RankingError when a part is missing, or of another kind."""
+    held = cast("dict[str, Any]", raw)
     anew = "make them anew with `faultscape rank STUDY`"
-    if missing := [key for key in ("models", "labels", "matrices", "rankings", "definitions") if key not in raw]:
+    if missing := [key for key in ("models", "labels", "matrices", "rankings", "definitions") if key not in held]:
         raise RankingError(f"these are no standings: {missing[0]!r} is missing; {anew}")
     lists = ("models", "notes")
-    if odd := next((key for key in _KEYS if key in raw and not isinstance(raw[key], list if key in lists else dict)), ""):
-        raise RankingError(f"these are no standings: {odd} is {str(raw[odd])[:40]!r}; {anew}")
-    parts = {"": raw} | raw.get("parents", {})
+    if odd := next((key for key in _KEYS if key in held and not isinstance(held[key], list if key in lists else dict)), ""):
+        raise RankingError(f"these are no standings: {odd} is {str(held[odd])[:40]!r}; {anew}")
+    parts = {"": held} | held.get("parents", {})
     if odd := next((name for name, part in parts.items() if not isinstance(part, dict)), ""):
         raise RankingError(f"these are no standings: parent group {odd[:40]!r} is damaged; {anew}")
     for part in parts.values():
         for name, ranking in part.get("rankings", {}).items():
             if not isinstance(ranking, dict) or not (isinstance(ranking.get("unusable"), str) or _is_whole(ranking)):
                 raise RankingError(f"these are no standings: ranking {name[:40]!r} is damaged; {anew}")
-    if not all(isinstance(word, str) for key in lists for word in raw.get(key, ())):
+    if not all(isinstance(word, str) for key in lists for word in held.get(key, ())):
         raise RankingError(f"these are no standings: models or notes are no words; {anew}")
-    values: dict[str, Any] = {key: _read(raw[key]) if key in _NUMBERS else raw[key] for key in _KEYS if key in raw}
-    values |= {"models": tuple(raw["models"]), "notes": tuple(raw.get("notes", ()))}
+    values: dict[str, Any] = {key: _read(held[key]) if key in _NUMBERS else held[key] for key in _KEYS if key in held}
+    values |= {"models": tuple(held["models"]), "notes": tuple(held.get("notes", ()))}
     try:
         return _built(values)
     except (TypeError, AttributeError, KeyError) as error:

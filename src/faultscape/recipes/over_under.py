@@ -8,12 +8,15 @@ Source: Zhang, Mehta and Caspi (S1).
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 import faultscape as fs
 from faultscape.verbs.measure import Measured
+
+if TYPE_CHECKING:
+    from faultscape.reporting.measure.document import SetDocument
 
 TABLE_1 = ("miou", "dice", "pixel_accuracy", "gce", "pe_os", "pe_us", "ap", "rom", "rum")  # its rows; all are shown as errors
 
@@ -53,20 +56,22 @@ def rows_of_table_1(models: dict[str, Any]) -> list[tuple[str, dict[str, float]]
     return rows
 
 
-def explained(document: dict[str, Any], model: str) -> str:
+def explained(document: SetDocument, model: str) -> str:
     """Return what Table I is for: the sentence that says where a model's error comes from (V, "the source of performance discrepancy")."""
     from faultscape.reporting.measure.gap_sentences import sentence
 
     return sentence(document, model)
 
 
-def areas(document: dict[str, Any]) -> dict[str, float]:
+def areas(document: SetDocument) -> dict[str, float]:
     """Return the area under each model's ROM-RUM curve (Fig. 5, right); less is better."""
     curves = document.get("curves", {})
-    return {name: found["confidence"]["area"] for name, found in curves.items() if "confidence" in found}
+    return {
+        name: cast("dict[str, float]", found["confidence"])["area"] for name, found in curves.items() if "confidence" in found
+    }
 
 
-def shown(name: str, document: dict[str, Any]) -> str:
+def shown(name: str, document: SetDocument) -> str:
     """Return Table I of one data set, what explains it, and the areas of Fig. 5, as text."""
     models = list(document["models"])
     lines = [name, f"{'':<16}" + "".join(f"{model:>14}" for model in models)]

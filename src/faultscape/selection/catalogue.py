@@ -16,6 +16,7 @@ import numpy as np
 
 from faultscape import plug
 from faultscape.errors import OptionError, closest
+from faultscape.nouns import JsonObject
 from faultscape.selection import model_picker
 from faultscape.selection import selector_weights as weights
 
@@ -52,7 +53,7 @@ class Selector:
     tasks: tuple[Task, ...] = BOTH
     options: tuple[str, ...] = ()
     of_task: Mapping[Task, tuple[str, ...]] = field(default_factory=lambda: _OF_TASK)
-    defaults: Mapping[str, Any] = field(default_factory=dict)
+    defaults: JsonObject = field(default_factory=dict)
     duels: Mapping[Task, tuple[str, ...]] = field(default_factory=dict)
     goals: tuple[str, ...] = ()
     even: bool = False

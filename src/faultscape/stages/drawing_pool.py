@@ -44,18 +44,17 @@ def gather(
     models: Sequence[str],
     define: Definition,
     needs: Sequence[str],
-    known: dict[str, Any] | None = None,
+    trust: np.ndarray | None = None,
     *,
     engine: str = "local",
     workers: int | None = None,
 ) -> Facts:
-    """Return what a selector must know of every image of the pool, in the order among equals; ``known`` may hold the ``trust`` (J,) that labels so far put in each model."""
+    """Return what a selector must know of every image of the pool, in the order among equals; ``trust`` (J,) is what labels so far put in each model."""
     import io
 
     from faultscape.stages import drawing_facts, fill
     from faultscape.study.tables.corpus import shard_sizes
 
-    trust = (known or {}).get("trust")
     pool, order = read_drawing_pool(root, define)
     similar = "labels" if settings.classifies else "agreement"
     needs = [similar if need == "similarity" else need for need in needs]
@@ -112,7 +111,7 @@ def drawn_from(root: Path, settings: Settings, slots: Slots, trust: np.ndarray |
     )  # what information draws from is where models differ, whatever it weighs there
     pool = read_drawing_pool(root, define)[0]
     needs = dict.fromkeys([*(selector.needs if by_itself else ()), "dispute", "expected"])
-    facts = gather(root, settings, slots.models, define, [*needs], {"trust": trust})
+    facts = gather(root, settings, slots.models, define, [*needs], trust)
     weight = weights_as_defined(define if by_itself else {**define, "selector": "disputed"}, facts)
     inside = np.flatnonzero((weight > 0) & draws.representatives(pool.families, weight > 0))
     rest = facts["complete"] & ~np.isin(pool.families, pool.families[inside])

@@ -76,7 +76,7 @@ def fill(
     calls = [{"job": to_json(job)} for job in jobs]
     keys = [_key(task, job, call["job"]) for job, call in zip(jobs, calls, strict=True)]
     timings = Timings(root)
-    found: dict[str, Any] = {}
+    found: dict[str, Json] = {}
     for of_group in receipts.values():
         found |= of_group.found()
     waiting: list[tuple[int, Made]] = []
@@ -147,7 +147,7 @@ def _key(task: str, job: Any, held: Json) -> str:
 def _adopted(
     jobs: Sequence[Job],
     keys: Sequence[str],
-    found: dict[str, Any],
+    found: dict[str, Json],
     kind: type[Made],
     parts: Callable[[Job, Made], Iterable[tuple[Path, str, str]]],
 ) -> list[tuple[int, Made]]:

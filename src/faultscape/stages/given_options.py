@@ -9,12 +9,15 @@ import inspect
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from faultscape.errors import OptionError
+from faultscape.nouns import JsonObject
+
+Made = TypeVar("Made")
 
 
-def given_options(options: Any, *, but: Sequence[str] = ()) -> dict[str, Any]:
+def given_options(options: Any, *, but: Sequence[str] = ()) -> JsonObject:
     """Return the options of a frozen dataclass that differ from their defaults, as JSON holds them; ``but`` those that are recorded elsewhere, or change nothing."""
     given = {f.name: (getattr(options, f.name), f) for f in fields(options) if f.name not in but}
     return {name: _plain(value, str(f.type)) for name, (value, f) in given.items() if value != f.default}
@@ -73,7 +76,12 @@ def options_of(verb: Callable[..., Any]) -> dict[str, Any]:
     return found
 
 
-def group_options(verb: Callable[..., Any], options: Mapping[str, Any]) -> dict[str, Any]:
+def call_again(verb: Callable[..., Made], study: str, options: JsonObject, **others: object) -> Made:
+    """Return what a verb makes of a study with options that were recorded by name; ``others`` go beside them."""
+    return verb(study, **group_options(verb, options), **others)
+
+
+def group_options(verb: Callable[..., object], options: JsonObject) -> dict[str, Any]:
     """Return options by name as the keywords of a verb, those of a group in its dataclass; a name that the verb does not have stays, for Python to refuse.
 
     >>> from faultscape.verbs.collect import collect
@@ -89,7 +97,7 @@ def group_options(verb: Callable[..., Any], options: Mapping[str, Any]) -> dict[
     return left | found
 
 
-def option_words(arguments: Mapping[str, Any]) -> list[str]:
+def option_words(arguments: JsonObject) -> list[str]:
     """Return options as a command line spells them; what is None was not given.
 
     >>> option_words({"truth": "two people", "all_labels": True, "boundaries": False, "against": ["a", "b"], "seed": None})

@@ -8,9 +8,9 @@ from __future__ import annotations
 import shlex
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from faultscape.nouns import Slots
+from faultscape.nouns import JsonObject, Slots
 from faultscape.stages import evidence
 from faultscape.stages.label_counts import LabelCount, count_labels
 from faultscape.stages.pairs import corpus_key, wanted
@@ -142,7 +142,7 @@ class Snapshot:
             self._truth_keys[truth] = evidence.truth_key(self.root, truth)
         return self._truth_keys[truth]
 
-    def document(self, path: Path) -> dict[str, Any] | None:
+    def document(self, path: Path) -> JsonObject | None:
         """Return the JSON object of a file of the study; None where there is none, or none that can be read."""
         from faultscape.study.json_text import read_object
 

@@ -19,7 +19,7 @@ from faultscape.maps import array_codes, runs
 from faultscape.maps.resize import nearest
 from faultscape.metrics import image_statistics
 from faultscape.metrics.definitions import Definitions, define
-from faultscape.nouns import Classes
+from faultscape.nouns import Classes, Json, JsonObject
 from faultscape.stages import evidence
 from faultscape.stages.stored_maps import StoredMaps
 from faultscape.study.parts import Part, key_of, read_manifest, there, write_manifest
@@ -53,7 +53,7 @@ def state_of_stored(settings: Settings, truth: str, maps: str | None, labels: Ma
     return key_of(about, truth, maps, meaning(settings.class_list, labels), *([list(gone)] if gone else []))
 
 
-def basis(definitions: Definitions, classes: Classes, options: Mapping[str, Any], *, with_classes: bool) -> list[Any]:
+def basis(definitions: Definitions, classes: Classes, options: JsonObject, *, with_classes: bool) -> list[Json]:
     """Return what all statistics of a data set follow from, whatever its files."""
     named = {name: getattr(definitions, name) for name in _CHOICES}
     return [named, [list(classes.ids), list(classes.void), classes.background], with_classes, dict(options), VERSION]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+
+from faultscape.nouns import Json
 
 
-def read_object(text: str | bytes) -> dict[str, Any]:
+def read_object(text: str | bytes) -> dict[str, Json]:
     """Return the object that a JSON text holds; ValueError where it holds anything else, or lists too deep within each other.
 
     >>> read_object('{"a": 1}')

@@ -14,7 +14,7 @@ import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TypedDict, cast
 
 from faultscape.errors import StudyError
 from faultscape.study import versions
@@ -28,24 +28,49 @@ CHANGE = ".change.json"
 _VERBS = ".lock-"
 
 
-def noted(root: Path) -> dict[str, Any]:
-    """Return the note of a change of models: what was asked for, how to ask it again, whether it is ``done``; nothing where there is none."""
+class Asked(TypedDict):
+    """What a change of models was asked to do: {old: new}, names, and {NAME: SOURCE} to predict after it."""
+
+    rename: dict[str, str]
+    remove: list[str]
+    models: dict[str, str]
+
+
+class Right(TypedDict, total=False):
+    """What was right before a change: {name: {part: others}} of counts, and names of selections."""
+
+    pairs: dict[str, dict[str, list[str]]]
+    selections: list[str]
+
+
+class ChangeNote(TypedDict):
+    """A change of models under way: ``names`` {before: after} of the models that stay, and which counts and selections were ``right`` before."""
+
+    line: str
+    asked: Asked
+    done: bool
+    names: dict[str, str]
+    right: Right
+
+
+def noted(root: Path) -> ChangeNote | None:
+    """Return the note of a change of models: what was asked for, how to ask it again, whether it is ``done``; None where there is none."""
     try:
         note = read_object((root / CHANGE).read_bytes())
         kinds = {"done": bool, "line": str, "asked": dict, "names": dict, "right": dict}
         if odd := next((key for key, kind in kinds.items() if not isinstance(note.get(key), kind)), ""):
             raise ValueError(f"{odd} is {str(note.get(odd))[:40]}")  # noqa: TRY301 - as any other damage
     except FileNotFoundError:
-        return {}
+        return None
     except (OSError, ValueError) as error:
         raise StudyError(f"{root / CHANGE} is damaged ({error}); put it back from a copy, or delete it") from None
-    return note
+    return cast("ChangeNote", note)
 
 
 def unfinished(root: Path) -> str:
     """Return the line that finishes a change of models which was interrupted, or nothing."""
     note = noted(root)
-    return "" if note.get("done", True) else str(note["line"])
+    return "" if note is None or note["done"] else note["line"]
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from faultscape.errors import StudyError
 from faultscape.study.json_text import read_object
@@ -79,7 +79,10 @@ def write_manifest(folder: Path, parts: dict[str, Part]) -> None:
 @lru_cache(maxsize=32)
 def _parsed(text: bytes) -> dict[str, Part]:
     """Return the entries of a manifest, which a run reads again for each of its shards."""
-    return {name: _part(e["sha256"], e["rows"], e["key"], e["failures"]) for name, e in read_object(text).items()}
+    return {
+        name: _part(e["sha256"], e["rows"], e["key"], e["failures"])
+        for name, e in cast("dict[str, Any]", read_object(text)).items()
+    }
 
 
 def _part(sha256: Any, rows: Any, key: Any, failures: Any) -> Part:

@@ -10,8 +10,8 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import Any
 
+from faultscape.nouns import Json
 from faultscape.study.folder import cannot_write
 
 _PREFIX = ".made-"
@@ -25,9 +25,9 @@ class Receipts:
         self._own = root / f"{_PREFIX}{self._title}{f'-{share}' if share else ''}.jsonl"
         self._alone = not share
 
-    def found(self) -> dict[str, Any]:
+    def found(self) -> dict[str, Json]:
         """Return {key of a job: its result} of all that was made and not entered."""
-        out: dict[str, Any] = {}
+        out: dict[str, Json] = {}
         for path in self._paths():
             for line in _read(path).splitlines():
                 try:
@@ -37,7 +37,7 @@ class Receipts:
                     continue
         return out
 
-    def add(self, key: str, made: Any) -> None:
+    def add(self, key: str, made: Json) -> None:
         """Note a result that waits to be entered."""
         line = json.dumps({"key": key, "made": made}, ensure_ascii=False) + "\n"
         try:

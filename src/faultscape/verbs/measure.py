@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from faultscape.errors import OptionError, counted
 from faultscape.stages.measure.options import (
@@ -17,16 +17,19 @@ from faultscape.stages.measure.options import (
     ScoreFolders,
 )  # fmt: skip
 
+if TYPE_CHECKING:
+    from faultscape.reporting.measure.document import Document, MetricEntry
+
 
 @dataclass(frozen=True, eq=False)
 class Measured:
     """What `measure` found: the folder it wrote to, and the document of measure.json."""
 
     path: str
-    document: dict[str, Any] = field(repr=False)
+    document: Document = field(repr=False)
 
     @property
-    def models(self) -> dict[str, Any]:
+    def models(self) -> dict[str, dict[str, MetricEntry]]:
         """{NAME: {METRIC: {value, low, high, ...}}} of the one data set; of several, those of the first."""
         sets = self.document.get("datasets")
         return (next(iter(sets.values())) if sets else self.document)["models"]
@@ -42,7 +45,7 @@ class MeasuredShare(Measured):
     """What one job of an array did; its document holds no metrics but ``shard``, ``jobs`` (done now) and ``failures`` (maps without statistics so far)."""
 
     def __repr__(self) -> str:
-        shard, jobs, failures = (self.document[key] for key in ("shard", "jobs", "failures"))
+        shard, jobs, failures = self.document["shard"], self.document["jobs"], self.document["failures"]
         wrong = f"; {counted(failures, 'map')} could not be measured so far" if failures else ""
         return f"{self.path}: share {shard}, {counted(jobs, 'job')} done{wrong}; when all shares are done, run the line without --shard"
 

@@ -129,7 +129,7 @@ def _selected(study: str, asked: dict[str, Any], goal: Goal, engine: str) -> lis
     from faultscape.nouns import PairSlot, Slot, Slots
     from faultscape.stages.artefacts.selection import can_grow, options_again
     from faultscape.stages.evidence import labelled_among
-    from faultscape.stages.given_options import group_options
+    from faultscape.stages.given_options import call_again
     from faultscape.stages.snapshot import Snapshot
     from faultscape.study.tables.selections import MAIN
     from faultscape.verbs.select import select
@@ -142,7 +142,7 @@ def _selected(study: str, asked: dict[str, Any], goal: Goal, engine: str) -> lis
         if labelled_among(Path(study), {row.image for row in snapshot.selections[MAIN][0].rows}):
             return [f"selection {node.words}; {', '.join(node.why)}; choose anew: {node.line}"]
         asked = {**options_again(snapshot, MAIN), **asked, "replace": True}
-    slots = select(study, **group_options(select, asked), engine=engine)
+    slots = call_again(select, study, asked, engine=engine)
     if not isinstance(slots, Slots) or not isinstance(slots.chosen[0], Slot | PairSlot):
         return [repr(slots)]
     line = f"faultscape select {shlex.quote(study)} --goal {goal}{'' if goal == 'best' else f' --budget {len(slots.images)}'}"
@@ -152,23 +152,26 @@ def _selected(study: str, asked: dict[str, Any], goal: Goal, engine: str) -> lis
 def _ranked(study: str, truth: str | None, engine: str) -> list[str]:
     """Rank every selection that can be ranked and is not, with the options that were given before."""
     from faultscape.stages.artefacts import standings
+    from faultscape.stages.artefacts.artefact import arguments_of
+    from faultscape.stages.given_options import call_again
     from faultscape.stages.snapshot import Snapshot
     from faultscape.verbs.rank import rank
 
     done, snapshot = [], Snapshot(Path(study))
     names = [node.name for node in _undone(Path(study), "standings")]
     for name in snapshot.selections:
-        held = standings.provenance(snapshot, name) or {}
-        if name in names or (truth is not None and held and held.get("truth") != truth):
-            counts = truth or (held.get("truth") if held.get("truth") in snapshot.truths else None)
-            done.append(repr(rank(study, selection=name, truth=counts, engine=engine, **standings.arguments(held))))
+        held = standings.provenance(snapshot, name)
+        before = (held or {}).get("truth")
+        if name in names or (truth is not None and held and before != truth):
+            counts = truth or (before if before in snapshot.truths else None)
+            done.append(repr(call_again(rank, study, arguments_of(held), selection=name, truth=counts, engine=engine)))
     return done
 
 
 def _made_again(study: str, engine: str) -> list[str]:
     """Measure, plan and report anew what is stale, with the options that were given before."""
     from faultscape.stages.artefacts import measures, plan, report
-    from faultscape.stages.given_options import group_options
+    from faultscape.stages.given_options import call_again
     from faultscape.stages.snapshot import Snapshot
     from faultscape.verbs import measure
     from faultscape.verbs import plan as plan_verb
@@ -176,10 +179,8 @@ def _made_again(study: str, engine: str) -> list[str]:
 
     root, done = Path(study), []
     if _undone(root, "measures"):
-        done.append(
-            repr(measure.measure(study, engine=engine, **group_options(measure.measure, measures.arguments(Snapshot(root)))))
-        )
+        done.append(repr(call_again(measure.measure, study, measures.arguments(Snapshot(root)), engine=engine)))
     if _undone(root, "plan"):
-        done.append(repr(plan_verb.plan(study, engine=engine, **plan.arguments(Snapshot(root)))))
+        done.append(repr(call_again(plan_verb.plan, study, plan.arguments(Snapshot(root)), engine=engine)))
     pages = {node.name: report.arguments(Snapshot(root), node.name) for node in _undone(root, "report")}
-    return done + [repr(report_verb.report(study, selection=name, **given)) for name, given in pages.items()]
+    return done + [repr(call_again(report_verb.report, study, given, selection=name)) for name, given in pages.items()]

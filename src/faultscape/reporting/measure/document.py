@@ -12,7 +12,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from itertools import combinations
-from typing import Any, cast
+from typing import Any, Literal, Required, TypedDict, cast
 
 import numpy as np
 
@@ -22,7 +22,86 @@ from faultscape.metrics.intervals.slopes import student_interval
 from faultscape.metrics.intervals.units import Units
 from faultscape.metrics.metric import Metric
 from faultscape.metrics.summary import Summary
+from faultscape.nouns import JsonObject
 from faultscape.reporting.measure.coverage import held
+
+
+class MetricEntry(TypedDict, total=False):
+    """One metric of one model, with its interval; ``title`` and ``says`` are of one's own metrics."""
+
+    value: Required[float | None]
+    better: Required[Literal["high", "low"]]
+    low: float | None
+    high: float | None
+    undefined: int
+    undefined_of: str
+    definition: str
+    title: str
+    says: str
+    per_class: dict[str, float | None]
+
+
+class PairedRow(TypedDict, total=False):
+    """The difference of two models in one metric, over what both have, and (``_all``) over all that each has."""
+
+    metric: Required[str]
+    first: Required[str]
+    second: Required[str]
+    difference: float | None
+    low: float | None
+    high: float | None
+    difference_all: float | None
+    low_all: float | None
+    high_all: float | None
+    images: int
+
+
+GapRow = TypedDict(
+    "GapRow",
+    {
+        "model": str,
+        "best": str,
+        "class": str,
+        "kind": str,
+        "gap": float,
+        "low": float | None,
+        "high": float | None,
+        "share": float | None,
+    },
+)
+
+
+class DrawnUnits(TypedDict):
+    """What is drawn anew for intervals: images or groups of them, and how many there are."""
+
+    drawn: Literal["images", "groups"]
+    count: int
+
+
+class SetDocument(TypedDict, total=False):
+    """What was found of one data set."""
+
+    models: Required[dict[str, dict[str, MetricEntry]]]
+    images: dict[str, int]
+    classes: list[str]
+    paired: list[PairedRow]
+    gaps: list[GapRow]
+    curves: dict[str, JsonObject]
+    confusion: dict[str, list[list[int]]]
+    failures: int
+    units: DrawnUnits
+    chosen: int
+    notes: list[str]
+
+
+class Document(SetDocument, total=False):
+    """The content of measure.json: one data set, or several under ``datasets``; of a job of an array what it did alone."""
+
+    datasets: dict[str, SetDocument]
+    provenance: JsonObject
+    shard: str | None
+    jobs: int
+
 
 KINDS = {"over": "rom", "under": "rum", "missed": "missed", "invented": "invented"}
 
@@ -33,26 +112,24 @@ def models(
     classes: Sequence[str],
     units: Units | None,
     known: Mapping[str, Metric],
-) -> dict[str, Any]:
+) -> dict[str, dict[str, MetricEntry]]:
     """Return {NAME: {METRIC: entry}} of measure.json, of ``known`` {METRIC: its entry in the catalogue}; without ``units`` there are no intervals."""
-    out: dict[str, Any] = {}
+    out: dict[str, dict[str, MetricEntry]] = {}
     for name, metrics in summaries.items():
         out[name] = {}
         for metric, found in metrics.items():
             low, high = interval(found.evidence, units, (0, known[metric].largest(definitions)))
-            entry: dict[str, Any] = {
+            entry: MetricEntry = {
                 "value": number(found.value),
                 "low": number(low),
                 "high": number(high),
                 "undefined": found.undefined,
                 "undefined_of": undefined_of(found),
-            }
-            entry |= {
                 "better": known[metric].better,
                 "definition": f"{known[metric].text(definitions)}; {found.aggregate}{'' if math.isnan(low) or units is None else held(metric, units)}",
             }
             if known[metric].count:  # one's own: the page knows it by what stands here
-                entry |= {"title": known[metric].title, "says": known[metric].says}
+                entry["title"], entry["says"] = known[metric].title, known[metric].says
             if found.per_class is not None:
                 entry["per_class"] = {c: number(v) for c, v in zip(classes, found.per_class, strict=True)}
             out[name][metric] = entry
@@ -65,12 +142,12 @@ def paired(
     units: Units | None,
     definitions: Definitions,
     known: Mapping[str, Metric],
-) -> list[dict[str, Any]]:
+) -> list[PairedRow]:
     """Return the difference of every two models in every metric both have, first minus second, with its interval; ``images`` {metric: how many}.
 
     ``difference``, ``low`` and ``high`` are of the cells that both have, those that end in ``_all`` of all that each has.
     """
-    out = []
+    out: list[PairedRow] = []
     for first, second in combinations(summaries, 2):
         for metric in (m for m in summaries[first] if m in summaries[second]):
             one, other = (cast("Any", summaries[name][metric].evidence) for name in (first, second))
@@ -79,7 +156,7 @@ def paired(
             for found, of in ((one.common(other), ""), (one.apart(other), "_all")):
                 low, high = interval(found, units, (-most, most))
                 row |= {f"difference{of}": number(found.value), f"low{of}": number(low), f"high{of}": number(high)}
-            out.append(row | {"images": images[metric]})
+            out.append(cast("PairedRow", row | {"images": images[metric]}))
     return out
 
 
@@ -91,14 +168,14 @@ def interval(evidence: Evidence, units: Units | None, bounds: tuple[float, float
     return low, high
 
 
-def gaps(summaries: Mapping[str, Mapping[str, Summary]], classes: Sequence[str], units: Units | None) -> list[dict[str, Any]]:
+def gaps(summaries: Mapping[str, Mapping[str, Summary]], classes: Sequence[str], units: Units | None) -> list[GapRow]:
     """Return where each model loses to the best one: class and kind of error, the gap with its interval, and its share of all the model loses."""
     scored = {name: found["miou"].value for name, found in summaries.items() if "miou" in found and "rom" in found}
     known = {name: value for name, value in scored.items() if not math.isnan(value)}
     if len(known) < 2:
         return []
     best = max(known, key=lambda name: known[name])
-    out = []
+    out: list[GapRow] = []
     for name in (name for name in known if name != best):
         rows = []
         for kind, metric in KINDS.items():
@@ -110,16 +187,17 @@ def gaps(summaries: Mapping[str, Mapping[str, Summary]], classes: Sequence[str],
             rows += [(gap.value[c], kind, classes[c], intervals[c]) for c in np.flatnonzero(gap.value > 0).tolist()]
         total = sum(row[0] for row in rows)
         for value, kind, class_, (low, high) in sorted(rows, key=lambda row: -row[0]):
-            row = {
+            row: GapRow = {
                 "model": name,
                 "best": best,
                 "class": class_,
                 "kind": kind,
-                "gap": number(value),
+                "gap": float(f"{value:.12g}"),
                 "low": number(low),
                 "high": number(high),
+                "share": number(value / total),
             }
-            out.append(row | {"share": number(value / total)})
+            out.append(row)
     return out
 
 
@@ -147,6 +225,6 @@ def numbers(values: Any) -> list[float | None]:
     return [number(value) for value in np.asarray(values, float).ravel()]
 
 
-def recorded(definitions: Definitions) -> dict[str, Any]:
+def recorded(definitions: Definitions) -> JsonObject:
     """Return the definitions as they stand in provenance."""
     return asdict(definitions)

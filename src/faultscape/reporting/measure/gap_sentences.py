@@ -8,8 +8,9 @@ Source: S1 V (explaining where a model's error comes from).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+
+from faultscape.reporting.measure.document import GapRow, SetDocument
 
 WAYS = {
     "over": "tearing {} regions apart",
@@ -19,7 +20,7 @@ WAYS = {
 }
 
 
-def sentence(document: Mapping[str, Any], model: str) -> str:
+def sentence(document: SetDocument, model: str) -> str:
     """Return one sentence on what a model loses most by; empty where nothing was compared, without intervals, or of images that were chosen because models differ.
 
     >>> gap = {"model": "unet", "best": "psp", "class": "pole", "kind": "under", "gap": 0.2, "low": 0.1, "high": 0.3, "share": 0.34}
@@ -42,13 +43,13 @@ def sentence(document: Mapping[str, Any], model: str) -> str:
     return f"{model} loses most by {way(first)}: {share(first)} of what its regions lose to {best}{tail}."
 
 
-def standing_out(gaps: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+def standing_out(gaps: Sequence[GapRow]) -> list[GapRow]:
     """Return the gaps whose interval lies above 0, the largest first."""
-    sure = [gap for gap in gaps if gap.get("low") is not None and gap["low"] > 0 and gap.get("share") is not None]
+    sure = [gap for gap in gaps if (gap.get("low") or 0) > 0 and gap.get("share") is not None]
     return sorted(sure, key=lambda gap: -gap["gap"])
 
 
-def way(gap: Mapping[str, Any]) -> str:
+def way(gap: GapRow) -> str:
     """Return a kind of error of a class as what a model does.
 
     >>> way({"kind": "missed", "class": "pole"})
@@ -57,6 +58,6 @@ def way(gap: Mapping[str, Any]) -> str:
     return WAYS[gap["kind"]].replace("{}", gap["class"])
 
 
-def share(gap: Mapping[str, Any]) -> str:
+def share(gap: GapRow) -> str:
     """Return a gap's share in per cent."""
-    return f"{100 * gap['share']:.0f} %"
+    return f"{100 * (gap['share'] or 0):.0f} %"

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 from faultscape.reporting import figures
 from faultscape.reporting.competition.page import number
 from faultscape.reporting.measure import figures as measure_figures
 from faultscape.reporting.measure import views
+from faultscape.reporting.measure.document import Document, SetDocument
 from faultscape.reporting.measure.gap_sentences import sentence
 from faultscape.reporting.measure.leaders import errors, standings
 from faultscape.reporting.measure.tables import TITLES, saturated, sets_of, tables
@@ -59,7 +60,7 @@ class Facts:
     colours: Mapping[str, Sequence[tuple[str, str]]] = field(default_factory=dict)
 
 
-def page(document: Mapping[str, Any], facts: Facts) -> str:
+def page(document: Document, facts: Facts) -> str:
     """Return the page as HTML."""
     return template("measure/measures.html.jinja", number=number, flat=flat).render(**_context(document, facts))
 
@@ -178,7 +179,7 @@ def _set(name: str, one: Mapping[str, Any]) -> dict[str, Any]:
         "classes": one.get("classes", []),
         "notes": one.get("notes", []),
         "failures": one.get("failures", 0),
-        "sentences": [said for model in models if (said := sentence(one, model))],
+        "sentences": [said for model in models if (said := sentence(cast("SetDocument", one), model))],
         "saturated": saturated(one),
         "dots": views.dots(one),
         "front": views.front(one),

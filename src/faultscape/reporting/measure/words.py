@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from faultscape.metrics.catalogue import METRICS
+from faultscape.reporting.measure.document import Document
 from faultscape.reporting.measure.leaders import contradictions, error, standings
 from faultscape.reporting.measure.tables import own_titles
 
@@ -22,7 +23,7 @@ COLUMNS = tuple((metric, _SHORT[metric]) for metric in _ORDER)
 _PIXELS = frozenset(["ror", "rur"])
 
 
-def told(path: str, document: Mapping[str, Any]) -> str:
+def told(path: str, document: Document) -> str:
     """Return the table of every data set, its notes, and what was written."""
     lines = []
     sets = document.get("datasets") or {"": document}

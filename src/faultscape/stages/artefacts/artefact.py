@@ -9,10 +9,33 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Required, TypedDict, cast
 
+from faultscape.nouns import JsonObject
 from faultscape.stages.snapshot import Snapshot
 
 METHOD = "method"
+
+
+class Provenance(TypedDict, total=False):
+    """What a document of a study says of how it was made: of which inputs, with which options that differ from the defaults."""
+
+    inputs: Required[dict[str, str]]
+    arguments: JsonObject
+    truth: str
+    population: str
+
+
+def provenance_of(held: JsonObject | None) -> Provenance | None:
+    """Return what a document says of how it was made; None where there is none, or it says nothing."""
+    found = held.get("provenance") if held is not None else None
+    return cast("Provenance", found) if isinstance(found, dict) and isinstance(found.get("inputs"), dict) else None
+
+
+def arguments_of(held: Provenance | None) -> JsonObject:
+    """Return the options that something was made with, where they differ from the defaults."""
+    found = (held or {}).get("arguments", {})
+    return found if isinstance(found, dict) else {}
 
 
 @dataclass(frozen=True)

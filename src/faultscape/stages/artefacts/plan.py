@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
+from faultscape.nouns import JsonObject
 from faultscape.stages.artefacts import labels, selection
-from faultscape.stages.artefacts.artefact import METHOD, Artefact
+from faultscape.stages.artefacts.artefact import METHOD, Artefact, Provenance, arguments_of, provenance_of
 from faultscape.stages.given_options import option_words
 from faultscape.stages.snapshot import Snapshot
 from faultscape.study.parts import key_of
@@ -26,16 +24,13 @@ def made_from_now(snapshot: Snapshot, truth: str) -> dict[str, str]:
     }
 
 
-def _provenance(snapshot: Snapshot) -> Mapping[str, Any] | None:
-    held = snapshot.document(snapshot.root / "plan.json")
-    found = held.get("provenance") if held is not None else None
-    return found if isinstance(found, dict) and isinstance(found.get("inputs"), dict) else None
+def _provenance(snapshot: Snapshot) -> Provenance | None:
+    return provenance_of(snapshot.document(snapshot.root / "plan.json"))
 
 
-def arguments(snapshot: Snapshot) -> dict[str, Any]:
+def arguments(snapshot: Snapshot) -> JsonObject:
     """Return the options that were given when this was made, where they differ from the defaults."""
-    found = (_provenance(snapshot) or {}).get("arguments", {})
-    return dict(found) if isinstance(found, dict) else {}
+    return arguments_of(_provenance(snapshot))
 
 
 def _made_from(snapshot: Snapshot, _name: str) -> dict[str, str]:

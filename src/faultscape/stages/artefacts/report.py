@@ -8,10 +8,10 @@ import os
 import re
 from collections.abc import Collection
 from pathlib import Path
-from typing import Any
 
+from faultscape.nouns import JsonObject
 from faultscape.stages.artefacts import discards, labels, selection, standings
-from faultscape.stages.artefacts.artefact import METHOD, Artefact
+from faultscape.stages.artefacts.artefact import METHOD, Artefact, Provenance, arguments_of
 from faultscape.stages.evidence import find_truth
 from faultscape.stages.given_options import option_words
 from faultscape.stages.snapshot import Snapshot
@@ -69,12 +69,12 @@ def truth_shown(snapshot: Snapshot, name: str) -> str:
     return ranked if ranked in snapshot.truths else find_truth(snapshot.root)
 
 
-def note(made_from: dict[str, str], arguments: dict[str, Any]) -> str:
+def note(made_from: dict[str, str], arguments: JsonObject) -> str:
     """Return what a page carries in its head, so that it says itself what it was made from."""
     return json.dumps({"inputs": made_from, "arguments": arguments}, ensure_ascii=True)
 
 
-def read_note(path: Path) -> dict[str, Any] | None:
+def read_note(path: Path) -> Provenance | None:
     """Return what a page says that it was made from; None where it says nothing."""
     with path.open("rb") as file:
         head = file.read(_HEAD).decode("utf-8", "replace")
@@ -115,17 +115,15 @@ def _made_from_now(snapshot: Snapshot, name: str) -> dict[str, str]:
     return now | (images_key(unshown_images(snapshot, name)) if without else {})
 
 
-def arguments(snapshot: Snapshot, name: str) -> dict[str, Any]:
+def arguments(snapshot: Snapshot, name: str) -> JsonObject:
     """Return the options that were given when a page was made, where they differ from the defaults."""
-    held = read_note(page(snapshot, name)) if page(snapshot, name).exists() else None
-    found = (held or {}).get("arguments", {})
-    return dict(found) if isinstance(found, dict) else {}
+    return arguments_of(read_note(page(snapshot, name)) if page(snapshot, name).exists() else None)
 
 
 def _line(snapshot: Snapshot, name: str) -> str:
     if name not in snapshot.selections or not standings.are_done(snapshot, name):
         return ""
-    options = {"selection": None if name == selections.MAIN else name} | arguments(snapshot, name)
+    options = {"selection": None if name == selections.MAIN else name, **arguments(snapshot, name)}
     return " ".join([f"faultscape report {snapshot.place}", *option_words(options)])
 
 

@@ -8,7 +8,7 @@ from dataclasses import astuple
 from typing import Any
 
 from faultscape.errors import counted
-from faultscape.nouns import Draw, PairSlot, Slots
+from faultscape.nouns import Draw, JsonObject, PairSlot, Slots
 from faultscape.selection.catalogue import GOALS
 from faultscape.stages.artefacts.artefact import Artefact
 from faultscape.stages.given_options import option_words
@@ -147,7 +147,7 @@ def line_again(snapshot: Snapshot, name: str) -> str:
     return " ".join([f"faultscape select {snapshot.place}", *option_words(options), "--replace"])
 
 
-def options_again(snapshot: Snapshot, name: str) -> dict[str, Any]:
+def options_again(snapshot: Snapshot, name: str) -> JsonObject:
     """Return the options of `select` that make a selection in the way in which it was made, those that differ from the defaults."""
     slots = snapshot.selections[name][0]
     define = slots.definition

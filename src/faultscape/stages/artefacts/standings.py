@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from faultscape import plug
+from faultscape.nouns import Json
 from faultscape.stages.artefacts import discards, labels, selection
-from faultscape.stages.artefacts.artefact import METHOD, Artefact
+from faultscape.stages.artefacts.artefact import METHOD, Artefact, Provenance, arguments_of, provenance_of
 from faultscape.stages.given_options import option_words
 from faultscape.stages.snapshot import Snapshot
 from faultscape.study.parts import key_of
@@ -52,17 +52,9 @@ def groups_drawn(snapshot: Snapshot, name: str, population: str) -> Mapping[str,
     return snapshot.groups if population == "future" or not by_chance else {}
 
 
-def provenance(snapshot: Snapshot, name: str) -> Mapping[str, Any] | None:
+def provenance(snapshot: Snapshot, name: str) -> Provenance | None:
     """Return what the standings of a selection say of how they were made; None where there are none, or none that can be read."""
-    held = snapshot.document(selections.path(snapshot.root, name, "json", stem="standings"))
-    found = held.get("provenance") if held is not None else None
-    return found if isinstance(found, dict) and isinstance(found.get("inputs"), dict) else None
-
-
-def arguments(held: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options of `rank` that standings say they were made with, where these differ from the defaults."""
-    found = held.get("arguments", {})
-    return dict(found) if isinstance(found, dict) else {}
+    return provenance_of(snapshot.document(selections.path(snapshot.root, name, "json", stem="standings")))
 
 
 def key(snapshot: Snapshot, name: str) -> str:
@@ -90,10 +82,14 @@ def _made_from(snapshot: Snapshot, name: str) -> dict[str, str] | None:
 def _made_from_now(snapshot: Snapshot, name: str) -> dict[str, str]:
     if (held := provenance(snapshot, name)) is None:
         return {}
-    given = arguments(held)
-    against, ranking = ([str(one) for one in given.get(key) or ()] for key in ("against", "ranking"))
+    given = arguments_of(held)
+    against, ranking = ([str(one) for one in _listed(given.get(key))] for key in ("against", "ranking"))
     groups = groups_drawn(snapshot, name, str(held.get("population", "pool")))
     return made_from_now(snapshot, name, str(held.get("truth", "labels")), groups, against, ranking)
+
+
+def _listed(held: Json) -> Sequence[Json]:
+    return held if isinstance(held, list) else ()
 
 
 def are_done(snapshot: Snapshot, name: str) -> bool:
@@ -105,11 +101,11 @@ def are_done(snapshot: Snapshot, name: str) -> bool:
 def _line(snapshot: Snapshot, name: str) -> str:
     if selection.is_stale(snapshot, name) or labels.is_short(snapshot, name):
         return ""
-    held = provenance(snapshot, name) or {}
-    if not held and selection.is_replaced(snapshot, name):
+    held = provenance(snapshot, name)
+    if held is None and selection.is_replaced(snapshot, name):
         return ""
     truth = None if snapshot.truth == labels.LABELS else snapshot.truth
-    options = {"selection": None if name == selections.MAIN else name, "truth": truth} | arguments(held)
+    options = {"selection": None if name == selections.MAIN else name, "truth": truth, **arguments_of(held)}
     return " ".join([f"faultscape rank {snapshot.place}", *option_words(options)])
 
 

@@ -35,7 +35,7 @@ Failures = Mapping[str, Sequence[tuple[str, str]]]
 class MeasuredSet:
     """A data set's part of measure.json, and {NAME: {metric: (I,)}} of its images by themselves."""
 
-    document: dict[str, Any]
+    document: measure_document.SetDocument
     images: dict[str, dict[str, np.ndarray]] = field(repr=False)
 
 
@@ -79,7 +79,7 @@ def gather(
     of_maps, of_scores = {name: of.whole for name, of in maps.items()}, {name: scored.summaries(name, draws) for name in maps}
     classes = list(data.classes.names) if data.with_classes else ["region"]
     summaries = {name: of_maps[name] | of_scores[name] for name in of_maps}
-    document: dict[str, Any] = {"models": measure_document.models(summaries, definitions, classes, anew, known)}
+    document: measure_document.SetDocument = {"models": measure_document.models(summaries, definitions, classes, anew, known)}
     document["images"] = counts
     document["classes"] = classes if data.with_classes else []
     if common.sum() < max(counts.values()):

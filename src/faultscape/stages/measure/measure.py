@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from faultscape.errors import MetricError, OptionError
 from faultscape.metrics.definitions import Definitions, define
@@ -38,7 +38,7 @@ from faultscape.study.tables.per_image import ModelRows, put_per_image
 COUNTS = ("both", "truth_pixels", "predicted_pixels", *WHOLE)  # by class, in per_image.parquet
 
 
-def measure_models(options: MeasureOptions) -> tuple[str, dict[str, Any]]:
+def measure_models(options: MeasureOptions) -> tuple[str, measure_document.Document]:
     """Measure what a line asks for, and return the folder written to and the document of measure.json; of a share what was done of it."""
     definitions, mine = define(options.preset, **options.choices.given), share(options.running.shard)
     options = replace(options, metrics=tuple(os.path.abspath(word) if ".py:" in word else word for word in options.metrics))
@@ -58,7 +58,7 @@ def measure_models(options: MeasureOptions) -> tuple[str, dict[str, Any]]:
             with changing(held):
                 log(held, "measure", source=source, output=str(out), shard=shard)
             jobs, failures = (sum(column) for column in zip(*made, strict=True))
-            return str(out), {"shard": shard, "jobs": jobs, "failures": failures}
+            return str(out), cast("measure_document.Document", {"shard": shard, "jobs": jobs, "failures": failures})
         found = {}
         for data in sets:
             make_statistics(held, out, data, definitions, options, mine)
@@ -166,10 +166,12 @@ def _summarise(out: Path, data: DataSet, definitions: Definitions, options: Meas
 
 def _document(
     sets: Sequence[DataSet], found: Mapping[str, MeasuredSet], definitions: Definitions, options: MeasureOptions
-) -> dict[str, Any]:
+) -> measure_document.Document:
     """Return the document of measure.json."""
     plain = {name: one.document for name, one in found.items()}
-    document: dict[str, Any] = {"datasets": plain} if options.inputs.datasets else dict(next(iter(plain.values())))
+    document = cast(
+        "measure_document.Document", {"datasets": plain} if options.inputs.datasets else {**next(iter(plain.values()))}
+    )
     provenance = {
         "faultscape": version("faultscape"),
         "definitions": measure_document.recorded(definitions),

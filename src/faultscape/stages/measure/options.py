@@ -23,6 +23,7 @@ from faultscape.choices import (
     Track,
     VoidRule,
 )
+from faultscape.nouns import JsonObject
 from faultscape.stages.given_options import refuse_empty
 
 if TYPE_CHECKING:
@@ -169,7 +170,7 @@ class Choices:
     boundaries: bool = True
 
     @property
-    def given(self) -> dict[str, Any]:
+    def given(self) -> dict[str, str | float]:
         """{name: value} of what stands in place of the preset's."""
         named = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("divisor", "boundaries")}
         return {name: value for name, value in named.items() if value is not None}
@@ -228,7 +229,7 @@ class MeasureOptions:
         return Reading(choices.boundaries, choices.divisor, files.score_scale, files.resize_maps)
 
     @property
-    def arguments(self) -> dict[str, Any]:
+    def arguments(self) -> JsonObject:
         """{option: value} of what was given and can change measures of a study, as JSON holds it."""
         groups = [self.scores, self.files, self.choices, self.intervals]
         given = {

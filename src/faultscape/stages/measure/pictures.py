@@ -23,6 +23,7 @@ from faultscape.metrics.definitions import Definitions
 from faultscape.reporting.competition.gallery import Room, fit, photo_uri
 from faultscape.reporting.measure import page as measure_page
 from faultscape.reporting.measure import region_pictures
+from faultscape.reporting.measure.document import Document
 from faultscape.reporting.measure.tables import MAPS
 from faultscape.stages.measure.gather import MeasuredSet
 from faultscape.stages.measure.image_order import ranks_of
@@ -40,7 +41,7 @@ def page(
     out: Path,
     sets: Sequence[DataSet],
     documents: Mapping[str, MeasuredSet],
-    document: Mapping[str, Any],
+    document: Document,
     definitions: Definitions,
     worst: int,
 ) -> str:

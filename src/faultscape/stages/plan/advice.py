@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import cast
 
 from faultscape.selection.catalogue import find_selector
 from faultscape.selection.definitions import ROUND
+from faultscape.stages.plan.result import Needed, Questions, Recommended
 from faultscape.standings import Standings
 
 NEXT = 50  # labels to ask for next where nothing foretells how many are needed, and below which what is said from them is called rough
@@ -66,16 +67,14 @@ def rounded(labels: int, pool: int) -> int:
     return min(step * math.ceil(labels / step), pool)
 
 
-def advice(
-    questions: dict[str, dict[str, dict[str, Any]]], pools: dict[str, int], drawn: Drawn, goal: str
-) -> dict[str, Any] | None:
+def advice(questions: Questions, pools: dict[str, int], drawn: Drawn, goal: str) -> Recommended | None:
     """Return what to do next, from the numbers of labels that each selector needs for the question ``goal``, "best" or "order"; nothing where no number answers."""
     rows, asked = questions[goal], ASKED[goal]
     row = rows.get(drawn.selector)
     if row is None or row["labels"] is None:
         return None
     foretold = row.get("foretold", True)
-    number = row["labels"] if foretold else min(drawn.labels + NEXT, row["high"])
+    number = row["labels"] if foretold else min(drawn.labels + NEXT, cast("int", row["high"]))
     budget = rounded(number + drawn.lost, pools[drawn.selector])
     full = drawn.images >= budget
     learns = drawn.goal == "best"  # each round is drawn with what the labels of the rounds before say
@@ -101,13 +100,14 @@ def is_open(standings: Standings, question: str) -> bool:
     return any(low < high for low, high in first.rank_interval.values())
 
 
-def further(found: dict[str, Any], pool: int, drawn: Drawn) -> dict[str, Any]:
+def further(found: Recommended, pool: int, drawn: Drawn) -> Recommended:
     """Return what to do instead of ranking once more, where that was done with all labels and left the question open: to draw on, while there is something to draw."""
     budget = rounded(drawn.labels + drawn.lost + NEXT, pool)
     if budget <= drawn.images:
         return found
     why = f"rank has taken all {drawn.labels:,} labels of {drawn.name} and leaves {ASKED[found['question']]} open: draw some {NEXT} more, label them, then rank again."
-    return found | {
+    return {
+        **found,
         "verb": "select",
         "budget": budget,
         "round": ROUND if drawn.goal == "best" else None,
@@ -139,7 +139,7 @@ def _told(drawn: Drawn) -> str:
     return "at equal labels its draws told the order of real models best, or nearly so"
 
 
-def _why_not(verb: str, row: dict[str, Any], drawn: Drawn, asked: str) -> str:
+def _why_not(verb: str, row: Needed, drawn: Drawn, asked: str) -> str:
     """Return one sentence that says why, where the number of labels cannot be predicted."""
     span = f"{row['low']:,} to {row['high']:,}"
     if verb == "rank":
@@ -152,7 +152,7 @@ def _why_not(verb: str, row: dict[str, Any], drawn: Drawn, asked: str) -> str:
     )
 
 
-def _instead(rows: dict[str, dict[str, Any]], pools: dict[str, int], drawn: Drawn) -> str | None:
+def _instead(rows: dict[str, Needed], pools: dict[str, int], drawn: Drawn) -> str | None:
     """Return a sentence where the numbers prefer another selector by far."""
     others = {name: row["labels"] for name, row in rows.items() if row["labels"] is not None}
     still = others[drawn.selector] - drawn.labels

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from faultscape.errors import OptionError, closest
+from faultscape.stages.plan.result import DuelRow, Needed
 
 COSTS = {"mask": 5400.0, "choice": 10.0, "question": 3.0}  # seconds for a whole map, a choice of two, a yes or no
 
@@ -51,15 +52,15 @@ def _costs_given(cost: Any) -> list[tuple[str, Any]]:
     return [(name, value) for name, _, value in (word.partition("=") for word in str(cost).split(","))] if cost else []
 
 
-def price(row: dict[str, Any], units: float | None, seconds: float, wage: float | None) -> None:
+def price(row: Needed | DuelRow, units: float | None, seconds: float, wage: float | None) -> None:
     """Write into a row how many hours its units of work take, and the money for them."""
     hours = None if units is None else units * seconds / 3600
-    row |= {"hours": hours, "money": None if hours is None or wage is None else hours * wage}
+    row["hours"], row["money"] = hours, None if hours is None or wage is None else hours * wage
 
 
-def priced_duel(row: dict[str, int], classifies: bool, costs: dict[str, float], wage: float | None) -> dict[str, Any]:
+def priced_duel(row: DuelRow, classifies: bool, costs: dict[str, float], wage: float | None) -> DuelRow:
     """Return a row of duels with hours: of classifiers two questions a slot, shared ones once; of label maps a map an image, or a choice a slot."""
-    out: dict[str, Any] = dict(row)
+    out: DuelRow = {**row}
     if classifies:
         price(out, row["questions"], costs["question"], wage)
     else:

@@ -72,7 +72,7 @@ def make_plan(study: str, options: PlanOptions) -> LabelPlan:
             },
             questions=questions,
             duels=tuple(priced_duel(row, settings.classifies, costs, wage) for row in duels),
-            costs={**costs, "wage": wage},
+            costs={"mask": costs["mask"], "choice": costs["choice"], "question": costs["question"], "wage": wage},
             recommended=recommended,
             notes=(
                 *near,

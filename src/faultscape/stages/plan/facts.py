@@ -22,6 +22,7 @@ from faultscape.selection.selector_weights import fitted_sharpness
 from faultscape.selection.weights import CHANCE
 from faultscape.stages import drawing_pool, evidence
 from faultscape.stages.plan.advice import NEXT, Drawn
+from faultscape.stages.plan.result import DuelRow
 from faultscape.study.settings import Settings
 from faultscape.ties import RULE
 
@@ -242,7 +243,7 @@ def groups_told(root: Path) -> list[str]:
     ]
 
 
-def deep(slots: Slots) -> list[dict[str, int]]:
+def deep(slots: Slots) -> list[DuelRow]:
     """Return, for each number of images of a cell, the upper bound J (J - 1) |Y| K (S0) or J (J - 1) / 2 k (S2), and the slots, distinct images and questions that it comes to; spares do not count."""
     j, pairs = len(slots.models), isinstance(slots.chosen[0], PairSlot)
     cells = j * (j - 1) // 2 if pairs else j * (j - 1) * len(slots.definition["groups"])

@@ -14,6 +14,7 @@ from faultscape.ranking.drawn.estimates import Estimates
 from faultscape.ranking.planning import label_needs, label_variances
 from faultscape.ranking.planning.label_variances import inclusion
 from faultscape.stages.plan.facts import Looked, Measured
+from faultscape.stages.plan.result import Needed, Questions
 
 _ASKED = ("best", "best_proved", "order", "order_proved", "scores")
 _AGREED = "no image is drawn on which all models agree, and scores hang on these too"
@@ -23,11 +24,11 @@ _UNSEEN = "models differ on none of the images looked at"
 
 def label_numbers(
     models: tuple[str, ...], looked: Looked, used: Measured | None, task: str, within: float, seed: int
-) -> tuple[dict[str, dict[str, dict[str, Any]]], list[str]]:
+) -> tuple[Questions, list[str]]:
     """Return {question: {selector: {labels, low, high, units}}} and what to say of models that are nearly alike."""
     kept = [k for k in range(len(models)) if (looked.differ[k, :k] > 0).all()]
     notes = _near(models, looked, kept)
-    none = {"labels": None, "low": None, "high": None, "foretold": None, "units": None}
+    none: Needed = {"labels": None, "low": None, "high": None, "foretold": None, "units": None}
     if len(kept) < 2:
         return {name: {selector: {**none, "why": _SAME} for selector in looked.weights} for name in _ASKED}, notes
     some = np.ix_(kept, kept)
@@ -42,11 +43,11 @@ def label_numbers(
         share = used.pool / looked.images
         for name, own in curves.items():
             planned[name], later = label_needs.learnt(worlds, curves[used.selector], found, used.labels, share, own, seed)
-    out: dict[str, dict[str, dict[str, Any]]] = {name: {} for name in _ASKED}
+    out: Questions = {name: {} for name in _ASKED}
     for selector in looked.weights:
         pool = looked.pools[selector]
         for name in _ASKED:
-            row: dict[str, Any] = {**none, "why": _UNSEEN}
+            row: Needed = {**none, "why": _UNSEEN}
             if (curve := planned.get(selector)) is not None:
                 numbers = _numbers(name, worlds if later is None else later, curve, within)
                 row["why"] = _AGREED if name == "scores" else _SAME

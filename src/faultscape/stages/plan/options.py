@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from faultscape.choices import Goal
+from faultscape.nouns import JsonObject
 from faultscape.stages.given_options import given_options, refuse_empty
 
 
@@ -28,7 +29,7 @@ class PlanOptions:
         refuse_empty(self)
 
     @property
-    def arguments(self) -> dict[str, Any]:
+    def arguments(self) -> JsonObject:
         """{option: value} of what was given and can change a plan, as a command line spells it."""
         cost = ",".join(f"{name}={value:g}" for name, value in self.cost.items()) if isinstance(self.cost, Mapping) else self.cost
         return given_options(replace(self, cost=cost), but=("engine", "workers"))

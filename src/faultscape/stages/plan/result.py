@@ -3,7 +3,83 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Literal, Required, TypeAlias, TypedDict
+
+from faultscape.nouns import JsonObject
+
+
+class LabelsUsed(TypedDict):
+    """Which labels a plan is made from, and the selection that drew them."""
+
+    used: int
+    selection: str | None
+    selector: str | None
+    temperature: float | None
+
+
+class Needed(TypedDict, total=False):
+    """How many labels a question needs by one selector, its range, hours and money, or ``why`` no number answers; ``units`` of work are priced, and not written."""
+
+    labels: Required[int | None]
+    low: int | None
+    high: int | None
+    foretold: bool | None
+    units: float | None
+    why: str | None
+    hours: float | None
+    money: float | None
+
+
+class DuelRow(TypedDict, total=False):
+    """What duels with so many images of a cell come to."""
+
+    per_cell: Required[int]
+    bound: int
+    slots: int
+    images: int
+    questions: int
+    hours: float | None
+    money: float | None
+    choice_hours: float
+
+
+class Costs(TypedDict):
+    """Seconds of each kind of work, and what an hour costs."""
+
+    mask: float
+    choice: float
+    question: float
+    wage: float | None
+
+
+class Recommended(TypedDict):
+    """What to do next: a line of ``verb``, and why; ``instead`` where the numbers prefer another selector by far."""
+
+    verb: Literal["rank", "label", "select"]
+    question: str
+    selection: str
+    selector: str
+    temperature: float | None
+    goal: str | None
+    budget: int | None
+    round: int | None
+    begun: bool
+    why: str
+    instead: str | None
+
+
+class PlanProvenance(TypedDict, total=False):
+    """What a plan was made from, and with which options."""
+
+    faultscape: str
+    truth: str
+    within: float
+    seed: int
+    inputs: dict[str, str]
+    arguments: JsonObject
+
+
+Questions: TypeAlias = dict[str, dict[str, Needed]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,13 +95,13 @@ class LabelPlan:
     models: tuple[str, ...]
     task: str
     images: int
-    labels: dict[str, Any]
-    questions: dict[str, dict[str, dict[str, Any]]]
-    duels: tuple[dict[str, Any], ...]
-    costs: dict[str, Any]
-    recommended: dict[str, Any] | None = None
+    labels: LabelsUsed
+    questions: Questions
+    duels: tuple[DuelRow, ...]
+    costs: Costs
+    recommended: Recommended | None = None
     notes: tuple[str, ...] = ()
-    provenance: dict[str, Any] = field(default_factory=dict)
+    provenance: PlanProvenance = field(default_factory=PlanProvenance)
     study: str = "STUDY"  # not written: a folder may be moved
 
     def __repr__(self) -> str:

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import shlex
 import textwrap
-from typing import Any
 
 from faultscape.errors import counted
 from faultscape.ranking.planning.label_needs import FORETOLD
 from faultscape.selection.catalogue import find_selector
 from faultscape.stages.plan.advice import WIDE
+from faultscape.stages.plan.result import Costs, LabelPlan, LabelsUsed, Needed
 
 WIDTH = 100
 QUESTIONS = {
@@ -27,7 +27,7 @@ HELD = {  # docs/benchmarks-plan.md
 INDEPENDENT = "Numbers assume independent images, and speak of this pool."
 
 
-def text(found: Any) -> str:
+def text(found: LabelPlan) -> str:
     """Return the plan as text."""
     lines = _wrapped(_head(found))
     rows = [row for name in QUESTIONS for row in found.questions[name].values()]
@@ -42,7 +42,7 @@ def text(found: Any) -> str:
     return "\n".join([*lines, *(["", *_next(found)] if found.recommended else [])])
 
 
-def _classifies(found: Any) -> bool:
+def _classifies(found: LabelPlan) -> bool:
     return found.task == "classification"
 
 
@@ -71,9 +71,10 @@ def table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> list[str]:
     ]
 
 
-def command(found: Any) -> str:
+def command(found: LabelPlan) -> str:
     """Return the recommended line, whole, so that it can be pasted."""
     advice, truth = found.recommended, found.provenance["truth"]
+    assert advice is not None
     place, name, selector = shlex.quote(found.study), advice["selection"], advice["selector"]
     other = "" if truth == "labels" else f" --truth {shlex.quote(truth)}"
     if advice["verb"] == "rank":
@@ -95,7 +96,7 @@ def command(found: Any) -> str:
     return f"faultscape select {place}{as_} --selector {selector}{warm}{learns} --budget {advice['budget']}"
 
 
-def _head(found: Any) -> str:
+def _head(found: LabelPlan) -> str:
     used = found.labels["used"]
     known = "from the predictions alone: a rough forecast"
     if used:
@@ -103,7 +104,7 @@ def _head(found: Any) -> str:
     return f"Labels that {len(found.models)} models on {found.images:,} image{'s' * (found.images != 1)} need in all, {known}."
 
 
-def _cost(costs: dict[str, Any], *, classes: bool) -> str:
+def _cost(costs: Costs, *, classes: bool) -> str:
     one = duration(costs["question" if classes else "mask"] / 3600)
     what = (
         f"A question takes {one}, and an image one for each class that a model names" if classes else f"A label map takes {one}"
@@ -111,7 +112,7 @@ def _cost(costs: dict[str, Any], *, classes: bool) -> str:
     return what + ("." if costs["wage"] is None else f"; an hour costs {costs['wage']:g}.")
 
 
-def _question(found: Any, name: str) -> list[str]:
+def _question(found: LabelPlan, name: str) -> list[str]:
     """Return the lines of one question: a line a selector, and why a selector has no number."""
     rows, proved = found.questions[name], found.questions.get(f"{name}_proved")
     title = QUESTIONS[name].format(within=found.provenance["within"])
@@ -126,7 +127,7 @@ def _question(found: Any, name: str) -> list[str]:
         if row["labels"] is not None and not row["foretold"]:
             own = ("?", *((_range(row),) if proved else ()), "", *(("",) if money else ()))
         elif row["labels"] is not None:
-            own = (f"{row['labels']:,}", *((_range(row),) if proved else ()), duration(row["hours"]))
+            own = (f"{row['labels']:,}", *((_range(row),) if proved else ()), duration(row["hours"] or 0))
             own = (*own, f"{row['money']:,.0f}") if money else own
         tested = proved[selector]["labels"] if proved and proved[selector]["foretold"] else None
         cells.append((_called(selector, found.labels), *own, *(("" if tested is None else f"{tested:,}",) if proved else ())))
@@ -136,13 +137,13 @@ def _question(found: Any, name: str) -> list[str]:
         used = found.labels["used"]
         before = f"from {counted(used, 'label')}" if used else "before labels"
         said.append(f"?: cannot be predicted {before}: the range spans more than a factor of {FORETOLD}")
-    advised = found.recommended or {"selector": None, "question": "best"}
-    if rows != found.questions[advised["question"]]:  # of that question the recommendation says it
-        said += [more] if (more := fewer(rows, advised["selector"])) else []
+    advised = found.recommended
+    if rows != found.questions[advised["question"] if advised else "best"]:  # of that question the recommendation says it
+        said += [more] if (more := fewer(rows, advised["selector"] if advised else None)) else []
     return [title, *lines, *(line for text in said for line in _wrapped(text, "  "))]
 
 
-def fewer(rows: dict[str, dict[str, Any]], selector: str | None) -> str:
+def fewer(rows: dict[str, Needed], selector: str | None) -> str:
     """Return a sentence where another selector needs half as many labels as the recommended one, '' where none does.
 
     >>> fewer({"random": {"labels": 40}, "mad": {"labels": 90}}, "mad")
@@ -157,17 +158,18 @@ def fewer(rows: dict[str, dict[str, Any]], selector: str | None) -> str:
     return f"{best} needs half as many labels as {selector}, or fewer: {known[best]:,} instead of {known[selector]:,}"
 
 
-def _range(row: dict[str, Any]) -> str:
-    return f"{row['low']:,} to {row['high']:,}" if row["low"] < row["high"] else f"{row['low']:,}"
+def _range(row: Needed) -> str:
+    low, high = row["low"] or 0, row["high"] or 0
+    return f"{low:,} to {high:,}" if low < high else f"{low:,}"
 
 
-def _called(selector: str, labels: dict[str, Any]) -> str:
+def _called(selector: str, labels: LabelsUsed) -> str:
     if not find_selector(selector).duels:
         return selector
     return f"{selector}, temperature {labels['temperature'] if labels['selector'] == selector else 1.0:g}"
 
 
-def _duels(found: Any) -> list[str]:
+def _duels(found: LabelPlan) -> list[str]:
     """Return the lines that say what duels come to."""
     pairs, money = _classifies(found), found.costs["wage"] is not None
     head = (f"images a {'pair' if pairs else 'cell'}", "at most", "slots", "distinct images", "work")
@@ -175,7 +177,7 @@ def _duels(found: Any) -> list[str]:
     rows = [
         (
             *(f"{row[key]:,}" for key in ("per_cell", "bound", "slots", "images")),
-            duration(row["hours"]),
+            duration(row["hours"] or 0),
             *((f"{row['money']:,.0f}",) if money else ()),
             *(() if pairs else (duration(row["choice_hours"]),)),
         )
@@ -185,8 +187,9 @@ def _duels(found: Any) -> list[str]:
     return [f"Duels, which show where models fail: at most {bound} slots", *table(head, [(r[0].rjust(13), *r[1:]) for r in rows])]
 
 
-def _next(found: Any) -> list[str]:
+def _next(found: LabelPlan) -> list[str]:
     advice = found.recommended
+    assert advice is not None
     lines = ["Recommended:", f"  {command(found)}", *_wrapped(advice["why"], "  ")]
     return lines + (_wrapped(advice["instead"], "  ") if advice["instead"] else [])
 

@@ -11,7 +11,6 @@ import json
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from faultscape.comparison import sparse_counts
 from faultscape.errors import ModelError, StudyError, closest
@@ -19,7 +18,7 @@ from faultscape.nouns import Slots
 from faultscape.stages import evidence
 from faultscape.stages.pairs import corpus_key, wanted
 from faultscape.study.folder import check_name, put, refuse_twin
-from faultscape.study.lock import CHANGE, noted, unfinished
+from faultscape.study.lock import CHANGE, Asked, ChangeNote, Right, noted, unfinished
 from faultscape.study.part_folders import made, move, remove
 from faultscape.study.parts import Part, read_manifest, there, write_manifest
 from faultscape.study.settings import Settings, change_models, read_settings
@@ -35,16 +34,16 @@ def change(root: Path, renamed: Mapping[str, str], removed: Collection[str], *, 
     ``line`` is how to ask for the same again, ``models`` what else it asks for: such a line run again after a kill finds the change done. Errors: ModelError for names
     that are not there, or taken; StudyError while another change is unfinished.
     """
-    asked = {"rename": dict(renamed), "remove": sorted(removed), "models": dict(models)}
-    note = noted(root)
+    asked: Asked = {"rename": dict(renamed), "remove": sorted(removed), "models": dict(models)}
+    note: ChangeNote | None = noted(root)
     if other := unfinished(root):
-        if note["asked"] != asked:
+        if note is None or note["asked"] != asked:
             raise StudyError(f"a change of models was interrupted in {root}; finish it first: {other}")
-    elif not note or note["asked"] != asked:
+    elif note is None or note["asked"] != asked:
         settings = read_settings(root)
         _check(root, settings, renamed, removed)
         names = {name: renamed.get(name, name) for name in settings.models if name not in removed}
-        right = {"pairs": _right_pairs(root, settings, names), "selections": _right_selections(root, settings, names)}
+        right: Right = {"pairs": _right_pairs(root, settings, names), "selections": _right_selections(root, settings, names)}
         note = {"line": line, "asked": asked, "done": False, "names": names, "right": right}
         put(root / CHANGE, json.dumps(note, ensure_ascii=False).encode())
     if not note["done"]:
@@ -123,7 +122,7 @@ def _right_selections(root: Path, settings: Settings, names: Mapping[str, str]) 
     ]
 
 
-def _apply(root: Path, renamed: Mapping[str, str], removed: Collection[str], note: dict[str, Any]) -> None:
+def _apply(root: Path, renamed: Mapping[str, str], removed: Collection[str], note: ChangeNote) -> None:
     """Do every step, each of which finds it done where it was."""
     for name in removed:
         for folder in (root / "predictions" / name, root / "pairs" / name, *_folders(root, name)):

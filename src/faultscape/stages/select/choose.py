@@ -15,6 +15,7 @@ from faultscape.stages.select import replacement
 from faultscape.stages.select.draws import draw
 from faultscape.stages.select.duels import duels
 from faultscape.stages.select.options import SelectOptions
+from faultscape.stages.select.options import given as given_by
 from faultscape.stages.select.pairs import pairs
 from faultscape.stages.snapshot import Snapshot
 from faultscape.study.folder import existing, refuse_twin
@@ -27,7 +28,7 @@ def choose(asked: SelectOptions) -> Slots | Changed:
     root = existing(asked.study)
     if asked.remove is not None:
         others = {"as": asked.as_, "selector": asked.selector, "replace": asked.replace or None}
-        replacement.refuse_other_options([*(key for key, value in others.items() if value is not None), *asked.given])
+        replacement.refuse_other_options([*(key for key, value in others.items() if value is not None), *given_by(asked)])
         return replacement.remove(root, asked.study, asked.remove, dry_run=asked.dry_run)
     if asked.dry_run and not asked.replace:
         raise OptionError(
@@ -35,7 +36,7 @@ def choose(asked: SelectOptions) -> Slots | Changed:
         )
     if not asked.replace:
         return _choose(root, asked)
-    if "more" in asked.given:
+    if "more" in given_by(asked):
         raise OptionError("--more draws images behind those that there are, and --replace begins anew; give --budget with it")
     before = nodes(Snapshot(root, asked.study))
     slots = _choose(root, asked)
@@ -46,7 +47,7 @@ def choose(asked: SelectOptions) -> Slots | Changed:
 
 def _choose(root: Path, asked: SelectOptions) -> Slots | Changed:
     """Make or extend a selection, and say what is wrong with the models; of a dry run say what it makes stale."""
-    given, goal = asked.given, asked.goal
+    given, goal = given_by(asked), asked.goal
     named = _name_of(root, asked)
     selector = find_selector(named)
     task: Task = read_settings(root).task

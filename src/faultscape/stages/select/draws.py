@@ -80,7 +80,7 @@ def draw(
             tell_waiting(root, settings, name, given.get("truth"), learns=learns(define))
         kind = find_selector(define["selector"])
         needs = (*kind.needs, *(("labels",) if weighs_votes(define) and "trust" in known else ()))
-        facts = gather(root, settings, models, define, needs, known, engine=engine, workers=workers)
+        facts = gather(root, settings, models, define, needs, known.get("trust"), engine=engine, workers=workers)
         if weighs_votes(define) and "trust" in known:
             facts["trust"] = known["trust"]
         if kind.informed:
@@ -158,7 +158,7 @@ def _rows(
 def _definition(name: str, selector: str, settings: Settings, given: dict[str, Any], was: Definition | None) -> Definition:
     """Return what fixes a selection; OptionError for what does not fit, SelectionError where it is another than the one that is there."""
     from faultscape import plug
-    from faultscape.comparison.distance_definitions import define_distances
+    from faultscape.comparison.distance_definitions import DistanceDefinition, define_distances
     from faultscape.metrics.catalogue import CONCORDANCES
 
     kind = find_selector(selector)
@@ -181,7 +181,7 @@ def _definition(name: str, selector: str, settings: Settings, given: dict[str, A
     asked = {key: given[key] for key in (*defaults, "temperature") if key in given}
     if not settings.classifies:
         plug.find("concordance", asked.get("concordance", "miou"), CONCORDANCES)
-    about: dict[str, Any] = {}
+    about: DistanceDefinition | dict[str, str] = {}
     apart = "discrepancy" in kind.needs and (kind.duels or was is None or "distances" in was)
     if apart and settings.classifies:  # a label is right or wrong, so that 0-1 is the distance here (docs/benchmarks-labels.md)
         about = define_distances(settings.class_list, given, was, "01")[0]

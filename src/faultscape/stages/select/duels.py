@@ -9,6 +9,7 @@ from typing import Any
 from faultscape.errors import OptionError, SelectionError, counted
 from faultscape.nouns import Definition, Scale, Slots
 from faultscape.stages.select.options import SelectOptions
+from faultscape.stages.select.options import given as given_by
 from faultscape.stages.select.replacement import replace_selection
 from faultscape.stages.select.ties import tell_ties
 
@@ -35,7 +36,7 @@ def duels(
     from faultscape.study.tables import selections
     from faultscape.study.tables.logs import log
 
-    asked = {key: options.given.get(key) for key in duel.DEFAULTS}
+    asked = {key: given_by(options).get(key) for key in duel.DEFAULTS}
     concordance, constraints, scale = options.maps.concordance, options.maps.constraints, options.maps.scale
     per_class, spares = options.per_class, options.sampling.spares
     if concordance is not None:

@@ -110,16 +110,16 @@ class SelectOptions:
     def __post_init__(self) -> None:
         refuse_empty(self)
 
-    @property
-    def given(self) -> dict[str, Any]:
-        """Return {option: value} of the options that say what is chosen, those that were given."""
-        flat = {
-            "goal": self.goal,
-            **vars(self.maps),
-            "per_class": self.per_class,
-            **vars(self.classifiers),
-            "top": self.top,
-            **vars(self.sampling),
-        }
-        flat |= {"budget": self.budget, "more": self.more, "seed": self.seed, "truth": self.truth}
-        return {name: value for name, value in flat.items() if value is not None}
+
+def given(options: SelectOptions) -> dict[str, Any]:
+    """Return {option: value} of the options that say what is chosen, those that were given."""
+    flat = {
+        "goal": options.goal,
+        **vars(options.maps),
+        "per_class": options.per_class,
+        **vars(options.classifiers),
+        "top": options.top,
+        **vars(options.sampling),
+    }
+    flat |= {"budget": options.budget, "more": options.more, "seed": options.seed, "truth": options.truth}
+    return {name: value for name, value in flat.items() if value is not None}

@@ -61,7 +61,7 @@ def read_selection(root: Path, name: str = MAIN) -> tuple[Slots, str]:
             + (f"there are {', '.join(known)}.{closest(name, known)}" if known else f"make one with `faultscape select {root}`")
         )
     try:
-        said = read_object(about.read_bytes())
+        said = cast("dict[str, Any]", read_object(about.read_bytes()))
         models, definition, drawn_from = said["models"], said["definition"], said["drawn_from"]
         if (
             not isinstance(models, list)
