@@ -224,7 +224,7 @@ class Walk(RuleBasedStateMachine):
         for kind, name in sorted(made, key=lambda pair: ("standings", "plan", "report").index(pair[0])):
             if kind == "standings":
                 held = standings.provenance(snapshot, name) or {}
-                fs.rank(str(fresh), selection=name, truth=held["truth"], **standings.arguments(held))
+                fs.rank(str(fresh), selection=name, truth=held["truth"], **held.get("arguments", {}))
             elif kind == "plan":
                 fs.plan(str(fresh), engine="local", **plan.arguments(snapshot))
             else:
