@@ -322,6 +322,21 @@ def test_masks_are_taken_back_and_can_be_imported_again(study: str, corpus: made
     assert Snapshot(Path(study)).truths == []
 
 
+def test_labels_that_others_replace_are_kept(study: str, corpus: made.Corpus, capsys: pytest.CaptureFixture[str]) -> None:
+    """The maps of a model, imported as labels by mistake."""
+    where = label_maps.truth(Path(study), "labels")
+    fs.label.import_(study, str(corpus.truth))
+    right = [row for n in (0, 1, 2) for row in label_maps.read_stored(where, n)]
+    for again in (corpus.truth, corpus.models["model-0"], corpus.models["model-0"], corpus.truth):
+        capsys.readouterr()
+        fs.label.import_(study, str(again))
+    assert "6 labels that differ are kept in truth/labels/removed" in capsys.readouterr().out
+    assert [row for n in (0, 1, 2) for row in label_maps.read_stored(where, n)] == right
+    kept = [row for n in (0, 1, 2) for row in label_maps.read_stored(where / "removed", n)]
+    assert len(kept) == 12  # what people drew, and the maps, each once
+    assert all(row in kept for row in right)
+
+
 def test_what_is_not_tried_out_is_read_off_the_graph(study: str, corpus: made.Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
     finished(study, corpus)
     before, settings = digest(study), read_settings(Path(study))

@@ -121,7 +121,7 @@ def import_(root: Path, options: ImportOptions, form: MaskFormat | None) -> Impo
         say_both(files.keys() & dict(thrown))
         mapping = of_label_ids(classes, {id_: file for id_, (file, form) in files.items() if form.listed})
         places, words = class_tables.table(classes, mapping), class_tables.allowed(classes, mapping)
-        new = replaced = 0
+        new = replaced = others = 0
         failures: list[Failure] = []
         with progress("import", len(files)) as tick:
             for number, rows in shards(images).items():
@@ -129,6 +129,7 @@ def import_(root: Path, options: ImportOptions, form: MaskFormat | None) -> Impo
                 if not mine:
                     continue
                 held = {m.id: m for m in label_maps.read_stored(where, number)}
+                other: list[StoredMap] = []
                 for image in mine:
                     try:
                         label_map = _read_label(*files[image.id], classes, image, places, words, mapping)
@@ -138,8 +139,13 @@ def import_(root: Path, options: ImportOptions, form: MaskFormat | None) -> Impo
                         continue
                     replaced += image.id in held
                     new += image.id not in held
-                    held[image.id] = StoredMap(image.id, runs.encode(label_map))
+                    now = StoredMap(image.id, runs.encode(label_map))
+                    if (before := held.get(image.id, now)).runs != now.runs:
+                        other.append(before)
+                    held[image.id] = now
                     tick(1)
+                label_maps.keep_taken_back(where, number, other, "semantic")
+                others += len(other)
                 if held:
                     maps = [held[id_] for id_ in sorted(held)]
                     sha = label_maps.put_maps(where, number, maps)
@@ -152,7 +158,12 @@ def import_(root: Path, options: ImportOptions, form: MaskFormat | None) -> Impo
         raise LabellingError(f"no label could be used; the first: {failures[0].reason}")
     tell_discards(root, {image for image, _ in thrown})
     if replaced:
-        print(f"{counted(replaced, 'image')} had a label in truth {truth!r}, which is replaced")
+        kept = (
+            f"; {counted(others, 'label that differs is', 'labels that differ are')} kept in truth/{truth}/removed"
+            if others
+            else ""
+        )
+        print(f"{counted(replaced, 'image')} had a label in truth {truth!r}, which is replaced{kept}")
     return Imported(truth, new, replaced, discarded, len(failures))
 
 

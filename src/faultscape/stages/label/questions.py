@@ -182,7 +182,9 @@ def _store(root: Path, truth: str, labels: dict[str, list[int]], images: dict[st
             id_: class_answers.encode(ids or [class_answers.NONE]) for id_, ids in labels.items() if images[id_].shard == number
         }
         there = {m.id: m for m in label_maps.read_stored(where, number)}
-        replaced += sum(id_ in there and there[id_].runs != code for id_, code in mine.items())
+        others = [there[id_] for id_, code in mine.items() if id_ in there and there[id_].runs != code]
+        label_maps.keep_taken_back(where, number, others, "classes")
+        replaced += len(others)
         new += sum(id_ not in there for id_ in mine)
         whole = there | {id_: label_maps.StoredMap(id_, code) for id_, code in mine.items()}
         sha = label_maps.put_maps(where, number, [whole[id_] for id_ in sorted(whole)])

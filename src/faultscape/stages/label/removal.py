@@ -26,8 +26,6 @@ from faultscape.study.tables.answers import Answers
 from faultscape.study.tables.corpus import part_name, read_ids
 from faultscape.study.tables.removed_images import read_removed
 
-_KEPT = "removed"
-
 
 @dataclass(frozen=True)
 class _Wanted:
@@ -106,7 +104,7 @@ def _fits(word: str, words: Collection[str]) -> bool:
 def _labels_back(root: Path, truth: str, images: Collection[str]) -> int:
     """Move labels out of the parts that count into those that are kept, and return how many; a label stands in one of both at every moment, or in both."""
     where, number = label_maps.truth(root, truth), 0
-    kept, stay = read_manifest(where / _KEPT), read_manifest(where)
+    stay = read_manifest(where)
     before = dict(stay)
     for name, part in before.items():
         shard = int(name)
@@ -115,15 +113,12 @@ def _labels_back(root: Path, truth: str, images: Collection[str]) -> int:
             continue
         rows = label_maps.read_stored(where, shard)
         back = [row for row in rows if row.id in gone]
-        earlier = label_maps.read_stored(where / _KEPT, shard)
-        whole = [*earlier, *(row for row in back if row not in earlier)]
-        kept[name] = Part(label_maps.put_maps(where / _KEPT, shard, whole), len(whole), part.key)
+        label_maps.keep_taken_back(where, shard, back, part.key)
         rest = [row for row in rows if row.id not in gone]
         del stay[part_name(shard)]
         if rest:
             stay[name] = Part(label_maps.put_maps(where, shard, rest), len(rest), part.key)
         number += len(back)
     if number:
-        write_manifest(where / _KEPT, kept)
         write_manifest(where, stay)
     return number

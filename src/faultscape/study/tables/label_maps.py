@@ -1,7 +1,7 @@
 """predictions/NAME and truth/NAME: label maps as runs, in the model's own labels, a part a shard.
 
 Conventions: a row an image that has a map: id, ``runs`` (see maps.runs; its head holds the map's own size; of a classifier, its answer: see maps.class_answers) and, where the corpus knows a photo by its
-store's tag alone, ``photo``: SHA-256 of the bytes it was made from. A missing or unusable map has no row but a failure in the manifest. Labels that were taken back lie in truth/NAME/removed, where nobody reads them but people. The maps of a network, or a program, follow from the photos and the working size: their key says from which.
+store's tag alone, ``photo``: SHA-256 of the bytes it was made from. A missing or unusable map has no row but a failure in the manifest. Labels that were taken back or replaced lie in truth/NAME/removed, where nobody reads them but people. The maps of a network, or a program, follow from the photos and the working size: their key says from which.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from faultscape.study.folder import check_name
 from faultscape.study.json_text import read_object
 from faultscape.study.part_folders import MANIFEST, files, made
-from faultscape.study.parts import ROWS_IN_GROUP, Part, key_of, put_part, read_manifest, read_part, read_small
+from faultscape.study.parts import ROWS_IN_GROUP, Part, key_of, put_part, read_manifest, read_part, read_small, write_manifest
 from faultscape.study.settings import Settings
 from faultscape.study.tables.corpus import Image, part_name
 
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _SMALL = 2048  # bytes of a code: a classifier's answer is never longer, and a shard of such is read at once
+
+
+TAKEN_BACK = "removed"  # the folder of a truth's labels that no longer count
 
 
 @dataclass(frozen=True)
@@ -159,6 +162,16 @@ def read_stored(folder: Path, shard: int) -> list[StoredMap]:
     if part is None:
         return []
     return [StoredMap(row["id"], row["runs"], row.get("photo")) for row in read_part(folder, part_name(shard), part).to_pylist()]
+
+
+def keep_taken_back(folder: Path, shard: int, maps: Sequence[StoredMap], key: str) -> None:
+    """Put labels of a truth to those that no longer count: taken back, or replaced by others. Nothing that people said is deleted."""
+    kept = folder / TAKEN_BACK
+    earlier = read_stored(kept, shard)
+    whole = [*earlier, *(row for row in maps if row not in earlier)]
+    if len(whole) > len(earlier):
+        part = Part(put_maps(kept, shard, whole), len(whole), key)
+        write_manifest(kept, read_manifest(kept) | {part_name(shard): part})
 
 
 def content_digest(folder: Path) -> str:
