@@ -11,7 +11,7 @@ import inspect
 import os
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext, redirect_stdout, suppress
 from dataclasses import is_dataclass
 from pathlib import Path
@@ -52,14 +52,15 @@ def build(words: Sequence[str] = ()) -> cyclopts.App:
         name="faultscape",
         help="Choose between segmentation models, or image classifiers, and trust them, with few human labels.",
         version=faultscape.__version__,
+        help_format="plaintext",  # others load what reads Markdown, and read each line with it
         result_action="return_value",
         suppress_keyboard_interrupt=False,
         default_parameter=cyclopts.Parameter(negative_iterable=(), consume_multiple=False, show_default=_default_words),
         group_parameters=cyclopts.Group("Parameters", validator=_check_words, sort_key=0),
     )
     listed = not words or words[0] not in VERBS  # else nobody sees the lines of the other verbs
-    if not listed and words[0] != "label":
-        _show_groups(words[0])
+    if not listed and (name := _LABEL.get("".join(words[1:2]), "") if words[0] == "label" else words[0]):
+        _prepare_help(getattr(importlib.import_module(f"faultscape.verbs.{words[0]}"), name))
     for place, verb in enumerate(VERBS):
         if verb == "label":
             group = cyclopts.App(name=verb, help=help_line(verb), sort_key=place)
@@ -74,14 +75,31 @@ def build(words: Sequence[str] = ()) -> cyclopts.App:
     return app
 
 
-def _show_groups(verb: str) -> None:
-    """Let the options of a verb that stand together in a dataclass be options of their own, in a panel of help under what its docstring says."""
-    function = getattr(importlib.import_module(f"faultscape.verbs.{verb}"), verb)
+def _prepare_help(function: Callable[..., Any]) -> None:
+    """Let the options of a verb that stand together in a dataclass be options of their own, in a panel of help under what its docstring says; and let the terminal break lines."""
+    function.__doc__ = unwrapped(function.__doc__ or "")
     for place, parameter in enumerate(inspect.signature(function).parameters.values(), 1):
         if is_dataclass(group := type(parameter.default)):
-            title = (group.__doc__ or "").partition("\n")[0].rstrip(".")
+            group.__doc__ = unwrapped(group.__doc__ or "")
+            title = group.__doc__.partition("\n")[0].rstrip(".")
             panel = cyclopts.Group(title, validator=_check_words, sort_key=place)
             cyclopts.Parameter(name="*", group=panel)(group)
+
+
+def unwrapped(document: str) -> str:
+    r"""Return a docstring with one line for each of its paragraphs, and one for what it says of each parameter.
+
+    >>> unwrapped("Do it\n    well.\n\n    Both lines\n    are one.")
+    'Do it well.\n\nBoth lines are one.'
+    """
+    text, rule, rows = inspect.cleandoc(document).partition("\n\nParameters\n")
+    lines = [re.sub(r"(?<=\S)\n(?=\S)", " ", text) + rule.rstrip()]
+    for row in rows.split("\n") if rule else []:
+        if row.startswith("    ") and lines[-1].startswith("    "):
+            lines[-1] += f" {row.strip()}"
+        else:
+            lines.append(row)
+    return "\n".join(lines)
 
 
 def _default_words(value: object) -> Any:
@@ -101,7 +119,7 @@ def help_line(verb: str, function: str = "") -> str:
     if not function:
         line = (ast.get_docstring(tree) or "").partition(": ")[2]
         return line[:1].upper() + line[1:]
-    node = next(node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == function)
+    node = [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == function][-1]  # behind its overloads
     return (ast.get_docstring(node) or "").partition("\n\n")[0].replace("\n", " ")
 
 

@@ -15,7 +15,7 @@ import pytest
 
 import faultscape as fs
 import made
-from faultscape.cli import VERBS, help_line, main
+from faultscape.cli import VERBS, help_line, main, unwrapped
 from refusals import refused_line
 
 
@@ -224,6 +224,16 @@ def test_help_says_no_default_of_a_flag_that_is_off(words: list[str], capsys: py
     assert "default: False" not in out
     assert "default: None" not in out
     assert ("[default: processes]" in out) == ("--engine" in out)
+
+
+def test_the_terminal_breaks_the_lines_of_help_not_the_docstring(capsys: pytest.CaptureFixture[str]) -> None:
+    document = "Do\n    it.\n\n    Parameters\n    ----------\n    a\n        What is\n        done.\n    b\n        More.\n\n        Else.\n    "
+    want = ["Do it.", "", "Parameters", "----------", "a", "    What is done.", "b", "    More.", "", "    Else."]
+    assert unwrapped(document).split("\n") == want
+    assert unwrapped("\n".join(want)).split("\n") == want
+    assert main(["collect", "--help"]) == 0
+    lines = [line.strip("│ ") for line in capsys.readouterr().out.splitlines()]
+    assert any(line.startswith("of them (S2 3.1 has") for line in lines)  # its docstring begins a line with "has"
 
 
 @pytest.mark.parametrize(

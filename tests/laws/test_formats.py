@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import inspect
 import io
 import json
 from collections.abc import Callable
@@ -191,6 +192,6 @@ def test_every_entry_is_complete_and_named_in_the_help_of_both_verbs_and_on_thei
         assert f"`{form.name}`" in page.partition("## label import")[0]
         assert f"`{form.name}`" in page.partition("## label import")[2]
         for verb in (fs.label.export, fs.label.import_):
-            assert form.name in (verb.__doc__ or "").partition("\n    format\n")[2].splitlines()[0]
+            assert form.name in (inspect.getdoc(verb) or "").partition("\nformat\n")[2].splitlines()[0]
     assert len({form.name for form in FORMATS}) == len(FORMATS)
     assert {form.name for form in FORMATS if isinstance(form, QuestionFormat)} <= FILL.keys()

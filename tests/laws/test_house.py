@@ -142,6 +142,12 @@ def test_the_help_of_a_verb_loads_no_library(verb: str) -> None:
     assert loaded_by(words) == []
 
 
+def test_help_is_plain_text_which_nothing_has_to_parse() -> None:
+    words = "import contextlib, io; from faultscape.cli import main\nwith contextlib.redirect_stdout(io.StringIO()): main(['measure', '--help'])"
+    code = f"import sys\n{words}\nprint([m for m in ('markdown_it', 'rich.markdown', *{HEAVY!r}) if m in sys.modules])"
+    assert subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout == "[]\n"
+
+
 def test_nothing_is_pickled() -> None:
     for path in FILES:
         text = path.read_text()
