@@ -16,7 +16,7 @@ import faultscape as fs
 import made
 import made_answers
 from faultscape.cli import main
-from faultscape.errors import ClassesError, CorpusError, LabellingError, OptionError, SelectionError
+from faultscape.errors import ClassesError, CorpusError, LabellingError, ModelError, OptionError, SelectionError
 from faultscape.stages import graph
 from faultscape.stages.evidence import accuracies
 from faultscape.stages.snapshot import Snapshot
@@ -481,6 +481,17 @@ def test_a_name_that_no_selection_has_is_told_where_one_is_replaced(study: str, 
         told = capsys.readouterr().out + repr(said)
         assert "there was no selection mian to replace, and it is made; there are main. Did you mean 'main'?" in told
     assert selections.names(Path(study)) == ["main", "mian"]
+
+
+def test_a_model_that_never_came_to_maps_is_taken_out_by_the_line_that_says_so(study: str) -> None:
+    """Its line was interrupted before its first map."""
+    toml = Path(study) / "study.toml"
+    toml.write_text(toml.read_text() + '\n[models.late]\nkind = "folder"\nsource = "gone"\n')
+    with refused(ModelError, f"late: no maps yet; .* or take them out: `faultscape predict {study} --remove late`") as found:
+        fs.compare(study, engine="local")
+    line = str(found.value).split("`")[-2]
+    assert main(shlex.split(line)[1:]) == 0
+    fs.compare(study, engine="local")
 
 
 def test_what_is_left_of_a_selection_can_be_chosen_again(study: str, corpus: made.Corpus) -> None:

@@ -119,8 +119,10 @@ def shard(job: CountJob, tick: Callable[[int], None], attempt: int = 0) -> Count
 def _check(root: Path, settings: Settings, shards: Sequence[int]) -> None:
     """Refuse models without maps, or whose maps are of something else by now, and say of how many shards maps are still to come."""
     if empty := [name for name in settings.models if not read_manifest(predictions(root, name))]:
+        out = " ".join(f"--remove {name}" for name in empty)
         raise ModelError(
-            f"{', '.join(empty)}: no maps yet; run `faultscape predict {root} NAME=SOURCE` first, or take them out of study.toml"
+            f"{', '.join(empty)}: no maps yet; run `faultscape predict {root} NAME=SOURCE` first, "
+            f"or take them out: `faultscape predict {root} {out}`"
         )
     wanted = set(shards)
     for name in outdated(root, settings, (of_shard for of_shard in each_whole_digest(root) if of_shard[0] in wanted)):
