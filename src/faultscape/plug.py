@@ -27,6 +27,8 @@ def find(kind: str, name: str, built_in: Mapping[str, Found], *, of: type | None
     path, colon, attribute = name.rpartition(":")
     if colon and path.endswith(".py"):
         return _load(kind, Path(path), attribute, of)
+    if not built_in:
+        raise OptionError(f"{kind} {name!r} is not known; give one of your own as file.py:function")
     known = sorted(built_in)
     raise OptionError(f"{kind} {name!r} is not known; known are {', '.join(known)}, or file.py:function.{closest(name, known)}")
 

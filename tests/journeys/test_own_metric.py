@@ -70,6 +70,7 @@ def test_ones_own_metrics_stand_beside_the_others(line: list[str], tmp_path: Pat
     ("metric", "words"),
     [
         ("own.py:absent", "holds no Metric called 'absent'"),
+        ("nope", "metric 'nope' is not known; give one of your own as file.py:function"),
         ("own.py:broken", "gave an array of shape (3,)"),
         ("miou2", "file.py:function"),
     ],
