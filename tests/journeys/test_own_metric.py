@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+from PIL import Image
 
 import made
 from faultscape.cli import main
@@ -30,6 +31,9 @@ def hits(truth, prediction, classes):
 
 recall = fs.metrics.metric_of_maps("recall", hits, title="Recall error", definition="share of a class found", better="high", join="cells")
 broken = fs.metrics.metric_of_maps("broken", lambda t, p, c: [1.0, 2.0, 3.0], title="x", definition="x", better="low")
+
+from faultscape.metrics.metric import Metric
+scored = Metric("scored", "Scored", "scored", "anomaly scores", "high", "pooled", "of scores", "score", lambda stats, _: 0.5, needs=frozenset(["anomaly"]))
 """
 
 
@@ -73,7 +77,27 @@ def test_ones_own_metrics_stand_beside_the_others(line: list[str], tmp_path: Pat
         ("nope", "metric 'nope' is not known; give one of your own as file.py:function"),
         ("own.py:broken", "gave an array of shape (3,)"),
         ("miou2", "file.py:function"),
+        (
+            "own.py:scored",
+            "'scored' counts nothing of its own; a metric of your own is of label maps of classes (not of regions given as ids, scores",
+        ),
     ],
 )
 def test_what_is_no_metric_is_told_in_a_line(line: list[str], tmp_path: Path, metric: str, words: str) -> None:
     assert words in refused_line(*line, "--metric", metric.replace("own.py", str(tmp_path / "own.py")))
+
+
+def test_a_metric_of_maps_is_refused_where_there_are_scores_alone(tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text(OWN)
+    rng = np.random.default_rng(0)
+    for folder in ("masks", "scores"):
+        (tmp_path / folder).mkdir()
+    for k in range(3):
+        mask = (rng.random((8, 9)) < 0.3).astype(np.uint8)
+        Image.fromarray(mask).save(tmp_path / "masks" / f"{k}.png")
+        np.save(tmp_path / "scores" / f"{k}.npy", rng.random((8, 9)).astype(np.float32))
+    line = ["measure", str(tmp_path / "masks"), "--anomaly", f"a={tmp_path / 'scores'}", "--engine", "local"]
+    line += ["--output", str(tmp_path / "out")]
+    assert "there are scores alone here" in refused_line(*line, "--metric", f"{tmp_path / 'own.py'}:wrong_share")
+    assert not (tmp_path / "out").exists()
+    assert main(line) == 0  # without it, the scores are measured

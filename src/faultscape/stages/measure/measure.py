@@ -45,6 +45,10 @@ def measure_models(options: MeasureOptions) -> tuple[str, measure_document.Docum
     if own_metrics(options.metrics) and definitions.regions == "given":
         raise OptionError("--metric is of maps of classes, and --regions given has maps of region ids; leave one of them out")
     sets = _data_sets(options, definitions)
+    if options.metrics and not any(source.has_maps for data in sets for source in data.models.values()):
+        raise OptionError(
+            "--metric is of label maps of classes, and there are scores alone here; give NAME=FOLDER of maps, or leave it out"
+        )
     listed = bool(options.inputs.datasets)
     study = None if listed else next((data.study for data in sets if data.study), None)
     out = Path(options.output) if options.output else study / "measures" if study else Path("measured")

@@ -155,7 +155,10 @@ def own_metrics(words: tuple[str, ...]) -> dict[str, Metric]:
     """Return {name: metric} of one's own metrics, ``file.py:NAME``; OptionError for what is none, or two of one name."""
     found: list[Metric] = [plug.find("metric", word, {}, of=Metric) for word in words]
     if other := next((metric.name for metric in found if metric.count is None), None):
-        raise OptionError(f"--metric: {other!r} counts nothing of its own; make it with `fs.metrics.metric_of_maps`")
+        raise OptionError(
+            f"--metric: {other!r} counts nothing of its own; a metric of your own is of label maps of classes (not of regions given as ids, "
+            "scores or calibration), made with `fs.metrics.metric_of_maps`"
+        )
     everything = named(found)
     return {metric.name: everything[metric.name] for metric in found}
 
