@@ -57,7 +57,7 @@ bench: .venv/.bench-ready  ## measured ratios against named peers, which it inst
 	$(BIN)/python benchmarks/measure.py
 
 soak: .venv/.test-ready  ## 5,000 random steps over a small study; the log goes to docs/soak.txt
-	FAULTSCAPE_WALKS=180 FAULTSCAPE_SOAK=docs/soak.txt $(BIN)/python -m pytest -p no:cacheprovider --quiet tests/laws/test_walk.py
+	FAULTSCAPE_WALKS=200 FAULTSCAPE_SOAK=docs/soak.txt $(BIN)/python -m pytest -p no:cacheprovider --quiet tests/laws/test_walk.py
 
 pins: .venv/.test-ready  ## write constraints.txt anew from the environment
 	{ head -2 constraints.txt; $(BIN)/python -m pip freeze --exclude-editable $$(sed -n 's/==.*//; s/^[A-Za-z]/--exclude &/p' benchmarks/constraints.txt) | sed 's/+cpu//'; } > constraints.new && mv constraints.new constraints.txt
