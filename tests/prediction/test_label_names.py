@@ -18,10 +18,13 @@ from faultscape.nouns import Classes
 from faultscape.stages.given_options import group_options
 from refusals import refused
 
+NEVER_RENAMED = SimpleNamespace(first_name_of={})
+
 
 def settings(*names: str) -> Any:
     colours = tuple((k, k, k) for k in range(len(names)))
-    return SimpleNamespace(class_list=Classes(names, tuple(range(len(names))), colours, (255,)), classifies=False)
+    listed = Classes(names, tuple(range(len(names))), colours, (255,))
+    return SimpleNamespace(class_list=listed, classes=NEVER_RENAMED, classifies=False)
 
 
 STREET = settings("road", "traffic_light", "car;auto;motorcar", "person, individual", "wall")
@@ -86,6 +89,12 @@ def test_every_class_that_finds_no_place_is_named(study: Path) -> None:
         label_names.of_network("net", many, STREET, None, {})
     assert all(f"thing {k}," in str(caught.value) for k in range(148))
     assert "\n" not in str(caught.value)
+
+
+def test_a_class_is_known_by_its_first_name_unless_another_is_called_so() -> None:
+    renamed = settings("street", "wall", "car;auto")
+    renamed.classes = SimpleNamespace(first_name_of={"street": "Road-way", "wall": "auto", "car;auto": "car;auto"})
+    assert [label_names.by_name(word, renamed) for word in ("road way", "auto", "street")] == ["street", "car;auto", "street"]
 
 
 def test_unmapped_void_makes_them_void_and_says_which(study: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -257,7 +266,7 @@ def test_another_number_of_channels_is_refused_whether_or_not_the_file_says_it(
     ],
 )
 def test_words_of_two_classes_or_of_two_lines_are_no_class(word: str, meant: str | None) -> None:
-    settings = SimpleNamespace(class_list=Classes(("cat", "dog"), (0, 1), ((0, 0, 0), (1, 1, 1))))
+    settings = SimpleNamespace(class_list=Classes(("cat", "dog"), (0, 1), ((0, 0, 0), (1, 1, 1))), classes=NEVER_RENAMED)
     assert label_names.by_name(word, settings) == meant
 
 

@@ -97,11 +97,12 @@ def _need_class(where: str, mapping: dict[str, str], classes: Classes) -> None:
 
 
 def by_name(word: str, settings: Settings) -> str | None:
-    """Return the study's class that a network's class name means: the same words, or one of several words parted by commas or semicolons where no other is another class's, or a synonym of one class alone."""
+    """Return the study's class that a network's class name means: the same words, or one of several words parted by commas or semicolons where no other is another class's, or a synonym of one class alone, or what a class was called before it was renamed."""
     classes = settings.class_list
     aliases = [(_plain(alias), name) for name, words in (getattr(classes, "synonyms", None) or {}).items() for alias in words]
     of_several = {alias for alias, times in Counter(alias for alias, _ in {*aliases}).items() if times > 1}
-    known = {alias: name for alias, name in aliases if alias not in of_several}
+    known = {_plain(first): name for name, first in settings.classes.first_name_of.items()}  # what tables call it still
+    known |= {alias: name for alias, name in aliases if alias not in of_several}
     known |= {_plain(part): name for name in classes.names for part in re.split(r"[,;]", name)[1:]}
     known |= {_plain(re.split(r"[,;]", name)[0]): name for name in classes.names} | {_plain(name): name for name in classes.names}
     if _plain(word) in ("void", "ignore", "unlabeled", "unlabelled") and _plain(word) not in known:

@@ -94,6 +94,11 @@ class ClassSettings(pydantic.BaseModel):
         about = self.model_dump(exclude={"colours", "parents", "wnids", "first_names"})
         return about | {"names": self.first_names or self.names}
 
+    @property
+    def first_name_of(self) -> dict[str, str]:
+        """What each class was called when answers and counts were first made of it, by what it is called now."""
+        return dict(zip(self.names, self.first_names or self.names, strict=True))
+
 
 class Settings(pydantic.BaseModel):
     """Everything in study.toml."""

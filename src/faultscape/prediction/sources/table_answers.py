@@ -127,8 +127,11 @@ def origin(source: Source, request: Request) -> Origin:
             f"note: {name}: never names {len(never)} of {len(settings.class_list)} classes, of which it has no column: {', '.join(never[:6])}{' ...' * (len(never) > 6)}"
         )
     files = {shard: {image.id: str(rows_of[image.id]) for image in rows if image.id in rows_of} for shard, rows in shards}
-    key = f"{label_maps.classes_key(settings)}:{key_of(sha, place.removeprefix(_parted(place)[0]), mapping)}"
-    words = (settings.synonyms, settings.classes.wnids)  # by which a word may mean another class than before
+    first = settings.classes.first_name_of  # a class that is called something else now means what it meant
+    meant = {word: first.get(class_, class_) for word, class_ in mapping.items()}
+    key = f"{label_maps.classes_key(settings)}:{key_of(sha, place.removeprefix(_parted(place)[0]), meant)}"
+    synonyms = {first.get(class_, class_): words for class_, words in settings.synonyms.items()}
+    words = (synonyms, settings.classes.wnids)  # by which a word may mean another class than before
     stamps = {shard: f"{key_of(key, words, [image.id for image in rows], files[shard])}:" for shard, rows in shards}
     keys = dict.fromkeys(files, key)
     return Origin(options, {}, stamps, files, keys, tuple(notes), digest=sha, opened=opened)

@@ -5,7 +5,7 @@ Conventions: what a change makes stale is said; nothing is removed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from faultscape.classes.names import read_classes
 from faultscape.corpus import id_lists
 from faultscape.corpus.sources import LISTS, in_list
 from faultscape.errors import ClassesError, CorpusError, OptionError, StudyError, counted
-from faultscape.nouns import Classes, Definition, Slot, Slots
+from faultscape.nouns import Classes, Definition, PairSlot, Row, Slot, Slots
 from faultscape.stages.collect.options import CollectOptions
 from faultscape.study import settings as toml
 from faultscape.study.part_folders import claim, held
@@ -92,8 +92,10 @@ def _take_classes(root: Path, settings: Settings, new: toml.ClassSettings, optio
     """Give settings another class list, and say what that makes stale; ClassesError for one that looks like another study's, unless it is insisted on."""
     old, labelled = settings.classes, bool(truths(root))
     shared, fewer = len({*old.names} & {*new.names}), min(len(old.names), len(new.names))
-    # data sets share a class or two, such as car and person; a list that is renamed alone means what it meant
-    foreign = not shared or (2 * shared < fewer and not counts_the_same(old, new))
+    same = counts_the_same(old, new)
+    # data sets share a class or two, such as car and person; a list that is renamed alone means what it meant, where more than ids says so
+    vouched = same and (bool(new.colours) or (bool(old.wnids) and old.wnids == new.wnids))
+    foreign = (2 * shared < fewer and not vouched) or (not shared and not (vouched and new.wnids))
     if (settings.models or labelled) and not options.replace_classes and foreign:
         held = f"{', '.join(old.names[:3])}{' ...' if len(old.names) > 3 else ''}"
         raise ClassesError(
@@ -110,12 +112,14 @@ def _take_classes(root: Path, settings: Settings, new: toml.ClassSettings, optio
     renamed = _renamed(old, new)
     for name, now in renamed.items():
         print(f"class {name!r} is called {now!r} now; label mappings follow")
-    if counts_the_same(old, new):
+    if renamed and settings.classifies and not new.wnids:
+        print("note: a class of the same id is taken for the same class; give one that is another an id of its own (JSON)")
+    if same:
         first = old.first_names or old.names
         new.first_names = first if first != new.names else []
     if new == old:
         return
-    if counts_the_same(old, new):
+    if same:
         print("the class list changes in names, colours or groups alone: nothing is counted again")
     elif settings.classifies:
         print("the class list changes: what follows from it is stale; run predict, select and rank again")
@@ -130,16 +134,30 @@ def _take_classes(root: Path, settings: Settings, new: toml.ClassSettings, optio
         print(f"{moved[0]!r} has another id now: {which}; import them again")
     for model in settings.models.values():
         model.labels = {label: renamed.get(name, name) for label, name in model.labels.items()}
+        if isinstance(said := model.options.get("labels"), dict):
+            model.options["labels"] = {word: renamed.get(name, name) for word, name in said.items()}
     settings.classes = new
-    settings.only = [name for name in settings.only if name in new.names]
+    settings.only = [name for word in settings.only if (name := renamed.get(word, word)) in new.names]
 
 
 def _renamed(old: toml.ClassSettings, new: toml.ClassSettings) -> dict[str, str]:
-    """Return {old name: new name} of classes that kept id and colour: a mapping to one finds it under its new name. Classes to recognise have no colours, and none is taken for another."""
-    now = dict(zip(zip(new.ids, new.colours, strict=False), new.names, strict=False)) if new.colours else {}
+    """Return {old name: new name} of classes that kept id and colour: a mapping to one finds it under its new name.
+
+    Classes to recognise have no colours: one is renamed where all ids stand as they stood, and it kept its WordNet id if both lists have them.
+    """
+    if new.colours:
+        marks, now_marks = old.colours, new.colours
+    elif old.ids == new.ids and all(
+        a == b or (a not in new.names and b not in old.names) for a, b in zip(old.names, new.names, strict=True)
+    ):
+        both = bool(old.wnids and new.wnids)
+        marks, now_marks = (old.wnids, new.wnids) if both else ([""] * len(old.ids), [""] * len(new.ids))
+    else:
+        return {}
+    now = dict(zip(zip(new.ids, now_marks, strict=False), new.names, strict=False))
     out: dict[str, str] = {}
-    for id_, colour, name in zip(old.ids, old.colours, old.names, strict=False):
-        called = now.get((id_, colour))
+    for id_, mark, name in zip(old.ids, marks, old.names, strict=False):
+        called = now.get((id_, mark))
         if name not in new.names and called is not None and called not in old.names:
             out[name] = called
     return out
@@ -158,14 +176,25 @@ def enter_settings(root: Path, wanted: Settings) -> None:
     renamed = _renamed(held, wanted.classes) if counts_the_same(held, wanted.classes) else {}
     for name in selections.names(root) if renamed else ():
         slots, drawn_from = selections.read_selection(root, name)
-        rows = tuple(
-            replace(row, class_=renamed.get(row.class_, row.class_)) if isinstance(row, Slot) else row for row in slots.rows
-        )
+        rows = tuple(_called(row, renamed) for row in slots.rows)
         define: Definition = {**slots.definition}
         if isinstance(scale := define.get("scale"), dict):
             define["scale"] = {renamed.get(word, word): bounds for word, bounds in scale.items()}
+        if "only" in define:
+            define["only"] = [renamed.get(word, word) for word in define["only"]]
+        if "without" in define:
+            define["without"] = sorted(renamed.get(word, word) for word in define["without"])  # as `select` enters them
         selections.write_selection(root, Slots(slots.models, define, rows), drawn_from, name)
     toml.write_settings(root, wanted)
+
+
+def _called(row: Row, renamed: Mapping[str, str]) -> Row:
+    """Return a row of a selection with its classes called what they are called now."""
+    if isinstance(row, Slot):
+        return replace(row, class_=renamed.get(row.class_, row.class_))
+    if isinstance(row, PairSlot):
+        return replace(row, label_a=renamed.get(row.label_a, row.label_a), label_b=renamed.get(row.label_b, row.label_b))
+    return row
 
 
 def in_own_order(images: Iterable[Image], files: Sequence[str], lists: Sequence[str], before: str) -> bool:

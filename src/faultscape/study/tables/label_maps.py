@@ -73,7 +73,7 @@ def digests_key(size: str, images: Sequence[tuple[str, str]]) -> str:
 
 def classes_key(settings: Settings) -> str:
     """Return the beginning of the key of a part whose words became ids of these classes."""
-    return key_of(settings.classes.names, settings.classes.ids)[:16]
+    return key_of(settings.classes.first_names or settings.classes.names, settings.classes.ids)[:16]
 
 
 def stamps_of(where: Path) -> dict[str, str]:
