@@ -16,7 +16,7 @@ import faultscape as fs
 import made
 import made_answers
 from faultscape.cli import main
-from faultscape.errors import ClassesError, CorpusError, LabellingError, ModelError, OptionError, SelectionError
+from faultscape.errors import ClassesError, CorpusError, LabellingError, ModelError, OptionError, SelectionError, StudyError
 from faultscape.stages import graph
 from faultscape.stages.evidence import accuracies
 from faultscape.stages.snapshot import Snapshot
@@ -393,6 +393,32 @@ def test_discards_are_taken_back(answers: made_answers.Answers, tmp_path: Path) 
         fs.label.remove(study, image, discards=True)
     fs.label.import_(study, str(tmp_path / "discard.csv"))
     assert Answers(Path(study)).discarded() == {image: "blurred"}
+
+
+def test_answers_whose_discards_are_taken_back_survive_a_full_disk(
+    answers: made_answers.Answers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study = answers.study
+    fs.select(study, top=2)
+    fs.label.export(study, str(tmp_path / "q.csv"))
+    head, row = (tmp_path / "q.csv").read_text().splitlines()[:2]
+    people = [re.sub(",,$", f",{who},unsure", row) for who in ("ann", "bob", "cyd", "dan")]
+    (tmp_path / "unsure.csv").write_text("\n".join([head, *people]) + "\n")
+    fs.label.import_(study, str(tmp_path / "unsure.csv"))
+    assert list(Answers(Path(study)).discarded().values()) == ["4 of 4 annotators were unsure"]
+    put, rows = Answers._add, []
+
+    def fill_disk(self: Answers, table: Any, more: list[dict[str, Any]]) -> None:
+        rows.append(more)
+        if len(rows) == 2:
+            raise StudyError("cannot write answers.sqlite: the disk is full")
+        put(self, table, more)
+
+    monkeypatch.setattr(Answers, "_add", fill_disk)
+    with refused(StudyError, "the disk is full"):
+        fs.label.remove(study, all_=True)
+    fs.label.remove(study, all_=True)
+    assert (Answers(Path(study)).answers(), Answers(Path(study)).discarded()) == ([], {})
 
 
 def test_whose_labels_to_take_back_must_be_said(study: str, answers: made_answers.Answers) -> None:

@@ -18,6 +18,7 @@ from typing import Any
 import faultscape as fs
 from faultscape.errors import FaultscapeError
 from faultscape.study.tables.answers import Answers
+from faultscape.study.tables.selections import read_removed
 
 CHANGES: dict[str, Callable[[str, str], Any]] = {
     "select --replace": lambda study, _: fs.select(study, replace=True, per_class=2, engine="local"),
@@ -84,6 +85,7 @@ def main(study: str, folder: str, change: str, image: str) -> None:
 
     def again(place: str) -> dict[str, Any]:
         found: dict[str, Any] = {"held": held(place), "status": repr(fs.status(place)), "refused": ""}
+        read_removed(Path(place))  # as rank, measure and report do
         try:
             line(place)
         except FaultscapeError as error:

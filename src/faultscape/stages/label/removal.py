@@ -82,15 +82,16 @@ def _taken_back(root: Path, wanted: _Wanted) -> str:
     labels = 0 if wanted.answers_alone else _labels_back(root, wanted.truth, wanted.images)
     before = held.answers(wanted.truth)
     mine = [row[:3] for row in before if row[0] in wanted.images and _fits(row[1], wanted.classes) and _fits(row[2], wanted.by)]
-    answers = held.take_back(mine, "label remove", wanted.truth)
-    if not labels and not answers:
+    if not labels and not mine:
         raise LabellingError(
             f"nothing to take back: none of {counted(len(wanted.images), 'image')} has such a label or answer in truth {wanted.truth!r}"
         )
-    discarded, after = held.discarded(), said.difficult(held.answers(wanted.truth))
-    again = held.keep(
+    gone, discarded = set(mine), held.discarded()
+    after = said.difficult(row for row in before if row[:3] not in gone)
+    again = held.keep(  # before the answers go: what a killed line left is found by them
         image for image, why in said.difficult(before).items() if discarded.get(image) == why and image not in after
     )
+    answers = held.take_back(mine, "label remove", wanted.truth)
     words = [counted(labels, "label")] if labels else []
     words += [counted(answers, "answer")] if answers else []
     more = f"; {counted(again, 'image is', 'images are')} no longer discarded" if again else ""

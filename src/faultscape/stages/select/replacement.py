@@ -49,7 +49,7 @@ def _removed(root: Path, name: str) -> str:
     words = f"selection {name} is removed"
     if labelled:
         folder = _free(root / selections.REMOVED, name, lambda path: not all(_alike(path / file.name, file) for file in files))
-        for file in (file for file in files if file.exists()):
+        for file in (file for file in reversed(files) if file.exists()):  # its JSON behind its table, as a selection is put
             put(folder / file.name, file.read_bytes())
         words += f"; {labelled} of its images have labels, which stay; its files are kept in {selections.REMOVED}/{folder.name}"
     for file in files:
