@@ -214,7 +214,7 @@ def test_options_that_a_new_source_does_not_take_over_are_named(
     (tmp_path / "labels.json").write_text(json.dumps({str(k): name for k, name in enumerate(made.NAMES)}))
     fs.predict(study, {"m": corpus.models["model-0"]}, labels=str(tmp_path / "labels.json"), engine="local")
     fs.predict(study, {"m": corpus.models["model-1"]}, engine="local")
-    assert "no longer holds: --labels" in capsys.readouterr().out
+    assert "source changed; options set for the old source were dropped: --labels" in capsys.readouterr().out
 
 
 def test_a_file_that_the_study_has_keeps_its_id_when_a_list_grows(

@@ -316,7 +316,7 @@ def test_without_a_graphics_processor_torch_is_not_even_imported(monkeypatch: py
     monkeypatch.setattr(devices, "_NODES", ())
     monkeypatch.setitem(sys.modules, "torch", object())  # whoever asks it anything fails
     assert devices.pick("", "script") == "cpu"
-    with refused(OptionError, "device cuda is not there; 0 graphics processors can be used"):
+    with refused(OptionError, "device cuda is not there; 0 GPUs can be used"):
         devices.pick("cuda", "script")
     monkeypatch.setattr(devices, "_NODES", ("/",))
     with pytest.raises(AttributeError):

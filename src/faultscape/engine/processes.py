@@ -88,5 +88,5 @@ def run_in_processes(
 
 
 def _worker(place: int) -> Worker:
-    """Start a worker that knows its own number, by which it takes one of several graphics processors."""
+    """Start a worker that knows its own number, by which it takes one of several GPUs."""
     return Worker(environment={**os.environ, "FAULTSCAPE_WORKER": str(place)})

@@ -1,4 +1,4 @@
-"""Where networks run: on the graphics processors that torch sees, else on the processor.
+"""Where networks run: on the GPUs that torch sees, else on the processor.
 
 Conventions: a device is ``cpu`` or ``cuda:N``; a worker process takes the N that its own number (FAULTSCAPE_WORKER) gives, so that several use all. Half precision
 is the default on ``cuda`` alone. Device and precision change sums in their last digits (DESIGN, third law); the precision is recorded with the model.
@@ -21,7 +21,7 @@ PRECISIONS = get_args(Precision)
 
 
 def count(kind: str) -> int:
-    """Return how many graphics processors a kind of network can use here."""
+    """Return how many GPUs a kind of network can use here."""
     if kind == "onnx":
         try:
             import onnxruntime
@@ -60,7 +60,7 @@ def pick(asked: str, kind: str) -> str:
     there, number = count(kind), asked.partition(":")[2]
     if not there or (number and int(number) >= there):
         if asked:
-            raise OptionError(f"device {asked} is not there; {there} graphics processors can be used")
+            raise OptionError(f"device {asked} is not there; {there} GPUs can be used")
         return "cpu"
     return f"cuda:{number or int(os.environ.get('FAULTSCAPE_WORKER', '0')) % there}"
 

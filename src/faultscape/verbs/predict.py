@@ -49,7 +49,7 @@ def predict(
     engine
         local (this process), processes (all cores), ray, or ray://HOST:PORT.
     workers
-        Number of processes; default: all cores, or all graphics processors.
+        Number of processes; default: all cores, or all GPUs.
     shard
         PART/PARTS, for example 2/3: do every third shard beginning with the second, beside other jobs that do the rest.
     labels

@@ -60,13 +60,13 @@ class Hardware:
     Parameters
     ----------
     device
-        cpu, cuda or cuda:N; default: a graphics processor where there is one.
+        cpu, cuda or cuda:N; default: a GPU where there is one.
     batch
-        Pictures a network gets at once (default 8; on a graphics processor what its memory takes).
+        Pictures a network gets at once (default 8; on a GPU what its memory takes).
     threads
         Threads of each run of a network (default 1: cores that are free run other batches); outputs, since sums depend on it.
     precision
-        float32, float16 or bfloat16 (default: float16 on a graphics processor, else float32).
+        float32, float16 or bfloat16 (default: float16 on a GPU, else float32).
     """
 
     device: str | None = None

@@ -107,11 +107,11 @@ def plan(root: Path, settings: Settings, name: str, place: str, options: Predict
 
 
 def _request(root: Path, settings: Settings, name: str, place: str, source: Source, options: PredictOptions) -> Request:
-    """Return what is asked of a model, with the options that still hold for it; what no longer holds, or changes nothing, is said."""
+    """Return what is asked of a model, with the options that still hold for it; what is dropped, or changes nothing, is said."""
     before = settings.models.get(name)
     if before is not None and (before.kind, before.source) != (source.name, source.kept_as(place)):
         if lost := ", ".join(_option(key) for key in before.options if key not in _RECORDED):
-            print(f"{name}: its source is another; what was said of the first no longer holds: {lost}")
+            print(f"{name}: source changed; options set for the old source were dropped: {lost}")
         before = None
     if idle := [key for key in options.of_models if key not in source.options]:
         print(f"note: {name}: {', '.join(map(_option, idle))} changes nothing for a {source.called}")
