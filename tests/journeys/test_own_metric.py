@@ -10,8 +10,12 @@ import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
+import faultscape as fs
 import made
 from faultscape.cli import main
+from faultscape.stages import graph
+from faultscape.stages.artefacts.measures import MEASURES
+from faultscape.stages.snapshot import Snapshot
 from refusals import refused_line
 
 OWN = """
@@ -68,6 +72,28 @@ def test_ones_own_metrics_stand_beside_the_others(line: list[str], tmp_path: Pat
     assert main([*line, "--metric", f"{own}:wrong_share"]) == 0
     again = json.loads((tmp_path / "out" / "measure.json").read_text())["models"]
     assert all(of["wrong_share"]["value"] == pytest.approx(of["pixel_accuracy"]["value"], abs=1e-11) for of in again.values())
+
+
+def test_a_study_measures_anew_with_ones_own_metric_and_notices_that_its_file_changed(tmp_path: Path) -> None:
+    corpus, study = made.corpus(tmp_path / "corpus", images=8, models=2, shape=(24, 32)), str(tmp_path / "study")
+    own = tmp_path / "own.py"
+    own.write_text(OWN)
+    fs.collect(study, str(corpus.photos), classes=str(corpus.classes))
+    fs.predict(study, corpus.models, engine="local")
+    fs.label.import_(study, str(corpus.truth))
+    fs.measure(study, metric=[f"{own}:wrong_share"], resamples=20, engine="local")
+
+    def measures() -> graph.Node:
+        return graph.node(Snapshot(Path(study), study), MEASURES)
+
+    assert measures().state == "done"
+    own.write_text(OWN.replace("truth != prediction", "truth == prediction"))
+    assert (measures().state, measures().why) == ("stale", ("the file of a metric changed",))
+    assert f"--metric {own}:wrong_share" in measures().line
+    fs.run(study, engine="local")
+    assert measures().state == "done"
+    of = json.loads((Path(study) / "measures" / "measure.json").read_text())["models"]
+    assert all(one["wrong_share"]["value"] == pytest.approx(one["pixel_accuracy"]["value"], abs=1e-11) for one in of.values())
 
 
 @pytest.mark.parametrize(

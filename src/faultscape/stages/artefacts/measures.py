@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from faultscape import plug
 from faultscape.nouns import JsonObject
 from faultscape.stages.artefacts import labels
 from faultscape.stages.artefacts.artefact import METHOD, Artefact, Provenance, arguments_of, provenance_of
@@ -13,8 +16,8 @@ from faultscape.study.tables import label_maps
 METHOD_NUMBER = 2  # raised when a metric or an interval is computed in another way
 
 
-def made_from_now(snapshot: Snapshot, truth: str) -> dict[str, str]:
-    """Return what measures of all models against a truth are made from."""
+def made_from_now(snapshot: Snapshot, truth: str, metrics: Sequence[str] = ()) -> dict[str, str]:
+    """Return what measures of all models against a truth are made from, with ``metrics`` of a person's own (file.py:NAME)."""
     folders = {model: label_maps.predictions(snapshot.root, model) / "confidence" for model in snapshot.models}
     kept = [
         [model, sorted((name, part.sha256) for name, part in read_manifest(folder).items())] for model, folder in folders.items()
@@ -25,6 +28,7 @@ def made_from_now(snapshot: Snapshot, truth: str) -> dict[str, str]:
         "labels": labels.key(snapshot, truth),
         **({"groups": key_of(sorted(snapshot.groups.items()))} if snapshot.groups else {}),
         **({"names": key_of(snapshot.settings.classes.names)} if snapshot.settings.classes.first_names else {}),
+        **({"metrics": key_of([(source, plug.digest(source)) for source in metrics])} if metrics else {}),
         METHOD: str(METHOD_NUMBER),
     }
 
@@ -50,7 +54,10 @@ def _made_from(snapshot: Snapshot, _name: str) -> dict[str, str]:
 
 
 def _made_from_now(snapshot: Snapshot, _name: str) -> dict[str, str]:
-    return {} if _provenance(snapshot) is None else made_from_now(snapshot, _truth(snapshot))
+    if _provenance(snapshot) is None:
+        return {}
+    metrics = arguments(snapshot).get("metric")
+    return made_from_now(snapshot, _truth(snapshot), [str(one) for one in metrics] if isinstance(metrics, list) else ())
 
 
 def arguments(snapshot: Snapshot) -> JsonObject:
@@ -69,13 +76,14 @@ MEASURES = Artefact(
     name="measures",
     verb="measure",
     inputs=("maps", "labels"),
-    options=("truth", "preset", "resamples", "seed", "worst", "skip", "boundaries"),
+    options=("truth", "preset", "metric", "resamples", "seed", "worst", "skip", "boundaries"),
     reasons={
         "maps": "predictions or classes changed",
         "confidence": "confidence changed",
         "labels": "the truth changed",
         "groups": "groups of images changed",
         "names": "classes were renamed",
+        "metrics": "the file of a metric changed",
         METHOD: "an earlier version made them",
         "file": "measures/measure.json cannot be read",
     },

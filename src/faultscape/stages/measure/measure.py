@@ -184,7 +184,8 @@ def _document(
     provenance |= {name: value for name, value in asdict(options.reading).items() if value is not None}
     if len(sets) == 1 and sets[0].study and not options.inputs.datasets:
         truth = sets[0].name
-        provenance |= {"truth": truth, "inputs": made_from_now(Snapshot(sets[0].study), truth), "arguments": options.arguments}
+        made_from = made_from_now(Snapshot(sets[0].study), truth, options.metrics)
+        provenance |= {"truth": truth, "inputs": made_from, "arguments": options.arguments}
     else:
         provenance |= {"inputs": {data.name: inputs(data) for data in sets}}
     document["provenance"] = provenance

@@ -235,6 +235,7 @@ class MeasureOptions:
         given = {
             "truth": self.inputs.truth,
             "preset": self.preset,
+            "metric": self.metrics,
             "skip": self.skip or None,
             "worst": self.worst if self.worst != WORST else None,
         }

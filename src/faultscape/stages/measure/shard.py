@@ -42,6 +42,7 @@ def measure_shard(job: ShardJob, tick: Callable[[int], None], attempt: int = 0) 
     ids: dict[str, list[str]] = {name: [] for name in models}
     failures: dict[str, list[tuple[str, str]]] = {name: [] for name in models}
     totals = {name: np.zeros((len(classes) + 1,) * 2, np.int64) for name in models}
+    metrics = own_metrics(tuple(job.metrics))
     watch = Watch(Path(job.out), f"measure-{job.against}-{job.number}", attempt)
     for k, id_ in enumerate(images.ids):
         wanted, why = None, "the truth has no map of it"
@@ -58,7 +59,7 @@ def measure_shard(job: ShardJob, tick: Callable[[int], None], attempt: int = 0) 
                 if wanted is None or label_map is None:
                     failures[name].append((id_, why if wanted is None else "no map was found"))
                     continue
-                stats, cells = of_image(wanted, label_map, job, job.models[name], k, classes)
+                stats, cells = of_image(wanted, label_map, job, job.models[name], k, classes, metrics)
                 totals[name] += cells
                 rows[name].append(stats)
                 ids[name].append(id_)
@@ -81,8 +82,9 @@ def of_image(
     source: Source,
     k: int,
     classes: Classes,
+    metrics: dict[str, Metric],
 ) -> tuple[image_statistics.Statistics, np.ndarray]:
-    """Return the statistics of one image and its confusion matrix; a FaultscapeError says what is wrong with it."""
+    """Return the statistics of one image, those of one's own ``metrics`` too, and its confusion matrix; a FaultscapeError says what is wrong with it."""
     where, definitions = source.files[k] if source.files else job.images.ids[k], job.definitions
     if truth.shape != label_map.shape and job.resize_maps:
         label_map = nearest(label_map, (truth.shape[1], truth.shape[0]))
@@ -100,7 +102,7 @@ def of_image(
     stats, cells = image_statistics.of_maps(
         truth, label_map, classes, definitions, confidence=confidence, boundaries=job.boundaries
     )
-    stats |= own_statistics(own_metrics(tuple(job.metrics)), truth, label_map, classes)
+    stats |= own_statistics(metrics, truth, label_map, classes)
     stats["with_confidence"] = np.array(int(confidence is not None))
     return stats, cells
 
@@ -150,7 +152,6 @@ def reader(source: Source, images: Images, classes: Classes, *, given: bool = Fa
     return lambda k: None if (path := files[k]) is None else maps.read(path, images.size(k))
 
 
-@lru_cache(maxsize=4)
 def own_metrics(words: tuple[str, ...]) -> dict[str, Metric]:
     """Return {name: metric} of one's own metrics, ``file.py:NAME``; OptionError for what is none, or two of one name."""
     found: list[Metric] = [plug.find("metric", word, {}, of=Metric) for word in words]
