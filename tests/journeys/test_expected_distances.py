@@ -85,6 +85,10 @@ def test_labels_calibrate_what_is_chosen_and_later_ones_change_nothing(
     assert anew["m0"] != fitted["m0"]
     assert rows(study, "fresh") != rows(study, "later")
 
+    predict(str(study), rename={"m0": "zero"}, engine="local")
+    select(str(study), as_="later", top=70)
+    assert read_selection(study, "later")[0].definition["temperatures"] == {"zero": now["m0"], "m1": now["m1"], "m2": now["m2"]}
+
 
 def test_an_earlier_selection_is_extended_as_it_was_made(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     study = tmp_path / "study"

@@ -187,5 +187,8 @@ def _selection(root: Path, settings: Settings, name: str, renamed: Mapping[str, 
         replace(row, **{key: renamed.get(value, value) for key in named if (value := getattr(row, key, None)) is not None})
         for row in slots.rows
     )
+    define = slots.definition.copy()
+    if held := define.get("temperatures"):
+        define["temperatures"] = {renamed.get(model, model): temperature for model, temperature in held.items()}
     key = corpus_key(root, settings, models) if right else drawn_from
-    selections.write_selection(root, Slots(models, slots.definition, rows), key, name)
+    selections.write_selection(root, Slots(models, define, rows), key, name)
