@@ -150,3 +150,13 @@ def rank_words(ranges: Mapping[str, Sequence[float | None]], model: str, *, to: 
 
 def _number(value: float | None, digits: int = 3) -> str:
     return "–" if value is None or not math.isfinite(value) else f"{value:.{digits}f}"
+
+
+def is_open(standings: Standings, question: str) -> bool:
+    """Whether standings leave a question open: more than one model may be the best, or the rank of one is not certain; False where they have no intervals to say it."""
+    first = next((ranking for ranking in standings.rankings.values() if ranking.rank_interval), None)
+    if first is None:
+        return False
+    if question == "best":
+        return len(first.tied_for_best) > 1
+    return any(low < high for low, high in first.rank_interval.values())

@@ -19,7 +19,8 @@ from faultscape.errors import FaultscapeError
 from faultscape.ranking.catalogue import SELECTION
 from faultscape.selection.catalogue import GOALS
 from faultscape.stages.plan import document, words
-from faultscape.stages.plan.advice import Drawn, advice, further, is_open, rounded
+from faultscape.stages.plan.advice import Drawn, advice, further, rounded
+from faultscape.standings import is_open
 from faultscape.verbs.plan import LabelPlan
 from refusals import refused
 
@@ -342,6 +343,11 @@ def test_rank_is_not_recommended_again_while_it_leaves_the_question_open(
     assert before.recommended["verb"] == "rank"
     standings = fs.rank(answers.study, selection="random")
     assert is_open(standings, question)
+    assert any(
+        "standings settled a question, or left one open" in words
+        for name, _, words in fs.status(answers.study).stages
+        if name == "plan"
+    )
     found = fs.plan(answers.study, selection="random", goal=question)
     assert (found.recommended["verb"], found.recommended["budget"]) == ("select", 80)
     assert "rank has taken all 30 labels of random and leaves" in found.recommended["why"]

@@ -19,6 +19,7 @@ from faultscape.cli import main
 from faultscape.errors import ClassesError, CorpusError, LabellingError, ModelError, OptionError, SelectionError, StudyError
 from faultscape.stages import graph
 from faultscape.stages.evidence import accuracies
+from faultscape.stages.report import write
 from faultscape.stages.snapshot import Snapshot
 from faultscape.study.settings import read_settings
 from faultscape.study.tables import label_maps, selections
@@ -569,6 +570,8 @@ def test_colours_groups_and_names_count_nothing_again_and_need_no_images(
     assert made_.images == 6
     assert states(study)["pairs", ""] == "done"
     assert states(study)["selection", "main"] == "done"
+    if what == "colours":
+        assert states(study)["report", "main"] == "stale"
     fs.compare(study, engine="local")
     fs.measure(study, resamples=0, engine="local")
     assert [task for task in ran if "gather" not in task] == []
@@ -600,3 +603,20 @@ def test_run_makes_main_anew_where_nobody_labelled_for_it(study: str, corpus: ma
     assert not any("choose anew" in line for line in done.done)
     assert states(study)["selection", "main"] == "done"
     assert selections.names(Path(study)) == ["main"]
+
+
+def test_a_report_holds_the_study_from_its_first_look_on(
+    study: str, corpus: made.Corpus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What comes in while it is made would be missing from a page that says it was made from it."""
+    whole, tried = write.page.page, []
+
+    def page(facts: Any) -> str:
+        with refused(StudyError, "another faultscape is writing"):
+            fs.label.import_(study, str(corpus.truth))
+        tried.append(facts)
+        return whole(facts)
+
+    monkeypatch.setattr(write.page, "page", page)
+    fs.report(study)
+    assert len(tried) == 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from faultscape.nouns import JsonObject
-from faultscape.stages.artefacts import labels, selection
+from faultscape.stages.artefacts import labels, selection, standings
 from faultscape.stages.artefacts.artefact import METHOD, Artefact, Provenance, arguments_of, provenance_of
 from faultscape.stages.given_options import option_words
 from faultscape.stages.snapshot import Snapshot
@@ -13,13 +13,15 @@ METHOD_NUMBER = 2  # raised when forecasts are computed in another way
 
 
 def made_from_now(snapshot: Snapshot, truth: str) -> dict[str, str]:
-    """Return what a plan is made from: the predictions of all models, what was chosen and discarded, and the labels of a truth where there are any."""
+    """Return what a plan is made from: the predictions of all models, what was chosen and discarded, the labels of a truth where there are any, and what standings leave open."""
+    left = {name: open_ for name in snapshot.selections if (open_ := standings.open_questions(snapshot, name))}
     return {
         "maps": snapshot.drawn_from(snapshot.models),
         "selections": key_of({name: selection.key(snapshot, name) for name in snapshot.selections}),
         "discards": key_of(sorted(snapshot.discarded)),
         "labels": labels.key(snapshot, truth),
         **({"groups": key_of(sorted(snapshot.groups.items()))} if snapshot.groups else {}),
+        **({"open": key_of(left)} if left else {}),
         METHOD: str(METHOD_NUMBER),
     }
 
@@ -46,7 +48,7 @@ def _made_from_now(snapshot: Snapshot, _name: str) -> dict[str, str]:
 PLAN = Artefact(
     name="plan",
     verb="plan",
-    inputs=("maps", "selection", "labels", "discards"),
+    inputs=("maps", "selection", "labels", "discards", "standings"),
     options=("cost", "wage", "within", "selection", "truth", "goal", "seed"),
     reasons={
         "maps": "images or predictions changed",
@@ -54,6 +56,7 @@ PLAN = Artefact(
         "discards": "images were discarded",
         "groups": "groups of images changed",
         "labels": "labels changed",
+        "open": "standings settled a question, or left one open",
         METHOD: "an earlier version made it",
         "file": "plan.json cannot be read",
     },

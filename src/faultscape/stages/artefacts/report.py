@@ -32,6 +32,7 @@ def made_from_now(snapshot: Snapshot, name: str, truth: str) -> dict[str, str]:
         "maps": snapshot.drawn_from(snapshot.models),  # of all models: the page shows how far each two agree
         "failures": str(snapshot.failures),
         **({"names": key_of(snapshot.settings.classes.names)} if snapshot.settings.classes.first_names else {}),
+        **({"colours": key_of(colours)} if (colours := snapshot.settings.classes.colours) else {}),
         **{
             f"standings of {other}": _of_standings(snapshot, other)
             for other in snapshot.selections
@@ -140,6 +141,7 @@ REPORT = Artefact(
         "maps": "models or predictions changed",
         "failures": "failures.csv changed",
         "names": "classes were renamed",
+        "colours": "colours of classes changed",
         "images": "images that it could not show are there again, or others are gone",
         METHOD: "an earlier version made it",
     },

@@ -10,6 +10,7 @@ from faultscape.stages.artefacts import discards, labels, selection
 from faultscape.stages.artefacts.artefact import METHOD, Artefact, Provenance, arguments_of, provenance_of
 from faultscape.stages.given_options import option_words
 from faultscape.stages.snapshot import Snapshot
+from faultscape.standings import is_open
 from faultscape.study.parts import key_of
 from faultscape.study.tables import selections
 
@@ -96,6 +97,17 @@ def are_done(snapshot: Snapshot, name: str) -> bool:
     """Whether the standings of a selection are there and follow from what there is now."""
     held = _made_from(snapshot, name)
     return held is not None and held == _made_from_now(snapshot, name)
+
+
+def open_questions(snapshot: Snapshot, name: str) -> tuple[str, ...]:
+    """Return which of the questions "best" and "order" the standings of a selection leave open; none where they are not done."""
+    if not are_done(snapshot, name):
+        return ()
+    from faultscape.ranking.duel_standings import from_json
+
+    held = snapshot.document(selections.path(snapshot.root, name, "json", stem="standings"))
+    found = from_json(held) if held is not None else None
+    return tuple(question for question in ("best", "order") if found is not None and is_open(found, question))
 
 
 def _line(snapshot: Snapshot, name: str) -> str:

@@ -14,7 +14,6 @@ from typing import cast
 from faultscape.selection.catalogue import find_selector
 from faultscape.selection.definitions import ROUND
 from faultscape.stages.plan.result import Needed, Questions, Recommended
-from faultscape.standings import Standings
 
 NEXT = 50  # labels to ask for next where nothing foretells how many are needed, and below which what is said from them is called rough
 ASKED = {"best": "the best model", "order": "the order of all"}  # what labels are needed for
@@ -88,16 +87,6 @@ def advice(questions: Questions, pools: dict[str, int], drawn: Drawn, goal: str)
         "verb": verb, "question": goal, "selection": drawn.name, "selector": drawn.selector, "temperature": drawn.temperature, "goal": drawn.goal, "budget": budget if verb == "select" else None, "round": ROUND if learns and verb == "select" else None, "begun": drawn.images > 0,
         "why": why, "instead": None if verb == "rank" else _instead(rows, pools, drawn),
     }  # fmt: skip
-
-
-def is_open(standings: Standings, question: str) -> bool:
-    """Whether standings leave a question open: more than one model may be the best, or the rank of one is not certain; False where they have no intervals to say it."""
-    first = next((ranking for ranking in standings.rankings.values() if ranking.rank_interval), None)
-    if first is None:
-        return False
-    if question == "best":
-        return len(first.tied_for_best) > 1
-    return any(low < high for low, high in first.rank_interval.values())
 
 
 def further(found: Recommended, pool: int, drawn: Drawn) -> Recommended:

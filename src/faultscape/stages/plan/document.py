@@ -7,12 +7,11 @@ from importlib.metadata import version
 from pathlib import Path
 
 from faultscape.errors import ModelError, SelectionError
-from faultscape.ranking.duel_standings import from_json
 from faultscape.ranking.standings_json import written
 from faultscape.selection.catalogue import check_goal
 from faultscape.stages import evidence
 from faultscape.stages.artefacts.plan import made_from_now
-from faultscape.stages.artefacts.standings import are_done
+from faultscape.stages.artefacts.standings import open_questions
 from faultscape.stages.count import count
 from faultscape.stages.plan import advice, facts
 from faultscape.stages.plan.costs import idle_costs, price, priced_duel, read_costs
@@ -23,7 +22,6 @@ from faultscape.stages.snapshot import Snapshot
 from faultscape.study.folder import existing, put
 from faultscape.study.lock import writing
 from faultscape.study.settings import read_settings
-from faultscape.study.tables import selections
 from faultscape.study.tables.logs import log
 
 
@@ -100,7 +98,4 @@ def make_plan(study: str, options: PlanOptions) -> LabelPlan:
 def _left_open(root: Path, selection: str, question: str) -> bool:
     """Whether the standings of a selection follow from all its labels, and leave a question open."""
     snapshot = Snapshot(root)
-    if selection not in snapshot.selections or not are_done(snapshot, selection):
-        return False
-    text = selections.path(root, selection, "json", stem="standings").read_text(encoding="utf-8")
-    return advice.is_open(from_json(json.loads(text)), question)
+    return selection in snapshot.selections and question in open_questions(snapshot, selection)

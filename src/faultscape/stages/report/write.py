@@ -39,29 +39,34 @@ def write_report(study: str, options: ReportOptions) -> tuple[str, int, int]:
     """Write the report of a selection, and return its path, its size in bytes, and how many chosen images it is of."""
     root, selection = existing(study), options.selection
     bands = outcomes.check(outcomes.BANDS if options.bands is None else options.bands, options.better)
-    drawn = selections.read_selection(root, selection)[0]
     target = Path(options.output) if options.output else selections.path(root, selection, "html", stem="report")
     if target.is_dir():
         raise OptionError(f"--output {options.output}: is a folder; name the file to write")
-    classifies, kind = read_settings(root).classifies, type(drawn.rows[0]) if drawn.rows else None
-    if options.reference_images and kind is Draw and not classifies:
-        raise OptionError(
-            f"--reference-images stand beside images chosen for a class; selection {selection!r} was drawn for all classes at once"
-        )
-    if options.bands is not None and classifies:
-        raise OptionError("--bands are of values of label maps; answers of classifiers are right or wrong. Leave it out")
-    common = _facts(root, options, drawn)
-    if classifies:
-        facts = classes.class_facts(root, common, options, pairs=kind is PairSlot)
-    elif kind is Draw:
-        facts = maps.draw_facts(root, common, options, bands)
-    else:
-        facts = maps.duel_facts(root, drawn, common, options, bands)
-    data = page.page(facts).encode("utf-8", "xmlcharrefreplace")
-    with writing(root):
+    with writing(root):  # from the first look on: what the page is made from must be what it shows
+        drawn = selections.read_selection(root, selection)[0]
+        classifies, kind = read_settings(root).classifies, type(drawn.rows[0]) if drawn.rows else None
+        _refuse_idle(options, classifies=classifies, draws=kind is Draw)
+        common = _facts(root, options, drawn)
+        if classifies:
+            facts = classes.class_facts(root, common, options, pairs=kind is PairSlot)
+        elif kind is Draw:
+            facts = maps.draw_facts(root, common, options, bands)
+        else:
+            facts = maps.duel_facts(root, drawn, common, options, bands)
+        data = page.page(facts).encode("utf-8", "xmlcharrefreplace")
         put(target, data)
         log(root, "report", selection=selection, output=str(target))
     return str(target), len(data), len(facts.slots.images)
+
+
+def _refuse_idle(options: ReportOptions, *, classifies: bool, draws: bool) -> None:
+    """OptionError for what would change nothing on this page."""
+    if options.reference_images and draws and not classifies:
+        raise OptionError(
+            f"--reference-images stand beside images chosen for a class; selection {options.selection!r} was drawn for all classes at once"
+        )
+    if options.bands is not None and classifies:
+        raise OptionError("--bands are of values of label maps; answers of classifiers are right or wrong. Leave it out")
 
 
 def _facts(root: Path, options: ReportOptions, drawn: Slots) -> page.Facts:

@@ -64,16 +64,25 @@ def replace_selection(root: Path, slots: Slots, drawn_from: str, name: str) -> s
     if name in known:
         old, key = selections.read_selection(root, name)
         if labelled := len(labelled_among(root, {row.image for row in old.rows})):
-            mine = selections.path(root, name)
-            kept = _free(root, name, lambda path: path.name in known and not _alike(selections.path(root, path.name), mine)).name
-            about = {**old.definition, selections.REPLACED_BY: name}
-            selections.write_selection(root, replace(old, definition=about), key, kept)
+            as_kept = replace(old, definition={**old.definition, selections.REPLACED_BY: name})
+            kept = _free(root, name, lambda path: path.name in known and not _is_kept(root, path.name, name, as_kept)).name
+            selections.write_selection(root, as_kept, key, kept)
             words += f"; the old one, of which {labelled} images have labels, is {kept} now, and labels count for both"
         selections.path(
             root, name, "json"
         ).unlink()  # from here on until the new one is put there is none, rather than one that is half another
     selections.write_selection(root, slots, drawn_from, name)
     return words
+
+
+def _is_kept(root: Path, kept: str, name: str, slots: Slots) -> bool:
+    """Whether a selection was kept already, by a line like this one that was killed."""
+    if not _alike(selections.path(root, kept), selections.path(root, name)):
+        return False
+    try:
+        return selections.read_selection(root, kept)[0].definition == slots.definition
+    except SelectionError:  # damaged
+        return False
 
 
 def _alike(kept: Path, file: Path) -> bool:
