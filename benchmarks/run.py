@@ -35,7 +35,7 @@ from PIL import Image
 from faultscape.comparison import counts as counting
 from faultscape.comparison import sparse_counts
 from faultscape.comparison.concordance import concordances
-from faultscape.engine.processes import ALONE
+from faultscape.engine.processes import PAYS
 from faultscape.maps import counts, runs
 from faultscape.metrics.pixel import miou
 from faultscape.nouns import Pairs
@@ -241,7 +241,7 @@ def small_study(images: int = 256) -> None:
     with tempfile.TemporaryDirectory() as place:
         study = Path(place, "study")
         made_study.write_predicted(study, images, 3, 256, shard=128)
-        took = small_studies.medians(study, "compare", ["here", "workers", str(ALONE)], 5)
+        took = small_studies.medians(study, "compare", ["here", "workers", str(PAYS)], 5)
     here, workers, decided = (f"{seconds:.2f}" for seconds in took.values())
     row(
         f"`compare` of 3 models, {images} images in two shards: seconds in this process, in two workers, as the engine decides",

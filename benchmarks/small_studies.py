@@ -1,10 +1,10 @@
 """Where workers pay: `compare` and `select` of small studies in this process, in workers from the start, and as the engine decides.
 
     python benchmarks/small_studies.py                       # 3 models, shards of 128 images of 256 x 256
-    python benchmarks/small_studies.py --models 10 --alone .25 .5 1 2
+    python benchmarks/small_studies.py --models 10 --pays .5 1 1.5 3
 
 Each cell is the median of ``--times`` runs in turns, each a process of its own: seconds on the clock. ``here`` never starts a worker, ``workers`` starts them at
-once, the others start them after so many seconds of work (`faultscape.engine.processes.ALONE`).
+once, the others start them where more than so many seconds of work are left (`faultscape.engine.processes.PAYS`).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from pathlib import Path
 
 import made_study
 
-from faultscape.engine.processes import ALONE
+from faultscape.engine.processes import PAYS
 
 _CALL = """
 import sys
@@ -32,7 +32,7 @@ run = processes.run_in_processes
 if way == "workers":
     processes.run_in_processes = lambda *given, begin_here: run(*given)
 elif way != "here":
-    processes.ALONE = float(way)
+    processes.PAYS = float(way)
 getattr(fs, verb)(study, engine="local" if way == "here" else "processes")
 """
 
@@ -67,10 +67,10 @@ def main() -> None:
     parser.add_argument("--models", type=int, default=3)
     parser.add_argument("--side", type=int, default=256)
     parser.add_argument("--shard", type=int, default=128)
-    parser.add_argument("--alone", type=float, nargs="*", default=[ALONE])
+    parser.add_argument("--pays", type=float, nargs="*", default=[PAYS])
     parser.add_argument("--times", type=int, default=5)
     given = parser.parse_args()
-    ways = ["here", "workers", *map(str, given.alone)]
+    ways = ["here", "workers", *map(str, given.pays)]
     print("| verb | images | shards | " + " | ".join(ways) + " |\n" + "|---" * (3 + len(ways)) + "|", flush=True)
     with tempfile.TemporaryDirectory() as base:
         for images in given.sizes:

@@ -7,6 +7,8 @@ import random
 import signal
 import subprocess
 import sys
+import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,6 +20,7 @@ from faultscape import engine
 from faultscape.engine import processes
 from faultscape.engine.worker import Worker
 from faultscape.errors import StudyError
+from faultscape.nouns import JsonObject
 from faultscape.study.spool import Spool
 from refusals import refused
 
@@ -46,21 +49,25 @@ def expected(corpus: made.Corpus, tmp_path_factory: pytest.TempPathFactory) -> d
     return files
 
 
-@pytest.mark.parametrize("alone", [-1, 0.02, 1000], ids=["workers-after-an-item", "workers-after-some-items", "no-workers"])
+@pytest.mark.parametrize("pays", [-1, 0.02, 1000], ids=["workers-after-an-item", "workers-after-some-items", "no-workers"])
 def test_processes_write_the_same_bytes_as_one_process(
-    alone: float, corpus: made.Corpus, expected: dict[str, bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    pays: float, corpus: made.Corpus, expected: dict[str, bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(processes, "ALONE", alone)
+    monkeypatch.setattr(processes, "PAYS", pays)
     line(str(tmp_path / "study"), corpus, "processes")
     assert made.bytes_under(tmp_path / "study", *COVERED) == expected
 
 
 TASKS = """
-import os
+import os, pathlib, time
 
-def where(items, tick):
-    for _ in range(items):
+def where(parent, marker, tick):
+    for _ in range(3):
         tick(1)
+    if os.getpid() != parent:
+        pathlib.Path(marker).touch()
+    while marker and not os.path.exists(marker):  # until a worker is there
+        time.sleep(0.01)
     return os.getpid()
 
 def spoilt(tick):
@@ -77,25 +84,54 @@ def tasks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("tasks")
-def test_work_that_may_begin_here_starts_workers_only_when_it_lasts(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_work_that_may_begin_here_starts_workers_only_when_it_lasts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shown: list[int] = []
 
-    def places(alone: float, *, begin_here: bool) -> list[bool]:
-        monkeypatch.setattr(processes, "ALONE", alone)
+    def places(pays: float, marker: str = "", *, begin_here: bool = True) -> list[bool]:
+        monkeypatch.setattr(processes, "PAYS", pays)
         shown.clear()
-        calls = [{"items": 3}] * 4
+        calls: list[JsonObject] = [{"parent": os.getpid(), "marker": marker}] * 40
         done = engine.run("some_tasks:where", calls, engine="processes", workers=2, tick=shown.append, begin_here=begin_here)
-        return [process == os.getpid() for _, process in sorted(done)]
+        found = [process == os.getpid() for _, process in sorted(done)]
+        assert sum(shown) == 3 * 40
+        return found
 
-    assert places(1000, begin_here=True) == [True] * 4
-    assert places(-1, begin_here=True) == [True, False, False, False]
-    assert sum(shown) == 12
-    assert places(1000, begin_here=False) == [False] * 4
+    assert places(1000) == [True] * 40
+    assert set(places(-1, str(tmp_path / "there"))) == {True, False}  # the first call waits here for what a worker does
+    assert places(1000, str(tmp_path / "again"), begin_here=False) == [False] * 40
+
+
+@pytest.mark.usefixtures("tasks")
+def test_no_call_waits_for_a_worker_that_is_not_there_yet(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Work that ends while workers start is done by this process alone."""
+    monkeypatch.setattr(processes, "PAYS", -1)
+    ready = threading.Event()
+    monkeypatch.setattr(processes, "_worker", lambda _: Starting(ready))
+    calls: list[JsonObject] = [{"parent": os.getpid(), "marker": ""}] * 5
+    done = list(engine.run("some_tasks:where", calls, engine="processes", workers=2, begin_here=True))
+    assert [process for _, process in done] == [os.getpid()] * 5
+
+
+class Starting:
+    """A worker that is not ready before it is killed."""
+
+    def __init__(self, ready: threading.Event) -> None:
+        self.ready = ready
+
+    def ask(self, _: JsonObject) -> Iterator[JsonObject]:
+        self.ready.wait()
+        yield {"died": True}
+
+    def kill(self) -> None:
+        self.ready.set()
+
+    def close(self) -> None:
+        self.kill()
 
 
 @pytest.mark.usefixtures("tasks")
 def test_a_defect_here_ends_the_workers_that_run_beside_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(processes, "ALONE", -1)
+    monkeypatch.setattr(processes, "PAYS", -1)
     started: list[Worker] = []
     monkeypatch.setattr(processes, "_worker", lambda _: started.append(Worker()) or started[-1])
     with pytest.raises(ValueError, match="spoilt"):
@@ -116,7 +152,7 @@ SCRIPT = """
 import sys
 import faultscape as fs
 from faultscape.engine import processes
-processes.ALONE = -1  # workers whenever there is more than one call left
+processes.PAYS = -1  # workers whenever there is more than one call left
 study, photos, classes, engine, *models = sys.argv[1:]
 fs.collect(study, photos, classes=classes, storage=fs.Storage(shard_size=3))
 fs.predict(study, *models, engine=engine)

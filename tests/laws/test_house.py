@@ -158,7 +158,8 @@ def test_nothing_is_pickled() -> None:
 
 def test_a_worker_is_asked_by_a_frozen_dataclass_and_only_the_one_loop_runs_an_engine() -> None:
     texts = {path: path.read_text() for path in FILES}
-    tasks = {task for text in texts.values() for task in re.findall(r'"(faultscape\.[\w.]+:\w+)"', text)}
+    named = {task for text in texts.values() for task in re.findall(r'"(faultscape\.[\w.]+:\w+)"', text)}
+    tasks = named - {"faultscape.engine.tasks:load"}  # the engine's own, about no study
     assert len(tasks) >= 7
     for task in tasks:
         function = find(task)

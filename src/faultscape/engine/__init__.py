@@ -35,7 +35,7 @@ def run(
     """Yield (number of the call, its result) as calls finish.
 
     ``gpus`` is what a worker needs of them on Ray; ``apart`` has a single call, too, done in a process of its own, whose death is
-    survived; ``begin_here`` begins in this process and starts workers only once the work has taken as long as they take to start:
+    survived; ``begin_here`` begins in this process and starts workers only where enough is left for them to pay:
     for calls that read nothing but what the study wrote, since their crash is this process's. A mistake of the user in a worker is raised here as the same FaultscapeError. A worker that dies (killed, out of
     memory, its node lost) has its call given to a new one; StudyError after five such deaths in a row without progress.
     """

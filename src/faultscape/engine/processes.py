@@ -1,8 +1,8 @@
 """Worker processes of this machine, as many as there are cores.
 
 Conventions: a thread for each process waits for what it says; all decisions fall in the thread that runs the generator. A run
-that begins here does calls in that thread until it has worked for `ALONE` seconds; workers then start beside the call that it is
-at, and take all others. Small work never pays for workers that way, and large work loses less than a second.
+that begins here does calls in that thread. Workers start beside it once what is left would take it more than `PAYS` seconds, by
+what it has done so far, and take calls when they are there.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from faultscape.engine.tasks import Ledger, perform
 from faultscape.engine.worker import Worker
 from faultscape.nouns import JsonObject
 
-ALONE = 0.5  # seconds of work in this process, from the first item on, before workers start (docs/benchmarks.md: what one costs)
+PAYS = 1.5  # seconds of work left for which workers start: below it they gain less than they cost (benchmarks/small_studies.py)
 
 
 def run_in_processes(
@@ -37,6 +37,10 @@ def run_in_processes(
 
     def serve(place: int) -> None:
         try:
+            if begin_here:  # a call is taken by who can begin it now
+                running[place] = _worker(place)
+                for _ in running[place].ask({"task": "faultscape.engine.tasks:load", "call": {"wanted": task}, "attempt": 0}):
+                    pass
             while (number := todo.get()) >= 0 and not closing.is_set():
                 worker = running.get(place) or running.setdefault(place, _worker(place))
                 for said in worker.ask({"task": task, "call": calls[number], "attempt": ledger.accounts[number].attempt}):
@@ -55,13 +59,17 @@ def run_in_processes(
         nonlocal first_item
         tick(items)
         first_item = first_item or time.monotonic()  # libraries and kernels are loaded by then
-        if not threads and time.monotonic() - first_item > ALONE:
+        a_call = (time.monotonic() - first_item) / max(1, len(calls) - left)
+        if not threads and a_call * left > PAYS:
             start_workers()
 
     left = len(calls)
     try:
-        while begin_here and not threads and not todo.empty():
-            number = todo.get()
+        while begin_here and heard.empty():  # workers take time to start: this process works until one has something to say
+            try:
+                number = todo.get_nowait()
+            except queue.Empty:
+                break
             yield number, perform(task, calls[number], 0, ticked_here)
             left -= 1
         if not threads:

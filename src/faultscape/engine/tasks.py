@@ -27,6 +27,11 @@ def find(task: str) -> Callable[..., Any]:
     return getattr(import_module(module), name)
 
 
+def load(wanted: str, tick: Callable[[int], None]) -> None:  # noqa: ARG001 - every task has one
+    """Load what a task needs: a call of its own, by which a worker is ready before it is given another."""
+    find(wanted)
+
+
 def perform(task: str, call: JsonObject, attempt: int, tick: Callable[[int], None]) -> Json:
     """Make one call; ``attempt`` goes to functions that take it."""
     function = find(task)
