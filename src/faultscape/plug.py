@@ -6,6 +6,7 @@ Conventions: a room's built-ins are a literal dict; nothing registers itself. A 
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
@@ -64,6 +65,16 @@ def _run(kind: str, path: Path, attribute: str) -> ModuleType:
             f"{kind} {path}:{attribute}: running {path} failed: {type(error).__name__}: {library_text(error)}"
         ) from error
     return module
+
+
+def absolute(name: str) -> str:
+    """Return ``file.py:NAME`` with the whole path of its file, so that what is recorded means the same in any folder; another name as it is.
+
+    >>> absolute("/home/me/own.py:mine"), absolute("miou")
+    ('/home/me/own.py:mine', 'miou')
+    """
+    path, colon, attribute = name.rpartition(":")
+    return f"{os.path.abspath(path)}:{attribute}" if colon and path.endswith(".py") else name
 
 
 def digest(name: str) -> str:

@@ -7,12 +7,15 @@ what is computed changes, so that numbers of an earlier version count as stale.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Required, TypedDict, cast
 
 from faultscape.nouns import JsonObject
 from faultscape.stages.snapshot import Snapshot
+from faultscape.study.parts import key_of
 
 METHOD = "method"
 
@@ -36,6 +39,15 @@ def arguments_of(held: Provenance | None) -> JsonObject:
     """Return the options that something was made with, where they differ from the defaults."""
     found = (held or {}).get("arguments", {})
     return found if isinstance(found, dict) else {}
+
+
+def files_key(place: str) -> str:
+    """Return a digest of a file that is no part of the study, or of what a folder of such files shows of itself: names, sizes and times; '' where there is neither."""
+    path = Path(place)
+    if path.is_file():
+        return hashlib.sha256(path.read_bytes()).hexdigest()[:16]
+    inside = [(file.relative_to(path).as_posix(), file.stat()) for file in sorted(path.rglob("*")) if file.is_file()]
+    return key_of([[name, stat.st_size, stat.st_mtime_ns] for name, stat in inside]) if path.is_dir() else ""
 
 
 @dataclass(frozen=True)

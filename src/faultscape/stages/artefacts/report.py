@@ -11,7 +11,7 @@ from pathlib import Path
 
 from faultscape.nouns import JsonObject
 from faultscape.stages.artefacts import discards, labels, selection, standings
-from faultscape.stages.artefacts.artefact import METHOD, Artefact, Provenance, arguments_of
+from faultscape.stages.artefacts.artefact import METHOD, Artefact, Provenance, arguments_of, files_key
 from faultscape.stages.evidence import find_truth
 from faultscape.stages.given_options import option_words
 from faultscape.stages.snapshot import Snapshot
@@ -23,8 +23,8 @@ META = "faultscape-made-from"
 _HEAD = 65536  # bytes in which the note stands
 
 
-def made_from_now(snapshot: Snapshot, name: str, truth: str) -> dict[str, str]:
-    """Return what the report of a selection is made from: the selection as it counts now, its labels, and the standings of all selections."""
+def made_from_now(snapshot: Snapshot, name: str, truth: str, references: str | None = None) -> dict[str, str]:
+    """Return what the report of a selection is made from: the selection as it counts now, its labels, the standings of all selections, and a folder of ``references``."""
     return {
         "selection": selection.key(snapshot, name),
         "labels": labels.key(snapshot, truth),
@@ -38,6 +38,7 @@ def made_from_now(snapshot: Snapshot, name: str, truth: str) -> dict[str, str]:
             for other in snapshot.selections
             if standings.key(snapshot, other)
         },
+        **({"references": files_key(references)} if references else {}),
         METHOD: str(METHOD_NUMBER),
     }
 
@@ -112,7 +113,8 @@ def _made_from(snapshot: Snapshot, name: str) -> dict[str, str] | None:
 def _made_from_now(snapshot: Snapshot, name: str) -> dict[str, str]:
     if name not in snapshot.selections:
         return {}
-    now = made_from_now(snapshot, name, truth_shown(snapshot, name))
+    references = arguments(snapshot, name).get("reference_images")
+    now = made_from_now(snapshot, name, truth_shown(snapshot, name), str(references) if references else None)
     without = "images" in (_made_from(snapshot, name) or {})  # only a page that could not show some has them looked for
     return now | (images_key(unshown_images(snapshot, name)) if without else {})
 
@@ -142,6 +144,7 @@ REPORT = Artefact(
         "failures": "failures.csv changed",
         "names": "classes were renamed",
         "colours": "colours of classes changed",
+        "references": "the folder of reference images changed, or is gone",
         "images": "images that it could not show are there again, or others are gone",
         METHOD: "an earlier version made it",
     },

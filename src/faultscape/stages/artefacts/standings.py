@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from faultscape import plug
 from faultscape.nouns import Json
 from faultscape.stages.artefacts import discards, labels, selection
-from faultscape.stages.artefacts.artefact import METHOD, Artefact, Provenance, arguments_of, provenance_of
+from faultscape.stages.artefacts.artefact import METHOD, Artefact, Provenance, arguments_of, files_key, provenance_of
 from faultscape.stages.given_options import option_words
 from faultscape.stages.snapshot import Snapshot
 from faultscape.standings import is_open
@@ -25,8 +25,9 @@ def made_from_now(
     groups: Mapping[str, str],
     against: Sequence[str] = (),
     ranking: Sequence[str] = (),
+    benchmark: str | None = None,
 ) -> dict[str, str]:
-    """Return what standings of a selection by a truth are made from, ``groups`` {image: group} where whole groups are drawn anew, with rankings of a person's own (``ranking``, file.py:name)."""
+    """Return what standings of a selection by a truth are made from, ``groups`` {image: group} where whole groups are drawn anew, with rankings of a person's own (``ranking``, file.py:name) and the file of a closed ``benchmark``."""
     slots = snapshot.selections[name][0]
     if not snapshot.knows(slots.models):
         return {"models": "removed"}
@@ -41,6 +42,7 @@ def made_from_now(
         **({"parents": key_of(parents)} if (parents := snapshot.settings.classes.parents) else {}),
         **{f"selection {other}": selection.key(snapshot, other) if other in snapshot.selections else "" for other in against},
         **({"rankings": key_of([(source, plug.digest(source)) for source in ranking])} if ranking else {}),
+        **({"benchmark": files_key(benchmark)} if benchmark else {}),
         METHOD: str(METHOD_NUMBER),
     }
 
@@ -86,7 +88,10 @@ def _made_from_now(snapshot: Snapshot, name: str) -> dict[str, str]:
     given = arguments_of(held)
     against, ranking = ([str(one) for one in _listed(given.get(key))] for key in ("against", "ranking"))
     groups = groups_drawn(snapshot, name, str(held.get("population", "pool")))
-    return made_from_now(snapshot, name, str(held.get("truth", "labels")), groups, against, ranking)
+    closed = given.get("benchmark")
+    return made_from_now(
+        snapshot, name, str(held.get("truth", "labels")), groups, against, ranking, None if closed is None else str(closed)
+    )
 
 
 def _listed(held: Json) -> Sequence[Json]:
@@ -137,6 +142,7 @@ STANDINGS = Artefact(
         "groups": "groups of images changed",
         "parents": "groups of classes changed",
         "rankings": "the file of a ranking changed",
+        "benchmark": "the file of the benchmark changed, or is gone",
         METHOD: "an earlier version made them",
         "file": _UNREADABLE,
     },

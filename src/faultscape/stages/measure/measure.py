@@ -6,13 +6,13 @@ Conventions: what is there and fresh is not made again. The folder that is writt
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, cast
 
+from faultscape import plug
 from faultscape.errors import MetricError, OptionError
 from faultscape.metrics.definitions import Definitions, define
 from faultscape.metrics.overlaps.region_counts import WHOLE
@@ -41,7 +41,7 @@ COUNTS = ("both", "truth_pixels", "predicted_pixels", *WHOLE)  # by class, in pe
 def measure_models(options: MeasureOptions) -> tuple[str, measure_document.Document]:
     """Measure what a line asks for, and return the folder written to and the document of measure.json; of a share what was done of it."""
     definitions, mine = define(options.preset, **options.choices.given), share(options.running.shard)
-    options = replace(options, metrics=tuple(os.path.abspath(word) if ".py:" in word else word for word in options.metrics))
+    options = replace(options, metrics=tuple(plug.absolute(word) for word in options.metrics))
     if own_metrics(options.metrics) and definitions.regions == "given":
         raise OptionError("--metric is of maps of classes, and --regions given has maps of region ids; leave one of them out")
     sets = _data_sets(options, definitions)

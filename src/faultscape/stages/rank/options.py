@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, replace
 
+from faultscape import plug
 from faultscape.choices import Population
 from faultscape.stages.given_options import refuse_empty
 
@@ -31,6 +33,11 @@ class RankOptions:
     def of_other(self, selection: str) -> RankOptions:
         """Return the options for another selection that these standings are set beside: without intervals, of its own pool."""
         return replace(self, selection=selection, benchmark=None, resamples=0, population="pool")
+
+    def in_any_folder(self) -> RankOptions:
+        """Return the options with whole paths, as they are recorded: the line may be run again elsewhere."""
+        closed = os.path.abspath(self.benchmark) if self.benchmark else None
+        return replace(self, benchmark=closed, ranking=tuple(plug.absolute(source) for source in self.ranking))
 
     @property
     def added_epsilon(self) -> float:

@@ -130,7 +130,7 @@ def standings_of(
         "selection": selection,
         "truth": truth,
         **asked.recorded(classifies=toml.classifies),
-        "inputs": artefact.made_from_now(snapshot, selection, truth, together, asked.against, asked.ranking),
+        "inputs": artefact.made_from_now(snapshot, selection, truth, together, asked.against, asked.ranking, asked.benchmark),
         "arguments": given_options(asked, but=("selection", "truth", "engine")),
         "benchmark": closed or {},
     }

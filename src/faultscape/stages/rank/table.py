@@ -41,6 +41,7 @@ def make_standings(study: str, options: RankOptions) -> Ranked:
     fits = None if slots.rows and isinstance(slots.rows[0], Draw) else "counts" if classifies else "ratios"
     catalogue.refuse_misfits(extra, fits)
     closed = read_benchmark(options.benchmark) if options.benchmark else None
+    options = options.in_any_folder()
     with writing(root):
         if not classifies:
             count(root, evidence.truths(root), engine=options.engine)

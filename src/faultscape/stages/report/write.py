@@ -6,8 +6,10 @@ Conventions: what can be shown is shown: without labels the selection alone, wit
 from __future__ import annotations
 
 import json
+import os
 import shlex
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -39,6 +41,8 @@ def write_report(study: str, options: ReportOptions) -> tuple[str, int, int]:
     """Write the report of a selection, and return its path, its size in bytes, and how many chosen images it is of."""
     root, selection = existing(study), options.selection
     bands = outcomes.check(outcomes.BANDS if options.bands is None else options.bands, options.better)
+    if options.reference_images:
+        options = replace(options, reference_images=os.path.abspath(options.reference_images))
     target = Path(options.output) if options.output else selections.path(root, selection, "html", stem="report")
     if target.is_dir():
         raise OptionError(f"--output {options.output}: is a folder; name the file to write")
@@ -124,7 +128,8 @@ def _facts(root: Path, options: ReportOptions, drawn: Slots) -> page.Facts:
         remarks=tuple(remarks),
         agreement=_agreement(root, settings),
         made_from=note(
-            made_from_now(snapshot, selection, truth) | images_key(unshown), given_options(options, but=("selection", "output"))
+            made_from_now(snapshot, selection, truth, options.reference_images) | images_key(unshown),
+            given_options(options, but=("selection", "output")),
         ),
         times=tuple(row for row in frame_times(root) if row.name in slots.models),
     )

@@ -26,6 +26,7 @@ from faultscape.study.tables import selections
 def choose(asked: SelectOptions) -> Slots | Changed:
     """Make, extend, replace or remove the selection that was asked for. Errors: OptionError for what does not apply, SelectionError where nothing can be chosen."""
     root = existing(asked.study)
+    asked = asked.in_any_folder()
     if asked.remove is not None:
         others = {"as": asked.as_, "selector": asked.selector, "replace": asked.replace or None}
         replacement.refuse_other_options([*(key for key, value in others.items() if value is not None), *given_by(asked)])

@@ -5,9 +5,10 @@ Conventions: light, as the command line reads it; None is what the line leaves o
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from faultscape import plug
 from faultscape.choices import CapRule, Constraints, Discrepancy, Goal, Over
 from faultscape.stages.given_options import refuse_empty
 
@@ -109,6 +110,12 @@ class SelectOptions:
 
     def __post_init__(self) -> None:
         refuse_empty(self)
+
+    def in_any_folder(self) -> SelectOptions:
+        """Return the options with whole paths, as they are recorded: the selection may be extended from another folder."""
+        concordance = None if self.maps.concordance is None else plug.absolute(self.maps.concordance)
+        selector = None if self.selector is None else plug.absolute(self.selector)
+        return replace(self, selector=selector, maps=replace(self.maps, concordance=concordance))
 
 
 def given(options: SelectOptions) -> dict[str, Any]:
