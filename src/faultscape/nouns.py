@@ -6,9 +6,10 @@ Conventions: letters in shapes are H W pixels, C classes, J models, I images, P 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Required, TypeAlias, TypedDict
+from typing import TYPE_CHECKING, Required, TypeAlias, TypedDict
 
 from faultscape.choices import CapRule, Constraints, Discrepancy, Goal, Over
 from faultscape.errors import counted
@@ -261,7 +262,7 @@ class Slots:
 
     models: tuple[str, ...]
     definition: Definition
-    rows: tuple[Any, ...]  # all of one kind: Slot, PairSlot or Draw
+    rows: tuple[Row, ...]  # all of one kind
     tied: int = 0  # how many of the slots chosen just now ties decided: an image that was left out is as good; no file holds it
 
     @property
@@ -270,9 +271,24 @@ class Slots:
         return int(self.definition.get("per_class") or self.definition.get("top") or 1)
 
     @property
-    def chosen(self) -> tuple[Any, ...]:
+    def chosen(self) -> tuple[Row, ...]:
         """The rows whose images a person should label."""
         return tuple(row for row in self.rows if row.place <= self.depth)
+
+    @property
+    def duels(self) -> tuple[Slot, ...]:
+        """The chosen rows of duels of label maps (S0); none where images were chosen in another way."""
+        return tuple(row for row in self.chosen if isinstance(row, Slot))
+
+    @property
+    def pairs(self) -> tuple[PairSlot, ...]:
+        """The chosen rows of pairs of classifiers (S2); none where images were chosen in another way."""
+        return tuple(row for row in self.chosen if isinstance(row, PairSlot))
+
+    @property
+    def draws(self) -> tuple[Draw, ...]:
+        """The images that were drawn for all models at once; none where they were chosen in another way."""
+        return tuple(row for row in self.chosen if isinstance(row, Draw))
 
     @property
     def images(self) -> tuple[str, ...]:
@@ -287,20 +303,19 @@ def _slots_text(slots: Slots) -> str:
     """Return what a person reads of a selection: slots, distinct images, empty cells, and how that compares with the upper bound of the paper."""
     chosen, j = slots.chosen, len(slots.models)
     spares = len(slots.rows) - len(chosen)
-    if chosen and isinstance(chosen[0], Draw):
-        last = max(row.round for row in chosen)
-        rounds = f" in {last} rounds, {sum(row.round == last for row in chosen)} in the last" if last > 1 else ""
-        pool = max(row.pool for row in chosen)
-        all_ = f"; these are all {pool:,} that could be drawn" if len(chosen) >= pool else ""
+    if draws := slots.draws:
+        last = max(row.round for row in draws)
+        rounds = f" in {last} rounds, {sum(row.round == last for row in draws)} in the last" if last > 1 else ""
+        pool = max(row.pool for row in draws)
+        all_ = f"; these are all {pool:,} that could be drawn" if len(draws) >= pool else ""
         more = (
             "; after their labels --more 10 draws on with what these say"
             if slots.definition.get("goal") == "best" and not all_
             else ""
         )
-        return f"{counted(len(chosen), 'image')} drawn by {slots.definition['selector']}{rounds}, to be labelled for all {j} models{all_}{more}"
-    if chosen and isinstance(chosen[0], PairSlot):
-        k = slots.depth
-        held = {cell: sum(row.cell == cell for row in chosen) for cell in dict.fromkeys(row.cell for row in chosen)}
+        return f"{counted(len(draws), 'image')} drawn by {slots.definition['selector']}{rounds}, to be labelled for all {j} models{all_}{more}"
+    if pairs := slots.pairs:
+        k, held = slots.depth, Counter(row.cell for row in pairs)
         cells, full = j * (j - 1) // 2, sum(number == k for number in held.values())
         short = f"; {cells - full} of {cells} pairs have fewer than {k}" if full < cells else ""
         return (
@@ -308,7 +323,7 @@ def _slots_text(slots: Slots) -> str:
             f"{counted(spares, 'spare')} behind"
         )
     groups = len(slots.definition["groups"])
-    cells, full = j * (j - 1) * groups, len({(r.defender, r.attacker, r.class_) for r in chosen})
+    cells, full = j * (j - 1) * groups, len({row.cell for row in slots.duels})
     most = cells * slots.depth
     return (
         f"{counted(len(chosen), 'slot')}, {counted(len(slots.images), 'distinct image')} to label; {cells - full} of {cells} cells are empty "

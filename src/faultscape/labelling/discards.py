@@ -10,7 +10,7 @@ import os
 from collections.abc import Collection
 
 from faultscape.errors import LabellingError, counted, reason
-from faultscape.nouns import Draw, Slots
+from faultscape.nouns import Slots
 from faultscape.study.tables.logs import bare
 
 
@@ -41,7 +41,7 @@ def discards_text(slots: Slots, now: Slots, discarded: Collection[str]) -> str:
     gone = set(slots.images) & set(discarded)
     if not gone:
         return ""
-    if isinstance(slots.chosen[0], Draw):
+    if slots.draws:
         return f"{counted(len(gone), 'drawn image is', 'drawn images are')} discarded, and no other takes the place"
     spares, short = len(set(now.images) - set(slots.images)), len(slots.chosen) - len(now.chosen)
     moved = f"{counted(spares, 'spare image moves', 'spare images move')} up" if spares else "no spare image moves up"

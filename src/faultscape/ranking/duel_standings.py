@@ -61,10 +61,10 @@ def standings(
             )
     definition = slots.definition
     accuracy = accuracies(pairs, definition.get("concordance", "miou"), over=definition.get("over", "union"), truth=truth)
-    seen = list(dict.fromkeys(row.class_ for row in slots.rows))
+    seen = list(dict.fromkeys(row.class_ for row in slots.duels))
     return rank_accuracies(
         slots.models,
-        slots.chosen,
+        slots.duels,
         accuracy[[pairs.models.index(model) for model in slots.models]],
         pairs.images,
         class_names=definition.get("groups", seen),

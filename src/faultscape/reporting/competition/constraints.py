@@ -98,7 +98,7 @@ def _histogram(name: str, slots: Slots, own: bool, classes: Classes, share: dict
     groups = list(classes.groups)
     by_class, by_size = np.zeros(len(classes), int), np.zeros(len(SIZES) + 1, int)
     seen = set()
-    for row in slots.chosen:
+    for row in slots.duels:
         if row.image not in share:
             continue
         of = share[row.image][model[row.defender]]

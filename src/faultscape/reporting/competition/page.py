@@ -206,7 +206,7 @@ def _agreement_cells(found: Agreement) -> list[list[tuple[float, float]]]:
 def _of_duels(facts: DuelFacts) -> dict[str, Any]:
     standings, models, fail = facts.standings, facts.slots.models, facts.bands[0]
     groups = [""] if facts.slots.definition["constraints"] == "none" else [facts.classes.names[g] for g in facts.classes.groups]
-    boxes = outcomes.chosen_boxes(models, facts.slots.chosen, facts.labelled, facts.values)
+    boxes = outcomes.chosen_boxes(models, facts.slots.duels, facts.labelled, facts.values)
     ends = [e for pair in boxes for b in pair if b for e in (b.low, b.high)]
     metric = facts.slots.definition["concordance"]
     return _bands(facts, facts.bands) | {
@@ -215,8 +215,8 @@ def _of_duels(facts: DuelFacts) -> dict[str, Any]:
         "metric": CALLED.get(metric, metric),
         "boxes": list(zip(models, boxes, strict=True)),
         "box_axis": figures.axis([*ends, 0.0] if ends else [0.0, 1.0]),
-        "cases": outcomes.cases(models, facts.slots.chosen, facts.slot_values, fail, facts.better),
-        "transfer": outcomes.transfer(models, facts.slots.chosen, facts.labelled, facts.values, fail),
+        "cases": outcomes.cases(models, facts.slots.duels, facts.slot_values, fail, facts.better),
+        "transfer": outcomes.transfer(models, facts.slots.duels, facts.labelled, facts.values, fail),
         "sizes": size_labels(),
         "constraint_names": CONSTRAINTS,
         "group_place": {g: k for k, g in enumerate(groups)},
@@ -227,7 +227,7 @@ def _of_duels(facts: DuelFacts) -> dict[str, Any]:
 
 def _of_pairs(facts: PairFacts) -> dict[str, Any]:
     standings, models = facts.standings, facts.slots.models
-    ends = pair_outcomes.pair_cases(models, facts.slots.chosen, facts.labelled, facts.values) if facts.labelled else []
+    ends = pair_outcomes.pair_cases(models, facts.slots.pairs, facts.labelled, facts.values) if facts.labelled else []
     decided = [pair for pair in ends if pair.total]
     matrices = standings.matrices if standings else {}
     points = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from faultscape.errors import counted
 from faultscape.stages.artefacts.artefact import Artefact
-from faultscape.stages.artefacts.selection import is_drawn, is_replaced, is_stale
+from faultscape.stages.artefacts.selection import is_replaced, is_stale
 from faultscape.stages.evidence import LABELS
 from faultscape.stages.given_options import option_words
 from faultscape.stages.snapshot import Snapshot
@@ -14,7 +14,7 @@ from faultscape.study.tables.selections import MAIN
 def is_short(snapshot: Snapshot, name: str) -> bool:
     """Whether a selection has too few labels to rank: none, or of draws for all models less than half, since what another selection had labelled says little of them."""
     number, have = len(snapshot.current(name).images), snapshot.label_count(name).labelled
-    return number > 0 and (have == 0 or (is_drawn(snapshot.selections[name][0]) and 2 * have < number))
+    return number > 0 and (have == 0 or (bool(snapshot.selections[name][0].draws) and 2 * have < number))
 
 
 def _made_from(snapshot: Snapshot, name: str) -> dict[str, str] | None:

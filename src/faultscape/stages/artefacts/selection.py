@@ -8,7 +8,7 @@ from dataclasses import astuple
 from typing import Any
 
 from faultscape.errors import counted
-from faultscape.nouns import Draw, JsonObject, PairSlot, Slots
+from faultscape.nouns import JsonObject, Slots
 from faultscape.selection.catalogue import GOALS
 from faultscape.stages.artefacts.artefact import Artefact
 from faultscape.stages.given_options import option_words
@@ -28,11 +28,6 @@ CLASSIFIER_DUELS = {
     "seed": 0,
 }
 DRAWS = {"concordance": "miou", "over": "union", "temperature": None, "distance": "01", "hierarchy": None, "seed": 0}
-
-
-def is_drawn(slots: Slots) -> bool:
-    """Whether the images were drawn for all models at once; such a selection is of a fixed set of models."""
-    return bool(slots.rows) and isinstance(slots.rows[0], Draw)
 
 
 def successor(snapshot: Snapshot, name: str) -> str:
@@ -138,7 +133,7 @@ def _line(snapshot: Snapshot, name: str) -> str:
 def can_grow(snapshot: Snapshot, name: str) -> bool:
     """Whether the same line extends a selection to the models of now: duels over images and predictions that did not change."""
     slots, drawn_from = snapshot.selections[name]
-    return snapshot.knows(slots.models) and drawn_from == snapshot.drawn_from(slots.models) and not is_drawn(slots)
+    return not slots.draws and snapshot.knows(slots.models) and drawn_from == snapshot.drawn_from(slots.models)
 
 
 def line_again(snapshot: Snapshot, name: str) -> str:
@@ -151,9 +146,9 @@ def options_again(snapshot: Snapshot, name: str) -> JsonObject:
     """Return the options of `select` that make a selection in the way in which it was made, those that differ from the defaults."""
     slots = snapshot.selections[name][0]
     define = slots.definition
-    usual = DRAWS if is_drawn(slots) else CLASSIFIER_DUELS if isinstance(slots.rows[0], PairSlot) else DUELS
+    usual = DRAWS if slots.draws else CLASSIFIER_DUELS if slots.pairs else DUELS
     asked: dict[str, Any] = {key: define[key] for key in usual if key in define and define[key] != usual[key]}
-    drawn = {_chosen_by(define): define[_chosen_by(define)], "budget": len(slots.rows)} if is_drawn(slots) else {}
+    drawn = {_chosen_by(define): define[_chosen_by(define)], "budget": len(slots.rows)} if slots.draws else {}
     own_name = None if name == (define[_chosen_by(define)] if drawn else MAIN) else name
     found = {**drawn, **asked, "keep_duplicates": define.get("keep_duplicates") or None}
     found["constraints"] = "none" if define.get("constraints") == "none" else None  # a scale stays unless another is given

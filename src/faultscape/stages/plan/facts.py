@@ -14,7 +14,8 @@ import numpy as np
 
 from faultscape.errors import SelectionError, counted
 from faultscape.metrics.intervals.units import LEAST
-from faultscape.nouns import Definition, Draw, PairSlot, Slots
+from faultscape.nouns import Definition, Slots
+from faultscape.ranking import catalogue
 from faultscape.ranking.drawn.estimates import Estimates, lure
 from faultscape.selection.catalogue import GOALS
 from faultscape.selection.definitions import learns, weights_as_defined
@@ -128,7 +129,7 @@ def measured(
     others: dict[str, list[str]] = {NOT_BY_CHANCE: [], CHANGED: [], TOO_FEW: []}
     for name in [selection] if selection else selections.names(root):
         slots, drawn_from = selections.read_selection(root, name)
-        chance = bool(slots.rows) and isinstance(slots.rows[0], Draw) and not np.isnan(slots.rows[0].probability)
+        chance = catalogue.chosen_by(slots.rows) == catalogue.CHANCE
         if not chance or slots.models != models or drawn_from != key:
             why = CHANGED if chance else NOT_BY_CHANCE
             if selection:
@@ -179,7 +180,7 @@ def _estimated(
     """Return what the draws of a selection measured that count, or nothing where they are fewer than two."""
     from faultscape.ranking.drawn.steps import steps
 
-    found = steps(slots.rows, images, accuracy, lost=lost, elsewhere=elsewhere, learns=learns(slots.definition))
+    found = steps(slots.draws, images, accuracy, lost=lost, elsewhere=elsewhere, learns=learns(slots.definition))
     if (labels := len(found.columns)) < 2:
         return None
     measured = lure(1 - accuracy[:, found.columns], found.probability, found.pool)
@@ -194,7 +195,7 @@ def duels(root: Path, settings: Settings, models: tuple[str, ...], *, engine: st
 
     if selections.MAIN in selections.names(root):
         slots = current(root, selections.MAIN, Answers(root).discarded())
-        if slots.models == models and slots.chosen and not isinstance(slots.chosen[0], Draw):
+        if slots.models == models and slots.chosen and not slots.draws:
             return slots
     return _of_classes(root, settings, models) if settings.classifies else _of_maps(root, settings, models, engine, workers)
 
@@ -245,13 +246,13 @@ def groups_told(root: Path) -> list[str]:
 
 def deep(slots: Slots) -> list[DuelRow]:
     """Return, for each number of images of a cell, the upper bound J (J - 1) |Y| K (S0) or J (J - 1) / 2 k (S2), and the slots, distinct images and questions that it comes to; spares do not count."""
-    j, pairs = len(slots.models), isinstance(slots.chosen[0], PairSlot)
+    j, pairs = len(slots.models), slots.pairs
     cells = j * (j - 1) // 2 if pairs else j * (j - 1) * len(slots.definition["groups"])
     most = max(row.place for row in slots.chosen)
     out = []
     for k in [k for k in (1, 2, 3, 5, 10, 20, 30) if k < most] + [most]:
         rows = [row for row in slots.chosen if row.place <= k]
-        asked = {(row.image, label) for row in rows for label in (row.label_a, row.label_b)} if pairs else set()
+        asked = {(row.image, label) for row in pairs if row.place <= k for label in (row.label_a, row.label_b)}
         out.append(
             {
                 "per_cell": k,

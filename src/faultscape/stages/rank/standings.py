@@ -3,54 +3,120 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Collection, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import TypedDict, cast
 
 import numpy as np
 
 from faultscape import plug
 from faultscape.errors import RankingError
+from faultscape.labelling.discards import discards_text
 from faultscape.metrics.intervals.neighbours import alike, too_narrow
-from faultscape.nouns import Draw, Slots
+from faultscape.nouns import JsonObject, Slots
+from faultscape.ranking import catalogue, standing_stability
 from faultscape.ranking.catalogue import Ranking
+from faultscape.ranking.drawn.populations import group_numbers
 from faultscape.stages import drawing_pool, evidence
 from faultscape.stages.artefacts import standings as artefact
 from faultscape.stages.given_options import given_options
+from faultscape.stages.pairs import corpus_key
 from faultscape.stages.rank.options import RankOptions
 from faultscape.stages.snapshot import Snapshot
 from faultscape.standings import Standings
 from faultscape.study.settings import Settings, read_settings
+from faultscape.study.tables import selections
+from faultscape.study.tables.answers import Answers
+from faultscape.study.tables.corpus import tie_keys
+from faultscape.ties import tie_order
+
+
+class Common(TypedDict):
+    """What every kind of standings is made with."""
+
+    resamples: int
+    seed: int
+    all_labels: bool
+    benchmark: dict[str, float] | None
+    discarded: int
+    definitions: JsonObject
+    groups: Mapping[str, str] | None
+    keys: Sequence[str]
+    extra: Sequence[Ranking]
+
+
+@dataclass(frozen=True, eq=False)
+class Labelled:
+    """A selection and what its labels say: its ``slots`` as they were made and as they count ``now``, and the ``accuracy`` (J, I) of its models on all labelled ``images``, in an order that names do not decide, each with its key."""
+
+    root: Path
+    settings: Settings
+    truth: str
+    slots: Slots
+    now: Slots
+    drawn_from: str
+    discarded: Mapping[str, str]
+    images: list[str]
+    keys: list[str]
+    accuracy: np.ndarray
+    notes: list[str]
+
+    def inside(self, all_labels: bool) -> list[int]:
+        """Return the places of the images that count: those of the selection, or all."""
+        mine = set(self.now.images)
+        return [k for k, image in enumerate(self.images) if image in mine or all_labels]
 
 
 def standings_of(
     root: Path, truth: str, closed: dict[str, float] | None, asked: RankOptions, extra: Sequence[Ranking] = ()
 ) -> tuple[Standings, tuple[str, ...]]:
     """Return the standings of one selection and its chosen images; ``closed`` are the scores of a closed benchmark, ``extra`` rankings of a person's own."""
-    from importlib.metadata import version
+    known, snapshot = _labelled(root, asked.selection, truth), Snapshot(root)
+    now, inside = known.now, known.inside(asked.all_labels)
+    if closed is not None and (unknown := [m for m in now.models if m not in closed]):
+        raise RankingError(f"the benchmark file says nothing of {unknown[0]!r}; it names {', '.join(closed)}")
+    if not (mine := set(now.images)) & {known.images[k] for k in inside}:
+        raise RankingError(f"not one of the {len(mine)} images of selection {asked.selection!r} has a label in truth {truth!r}")
+    together = artefact.groups_drawn(snapshot, asked.selection, asked.population)
+    definition = {key: value for key, value in now.definition.items() if key != "scale"}
+    common = Common(
+        resamples=asked.resamples,
+        seed=asked.seed,
+        all_labels=asked.all_labels,
+        benchmark={m: closed[m] for m in now.models} if closed else None,
+        discarded=len({row.image for row in known.slots.rows} & set(known.discarded)),
+        definitions=cast("JsonObject", definition | {"selection": asked.selection, "truth": truth}),
+        groups=together or None,
+        keys=[known.keys[k] for k in inside],
+        extra=extra,
+    )
+    rank = _of_draws if now.draws else _of_pairs if known.settings.classifies else _of_duels
+    standings = rank(known, asked, common)
+    standings = _noted(standings, known, asked.selection, corpus_key(root, known.settings, now.models))
+    if together and (number := _groups_counted(known, inside, together)) is not None:
+        standings = replace(standings, labels=standings.labels | {"groups": number})
+    provenance = {
+        "faultscape": version("faultscape"),
+        "selection": asked.selection,
+        "truth": truth,
+        **asked.recorded(classifies=known.settings.classifies),
+        "inputs": artefact.made_from_now(
+            snapshot, asked.selection, truth, together, asked.against, asked.ranking, asked.benchmark
+        ),
+        "arguments": given_options(asked, but=("selection", "truth", "engine")),
+        "benchmark": closed or {},
+    }
+    return replace(standings, provenance=provenance), now.images
 
-    from faultscape.labelling.discards import discards_text
-    from faultscape.ranking import catalogue, standing_stability
-    from faultscape.ranking.classifiers import classifier_rankings
-    from faultscape.ranking.drawn import estimates
-    from faultscape.ranking.drawn.populations import group_numbers
-    from faultscape.ranking.drawn.rankings import draw_rankings
-    from faultscape.ranking.duel_standings import rank_accuracies
-    from faultscape.stages.evidence import current
-    from faultscape.stages.pairs import corpus_key
-    from faultscape.study.tables import selections
-    from faultscape.study.tables.answers import Answers
-    from faultscape.study.tables.corpus import tie_keys
-    from faultscape.ties import tie_order
 
-    selection = asked.selection
+def _labelled(root: Path, selection: str, truth: str) -> Labelled:
+    """Return a selection and what its labels say; RankingError where it cannot be ranked any more."""
     slots, drawn_from = selections.read_selection(root, selection)
-    discarded = Answers(root).discarded()
-    now = current(root, selection, discarded)
-    toml = read_settings(root)
-    gone = [m for m in now.models if m not in toml.models]
-    if gone:
+    discarded, settings = Answers(root).discarded(), read_settings(root)
+    now = evidence.current(root, selection, discarded)
+    if gone := [m for m in now.models if m not in settings.models]:
         named = "" if selection == selections.MAIN else f" --as {shlex.quote(selection)}"
         raise RankingError(
             f"selection {selection!r} was drawn with {gone[0]!r}, which the study has no more; make it anew with `faultscape select {root}{named} --replace` (labels count for both)"
@@ -60,109 +126,123 @@ def standings_of(
         raise RankingError(
             f"selection {selection!r} was drawn with {measure}, which is another file now; put it back, or draw a new selection with --as NAME"
         )
-    said: list[str] = []
-    if toml.classifies:
-        images, accuracy, said = evidence.correctness(root, now.models, truth, discarded)
+    notes: list[str] = []
+    if settings.classifies:
+        images, accuracy, notes = evidence.correctness(root, now.models, truth, discarded)
     else:
         images, accuracy = evidence.accuracies(root, now.models, truth, now.definition, discarded)
     keys = tie_keys(root, images)
     order = tie_order(keys, ids=images).tolist()  # sums and the bootstrap follow it, whatever images are called
     images, keys, accuracy = [images[k] for k in order], [keys[k] for k in order], accuracy[:, order]
-    if closed is not None and (unknown := [m for m in now.models if m not in closed]):
-        raise RankingError(f"the benchmark file says nothing of {unknown[0]!r}; it names {', '.join(closed)}")
-    mine = set(now.images)
-    inside = [k for k, image in enumerate(images) if image in mine or asked.all_labels]
-    if not any(images[k] in mine for k in inside):
-        raise RankingError(f"not one of the {len(mine)} images of selection {selection!r} has a label in truth {truth!r}")
-    options: dict[str, Any] = {
-        "resamples": asked.resamples,
-        "seed": asked.seed,
-        "all_labels": asked.all_labels,
-        "benchmark": {m: closed[m] for m in now.models} if closed else None,
-        "discarded": len({row.image for row in slots.rows} & set(discarded)),
-        "definitions": {k: v for k, v in now.definition.items() if k != "scale"} | {"selection": selection, "truth": truth},
-        "keys": [keys[k] for k in inside],
-        "extra": extra,
-    }
-    table = (now.models, now.chosen, accuracy[:, inside], [images[k] for k in inside])
-    chosen = catalogue.chosen_by(now.chosen)
-    snapshot = Snapshot(root)
-    if together := dict(artefact.groups_drawn(snapshot, selection, asked.population)):
-        options["groups"] = together
-    if now.chosen and isinstance(now.chosen[0], Draw):
-        drawn = (now.models, slots.rows, *table[2:])  # those that were discarded too: they were of the pool
-        trust = estimates.vote_weights(1 - accuracy[:, [image in mine for image in images]]) if toml.classifies else None
-        more = _about_draws(root, toml, selection, slots, truth, discarded, trust)
-        standings = draw_rankings(*drawn, **more, **options, population=asked.population)
-        if asked.population == "future" and not together and not toml.classifies:  # of tables order means nothing
-            standings = replace(standings, notes=(*standings.notes, *_neighbours(more["pool"], more["proxy"], str(root))))
-    elif toml.classifies:
-        standings = classifier_rankings(*table, laplace=asked.added_laplace, **options)
-        standings = replace(standings, stability=standing_stability.of_pairs(*table, laplace=asked.added_laplace))
-    else:
-        classes, whole = toml.class_list, now.definition["constraints"] == "none"
-        groups = [classes.names[g] for g in classes.groups]
-        names = [""] if whole else groups
-        standings = rank_accuracies(
-            *table, class_names=names, parents={} if whole else classes.parents, epsilon=asked.added_epsilon, **options
+    return Labelled(root, settings, truth, slots, now, drawn_from, discarded, images, keys, accuracy, notes)
+
+
+def _of_duels(known: Labelled, asked: RankOptions, common: Common) -> Standings:
+    from faultscape.ranking.duel_standings import rank_accuracies
+
+    classes, whole = known.settings.class_list, known.now.definition["constraints"] == "none"
+    names = [""] if whole else [classes.names[g] for g in classes.groups]
+    parents, epsilon, inside = {} if whole else classes.parents, asked.added_epsilon, known.inside(asked.all_labels)
+    table = (known.now.models, known.now.duels, known.accuracy[:, inside], [known.images[k] for k in inside])
+    standings = rank_accuracies(*table, class_names=names, parents=parents, epsilon=epsilon, **common)
+    return replace(standings, stability=standing_stability.of_duels(*table, names, epsilon=epsilon))
+
+
+def _of_pairs(known: Labelled, asked: RankOptions, common: Common) -> Standings:
+    from faultscape.ranking.classifiers import classifier_rankings
+
+    laplace, inside = asked.added_laplace, known.inside(asked.all_labels)
+    table = (known.now.models, known.now.pairs, known.accuracy[:, inside], [known.images[k] for k in inside])
+    standings = classifier_rankings(*table, laplace=laplace, **common)
+    return replace(standings, stability=standing_stability.of_pairs(*table, laplace=laplace))
+
+
+def _of_draws(known: Labelled, asked: RankOptions, common: Common) -> Standings:
+    from faultscape.ranking.drawn import estimates
+    from faultscape.ranking.drawn.rankings import draw_rankings
+
+    inside, classifies, mine = known.inside(asked.all_labels), known.settings.classifies, set(known.now.images)
+    losses = 1 - known.accuracy[:, [image in mine for image in known.images]]
+    trust = estimates.vote_weights(losses) if classifies else None
+    about = _about_draws(known, asked.selection, trust)
+    standings = draw_rankings(
+        known.now.models,
+        known.slots.draws,  # those that were discarded too: they were of the pool
+        known.accuracy[:, inside],
+        [known.images[k] for k in inside],
+        population=asked.population,
+        **about,
+        **common,
+    )
+    if asked.population == "future" and not common["groups"] and not classifies:  # of tables order means nothing
+        return replace(standings, notes=(*standings.notes, *_neighbours(about["pool"], about["proxy"], str(known.root))))
+    return standings
+
+
+def _noted(standings: Standings, known: Labelled, selection: str, drawn_from: str) -> Standings:
+    """Return standings with what is to be said of them, the recommended ranking first; ``drawn_from`` is the key of what the selection would be drawn from now."""
+    slots, now = known.slots, known.now
+    lost = "" if slots.draws else discards_text(slots, now, known.discarded)  # of draws their first note says it
+    notes = [*standings.notes, *filter(None, [lost]), *known.notes]
+    if late := [m for m in known.settings.models if m not in now.models]:
+        notes.append(f"{', '.join(late)} came after selection {selection} was made: not ranked here")
+    if drawn_from != known.drawn_from:
+        notes.append(
+            f"selection {selection} was drawn from other images or predictions than the study has now; make it anew with `select --replace`"
         )
-        standings = replace(standings, stability=standing_stability.of_duels(*table, names, epsilon=asked.added_epsilon))
-    if (lost := discards_text(slots, now, discarded)) and not isinstance(slots.chosen[0], Draw):
-        said = [lost, *said]  # of draws the first note says it
-    ordered = catalogue.ordered(standings.rankings, chosen, now.definition.get("goal"))
-    standings = replace(standings, notes=(*standings.notes, *said), rankings=ordered)
-    if together:
-        drawn = mine if chosen == catalogue.CHANCE else set(images)  # draws by chance count where every model is decided
-        lacks = np.isnan(accuracy)
-        decided = np.logical_not(lacks.any(0) if chosen == catalogue.CHANCE else lacks.all(0))
-        numbers = group_numbers([images[k] for k in inside if images[k] in drawn and decided[k]], together)
-        if numbers is not None:
-            standings = replace(standings, labels=standings.labels | {"groups": len(set(numbers.tolist()))})
-    if late := [m for m in toml.models if m not in now.models]:
-        note = f"{', '.join(late)} came after selection {selection} was made: not ranked here"
-        standings = replace(standings, notes=(*standings.notes, note))
-    present = corpus_key(root, toml, now.models)
-    if present != drawn_from:
-        note = f"selection {selection} was drawn from other images or predictions than the study has now; make it anew with `select --replace`"
-        standings = replace(standings, notes=(*standings.notes, note))
-    provenance = {
-        "faultscape": version("faultscape"),
-        "selection": selection,
-        "truth": truth,
-        **asked.recorded(classifies=toml.classifies),
-        "inputs": artefact.made_from_now(snapshot, selection, truth, together, asked.against, asked.ranking, asked.benchmark),
-        "arguments": given_options(asked, but=("selection", "truth", "engine")),
-        "benchmark": closed or {},
-    }
-    return replace(standings, provenance=provenance), now.images
+    ordered = catalogue.ordered(standings.rankings, catalogue.chosen_by(now.chosen), now.definition.get("goal"))
+    return replace(standings, notes=tuple(notes), rankings=ordered)
 
 
-def _about_draws(
-    root: Path, settings: Settings, selection: str, slots: Slots, truth: str, discarded: Collection[str], trust: Any
-) -> dict[str, Any]:
-    """Return what the rankings of drawn images must know beside the scores: the pool, what the models say of it, each as far as labels trust it, and labels where no two of them differ."""
+def _groups_counted(known: Labelled, inside: Sequence[int], together: Mapping[str, str]) -> int | None:
+    """Return in how many groups the labels that count lie; None where no image has a group."""
+    by_chance = catalogue.chosen_by(known.now.chosen) == catalogue.CHANCE  # then an image counts where every model is decided
+    lacks, mine = np.isnan(known.accuracy), set(known.now.images) if by_chance else set(known.images)
+    decided = np.asarray(~(lacks.any(0) if by_chance else lacks.all(0)))
+    numbers = group_numbers([known.images[k] for k in inside if known.images[k] in mine and decided[k]], together)
+    return None if numbers is None else len(set(numbers.tolist()))
+
+
+class AboutDraws(TypedDict):
+    """What the rankings of drawn images must know beside the scores: see `ranking.drawn.rankings.draw_rankings`."""
+
+    lost: Collection[str]
+    elsewhere: Collection[str]
+    learns: bool
+    proxy: np.ndarray
+    pool: Sequence[str]
+    rest: tuple[np.ndarray, int] | None
+
+
+def _about_draws(known: Labelled, selection: str, trust: np.ndarray | None) -> AboutDraws:
+    """Return what a selection's draws are of: the pool, what the models say of it, each as far as labels ``trust`` (J,) it, and labels where no two of them differ."""
     from faultscape.ranking.drawn.steps import steps
     from faultscape.selection.catalogue import find_selector
     from faultscape.selection.definitions import draws_evenly, learns
-    from faultscape.stages.pairs import corpus_key
-    from faultscape.study.tables import selections
 
+    root, truth, slots, settings, discarded = known.root, known.truth, known.slots, known.settings, known.discarded
     models, pool = slots.models, drawing_pool.drawn_from(root, settings, slots, trust)
     lost = evidence.undecidable(root, models, truth) | set(discarded)
-    out: dict[str, Any] = {"lost": lost, "elsewhere": evidence.chosen_elsewhere(root, selection)}
-    out |= {"learns": learns(slots.definition)}
-    out |= {"proxy": pool.expected, "pool": pool.images}
+    about = AboutDraws(
+        lost=lost,
+        elsewhere=evidence.chosen_elsewhere(root, selection),
+        learns=learns(slots.definition),
+        proxy=pool.expected,
+        pool=pool.images,
+        rest=None,
+    )
     if not find_selector(slots.definition["selector"]).chance or not pool.agreed or pool.others:
-        return out
+        return about
     agreed, best = set(pool.agreed), np.zeros((len(models), 0))
     for name in selections.names(root):  # images of random draws that fall there are even draws of them
         other, key = selections.read_selection(root, name)
         if draws_evenly(other.definition) and other.models == models and key == corpus_key(root, settings, models):
             images, scores = evidence.scores(root, models, truth, slots.definition, discarded)
-            counted = steps(other.rows, images, scores, lost=lost, elsewhere=evidence.chosen_elsewhere(root, name))
+            counted = steps(other.draws, images, scores, lost=lost, elsewhere=evidence.chosen_elsewhere(root, name))
             columns = [k for k in counted.columns.tolist() if images[k] in agreed]
             best = max(best, scores[:, columns], key=lambda held: held.shape[1])
-    return out | {"rest": (best, len(agreed))}
+    about["rest"] = (best, len(agreed))
+    return about
 
 
 def _neighbours(pool: Sequence[str], expected: np.ndarray, study: str) -> list[str]:

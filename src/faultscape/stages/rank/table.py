@@ -6,7 +6,6 @@ import json
 from dataclasses import replace
 
 from faultscape.errors import OptionError
-from faultscape.nouns import Draw
 from faultscape.ranking import catalogue
 from faultscape.ranking.agreement import compare_selections
 from faultscape.ranking.drawn.rankings import check_population
@@ -38,7 +37,7 @@ def make_standings(study: str, options: RankOptions) -> Ranked:
     for other in options.against:
         selections.read_selection(root, other)
     extra = [catalogue.find_ranking(source) for source in options.ranking]
-    fits = None if slots.rows and isinstance(slots.rows[0], Draw) else "counts" if classifies else "ratios"
+    fits = None if slots.draws else "counts" if classifies else "ratios"
     catalogue.refuse_misfits(extra, fits)
     closed = read_benchmark(options.benchmark) if options.benchmark else None
     options = options.in_any_folder()

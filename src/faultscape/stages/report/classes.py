@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from faultscape.errors import FaultscapeError, ImageError
-from faultscape.nouns import Classes, Definition, PairSlot, Predictions, Slots
+from faultscape.nouns import Classes, Definition, Predictions, Slots
 from faultscape.reporting.competition.class_cards import ClassCard
 from faultscape.reporting.competition.gallery import Room
 from faultscape.reporting.competition.page import DrawFacts, Facts, PairFacts
@@ -39,7 +39,7 @@ def class_facts(root: Path, common: Facts, options: ReportOptions, *, pairs: boo
     correct = {image: common.values[:, k] for k, image in enumerate(common.labelled)}
     truths = _truths(root, settings, common.truth, list(slots.images))
     way = _ways(classes, slots.definition) if pairs else lambda _a, _b: ()
-    cards, left_out = class_cards.class_cards(slots.chosen, said, correct, truths, way)
+    cards, left_out = class_cards.class_cards(slots.pairs or slots.draws, said, correct, truths, way)
     by_id = {image.id: image for image in read_corpus(root)} if cards else {}
     text = sum(_CHARACTERS * (1 + len(card.met)) + _AN_ANSWER * len(card.answers) for card in cards)
     room = Room(max(ROOM - text, 0))  # words come first
@@ -113,8 +113,8 @@ def _ways(classes: Classes, definition: Definition) -> Callable[[str, str], tupl
 def _chosen_for(slots: Slots, said: Predictions) -> Callable[[str], list[tuple[str, str]]]:
     """Return a function from a class to the chosen images that some model calls so, the farthest apart first."""
     of: dict[str, dict[str, str]] = {}
-    if slots.rows and isinstance(slots.rows[0], PairSlot):
-        for row in sorted(slots.chosen, key=lambda row: (-row.distance, row.step)):
+    if slots.pairs:
+        for row in sorted(slots.pairs, key=lambda row: (-row.distance, row.step)):
             caption = f"{row.model_a}: {row.label_a}; {row.model_b}: {row.label_b}"
             for name in (row.label_a, row.label_b):
                 of.setdefault(name, {}).setdefault(row.image, caption)

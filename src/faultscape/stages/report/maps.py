@@ -33,15 +33,15 @@ def duel_facts(root: Path, drawn: Slots, common: Facts, options: ReportOptions, 
 
     settings, images, slots = read_settings(root), read_corpus(root), common.slots
     labelled, values = common.labelled, common.values
-    of_slots = outcomes.slot_values(slots.models, slots.chosen, labelled, values)
+    of_slots = outcomes.slot_values(slots.models, slots.duels, labelled, values)
     which = [outcomes.case(d, a, bands[0], options.better) for d, a in of_slots.tolist()]
     by_id = {image.id: image for image in images}
     sizes = {id_: (by_id[id_].width, by_id[id_].height) for id_ in slots.images if id_ in by_id}
-    cards = gallery.cards(slots.chosen, of_slots, which, _by_model(common), sizes)
+    cards = gallery.cards(slots.duels, of_slots, which, _by_model(common), sizes)
     room = gallery.Room()
 
     def chosen_for(name: str) -> list[tuple[str, str]]:
-        rows = sorted((r for r in slots.chosen if r.class_ == name), key=lambda r: (r.concordance, r.step))
+        rows = sorted((r for r in slots.duels if r.class_ == name), key=lambda r: (r.concordance, r.step))
         first = {row.image: row for row in reversed(rows)}
         return [(r.image, f"{r.defender}, {r.attacker}") for r in sorted(first.values(), key=lambda r: (r.concordance, r.step))]
 

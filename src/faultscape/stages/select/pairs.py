@@ -12,7 +12,7 @@ from typing import Any, cast
 import numpy as np
 
 from faultscape.errors import ModelError, OptionError, SelectionError, counted
-from faultscape.nouns import Definition, PairSlot, Slots
+from faultscape.nouns import Definition, Slots
 from faultscape.stages.select.replacement import replace_selection
 from faultscape.stages.select.ties import tell_ties
 from faultscape.study.settings import Settings
@@ -139,8 +139,8 @@ def _tell_calibration(temperatures: dict[str, float | str]) -> None:
 def _filled(slots: Slots, models: tuple[str, ...]) -> dict[tuple[str, str], int]:
     """Return how many images each pair of models has."""
     held = dict.fromkeys(combinations(models, 2), 0)
-    for row in slots.chosen:
-        held[row.cell] = held.get(row.cell, 0) + 1
+    for row in slots.pairs:
+        held[row.model_a, row.model_b] = held.get((row.model_a, row.model_b), 0) + 1
     return held
 
 
@@ -178,7 +178,7 @@ def _tell_bias(classes: Any, kind: str, define: Definition, slots: Slots) -> Non
 
     found = class_hierarchy(classes, define["hierarchy"]) if kind == "wordnet" else None
     apart = {classes.names[place] for place in abstract_classes(*found).tolist()} if found else set()
-    rows: list[PairSlot] = [row for row in slots.chosen if {row.label_a, row.label_b} & apart]
+    rows = [row for row in slots.pairs if {row.label_a, row.label_b} & apart]
     if rows:
         names = sorted({word for row in rows for word in (row.label_a, row.label_b)} & apart)
         line = " ".join(f'--without "{word}"' for word in names)
