@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from faultscape.arguments import ClassList
 from faultscape.classes import built_in
 from faultscape.errors import ClassesError, closest, reason
 from faultscape.nouns import UNKNOWN, Classes
@@ -25,7 +26,7 @@ _FORMS = "a .txt file with a class a line, or a JSON or TOML file of classes"
 _KEYS = ("classes", "ignore_index", "void", "background", "parents", "synonyms")
 
 
-def resolve(classes: Classes | str | int | Path, *, background: int | None = None, void: int | tuple[int, ...] = ()) -> Classes:
+def resolve(classes: ClassList, *, background: int | None = None, void: int | tuple[int, ...] = ()) -> Classes:
     """Return classes from a Classes, a built-in name, a JSON or TOML file, or a number C (ids 0..C-1, no background or void unless given).
 
     >>> resolve(3, void=255)

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from faultscape.arguments import ClassList
 from faultscape.classes.class_lists import allowed, resolve, table
 from faultscape.errors import LabelMapError, OptionError
 from faultscape.maps import counts
@@ -20,7 +21,7 @@ Maps = np.ndarray | Sequence[np.ndarray]
 
 def count(
     maps: Mapping[str, Maps],
-    classes: Classes | str | int,
+    classes: ClassList,
     *,
     truth: Maps | Mapping[str, Maps] | None = None,
     images: Sequence[str] | None = None,

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TypedDict, cast
+from typing import TypedDict, cast
 
 import numpy as np
 
@@ -25,7 +25,7 @@ KINDS = ("wordnet", "path", "hops", "01")
 _ABOVE = KINDS[:3]  # those that look at what stands above classes
 
 
-def class_hierarchy(classes: Classes, said: str | None = None) -> tuple[Any, np.ndarray] | None:
+def class_hierarchy(classes: Classes, said: str | None = None) -> tuple[hierarchies.Hierarchy, np.ndarray] | None:
     """Return the hierarchy that the classes stand in, and their places in it; None where none is known.
 
     ``said`` is a folder of WordNet, for classes with WordNet ids, or a parent table; without it the part of WordNet above ImageNet's classes serves.

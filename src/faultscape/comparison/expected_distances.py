@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from faultscape.errors import ModelError, OptionError, closest
 
@@ -44,7 +45,7 @@ def expected_distance(first: Probabilities, second: Probabilities, distances: np
     return np.einsum("ij,ij->i", p @ distances, q)
 
 
-def _columns(given: Any, classes: int) -> np.ndarray:
+def _columns(given: ArrayLike, classes: int) -> np.ndarray:
     p = np.asarray(given, dtype=float)
     if p.ndim != 2 or p.shape[1] != classes:
         raise ModelError(f"probabilities have shape {p.shape}; expected (images, {classes} classes)")
@@ -59,7 +60,7 @@ def _shares(p: np.ndarray) -> np.ndarray:
     return np.divide(p, total, out=np.full_like(p, np.nan), where=total > 0)
 
 
-def _kept(given: tuple[Any, Any], classes: int, rest: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _kept(given: tuple[ArrayLike, ArrayLike], classes: int, rest: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return (I, K) labels, (I, K) probabilities above the evenly spread ones, and (I,) that even part of each class."""
     labels, p = np.asarray(given[0]), np.asarray(given[1], dtype=float)
     if labels.ndim != 2 or labels.shape != p.shape or not np.issubdtype(labels.dtype, np.integer):

@@ -12,7 +12,8 @@ each as the gap since the last and the count, since the diagonal is the histogra
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import TYPE_CHECKING, Any
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -130,7 +131,7 @@ def _numbers(code: bytes) -> np.ndarray:
     return np.add.reduceat((data & 127).astype(np.int64) << (7 * np.minimum(place, 8)), first)
 
 
-def _kernels() -> Any:
+def _kernels() -> ModuleType:
     try:
         from faultscape.comparison.kernels import codes as packed
     except ImportError:

@@ -14,7 +14,7 @@ import glob
 import itertools
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +24,7 @@ from faultscape.study import store
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from pyarrow.parquet import ParquetFile
 
 PARQUET = frozenset((".parquet", ".pq"))
 _BYTES = ("image", "bytes", "jpg", "jpeg", "png")
@@ -53,7 +54,7 @@ def row_of(source: str) -> tuple[str, int] | None:
     return (match[1], int(match[2])) if match else None
 
 
-def find_rows(argument: str, say: Any) -> list[tuple[str, str]]:
+def find_rows(argument: str, say: Callable[[str], None]) -> list[tuple[str, str]]:
     """Return (id, source) of every row of the Parquet files that an argument names; CorpusError for files that hold no pictures."""
     if store.is_address(argument):
         above, paths, _ = find_objects(argument, PARQUET)
@@ -76,7 +77,7 @@ def find_rows(argument: str, say: Any) -> list[tuple[str, str]]:
     return rows
 
 
-def open_file(path: str, error: type[FaultscapeError] = CorpusError) -> tuple[Any, str]:
+def open_file(path: str, error: type[FaultscapeError] = CorpusError) -> tuple[ParquetFile, str]:
     """Return an open Parquet file and its state, a text that changes with the file; what is wrong with it is one sentence."""
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -120,7 +121,7 @@ def image_column(schema: pa.Schema, path: str) -> tuple[str | None, str | None]:
     return inside, places
 
 
-def _rows_of(path: str, name: str, say: Any) -> list[tuple[str, str]]:
+def _rows_of(path: str, name: str, say: Callable[[str], None]) -> list[tuple[str, str]]:
     """Return (id, source) of the rows of one file, having read no picture."""
     import pyarrow as pa
 
@@ -213,7 +214,7 @@ def _flat(table: pa.Table, column: str) -> list[Any]:
     return [None if value is None else value.get(inner) for value in values] if inner and outer in table.column_names else values
 
 
-def _kinds() -> tuple[Any, Any]:
+def _kinds() -> tuple[Callable[[pa.DataType], bool], Callable[[pa.DataType], bool]]:
     """Return what says whether a type is text, and whether it is bytes; either may stand in a dictionary."""
     import pyarrow as pa
 
@@ -236,7 +237,7 @@ def _reason(fault: BaseException) -> str:
     )
 
 
-def passing(file: Any, group: int, column: str, size: int) -> Iterator[list[bytes | None]]:
+def passing(file: ParquetFile, group: int, column: str, size: int) -> Iterator[list[bytes | None]]:
     """Yield the values of one column of a row group, ``size`` at a time."""
     for batch in file.iter_batches(batch_size=size, row_groups=[group], columns=[column], use_threads=False):
         outer, _, inner = column.partition(".")

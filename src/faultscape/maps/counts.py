@@ -156,7 +156,10 @@ def _kept(name: str, length: int, dtype: type, columns: int = 0) -> np.ndarray:
     return kept
 
 
-def _space(stack: list[np.ndarray]) -> tuple[Any, ...]:
+_Space = tuple[np.ndarray, np.ndarray, int, int]  # addresses of the maps, an empty array of their type, pixels, width
+
+
+def _space(stack: list[np.ndarray]) -> _Space:
     """Return what kernels need to find the maps: addresses, an empty array of their type, pixels, width."""
     pixels, width = stack[0].size, stack[0].shape[1]
     if not pixels:
@@ -164,7 +167,7 @@ def _space(stack: list[np.ndarray]) -> tuple[Any, ...]:
     return np.array([m.__array_interface__["data"][0] for m in stack], np.uint64), np.empty(0, stack[0].dtype), pixels, width
 
 
-def _runs(space: tuple[Any, ...]) -> int:
+def _runs(space: _Space) -> int:
     """Return about how many joint runs there are."""
     return _kernels().sample_runs(*space[:3], 29)  # prime: never the same columns of every row
 
@@ -174,7 +177,7 @@ def _joint_cost(runs: int, maps: int, pairs: int) -> float:
     return runs * (5 + 2 * maps + min(1.0, 0.25 + 0.012 * maps) * pairs)
 
 
-def _tuples(stack: list[np.ndarray], space: tuple[Any, ...], n: int) -> tuple[np.ndarray, np.ndarray, int]:
+def _tuples(stack: list[np.ndarray], space: _Space, n: int) -> tuple[np.ndarray, np.ndarray, int]:
     """Return the distinct tuples (J, U), their pixels (>= U,), and U."""
     kernels, bits = _kernels(), max(1, int(n - 1).bit_length())
     j, words = len(stack), (space[2] + 63) // 64
@@ -223,7 +226,7 @@ def _blocks(j: int, n: int, pairs: bytes) -> tuple[tuple[tuple[int, ...], ...], 
     return tuple(best), size
 
 
-def _from_blocks(space: tuple[Any, ...], n: int, blocks: Any, size: int, pairs: np.ndarray, out: np.ndarray) -> None:
+def _from_blocks(space: _Space, n: int, blocks: Any, size: int, pairs: np.ndarray, out: np.ndarray) -> None:
     addresses, like, pixels, _ = space
     cells: dict[tuple[int, int], np.ndarray] = {}
     hist = _kept("hist", 4, np.uint32, n**size)[:4]

@@ -12,6 +12,7 @@ import struct
 import threading
 import zlib
 from functools import cached_property
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -173,7 +174,7 @@ _codec = _Codec()
 _SAME: dict[int, np.ndarray] = {}
 
 
-def _kernels() -> Any:
+def _kernels() -> ModuleType:
     try:
         from faultscape.maps.kernels import rows as compiled_rows
     except ImportError:

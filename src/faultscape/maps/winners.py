@@ -8,7 +8,7 @@ certain) count as 1e30 of their sign, so that a neighbour of no weight stays wit
 
 from __future__ import annotations
 
-from typing import Any
+from types import ModuleType
 
 import numpy as np
 
@@ -131,7 +131,7 @@ def _plain(scores: np.ndarray) -> np.ndarray:
     return np.clip(scores, -_INFINITE, _INFINITE) if np.isinf(scores).any() else scores
 
 
-def _kernels() -> Any:
+def _kernels() -> ModuleType:
     try:
         from faultscape.maps.kernels import winners as compiled_winners
     except ImportError:

@@ -8,7 +8,7 @@ Source: S0 4.1.3, S1 II and III.
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -61,7 +61,7 @@ def of_regions(
     classes: Classes,
     definitions: Definitions,
     divisor: int | None,
-    meanings: Any = (None, None),
+    meanings: tuple[Mapping[str, str] | None, Mapping[str, str] | None] = (None, None),
 ) -> Statistics:
     """Return the statistics of two maps of region ids, each a region as it is given (``divisor`` as in `metrics.regions`, ``meanings`` as in `given`)."""
     table = regions.given(truth, prediction, classes, divisor=divisor, void=classes.void, meanings=meanings)

@@ -12,6 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from faultscape.errors import RankingError, closest
 from faultscape.metrics.intervals.units import LEVEL
@@ -20,7 +21,7 @@ from faultscape.standings import Benchmark, OtherSelection, Standings
 from faultscape.ties import DECIMALS
 
 
-def spearman(first: Any, second: Any) -> Any:
+def spearman(first: ArrayLike, second: ArrayLike) -> Any:
     """Return Spearman's rank correlation with ties, the Pearson correlation of mean ranks, over the last axis.
 
     >>> round(spearman([1.0, 2.0, 3.0, 4.0], [1.0, 3.0, 2.0, 4.0]), 6)
@@ -34,7 +35,7 @@ def spearman(first: Any, second: Any) -> Any:
     return _share((x * y).sum(-1), (x * x).sum(-1), (y * y).sum(-1))
 
 
-def kendall(first: Any, second: Any) -> Any:
+def kendall(first: ArrayLike, second: ArrayLike) -> Any:
     """Return Kendall's tau-b over the last axis: concordant minus discordant pairs, scaled for ties on either side.
 
     >>> round(kendall([1.0, 2.0, 3.0, 4.0], [1.0, 3.0, 2.0, 4.0]), 6)
@@ -45,7 +46,7 @@ def kendall(first: Any, second: Any) -> Any:
     return _share((x * y).sum((-1, -2)), (x * x).sum((-1, -2)), (y * y).sum((-1, -2)))
 
 
-def pairs_in_order(scores: Any, reference: Any, *, apart: float = 0.0) -> tuple[int, int]:
+def pairs_in_order(scores: ArrayLike, reference: ArrayLike, *, apart: float = 0.0) -> tuple[int, int]:
     """Return (pairs of models that scores (J,) put in the order of reference scores (J,), pairs that lie more than ``apart`` from each other there).
 
     Equal scores are not in order. A pair without two scores on both sides is not counted.
@@ -142,7 +143,7 @@ def plain(rank: float) -> int | float:
     return int(rank) if rank.is_integer() else rank
 
 
-def _paired(first: Any, second: Any) -> tuple[np.ndarray, np.ndarray]:
+def _paired(first: ArrayLike, second: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
     """Return both, of one shape, rounded, NaN wherever either is."""
     first, second = np.broadcast_arrays(np.asarray(first, dtype=float), np.asarray(second, dtype=float))
     gone = np.isnan(first) | np.isnan(second)

@@ -23,7 +23,7 @@ import numpy as np
 
 from faultscape import plug
 from faultscape.errors import OptionError, RankingError, closest, library_text
-from faultscape.nouns import Draw
+from faultscape.nouns import Draw, Row
 from faultscape.ranking.drawn import estimates
 from faultscape.ranking.matrices import aggressiveness, resistance
 from faultscape.ranking.methods.borda import borda
@@ -267,7 +267,7 @@ FIRST = {  # the first of these that standings have, and that can be used
 SELECTION = "--goal order"
 
 
-def chosen_by(rows: Sequence[Any]) -> str:
+def chosen_by(rows: Sequence[Row]) -> str:
     """Return how the images of a selection were chosen: by ``chance`` where every draw has a probability.
 
     >>> chosen_by([Draw("random", 1, 1, "x", 1.0, 0.5, 2)]), chosen_by([Draw("entropy", 1, 1, "x", 1.0, math.nan, 2)])

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from faultscape.errors import RankingError, closest, counted
 from faultscape.metrics.intervals.units import LEVEL
@@ -48,7 +49,7 @@ class PairSlot(Protocol):
 def classifier_rankings(
     models: Sequence[str],
     rows: Sequence[PairSlot],
-    correct: Any,
+    correct: ArrayLike,
     images: Sequence[str],
     *,
     laplace: float = 1,
@@ -161,7 +162,9 @@ def pair_places(
     return first, second, image
 
 
-def _games(first: np.ndarray, second: np.ndarray, image: np.ndarray, correct: np.ndarray) -> Any:
+def _games(
+    first: np.ndarray, second: np.ndarray, image: np.ndarray, correct: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Return the games of the slots that count, once for a pair and an image, as ``sandwich`` takes them."""
     rows = np.stack([np.minimum(first, second), np.maximum(first, second), image])
     first, second, image = np.unique(rows[:, image >= 0], axis=1)

@@ -11,9 +11,10 @@ Source: S0 3.1.3, Tables 1 and 3; the re-use of labels is ours.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from faultscape.errors import RankingError, closest, counted
 from faultscape.metrics.intervals.units import LEVEL
@@ -83,7 +84,7 @@ def standings(
 def rank_accuracies(
     models: Sequence[str],
     rows: Sequence[Slot],
-    accuracy: Any,
+    accuracy: ArrayLike,
     images: Sequence[str],
     *,
     class_names: Sequence[str],

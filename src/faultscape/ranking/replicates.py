@@ -13,9 +13,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import stdtrit
 
 from faultscape.errors import OptionError, RankingError
@@ -52,7 +52,7 @@ class Table:
 def checked(
     models: Sequence[str],
     images: Sequence[str],
-    scores: Any,
+    scores: ArrayLike,
     resamples: int,
     what: str,
     *,

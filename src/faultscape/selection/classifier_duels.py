@@ -12,7 +12,7 @@ candidates too, unless nothing is to be expected between the two.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, get_args
+from typing import get_args
 
 import numpy as np
 
@@ -138,7 +138,7 @@ def definition(
 
 
 def _pair(
-    said: Predictions, distances: np.ndarray, a: int, b: int, define: Definition, allowed: Any, ranks: np.ndarray, families: Any, steps: int
+    said: Predictions, distances: np.ndarray, a: int, b: int, define: Definition, allowed: np.ndarray | None, ranks: np.ndarray, families: Sequence[int] | np.ndarray | None, steps: int
 ) -> tuple[list[PairSlot], int]:  # fmt: skip
     """Return the rows of one pair, and how many of the chosen ones ties decided."""
     first, second = said.labels[a], said.labels[b]

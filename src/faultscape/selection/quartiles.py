@@ -14,13 +14,14 @@ from typing import Any
 
 import numpy as np
 
+from faultscape.arguments import ClassList, Place
 from faultscape.classes.class_lists import allowed, resolve, table
 from faultscape.errors import ClassesError, LabelMapError, reason
 from faultscape.nouns import UNKNOWN, Classes, Scale, ScaleEntry
 
 
 def scale(
-    masks: Iterable[np.ndarray], classes: Classes | str | int, *, background: int | None = None, void: int | tuple[int, ...] = ()
+    masks: Iterable[np.ndarray], classes: ClassList, *, background: int | None = None, void: int | tuple[int, ...] = ()
 ) -> Scale:
     """Return the quartiles over masks (H, W) of ids; LabelMapError for a value out of range.
 
@@ -83,7 +84,7 @@ def from_json(raw: Any, classes: Classes, where: str) -> Scale:
     return Scale(classes.names, tuple(number), tuple(low), tuple(high))
 
 
-def read_scale(path: str | Path, classes: Classes) -> Scale:
+def read_scale(path: Place, classes: Classes) -> Scale:
     """Return the quartiles of a scale file; ClassesError names the file and what is wrong."""
     try:
         raw = json.loads(Path(path).read_text(encoding="utf-8"))

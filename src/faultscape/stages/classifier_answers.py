@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,12 +21,17 @@ from faultscape.study.parts import read_manifest, read_part
 from faultscape.study.settings import Settings
 from faultscape.study.tables import label_maps
 
+if TYPE_CHECKING:
+    import pyarrow as pa
 
-def read_predictions(root: Path, settings: Settings, models: Sequence[str], images: Any, *, top: bool = True) -> Predictions:
+
+def read_predictions(
+    root: Path, settings: Settings, models: Sequence[str], images: Sequence[str] | pa.Array, *, top: bool = True
+) -> Predictions:
     """Return what these models say of these images (a list or an Arrow array of ids), -1 where one has no answer; without ``top`` their likeliest class alone."""
     import pyarrow as pa
 
-    wanted = images if isinstance(images, pa.Array) else pa.array(list(images), pa.string())
+    wanted: pa.Array = images if isinstance(images, pa.Array) else pa.array(list(images), pa.string())
     classes, found = settings.class_list, []
     for name in models:
         folder, model = label_maps.predictions(root, name), settings.models[name]
@@ -50,7 +55,7 @@ def read_predictions(root: Path, settings: Settings, models: Sequence[str], imag
     )
 
 
-def _answers(folder: Path, places: np.ndarray, classes: int, wanted: Any, most: int = MOST) -> tuple[np.ndarray, np.ndarray]:
+def _answers(folder: Path, places: np.ndarray, classes: int, wanted: pa.Array, most: int = MOST) -> tuple[np.ndarray, np.ndarray]:
     """Return (I, K) places and probabilities of one model, or one truth, -1 and NaN where there is none; K at most ``most``."""
     import pyarrow as pa
     import pyarrow.compute as pc

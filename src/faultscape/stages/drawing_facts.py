@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -28,13 +28,18 @@ from faultscape.study.settings import Settings
 from faultscape.study.tables import label_maps
 from faultscape.ties import equal_to_zero
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from faultscape.study.tables.corpus import Image
+
 Facts = dict[str, np.ndarray]
 
 
 def of_classes(
     root: Path,
     settings: Settings,
-    images: Any,
+    images: Sequence[str] | pa.Array,
     models: Sequence[str],
     define: Definition,
     needs: Sequence[str],
@@ -91,7 +96,9 @@ def of_shard(
     return out
 
 
-def _entropies(root: Path, settings: Settings, images: Sequence[Any], models: Sequence[str], complete: np.ndarray) -> np.ndarray:
+def _entropies(
+    root: Path, settings: Settings, images: Sequence[Image], models: Sequence[str], complete: np.ndarray
+) -> np.ndarray:
     """Return the mean vote entropy over the pixels of each complete image."""
     classes, shard = settings.class_list, images[0].shard
     labels = {m: settings.models[m].labels for m in models}

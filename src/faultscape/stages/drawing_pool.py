@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 
@@ -22,6 +22,9 @@ from faultscape.selection.definitions import weights_as_defined
 from faultscape.stages.worker_calls import task
 from faultscape.study.settings import AS_WRITTEN, Settings
 from faultscape.ties import tie_seed
+
+if TYPE_CHECKING:
+    from faultscape.study.tables.pool import Pool as ImagePool
 
 Facts = dict[str, np.ndarray]  # see stages.drawing_facts
 
@@ -122,7 +125,7 @@ def drawn_from(root: Path, settings: Settings, slots: Slots, trust: np.ndarray |
     return Pool([names[k] for k in inside.tolist()], expected, [names[k] for k in agreed.tolist()], int(others.sum()))
 
 
-def read_drawing_pool(root: Path, define: Definition) -> tuple[Any, np.ndarray]:
+def read_drawing_pool(root: Path, define: Definition) -> tuple[ImagePool, np.ndarray]:
     """Return the pool in the order in which a selection draws it, and the places (I,) of its images in corpus order, in which those of earlier versions do."""
     from faultscape.study.tables.pool import read_pool
 

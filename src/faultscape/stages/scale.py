@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
+from faultscape.arguments import ClassList
 from faultscape.classes.class_lists import allowed, resolve, table
 from faultscape.classes.mapping import of_label_ids
 from faultscape.corpus.sources import MAP_ENDINGS, find
@@ -20,7 +20,7 @@ from faultscape.selection.quartiles import scale_of, to_json
 from faultscape.study.folder import put
 
 
-def scale_of_masks(masks: Sequence[str], classes: Any, output: str | None, pattern: str | None) -> Scale:
+def scale_of_masks(masks: Sequence[str], classes: ClassList, output: str | None, pattern: str | None) -> Scale:
     """Return the quartiles of each class's share of pixels, and write them where that is asked for; LabelMapError names a mask of other values."""
     resolved = resolve(classes)
     found = find(masks, endings=MAP_ENDINGS, pattern=pattern)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, get_args
+from typing import get_args
 
+from faultscape.arguments import ClassList, Place, place_text
 from faultscape.choices import Role, Task
 from faultscape.errors import CorpusError
 from faultscape.stages.change_result import Changed
@@ -14,11 +15,11 @@ _ROLES = get_args(Role)
 
 
 def collect(
-    study: str,
-    *images: str,
+    study: Place,
+    *images: Place,
     task: Task | None = None,
-    classes: Any = None,
-    only_classes: str | None = None,
+    classes: ClassList | None = None,
+    only_classes: Place | None = None,
     size: str | None = None,
     not_in: list[str] | None = None,
     set_: str | None = None,
@@ -78,10 +79,11 @@ def collect(
     """
     from faultscape.stages.collect.images import collect_images
 
-    if not str(study).strip() or not all(str(image).strip() for image in images):
+    study, sources = place_text(study), tuple(place_text(image) for image in images)
+    if not study.strip() or not all(source.strip() for source in sources):
         raise CorpusError("the study and every source of images need a name; got an empty one")
     options = CollectOptions(
-        study=study, images=images, task=task, classes=classes, only_classes=only_classes,
+        study=study, images=sources, task=task, classes=classes, only_classes=place_text(only_classes),
         size=size if isinstance(size, str | None) else "x".join(map(str, size)), not_in=tuple(not_in or ()),
         set_name=set_, role=role, pattern=pattern, grouping=grouping, web=web, storage=storage,
         remove=(remove,) if isinstance(remove, str) else tuple(remove or ()), replace_classes=replace_classes, dry_run=dry_run,

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from faultscape.arguments import Place, place_text
 from faultscape.stages.compare.result import Compared
 
 
-def compare(study: str, *, engine: str = "processes", workers: int | None = None, shard: str | None = None) -> Compared:
+def compare(study: Place, *, engine: str = "processes", workers: int | None = None, shard: str | None = None) -> Compared:
     """Count, for every image, where each pair of models (and each model and truth) agree; only what is missing or stale is counted.
 
     It says how far every two models agree in the mean over the pool, and warns of models that agree with nobody, or everywhere, before anything is labelled.
@@ -24,4 +25,4 @@ def compare(study: str, *, engine: str = "processes", workers: int | None = None
     from faultscape.stages.compare.options import CompareOptions
     from faultscape.stages.compare.study import compare_study
 
-    return compare_study(CompareOptions(study, engine, workers, shard))
+    return compare_study(CompareOptions(place_text(study), engine, workers, shard))

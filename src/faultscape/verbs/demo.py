@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from faultscape.arguments import Place, place_text
 from faultscape.errors import StudyError
 from faultscape.standings import Standings
 
@@ -95,7 +96,7 @@ def _first(standings: Standings) -> list[str]:
     return [verdict(standings)[0] + ".", *repr(replace(standings, rankings=first, notes=())).split("\n")[1:]]
 
 
-def demo(study: str = "demo-study", *, scenes: int = 300, engine: str = "processes") -> Demonstrated:
+def demo(study: Place = "demo-study", *, scenes: int = 300, engine: str = "processes") -> Demonstrated:
     """Draw street scenes, run five networks over them, and label only what tells where they fail and who is better.
 
     Everything is made on the spot: pictures and truth are drawn by code, the networks ship with the package. Run it again and finished work is kept.
@@ -125,6 +126,7 @@ def demo(study: str = "demo-study", *, scenes: int = 300, engine: str = "process
     from faultscape.verbs.scale import scale
     from faultscape.verbs.select import select
 
+    study = place_text(study)
     root = Path(study)
     if root.is_file():
         raise StudyError(f"{root} is a file; give the demo a folder")

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from faultscape.arguments import Place, place_text
 from faultscape.stages.change_result import Changed
 from faultscape.stages.label.options import ExportOptions, ImportOptions, RemoveOptions
 from faultscape.stages.label.result import Answered, Asked, Exported, Imported
 
 
 def export(
-    study: str,
-    out: str,
+    study: Place,
+    out: Place,
     *,
     format: str | None = None,
     selection: str = "main",
@@ -44,11 +45,11 @@ def export(
     """
     from faultscape.stages.label.exchange import export_labels
 
-    return export_labels(study, ExportOptions(out, format, selection, truth, prefill, again, anyway))
+    return export_labels(place_text(study), ExportOptions(place_text(out), format, selection, truth, prefill, again, anyway))
 
 
 def import_(
-    study: str, source: str, *, truth: str = "labels", pattern: str | None = None, format: str | None = None
+    study: Place, source: Place, *, truth: str = "labels", pattern: str | None = None, format: str | None = None
 ) -> Imported | Answered:
     """Take in labels: a folder of masks or of LabelMe files, and its discard.csv (image, reason); of classifiers CSV files. Run it again to add or replace.
 
@@ -71,12 +72,12 @@ def import_(
     """
     from faultscape.stages.label.exchange import import_labels
 
-    return import_labels(study, ImportOptions(source, truth, pattern, format))
+    return import_labels(place_text(study), ImportOptions(place_text(source), truth, pattern, format))
 
 
 def remove(
-    study: str,
-    *images: str,
+    study: Place,
+    *images: Place,
     selection: str | None = None,
     truth: str | None = None,
     class_: list[str] | None = None,
@@ -110,5 +111,6 @@ def remove(
     """
     from faultscape.stages.label.removal import remove_labels
 
-    classes, people = (tuple([words] if isinstance(words, str) else words or ()) for words in (class_, by))
-    return remove_labels(study, RemoveOptions(images, selection, truth, classes, people, discards, all_, dry_run))
+    classes, people = (tuple([given] if isinstance(given, str) else given or ()) for given in (class_, by))
+    words = tuple(place_text(image) for image in images)
+    return remove_labels(place_text(study), RemoveOptions(words, selection, truth, classes, people, discards, all_, dry_run))

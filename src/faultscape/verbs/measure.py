@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from faultscape.arguments import ClassList, Place, Source, place_text
 from faultscape.errors import OptionError, counted
 from faultscape.stages.measure.options import (
     WORST,
@@ -51,12 +52,12 @@ class MeasuredShare(Measured):
 
 
 def measure(
-    source: str | None = None,
-    *models: Any,
-    classes: Any = None,
+    source: Place | None = None,
+    *models: Source,
+    classes: ClassList | None = None,
     truth: str | None = None,
-    datasets: str | None = None,
-    output: str | None = None,
+    datasets: Place | None = None,
+    output: Place | None = None,
     metric: list[str] | None = None,
     preset: str | None = None,
     skip: bool = False,
@@ -116,9 +117,19 @@ def measure(
     """
     from faultscape.stages.measure.measure import measure_models
 
-    inputs, running = Inputs(source, models, classes, truth, datasets), Running(engine, workers, shard)
+    inputs, running = Inputs(place_text(source), models, classes, truth, place_text(datasets)), Running(engine, workers, shard)
     options = MeasureOptions(
-        inputs, scores, files, preset, choices, Intervals(resamples, seed), running, tuple(metric or ()), output, skip, worst
+        inputs,
+        scores,
+        files,
+        preset,
+        choices,
+        Intervals(resamples, seed),
+        running,
+        tuple(metric or ()),
+        place_text(output),
+        skip,
+        worst,
     )
     if resamples < 0 or worst < 0:
         raise OptionError(f"resamples and worst are 0 or more; got {resamples} and {worst}")

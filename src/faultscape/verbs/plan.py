@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
+from faultscape.arguments import Costs, Place, place_text
 from faultscape.choices import Goal
 from faultscape.errors import OptionError
 from faultscape.stages.plan.options import PlanOptions
@@ -12,9 +12,9 @@ from faultscape.stages.plan.result import LabelPlan
 
 
 def plan(
-    study: str,
+    study: Place,
     *,
-    cost: Any = None,
+    cost: Costs | None = None,
     wage: float | None = None,
     within: float = 1.0,
     goal: Goal | None = None,
@@ -60,4 +60,4 @@ def plan(
         raise OptionError(f"--within is a number of points above 0, at most 100; got {within}")
     if seed < 0:
         raise OptionError(f"seed cannot be negative; got {seed}")
-    return make_plan(study, PlanOptions(cost, wage, within, goal, selection, truth, seed, engine, workers))
+    return make_plan(place_text(study), PlanOptions(cost, wage, within, goal, selection, truth, seed, engine, workers))

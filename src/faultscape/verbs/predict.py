@@ -2,32 +2,26 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
+from faultscape.arguments import Place, Renames, Source, place_text
 from faultscape.errors import OptionError
 from faultscape.stages.predict.options import Hardware, PredictOptions, Shown
 from faultscape.stages.predict.result import Predicted
 
-if TYPE_CHECKING:
-    Named = Any
-else:
-    Named = list[str] | None  # what the command line reads: OLD=NEW, repeated; in Python also a dict
-
 
 def predict(
-    study: str,
-    *models: Any,
+    study: Place,
+    *models: Source,
     engine: str = "processes",
     workers: int | None = None,
     shard: str | None = None,
-    labels: str | None = None,
+    labels: Place | None = None,
     unmapped: str | None = None,
     keep: list[str] | None = None,
     measure: bool = False,
     truth: str | None = None,
     pattern: str | None = None,
     resize_maps: bool | None = None,
-    rename: Named = None,
+    rename: Renames | None = None,
     remove: list[str] | None = None,
     shown: Shown = Shown(),
     hardware: Hardware = Hardware(),
@@ -85,6 +79,6 @@ def predict(
         raise OptionError("--truth says what --measure measures against; add --measure, or leave it out")
     return predict_models(
         PredictOptions(
-            study, models, labels, unmapped, keep, measure, truth, pattern, resize_maps, rename, remove, shown, hardware, engine, workers, shard
+            place_text(study), models, place_text(labels), unmapped, keep, measure, truth, pattern, resize_maps, rename, remove, shown, hardware, engine, workers, shard
         )
     )  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from faultscape.arguments import Place, place_text
 from faultscape.choices import Population
 from faultscape.errors import OptionError
 from faultscape.stages.rank.options import RankOptions
@@ -9,12 +10,12 @@ from faultscape.stages.rank.result import Ranked
 
 
 def rank(
-    study: str,
+    study: Place,
     *,
     selection: str = "main",
     truth: str | None = None,
     against: list[str] | None = None,
-    benchmark: str | None = None,
+    benchmark: Place | None = None,
     epsilon: float | None = None,
     laplace: float | None = None,
     resamples: int = 1000,
@@ -67,7 +68,7 @@ def rank(
         selection=selection,
         truth=truth,
         against=tuple(against or ()),
-        benchmark=benchmark,
+        benchmark=place_text(benchmark),
         epsilon=epsilon,
         laplace=laplace,
         resamples=resamples,
@@ -77,4 +78,4 @@ def rank(
         ranking=tuple(ranking or ()),
         engine=engine,
     )
-    return make_standings(study, options)
+    return make_standings(place_text(study), options)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from faultscape.arguments import Place, place_text
 from faultscape.errors import OptionError, counted
 
 
@@ -20,13 +21,13 @@ class Reported:
 
 
 def report(
-    study: str,
+    study: Place,
     *,
     selection: str = "main",
-    output: str | None = None,
+    output: Place | None = None,
     bands: list[float] | None = None,
     better: float = 0.1,
-    reference_images: str | None = None,
+    reference_images: Place | None = None,
     thumbnail: int = 320,
 ) -> Reported:
     """Write a self-contained HTML report of a selection: standings, how firm they are, outcomes, and a gallery of the images.
@@ -56,4 +57,5 @@ def report(
 
     if not 32 <= thumbnail <= 2048:
         raise OptionError(f"thumbnail lies between 32 and 2048 pixels; got {thumbnail}")
-    return Reported(*write_report(study, ReportOptions(selection, output, bands, better, reference_images, thumbnail)))
+    options = ReportOptions(selection, place_text(output), bands, better, place_text(reference_images), thumbnail)
+    return Reported(*write_report(place_text(study), options))

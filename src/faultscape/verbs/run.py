@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from faultscape.arguments import ClassList, Place, Source, place_text
 from faultscape.choices import Goal, Task
 from faultscape.verbs.status import Status
 
@@ -33,12 +34,12 @@ _WANTED = {
 
 
 def run(
-    study: str,
-    *arguments: Any,
+    study: Place,
+    *arguments: Place | Source,
     task: Task | None = None,
-    classes: Any = None,
+    classes: ClassList | None = None,
     size: str | None = None,
-    scale: str | None = None,
+    scale: Place | None = None,
     per_class: int | None = None,
     top: int | None = None,
     distance: str | None = None,
@@ -83,8 +84,10 @@ def run(
     from faultscape.verbs.status import status
 
     check_goal(goal)
+    study, scale = place_text(study), place_text(scale)
+    given = [one if isinstance(one, Mapping) else place_text(one) for one in arguments]
     root, done = Path(study), []
-    done += _collected_and_predicted(study, arguments, engine, task=task, classes=classes, size=size)
+    done += _collected_and_predicted(study, given, engine, task=task, classes=classes, size=size)
     if _undone(root, "pairs"):
         from faultscape.verbs.compare import compare
 
@@ -105,7 +108,7 @@ def _undone(root: Path, artefact: str) -> list[Node]:
     return [node for node in nodes(Snapshot(root)) if node.artefact == artefact and node.state != "done" and node.line]
 
 
-def _collected_and_predicted(study: str, arguments: Sequence[Any], engine: str, **about: Any) -> list[str]:
+def _collected_and_predicted(study: str, arguments: Sequence[Source], engine: str, **about: Any) -> list[str]:
     """Collect the images and predict the models that are named; where no model is, go on with those of the study whose sources are there."""
     from faultscape.prediction.catalogue import there
     from faultscape.study.settings import read_settings

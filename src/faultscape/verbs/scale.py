@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from faultscape.arguments import ClassList, Place, place_text
 from faultscape.nouns import Scale
 
 
-def scale(*masks: str, classes: Any, output: str | None = None, pattern: str | None = None) -> Scale:
+def scale(*masks: Place, classes: ClassList, output: Place | None = None, pattern: str | None = None) -> Scale:
     """Compute the first and third quartile of each class's share of pixels from training masks (S0 3.1.2), for `select --scale`.
 
     Parameters
@@ -23,4 +22,4 @@ def scale(*masks: str, classes: Any, output: str | None = None, pattern: str | N
     """
     from faultscape.stages.scale import scale_of_masks
 
-    return scale_of_masks(masks, classes, output, pattern)
+    return scale_of_masks([place_text(place) for place in masks], classes, place_text(output), pattern)

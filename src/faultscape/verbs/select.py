@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, overload
 
+from faultscape.arguments import Place, place_text
 from faultscape.choices import Goal
 from faultscape.errors import OptionError
 from faultscape.nouns import Slots
@@ -13,7 +14,7 @@ from faultscape.stages.select.options import ClassifierRules, MapRules, Sampling
 
 @overload
 def select(
-    study: str,
+    study: Place,
     *,
     as_: str | None = None,
     selector: str | None = None,
@@ -37,7 +38,7 @@ def select(
 
 @overload
 def select(
-    study: str,
+    study: Place,
     *,
     as_: str | None = None,
     selector: str | None = None,
@@ -60,7 +61,7 @@ def select(
 
 
 def select(
-    study: str,
+    study: Place,
     *,
     as_: str | None = None,
     selector: str | None = None,
@@ -131,7 +132,7 @@ def select(
 
     return choose(
         SelectOptions(
-            study,
+            place_text(study),
             as_,
             selector,
             goal,

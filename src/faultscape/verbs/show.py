@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any
 
+from faultscape.arguments import Place, place_text
 from faultscape.errors import OptionError, counted
 
 ROWS = 20
@@ -31,7 +32,7 @@ class Table:
         return "\n".join(lines)
 
 
-def show(file: str, *, rows: int | None = None) -> Any:
+def show(file: Place, *, rows: int | None = None) -> Any:
     """Print a file of a study: Parquet tables, CSV, standings, manifests, study.toml, answers.sqlite.
 
     Parameters
@@ -45,6 +46,7 @@ def show(file: str, *, rows: int | None = None) -> Any:
 
     if rows is not None and rows < 0:
         raise OptionError(f"--rows {rows}: give a number from 0")
+    file = place_text(file)
     shown = read_table(file, ROWS if rows is None else rows)
     if rows is not None and not isinstance(shown, Rows):
         print(f"note: --rows changes nothing: {PurePath(file).name} is no table, and is shown whole")

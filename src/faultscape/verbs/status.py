@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from faultscape.arguments import Place, place_text
+
 
 @dataclass(frozen=True)
 class Status:
@@ -20,7 +22,7 @@ class Status:
         return "\n".join(lines)
 
 
-def status(study: str) -> Status:
+def status(study: Place) -> Status:
     """Say which stages of a study are done, stale or missing, and the next command.
 
     Parameters
@@ -31,4 +33,5 @@ def status(study: str) -> Status:
     from faultscape.stages.status import read_status
     from faultscape.study.folder import existing
 
+    study = place_text(study)
     return Status(study, *read_status(existing(study), study))

@@ -13,7 +13,8 @@ Source: S1 III-A; Persello and Bruzzone 2009 (pe); S1 II (matched); Kirillov et 
 
 from __future__ import annotations
 
-from typing import Any, get_args
+from types import ModuleType
+from typing import get_args
 
 import numpy as np
 
@@ -92,7 +93,7 @@ def _columns(table: Overlaps) -> tuple[np.ndarray, ...]:
     )  # fmt: skip
 
 
-def _kernels() -> Any:
+def _kernels() -> ModuleType:
     try:
         from faultscape.metrics.kernels import region_counts as compiled_region_counts
     except ImportError:

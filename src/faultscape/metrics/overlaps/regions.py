@@ -13,10 +13,11 @@ from typing import Any
 
 import numpy as np
 
+from faultscape.arguments import ClassList
 from faultscape.choices import Absent, Connectivity, Match, Per, RegionKind, RegionScale, VoidRule
 from faultscape.classes.class_lists import allowed, resolve, table
 from faultscape.errors import LabelMapError, OptionError
-from faultscape.maps.regions import VOID, overlaps
+from faultscape.maps.regions import VOID, Overlaps, overlaps
 from faultscape.metrics.overlaps import over_under, region_counts
 from faultscape.nouns import UNKNOWN, Classes
 
@@ -53,7 +54,7 @@ class Regions:
 def regions(
     truth: Maps,
     prediction: Maps,
-    classes: Classes | str | int | None = None,
+    classes: ClassList | None = None,
     *,
     regions: RegionKind = "connected",
     connectivity: Connectivity = 8,
@@ -137,8 +138,8 @@ def regions(
 
 
 def connected(
-    truth: np.ndarray, prediction: np.ndarray, classes: int, connectivity: int, void: str, confidence: Any = None
-) -> list[Any]:
+    truth: np.ndarray, prediction: np.ndarray, classes: int, connectivity: int, void: str, confidence: np.ndarray | None = None
+) -> list[Overlaps]:
     """Return the tables of overlaps of two maps of places: by the rule for void, and of predicted regions as the model gave them (for PQ)."""
     first = overlaps(truth, prediction, classes, connectivity=connectivity, void=void, confidence=confidence)
     if void == "bridge" or int(truth.max()) < classes:
@@ -154,7 +155,7 @@ def given(
     divisor: int | None,
     void: tuple[int, ...] = (),
     meanings: tuple[Mapping[str, str] | None, Mapping[str, str] | None] = (None, None),
-) -> Any:
+) -> Overlaps:
     """Return the table of overlaps of two maps of region ids; class = id // divisor (None: the id itself; 0: all regions are of one class).
 
     ``meanings`` say, for truth and prediction, which class a number stands for, where that is not the class list's own id.
@@ -192,7 +193,7 @@ def given(
     return replace(found, truth_label=labels[0][found.truth_label], prediction_label=labels[1][found.prediction_label])
 
 
-def count(tables: Sequence[Any], classes: int, match: Match) -> dict[str, np.ndarray]:
+def count(tables: Sequence[Overlaps], classes: int, match: Match) -> dict[str, np.ndarray]:
     """Return every count of one image from its two tables of overlaps: by the rule for void, and as the model gave its regions."""
     counts = region_counts.count_regions(tables[0], classes)
     return counts | region_counts.count_matches(tables[0], classes, match=match) | region_counts.count_quality(tables[1], classes)

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -214,7 +215,7 @@ def _first_look(score: np.ndarray, anomaly: np.ndarray, void: int, where: str) -
 
 
 @cache
-def _kernels() -> Any:
+def _kernels() -> ModuleType:
     """Return the compiled kernels, or those in NumPy where numba cannot be imported."""
     try:
         from faultscape.metrics.kernels import stream as compiled_stream

@@ -18,9 +18,9 @@ import math
 import zlib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from faultscape.choices import Population
 from faultscape.errors import OptionError, RankingError
@@ -45,12 +45,12 @@ from faultscape.ties import DECIMALS
 def draw_rankings(
     models: Sequence[str],
     rows: Sequence[Draw],
-    accuracy: Any,
+    accuracy: ArrayLike,
     images: Sequence[str],
     *,
-    proxy: Any = None,
+    proxy: np.ndarray | None = None,
     pool: Sequence[str] | None = None,
-    rest: tuple[Any, int] | None = None,
+    rest: tuple[np.ndarray, int] | None = None,
     lost: Collection[str] = (),
     elsewhere: Collection[str] = (),
     learns: bool | None = None,

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
 
+from faultscape.arguments import ClassList, GroupRule
 from faultscape.choices import Licence, Role, Task, WebApi
 from faultscape.stages.given_options import refuse_empty
-
-if TYPE_CHECKING:
-    from faultscape.nouns import Classes
 
 
 @dataclass(frozen=True)
@@ -77,7 +74,7 @@ class Grouping:
         Cut each group, of --group or those that the images have, into runs of about this many consecutive images; without any group the order of the ids.
     """
 
-    group: Any = None
+    group: GroupRule | None = None
     block: int | None = None
 
     @property
@@ -112,7 +109,7 @@ class CollectOptions:
     study: str
     images: tuple[str, ...]
     task: Task | None = None
-    classes: str | int | Classes | None = None
+    classes: ClassList | None = None
     only_classes: str | None = None
     size: str | None = None
     not_in: tuple[str, ...] = ()

@@ -11,7 +11,7 @@ import os
 import shlex
 from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from faultscape.errors import ImageError, LabellingError, LabelMapError, OptionError, counted
 from faultscape.labelling.catalogue import FORMATS, MaskFormat, places_of, plain_errors, read_label, write_label
@@ -19,6 +19,11 @@ from faultscape.nouns import Classes
 from faultscape.stages.label.options import ExportOptions, ImportOptions
 from faultscape.stages.label.result import Exported, Imported, import_line
 from faultscape.study.settings import Settings
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from faultscape.study.tables.corpus import Image
 
 
 def export(root: Path, study: str, options: ExportOptions, form: MaskFormat) -> Exported:
@@ -175,7 +180,7 @@ def say_both(images: Collection[str]) -> None:
         )
 
 
-def _prefilled(root: Path, settings: Settings, image: Any, model: str) -> Any:
+def _prefilled(root: Path, settings: Settings, image: Image, model: str) -> np.ndarray | None:
     """Return a model's map of one image in the study's ids, at the photo's size; None where it has none."""
     import numpy as np
 
@@ -193,7 +198,7 @@ def _prefilled(root: Path, settings: Settings, image: Any, model: str) -> Any:
 
 
 def _label_files(
-    path: Path, images: dict[str, Any], pattern: str | None, formats: Sequence[MaskFormat]
+    path: Path, images: dict[str, Image], pattern: str | None, formats: Sequence[MaskFormat]
 ) -> tuple[dict[str, tuple[str, MaskFormat]], int]:
     """Return {image id: file and its format}, and how many files nobody drew in yet; what fits no image is said.
 
@@ -233,7 +238,7 @@ def _label_files(
     return {id_: found for id_, found in files.items() if id_ not in empty}, len(empty)
 
 
-def _is_photo(file: str, image: Any) -> bool:
+def _is_photo(file: str, image: Image) -> bool:
     """Whether a picture shows what the photo shows, pixel by pixel."""
     from faultscape.corpus.photos import read_photo
     from faultscape.errors import ImageError
@@ -246,8 +251,8 @@ def _is_photo(file: str, image: Any) -> bool:
 
 
 def _read_label(
-    path: str, form: MaskFormat, classes: Classes, image: Any, places: Any, words: str, mapping: dict[str, str]
-) -> Any:
+    path: str, form: MaskFormat, classes: Classes, image: Image, places: np.ndarray, words: str, mapping: dict[str, str]
+) -> np.ndarray:
     """Return one label of the photo's size in the study's ids; LabelMapError or LabellingError otherwise."""
     import numpy as np
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 import hashlib
 import os
 from collections import Counter
-from typing import Any
 
 import numpy as np
 
+from faultscape.stages.measure.jobs import Place
 from faultscape.stages.measure.sets import SCORES, DataSet
 from faultscape.ties import tie_ranks
 
@@ -38,10 +38,10 @@ def _said(data: DataSet, k: int) -> str:
     return " ".join(sorted(_digest(path) for path in files))
 
 
-def _digest(path: Any) -> str:
+def _digest(path: Place | None) -> str:
     """Return the SHA-256 of a file, empty where there is none that can be read."""
     try:
-        if not path or not os.path.isfile(path):
+        if not isinstance(path, str) or not os.path.isfile(path):
             return ""
         with open(path, "rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()

@@ -13,6 +13,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+from faultscape.arguments import ClassList, Source, Sources
 from faultscape.classes.class_lists import resolve
 from faultscape.errors import ClassesError, ModelError, OptionError, closest
 from faultscape.nouns import Classes
@@ -25,9 +26,9 @@ _KEYS = ("truth", "masks", "study", "classes", "models", "images", "ignore", "ba
 
 def of_words(
     source: str | None,
-    models: tuple[Any, ...],
+    models: tuple[Source, ...],
     scores: ScoreFolders,
-    classes: Any,
+    classes: ClassList | None,
     truth: str | None,
     rules: FileRules,
     regions: str,
@@ -77,7 +78,7 @@ def of_list(path: Path, rules: FileRules, regions: str, say: Say) -> list[DataSe
     return [_of_table(path, check_name(name, "data set"), entry, rules, regions, say) for name, entry in tables.items()]
 
 
-def words(given: Any, what: str) -> dict[str, str]:
+def words(given: Sources | None, what: str) -> dict[str, str]:
     """Return {NAME: source} of NAME=SOURCE words, dicts, or lists of them; ModelError for another form or a name that stands twice.
 
     >>> words(["a=x", {"b": "y"}], "a model")
@@ -164,7 +165,7 @@ def _of_folders(
     source: str,
     maps: dict[str, str],
     scores: dict[str, dict[str, str]],
-    classes: Any,
+    classes: ClassList | None,
     rules: FileRules,
     regions: str,
     say: Say,
@@ -195,7 +196,7 @@ def _of_folders(
     )
 
 
-def _classes(classes: Any, rules: FileRules) -> Classes:
+def _classes(classes: ClassList, rules: FileRules) -> Classes:
     """Return the classes with what is void and background besides."""
     from faultscape.classes.class_lists import checked
 

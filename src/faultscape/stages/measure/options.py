@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from faultscape.arguments import ClassList, GroupRule, Source, Sources
 from faultscape.choices import (
     Absent,
     Connectivity,
@@ -26,10 +27,6 @@ from faultscape.choices import (
 from faultscape.nouns import JsonObject
 from faultscape.stages.given_options import refuse_empty
 
-if TYPE_CHECKING:
-    Named = Any
-else:
-    Named = list[str] | None  # what the command line reads: NAME=FOLDER, repeated; in Python also a dict
 WORST = 3  # pictures of the worst images for each kind of error
 
 
@@ -38,8 +35,8 @@ class Inputs:
     """What is measured: a folder of truth or of masks, or a study, with its ``models``; or a list of data sets."""
 
     source: str | None = None
-    models: tuple[Any, ...] = ()
-    classes: Any = None
+    models: tuple[Source, ...] = ()
+    classes: ClassList | None = None
     truth: str | None = None
     datasets: str | None = None
 
@@ -60,10 +57,10 @@ class ScoreFolders:
         NAME=FOLDER of .npy or .npz, C x H x W in the order of the class list. Repeat it for more.
     """
 
-    anomaly: Named = None
-    confidence: Named = None
-    doubt: Named = None
-    probabilities: Named = None
+    anomaly: Sources | None = None
+    confidence: Sources | None = None
+    doubt: Sources | None = None
+    probabilities: Sources | None = None
 
 
 @dataclass(frozen=True)
@@ -94,7 +91,7 @@ class FileRules:
     pattern: str | None = None
     ignore: list[int] | None = None
     background: int | None = None
-    group: Any = None
+    group: GroupRule | None = None
     block: int | None = None
     score_scale: float | None = None
     resize_maps: bool = False

@@ -95,7 +95,7 @@ def worst_images(
     return out
 
 
-def error_of(metric: str, values: Any) -> Any:
+def error_of(metric: str, values: np.ndarray) -> np.ndarray:
     """Return values of a metric of maps as errors."""
     return 1 - values if named()[metric].better == "high" else values
 

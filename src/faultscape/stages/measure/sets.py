@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from faultscape import plug
+from faultscape.arguments import GroupRule
 from faultscape.classes.mapping import of_label_ids
 from faultscape.corpus import matches, sources
 from faultscape.corpus.groups import assign_groups
@@ -78,7 +79,7 @@ def of_files(
     images: str | None = None,
     pattern: str | None = None,
     ignore: tuple[int, ...] = (),
-    group: Any = None,
+    group: GroupRule | None = None,
     block: int | None = None,
     say: Say,
 ) -> DataSet:

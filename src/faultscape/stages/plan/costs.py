@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
 
+from faultscape.arguments import Costs
 from faultscape.errors import OptionError, closest
 from faultscape.stages.plan.result import DuelRow, Needed
 
 COSTS = {"mask": 5400.0, "choice": 10.0, "question": 3.0}  # seconds for a whole map, a choice of two, a yes or no
 
 
-def read_costs(cost: Any) -> dict[str, float]:
+def read_costs(cost: Costs | None) -> dict[str, float]:
     """Return the seconds of each kind of work; OptionError for a kind that is not known or no time.
 
     >>> read_costs("mask=3600,question=2")
@@ -33,7 +33,7 @@ def read_costs(cost: Any) -> dict[str, float]:
     return out
 
 
-def idle_costs(cost: Any, task: str) -> list[str]:
+def idle_costs(cost: Costs | None, task: str) -> list[str]:
     """Return what to say of costs that were given of work that this task has none of.
 
     >>> idle_costs("question=2,mask=60", "segmentation")
@@ -45,7 +45,7 @@ def idle_costs(cost: Any, task: str) -> list[str]:
     return [f"--cost {', '.join(idle)} changes nothing for {of}: their work is {', '.join(works)}"] if idle else []
 
 
-def _costs_given(cost: Any) -> list[tuple[str, Any]]:
+def _costs_given(cost: Costs | None) -> list[tuple[str, float | str]]:
     """Return (kind of work, seconds) as they were given."""
     if isinstance(cost, Mapping):
         return list(cost.items())

@@ -6,7 +6,6 @@ Conventions: {question: {selector: row}}; a row holds labels, low, high, foretol
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
@@ -65,7 +64,7 @@ def label_numbers(
     return out, notes
 
 
-def _numbers(question: str, worlds: np.ndarray, curve: Any, within: float) -> np.ndarray:
+def _numbers(question: str, worlds: np.ndarray, curve: label_needs.Curve, within: float) -> np.ndarray:
     """Return the number of labels that a question needs in each world; scores need one number in all of them."""
     if question == "scores":
         return np.full(1, label_needs.scores_needed(curve, within))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
+from faultscape.arguments import Costs
 from faultscape.choices import Goal
 from faultscape.nouns import JsonObject
 from faultscape.stages.given_options import given_options, refuse_empty
@@ -15,7 +15,7 @@ from faultscape.stages.given_options import given_options, refuse_empty
 class PlanOptions:
     """Which labels count, what labels cost, and what is asked: see `plan`."""
 
-    cost: Any = None  # mask=5400,choice=10 or a dict: see costs.read_costs
+    cost: Costs | None = None  # mask=5400,choice=10 or a dict: see costs.read_costs
     wage: float | None = None
     within: float = 1.0
     goal: Goal | None = None

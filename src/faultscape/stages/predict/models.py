@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from faultscape import engine as engines
+from faultscape.arguments import Source
 from faultscape.errors import FaultscapeError, ModelError, OptionError, counted
 from faultscape.prediction import catalogue, devices
 from faultscape.prediction import options as model_options
@@ -114,7 +115,7 @@ def _plans(
     return plans
 
 
-def named(models: Sequence[Any], task: str = "segmentation") -> dict[str, str]:
+def named(models: Sequence[Source], task: str = "segmentation") -> dict[str, str]:
     """Return {name: source} of NAME=SOURCE words and dicts; ModelError for a wrong or repeated name, with examples of the task.
 
     >>> named(["unet=maps/unet", {"fcn": "fcn.onnx"}])

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
+from faultscape.arguments import Renames, Source
 from faultscape.choices import Layout, Precision
 from faultscape.stages.given_options import refuse_empty
 
@@ -80,7 +81,7 @@ class PredictOptions:
     """All that a line of `predict` says."""
 
     study: str
-    models: tuple[Any, ...] = ()
+    models: tuple[Source, ...] = ()
     labels: str | None = None
     unmapped: str | None = None
     keep: list[str] | None = None
@@ -88,7 +89,7 @@ class PredictOptions:
     truth: str | None = None
     pattern: str | None = None
     resize_maps: bool | None = None
-    rename: Sequence[str] | Mapping[str, str] | str | None = None
+    rename: Renames | None = None
     remove: Sequence[str] | str | None = None
     shown: Shown = Shown()
     hardware: Hardware = Hardware()

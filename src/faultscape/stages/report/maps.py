@@ -5,14 +5,14 @@ Conventions: ``common`` is what every page shows. Pictures go into one ``Room``;
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from faultscape.errors import ImageError, StudyError
-from faultscape.nouns import Slots
+from faultscape.nouns import Pairs, Slots
 from faultscape.reporting.competition.constraints import Drawn
 from faultscape.reporting.competition.gallery import Card, Room
 from faultscape.reporting.competition.page import DrawFacts, DuelFacts, Facts
@@ -99,7 +99,7 @@ def pictured(
     by_id: dict[str, Image],
     room: Room,
     longest: int = 200,
-) -> list[Any]:
+) -> list[tuple[str, list[tuple[str, str]], list[tuple[str, str]]]]:
     """Return (class, [(caption, picture) of chosen images], [(name, picture) of benchmark images]) for each class of a folder of benchmark images.
 
     ``chosen_for`` gives the (image, caption) that were chosen for a class, the most telling first.
@@ -108,7 +108,7 @@ def pictured(
     from faultscape.reporting.competition.gallery import fit, photo_uri
     from faultscape.reporting.competition.references import EACH
 
-    def small(source: Any) -> str:
+    def small(source: str | Path) -> str:
         try:
             rgb = read_source(source)
         except ImageError:
@@ -211,7 +211,7 @@ def _constraints(
     ids = [image.id for image in images]
     ranks = tie_ranks([image.key for image in images], tie_seed(define), ids)
 
-    def blocks() -> Any:
+    def blocks() -> Iterator[tuple[Pairs, np.ndarray]]:
         held = read_manifests(root, settings)
         for rows in shards(images).values():
             yield read_block(root, settings, rows, drawn.models, held=held), np.array([place[image.id] for image in rows])

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -30,6 +30,9 @@ from faultscape.stages.select.replacement import replace_selection
 from faultscape.stages.select.ties import tell_ties
 from faultscape.study.settings import Settings
 from faultscape.ties import RULE, count_tied
+
+if TYPE_CHECKING:
+    from faultscape.study.tables.pool import Pool
 
 BUDGET, MOST = 100, 1_000_000
 
@@ -103,7 +106,7 @@ def draw(
     return result
 
 
-def _belief(define: Definition, facts: Facts, known: dict[str, Any], pool: Any) -> np.ndarray:
+def _belief(define: Definition, facts: Facts, known: dict[str, Any], pool: Pool) -> np.ndarray:
     """Return the belief (J,) that each model is the best after the labels so far, even where nothing is to be learnt from them."""
     said = facts["labels"] if "labels" in facts else facts["agreement"]
     if "labelled" not in known:
@@ -124,7 +127,7 @@ def _rows(
     facts: Facts,
     number: int,
     taken: np.ndarray,
-    pool: Any,
+    pool: Pool,
     known: dict[str, Any],
     classes: int,
     round_: int,

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from faultscape import plug
+from faultscape.arguments import ScaleFile
 from faultscape.choices import CapRule, Constraints, Discrepancy, Goal, Over
 from faultscape.stages.given_options import refuse_empty
 
@@ -32,7 +33,7 @@ class MapRules:
     concordance: str | None = None
     over: Over | None = None
     constraints: Constraints | None = None
-    scale: Any = None
+    scale: ScaleFile | None = None
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from typing import Any, cast
 import numpy as np
 
 from faultscape.errors import ModelError, OptionError, SelectionError, counted
-from faultscape.nouns import Definition, Slots
+from faultscape.nouns import Classes, Definition, Predictions, Slots
 from faultscape.stages.select.replacement import replace_selection
 from faultscape.stages.select.ties import tell_ties
 from faultscape.study.settings import Settings
@@ -98,7 +98,7 @@ def pairs(root: Path, name: str, given: dict[str, Any], *, anew: bool = False) -
     return result
 
 
-def _temperatures(root: Path, settings: Settings, said: Any, known: dict[str, float | str]) -> dict[str, float | str]:
+def _temperatures(root: Path, settings: Settings, said: Predictions, known: dict[str, float | str]) -> dict[str, float | str]:
     """Return {model: temperature} of all models: as they are known, for others from the labels of the pool that there are, or the word that there are too few."""
     from faultscape.comparison.temperatures import fit_temperature
     from faultscape.selection.classifier_duels import UNCALIBRATED
@@ -157,7 +157,7 @@ def _tell_cap(
         )
 
 
-def _tell_confidence(said: Any, define: Definition) -> None:
+def _tell_confidence(said: Predictions, define: Definition) -> None:
     """Say which models the confidence constraint leaves out, since they name no probabilities."""
     silent = [m for m, row in zip(said.models, said.probabilities, strict=True) if np.isnan(row).all()]
     if silent and define["confidence"] > 0:
@@ -171,7 +171,7 @@ def _tell_confidence(said: Any, define: Definition) -> None:
         )
 
 
-def _tell_bias(classes: Any, kind: str, define: Definition, slots: Slots) -> None:
+def _tell_bias(classes: Classes, kind: str, define: Definition, slots: Slots) -> None:
     """Say how many slots come from classes that stand apart from all others, and how to leave them out: S2's documented bias."""
     from faultscape.comparison.distance_definitions import class_hierarchy
     from faultscape.comparison.semantic_distances import abstract_classes
@@ -188,7 +188,7 @@ def _tell_bias(classes: Any, kind: str, define: Definition, slots: Slots) -> Non
         )
 
 
-def _tell_unsure(said: Any, define: Definition, slots: Slots) -> None:
+def _tell_unsure(said: Predictions, define: Definition, slots: Slots) -> None:
     """Say how many images the confidence constraint shut out, where pairs have fewer than they were to have."""
     j, out, differing, everywhere = len(said.models), 0, 0, "temperatures" in define
     if len(slots.chosen) == j * (j - 1) // 2 * define["top"]:
