@@ -8,6 +8,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, TypeAlias, overload
 
+from faultscape.errors import OptionError
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -31,10 +33,14 @@ def place_text(place: None) -> None: ...
 @overload
 def place_text(place: Place) -> str: ...
 def place_text(place: Place | None) -> str | None:
-    """Return the name of a file or folder as text, whether it came as a word or as a path; None where there is none.
+    """Return the name of a file or folder as text, whether it came as a word or as a path; None where there is none. OptionError for anything else.
 
     >>> from pathlib import Path
     >>> place_text("maps/unet"), place_text(Path("maps") / "unet"), place_text(None)
     ('maps/unet', 'maps/unet', None)
     """
-    return None if place is None else os.fspath(place)
+    if place is None:
+        return None
+    if not isinstance(place, str | os.PathLike):
+        raise OptionError(f"expected the name of a file or folder, text or a path; got {place!r}; a list is written *LIST")
+    return os.fspath(place)

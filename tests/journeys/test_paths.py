@@ -6,6 +6,8 @@ from pathlib import Path
 
 import faultscape as fs
 import made
+from faultscape.errors import OptionError
+from refusals import refused
 
 
 def test_every_verb_takes_paths(tmp_path: Path) -> None:
@@ -32,3 +34,12 @@ def test_every_verb_takes_paths(tmp_path: Path) -> None:
     fs.label.remove(study, corpus.ids[0])
     fs.collect(study, remove=[corpus.ids[0]])
     assert "5 images" in str(fs.status(study))
+
+
+def test_what_is_no_name_of_a_file_is_refused_in_one_line(tmp_path: Path) -> None:
+    with refused(
+        OptionError, r"expected the name of a file or folder, text or a path; got \['photos'\]; a list is written \*LIST"
+    ):
+        fs.collect(tmp_path / "study", ["photos"])  # type: ignore[arg-type]
+    with refused(OptionError, "expected the name of a file or folder, text or a path; got 3"):
+        fs.status(3)  # type: ignore[arg-type]

@@ -77,7 +77,7 @@ def import_(
 
 def remove(
     study: Place,
-    *images: Place,
+    *images: str,
     selection: str | None = None,
     truth: str | None = None,
     class_: list[str] | None = None,
@@ -112,5 +112,4 @@ def remove(
     from faultscape.stages.label.removal import remove_labels
 
     classes, people = (tuple([given] if isinstance(given, str) else given or ()) for given in (class_, by))
-    words = tuple(place_text(image) for image in images)
-    return remove_labels(place_text(study), RemoveOptions(words, selection, truth, classes, people, discards, all_, dry_run))
+    return remove_labels(place_text(study), RemoveOptions(images, selection, truth, classes, people, discards, all_, dry_run))
