@@ -8,6 +8,9 @@ import pytest
 
 import faultscape as fs
 import made
+from faultscape.errors import StudyError
+from faultscape.stages.measure import lists, sets
+from refusals import refused
 
 
 @pytest.fixture
@@ -68,3 +71,35 @@ def test_random_draws_that_are_labelled_whole_are_of_data_to_come(study: str, co
     text, page = measured(study)
     assert "were chosen" not in text + page
     assert "95 % intervals, of data to come" in page
+
+
+def test_measures_are_stale_once_a_selection_chose_what_was_measured(study: str, corpus: made.Corpus, tmp_path: Path) -> None:
+    fs.compare(study, engine="local")
+    chosen = fs.select(study, as_="first", per_class=4, engine="local").images
+    fs.select(study, remove="first")  # nobody labelled for it, so that nothing of it stays
+    label(study, corpus, chosen[:4], tmp_path)
+    assert "were chosen" not in measured(study)[0]
+    assert made.states(study)["measure"] == "done"
+    fs.select(study, per_class=4, engine="local")
+    (words,) = [words for stage, _, words in fs.status(study).stages if stage == "measure"]
+    assert words == "against labels; other images than before were chosen by a selection"
+    assert "were chosen" in measured(study)[0]
+    assert made.states(study)["measure"] == "done"
+
+
+def test_measure_holds_the_study_from_its_first_look_on(
+    study: str, corpus: made.Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    label(study, corpus, corpus.ids[:6], tmp_path)
+    first_look = sets.of_study
+
+    def looked(root: Path, truth: str) -> sets.DataSet:
+        with refused(StudyError, "another faultscape is writing"):
+            fs.label.remove(study, corpus.ids[0])
+        return first_look(root, truth)
+
+    monkeypatch.setattr(lists, "of_study", looked)
+    measured(study)
+    monkeypatch.undo()
+    fs.label.remove(study, corpus.ids[0])
+    assert made.states(study)["measure"] == "stale"

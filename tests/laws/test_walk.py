@@ -1,6 +1,7 @@
 """Random walks over a small study: what the graph calls done equals what is made anew, following "next" ends in "all is done", and no label is lost, be it taken back.
 
-`FAULTSCAPE_WALKS` says how many walks of thirty steps; `make soak` takes 180 of them, some 5,000 steps, and writes what was typed to the file that `FAULTSCAPE_SOAK` names.
+Most walks are over a study of classifiers, some over one of label maps, which is measured too. `FAULTSCAPE_WALKS` says how many walks of thirty steps;
+`make soak` takes 180 of them, some 5,000 steps, and writes what was typed to the file that `FAULTSCAPE_SOAK` names.
 """
 
 from __future__ import annotations
@@ -24,13 +25,14 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 import faultscape as fs
+import made
 import made_answers
 from faultscape.cli import main
 from faultscape.errors import FaultscapeError
 from faultscape.stages import graph
-from faultscape.stages.artefacts import plan, report, standings
+from faultscape.stages.artefacts import measures, plan, report, standings
 from faultscape.stages.artefacts.selection import SELECTION
-from faultscape.stages.given_options import group_options
+from faultscape.stages.given_options import call_again, group_options
 from faultscape.stages.snapshot import Snapshot
 from faultscape.study.settings import read_settings
 from faultscape.study.tables import label_maps, selections
@@ -51,18 +53,80 @@ def teardown_module() -> None:
         )
 
 
+class Answers:
+    """A study of classifiers: where it lies, its images, and what people and added models say of them."""
+
+    one_cell = "top"  # the option of how many images a duel shows
+
+    def __init__(self, folder: Path) -> None:
+        self.made, self.folder = made_answers.study(folder / "made", images=24, errors=(0.1, 0.4)), folder
+        self.study, self.images, self.sources = self.made.study, self.made.images, str(folder / "made" / "ids.csv")
+
+    def import_labels(self, images: list[str]) -> None:
+        made_answers.import_labels(self.made, images)
+
+    def import_discards(self, images: list[str]) -> None:
+        path = self.folder / "discard.csv"
+        path.write_text("image,reason\n" + "".join(f"{image},blurred\n" for image in images))
+        fs.label.import_(self.study, str(path))
+
+    def model(self, number: int, share: float) -> str:
+        rng = np.random.default_rng(number)
+        answers = np.where(rng.random(24) < share, rng.integers(0, 5, 24), self.made.truth)
+        path = self.folder / f"added-{number}.csv"
+        rows = [f"{image},{made_answers.NAMES[k]}" for image, k in zip(self.images, answers.tolist(), strict=True)]
+        path.write_text("image,label\n" + "\n".join(rows) + "\n")
+        return str(path)
+
+
+class Maps:
+    """A study of label maps, as `Answers` is one of classifiers."""
+
+    one_cell = "per_class"
+
+    def __init__(self, folder: Path) -> None:
+        self.made, self.folder = made.corpus(folder / "made", images=10, models=2, shape=(18, 24)), folder
+        self.study, self.images, self.sources = str(folder / "study"), list(self.made.ids), str(self.made.photos)
+        fs.collect(self.study, self.sources, classes=self.made.classes)
+        fs.predict(self.study, self.made.models, engine="local")
+        fs.compare(self.study, engine="local")
+
+    def import_labels(self, images: list[str]) -> None:
+        masks = Path(tempfile.mkdtemp(dir=self.folder))
+        for image in images:
+            (masks / image).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(self.made.truth / f"{image}.png", masks / f"{image}.png")
+        fs.label.import_(self.study, masks)
+
+    def import_discards(self, images: list[str]) -> None:
+        folder = Path(tempfile.mkdtemp(dir=self.folder))
+        (folder / "discard.csv").write_text("image,reason\n" + "".join(f"{image},blurred\n" for image in images))
+        fs.label.import_(self.study, folder)
+
+    def model(self, number: int, share: float) -> Path:
+        rng = np.random.default_rng(number)
+        folder = self.folder / f"added-{number}"
+        for image, truth in zip(self.images, self.made.truths, strict=True):
+            made.write(folder / f"{image}.png", made.disturbed(rng, truth, round(10 * share)))
+        return folder
+
+
 class Walk(RuleBasedStateMachine):
     """Whatever a person types, in any order."""
+
+    kind: type[Answers | Maps] = Answers
 
     @initialize()
     def begin(self) -> None:
         TYPED["walks"] += 1
         self.folder = Path(tempfile.mkdtemp())
-        self.made = made_answers.study(self.folder / "made", images=24, errors=(0.1, 0.4))
+        self.made = self.kind(self.folder)
         self.study, self.root = self.made.study, Path(self.made.study)
         self.labelled: dict[str, str] = {}
         self.taken_back: set[str] = set()
         self.models = 2
+        if isinstance(self.made, Maps):  # only what has labels is measured
+            self.label(self.made.images[:3])
 
     def teardown(self) -> None:
         if hasattr(self, "folder"):
@@ -90,19 +154,16 @@ class Walk(RuleBasedStateMachine):
         images = [image for image in images if image in Snapshot(self.root).ids]
         if not images:
             return
-        made_answers.import_labels(self.made, images)
+        self.made.import_labels(images)
         TYPED["label import: done"] += 1
         self.labelled |= dict.fromkeys(images, "")
 
     @rule(share=st.sampled_from([0.1, 0.3, 0.6]))
     @precondition(lambda self: self.models < 5)
     def add_model(self, share: float) -> None:
-        rng = np.random.default_rng(self.models)
-        answers = np.where(rng.random(24) < share, rng.integers(0, 5, 24), self.made.truth)
-        path = self.folder / f"added-{self.models}.csv"
-        rows = [f"{image},{made_answers.NAMES[k]}" for image, k in zip(self.made.images, answers.tolist(), strict=True)]
-        path.write_text("image,label\n" + "\n".join(rows) + "\n")
-        fs.predict(self.study, {f"added-{self.models}": str(path)}, engine="local")
+        fs.predict(self.study, {f"added-{self.models}": self.made.model(self.models, share)}, engine="local")
+        if isinstance(self.made, Maps):
+            fs.compare(self.study, engine="local")
         self.models += 1
 
     @rule()
@@ -112,32 +173,36 @@ class Walk(RuleBasedStateMachine):
 
     @rule(top=st.integers(1, 4))
     def duel(self, top: int) -> None:
-        self.ask("select", top=top, spares=1)
+        self.ask("select", **{self.made.one_cell: top}, spares=1, engine="local")
         self.what_is_done_is_what_would_be_made_anew()
 
     @rule(budget=st.integers(2, 6), name=st.sampled_from(NAMES[1:]))
     def draw(self, budget: int, name: str) -> None:
-        self.ask("select", selector="random", budget=budget, as_=name)
+        self.ask("select", selector="random", budget=budget, as_=name, engine="local")
         self.what_is_done_is_what_would_be_made_anew()
 
     @rule(first=st.integers(0, 20), number=st.integers(1, 8))
     def label_some(self, first: int, number: int) -> None:
+        first %= len(self.made.images)
         self.label(self.made.images[first : first + number])
         self.what_is_done_is_what_would_be_made_anew()
 
     @rule(first=st.integers(0, 23))
     def discard(self, first: int) -> None:
-        path = self.folder / "discard.csv"
-        path.write_text(f"image,reason\n{self.made.images[first]},blurred\n")
-        self.ask_label(str(path))
+        with suppress(FaultscapeError):
+            self.made.import_discards([self.made.images[first % len(self.made.images)]])
 
     @rule(name=st.sampled_from(NAMES), seed=st.integers(0, 1))
     def rank(self, name: str, seed: int) -> None:
-        self.ask("rank", selection=name, seed=seed, resamples=5)
+        self.ask("rank", selection=name, seed=seed, resamples=5, engine="local")
 
     @rule(name=st.sampled_from(NAMES), better=st.sampled_from([0.1, 0.3]))
     def report(self, name: str, better: float) -> None:
         self.ask("report", selection=name, better=better)
+
+    @rule(worst=st.integers(0, 2))
+    def measure(self, worst: int) -> None:
+        self.ask("measure", worst=worst, resamples=20, engine="local")
 
     @rule(within=st.sampled_from([1.0, 10.0]))
     def plan(self, within: float) -> None:
@@ -145,7 +210,7 @@ class Walk(RuleBasedStateMachine):
 
     @rule(top=st.integers(1, 3), dry=st.booleans())
     def replace(self, top: int, dry: bool) -> None:
-        self.ask("select", top=top, spares=1, replace=True, dry_run=dry)
+        self.ask("select", **{self.made.one_cell: top}, spares=1, replace=True, dry_run=dry, engine="local")
         self.what_is_done_is_what_would_be_made_anew()
 
     @rule(name=st.sampled_from(NAMES))
@@ -162,13 +227,13 @@ class Walk(RuleBasedStateMachine):
 
     @rule()
     def collect_again(self) -> None:
-        fs.collect(self.study, str(self.folder / "made" / "ids.csv"))
-        assert len(Snapshot(self.root).ids) == 24
+        fs.collect(self.study, self.made.sources)
+        assert Snapshot(self.root).ids == set(self.made.images)
         self.what_is_done_is_what_would_be_made_anew()
 
     @rule(first=st.integers(0, 23), discards=st.booleans())
     def take_back(self, first: int, discards: bool) -> None:
-        image = self.made.images[first]
+        image = self.made.images[first % len(self.made.images)]
         with suppress(FaultscapeError):
             fs.label.remove(self.study, image, discards=discards)
             TYPED["label remove: done"] += 1
@@ -196,10 +261,6 @@ class Walk(RuleBasedStateMachine):
         files = sorted(path for path in self.root.rglob("*") if path.is_file())
         return b"".join(str(path).encode() + path.read_bytes() for path in files)
 
-    def ask_label(self, source: str) -> None:
-        with suppress(FaultscapeError):
-            fs.label.import_(self.study, source)
-
     @invariant()
     def no_label_is_lost(self) -> None:
         TYPED["steps"] += 1
@@ -212,21 +273,25 @@ class Walk(RuleBasedStateMachine):
     @rule()
     def what_is_done_is_what_would_be_made_anew(self) -> None:
         done = {(n.artefact, n.name) for n in graph.nodes(Snapshot(self.root)) if n.state == "done"}
-        made = [pair for pair in done if pair[0] in ("standings", "plan", "report")]
-        if not made:
+        kinds = ("standings", "plan", "measures", "report")
+        made_ = [pair for pair in done if pair[0] in kinds]
+        if not made_:
             return
         fresh = self.folder / "fresh" / self.root.name
         shutil.copytree(self.root, fresh)
         snapshot = Snapshot(self.root)
-        files = {name: self.files(*name) for name in made}
+        files = {name: self.files(*name) for name in made_}
         for file in files.values():
             (fresh / file).unlink()
-        for kind, name in sorted(made, key=lambda pair: ("standings", "plan", "report").index(pair[0])):
+        shutil.rmtree(fresh / "measures", ignore_errors=True)  # what is kept of each image too
+        for kind, name in sorted(made_, key=lambda pair: kinds.index(pair[0])):
             if kind == "standings":
                 held = standings.provenance(snapshot, name) or {}
                 fs.rank(str(fresh), selection=name, truth=held["truth"], **held.get("arguments", {}))
             elif kind == "plan":
                 fs.plan(str(fresh), engine="local", **plan.arguments(snapshot))
+            elif kind == "measures":
+                call_again(fs.measure, str(fresh), measures.arguments(snapshot), engine="local")
             else:
                 fs.report(str(fresh), selection=name, **report.arguments(snapshot, name))
         for pair, file in files.items():
@@ -234,8 +299,8 @@ class Walk(RuleBasedStateMachine):
         shutil.rmtree(fresh)
 
     def files(self, kind: str, name: str) -> str:
-        if kind == "plan":
-            return "plan.json"
+        if kind in ("plan", "measures"):
+            return "plan.json" if kind == "plan" else "measures/measure.json"
         stem, ending = ("standings", "json") if kind == "standings" else ("report", "html")
         return selections.path(self.root, name, ending, stem=stem).name
 
@@ -244,13 +309,24 @@ class Walk(RuleBasedStateMachine):
         return json.loads(path.read_text()) if path.suffix == ".json" else path.read_bytes()
 
 
-Walk.TestCase.settings = settings(
-    max_examples=WALKS,
-    stateful_step_count=STEPS,
-    deadline=None,
-    derandomize=True,
-    database=None,
-    suppress_health_check=list(HealthCheck),
-    phases=[Phase.generate],
-)
-TestWalk = Walk.TestCase
+class WalkOfMaps(Walk):
+    """The same, where models draw label maps."""
+
+    kind = Maps
+
+
+def of(walks: int) -> settings:
+    return settings(
+        max_examples=walks,
+        stateful_step_count=STEPS,
+        deadline=None,
+        derandomize=True,
+        database=None,
+        suppress_health_check=list(HealthCheck),
+        phases=[Phase.generate],
+    )
+
+
+OF_MAPS = max(2, WALKS // 10)
+Walk.TestCase.settings, WalkOfMaps.TestCase.settings = of(WALKS - OF_MAPS), of(OF_MAPS)
+TestWalk, TestWalkOfMaps = Walk.TestCase, WalkOfMaps.TestCase

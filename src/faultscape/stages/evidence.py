@@ -168,25 +168,28 @@ def undecidable(root: Path, models: Sequence[str], truth: str) -> set[str]:
     }
 
 
-def measured_by_choice(root: Path, images: Sequence[str]) -> int:
-    """Return how many of the images with a truth a selection chose for what models say of them.
+def measured_by_choice(root: Path, truth: str, drawn: Sequence[Slots], discarded: Collection[str]) -> int:
+    """Return how many of the images with a label of a truth the selections ``drawn``, those removed too, chose for what models say of them.
 
-    0 where no choice decided which images have a truth: it covers the whole pool, or random selections that are labelled whole.
+    0 where no choice decided which images have a label: they are the whole pool, or random selections that are labelled whole.
     """
     from faultscape.selection.definitions import draws_evenly
-    from faultscape.study.tables import selections
-    from faultscape.study.tables.answers import Answers
-    from faultscape.study.tables.corpus import pool, read_corpus
+    from faultscape.study.parts import read_manifest
+    from faultscape.study.tables import label_maps
+    from faultscape.study.tables.corpus import read_columns
 
-    there, discarded = set(images), set(Answers(root).discarded())
-    if not (chosen := chosen_elsewhere(root, "") & there):
+    chosen = {row.image for slots in drawn if not draws_evenly(slots.definition) for row in slots.rows}
+    if not chosen:
         return 0
-    if all(image.id in there or image.id in discarded for image in pool(read_corpus(root))):
-        return 0
-    drawn = [selections.read_selection(root, name)[0] for name in selections.names(root)] + selections.read_removed(root)
+    where, corpus = label_maps.truth(root, truth), read_columns(root, ["id", "role"])
+    held = {id_ for part, entry in read_manifest(where).items() for id_ in label_maps.read_ids(where, int(part), entry)}
+    there = held & set(corpus["id"].to_pylist())
+    pool = {id_ for id_, role in zip(corpus["id"].to_pylist(), corpus["role"].to_pylist(), strict=True) if role == "pool"}
     random = [set(slots.images) for slots in drawn if draws_evenly(slots.definition)]
-    whole = [own for own in random if own - discarded <= there]
-    return 0 if there <= set().union(*whole) else len(chosen)
+    whole = [own for own in random if own - set(discarded) <= there]
+    if not chosen & there or pool - set(discarded) <= there or there <= set().union(*whole):
+        return 0
+    return len(chosen & there)
 
 
 def chosen_elsewhere(root: Path, selection: str) -> set[str]:

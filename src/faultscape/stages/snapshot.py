@@ -81,6 +81,11 @@ class Snapshot:
         return {name: selections.read_selection(self.root, name) for name in selections.names(self.root)}
 
     @cached_property
+    def drawn(self) -> list[Slots]:
+        """All selections, those too that were removed and had labels."""
+        return [slots for slots, _ in self.selections.values()] + selections.read_removed(self.root)
+
+    @cached_property
     def discarded(self) -> dict[str, str]:
         return Answers(self.root).discarded()
 

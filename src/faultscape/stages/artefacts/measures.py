@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from faultscape import plug
 from faultscape.nouns import JsonObject
+from faultscape.stages import evidence
 from faultscape.stages.artefacts import labels
 from faultscape.stages.artefacts.artefact import METHOD, Artefact, Provenance, arguments_of, provenance_of
 from faultscape.stages.given_options import option_words
@@ -22,6 +23,9 @@ def made_from_now(snapshot: Snapshot, truth: str, metrics: Sequence[str] = ()) -
     kept = [
         [model, sorted((name, part.sha256) for name, part in read_manifest(folder).items())] for model, folder in folders.items()
     ]
+    chosen = (
+        evidence.measured_by_choice(snapshot.root, truth, snapshot.drawn, snapshot.discarded) if truth in snapshot.truths else 0
+    )
     return {
         "maps": snapshot.drawn_from(snapshot.models),
         "confidence": key_of(kept),
@@ -29,6 +33,7 @@ def made_from_now(snapshot: Snapshot, truth: str, metrics: Sequence[str] = ()) -
         **({"groups": key_of(sorted(snapshot.groups.items()))} if snapshot.groups else {}),
         **({"names": key_of(snapshot.settings.classes.names)} if snapshot.settings.classes.first_names else {}),
         **({"metrics": key_of([(source, plug.digest(source)) for source in metrics])} if metrics else {}),
+        **({"chosen": str(chosen)} if chosen else {}),
         METHOD: str(METHOD_NUMBER),
     }
 
@@ -83,6 +88,7 @@ MEASURES = Artefact(
         "labels": "the truth changed",
         "groups": "groups of images changed",
         "names": "classes were renamed",
+        "chosen": "other images than before were chosen by a selection",
         "metrics": "the file of a metric changed",
         METHOD: "an earlier version made them",
         "file": "measures/measure.json cannot be read",

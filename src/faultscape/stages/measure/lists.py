@@ -17,11 +17,17 @@ from faultscape.arguments import ClassList, Source, Sources
 from faultscape.classes.class_lists import resolve
 from faultscape.errors import ClassesError, ModelError, OptionError, closest
 from faultscape.nouns import Classes
-from faultscape.stages.measure.options import FileRules, ScoreFolders
+from faultscape.stages.measure.options import FileRules, Inputs, ScoreFolders
 from faultscape.stages.measure.sets import SCORES, DataSet, Say, of_files, of_study
 from faultscape.study.folder import check_name, refuse_twin
 
 _KEYS = ("truth", "masks", "study", "classes", "models", "images", "ignore", "background", "pattern", "group", "block", *SCORES)
+
+
+def study_of(what: Inputs) -> Path | None:
+    """Return the study that is measured, where a line names one; None of folders and of a list of data sets."""
+    source = None if what.datasets or what.source is None else Path(what.source)
+    return source if source and (source / "study.toml").is_file() else None
 
 
 def of_words(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import asdict, replace
 from importlib.metadata import version
 from pathlib import Path
@@ -44,38 +45,50 @@ def measure_models(options: MeasureOptions) -> tuple[str, measure_document.Docum
     options = replace(options, metrics=tuple(plug.absolute(word) for word in options.metrics))
     if own_metrics(options.metrics) and definitions.regions == "given":
         raise OptionError("--metric is of maps of classes, and --regions given has maps of region ids; leave one of them out")
-    sets = _data_sets(options, definitions)
-    if options.metrics and not any(source.has_maps for data in sets for source in data.models.values()):
-        raise OptionError(
-            "--metric is of label maps of classes, and there are scores alone here; give NAME=FOLDER of maps, or leave it out"
-        )
-    listed = bool(options.inputs.datasets)
-    study = None if listed else next((data.study for data in sets if data.study), None)
-    out = Path(options.output) if options.output else study / "measures" if study else Path("measured")
-    if out.exists() and not out.is_dir():
-        raise OptionError(f"--output {out}: is a file; name a folder")
-    make_folder(out)
-    held, source, shard = study or out, options.inputs.source, options.running.shard
-    with writing(held, array="measure" if shard else ""):
-        if shard:
-            made = [make_statistics(held, out, data, definitions, options, mine) for data in sets]
-            with changing(held):
-                log(held, "measure", source=source, output=str(out), shard=shard)
-            jobs, failures = (sum(column) for column in zip(*made, strict=True))
-            return str(out), cast("measure_document.Document", {"shard": shard, "jobs": jobs, "failures": failures})
-        found = {}
-        for data in sets:
-            make_statistics(held, out, data, definitions, options, mine)
-            found[data.name] = _summarise(out, data, definitions, options)
-        document = _document(sets, found, definitions, options)
-        text = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
-        put(out / "measure.json", text.encode("utf-8", "surrogateescape"))
-        metrics = sorted({metric for one in found.values() for of in one.images.values() for metric in of})
-        put_per_image(out / "per_image.parquet", _per_image(out, sets, found), metrics, COUNTS)
-        page = pictures.page(out, sets, found, document, definitions, options.worst)
-        put(out / "report.html", page.encode("utf-8", "xmlcharrefreplace"))
-        log(held, "measure", source=source, output=str(out))
-    return str(out), document
+    study, array = lists.study_of(options.inputs), "measure" if options.running.shard else ""
+    with writing(study, array=array) if study else nullcontext():  # from the first look on: numbers are of what is held
+        sets = _data_sets(options, definitions)
+        if options.metrics and not any(source.has_maps for data in sets for source in data.models.values()):
+            raise OptionError(
+                "--metric is of label maps of classes, and there are scores alone here; give NAME=FOLDER of maps, or leave it out"
+            )
+        out = Path(options.output) if options.output else study / "measures" if study else Path("measured")
+        if out.exists() and not out.is_dir():
+            raise OptionError(f"--output {out}: is a file; name a folder")
+        make_folder(out)
+        with nullcontext() if study else writing(out, array=array):
+            make = _make_share if array else _make_document
+            return str(out), make(study or out, out, sets, definitions, options, mine)
+
+
+def _make_share(
+    held: Path, out: Path, sets: Sequence[DataSet], definitions: Definitions, options: MeasureOptions, mine: Share
+) -> measure_document.Document:
+    """Make the statistics of a share of the shards and models, and return what was done of it."""
+    made = [make_statistics(held, out, data, definitions, options, mine) for data in sets]
+    with changing(held):
+        log(held, "measure", source=options.inputs.source, output=str(out), shard=options.running.shard)
+    jobs, failures = (sum(column) for column in zip(*made, strict=True))
+    return cast("measure_document.Document", {"shard": options.running.shard, "jobs": jobs, "failures": failures})
+
+
+def _make_document(
+    held: Path, out: Path, sets: Sequence[DataSet], definitions: Definitions, options: MeasureOptions, mine: Share
+) -> measure_document.Document:
+    """Make all statistics that are missing, write the document, the table and the page, and return the document."""
+    found = {}
+    for data in sets:
+        make_statistics(held, out, data, definitions, options, mine)
+        found[data.name] = _summarise(out, data, definitions, options)
+    document = _document(sets, found, definitions, options)
+    text = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    put(out / "measure.json", text.encode("utf-8", "surrogateescape"))
+    metrics = sorted({metric for one in found.values() for of in one.images.values() for metric in of})
+    put_per_image(out / "per_image.parquet", _per_image(out, sets, found), metrics, COUNTS)
+    page = pictures.page(out, sets, found, document, definitions, options.worst)
+    put(out / "report.html", page.encode("utf-8", "xmlcharrefreplace"))
+    log(held, "measure", source=options.inputs.source, output=str(out))
+    return document
 
 
 def make_statistics(
@@ -155,7 +168,7 @@ def _summarise(out: Path, data: DataSet, definitions: Definitions, options: Meas
     if wrong and not options.skip:
         more = f" ({len(wrong)} such in all, see {out / 'failures.csv'})" if len(wrong) > 1 else ""
         raise MetricError(f"{wrong[0].image}: {wrong[0].reason}{more}; mend it, or leave such images out with --skip")
-    chosen = evidence.measured_by_choice(data.study, data.ids) if data.study else 0
+    chosen = _chosen(data.study, data.truth.name) if data.study else 0
     return gather.gather(
         out,
         data,
@@ -166,6 +179,11 @@ def _summarise(out: Path, data: DataSet, definitions: Definitions, options: Meas
         metrics=list(own_metrics(options.metrics).values()),
         **asdict(options.intervals),
     )
+
+
+def _chosen(study: Path, truth: str) -> int:
+    snapshot = Snapshot(study)
+    return evidence.measured_by_choice(study, truth, snapshot.drawn, snapshot.discarded)
 
 
 def _document(
