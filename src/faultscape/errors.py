@@ -38,6 +38,10 @@ class StudyError(FaultscapeError):
     """The study folder is missing, damaged, busy, read-only or in another state than the verb needs."""
 
 
+class StudyChangedError(StudyError):
+    """Another faultscape changed the study while this one read it: what was read of it no longer belongs together."""
+
+
 class CorpusError(FaultscapeError):
     """The images given cannot make a corpus: none found, two with one id, unreadable list."""
 

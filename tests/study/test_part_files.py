@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 from dataclasses import asdict
 from pathlib import Path
@@ -12,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import loopback
-from faultscape.errors import StudyError
+from faultscape.errors import StudyChangedError, StudyError
 from faultscape.study import parts, store
 from faultscape.study.part_folders import made
 from refusals import refused
@@ -41,8 +42,10 @@ def test_a_column_is_read_without_the_part_around_it(bucket: loopback.Bucket, tm
         "photo": ["x", None],
     }
     assert parts.read_schema(folder, "00000", part).names == ["id", "runs", "photo"]
+    gone = parts.Part("0" * 64, 2, "")
+    parts.write_manifest(folder, {"00000": gone})
     with refused(StudyError, r"s3://.*00000-.* is missing or damaged; delete it, if it is there, and run predict again"):
-        parts.read_schema(folder, "00000", parts.Part("0" * 64, 2, ""))
+        parts.read_schema(folder, "00000", gone)
 
 
 def test_a_store_that_is_away_is_not_taken_for_an_empty_one(bucket: loopback.Bucket, tmp_path: Path) -> None:
@@ -112,3 +115,64 @@ def test_what_a_reader_does_with_a_manifest_is_not_seen_by_the_next(tmp_path: Pa
     assert parts.read_manifest(folder) == {"00000": parts.Part("a", 1, "k")}
     parts.write_manifest(folder, {"00000": parts.Part("b", 1, "k")})
     assert parts.read_manifest(folder)["00000"].sha256 == "b"
+
+
+def replaced_while_read(monkeypatch: pytest.MonkeyPatch, folder: Path, ids: list[str]) -> parts.Part:
+    """A part that a writer replaces between a reader's look at the manifest and at the file; returns the new one."""
+    table = pa.table({"id": ids, "runs": [b"x"] * len(ids)})
+    new = parts.Part(parts.put_part(folder, "00000", table), len(ids), "")
+    first_look = parts.read_manifest
+
+    def look(where: Path) -> dict[str, parts.Part]:
+        found = first_look(where)
+        monkeypatch.setattr(parts, "read_manifest", first_look)
+        parts.write_manifest(folder, {"00000": new})
+        return found
+
+    monkeypatch.setattr(parts, "read_manifest", look)
+    return new
+
+
+@pytest.mark.parametrize("only", [None, ["00000"]])
+def test_a_part_that_is_replaced_while_it_is_looked_for_is_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, only: list[str] | None
+) -> None:
+    parts.write_manifest(tmp_path, {"00000": parts.Part(parts.put_part(tmp_path, "00000", TABLE), 300, "")})
+    new = replaced_while_read(monkeypatch, tmp_path, ["a"])
+    assert parts.there(tmp_path, only) == {"00000": new}
+
+
+def test_a_part_that_is_replaced_while_it_is_read_is_no_damage(tmp_path: Path) -> None:
+    old = parts.Part(parts.put_part(tmp_path, "00000", TABLE), 300, "")
+    new = parts.Part(parts.put_part(tmp_path, "00000", TABLE.slice(1)), 299, "")
+    parts.write_manifest(tmp_path, {"00000": old})
+    parts.write_manifest(tmp_path, {"00000": new})
+    reads = (parts.read_part, parts.read_schema, lambda *part: parts.read_small(*part, ["id"]))
+    for read in reads:
+        with refused(StudyChangedError, f"{tmp_path} changed while it was read; run the line again"):
+            read(tmp_path, "00000", old)
+    (tmp_path / f"00000-{new.sha256[:16]}.parquet").write_bytes(b"PAR1")
+    for read in reads:
+        with refused(StudyError, "is missing or damaged; delete it, if it is there, and run the same line again"):
+            read(tmp_path, "00000", new)
+
+
+def test_a_disk_or_a_store_that_fails_in_the_middle_is_not_damage(
+    bucket: loopback.Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    part = parts.Part(parts.put_part(tmp_path / "pairs" / "m", "00000", TABLE), 300, "")
+
+    def fails(*_: object) -> bytes:
+        raise OSError(errno.EIO, "Input/output error")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "read_bytes", fails)
+        with refused(StudyError, r"00000-.*: cannot be read: Input/output error"):
+            parts.read_part(tmp_path / "pairs" / "m", "00000", part)
+    (tmp_path / "study.toml").write_text(f'store = "{bucket.uri}/x"\n')
+    folder = tmp_path / "predictions" / "m"
+    part = parts.Part(parts.put_part(folder, "00000", TABLE), 300, "")
+    parts.write_manifest(folder, {"00000": part})
+    monkeypatch.setattr(store, "read", lambda _address: fails())
+    with refused(StudyError, r"s3://.*00000-.*Input/output error"):
+        parts.read_part(folder, "00000", part)

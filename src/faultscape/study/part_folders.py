@@ -9,6 +9,8 @@ from __future__ import annotations
 import os
 import shutil
 import tomllib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Protocol
@@ -42,7 +44,12 @@ class LocalFiles:
         self._folder = folder
 
     def read(self, name: str) -> bytes:
-        return (self._folder / name).read_bytes()
+        try:
+            return (self._folder / name).read_bytes()
+        except (FileNotFoundError, NotADirectoryError) as error:
+            raise FileNotFoundError(*error.args) from None
+        except OSError as error:
+            raise StudyError(f"{self.where(name)}: cannot be read: {error.strerror}") from None
 
     def open(self, name: str) -> Any:
         return self._folder / name
@@ -70,11 +77,17 @@ class StoreFiles:
         self._prefix = prefix
 
     def read(self, name: str) -> bytes:
-        return self.open(name).read()
+        with self._told(name):
+            return store.read(self._prefix / name)
 
     def open(self, name: str) -> Any:
-        try:
+        with self._told(name):
             return store.open_object(self._prefix / name).file
+
+    @contextmanager
+    def _told(self, name: str) -> Iterator[None]:
+        try:
+            yield
         except FileNotFoundError:
             raise
         except OSError as error:

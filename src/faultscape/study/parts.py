@@ -18,7 +18,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from faultscape.errors import StudyError
+from faultscape.errors import StudyChangedError, StudyError
 from faultscape.study.json_text import read_object
 from faultscape.study.part_folders import MANIFEST, files
 
@@ -46,10 +46,8 @@ def read_manifest(folder: Path) -> dict[str, Part]:
     held = files(folder)
     try:
         text = held.read(MANIFEST)
-    except (FileNotFoundError, NotADirectoryError):
+    except FileNotFoundError:
         return {}
-    except OSError as error:
-        raise StudyError(f"{held.where(MANIFEST)}: cannot be read: {error.strerror}") from None
     try:
         return dict(_parsed(text))
     except (ValueError, KeyError, TypeError, AttributeError):
@@ -59,10 +57,20 @@ def read_manifest(folder: Path) -> dict[str, Part]:
 
 def there(folder: Path, only: Iterable[str] | None = None) -> dict[str, Part]:
     """Return the parts that count and whose files are there; ``only`` some of them where it is known which, so that no others are looked for."""
-    held, parts = files(folder), read_manifest(folder)
-    if only is not None:
-        asked = {name: parts[name] for name in dict.fromkeys(only) if name in parts}
-        return {name: part for name, part in asked.items() if held.has(_file(name, part.sha256))}
+    names = None if only is None else list(dict.fromkeys(only))
+    parts, before = read_manifest(folder), None
+    while True:
+        asked = parts if names is None else {name: parts[name] for name in names if name in parts}
+        found = _with_files(folder, asked, one_by_one=names is not None)
+        if len(found) == len(asked) or parts == before:
+            return found
+        parts, before = read_manifest(folder), parts  # a writer may have put new parts in their place just now
+
+
+def _with_files(folder: Path, parts: dict[str, Part], *, one_by_one: bool) -> dict[str, Part]:
+    held = files(folder)
+    if one_by_one:
+        return {name: part for name, part in parts.items() if held.has(_file(name, part.sha256))}
     names = held.names() if parts else set()
     return {name: part for name, part in parts.items() if _file(name, part.sha256) in names}
 
@@ -142,16 +150,19 @@ def put_part(folder: Path, name: str, table: pa.Table, *, compression: str = "no
 
 
 def read_part(folder: Path, name: str, part: Part, columns: list[str] | None = None) -> pa.Table:
-    """Return the table of one part; StudyError when its checksum is not the manifest's."""
+    """Return the table of one part; StudyError when its checksum is not the manifest's, StudyChangedError where the manifest names another part by now."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     held, file = files(folder), _file(name, part.sha256)
     try:
         data = held.read(file)
-    except OSError:
+    except FileNotFoundError:
         data = b""
     if hashlib.sha256(data).hexdigest() != part.sha256:
+        now = read_manifest(folder).get(name)
+        if now is None or now.sha256 != part.sha256:
+            raise StudyChangedError(f"{held.where('').rstrip('./')} changed while it was read; run the line again")
         raise StudyError(f"{held.where(file)} is missing or damaged; {_remedy(folder, 'it, if it is there,')}")
     with pq.ParquetFile(pa.BufferReader(data)) as opened:  # read_table takes eight times as long over a small part
         return opened.read(columns=columns, use_threads=len(data) > 1 << 20)
@@ -161,31 +172,30 @@ def is_whole(folder: Path, name: str, sha256: str) -> bool:
     """Return whether the file of a part is there, with this checksum."""
     try:
         return hashlib.sha256(files(folder).read(_file(name, sha256))).hexdigest() == sha256
-    except OSError:
+    except FileNotFoundError:
         return False
 
 
 def read_schema(folder: Path, name: str, part: Part) -> pa.Schema:
-    """Return the schema of one part, without its rows; StudyError where the file is gone or damaged."""
+    """Return the schema of one part, without its rows; errors as read_part."""
     import pyarrow.parquet as pq
 
-    held, file = files(folder), _file(name, part.sha256)
     try:
-        return pq.read_schema(held.open(file))
+        return pq.read_schema(files(folder).open(_file(name, part.sha256)))
     except (OSError, ValueError):
-        raise StudyError(f"{held.where(file)} is missing or damaged; {_remedy(folder, 'it, if it is there,')}") from None
+        return read_part(folder, name, part).schema  # it says what is wrong
 
 
 def read_small(folder: Path, name: str, part: Part, columns: list[str]) -> pa.Table:
-    """Return those of some small columns that a part has, without reading the others and so without its checksum; StudyError as read_schema."""
+    """Return those of some small columns that a part has, without reading the others and so without its checksum; errors as read_part."""
     import pyarrow.parquet as pq
 
-    held, file = files(folder), _file(name, part.sha256)
     try:
-        with pq.ParquetFile(held.open(file)) as opened:
+        with pq.ParquetFile(files(folder).open(_file(name, part.sha256))) as opened:
             return opened.read(columns=[column for column in columns if column in opened.schema_arrow.names])
     except (OSError, ValueError):
-        raise StudyError(f"{held.where(file)} is missing or damaged; {_remedy(folder, 'it, if it is there,')}") from None
+        whole = read_part(folder, name, part)  # it says what is wrong
+        return whole.select([column for column in columns if column in whole.column_names])
 
 
 def _remedy(folder: Path, what: str) -> str:

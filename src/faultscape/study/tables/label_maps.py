@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from faultscape.errors import StudyError
 from faultscape.study.folder import check_name
 from faultscape.study.json_text import read_object
 from faultscape.study.part_folders import MANIFEST, files, made
@@ -55,9 +56,9 @@ def _holds_something(folder: Path) -> bool:
     """Whether there is a manifest that names a part, or one that cannot be read, which whoever reads it says."""
     try:
         return files(folder).read(MANIFEST).strip() not in (b"", b"{}")
-    except (FileNotFoundError, NotADirectoryError):
+    except FileNotFoundError:
         return False
-    except OSError:
+    except StudyError:
         return True
 
 
