@@ -175,3 +175,13 @@ def test_letters_that_a_terminal_has_not_are_printed_as_numbers(tmp_path: Path, 
     assert terminal.buffer.getvalue().decode("ascii").splitlines()[2].startswith(r"K\xf6ln \U0001f436\x1b[2J")  # type: ignore[attr-defined]
     with pytest.raises(UnicodeEncodeError):  # and such a stream it was
         terminal.write("ö")
+
+
+def test_a_first_line_that_is_refused_leaves_no_folder(corpus: made.Corpus, tmp_path: Path) -> None:
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / "x.png").write_bytes(b"no picture")
+    refused_line("collect", tmp_path / "new", tmp_path / "broken", "--classes", corpus.classes)
+    assert not (tmp_path / "new").exists()
+    (tmp_path / "mine").mkdir()
+    refused_line("collect", tmp_path / "mine", tmp_path / "broken", "--classes", corpus.classes)
+    assert (tmp_path / "mine").exists()

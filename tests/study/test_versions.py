@@ -76,7 +76,7 @@ def test_comments_and_models_of_study_toml_stay(old: Path) -> None:
     assert fs.predict(str(old), f"net={old.with_name('said.csv')}").models == {"net": (3, 0)}
 
 
-@pytest.mark.parametrize("at", ["_copy", "_write_version", "_name_truths"])
+@pytest.mark.parametrize("at", ["copy_file", "_write_version", "_name_truths"])
 def test_an_upgrade_that_was_killed_is_finished_by_the_next_line(old: Path, at: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def killed(*_: object) -> None:
         raise KeyboardInterrupt

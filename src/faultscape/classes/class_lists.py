@@ -73,7 +73,7 @@ def parse(raw: Any, where: str = "classes") -> Classes:
     """Return Classes from a list of names or of tables with index or id, name, color or colour, ignored, wnid, gloss; or from a table of such ``classes`` and _KEYS."""
     entries = raw.get("classes") if isinstance(raw, Mapping) else raw
     if not isinstance(entries, list) or not entries:
-        raise ClassesError(f"{where}: expected a list `classes` of tables with name, id and colour")
+        raise ClassesError(f"{where}: expected a list `classes` of tables with name and id, for label maps with colour too")
     names, ids, colours, wnids, glosses = [], [], [], [], {}
     about = raw if isinstance(raw, Mapping) else {}
     if misspelt := [

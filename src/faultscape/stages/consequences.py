@@ -6,7 +6,6 @@ nothing that is done to it reaches the study; parts that lie in a store are neve
 
 from __future__ import annotations
 
-import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -19,7 +18,7 @@ from faultscape.stages.snapshot import Snapshot
 from faultscape.study.folder import TEMPORARY
 from faultscape.study.lock import writing
 from faultscape.study.tables.logs import log
-from faultscape.study.versions import upgrade
+from faultscape.study.versions import copy_file, upgrade
 
 _COPIED = (".sqlite",)  # what is written in place, not put whole
 _SHOWN = ("selection", "labels", "standings", "plan", "measures", "report", "maps", "pairs")
@@ -79,7 +78,7 @@ def rehearsal(root: Path) -> Iterator[Path]:
             if path.name in ("truth", "removed"):
                 _mirror(path, copy / path.name)
             elif path.suffix in _COPIED:
-                shutil.copyfile(path, copy / path.name)
+                copy_file(path, copy / path.name)
             else:
                 (copy / path.name).symlink_to(path, target_is_directory=path.is_dir())
         upgrade(copy, say=lambda _: None)

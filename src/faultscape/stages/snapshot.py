@@ -34,6 +34,7 @@ class Snapshot:
         self._current: dict[str, Slots] = {}
         self._keys: dict[tuple[str, ...], str] = {}
         self._truth_keys: dict[str, str] = {}
+        self.selection_keys: dict[str, str] = {}  # of artefacts.selection.key: many things follow from one selection
         self._label_counts: dict[str, LabelCount] = {}
 
     @cached_property

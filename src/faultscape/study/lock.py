@@ -16,7 +16,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO, TypedDict, cast
 
-from faultscape.errors import StudyError
+from faultscape.errors import FaultscapeError, StudyError
 from faultscape.study import versions
 from faultscape.study.folder import TEMPORARY, cannot_write
 from faultscape.study.json_text import read_object
@@ -79,7 +79,7 @@ def writing(root: Path, *, array: str = "", change: bool = False) -> Iterator[No
 
     StudyError when another process is at work in it, or when a change of models was interrupted (but for who makes the ``change``).
     """
-    with _file(root, ".lock") as file, ExitStack() as held:
+    with _unless_refused(root), _file(root, ".lock") as file, ExitStack() as held:
         if not _take(file, shared=bool(array)):
             if not array and _take(file, shared=True):
                 raise StudyError(f"jobs of an array (--shard) are at work in {root}; wait until all of them have ended")
@@ -93,6 +93,18 @@ def writing(root: Path, *, array: str = "", change: bool = False) -> Iterator[No
         with changing(root):
             versions.upgrade(root)
         yield
+
+
+@contextmanager
+def _unless_refused(root: Path) -> Iterator[None]:
+    """Leave no folder behind that was made for a line which was then refused, and which holds nothing but locks."""
+    new = not root.exists()
+    try:
+        yield
+    except FaultscapeError:
+        if new and root.is_dir() and all(path.name.startswith(".lock") for path in root.iterdir()):
+            shutil.rmtree(root, ignore_errors=True)
+        raise
 
 
 @contextmanager

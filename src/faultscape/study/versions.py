@@ -82,12 +82,12 @@ def _copied(root: Path, step: Step) -> Path:
         unfinished.mkdir()
         for name in ("study.toml", *step.files):
             if (root / name).exists():
-                _copy(root / name, unfinished / name)
+                copy_file(root / name, unfinished / name)
         os.replace(unfinished, copies)
     return copies
 
 
-def _copy(file: Path, to: Path) -> None:
+def copy_file(file: Path, to: Path) -> None:
     """Copy a file; a data base as a whole, with what a writer that was killed left beside it."""
     if file.suffix != ".sqlite":
         put(to, file.read_bytes())

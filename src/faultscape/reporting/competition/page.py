@@ -107,17 +107,28 @@ def _kind_of(facts: DuelFacts | PairFacts | DrawFacts) -> tuple[str, dict[str, A
 
 
 def coded(text: str) -> Any:
-    """Return words as HTML, with what stands between backticks as code.
+    """Return words as HTML, with what stands between backticks as code, whose options are not broken at their hyphens.
 
     >>> str(coded("type `rank <a>` now"))
     'type <code>rank &lt;a&gt;</code> now'
+    >>> str(coded("`--all-labels` counts them"))
+    '<code><span class="whole">--all-labels</span></code> counts them'
     """
     from markupsafe import Markup, escape
 
     parts = text.split("`")
     if len(parts) % 2 == 0:
         return escape(text)
-    return Markup("").join(Markup("<code>{}</code>").format(part) if k % 2 else escape(part) for k, part in enumerate(parts))
+    return Markup("").join(
+        Markup("<code>{}</code>").format(_options_whole(part)) if k % 2 else escape(part) for k, part in enumerate(parts)
+    )
+
+
+def _options_whole(code: str) -> Any:
+    from markupsafe import Markup, escape
+
+    words = [Markup('<span class="whole">{}</span>').format(w) if w.startswith("--") else escape(w) for w in code.split(" ")]
+    return Markup(" ").join(words)
 
 
 def number(value: Any, digits: int = 3) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import astuple
 from typing import Any
 
 from faultscape.errors import counted
@@ -63,9 +62,12 @@ def is_superseded(snapshot: Snapshot, name: str) -> bool:
 
 def key(snapshot: Snapshot, name: str) -> str:
     """Return a digest of what a selection holds, which changes when it grows or is made anew under its name."""
-    slots, drawn_from = snapshot.selections[name]
-    define = {word: value for word, value in slots.definition.items() if word != REPLACED_BY}
-    return key_of(list(slots.models), define, drawn_from, [list(astuple(row)) for row in slots.rows])
+    if name not in snapshot.selection_keys:
+        slots, drawn_from = snapshot.selections[name]
+        define = {word: value for word, value in slots.definition.items() if word != REPLACED_BY}
+        rows = [list(vars(row).values()) for row in slots.rows]
+        snapshot.selection_keys[name] = key_of(list(slots.models), define, drawn_from, rows)
+    return snapshot.selection_keys[name]
 
 
 def is_stale(snapshot: Snapshot, name: str) -> bool:

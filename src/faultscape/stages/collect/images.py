@@ -134,6 +134,7 @@ def _collect(root: Path, options: CollectOptions, set_name: str, classes: Classe
             f"{counted(back, 'image that was', 'images that were')} removed {'is' if back == 1 else 'are'} back, with labels and answers"
         )
     if not images:
+        pictures.forget_notes(root)
         what = f"not one of the {len(found)} files can be used; the first" if len(found) > 1 else "the only file cannot be used"
         raise CorpusError(f"{what}: {gathered.failures[0].image}: {gathered.failures[0].reason}")
     images = groups.group_images(images, {f.id for f in found} | named.ids, options.grouping)
