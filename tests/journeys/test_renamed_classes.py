@@ -141,3 +141,11 @@ def test_a_list_with_few_names_in_common_is_a_renamed_one_by_wordnet_ids_alone(t
             fs.collect(study, classes=class_file(tmp_path / "foreign.json", names))
     fs.collect(study, classes=class_file(tmp_path / "translated.json", words, WNIDS))
     assert states(study)["predict"] == "done"
+
+
+def test_a_list_without_wordnet_ids_says_that_they_are_gone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    study = competition(tmp_path / "old", OLD, WNIDS)
+    fs.collect(study, classes=class_file(tmp_path / "again.json", OLD, WNIDS))
+    assert "WordNet ids" not in capsys.readouterr().out
+    fs.collect(study, classes=class_file(tmp_path / "without.json", OLD))
+    assert "note: the list gives no WordNet ids, which the study had" in capsys.readouterr().out

@@ -227,3 +227,17 @@ def test_what_is_no_place_for_masks_is_said_before_anything_is_written(corpus: m
     (tmp_path / "labels.csv").write_text(f"image,label\n{corpus.ids[0]},tree\n")
     with refused(LabellingError, r"labels.csv: is a table, and the labels of this study are label maps; name a folder"):
         fs.label.import_(study, str(tmp_path / "labels.csv"))
+
+
+def test_what_a_kill_left_of_labels_that_were_taken_back_is_swept_and_they_stay(
+    corpus: made.Corpus, study: str, tmp_path: Path
+) -> None:
+    fs.label.import_(study, str(masks(corpus, tmp_path / "first", 0, 1, 2)))
+    fs.label.remove(study, corpus.ids[0])
+    kept = label_maps.truth(Path(study), "labels") / "removed"
+    (part,) = kept.glob("*.parquet")
+    (kept / "00000-0123456789abcdef.parquet").write_bytes(b"half")
+    (kept / ".writing-left").write_bytes(b"half")
+    fs.label.import_(study, str(masks(corpus, tmp_path / "more", 3)))
+    assert {path.name for path in kept.iterdir()} == {part.name, "manifest.json"}
+    assert [row.id for row in label_maps.read_stored(kept, 0)] == [corpus.ids[0]]

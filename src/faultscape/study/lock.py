@@ -134,6 +134,8 @@ def tidy(root: Path) -> None:
         "predictions/*/*/",
         "pairs/*/",
         "truth/*/",
+        "truth/*/removed/",
+        "removed/*/",
         "statistics/*/*/",
         "measures/",
         "measures/statistics/*/*/",
