@@ -29,9 +29,9 @@ ERRORS = (0.1, 0.3, 0.5, 0.2)
 IS = {"LURE + control": "prediction_powered", "mean": "reuse_mean", "margins re-used + control": "reuse_margins"}
 
 
-@pytest.fixture(scope="module")
-def answers(tmp_path_factory: pytest.TempPathFactory) -> made_answers.Answers:
-    return made_answers.study(tmp_path_factory.mktemp("answers"), errors=ERRORS)
+@pytest.fixture
+def answers(tmp_path: Path) -> made_answers.Answers:
+    return made_answers.study(tmp_path / "answers", errors=ERRORS)
 
 
 def facts(rows: tuple[Draw, ...]) -> list[tuple[str, float]]:

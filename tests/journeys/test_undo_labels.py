@@ -1,0 +1,188 @@
+"""Labels, answers and discards are taken back by rows behind them: nothing that people said is deleted."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import faultscape as fs
+import made
+import made_answers
+from faultscape.errors import LabellingError, OptionError, StudyError
+from faultscape.stages.report import write
+from faultscape.stages.snapshot import Snapshot
+from faultscape.study.settings import read_settings
+from faultscape.study.tables import label_maps, selections
+from faultscape.study.tables.answers import Answers
+from refusals import refused
+from undoing import bytes_of, digest, finished
+
+
+@pytest.fixture
+def study(corpus: made.Corpus, tmp_path: Path) -> str:
+    """A study of shards of two images, whose main selection is made, and nothing labelled."""
+    path = str(tmp_path / "study")
+    fs.collect(path, str(corpus.photos), classes=str(corpus.classes), storage=fs.Storage(shard_size=2))
+    fs.predict(path, dict(list(corpus.models.items())[:2]), engine="local")
+    fs.compare(path, engine="local")
+    fs.select(path, engine="local")
+    return path
+
+
+@pytest.fixture
+def answers(tmp_path: Path) -> made_answers.Answers:
+    return made_answers.study(tmp_path / "answers", images=30)
+
+
+def test_masks_are_taken_back_and_can_be_imported_again(study: str, corpus: made.Corpus) -> None:
+    finished(study, corpus)
+    stored, standings = bytes_of(study, "truth"), (Path(study) / "standings.json").read_bytes()
+    gone = selections.read_selection(Path(study))[0].images[0]
+    before = digest(study)
+    said = fs.label.remove(study, gone, dry_run=True)
+    assert digest(study) == before
+    done = fs.label.remove(study, gone)
+    assert (done.done, done.stale) == (said.done, said.stale)
+    assert done.done == "1 label of truth labels taken back"
+    assert {words.split(":")[0] for words in done.stale} == {"labels of main", "standings of main", "measures", "report of main"}
+    assert "labels of main: 0 of 1 image labelled (truth labels)" in done.stale
+    held = {row.id for n in (0, 1, 2) for row in label_maps.read_stored(label_maps.truth(Path(study), "labels") / "removed", n)}
+    assert held == {gone}  # nothing is lost
+    assert fs.status(study).stages
+    with refused(LabellingError, "nothing to take back: none of 1 image has such a label or answer"):
+        fs.label.remove(study, gone)
+    fs.label.import_(study, str(corpus.truth))
+    now = bytes_of(study, "truth")
+    assert {name: now[name] for name in stored} == stored
+    assert (Path(study) / "standings.json").read_bytes() == standings
+    assert fs.status(study).next == ""  # all is as it was before
+    fs.label.remove(study, all_=True)
+    assert Snapshot(Path(study)).truths == []
+
+
+def test_labels_that_others_replace_are_kept(study: str, corpus: made.Corpus, capsys: pytest.CaptureFixture[str]) -> None:
+    """The maps of a model, imported as labels by mistake."""
+    where = label_maps.truth(Path(study), "labels")
+    fs.label.import_(study, str(corpus.truth))
+    right = [row for n in (0, 1, 2) for row in label_maps.read_stored(where, n)]
+    for again in (corpus.truth, corpus.models["model-0"], corpus.models["model-0"], corpus.truth):
+        capsys.readouterr()
+        fs.label.import_(study, str(again))
+    assert "6 labels that differ are kept in truth/labels/removed" in capsys.readouterr().out
+    assert [row for n in (0, 1, 2) for row in label_maps.read_stored(where, n)] == right
+    kept = [row for n in (0, 1, 2) for row in label_maps.read_stored(where / "removed", n)]
+    assert len(kept) == 12  # what people drew, and the maps, each once
+    assert all(row in kept for row in right)
+
+
+def test_what_is_not_tried_out_is_read_off_the_graph(study: str, corpus: made.Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
+    finished(study, corpus)
+    before, settings = digest(study), read_settings(Path(study))
+    monkeypatch.setattr(
+        "faultscape.stages.label.removal.read_settings", lambda _: settings.model_copy(update={"store": "s3://bucket/study"})
+    )
+    said = fs.label.remove(study, all_=True, dry_run=True)  # labels in a store are never written for a dry run
+    assert digest(study) == before
+    monkeypatch.undo()
+    done = fs.label.remove(study, all_=True)
+    assert {words.split(":")[0] for words in said.stale} == {words.split(":")[0] for words in done.stale}
+
+
+def test_answers_are_taken_back_by_rows_behind_them(answers: made_answers.Answers, tmp_path: Path) -> None:
+    study = answers.study
+    fs.select(study, top=2)
+    fs.label.export(study, str(tmp_path / "q.csv"))
+    head, *rows = (tmp_path / "q.csv").read_text().splitlines()
+    people = tmp_path / "people"
+    people.mkdir()
+    for who, answer in (("ann", "yes"), ("bob", "no")):
+        (people / f"{who}.csv").write_text("\n".join([head, *(re.sub(",,$", f",{who},{answer}", row) for row in rows)]) + "\n")
+    fs.label.import_(study, str(people))
+    everything = Answers(Path(study)).answers()
+    image = everything[0][0]
+    before = digest(study)
+    said = fs.label.remove(study, all_=True, by="bob", dry_run=True)
+    assert digest(study) == before
+    done = fs.label.remove(study, all_=True, by="bob")
+    assert (done.done, done.stale) == (said.done, said.stale)
+    assert done.done == f"{len(rows)} answers of truth labels taken back"
+    assert Answers(Path(study)).answers() == [row for row in everything if row[2] == "ann"]
+    class_ = next(row[1] for row in everything if row[0] == image)
+    fs.label.remove(study, image, class_=class_)
+    left = Answers(Path(study)).answers()
+    assert (image, class_, "ann", "yes") not in left
+    assert len(left) == len(rows) - 1
+    fs.label.import_(study, str(people))
+    assert sorted(Answers(Path(study)).answers()) == sorted(everything)
+    fs.label.remove(study, selection="main")
+    assert Answers(Path(study)).truths() == []
+
+
+def test_discards_are_taken_back(answers: made_answers.Answers, tmp_path: Path) -> None:
+    study = answers.study
+    fs.select(study, top=2)
+    image = selections.read_selection(Path(study))[0].images[0]
+    (tmp_path / "discard.csv").write_text(f"image,reason\n{image},blurred\n")
+    fs.label.import_(study, str(tmp_path / "discard.csv"))
+    assert image not in Snapshot(Path(study)).current("main").images
+    assert fs.label.remove(study, image, discards=True).done == "1 image is no longer discarded"
+    assert image in Snapshot(Path(study)).current("main").images
+    with refused(LabellingError, "none of 1 image is discarded"):
+        fs.label.remove(study, image, discards=True)
+    fs.label.import_(study, str(tmp_path / "discard.csv"))
+    assert Answers(Path(study)).discarded() == {image: "blurred"}
+
+
+def test_answers_whose_discards_are_taken_back_survive_a_full_disk(
+    answers: made_answers.Answers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study = answers.study
+    fs.select(study, top=2)
+    fs.label.export(study, str(tmp_path / "q.csv"))
+    head, row = (tmp_path / "q.csv").read_text().splitlines()[:2]
+    people = [re.sub(",,$", f",{who},unsure", row) for who in ("ann", "bob", "cyd", "dan")]
+    (tmp_path / "unsure.csv").write_text("\n".join([head, *people]) + "\n")
+    fs.label.import_(study, str(tmp_path / "unsure.csv"))
+    assert list(Answers(Path(study)).discarded().values()) == ["4 of 4 annotators were unsure"]
+    put, rows = Answers._add, []
+
+    def fill_disk(self: Answers, table: Any, more: list[dict[str, Any]]) -> None:
+        rows.append(more)
+        if len(rows) == 2:
+            raise StudyError("cannot write answers.sqlite: the disk is full")
+        put(self, table, more)
+
+    monkeypatch.setattr(Answers, "_add", fill_disk)
+    with refused(StudyError, "the disk is full"):
+        fs.label.remove(study, all_=True)
+    fs.label.remove(study, all_=True)
+    assert (Answers(Path(study)).answers(), Answers(Path(study)).discarded()) == ([], {})
+
+
+def test_whose_labels_to_take_back_must_be_said(study: str, answers: made_answers.Answers) -> None:
+    with refused(OptionError, "say whose labels to take back: ids of images, --selection NAME, or --all"):
+        fs.label.remove(study)
+    with refused(OptionError, "--class and --by are for answers to questions about classes"):
+        fs.label.remove(study, all_=True, by="ann")
+    with refused(OptionError, "--discards takes discards back"):
+        fs.label.remove(answers.study, all_=True, discards=True, by="ann")
+
+
+def test_a_report_holds_the_study_from_its_first_look_on(
+    study: str, corpus: made.Corpus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What comes in while it is made would be missing from a page that says it was made from it."""
+    whole, tried = write.page.page, []
+
+    def page(facts: Any) -> str:
+        with refused(StudyError, "another faultscape is writing"):
+            fs.label.import_(study, str(corpus.truth))
+        tried.append(facts)
+        return whole(facts)
+
+    monkeypatch.setattr(write.page, "page", page)
+    fs.report(study)
+    assert len(tried) == 1

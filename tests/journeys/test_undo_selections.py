@@ -1,0 +1,155 @@
+"""A selection is replaced or removed: what nobody labelled for goes, what is labelled is kept under a dated name; each line says what becomes stale."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+
+import pytest
+
+import faultscape as fs
+import made
+from faultscape.cli import main
+from faultscape.errors import ModelError, OptionError, SelectionError
+from faultscape.study.tables import selections
+from faultscape.study.tables.corpus import read_corpus
+from refusals import refused
+from undoing import bytes_of, finished, follow, kept, states, tried_first
+
+
+@pytest.fixture
+def study(corpus: made.Corpus, tmp_path: Path) -> str:
+    """A study of shards of two images, whose main selection is made, and nothing labelled."""
+    path = str(tmp_path / "study")
+    fs.collect(path, str(corpus.photos), classes=str(corpus.classes), storage=fs.Storage(shard_size=2))
+    fs.predict(path, dict(list(corpus.models.items())[:2]), engine="local")
+    fs.compare(path, engine="local")
+    fs.select(path, engine="local")
+    return path
+
+
+def test_a_selection_that_nobody_labelled_is_replaced_and_nothing_is_kept(study: str) -> None:
+    before = selections.read_selection(Path(study))[0]
+    tried_first(study, fs.select, replace=True, per_class=2, sampling=fs.Sampling(spares=1), engine="local")
+    now = selections.read_selection(Path(study))[0]
+    assert now.definition["per_class"] == 2
+    assert now.definition["spares"] == 1  # which never shrinks where a selection is extended
+    assert before.definition["spares"] == 3
+    assert selections.names(Path(study)) == ["main"]
+
+
+def test_a_labelled_selection_that_is_replaced_is_kept_under_a_dated_name(study: str, corpus: made.Corpus) -> None:
+    finished(study, corpus)
+    before, ranked = selections.read_selection(Path(study))[0], json.loads((Path(study) / "standings.json").read_text())
+    said = tried_first(study, fs.select, replace=True, maps=fs.MapRules(concordance="fwiou"), engine="local")
+    assert "standings of main: the selection was extended or made anew" in said.stale
+    assert any(words.startswith("report of main") for words in said.stale)
+    old = kept(study)[0]
+    assert selections.read_selection(Path(study), old)[0].rows == before.rows
+    assert selections.read_selection(Path(study))[0].definition["concordance"] == "fwiou"
+    assert ("standings", old) not in states(study)  # they name their selection, and nobody has to rank it again
+    assert states(study)["standings", "main"] == "stale"
+    assert states(study)["labels", "main"] == "done"  # labels are of images
+    assert "label" not in follow(study)
+    fs.rank(study, selection=old, **ranked["provenance"].get("arguments", {}))
+    again = json.loads((Path(study) / f"standings-{old}.json").read_text())
+    assert (again["rankings"], again["definitions"]["selection"]) == (ranked["rankings"], old)
+    assert states(study)["standings", old] == "done"
+    fs.select(study, replace=True, engine="local")
+    assert sorted(kept(study)) == [old, f"{old}-2"]
+    assert "label" not in follow(study)
+
+
+def test_what_was_said_of_a_selection_stands_in_the_line_that_makes_it_anew(
+    study: str, corpus: made.Corpus, tmp_path: Path
+) -> None:
+    scale = str(tmp_path / "scale.json")
+    fs.scale(str(corpus.truth), classes=str(corpus.classes), output=scale)
+    fs.select(study, as_="sized", maps=fs.MapRules(scale=scale), engine="local")
+    fs.select(study, as_="free", maps=fs.MapRules(constraints="none"), per_class=2, engine="local")
+    fs.select(study, goal="order", budget=3, engine="local")
+    before = {name: selections.read_selection(Path(study), name)[0].definition for name in ("sized", "free", "order")}
+    Path(scale).unlink()
+    fs.collect(study, remove=[read_corpus(Path(study))[0].id])
+    follow_selections(study)
+    for name, definition in before.items():
+        assert states(study)["selection", name] == "done"
+        assert selections.read_selection(Path(study), name)[0].definition == definition
+
+
+def follow_selections(study: str) -> None:
+    for _ in range(5):
+        if (line := fs.status(study).next).startswith("faultscape select"):
+            assert main(shlex.split(line)[1:]) == 0, line
+
+
+def test_options_that_do_not_go_with_replacing_and_removing(study: str) -> None:
+    with refused(OptionError, "--dry-run says what --replace and --remove make stale"):
+        fs.select(study, dry_run=True)
+    with refused(OptionError, "--remove takes a selection away, and --per-class says how to make one"):
+        fs.select(study, remove="main", per_class=2)
+    with refused(OptionError, "--more draws images behind those that there are, and --replace begins anew"):
+        fs.select(study, selector="random", as_="random", more=2, replace=True)
+    with refused(SelectionError, r"there is no selection 'mian' to remove; there are main. Did you mean 'main'\?"):
+        fs.select(study, remove="mian")
+
+
+def test_a_selection_is_removed_and_what_was_labelled_for_it_stays(study: str, corpus: made.Corpus) -> None:
+    fs.select(study, as_="other", maps=fs.MapRules(concordance="fwiou"), engine="local")
+    tried_first(study, fs.select, remove="other")
+    assert selections.names(Path(study)) == ["main"]
+    assert not (Path(study) / "removed").exists()
+    finished(study, corpus)
+    files = {name: (Path(study) / name).read_bytes() for name in ("selection.csv", "standings.json", "report.html")}
+    labels = bytes_of(study, "truth")
+    tried_first(study, fs.select, remove="main")
+    folder = next((Path(study) / "removed").iterdir())
+    assert {name: (folder / name).read_bytes() for name in files} == files
+    assert not any((Path(study) / name).exists() for name in files)
+    assert bytes_of(study, "truth") == labels
+    assert fs.status(study).next == f"faultscape select {study}"
+    assert [set(slots.images) for slots in selections.read_removed(Path(study))]
+
+
+def test_a_name_that_no_selection_has_is_told_where_one_is_replaced(study: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """It is made: a line that was killed between the old and the new is run again."""
+    for dry_run in (True, False):
+        capsys.readouterr()
+        said = fs.select(study, as_="mian", replace=True, dry_run=dry_run, engine="local")
+        told = capsys.readouterr().out + repr(said)
+        assert "there was no selection mian to replace, and it is made; there are main. Did you mean 'main'?" in told
+    assert selections.names(Path(study)) == ["main", "mian"]
+
+
+def test_what_is_left_of_a_selection_can_be_chosen_again(study: str, corpus: made.Corpus) -> None:
+    finished(study, corpus)
+    table = Path(study) / "selection.csv"
+    table.unlink()
+    with refused(
+        SelectionError, r"is damaged: there is no selection\.csv; .*delete both and choose again with `faultscape select "
+    ):
+        fs.select(study, replace=True, engine="local")
+    table.with_suffix(".json").unlink()
+    fs.select(study, engine="local")
+    assert states(study)["labels", "main"] == "done"
+
+
+def test_run_makes_main_anew_where_nobody_labelled_for_it(study: str, corpus: made.Corpus) -> None:
+    name, other = next(iter(corpus.models)), list(corpus.models.values())[2]
+    fs.predict(study, {name: other}, engine="local")
+    done = fs.run(study, engine="local")
+    assert not any("choose anew" in line for line in done.done)
+    assert states(study)["selection", "main"] == "done"
+    assert selections.names(Path(study)) == ["main"]
+
+
+def test_a_model_that_never_came_to_maps_is_taken_out_by_the_line_that_says_so(study: str) -> None:
+    """Its line was interrupted before its first map."""
+    toml = Path(study) / "study.toml"
+    toml.write_text(toml.read_text() + '\n[models.late]\nkind = "folder"\nsource = "gone"\n')
+    with refused(ModelError, f"late: no maps yet; .* or take them out: `faultscape predict {study} --remove late`") as found:
+        fs.compare(study, engine="local")
+    line = str(found.value).split("`")[-2]
+    assert main(shlex.split(line)[1:]) == 0
+    fs.compare(study, engine="local")
