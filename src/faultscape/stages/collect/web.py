@@ -17,8 +17,8 @@ from faultscape.stages.collect.options import WebImages
 from faultscape.stages.collect.result import Downloaded, Queries
 
 if TYPE_CHECKING:
-    from faultscape.corpus.web.downloads import Downloads
     from faultscape.corpus.web.hits import Wanted
+    from faultscape.stages.collect.downloads import Downloads
     from faultscape.study.tables.web_pictures import WebPicture
 
 _STEPS = {  # and which options say something to each
@@ -115,9 +115,9 @@ def _download(
     """Download into STUDY/web, and write the review pages and failures.csv, also when interrupted."""
     from faultscape.corpus.web import apis, url_lists
     from faultscape.corpus.web.addresses import names_private
-    from faultscape.corpus.web.downloads import Downloads, from_searches
     from faultscape.corpus.web.http_client import Web
     from faultscape.progress import progress
+    from faultscape.stages.collect.downloads import Downloads, from_searches
     from faultscape.study.tables.corpus import read_corpus
     from faultscape.study.tables.logs import Failure, log
     from faultscape.study.tables.web_pictures import FOLDER, read_terms
