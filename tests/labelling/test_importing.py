@@ -51,7 +51,7 @@ def test_a_kill_between_a_part_and_its_manifest_loses_no_label(
     fs.label.import_(study, str(masks(corpus, tmp_path / "first", 0, 1, 2)))
     more = masks(corpus, tmp_path / "more", 3, 4)
     with monkeypatch.context() as patch:
-        patch.setattr("faultscape.study.parts.write_manifest", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        patch.setattr("faultscape.stages.label.masks.write_manifest", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
             fs.label.import_(study, str(more))
     assert labelled(study) == set(corpus.ids[:3])

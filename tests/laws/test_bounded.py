@@ -14,7 +14,7 @@ import pytest
 
 import faultscape as fs
 import made
-from faultscape.stages import agreement_sample, pairs
+from faultscape.stages import agreement, agreement_sample, pairs
 from faultscape.stages.count import _jobs, shard
 from faultscape.stages.pairs import wanted
 from faultscape.stages.worker_calls import to_json
@@ -152,5 +152,6 @@ def blocks(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         alive.add(block)
         return block
 
-    monkeypatch.setattr(pairs, "read_block", counted)
+    for user in (pairs, agreement):
+        monkeypatch.setattr(user, "read_block", counted)
     return held

@@ -15,7 +15,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -65,6 +65,16 @@ def heard(process: subprocess.Popen[str], text: str, times: int = 1) -> list[str
         assert line, "\n".join(log)
         log.append(line.rstrip())
     return log
+
+
+@contextmanager
+def stopped(process: subprocess.Popen[str]) -> Iterator[None]:
+    """Let a process stand still for a while."""
+    process.send_signal(signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        process.send_signal(signal.SIGCONT)
 
 
 @pytest.fixture(scope="module")
@@ -243,14 +253,12 @@ def test_a_killed_node_costs_nothing_but_time(line: Line, expected: dict[str, by
     process = line.start(tmp_path / "study", "ray", cluster.address, seconds=0.05)
     victim = cluster.list_all_nodes()[-1]
     before = heard(process, f"node {victim.node_id}", 3)
-    cluster.remove_node(victim, allow_graceful=False)
+    with stopped(process):  # else the line might end while the node is being killed
+        cluster.remove_node(victim, allow_graceful=False)
     after = heard(process, rf"call \d+: lost.* with node {victim.node_id}")
-    process.send_signal(signal.SIGSTOP)  # else the line might end before
-    try:
+    with stopped(process):
         back = cluster.add_node(**NODE, wait=False)  # it comes back, as another
         until(lambda: lives(cluster, back))
-    finally:
-        process.send_signal(signal.SIGCONT)
     log = line.end(process, before + after)
     lost = int(next(m[1] for text in after if (m := re.search(r"call (\d+): lost", text))))
     again = [node for number, node in calls_of(log[len(before) + len(after) :]) if number == lost]

@@ -12,8 +12,18 @@ from typing import Any
 
 import numpy as np
 
+from faultscape.comparison import agreement_words
+from faultscape.comparison.agreement import mean_agreement
 from faultscape.nouns import Agreement
-from faultscape.study.settings import Settings
+from faultscape.stages import agreement_sample
+from faultscape.stages.classifier_answers import read_predictions
+from faultscape.stages.pairs import corpus_key, read_block, read_manifests
+from faultscape.study.folder import put
+from faultscape.study.lock import writing
+from faultscape.study.parts import key_of
+from faultscape.study.settings import Settings, read_settings
+from faultscape.study.tables.corpus import each_shard, pool
+from faultscape.study.tables.pool import read_pool
 
 FILE = "agreement.json"
 _RULES = 2  # raised when what is computed changes
@@ -21,10 +31,6 @@ _RULES = 2  # raised when what is computed changes
 
 def agreement(root: Path, settings: Settings, *, keep: bool = True) -> Agreement | None:
     """Return how far a study's models agree, from its file while that is fresh; ``keep`` writes it. None without a pool; StudyError where pairs are missing."""
-    from faultscape.stages.pairs import corpus_key
-    from faultscape.study.folder import put
-    from faultscape.study.parts import key_of
-
     key = key_of(_RULES, corpus_key(root, settings, list(settings.models)))
     try:
         held = json.loads((root / FILE).read_text(encoding="utf-8"))
@@ -48,9 +54,6 @@ def warning_lines(found: Agreement | None) -> list[str]:
 
 def tell_warnings(root: Path) -> None:
     """Print what is wrong with the models of a study that nobody else writes to."""
-    from faultscape.study.lock import writing
-    from faultscape.study.settings import read_settings
-
     with writing(root):
         found = agreement(root, read_settings(root))
     for line in warning_lines(found):
@@ -59,14 +62,6 @@ def tell_warnings(root: Path) -> None:
 
 def _found(root: Path, settings: Settings) -> Agreement | None:
     """Compute it from the answers, or the counts, of the pool."""
-    from faultscape.comparison import agreement_words
-    from faultscape.comparison.agreement import mean_agreement
-    from faultscape.stages import agreement_sample
-    from faultscape.stages.classifier_answers import read_predictions
-    from faultscape.stages.pairs import read_block, read_manifests
-    from faultscape.study.tables.corpus import each_shard, pool
-    from faultscape.study.tables.pool import read_pool
-
     models, drawn = tuple(settings.models), read_pool(root)
     if not len(drawn.ids):
         return None

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from faultscape.classes.class_lists import table
 from faultscape.errors import StudyError
@@ -21,16 +22,11 @@ from faultscape.study.parts import read_manifest, read_part
 from faultscape.study.settings import Settings
 from faultscape.study.tables import label_maps
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 
 def read_predictions(
     root: Path, settings: Settings, models: Sequence[str], images: Sequence[str] | pa.Array, *, top: bool = True
 ) -> Predictions:
     """Return what these models say of these images (a list or an Arrow array of ids), -1 where one has no answer; without ``top`` their likeliest class alone."""
-    import pyarrow as pa
-
     wanted: pa.Array = images if isinstance(images, pa.Array) else pa.array(list(images), pa.string())
     classes, found = settings.class_list, []
     for name in models:
@@ -57,9 +53,6 @@ def read_predictions(
 
 def _answers(folder: Path, places: np.ndarray, classes: int, wanted: pa.Array, most: int = MOST) -> tuple[np.ndarray, np.ndarray]:
     """Return (I, K) places and probabilities of one model, or one truth, -1 and NaN where there is none; K at most ``most``."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     parts = [read_part(folder, name, part, ["id", "runs"]) for name, part in sorted(read_manifest(folder).items())]
     whole = pa.concat_tables(parts) if parts else pa.table({"id": pa.array([], pa.string()), "runs": pa.array([], pa.binary())})
     if not len(whole) or not len(wanted):
@@ -80,8 +73,6 @@ def _answers(folder: Path, places: np.ndarray, classes: int, wanted: pa.Array, m
 
 def read_label_sets(root: Path, settings: Settings, truth: str, images: Sequence[str]) -> list[frozenset[int] | None]:
     """Return the set of places that a truth names for each image: empty where it is of none of the classes, None where it has no label."""
-    import pyarrow as pa
-
     classes = settings.class_list
     folder, places = label_maps.truth(root, truth), table(classes)
     labels, _ = _answers(folder, places, len(classes), pa.array(list(images), pa.string()))

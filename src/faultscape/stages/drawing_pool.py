@@ -7,6 +7,7 @@ that the same draws fall on the same images whatever they are called.
 
 from __future__ import annotations
 
+import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,8 +20,11 @@ from faultscape.progress import Tick
 from faultscape.selection import draws
 from faultscape.selection.catalogue import find_selector
 from faultscape.selection.definitions import weights_as_defined
+from faultscape.stages import drawing_facts, fill
 from faultscape.stages.worker_calls import task
-from faultscape.study.settings import AS_WRITTEN, Settings
+from faultscape.study.settings import AS_WRITTEN, Settings, read_settings
+from faultscape.study.tables.corpus import part_name, pool, read_corpus, shard_sizes
+from faultscape.study.tables.pool import read_pool
 from faultscape.ties import tie_seed
 
 if TYPE_CHECKING:
@@ -53,11 +57,6 @@ def gather(
     workers: int | None = None,
 ) -> Facts:
     """Return what a selector must know of every image of the pool, in the order among equals; ``trust`` (J,) is what labels so far put in each model."""
-    import io
-
-    from faultscape.stages import drawing_facts, fill
-    from faultscape.study.tables.corpus import shard_sizes
-
     pool, order = read_drawing_pool(root, define)
     similar = "labels" if settings.classifies else "agreement"
     needs = [similar if need == "similarity" else need for need in needs]
@@ -76,12 +75,6 @@ def gather(
 @task(PoolJob)
 def shard(job: PoolJob, tick: Tick) -> str:
     """Sum up one shard's images of the pool, and return the name of a temporary file in the study that holds it."""
-    import io
-
-    from faultscape.stages import drawing_facts, fill
-    from faultscape.study.settings import read_settings
-    from faultscape.study.tables.corpus import part_name, pool, read_corpus
-
     root = Path(job.study)
     settings, rows = read_settings(root), pool(read_corpus(root, job.number))
     trust = None if job.trust is None else np.array(job.trust)
@@ -127,8 +120,6 @@ def drawn_from(root: Path, settings: Settings, slots: Slots, trust: np.ndarray |
 
 def read_drawing_pool(root: Path, define: Definition) -> tuple[ImagePool, np.ndarray]:
     """Return the pool in the order in which a selection draws it, and the places (I,) of its images in corpus order, in which those of earlier versions do."""
-    from faultscape.study.tables.pool import read_pool
-
     seed = tie_seed(define)
     pool = read_pool(root, keep_duplicates=define.get("keep_duplicates", False), seed=seed)
     order = np.arange(len(pool.ranks)) if seed is None else np.argsort(pool.ranks)

@@ -11,18 +11,29 @@ from pathlib import Path
 
 import numpy as np
 
+from faultscape.comparison import concordance
 from faultscape.errors import StudyError, closest
+from faultscape.labelling.answers import majority
+from faultscape.labelling.correctness import right_or_wrong, ties_text
+from faultscape.labelling.discards import discards_text
 from faultscape.nouns import Definition, Slots
+from faultscape.selection.definitions import draws_evenly
+from faultscape.selection.spares import effective
+from faultscape.stages.classifier_answers import read_label_sets, read_predictions
+from faultscape.stages.pairs import read_block, read_manifests
+from faultscape.study.parts import key_of, read_manifest
+from faultscape.study.settings import read_settings
+from faultscape.study.tables import label_maps, selections
+from faultscape.study.tables.answers import Answers
+from faultscape.study.tables.corpus import part_name, read_columns, read_corpus, read_ids, shards, shards_of
+from faultscape.study.tables.removed_images import read_removed, removed_by_shard
+from faultscape.study.tables.selections import names, read_selection
 
 LABELS = "labels"  # the truth that labels are kept under where nobody names another
 
 
 def truths(root: Path) -> list[str]:
     """Return the names under which labels are kept, sorted; answers to questions count as labels."""
-    from faultscape.study.settings import read_settings
-    from faultscape.study.tables import label_maps
-    from faultscape.study.tables.answers import Answers
-
     answered = Answers(root).truths() if read_settings(root).classifies else []
     return sorted({*label_maps.truths(root), *answered})
 
@@ -52,8 +63,6 @@ def scores(
     root: Path, models: tuple[str, ...], truth: str, definition: Definition, discarded: Collection[str] = ()
 ) -> tuple[list[str], np.ndarray]:
     """Return the labelled images and (J, I) what each model is worth on them: concordance with the truth, or of classifiers 1 where right and 0 where wrong."""
-    from faultscape.study.settings import read_settings
-
     if read_settings(root).classifies:
         return correctness(root, models, truth, discarded)[:2]
     return accuracies(root, models, truth, definition, discarded)
@@ -63,12 +72,6 @@ def accuracies(
     root: Path, models: tuple[str, ...], truth: str, definition: Definition, discarded: Collection[str] = ()
 ) -> tuple[list[str], np.ndarray]:
     """Return the labelled images in corpus order and (J, I) each model's concordance with the truth on them."""
-    from faultscape.comparison import concordance
-    from faultscape.stages.pairs import read_block, read_manifests
-    from faultscape.study.settings import read_settings
-    from faultscape.study.tables import label_maps
-    from faultscape.study.tables.corpus import part_name, read_corpus, shards
-
     settings = read_settings(root)
     images: list[str] = []
     blocks = []
@@ -91,14 +94,6 @@ def correctness(
 
     A set of labels decides for every model. Of answers to questions, "yes" decides for the models that said this class, "no" against them; a tie decides nothing.
     """
-    from faultscape.labelling.answers import majority
-    from faultscape.labelling.correctness import right_or_wrong, ties_text
-    from faultscape.stages.classifier_answers import read_label_sets, read_predictions
-    from faultscape.study.settings import read_settings
-    from faultscape.study.tables import label_maps
-    from faultscape.study.tables.answers import Answers
-    from faultscape.study.tables.corpus import read_corpus
-
     settings = read_settings(root)
     verdicts = majority(Answers(root).answers(truth))
     answered = {image for image, _ in verdicts}
@@ -113,12 +108,6 @@ def correctness(
 
 def truth_key(root: Path, truth: str) -> str:
     """Return a key of all labels of a truth, and of the answers that count beside it."""
-    from faultscape.study.parts import key_of, read_manifest
-    from faultscape.study.settings import read_settings
-    from faultscape.study.tables import label_maps
-    from faultscape.study.tables.answers import Answers
-    from faultscape.study.tables.removed_images import read_removed
-
     labels = [(name, part.sha256) for name, part in sorted(read_manifest(label_maps.truth(root, truth)).items())]
     answers = Answers(root).answers(truth) if read_settings(root).classifies else []
     removed = {image.id for image in read_removed(root)}
@@ -129,11 +118,6 @@ def truth_key(root: Path, truth: str) -> str:
 
 def labels_gone(root: Path, truth: str) -> dict[int, list[str]]:
     """Return {shard: the images of it that have a label of a truth and left the corpus}: their labels are kept, and count nowhere."""
-    from faultscape.study.parts import read_manifest
-    from faultscape.study.tables import label_maps
-    from faultscape.study.tables.corpus import part_name
-    from faultscape.study.tables.removed_images import removed_by_shard
-
     if not (removed := removed_by_shard(root)):
         return {}
     where = label_maps.truth(root, truth)
@@ -149,11 +133,6 @@ def labels_gone(root: Path, truth: str) -> dict[int, list[str]]:
 
 def undecidable(root: Path, models: Sequence[str], truth: str) -> set[str]:
     """Return the images of which every class that a model names was asked about, and an answer stands at a tie: nothing more is to come, unless it is asked again."""
-    from faultscape.labelling.answers import majority
-    from faultscape.stages.classifier_answers import read_predictions
-    from faultscape.study.settings import read_settings
-    from faultscape.study.tables.answers import Answers
-
     settings = read_settings(root)
     if not settings.classifies:
         return set()
@@ -173,11 +152,6 @@ def measured_by_choice(root: Path, truth: str, drawn: Sequence[Slots], discarded
 
     0 where no choice decided which images have a label: they are the whole pool, or random selections that are labelled whole.
     """
-    from faultscape.selection.definitions import draws_evenly
-    from faultscape.study.parts import read_manifest
-    from faultscape.study.tables import label_maps
-    from faultscape.study.tables.corpus import read_columns
-
     chosen = {row.image for slots in drawn if not draws_evenly(slots.definition) for row in slots.rows}
     if not chosen:
         return 0
@@ -194,9 +168,6 @@ def measured_by_choice(root: Path, truth: str, drawn: Sequence[Slots], discarded
 
 def chosen_elsewhere(root: Path, selection: str) -> set[str]:
     """Return the images that other selections of the study, those removed too, chose for what models say of them: all but random draws."""
-    from faultscape.selection.definitions import draws_evenly
-    from faultscape.study.tables import selections
-
     others = [selections.read_selection(root, name)[0] for name in selections.names(root) if name != selection]
     out: set[str] = set()
     for slots in others + selections.read_removed(root):
@@ -206,11 +177,6 @@ def chosen_elsewhere(root: Path, selection: str) -> set[str]:
 
 def labelled_among(root: Path, images: Collection[str]) -> set[str]:
     """Return those of some images that have a label, or an answer, under any truth."""
-    from faultscape.study.parts import read_manifest
-    from faultscape.study.tables import label_maps
-    from faultscape.study.tables.answers import Answers
-    from faultscape.study.tables.corpus import part_name, shards_of
-
     wanted, answers = set(images), Answers(root)
     out = {row[0] for truth in answers.truths() for row in answers.answers(truth)} & wanted
     numbers = set(shards_of(root, wanted).values())
@@ -224,10 +190,6 @@ def labelled_among(root: Path, images: Collection[str]) -> set[str]:
 
 def current(root: Path, selection: str, discarded: Mapping[str, str]) -> Slots:
     """Return a selection as it counts now: without the images that were discarded or left the corpus, spares moved up."""
-    from faultscape.selection.spares import effective
-    from faultscape.study.tables.corpus import read_ids
-    from faultscape.study.tables.selections import read_selection
-
     slots, _ = read_selection(root, selection)
     gone = {row.image for row in slots.rows} - read_ids(root)
     return effective(slots, {**dict(discarded), **dict.fromkeys(gone, "left the corpus")})
@@ -235,10 +197,6 @@ def current(root: Path, selection: str, discarded: Mapping[str, str]) -> Slots:
 
 def tell_discards(root: Path, images: Collection[str]) -> None:
     """Say of each selection that chose one of the images just discarded how it counts now."""
-    from faultscape.labelling.discards import discards_text
-    from faultscape.study.tables.answers import Answers
-    from faultscape.study.tables.selections import names, read_selection
-
     discarded = Answers(root).discarded() if images else {}
     for name in names(root) if images else ():
         slots = read_selection(root, name)[0]

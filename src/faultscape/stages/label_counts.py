@@ -10,9 +10,15 @@ from pathlib import Path
 from typing import NamedTuple
 
 from faultscape.errors import FaultscapeError, counted
+from faultscape.labelling.answers import majority
 from faultscape.nouns import PairSlot, Slots
 from faultscape.stages import evidence
+from faultscape.stages.classifier_answers import read_label_sets, read_predictions
+from faultscape.study.parts import read_manifest
 from faultscape.study.settings import Settings
+from faultscape.study.tables import label_maps
+from faultscape.study.tables.answers import Answers
+from faultscape.study.tables.corpus import part_name, shards_of
 
 
 class LabelCount(NamedTuple):
@@ -25,8 +31,6 @@ class LabelCount(NamedTuple):
 
 def questions(root: Path, settings: Settings, slots: Slots, truth: str) -> dict[tuple[str, str], bool]:
     """Return {(image, class): whether the image has a label} of all that a selection of classifiers asks, in its order."""
-    from faultscape.stages.classifier_answers import read_label_sets, read_predictions
-
     wanted: dict[tuple[str, str], None] = {}
     pairs = [row for row in slots.chosen if isinstance(row, PairSlot)]
     for row in pairs:
@@ -42,12 +46,6 @@ def questions(root: Path, settings: Settings, slots: Slots, truth: str) -> dict[
 
 def count_labels(root: Path, settings: Settings, slots: Slots, truth: str) -> LabelCount:
     """Count the images of a selection, as it counts now, that have labels of a truth."""
-    from faultscape.labelling.answers import majority
-    from faultscape.study.parts import read_manifest
-    from faultscape.study.tables import label_maps
-    from faultscape.study.tables.answers import Answers
-    from faultscape.study.tables.corpus import part_name, shards_of
-
     if not settings.classifies:
         folder, shard_of = label_maps.truth(root, truth), shards_of(root, slots.images)
         parts, wanted = read_manifest(folder), set(shard_of)
@@ -69,8 +67,6 @@ def count_labels(root: Path, settings: Settings, slots: Slots, truth: str) -> La
 
 def tell_waiting(root: Path, settings: Settings, name: str, truth: str | None, *, learns: bool) -> None:
     """Say how many images of a selection wait for a label while more are drawn; draws that learn do so from one ``truth`` (evidence.find_truth)."""
-    from faultscape.study.tables.answers import Answers
-
     now = evidence.current(root, name, Answers(root).discarded())
     counts = [
         count_labels(root, settings, now, t) for t in evidence.truths(root) if not learns or t == evidence.find_truth(root, truth)

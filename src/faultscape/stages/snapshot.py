@@ -11,14 +11,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from faultscape.nouns import JsonObject, Slots
+from faultscape.selection.spares import effective
 from faultscape.stages import evidence
 from faultscape.stages.label_counts import LabelCount, count_labels
 from faultscape.stages.pairs import corpus_key, wanted
+from faultscape.study.json_text import read_object
 from faultscape.study.parts import Part, there
 from faultscape.study.settings import Settings, read_settings
 from faultscape.study.tables import label_maps, pairs, selections
 from faultscape.study.tables.answers import Answers
 from faultscape.study.tables.corpus import read_ids, shard_sizes
+from faultscape.study.tables.logs import read_failures
+from faultscape.study.tables.pool import read_groups
 from faultscape.study.tables.removed_images import each_whole_digest
 
 if TYPE_CHECKING:
@@ -102,20 +106,14 @@ class Snapshot:
     @cached_property
     def failures(self) -> int:
         """How many rows failures.csv has."""
-        from faultscape.study.tables.logs import read_failures
-
         return len(read_failures(self.root))
 
     @cached_property
     def groups(self) -> dict[str, str]:
-        from faultscape.study.tables.pool import read_groups
-
         return read_groups(self.root)
 
     def current(self, selection: str) -> Slots:
         """Return a selection as it counts now: discarded images, and those that left the corpus, give way to spares."""
-        from faultscape.selection.spares import effective
-
         if selection not in self._current:
             slots, _ = self.selections[selection]
             gone = {row.image for row in slots.rows} - self.ids
@@ -150,8 +148,6 @@ class Snapshot:
 
     def document(self, path: Path) -> JsonObject | None:
         """Return the JSON object of a file of the study; None where there is none, or none that can be read."""
-        from faultscape.study.json_text import read_object
-
         try:
             return read_object(path.read_bytes()) if path.exists() else None
         except (OSError, ValueError):

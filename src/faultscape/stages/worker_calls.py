@@ -10,9 +10,9 @@ from collections.abc import Callable
 from functools import lru_cache, wraps
 from typing import TYPE_CHECKING, Any, TypeVar
 
-if TYPE_CHECKING:
-    from pydantic import TypeAdapter
+from pydantic import TypeAdapter
 
+if TYPE_CHECKING:
     from faultscape.nouns import Json
 
 Made = TypeVar("Made")
@@ -56,6 +56,4 @@ def of_json(kind: type[Made], held: Json) -> Made:
 
 @lru_cache
 def _adapter(kind: Any) -> TypeAdapter[Any]:
-    from pydantic import TypeAdapter
-
     return TypeAdapter(kind)

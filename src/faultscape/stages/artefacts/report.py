@@ -9,6 +9,7 @@ import re
 from collections.abc import Collection
 from pathlib import Path
 
+from faultscape.corpus.parquet_rows import row_of
 from faultscape.nouns import JsonObject
 from faultscape.stages.artefacts import discards, labels, selection, standings
 from faultscape.stages.artefacts.artefact import METHOD, Artefact, Provenance, arguments_of, files_key
@@ -16,7 +17,9 @@ from faultscape.stages.evidence import find_truth
 from faultscape.stages.given_options import option_words
 from faultscape.stages.snapshot import Snapshot
 from faultscape.study.parts import key_of
+from faultscape.study.store import is_address
 from faultscape.study.tables import selections
+from faultscape.study.tables.corpus import read_columns
 
 METHOD_NUMBER = 2  # raised when the page shows something else
 META = "faultscape-made-from"
@@ -45,10 +48,6 @@ def made_from_now(snapshot: Snapshot, name: str, truth: str, references: str | N
 
 def unshown_images(snapshot: Snapshot, name: str) -> dict[str, str]:
     """Return {id: file} of the images of a selection whose files are no longer where they were collected, or that never had one (''); what lies in a store is not looked for."""
-    from faultscape.corpus.parquet_rows import row_of
-    from faultscape.study.store import is_address
-    from faultscape.study.tables.corpus import read_columns
-
     wanted = sorted(set(snapshot.current(name).images))
     rows = read_columns(snapshot.root, ["id", "source"], filters=[("id", "in", wanted)]).to_pylist() if wanted else []
     sources = {row["id"]: os.fsdecode(row["source"]) for row in rows}

@@ -49,7 +49,7 @@ def made_from_now(
 
 def groups_drawn(snapshot: Snapshot, name: str, population: str) -> Mapping[str, str]:
     """Return {image: group} where whole groups of images are drawn anew: for data to come, and where nothing was drawn by chance."""
-    from faultscape.ranking.catalogue import CHANCE, chosen_by
+    from faultscape.ranking.catalogue import CHANCE, chosen_by  # ranking loads scipy, which most who ask what is done never need
 
     by_chance = chosen_by(snapshot.selections[name][0].rows) == CHANCE
     return snapshot.groups if population == "future" or not by_chance else {}

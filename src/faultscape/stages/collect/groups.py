@@ -13,7 +13,9 @@ from pathlib import Path
 from faultscape.corpus.groups import assign_groups, describe_groups, join_blocks
 from faultscape.errors import StudyError, counted
 from faultscape.stages.collect.options import Grouping
+from faultscape.study.lock import writing
 from faultscape.study.tables.corpus import Image, read_corpus, write_corpus
+from faultscape.study.tables.logs import log
 
 
 def check(ids: Sequence[str], asked: Grouping) -> None:
@@ -37,9 +39,6 @@ def group_images(images: list[Image], ids: Collection[str], asked: Grouping) -> 
 
 def group_again(root: Path, asked: Grouping) -> tuple[list[Image], str]:
     """Enter the groups of all images that a study has; returns the images, and what to say of those whose group is another now."""
-    from faultscape.study.lock import writing
-    from faultscape.study.tables.logs import log
-
     with writing(root):
         held = read_corpus(root)
         if not held:

@@ -12,13 +12,26 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from faultscape.corpus.web import apis, hits, terms, url_lists
+from faultscape.corpus.web.addresses import names_private
+from faultscape.corpus.web.apis import APIS
+from faultscape.corpus.web.http_client import Web, agent
+from faultscape.corpus.web.wordnet import senses
 from faultscape.errors import CorpusError, OptionError, counted
+from faultscape.progress import progress
+from faultscape.reporting.review import ReviewCard, review_pages
+from faultscape.stages.collect.downloads import Downloads, from_searches
 from faultscape.stages.collect.options import WebImages
 from faultscape.stages.collect.result import Downloaded, Queries
+from faultscape.study.folder import put
+from faultscape.study.lock import writing
+from faultscape.study.settings import parse_size, read_settings
+from faultscape.study.tables.corpus import read_corpus
+from faultscape.study.tables.logs import Failure, log, read_failures, replace_failures
+from faultscape.study.tables.web_pictures import FOLDER, read_decisions, read_pictures, read_terms, write_decisions, write_terms
 
 if TYPE_CHECKING:
     from faultscape.corpus.web.hits import Wanted
-    from faultscape.stages.collect.downloads import Downloads
     from faultscape.study.tables.web_pictures import WebPicture
 
 _STEPS = {  # and which options say something to each
@@ -31,9 +44,6 @@ _STEPS = {  # and which options say something to each
 
 def step_of(images: Sequence[str], asked: WebImages) -> Callable[[Path], Queries | Downloaded] | None:
     """Return the step that is asked for as a function of the study's folder, None for plain images and --accept; OptionError when options do not go together."""
-    from faultscape.corpus.web import apis, hits
-    from faultscape.corpus.web.http_client import agent
-    from faultscape.study.settings import parse_size
 
     def spelled(name: str) -> str:
         return f"--{name.replace('_', '-')}"
@@ -84,12 +94,6 @@ def step_of(images: Sequence[str], asked: WebImages) -> Callable[[Path], Queries
 
 def _queries(root: Path, *, wordnet: str | None, hyponyms: bool) -> Queries:
     """Write STUDY/queries.csv."""
-    from faultscape.corpus.web import terms
-    from faultscape.corpus.web.wordnet import senses
-    from faultscape.study.settings import read_settings
-    from faultscape.study.tables.logs import log
-    from faultscape.study.tables.web_pictures import FOLDER, read_terms, write_terms
-
     settings = read_settings(root)
     classes, only = settings.class_list, settings.only
     named = [
@@ -113,15 +117,6 @@ def _download(
     root: Path, *, wanted: Wanted, urls: str | None, api: str | None, contact: str, rate: float, per_query: int
 ) -> Downloaded:
     """Download into STUDY/web, and write the review pages and failures.csv, also when interrupted."""
-    from faultscape.corpus.web import apis, url_lists
-    from faultscape.corpus.web.addresses import names_private
-    from faultscape.corpus.web.http_client import Web
-    from faultscape.progress import progress
-    from faultscape.stages.collect.downloads import Downloads, from_searches
-    from faultscape.study.tables.corpus import read_corpus
-    from faultscape.study.tables.logs import Failure, log
-    from faultscape.study.tables.web_pictures import FOLDER, read_terms
-
     listed, bad = url_lists.read(Path(urls)) if urls is not None else ([], [])
     lines = read_terms(root / "queries.csv") if api is not None else []
     if api is not None and not lines:
@@ -150,10 +145,6 @@ def _download(
 
 def _written_down(root: Path, downloads: Downloads) -> int:
     """Put the failures of a download and the review pages; return how many pictures are for review."""
-    from faultscape.corpus.web.apis import APIS
-    from faultscape.study.tables.logs import Failure, read_failures, replace_failures
-    from faultscape.study.tables.web_pictures import FOLDER
-
     web = ("http:", "https:", *(f"{api}:" for api in APIS))
     done = downloads.tried | downloads.pictures.keys()
     old = [f for f in read_failures(root) if (f.stage, f.name) == ("collect", FOLDER)]
@@ -165,10 +156,6 @@ def _written_down(root: Path, downloads: Downloads) -> int:
 
 def _review(root: Path, pictures: Iterable[WebPicture]) -> int:
     """Put the review pages of what is for review, and take away pages that are no longer needed."""
-    from faultscape.reporting.review import ReviewCard, review_pages
-    from faultscape.study.folder import put
-    from faultscape.study.tables.web_pictures import FOLDER
-
     folder = root / FOLDER
     decisions = _decisions(root)
     cards = []
@@ -189,18 +176,12 @@ def _review(root: Path, pictures: Iterable[WebPicture]) -> int:
 
 
 def _decisions(root: Path) -> dict[str, str]:
-    from faultscape.study.tables.web_pictures import FOLDER, read_decisions
-
     path = root / FOLDER / "accept.csv"
     return {id_: word for id_, word in read_decisions(path).items() if word} if path.exists() else {}
 
 
 def accept(root: Path, file: Path) -> tuple[str, ...]:
     """Write the decisions of a file down beside earlier ones, say how many there are, and return the files of the pictures accepted by now."""
-    from faultscape.study.lock import writing
-    from faultscape.study.tables.corpus import read_corpus
-    from faultscape.study.tables.web_pictures import FOLDER, read_decisions, read_pictures, write_decisions
-
     if not file.is_file():
         raise CorpusError(f"--accept {file}: there is no such file; save it with the button of {root}/{FOLDER}/review.html")
     fresh = read_decisions(file)

@@ -13,32 +13,44 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from faultscape.errors import ImageError, LabellingError, LabelMapError, OptionError, counted
+import numpy as np
+from PIL import Image as Pillow
+
+from faultscape.classes import class_lists as class_tables
+from faultscape.classes.class_lists import table
+from faultscape.classes.mapping import of_label_ids
+from faultscape.corpus.matches import fit, one_kind
+from faultscape.corpus.photos import read_photo
+from faultscape.corpus.sources import find
+from faultscape.errors import CorpusError, ImageError, LabellingError, LabelMapError, OptionError, counted
+from faultscape.formats.pictures import read_rgb
+from faultscape.labelling import discards
 from faultscape.labelling.catalogue import FORMATS, MaskFormat, places_of, plain_errors, read_label, write_label
+from faultscape.maps import runs
+from faultscape.maps.resize import nearest
 from faultscape.nouns import Classes
+from faultscape.prediction.sources.folder import check_values
+from faultscape.progress import progress
+from faultscape.stages import evidence
+from faultscape.stages.evidence import current, tell_discards
 from faultscape.stages.label.options import ExportOptions, ImportOptions
 from faultscape.stages.label.result import Exported, Imported, import_line
-from faultscape.study.settings import Settings
+from faultscape.study.folder import make_folder, put, refuse_twin
+from faultscape.study.lock import writing
+from faultscape.study.parts import Part, read_manifest, write_manifest
+from faultscape.study.settings import Settings, read_settings
+from faultscape.study.tables import label_maps
+from faultscape.study.tables.answers import Answers
+from faultscape.study.tables.corpus import part_name, read_corpus, shards
+from faultscape.study.tables.label_maps import StoredMap
+from faultscape.study.tables.logs import Failure, log, read_failures, replace_failures
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from faultscape.study.tables.corpus import Image
 
 
 def export(root: Path, study: str, options: ExportOptions, form: MaskFormat) -> Exported:
     """Write the images of a selection that have no label yet, upright and in full size, and what the tool needs to know of the classes."""
-    from PIL import Image as Pillow
-
-    from faultscape.corpus.photos import read_photo
-    from faultscape.progress import progress
-    from faultscape.stages.evidence import current
-    from faultscape.study.folder import make_folder, put
-    from faultscape.study.settings import read_settings
-    from faultscape.study.tables import label_maps
-    from faultscape.study.tables.answers import Answers
-    from faultscape.study.tables.corpus import read_corpus
-
     settings, folder, truth, prefill = read_settings(root), Path(options.out), options.truth, options.prefill
     if prefill is not None and prefill not in settings.models:
         raise OptionError(f"--prefill {prefill!r}: there is no such model; there are {', '.join(settings.models)}")
@@ -83,23 +95,6 @@ def export(root: Path, study: str, options: ExportOptions, form: MaskFormat) -> 
 
 def import_(root: Path, options: ImportOptions, form: MaskFormat | None) -> Imported:
     """Take in a folder of labels of one format, or of all that are built in, and its discard.csv."""
-    from faultscape.classes import class_lists as class_tables
-    from faultscape.classes.mapping import of_label_ids
-    from faultscape.labelling import discards
-    from faultscape.maps import runs
-    from faultscape.progress import progress
-    from faultscape.stages import evidence
-    from faultscape.stages.evidence import tell_discards
-    from faultscape.study.folder import refuse_twin
-    from faultscape.study.lock import writing
-    from faultscape.study.parts import Part, read_manifest, write_manifest
-    from faultscape.study.settings import read_settings
-    from faultscape.study.tables import label_maps
-    from faultscape.study.tables.answers import Answers
-    from faultscape.study.tables.corpus import part_name, read_corpus, shards
-    from faultscape.study.tables.label_maps import StoredMap
-    from faultscape.study.tables.logs import Failure, log, read_failures, replace_failures
-
     source, truth, path = options.source, options.truth, Path(options.source)
     formats = [form] if form else [entry for entry in FORMATS if isinstance(entry, MaskFormat)]
     with writing(root):
@@ -182,13 +177,6 @@ def say_both(images: Collection[str]) -> None:
 
 def _prefilled(root: Path, settings: Settings, image: Image, model: str) -> np.ndarray | None:
     """Return a model's map of one image in the study's ids, at the photo's size; None where it has none."""
-    import numpy as np
-
-    from faultscape.classes.class_lists import table
-    from faultscape.maps import runs
-    from faultscape.maps.resize import nearest
-    from faultscape.study.tables import label_maps
-
     code = label_maps.read_maps(label_maps.predictions(root, model), image.shard).get(image.id)
     if code is None:
         return None
@@ -204,10 +192,6 @@ def _label_files(
 
     Files that their content tells go before masks, which any picture may be: the photo of a LabelMe file lies beside it.
     """
-    from faultscape.corpus.matches import fit, one_kind
-    from faultscape.corpus.sources import find
-    from faultscape.errors import CorpusError
-
     masks = path / "labels" if (path / "labels").is_dir() else path
     files: dict[str, tuple[str, MaskFormat]] = {}
     problems, states, beside = [], {}, set()
@@ -240,10 +224,6 @@ def _label_files(
 
 def _is_photo(file: str, image: Image) -> bool:
     """Whether a picture shows what the photo shows, pixel by pixel."""
-    from faultscape.corpus.photos import read_photo
-    from faultscape.errors import ImageError
-    from faultscape.formats.pictures import read_rgb
-
     try:
         return bool((read_rgb(file) == read_photo(image)[0]).all())
     except (ImageError, ValueError):
@@ -254,11 +234,6 @@ def _read_label(
     path: str, form: MaskFormat, classes: Classes, image: Image, places: np.ndarray, words: str, mapping: dict[str, str]
 ) -> np.ndarray:
     """Return one label of the photo's size in the study's ids; LabelMapError or LabellingError otherwise."""
-    import numpy as np
-
-    from faultscape.classes.class_lists import table
-    from faultscape.prediction.sources.folder import check_values
-
     photo = (image.width, image.height)
     label_map = read_label(form, path, classes, photo)
     if not form.listed:  # in the study's own ids already

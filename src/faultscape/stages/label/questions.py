@@ -13,12 +13,27 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from faultscape.classes.imagenet1k import imagenet_classes
+from faultscape.classes.mapping import by_name
+from faultscape.classes.names import class_place
 from faultscape.errors import FaultscapeError, LabellingError, OptionError, counted
 from faultscape.labelling import answers as said
 from faultscape.labelling.catalogue import QuestionFormat, plain_errors
+from faultscape.maps import class_answers
+from faultscape.stages import evidence
+from faultscape.stages.evidence import current, tell_discards
+from faultscape.stages.label.masks import say_both
 from faultscape.stages.label.options import ExportOptions
 from faultscape.stages.label.result import Answered, Asked, import_line
-from faultscape.study.settings import Settings
+from faultscape.stages.label_counts import questions
+from faultscape.study.folder import local, put, refuse_twin
+from faultscape.study.lock import writing
+from faultscape.study.parts import Part, read_manifest, write_manifest
+from faultscape.study.settings import Settings, read_settings
+from faultscape.study.tables import label_maps
+from faultscape.study.tables.answers import Answers
+from faultscape.study.tables.corpus import part_name, read_corpus
+from faultscape.study.tables.logs import Failure, log, read_failures, replace_failures
 
 NONE = "none"
 
@@ -48,12 +63,6 @@ def export(root: Path, study: str, options: ExportOptions, form: QuestionFormat)
 
     With ``options.again`` also those whose answers decide nothing. Where no question is open no file is written.
     """
-    from faultscape.stages.evidence import current
-    from faultscape.stages.label_counts import questions
-    from faultscape.study.folder import local, put
-    from faultscape.study.settings import read_settings
-    from faultscape.study.tables.answers import Answers
-
     settings, held, truth, again = read_settings(root), Answers(root), options.truth, options.again
     slots = current(root, options.selection, held.discarded())
     wanted, verdicts = questions(root, settings, slots, truth), said.majority(held.answers(truth))
@@ -85,16 +94,6 @@ def _keep_answers(form: QuestionFormat, path: Path) -> None:
 
 def import_(root: Path, source: str, column: str, truth: str, form: QuestionFormat) -> Answered:
     """Take in a file of labels or answers (labels from one of its columns), or all such files of a folder."""
-    from faultscape.stages import evidence
-    from faultscape.stages.evidence import tell_discards
-    from faultscape.stages.label.masks import say_both
-    from faultscape.study.folder import refuse_twin
-    from faultscape.study.lock import writing
-    from faultscape.study.settings import read_settings
-    from faultscape.study.tables.answers import Answers
-    from faultscape.study.tables.corpus import read_corpus
-    from faultscape.study.tables.logs import Failure, log, read_failures, replace_failures
-
     files = [Path(source)] if Path(source).is_file() else sorted(Path(source).glob(f"*{form.ending}"))
     if not files:
         raise LabellingError(
@@ -170,11 +169,6 @@ def _read(form: QuestionFormat, file: Path, column: str, images: dict[str, Any],
 
 def _store(root: Path, truth: str, labels: dict[str, list[int]], images: dict[str, Any]) -> tuple[int, int]:
     """Put label sets, image by image; returns how many are new and how many replace others."""
-    from faultscape.maps import class_answers
-    from faultscape.study.parts import Part, read_manifest, write_manifest
-    from faultscape.study.tables import label_maps
-    from faultscape.study.tables.corpus import part_name
-
     where, new, replaced = label_maps.truth(root, truth), 0, 0
     parts = {}
     for number in sorted({images[id_].shard for id_ in labels}):
@@ -210,9 +204,6 @@ def _labels(image: str, words: str, images: Iterable[str], settings: Settings) -
 
 def _known(image: str, word: str, images: Iterable[str], settings: Settings) -> tuple[str, str]:
     """Return what is wrong with an image or a class, or nothing and the name of the class."""
-    from faultscape.classes.mapping import by_name
-    from faultscape.classes.names import class_place
-
     if image not in images:
         return f"{image!r} is no image of the study", ""
     if not word:
@@ -229,8 +220,6 @@ def _glosses(settings: Settings) -> dict[str, str]:
     """Return what each class is in words, where that is known."""
     if not settings.classes.wnids:
         return settings.glosses
-    from faultscape.classes.imagenet1k import imagenet_classes
-
     found = imagenet_classes()
     of = dict(zip(found.wnids, found.glosses, strict=True))
     return {name: of[wnid] for name, wnid in zip(settings.classes.names, settings.classes.wnids, strict=True) if wnid in of}

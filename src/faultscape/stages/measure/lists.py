@@ -6,6 +6,7 @@ Conventions: NAME=FOLDER words, dicts, or lists of either; paths of a list are r
 
 from __future__ import annotations
 
+import glob
 import os
 import tomllib
 from collections.abc import Mapping
@@ -14,12 +15,14 @@ from pathlib import Path
 from typing import Any
 
 from faultscape.arguments import ClassList, Source, Sources
-from faultscape.classes.class_lists import resolve
+from faultscape.classes.class_lists import checked, resolve
 from faultscape.errors import ClassesError, ModelError, OptionError, closest
 from faultscape.nouns import Classes
+from faultscape.stages import evidence
 from faultscape.stages.measure.options import FileRules, Inputs, ScoreFolders
 from faultscape.stages.measure.sets import SCORES, DataSet, Say, of_files, of_study
 from faultscape.study.folder import check_name, refuse_twin
+from faultscape.study.settings import read_settings
 
 _KEYS = ("truth", "masks", "study", "classes", "models", "images", "ignore", "background", "pattern", "group", "block", *SCORES)
 
@@ -109,16 +112,12 @@ def words(given: Sources | None, what: str) -> dict[str, str]:
 
 def refuse_classifiers(root: Path) -> None:
     """OptionError for a study of classifiers, which has nothing that is measured by the pixel."""
-    from faultscape.study.settings import read_settings
-
     if read_settings(root).classifies:
         raise OptionError(f"measure is for label maps; how good classifiers are is what `faultscape rank {root}` says")
 
 
 def study_truth(root: Path, asked: str | None) -> str:
     """Return the truth of a study to measure against: see evidence.choose_truth."""
-    from faultscape.stages import evidence
-
     refuse_classifiers(root)
     return evidence.choose_truth(root, asked)
 
@@ -204,8 +203,6 @@ def _of_folders(
 
 def _classes(classes: ClassList, rules: FileRules) -> Classes:
     """Return the classes with what is void and background besides."""
-    from faultscape.classes.class_lists import checked
-
     ignore, background = tuple(rules.ignore or ()), rules.background
     if isinstance(classes, str) and classes.isdecimal():
         classes = int(classes)
@@ -217,6 +214,4 @@ def _classes(classes: ClassList, rules: FileRules) -> Classes:
 
 
 def _is_glob(source: str) -> bool:
-    import glob
-
     return glob.has_magic(source)

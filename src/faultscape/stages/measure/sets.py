@@ -20,14 +20,16 @@ from faultscape.formats.scores import SCORE_ENDINGS
 from faultscape.metrics.definitions import Definitions
 from faultscape.nouns import Classes
 from faultscape.prediction.sources.folder import fingerprint
+from faultscape.stages.evidence import labels_gone
 from faultscape.stages.measure import kept_scores
 from faultscape.stages.measure.jobs import Images, Place, ShardJob, Source
 from faultscape.stages.measure.options import Reading
 from faultscape.stages.statistics import WITH_CONFIDENCE, basis, state_of_stored
 from faultscape.study.folder import check_name
-from faultscape.study.parts import key_of
-from faultscape.study.settings import class_settings
-from faultscape.study.tables.corpus import part_name
+from faultscape.study.parts import key_of, read_manifest
+from faultscape.study.settings import class_settings, read_settings
+from faultscape.study.tables import label_maps
+from faultscape.study.tables.corpus import part_name, read_corpus, shards
 
 SHARD = 64
 SCORES = ("confidence", "doubt", "probabilities", "anomaly")
@@ -137,12 +139,6 @@ def of_files(
 
 def of_study(root: Path, truth: str) -> DataSet:
     """Return the data set of a study's images that have a map of this truth, with every model of the study."""
-    from faultscape.stages.evidence import labels_gone
-    from faultscape.study.parts import read_manifest
-    from faultscape.study.settings import read_settings
-    from faultscape.study.tables import label_maps
-    from faultscape.study.tables.corpus import read_corpus, shards
-
     settings = read_settings(root)
     truths, gone = read_manifest(label_maps.truth(root, truth)), labels_gone(root, truth)
     ids: list[str] = []

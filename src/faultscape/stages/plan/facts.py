@@ -12,19 +12,29 @@ from typing import Any, cast
 
 import numpy as np
 
+from faultscape.classes.class_lists import resolve
+from faultscape.comparison.distance_definitions import distances_of
 from faultscape.errors import SelectionError, counted
 from faultscape.metrics.intervals.units import LEAST
 from faultscape.nouns import Definition, Slots
 from faultscape.ranking import catalogue
 from faultscape.ranking.drawn.estimates import Estimates, lure
+from faultscape.ranking.drawn.steps import steps
+from faultscape.selection import classifier_duels, draws, duel
 from faultscape.selection.catalogue import GOALS
 from faultscape.selection.definitions import learns, weights_as_defined
 from faultscape.selection.selector_weights import fitted_sharpness
 from faultscape.selection.weights import CHANCE
-from faultscape.stages import drawing_pool, evidence
+from faultscape.stages import drawing_pool, evidence, map_duels
+from faultscape.stages.classifier_answers import read_predictions
+from faultscape.stages.evidence import current
+from faultscape.stages.pairs import corpus_key
 from faultscape.stages.plan.advice import NEXT, Drawn
 from faultscape.stages.plan.result import DuelRow
 from faultscape.study.settings import Settings
+from faultscape.study.tables import selections
+from faultscape.study.tables.answers import Answers
+from faultscape.study.tables.pool import read_groups, read_pool
 from faultscape.ties import RULE
 
 LOOKED_AT = 8_000_000  # numbers of agreement, J x J an image
@@ -69,8 +79,6 @@ def look(
     root: Path, settings: Settings, models: tuple[str, ...], used: Measured | None, *, engine: str, workers: int | None
 ) -> Looked:
     """Return how far the models agree, and what would be drawn, as in the selection ``used``; SelectionError where no image has something of every model."""
-    from faultscape.selection import draws
-
     usual: dict[str, Any] = {"seed": 0, "keep_duplicates": False, "ties": RULE, "temperature": 1.0}
     usual |= {"distance": "01"} if settings.classifies else {"concordance": "miou", "over": "union"}  # as `select` draws by mad
     usual |= (
@@ -118,10 +126,6 @@ def measured(
     root: Path, settings: Settings, models: tuple[str, ...], selection: str | None, truth: str, goal: str | None = None
 ) -> tuple[Measured | None, list[str]]:
     """Return what was measured by the selection asked for, or the one with most labels of those drawn by chance from what the study has now, first of those drawn for the ``goal``; and what to say."""
-    from faultscape.stages.pairs import corpus_key
-    from faultscape.study.tables import selections
-    from faultscape.study.tables.answers import Answers
-
     if truth not in evidence.truths(root):
         return None, []
     key, discarded = corpus_key(root, settings, models), Answers(root).discarded()
@@ -155,10 +159,6 @@ def measured(
 
 def drawn(root: Path, settings: Settings, models: tuple[str, ...], used: Measured | None, truth: str, goal: str) -> Drawn:
     """Return the selection to go on with: the one ``used``, else the one recommended for the goal, under the first name that is free or holds such draws."""
-    from faultscape.stages.pairs import corpus_key
-    from faultscape.study.tables import selections
-    from faultscape.study.tables.answers import Answers
-
     key, names, wanted = corpus_key(root, settings, models), selections.names(root), Drawn(goal, GOALS[goal], goal=goal)
     gone = evidence.undecidable(root, models, truth) | set(Answers(root).discarded())
     for name in [used.selection] if used else [wanted.name, *(f"{wanted.name}-{k}" for k in range(2, len(names) + 3))]:
@@ -178,8 +178,6 @@ def _estimated(
     name: str, slots: Slots, images: list[str], accuracy: np.ndarray, lost: Collection[str], elsewhere: Collection[str]
 ) -> Measured | None:
     """Return what the draws of a selection measured that count, or nothing where they are fewer than two."""
-    from faultscape.ranking.drawn.steps import steps
-
     found = steps(slots.draws, images, accuracy, lost=lost, elsewhere=elsewhere, learns=learns(slots.definition))
     if (labels := len(found.columns)) < 2:
         return None
@@ -189,10 +187,6 @@ def _estimated(
 
 def duels(root: Path, settings: Settings, models: tuple[str, ...], *, engine: str, workers: int | None) -> Slots:
     """Return the slots of selection main as it counts now, where it is one of duels of these models, else those that it would have by default, as deep as is looked at."""
-    from faultscape.stages.evidence import current
-    from faultscape.study.tables import selections
-    from faultscape.study.tables.answers import Answers
-
     if selections.MAIN in selections.names(root):
         slots = current(root, selections.MAIN, Answers(root).discarded())
         if slots.models == models and slots.chosen and not slots.draws:
@@ -201,11 +195,6 @@ def duels(root: Path, settings: Settings, models: tuple[str, ...], *, engine: st
 
 
 def _of_classes(root: Path, settings: Settings, models: tuple[str, ...]) -> Slots:
-    from faultscape.comparison.distance_definitions import distances_of
-    from faultscape.selection import classifier_duels
-    from faultscape.stages.classifier_answers import read_predictions
-    from faultscape.study.tables.pool import read_pool
-
     pool = read_pool(root, seed=0)
     said = read_predictions(root, settings, models, pool.ids)
     _, distances = distances_of(settings.class_list, None)
@@ -217,10 +206,6 @@ def _of_classes(root: Path, settings: Settings, models: tuple[str, ...]) -> Slot
 
 
 def _of_maps(root: Path, settings: Settings, models: tuple[str, ...], engine: str, workers: int | None) -> Slots:
-    from faultscape.classes.class_lists import resolve
-    from faultscape.selection import duel
-    from faultscape.stages import map_duels
-
     options: dict[str, Any] = {**duel.DEFAULTS, "per_class": DEEPEST["per_class"], "spares": 0}
     held = duel.definition(resolve(settings.class_list), constraints=None, scale=None, **options)
     return map_duels.search(root, models, held, title="duels", engine=engine, workers=workers)
@@ -228,8 +213,6 @@ def _of_maps(root: Path, settings: Settings, models: tuple[str, ...], engine: st
 
 def groups_told(root: Path) -> list[str]:
     """Return in how many groups the images of the pool lie, which are not independent then; nothing where the study has no groups."""
-    from faultscape.study.tables.pool import read_groups, read_pool
-
     groups = read_groups(root)
     inside = {groups[image] for image in read_pool(root).ids.to_pylist() if image in groups} if groups else set()
     if not inside:

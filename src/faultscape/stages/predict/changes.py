@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from faultscape.errors import ModelError
+from faultscape.stages.predict import changed_models
 
 
 def asked(
@@ -32,8 +33,6 @@ def asked(
 
 def change(study: str, root: Path, renamed: dict[str, str], removed: list[str], given: dict[str, str]) -> None:
     """Rename and remove models of a study that is held for writing."""
-    from faultscape.stages.predict import changed_models
-
     words = [
         *(f"--rename {shlex.quote(f'{old}={new}')}" for old, new in renamed.items()),
         *(f"--remove {shlex.quote(n)}" for n in removed),

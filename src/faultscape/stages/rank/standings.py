@@ -18,7 +18,14 @@ from faultscape.metrics.intervals.neighbours import alike, too_narrow
 from faultscape.nouns import JsonObject, Slots
 from faultscape.ranking import catalogue, standing_stability
 from faultscape.ranking.catalogue import Ranking
+from faultscape.ranking.classifiers import classifier_rankings
+from faultscape.ranking.drawn import estimates
 from faultscape.ranking.drawn.populations import group_numbers
+from faultscape.ranking.drawn.rankings import draw_rankings
+from faultscape.ranking.drawn.steps import steps
+from faultscape.ranking.duel_standings import rank_accuracies
+from faultscape.selection.catalogue import find_selector
+from faultscape.selection.definitions import draws_evenly, learns
 from faultscape.stages import drawing_pool, evidence
 from faultscape.stages.artefacts import standings as artefact
 from faultscape.stages.given_options import given_options
@@ -138,8 +145,6 @@ def _labelled(root: Path, selection: str, truth: str) -> Labelled:
 
 
 def _of_duels(known: Labelled, asked: RankOptions, common: Common) -> Standings:
-    from faultscape.ranking.duel_standings import rank_accuracies
-
     classes, whole = known.settings.class_list, known.now.definition["constraints"] == "none"
     names = [""] if whole else [classes.names[g] for g in classes.groups]
     parents, epsilon, inside = {} if whole else classes.parents, asked.added_epsilon, known.inside(asked.all_labels)
@@ -149,8 +154,6 @@ def _of_duels(known: Labelled, asked: RankOptions, common: Common) -> Standings:
 
 
 def _of_pairs(known: Labelled, asked: RankOptions, common: Common) -> Standings:
-    from faultscape.ranking.classifiers import classifier_rankings
-
     laplace, inside = asked.added_laplace, known.inside(asked.all_labels)
     table = (known.now.models, known.now.pairs, known.accuracy[:, inside], [known.images[k] for k in inside])
     standings = classifier_rankings(*table, laplace=laplace, **common)
@@ -158,9 +161,6 @@ def _of_pairs(known: Labelled, asked: RankOptions, common: Common) -> Standings:
 
 
 def _of_draws(known: Labelled, asked: RankOptions, common: Common) -> Standings:
-    from faultscape.ranking.drawn import estimates
-    from faultscape.ranking.drawn.rankings import draw_rankings
-
     inside, classifies, mine = known.inside(asked.all_labels), known.settings.classifies, set(known.now.images)
     losses = 1 - known.accuracy[:, [image in mine for image in known.images]]
     trust = estimates.vote_weights(losses) if classifies else None
@@ -216,10 +216,6 @@ class AboutDraws(TypedDict):
 
 def _about_draws(known: Labelled, selection: str, trust: np.ndarray | None) -> AboutDraws:
     """Return what a selection's draws are of: the pool, what the models say of it, each as far as labels ``trust`` (J,) it, and labels where no two of them differ."""
-    from faultscape.ranking.drawn.steps import steps
-    from faultscape.selection.catalogue import find_selector
-    from faultscape.selection.definitions import draws_evenly, learns
-
     root, truth, slots, settings, discarded = known.root, known.truth, known.slots, known.settings, known.discarded
     models, pool = slots.models, drawing_pool.drawn_from(root, settings, slots, trust)
     lost = evidence.undecidable(root, models, truth) | set(discarded)

@@ -6,31 +6,37 @@ read, is a plate with its id.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from faultscape.comparison import semantic_distances
+from faultscape.comparison.distance_definitions import class_hierarchy
+from faultscape.corpus.photos import read_photo
 from faultscape.errors import FaultscapeError, ImageError
+from faultscape.labelling.answers import majority
 from faultscape.nouns import Classes, Definition, Predictions, Slots
+from faultscape.progress import progress
+from faultscape.reporting.competition import class_cards, references
 from faultscape.reporting.competition.class_cards import ClassCard
-from faultscape.reporting.competition.gallery import Room
+from faultscape.reporting.competition.gallery import ROOM, Room, fit, photo_uri
 from faultscape.reporting.competition.page import DrawFacts, Facts, PairFacts
+from faultscape.stages.classifier_answers import read_label_sets, read_predictions
+from faultscape.stages.report.maps import pictured
 from faultscape.stages.report.options import ReportOptions
-from faultscape.study.settings import Settings
-from faultscape.study.tables.corpus import Image
+from faultscape.study.settings import Settings, read_settings
+from faultscape.study.tables import label_maps
+from faultscape.study.tables.answers import Answers
+from faultscape.study.tables.corpus import Image, read_corpus
 
 _CHARACTERS, _AN_ANSWER = 700, 150  # that a pair, or an answer, takes on the page
 
 
 def class_facts(root: Path, common: Facts, options: ReportOptions, *, pairs: bool) -> PairFacts | DrawFacts:
     """Return the facts of a page of classifiers: of pairs, or of draws."""
-    from faultscape.reporting.competition import class_cards, references
-    from faultscape.reporting.competition.gallery import ROOM, Room
-    from faultscape.stages.classifier_answers import read_predictions
-    from faultscape.stages.report.maps import pictured
-    from faultscape.study.settings import read_settings
-    from faultscape.study.tables.corpus import read_corpus
-
     settings, slots, classes = read_settings(root), common.slots, common.classes
     known = [m for m in slots.models if m in settings.models]
     said = read_predictions(root, settings, known, list(slots.images))
@@ -54,8 +60,6 @@ def class_facts(root: Path, common: Facts, options: ReportOptions, *, pairs: boo
 
 def _filled(said: Predictions, models: tuple[str, ...]) -> Predictions:
     """Return answers of all models, none of those that the study has no more."""
-    import numpy as np
-
     row = [said.models.index(m) if m in said.models else -1 for m in models]
     labels = np.vstack([said.labels, np.full((1, len(said.images)), -1, said.labels.dtype)])[row]
     sure = np.vstack([said.probabilities, np.full((1, len(said.images)), np.nan, said.probabilities.dtype)])[row]
@@ -64,11 +68,6 @@ def _filled(said: Predictions, models: tuple[str, ...]) -> Predictions:
 
 def _truths(root: Path, settings: Settings, truth: str, images: list[str]) -> dict[str, str]:
     """Return what the label of an image says: its classes, or the answers to the questions about it."""
-    from faultscape.labelling.answers import majority
-    from faultscape.stages.classifier_answers import read_label_sets
-    from faultscape.study.tables import label_maps
-    from faultscape.study.tables.answers import Answers
-
     names, out = settings.classes.names, {}
     words = {True: "yes", False: "no", None: "undecided"}
     asked: dict[str, list[str]] = {}
@@ -85,11 +84,6 @@ def _truths(root: Path, settings: Settings, truth: str, images: list[str]) -> di
 
 def _ways(classes: Classes, definition: Definition) -> Callable[[str, str], tuple[str, ...]]:
     """Return a function from two labels to the words on the way that gave their distance; nothing where no hierarchy did."""
-    import functools
-
-    from faultscape.comparison import semantic_distances
-    from faultscape.comparison.distance_definitions import class_hierarchy
-
     if definition.get("distance") != "wordnet":
         return lambda _a, _b: ()
     try:
@@ -129,10 +123,6 @@ def _chosen_for(slots: Slots, said: Predictions) -> Callable[[str], list[tuple[s
 
 def _photos(cards: list[ClassCard], by_id: dict[str, Image], longest: int, room: Room) -> None:
     """Fill in the photos of the cards whose images have any."""
-    from faultscape.corpus.photos import read_photo
-    from faultscape.progress import progress
-    from faultscape.reporting.competition.gallery import fit, photo_uri
-
     pictured = [card for card in cards if card.image in by_id and by_id[card.image].source]
     with progress("pictures", len(pictured)) as tick:
         for card in pictured:

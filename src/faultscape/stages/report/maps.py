@@ -11,14 +11,26 @@ from typing import Any
 
 import numpy as np
 
+from faultscape.classes.class_lists import table
+from faultscape.corpus.photos import read_photo, read_source
 from faultscape.errors import ImageError, StudyError
+from faultscape.maps import runs
 from faultscape.nouns import Pairs, Slots
+from faultscape.progress import progress
+from faultscape.reporting.competition import constraints, gallery, outcomes, references
 from faultscape.reporting.competition.constraints import Drawn
-from faultscape.reporting.competition.gallery import Card, Room
+from faultscape.reporting.competition.gallery import Card, Room, fit, map_uri, photo_uri
 from faultscape.reporting.competition.page import DrawFacts, DuelFacts, Facts
+from faultscape.reporting.competition.references import EACH
+from faultscape.selection.definitions import may_duel
+from faultscape.selection.quartiles import from_json
+from faultscape.stages.pairs import corpus_key, read_block, read_manifests
 from faultscape.stages.report.options import ReportOptions
-from faultscape.study.settings import Settings
-from faultscape.study.tables.corpus import Image
+from faultscape.study.settings import Settings, read_settings
+from faultscape.study.tables import label_maps
+from faultscape.study.tables.answers import Answers
+from faultscape.study.tables.corpus import Image, pool, read_corpus, shards
+from faultscape.study.tables.selections import read_selection
 from faultscape.ties import tie_ranks, tie_seed
 
 _DRAWN = 100  # images of a draw on one page
@@ -26,11 +38,6 @@ _DRAWN = 100  # images of a draw on one page
 
 def duel_facts(root: Path, drawn: Slots, common: Facts, options: ReportOptions, bands: tuple[float, ...]) -> DuelFacts:
     """Return the facts of a page of duels."""
-    from faultscape.reporting.competition import gallery, outcomes, references
-    from faultscape.study.settings import read_settings
-    from faultscape.study.tables.answers import Answers
-    from faultscape.study.tables.corpus import pool, read_corpus
-
     settings, images, slots = read_settings(root), read_corpus(root), common.slots
     labelled, values = common.labelled, common.values
     of_slots = outcomes.slot_values(slots.models, slots.duels, labelled, values)
@@ -63,10 +70,6 @@ def duel_facts(root: Path, drawn: Slots, common: Facts, options: ReportOptions, 
 
 def draw_facts(root: Path, common: Facts, options: ReportOptions, bands: tuple[float, ...]) -> DrawFacts:
     """Return the facts of a page of images drawn for all models at once."""
-    from faultscape.reporting.competition import gallery
-    from faultscape.study.settings import read_settings
-    from faultscape.study.tables.corpus import read_corpus
-
     settings, slots = read_settings(root), common.slots
     by_id, by_model = {image.id: image for image in read_corpus(root)}, _by_model(common)
     cards = []
@@ -104,9 +107,6 @@ def pictured(
 
     ``chosen_for`` gives the (image, caption) that were chosen for a class, the most telling first.
     """
-    from faultscape.corpus.photos import read_source
-    from faultscape.reporting.competition.gallery import fit, photo_uri
-    from faultscape.reporting.competition.references import EACH
 
     def small(source: str | Path) -> str:
         try:
@@ -134,13 +134,6 @@ def _pictures(
     room: Room,
 ) -> None:
     """Fill in the pictures of every card: first photo, truth and the shown duel of all, then the other models' maps while there is room."""
-    from faultscape.classes.class_lists import table
-    from faultscape.corpus.photos import read_photo
-    from faultscape.maps import runs
-    from faultscape.progress import progress
-    from faultscape.reporting.competition.gallery import fit, map_uri, photo_uri
-    from faultscape.study.tables import label_maps
-
     classes = settings.class_list
     tables = {m: table(classes, settings.models[m].labels) for m in models if m in settings.models}
     held: dict[tuple[str, int], dict[str, bytes]] = {}
@@ -187,13 +180,6 @@ def _constraints(
     discarded: Collection[str],
 ) -> tuple[list[Drawn], str]:
     """Return what each constraint chooses from the stored counts, or nothing and why."""
-    from faultscape.reporting.competition import constraints
-    from faultscape.selection.definitions import may_duel
-    from faultscape.selection.quartiles import from_json
-    from faultscape.stages.pairs import corpus_key, read_block, read_manifests
-    from faultscape.study.tables.corpus import shards
-    from faultscape.study.tables.selections import read_selection
-
     define, classes = drawn.definition, settings.class_list
     if not may_duel(define):
         return [], f"it was drawn by {define['selector']}, not by a discrepancy competition"

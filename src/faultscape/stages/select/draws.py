@@ -11,8 +11,12 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from faultscape import plug
+from faultscape.comparison.distance_definitions import DistanceDefinition, define_distances
 from faultscape.errors import ModelError, OptionError, SelectionError, counted
+from faultscape.metrics.catalogue import CONCORDANCES
 from faultscape.nouns import Definition, Draw, Slots
+from faultscape.ranking.drawn.estimates import vote_weights
 from faultscape.selection import draws, information, model_picker, proposals
 from faultscape.selection.catalogue import find_selector
 from faultscape.selection.definitions import (
@@ -25,10 +29,18 @@ from faultscape.selection.definitions import (
     weights_as_defined,
 )
 from faultscape.selection.selector_weights import fitted_sharpness
+from faultscape.stages import evidence
+from faultscape.stages.count import count
 from faultscape.stages.drawing_pool import Facts, gather, read_drawing_pool
+from faultscape.stages.label_counts import tell_waiting
+from faultscape.stages.pairs import corpus_key
 from faultscape.stages.select.replacement import replace_selection
 from faultscape.stages.select.ties import tell_ties
-from faultscape.study.settings import Settings
+from faultscape.study.lock import writing
+from faultscape.study.settings import Settings, read_settings
+from faultscape.study.tables import selections
+from faultscape.study.tables.answers import Answers
+from faultscape.study.tables.logs import log
 from faultscape.ties import RULE, count_tied
 
 if TYPE_CHECKING:
@@ -41,13 +53,6 @@ def draw(
     root: Path, name: str, selector: str, given: dict[str, Any], *, engine: str, workers: int | None, anew: bool = False
 ) -> Slots:
     """Draw a selection of a study, or more of one, or make it ``anew``."""
-    from faultscape.stages.label_counts import tell_waiting
-    from faultscape.stages.pairs import corpus_key
-    from faultscape.study.lock import writing
-    from faultscape.study.settings import read_settings
-    from faultscape.study.tables import selections
-    from faultscape.study.tables.logs import log
-
     selections.path(root, name)
     number = given.get("more", given.get("budget", ROUND if given.get("goal") == "best" else BUDGET))
     if "more" in given and "budget" in given:
@@ -160,10 +165,6 @@ def _rows(
 
 def _definition(name: str, selector: str, settings: Settings, given: dict[str, Any], was: Definition | None) -> Definition:
     """Return what fixes a selection; OptionError for what does not fit, SelectionError where it is another than the one that is there."""
-    from faultscape import plug
-    from faultscape.comparison.distance_definitions import DistanceDefinition, define_distances
-    from faultscape.metrics.catalogue import CONCORDANCES
-
     kind = find_selector(selector)
     if settings.task not in kind.tasks:
         raise OptionError(
@@ -212,12 +213,6 @@ def _known(
     root: Path, models: tuple[str, ...], define: Definition, given: dict[str, Any], drawn: int, engine: str
 ) -> dict[str, Any]:
     """Return what the labels so far teach a selector that learns: how far each model is to be trusted, or the belief that it is the best."""
-    from faultscape.ranking.drawn.estimates import vote_weights
-    from faultscape.stages import evidence
-    from faultscape.stages.count import count
-    from faultscape.study.settings import read_settings
-    from faultscape.study.tables.answers import Answers
-
     if not learns(define):
         return {}
     asked, known = given.get("truth"), evidence.truths(root)

@@ -6,12 +6,24 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from faultscape import plug
+from faultscape.classes.class_lists import resolve
 from faultscape.errors import OptionError, SelectionError, counted
+from faultscape.metrics.catalogue import CONCORDANCES
 from faultscape.nouns import Definition, Scale, Slots
+from faultscape.selection import duel
+from faultscape.selection.quartiles import from_json, read_scale, to_json
+from faultscape.selection.spares import extended
+from faultscape.stages import map_duels
+from faultscape.stages.pairs import corpus_key
 from faultscape.stages.select.options import SelectOptions
 from faultscape.stages.select.options import given as given_by
 from faultscape.stages.select.replacement import replace_selection
 from faultscape.stages.select.ties import tell_ties
+from faultscape.study.lock import writing
+from faultscape.study.settings import read_settings
+from faultscape.study.tables import selections
+from faultscape.study.tables.logs import log
 
 MOST = 10_000  # images of a cell: who wants more wants random sampling
 PILE = 10  # slots of an image from which on it is told
@@ -23,19 +35,6 @@ def duels(
     options: SelectOptions,
 ) -> Slots:
     """Draw or extend a selection of a study."""
-    from faultscape import plug
-    from faultscape.classes.class_lists import resolve
-    from faultscape.metrics.catalogue import CONCORDANCES
-    from faultscape.selection import duel
-    from faultscape.selection.quartiles import from_json, read_scale
-    from faultscape.selection.spares import extended
-    from faultscape.stages import map_duels
-    from faultscape.stages.pairs import corpus_key
-    from faultscape.study.lock import writing
-    from faultscape.study.settings import read_settings
-    from faultscape.study.tables import selections
-    from faultscape.study.tables.logs import log
-
     asked = {key: given_by(options).get(key) for key in duel.DEFAULTS}
     concordance, constraints, scale = options.maps.concordance, options.maps.constraints, options.maps.scale
     per_class, spares = options.per_class, options.sampling.spares
@@ -105,9 +104,6 @@ def _tell_piles(slots: Slots) -> None:
 
 def _extended(name: str, was: Definition, given: dict[str, Any], constraints: str | None, quartiles: Scale | None) -> Definition:
     """Return the definition of an existing selection with what may grow; SelectionError when anything else was asked for."""
-    from faultscape import plug
-    from faultscape.selection.quartiles import to_json
-
     if was.get("concordance_file", "") != plug.digest(was["concordance"]):
         raise SelectionError(
             f"selection {name!r} was made with {was['concordance']}, which is another file now; its definition is fixed: use --as NAME for another, or --replace to make it anew"

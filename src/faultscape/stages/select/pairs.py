@@ -11,11 +11,26 @@ from typing import Any, cast
 
 import numpy as np
 
+from faultscape.classes.names import class_place
+from faultscape.comparison.distance_definitions import class_hierarchy, define_distances
+from faultscape.comparison.semantic_distances import abstract_classes
+from faultscape.comparison.temperatures import FEWEST, fit_temperature
 from faultscape.errors import ModelError, OptionError, SelectionError, counted
 from faultscape.nouns import Classes, Definition, Predictions, Slots
+from faultscape.selection import classifier_duels
+from faultscape.selection.classifier_duels import UNCALIBRATED
+from faultscape.selection.spares import extended
+from faultscape.stages.classifier_answers import read_label_sets, read_predictions
+from faultscape.stages.evidence import LABELS
+from faultscape.stages.pairs import corpus_key
 from faultscape.stages.select.replacement import replace_selection
 from faultscape.stages.select.ties import tell_ties
-from faultscape.study.settings import Settings
+from faultscape.study.lock import writing
+from faultscape.study.settings import Settings, read_settings
+from faultscape.study.tables import label_maps, selections
+from faultscape.study.tables.answers import Answers
+from faultscape.study.tables.logs import log
+from faultscape.study.tables.pool import read_pool
 from faultscape.ties import tie_seed
 
 MOST = 100_000  # images of a pair
@@ -24,18 +39,6 @@ GROWS = ("top", "spares")
 
 def pairs(root: Path, name: str, given: dict[str, Any], *, anew: bool = False) -> Slots:
     """Draw or extend a selection of a study of classifiers, or make it ``anew``."""
-    from faultscape.classes.names import class_place
-    from faultscape.comparison.distance_definitions import define_distances
-    from faultscape.selection import classifier_duels
-    from faultscape.selection.spares import extended
-    from faultscape.stages.classifier_answers import read_predictions
-    from faultscape.stages.pairs import corpus_key
-    from faultscape.study.lock import writing
-    from faultscape.study.settings import read_settings
-    from faultscape.study.tables import selections
-    from faultscape.study.tables.logs import log
-    from faultscape.study.tables.pool import read_pool
-
     selections.path(root, name)
     for key in GROWS:
         if given.get(key, 1) > MOST:
@@ -100,13 +103,6 @@ def pairs(root: Path, name: str, given: dict[str, Any], *, anew: bool = False) -
 
 def _temperatures(root: Path, settings: Settings, said: Predictions, known: dict[str, float | str]) -> dict[str, float | str]:
     """Return {model: temperature} of all models: as they are known, for others from the labels of the pool that there are, or the word that there are too few."""
-    from faultscape.comparison.temperatures import fit_temperature
-    from faultscape.selection.classifier_duels import UNCALIBRATED
-    from faultscape.stages.classifier_answers import read_label_sets
-    from faultscape.stages.evidence import LABELS
-    from faultscape.study.tables import label_maps
-    from faultscape.study.tables.answers import Answers
-
     fresh = [m for m in said.models if m not in known]
     if not fresh or said.top is None or LABELS not in label_maps.truths(root):
         return known | dict.fromkeys(fresh, UNCALIBRATED)
@@ -124,9 +120,6 @@ def _temperatures(root: Path, settings: Settings, said: Predictions, known: dict
 
 def _tell_calibration(temperatures: dict[str, float | str]) -> None:
     """Say by which temperatures probabilities are calibrated, and which are not."""
-    from faultscape.comparison.temperatures import FEWEST
-    from faultscape.selection.classifier_duels import UNCALIBRATED
-
     fitted = [f"{model} {t:.3g}" for model, t in temperatures.items() if t != UNCALIBRATED]
     if fitted:
         print(f"expected discrepancy: probabilities calibrated by labels, with temperatures {', '.join(fitted)}")
@@ -173,9 +166,6 @@ def _tell_confidence(said: Predictions, define: Definition) -> None:
 
 def _tell_bias(classes: Classes, kind: str, define: Definition, slots: Slots) -> None:
     """Say how many slots come from classes that stand apart from all others, and how to leave them out: S2's documented bias."""
-    from faultscape.comparison.distance_definitions import class_hierarchy
-    from faultscape.comparison.semantic_distances import abstract_classes
-
     found = class_hierarchy(classes, define["hierarchy"]) if kind == "wordnet" else None
     apart = {classes.names[place] for place in abstract_classes(*found).tolist()} if found else set()
     rows = [row for row in slots.pairs if {row.label_a, row.label_b} & apart]
