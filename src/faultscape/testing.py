@@ -12,9 +12,21 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
+import numpy as np
+
+from faultscape.classes.class_lists import table
+from faultscape.maps import class_answers, runs
+from faultscape.nouns import UNKNOWN
+from faultscape.prediction import catalogue
+from faultscape.prediction.networks import largest
+from faultscape.prediction.source import Opening, Part, Request, Trial
+from faultscape.prediction.sources.folder import check_size
+from faultscape.study.settings import read_settings
+from faultscape.study.tables.corpus import each_shard
+
 if TYPE_CHECKING:
     from faultscape.prediction.batches import Row
-    from faultscape.prediction.source import Opening, Request, Source
+    from faultscape.prediction.source import Source
     from faultscape.study.settings import ModelOptions, Settings
     from faultscape.study.tables.corpus import Image
 
@@ -31,11 +43,6 @@ def check_source(
     each time, and another after ``change()``, which changes what is read. ``place`` is the SOURCE as on the command line
     (``own.py:STACK:maps.npy``); ``options`` are what it is told. Errors: AssertionError; ModelError where it cannot be opened.
     """
-    from faultscape.prediction import catalogue
-    from faultscape.prediction.source import Opening, Request
-    from faultscape.study.settings import read_settings
-    from faultscape.study.tables.corpus import each_shard
-
     root = Path(study)
     settings = read_settings(root)
     source = catalogue.source_of(_NAME, place, settings.task)
@@ -73,8 +80,6 @@ def check_source(
 
 def _rows(source: Source, opening: Opening, settings: Settings, images: Sequence[Image], files: dict[str, str]) -> list[Row]:
     """Return the rows of a shard, asked for in the batches that the model wants."""
-    from faultscape.prediction.source import Part
-
     model = source.open(opening, settings)
     size = model.batch_size(len(images))
     assert size >= 1, f"{opening.source}: wants {size} images at once"
@@ -89,11 +94,6 @@ def _rows(source: Source, opening: Opening, settings: Settings, images: Sequence
 
 def _check_row(settings: Settings, opening: Opening, image: Image, row: Row) -> None:
     """AssertionError where a row is neither an answer that a study can hold nor a problem in words."""
-    from faultscape.classes.class_lists import table
-    from faultscape.maps import class_answers, runs
-    from faultscape.nouns import UNKNOWN
-    from faultscape.prediction.sources.folder import check_size
-
     if row.runs is None:
         assert row.problem, f"{image.id}: has neither an answer nor a problem"
         return
@@ -108,15 +108,10 @@ def _check_row(settings: Settings, opening: Opening, image: Image, row: Row) -> 
     places = table(settings.class_list, opening.labels)
     unknown = [int(v) for v in runs.labels(row.runs) if places[v] == UNKNOWN]
     assert not unknown, f"{image.id}: holds the label {unknown[0]}, which means nothing"
-    import numpy as np
-
     check_size(image.id, np.empty((tall, wide), np.bool_), (image.width, image.height), settings.working_size)
 
 
 def _check_trial(source: Source, opening: Opening, settings: Settings, request: Request, image: Image) -> None:
     """Let a model be tried as `predict` tries it, where nothing is kept."""
-    from faultscape.prediction.networks import largest
-    from faultscape.prediction.source import Trial
-
     with tempfile.TemporaryDirectory() as where:
         source.open(replace(opening), settings).try_on(Trial(image, 1, largest(request), Path(where)))

@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 import typing
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -207,6 +208,56 @@ def loose_signatures(tree: ast.Module) -> dict[str, str]:
         texts = [text for part in said if part and re.search(r"(dict|Mapping)\[str, Any\]", text := ast.unparse(part))]
         found |= {name: texts[0]} if texts else {}
     return found
+
+
+OPTIONAL = (
+    "torch",
+    "transformers",
+    "onnxruntime",
+    "onnx",
+    "ray",
+    "sqlalchemy",
+    "matplotlib",
+    "pandas",
+    "safetensors",
+    "huggingface_hub",
+)
+SLOW = ("scipy", "cv2", "rich")  # longer to load than most work takes
+OF_SYSTEMS = ("fcntl", "resource", "ctypes")  # which not every system has
+LATE = {  # our own that are imported where they are used, and why
+    "engine/__init__.py": "an engine is loaded when it is asked for",
+    "engine/worker.py": "a worker first says that it is there",
+    "errors.py": "difflib, for a mistake alone",
+    "maps/counts.py": "compiled code: numba",
+    "stages/artefacts/standings.py": "ranking loads scipy, which status does without",
+    "stages/compare/result.py": "a verb's signature names it",
+    "stages/plan/result.py": "a verb's signature names it",
+    "stages/rank/result.py": "a verb's signature names it",
+}
+
+
+def late_imports(node: ast.AST, *, inside: bool = False) -> Iterator[str]:
+    """Yield the names of modules that functions import, but where a library may be lacking (try)."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.Try):
+            continue
+        if inside and isinstance(child, ast.Import | ast.ImportFrom) and "kernels" not in ast.unparse(child):
+            yield (child.module or "") if isinstance(child, ast.ImportFrom) else child.names[0].name
+        yield from late_imports(child, inside=inside or isinstance(child, ast.FunctionDef))
+
+
+def test_only_libraries_that_are_optional_or_slow_are_imported_inside_functions() -> None:
+    assert list(late_imports(ast.parse("def f():\n    import json\n"))) == ["json"]
+    found: dict[str, list[str]] = {}
+    for path in FILES:
+        name = path.relative_to(SOURCE).as_posix()
+        if not name.startswith("verbs/"):  # a verb imports its stage inside its one call
+            late = [
+                m for m in late_imports(ast.parse(path.read_text())) if m.split(".")[0] not in (*OPTIONAL, *SLOW, *OF_SYSTEMS)
+            ]
+            found |= {name: late} if late else {}
+    assert {name: late for name, late in found.items() if name not in LATE} == {}
+    assert sorted(found) == sorted(LATE)
 
 
 def test_no_dict_of_anything_crosses_a_room() -> None:

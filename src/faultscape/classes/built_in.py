@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from faultscape.classes.imagenet1k import imagenet_classes
 from faultscape.nouns import Classes
 
 _CAMVID = """
@@ -94,8 +95,6 @@ def ade20k() -> Classes:
 
 def imagenet1k() -> Classes:
     """Return ImageNet's 1,000 classes, to recognise and not to draw: with WordNet ids and without colours."""
-    from faultscape.classes.imagenet1k import imagenet_classes
-
     found = imagenet_classes()
     synonyms = {name: words for name, words in zip(found.names, found.synonyms, strict=True) if words}
     glosses = dict(zip(found.names, found.glosses, strict=True))

@@ -14,8 +14,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
+from faultscape.classes.built_in import cityscapes, cityscapes_label_ids
+from faultscape.classes.class_lists import MAX_LABEL, table
 from faultscape.classes.names import shared
 from faultscape.errors import ClassesError, LabelMapError, closest
+from faultscape.formats.label_maps import read_map
 from faultscape.nouns import Classes
 from faultscape.study.settings import Settings
 
@@ -140,8 +143,6 @@ def tell_never_named(name: str, mapping: Mapping[str, str], classes: Classes) ->
 
 def checked(name: str, mapping: dict[str, str], settings: Settings) -> None:
     """ClassesError with what to do when a mapping that was given before names a class that is gone."""
-    from faultscape.classes.class_lists import table
-
     try:
         table(settings.class_list, mapping)
     except ClassesError as error:
@@ -150,8 +151,6 @@ def checked(name: str, mapping: dict[str, str], settings: Settings) -> None:
 
 def of_file(labels: str | None, settings: Settings, names: list[str] | None) -> dict[str, str]:
     """Return {own label number: class name} of a mapping file, whose labels are numbers or ``names`` of channels; ClassesError names what cannot be mapped."""
-    from faultscape.classes.class_lists import MAX_LABEL
-
     if labels is None:
         return {}
     known, out = settings.class_list.names, {}
@@ -211,9 +210,6 @@ def of_colours(settings: Settings) -> dict[str, str]:
 
 def of_label_ids(classes: Classes, files: dict[str, str]) -> dict[str, str]:
     """Return the mapping for Cityscapes' label ids when a folder of maps holds them."""
-    from faultscape.classes.built_in import cityscapes, cityscapes_label_ids
-    from faultscape.formats.label_maps import read_map
-
     if classes.names != cityscapes().names or not files:
         return {}
     first = next(iter(files.values()))

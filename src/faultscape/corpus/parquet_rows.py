@@ -18,12 +18,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
+
 from faultscape.corpus.store_pictures import find_objects, relative
 from faultscape.errors import CorpusError, FaultscapeError
 from faultscape.study import store
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from pyarrow.parquet import ParquetFile
 
 PARQUET = frozenset((".parquet", ".pq"))
@@ -79,9 +81,6 @@ def find_rows(argument: str, say: Callable[[str], None]) -> list[tuple[str, str]
 
 def open_file(path: str, error: type[FaultscapeError] = CorpusError) -> tuple[ParquetFile, str]:
     """Return an open Parquet file and its state, a text that changes with the file; what is wrong with it is one sentence."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     try:
         if store.is_address(path):
             place = store.parse(path, error)
@@ -96,8 +95,6 @@ def open_file(path: str, error: type[FaultscapeError] = CorpusError) -> tuple[Pa
 
 def image_column(schema: pa.Schema, path: str) -> tuple[str | None, str | None]:
     """Return the column that holds bytes and the one that holds places; CorpusError when there is neither, or of another type."""
-    import pyarrow as pa
-
     text, binary = _kinds()
     inside, places = None, None
     for name in (name for name in _BYTES if name in schema.names):
@@ -123,8 +120,6 @@ def image_column(schema: pa.Schema, path: str) -> tuple[str | None, str | None]:
 
 def _rows_of(path: str, name: str, say: Callable[[str], None]) -> list[tuple[str, str]]:
     """Return (id, source) of the rows of one file, having read no picture."""
-    import pyarrow as pa
-
     file, _ = open_file(path)
     schema = file.schema_arrow
     text, _binary = _kinds()
@@ -216,7 +211,6 @@ def _flat(table: pa.Table, column: str) -> list[Any]:
 
 def _kinds() -> tuple[Callable[[pa.DataType], bool], Callable[[pa.DataType], bool]]:
     """Return what says whether a type is text, and whether it is bytes; either may stand in a dictionary."""
-    import pyarrow as pa
 
     def plain(kind: pa.DataType) -> pa.DataType:
         return kind.value_type if pa.types.is_dictionary(kind) else kind

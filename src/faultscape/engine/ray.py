@@ -21,6 +21,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from faultscape.engine import cores
 from faultscape.engine.tasks import Ledger, called
 from faultscape.engine.worker import Worker
 from faultscape.errors import OptionError, StudyError
@@ -230,8 +231,6 @@ def _joined(address: str, workers: int | None) -> Iterator[Any]:
         import ray.exceptions
     except ImportError:
         raise OptionError("the engine ray is not installed: pip install 'faultscape[ray]'") from None
-    from faultscape.engine import cores
-
     if ray.is_initialized():
         yield ray
         return

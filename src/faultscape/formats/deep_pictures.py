@@ -10,14 +10,11 @@ to its own range, which would make the images of one camera incomparable.
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
 
 import numpy as np
+from PIL import Image
 
 from faultscape.errors import ImageError
-
-if TYPE_CHECKING:
-    from PIL import Image
 
 DARK = 16  # 12 bits in a file of 16 come out as at most 15
 _ROUNDING = 1e-3  # of the range: what interpolation leaves beyond it
@@ -37,8 +34,6 @@ def to_8_bits(picture: Image.Image, coded: str, path: str | os.PathLike[str]) ->
 
     ``coded`` is what `coded_as` said before it was loaded.
     """
-    from PIL import Image
-
     tags = getattr(picture, "tag_v2", {})
     if tags.get(_BITS, (0,))[0] == 8 and tags.get(_SAMPLES, (1,))[0] == 2:
         raise ImageError(f"{path}: its pixels are numbers with a sign; {_DO}")

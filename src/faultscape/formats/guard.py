@@ -14,13 +14,11 @@ import zipfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+
+from PIL import Image
 
 from faultscape.errors import FaultscapeError, library_text
 from faultscape.library_warnings import without_warnings
-
-if TYPE_CHECKING:
-    from PIL import Image
 
 MAX_PIXELS = 178_956_970  # twice Pillow's bound: above it Pillow too calls a picture a decompression bomb
 UNREADABLE = (  # what NumPy, Pillow and zip raise for files that are damaged, or were made to do harm
@@ -48,8 +46,6 @@ def read_bytes(path: Path, error: type[FaultscapeError], *, limit: int | None = 
 @contextmanager
 def decoding(path: Path, error: type[FaultscapeError]) -> Iterator[None]:
     """Turn whatever a library raises over a file into ``error``, and keep its warnings to itself."""
-    from PIL import Image
-
     try:
         with without_warnings():
             yield
@@ -63,8 +59,6 @@ def decoding(path: Path, error: type[FaultscapeError]) -> Iterator[None]:
 
 def open_picture(data: bytes, path: Path, error: type[FaultscapeError], *, lossless: str = "") -> Image.Image:
     """Return a picture of bounded size, not decoded yet; ``lossless`` says why one that changes values is refused. Use it within `decoding`."""
-    from PIL import Image
-
     try:
         picture = Image.open(io.BytesIO(data))
     except Image.UnidentifiedImageError:

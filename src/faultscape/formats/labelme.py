@@ -14,6 +14,7 @@ import os
 from typing import Any
 
 import numpy as np
+from PIL import Image
 
 from faultscape.errors import LabellingError, LabelMapError, closest
 from faultscape.formats import shapes as drawing
@@ -113,8 +114,6 @@ def _id(label: str, classes: Classes, where: str) -> int:
 
 def _shapes(ids: np.ndarray, classes: Classes) -> list[dict[str, Any]]:
     """Return one mask shape for each class that the map holds, but the one that unlabelled pixels get."""
-    from PIL import Image
-
     nothing = classes.background if classes.background is not None else (classes.void[0] if classes.void else None)
     names = dict(zip(classes.ids, classes.names, strict=True)) | dict.fromkeys(classes.void, VOID)
     shapes = []

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from PIL import ImageOps
 
 from faultscape.errors import ImageError
 from faultscape.formats.deep_pictures import coded_as, to_8_bits
@@ -84,8 +85,6 @@ def difference_hash(grey: np.ndarray) -> int:
 
 def _open(data: bytes, path: str | os.PathLike[str], *, small: bool = False) -> Image.Image:
     """Return a fully decoded, upright picture; ``small`` lets the JPEG decoder shrink it, the full size is then in info."""
-    from PIL import ImageOps
-
     with decoding(path, ImageError):
         picture = open_picture(data, path, ImageError)
         coded = coded_as(picture)  # before its EXIF is asked for, which loads a PNG

@@ -9,6 +9,7 @@ import io
 import os
 
 import numpy as np
+from PIL import Image
 
 from faultscape.errors import LabelMapError
 from faultscape.formats.label_maps import colour_table, read_map
@@ -17,8 +18,6 @@ from faultscape.nouns import Classes
 
 def encode(label_map_ids: np.ndarray, classes: Classes, path: str | os.PathLike[str] = "a label map") -> bytes:
     """Return an (H, W) map of ids as PNG; LabelMapError, which names the ``path`` it was to go to, for values out of range."""
-    from PIL import Image
-
     ids = np.asarray(label_map_ids)
     if ids.ndim != 2 or ids.dtype.kind not in "iu" or ids.min(initial=0) < 0 or ids.max(initial=0) > 65535:
         raise LabelMapError(f"{path}: expected whole numbers 0-65535, H x W; got {ids.dtype} of shape {ids.shape}")

@@ -12,6 +12,7 @@ import os
 import zipfile
 
 import numpy as np
+from PIL import Image
 
 from faultscape.errors import MetricError
 from faultscape.formats.guard import decoding, open_picture, read_bytes
@@ -62,8 +63,6 @@ def levels(path: str | os.PathLike[str]) -> int:
     """Return 255 for a picture of 8 bits, whose scores have many ties, and 0 for any other file."""
     if os.fspath(path).lower().endswith((".npy", ".npz")):
         return 0
-    from PIL import Image
-
     try:
         with Image.open(path) as picture:
             return 255 if picture.mode in ("L", "P", "1") else 0

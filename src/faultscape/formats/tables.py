@@ -13,12 +13,16 @@ import io
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pc
+import pyarrow.parquet as pq
+import pyarrow.types as kinds
+from pyarrow import compute
 
 from faultscape.errors import ModelError, counted
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 MOST_BYTES = 1 << 32  # of all that is unpacked
 MOST_ROWS = 20_000_000
@@ -43,8 +47,6 @@ def names_of(path: str) -> list[str]:
 
 def read(path: str, wanted: Sequence[str]) -> pa.Table:
     """Return some columns of a file as texts, each different one once (a dictionary); ModelError where it is no table, or a larger one than is read."""
-    import pyarrow as pa
-
     pieces, rows, size = [], 0, 0
     with _reading(path):
         for batch in _batches(path, wanted):
@@ -120,8 +122,6 @@ class _Counted(io.RawIOBase):
     """A stream that ends with a ModelError when it unpacks to more than is read."""
 
     def __init__(self, path: str) -> None:
-        import pyarrow as pa
-
         self._path, self._stream, self._size = path, pa.input_stream(path), 0
 
     def readable(self) -> bool:
@@ -146,9 +146,6 @@ def _too_much() -> str:
 
 def _text(path: str, wanted: Sequence[str] | None) -> Any:
     """Return a reader of a text file, that hands out some of its columns as texts."""
-    import pyarrow as pa
-    import pyarrow.csv as pc
-
     options = pc.ConvertOptions(
         column_types=dict.fromkeys(wanted or (), pa.string()), include_columns=[*(wanted or ())], strings_can_be_null=False
     )
@@ -161,8 +158,6 @@ def _text(path: str, wanted: Sequence[str] | None) -> Any:
 
 
 def _parquet(path: str, as_words: Sequence[str] = ()) -> Any:
-    import pyarrow.parquet as pq
-
     return pq.ParquetFile(path, read_dictionary=[*as_words])  # a word that repeats is not unpacked
 
 
@@ -171,8 +166,6 @@ def _batches(path: str, wanted: Sequence[str]) -> Iterator[pa.RecordBatch]:
     if not path.lower().endswith(_PARQUET):
         yield from _text(path, wanted)
         return
-    import pyarrow.types as kinds
-
     schema, words = _parquet(path).schema_arrow, []
     for name in wanted:
         kind = schema.field(name).type
@@ -186,8 +179,6 @@ def _batches(path: str, wanted: Sequence[str]) -> Iterator[pa.RecordBatch]:
 
 def _words(path: str, name: str, column: Any) -> Any:
     """Return a column as a dictionary of texts, as long as they came."""
-    import pyarrow as pa
-
     try:
         plain = column.dictionary if pa.types.is_dictionary(column.type) else column
         if not pa.types.is_dictionary(column.type):
@@ -199,10 +190,7 @@ def _words(path: str, name: str, column: Any) -> Any:
 
 def _bounded(path: str, name: str, column: Any, before: int) -> int:
     """Return how many bytes the words of a column take; ModelError that names the first cell that is too long."""
-    import numpy as np
-    import pyarrow.compute as pc
-
-    lengths = np.asarray(pc.call_function("binary_length", [column.dictionary]).fill_null(0))
+    lengths = np.asarray(compute.call_function("binary_length", [column.dictionary]).fill_null(0))
     if not len(lengths):
         return 0
     place = np.asarray(column.indices.fill_null(0))

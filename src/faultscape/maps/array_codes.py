@@ -12,6 +12,7 @@ import threading
 import zlib
 
 import numpy as np
+import zstandard
 
 from faultscape.errors import LabelMapError
 
@@ -46,8 +47,6 @@ def encode(array: np.ndarray, *, level: int = 1) -> bytes:
 
 def decode(code: bytes) -> np.ndarray:
     """Return the array of a code; LabelMapError when it is damaged."""
-    import zstandard
-
     start = _HEAD.size + _SUM.size
     try:
         magic, number, axes, *sizes = _HEAD.unpack_from(code)
@@ -69,8 +68,6 @@ def decode(code: bytes) -> np.ndarray:
 
 def _codecs(level: int) -> tuple:
     """Return this thread's compressor and decompressor: they must not be shared between threads."""
-    import zstandard
-
     held = getattr(_local, "codecs", None)
     if held is None:
         held = _local.codecs = {}

@@ -16,6 +16,7 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
+import zstandard
 
 from faultscape.errors import LabelMapError
 from faultscape.maps import run_rows
@@ -147,14 +148,10 @@ class _Codec(threading.local):
     """zstd with one context a thread: making one costs as much as a map."""
 
     def compress(self, raw: bytes, level: int) -> bytes:
-        import zstandard
-
         return zstandard.ZstdCompressor(level=level).compress(raw)
 
     def decompress(self, packed: bytes, size: int) -> bytes:
         """Return the ``size`` bytes; the frame's own claim is looked at before anything is made room for."""
-        import zstandard
-
         try:
             if zstandard.frame_content_size(packed) == size:
                 return self._reader.decompress(packed)
@@ -165,8 +162,6 @@ class _Codec(threading.local):
 
     @cached_property
     def _reader(self) -> Any:
-        import zstandard
-
         return zstandard.ZstdDecompressor()
 
 

@@ -16,6 +16,7 @@ import numpy as np
 from faultscape.metrics import pixel
 from faultscape.metrics.catalogue import METRICS
 from faultscape.metrics.definitions import Definitions
+from faultscape.metrics.image_statistics import CURVE
 from faultscape.metrics.intervals.evidence import Evidence, Means, Ratios
 from faultscape.metrics.intervals.slopes import of_sums
 from faultscape.metrics.metric import Metric, Stats
@@ -83,8 +84,6 @@ def of_images(
 
 def curves(stats: Stats, weights: np.ndarray) -> dict[str, np.ndarray]:
     """Return ROM, RUM, mIoU (B, T) of the images with confidence, when regions below each threshold are unknown (S1 III-B)."""
-    from faultscape.metrics.image_statistics import CURVE
-
     shape = (len(stats["both"]), len(CURVE), -1)
     both, predicted = stats["curve_both"].reshape(shape), stats["curve_predicted"].reshape(shape)
     kept = weights * stats["with_confidence"]

@@ -28,8 +28,11 @@ from faultscape.prediction.inference import Inference, Output, Prepared, Way
 from faultscape.prediction.inputs import size_of
 from faultscape.prediction.keep import Keep, parse
 from faultscape.prediction.source import Opening, OpenModel, Origin, Part, Request, Source, Trial
-from faultscape.prediction.sources import hub
+from faultscape.prediction.sources import hub, torch_network
+from faultscape.prediction.sources.functions import of_function
+from faultscape.prediction.sources.huggingface import TransformersNetwork
 from faultscape.prediction.sources.network import Network
+from faultscape.prediction.sources.onnx import OnnxNetwork
 from faultscape.study.settings import CLASSIFICATION, ModelOptions, Settings
 from faultscape.study.tables.corpus import Image
 
@@ -221,46 +224,34 @@ def _row(image: Image, output: Output, name: str, places: np.ndarray, words: str
 
 def load_onnx(source: str, options: ModelOptions, classes: tuple[int, ...], device: str) -> Network:
     """Open an ONNX file."""
-    from faultscape.prediction.sources.onnx import OnnxNetwork
-
     return OnnxNetwork(source, options, classes, device)
 
 
 def load_transformers(source: str, options: ModelOptions, classes: tuple[int, ...], device: str) -> Network:
     """Open a folder of the transformers library."""
-    from faultscape.prediction.sources.huggingface import TransformersNetwork
-
     del classes
     return TransformersNetwork(source, options, device, source)
 
 
 def load_hub(source: str, options: ModelOptions, classes: tuple[int, ...], device: str) -> Network:
     """Open a model of the hub, at the revision of the options."""
-    from faultscape.prediction.sources.huggingface import TransformersNetwork
-
     del classes
     return TransformersNetwork(hub.folder_of(source, options.get("revision", "")), options, device, source)
 
 
 def load_exported(source: str, options: ModelOptions, classes: tuple[int, ...], device: str) -> Network:
     """Open a program that torch.export saved."""
-    from faultscape.prediction.sources import torch_network
-
     del classes
     return torch_network.exported(source, options, device)
 
 
 def load_script(source: str, options: ModelOptions, classes: tuple[int, ...], device: str) -> Network:
     """Open a TorchScript file."""
-    from faultscape.prediction.sources import torch_network
-
     del classes
     return torch_network.scripted(source, options, device)
 
 
 def load_function(source: str, options: ModelOptions, classes: tuple[int, ...], device: str) -> Network:
     """Open what a person's own function returns, or is."""
-    from faultscape.prediction.sources.functions import of_function
-
     del classes
     return of_function(source, options, device)

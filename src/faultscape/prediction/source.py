@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
+from faultscape.classes.mapping import of_file
 from faultscape.prediction import stamps
 from faultscape.study.settings import AS_WRITTEN, CLASSIFICATION, ModelOptions, Settings, Task
 from faultscape.study.tables.corpus import Image
@@ -111,8 +112,6 @@ class Origin:
 
 def _of_rules(source: Source, request: Request) -> Origin:
     """Return the origin of a model whose maps follow from its digest, its options and the images."""
-    from faultscape.classes.mapping import of_file
-
     given = of_file(request.labels, request.settings, None) if request.labels else {}
     digest = source.digest(request.source, request.options)
     made = stamps.of_images(digest, request.settings, request.shards(), request.options, given or request.held)

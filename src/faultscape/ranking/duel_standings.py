@@ -16,6 +16,7 @@ from typing import cast
 import numpy as np
 from numpy.typing import ArrayLike
 
+from faultscape.comparison.concordance import accuracies
 from faultscape.errors import RankingError, closest, counted
 from faultscape.metrics.intervals.units import LEVEL
 from faultscape.nouns import JsonObject, Pairs, Slot, Slots
@@ -53,8 +54,6 @@ def standings(
     file (its id by default): the bootstrap draws images in their order, so that names change no interval. Errors: RankingError
     when nothing is labelled, a model is not in ``pairs`` or the benchmark lacks one.
     """
-    from faultscape.comparison.concordance import accuracies
-
     for model in slots.models:
         if model not in pairs.models:
             raise RankingError(

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 import faultscape as fs
+from faultscape.reporting.measure.gap_sentences import sentence
 from faultscape.verbs.measure import Measured
 
 if TYPE_CHECKING:
@@ -58,8 +59,6 @@ def rows_of_table_1(models: dict[str, Any]) -> list[tuple[str, dict[str, float]]
 
 def explained(document: SetDocument, model: str) -> str:
     """Return what Table I is for: the sentence that says where a model's error comes from (V, "the source of performance discrepancy")."""
-    from faultscape.reporting.measure.gap_sentences import sentence
-
     return sentence(document, model)
 
 

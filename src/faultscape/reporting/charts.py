@@ -9,12 +9,10 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+
+from markupsafe import Markup, escape
 
 from faultscape.reporting.figures import Axis, axis
-
-if TYPE_CHECKING:
-    from markupsafe import Markup
 
 _TOP, _BOTTOM, _FOOT = 8, 188, 214  # pixels: of the largest and the smallest value, and the whole height
 _LEFT, _WIDE = 9, 88  # per cent
@@ -51,8 +49,6 @@ def curve(
 
 def cloud(points: Sequence[tuple[float, float, str]], *, title: str) -> Markup:
     """Return points (x, y, what each is) on axes from 0 to 1, with the dashed line on which both are equal."""
-    from markupsafe import escape
-
     across = up = Axis(0.0, 1.0, (0.0, 0.25, 0.5, 0.75, 1.0))
     dots = (
         f'<circle class="dot" cx="{_x(across, x)}" cy="{_y(up, y)}" r="5"><title>{escape(says)}</title></circle>'
@@ -87,7 +83,5 @@ def _frame(across: Axis, up: Axis) -> str:
 
 
 def _drawn(inside: str, title: str) -> Markup:
-    from markupsafe import Markup, escape
-
     head = Markup(f'<svg class="plot" width="100%" height="{_FOOT}" role="img" aria-label="') + escape(title) + Markup('">')  # noqa: S704
     return head + Markup(inside) + Markup("</svg>")  # noqa: S704 - numbers, fixed words and what was escaped

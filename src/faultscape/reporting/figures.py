@@ -9,12 +9,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+
+from markupsafe import Markup, escape
 
 from faultscape.reporting.competition.outcomes import Box
-
-if TYPE_CHECKING:
-    from markupsafe import Markup
 
 _ROW = 22  # pixels
 
@@ -125,8 +123,6 @@ def _svg_text(x: str, text: str, anchor: str) -> str:
 
 
 def _svg(inside: str, title: str, *, height: int = _ROW, hidden: bool = False) -> Markup:
-    from markupsafe import Markup, escape
-
     says = Markup('aria-hidden="true"') if hidden or not title else Markup('role="img"')
     head = Markup("<title>") + escape(title) + Markup("</title>") if title else Markup("")
     return Markup(f'<svg class="plot" width="100%" height="{height}" {says}>') + head + Markup(inside) + Markup("</svg>")  # noqa: S704 - numbers and fixed words only

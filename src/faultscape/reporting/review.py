@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
+import markupsafe
+
 from faultscape.reporting.template import template
 
 PER_PAGE = 500
@@ -65,8 +67,6 @@ def _of(cards: Sequence[ReviewCard], decided: Mapping[str, str]) -> dict[str, st
 
 def _script_json(value: Any) -> Any:
     """Return JSON that may stand inside a script element."""
-    import markupsafe
-
     text = json.dumps(value, sort_keys=True)
     return markupsafe.Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))  # noqa: S704
 

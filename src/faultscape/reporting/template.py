@@ -6,6 +6,8 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+import jinja2
+
 
 def template(name: str, **filters: Callable[..., Any]) -> Any:
     """Return a template by its file name, with the filters that it may use."""
@@ -14,8 +16,6 @@ def template(name: str, **filters: Callable[..., Any]) -> Any:
 
 @functools.cache
 def _template(name: str, filters: tuple[tuple[str, Callable[..., Any]], ...]) -> Any:
-    import jinja2
-
     about = jinja2.Environment(
         loader=jinja2.PackageLoader("faultscape.reporting", "templates"),
         autoescape=True,

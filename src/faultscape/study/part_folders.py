@@ -7,6 +7,7 @@ of predictions, truth, pairs and measures lie there under the same names, and no
 from __future__ import annotations
 
 import os
+import secrets
 import shutil
 import tomllib
 from collections.abc import Iterator
@@ -222,8 +223,6 @@ def _named(path: Path, _time: int, _size: int) -> Address | None:
 
 def claim(root: Path, text: str) -> None:
     """Note in a store whose parts lie there, which shows too that one may write there; StudyError where another study's do."""
-    import secrets
-
     note = root / ".store"
     mark = store.parse(text) / ".faultscape"
     mine = note.read_bytes() if note.exists() else secrets.token_hex(16).encode()

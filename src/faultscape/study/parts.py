@@ -10,24 +10,20 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
-import os
 import re
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
+
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from faultscape.errors import StudyChangedError, StudyError
 from faultscape.study.json_text import read_object
 from faultscape.study.part_folders import MANIFEST, files
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-os.environ.setdefault(
-    "ARROW_DEFAULT_MEMORY_POOL", "system"
-)  # the pool that arrow would take keeps some MB more with every thousand maps
 ROWS_IN_GROUP = 64  # so that one map can be read without its whole shard
 
 
@@ -138,9 +134,6 @@ def sweep(folder: Path, keep: Collection[str] = ()) -> None:
 
 def put_part(folder: Path, name: str, table: pa.Table, *, compression: str = "none", group: int = ROWS_IN_GROUP) -> str:
     """Write one part atomically and return its SHA-256."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     sink = pa.BufferOutputStream()
     pq.write_table(table, sink, row_group_size=group, compression=compression, use_dictionary=False, write_statistics=False)
     data = sink.getvalue().to_pybytes()
@@ -151,9 +144,6 @@ def put_part(folder: Path, name: str, table: pa.Table, *, compression: str = "no
 
 def read_part(folder: Path, name: str, part: Part, columns: list[str] | None = None) -> pa.Table:
     """Return the table of one part; StudyError when its checksum is not the manifest's, StudyChangedError where the manifest names another part by now."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     held, file = files(folder), _file(name, part.sha256)
     try:
         data = held.read(file)
@@ -178,8 +168,6 @@ def is_whole(folder: Path, name: str, sha256: str) -> bool:
 
 def read_schema(folder: Path, name: str, part: Part) -> pa.Schema:
     """Return the schema of one part, without its rows; errors as read_part."""
-    import pyarrow.parquet as pq
-
     try:
         return pq.read_schema(files(folder).open(_file(name, part.sha256)))
     except (OSError, ValueError):
@@ -188,8 +176,6 @@ def read_schema(folder: Path, name: str, part: Part) -> pa.Schema:
 
 def read_small(folder: Path, name: str, part: Part, columns: list[str]) -> pa.Table:
     """Return those of some small columns that a part has, without reading the others and so without its checksum; errors as read_part."""
-    import pyarrow.parquet as pq
-
     try:
         with pq.ParquetFile(files(folder).open(_file(name, part.sha256))) as opened:
             return opened.read(columns=[column for column in columns if column in opened.schema_arrow.names])

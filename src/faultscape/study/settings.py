@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, TypedDict
 
 import pydantic
+import tomlkit
 
 from faultscape.errors import ClassesError, StudyError, closest
 from faultscape.nouns import Classes, JsonObject
@@ -220,8 +221,6 @@ def read_settings(root: Path) -> Settings:
 
 def write_settings(root: Path, settings: Settings) -> None:
     """Put study.toml; comments and order of an existing file are kept."""
-    import tomlkit
-
     path = root / "study.toml"
     document = tomlkit.parse(path.read_text(encoding="utf-8")) if path.exists() else tomlkit.document()
     if not path.exists():
@@ -251,8 +250,6 @@ def add_models(root: Path, models: dict[str, ModelSettings]) -> None:
 
 def change_models(root: Path, names: dict[str, str]) -> None:
     """Leave the models that are keys of ``names`` in study.toml, each under its new name in its old place; once that is so, nothing is written."""
-    import tomlkit
-
     if list(read_settings(root).models) == list(names.values()):
         return
     path = root / "study.toml"
@@ -263,8 +260,6 @@ def change_models(root: Path, names: dict[str, str]) -> None:
 
 def _arrange(document: Any, names: dict[str, str]) -> None:
     """Give the models of a document the order of ``names`` {before: after} and these names, their comments with them."""
-    import tomlkit
-
     held = [(after, document["models"][before]) for before, after in names.items()]
     del document["models"]
     models = tomlkit.table(is_super_table=bool(held))

@@ -12,13 +12,13 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from pyarrow import fs
 
 from faultscape.errors import FaultscapeError, StudyError
-
-if TYPE_CHECKING:
-    from pyarrow import fs
 
 _OPTION = r"(?:region|scheme|endpoint_override)=[^&]*"
 _ADDRESS = re.compile(rf"(s3|gs)://(?:([^/@]*)@)?([^/?@]*)/?(.*?)(?:\?({_OPTION}(?:&{_OPTION})*))?", re.DOTALL)
@@ -141,8 +141,6 @@ def delete_folder(address: Address) -> None:
 
 def listed(address: Address, *, folders: bool = False, deep: bool = False) -> list[str]:
     """Return the names of the files (or folders) under a place, relative to it; of folders within it too where ``deep``. Never the bucket around it."""
-    from pyarrow import fs
-
     if folders and address.scheme == "gs":  # arrow sees those alone there that are an object themselves
         return sorted({name.partition("/")[0] for name in listed(address, deep=True) if "/" in name})
     where = fs.FileSelector(address.path, recursive=deep, allow_not_found=True)
@@ -195,10 +193,6 @@ def _system(address: Address) -> fs.FileSystem:
 @lru_cache(maxsize=32)
 def _made(address: Address, _: tuple[str | None, ...]) -> fs.FileSystem:
     """Return the file system of a bucket, with what the environment says where pyarrow does not look itself."""
-    from datetime import timedelta
-
-    from pyarrow import fs
-
     options = dict(address.options)
     if address.scheme == "gs":
         limit = timedelta(seconds=30)

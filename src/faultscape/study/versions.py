@@ -10,13 +10,19 @@ from __future__ import annotations
 
 import os
 import shutil
+import sqlite3
 import tomllib
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
+import tomlkit
+
+from faultscape import __version__
 from faultscape.errors import StudyError
 from faultscape.study.folder import TEMPORARY, put
+from faultscape.study.tables.answers import Answers
 
 VERSION = 2
 
@@ -33,8 +39,6 @@ class Step:
 def _name_truths(root: Path) -> None:
     """Give every answer of classifiers the name of its truth, which was `labels`."""
     if (root / "answers.sqlite").exists():
-        from faultscape.study.tables.answers import Answers
-
         Answers(root).name_truths()
 
 
@@ -55,8 +59,6 @@ def checked(root: Path, version: object) -> int:
     if type(version) is not int or version < 1:
         raise StudyError(f"{root / 'study.toml'}: version is {version!r}; expected a number from 1 to {VERSION}")
     if version > VERSION:
-        from faultscape import __version__
-
         raise StudyError(
             f"{root} is a study of version {version}; this Faultscape ({__version__}) reads versions up to {VERSION}: install a later one (pip install --upgrade faultscape)"
         )
@@ -92,16 +94,11 @@ def copy_file(file: Path, to: Path) -> None:
     if file.suffix != ".sqlite":
         put(to, file.read_bytes())
         return
-    import sqlite3
-    from contextlib import closing
-
     with closing(sqlite3.connect(file)) as held, closing(sqlite3.connect(to)) as copy:
         held.backup(copy)
 
 
 def _write_version(root: Path, version: int) -> None:
-    import tomlkit
-
     path = root / "study.toml"
     document = tomlkit.parse(path.read_text(encoding="utf-8"))
     document["version"] = version

@@ -7,6 +7,7 @@ of every window. Licences are told apart by the address of their text, as Creati
 from __future__ import annotations
 
 import hashlib
+import html
 import re
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
@@ -52,8 +53,6 @@ def line(text: Any, longest: int = 300) -> str:
     >>> line("a\n <b>cat</b>\x07 &amp; dog")
     'a cat & dog'
     """
-    import html
-
     plain = html.unescape(re.sub(r"<[^<>]*>", " ", "" if text is None else str(text)[: 20 * longest]))
     return " ".join("".join(c if c.isprintable() else " " for c in plain).split())[:longest]
 

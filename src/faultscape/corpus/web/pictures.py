@@ -10,6 +10,7 @@ import io
 from dataclasses import dataclass
 
 import numpy as np
+from PIL import Image, ImageOps
 
 from faultscape.errors import ImageError, WebError
 from faultscape.formats.deep_pictures import coded_as, to_8_bits
@@ -34,8 +35,6 @@ class Look:
 
 def look(data: bytes, content_type: str) -> Look:
     """Return what bytes show; WebError when they are no picture that is kept."""
-    from PIL import Image, ImageOps
-
     said = content_type.partition(";")[0].strip().lower()
     if not said.startswith("image/") and said not in _PLAIN:
         raise WebError(f"the server calls it {said}, no picture")

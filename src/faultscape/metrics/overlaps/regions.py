@@ -8,7 +8,7 @@ Source: S1.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -160,8 +160,6 @@ def given(
 
     ``meanings`` say, for truth and prediction, which class a number stands for, where that is not the class list's own id.
     """
-    from dataclasses import replace
-
     numbered, labels = [], []
     for label_map, what, names in ((truth, "truth", meanings[0]), (prediction, "prediction", meanings[1])):
         places = table(classes, names)

@@ -14,6 +14,7 @@ import numpy as np
 
 from faultscape.choices import FprRule
 from faultscape.metrics.scores.counts import Detection, Rows, check_rule, summarise
+from faultscape.metrics.scores.histogram import detection_from_histogram, histogram16
 from faultscape.metrics.scores.inputs import VOID, split
 
 
@@ -36,8 +37,6 @@ def detection(
     """
     check_rule(fpr_rule, recall)
     if getattr(score, "dtype", None) == np.float16:
-        from faultscape.metrics.scores.histogram import detection_from_histogram, histogram16
-
         return detection_from_histogram(histogram16(score, anomaly, void=void, where=where), fpr_rule=fpr_rule, recall=recall)
     positives, everything = split(score, anomaly, void, where)
     span = (float(everything[0]), float(everything[-1])) if len(everything) else (np.nan, np.nan)

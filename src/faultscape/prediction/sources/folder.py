@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
+from PIL import Image as Pillow
 
 from faultscape.classes import mapping as label_names
 from faultscape.classes.class_lists import allowed, table
@@ -86,14 +87,12 @@ def check_values(path: str, values: np.ndarray, places: np.ndarray, words: str) 
 
 def coded_by_colour(files: Sequence[str]) -> bool:
     """Whether these maps are pictures of three channels, judged by some that lie far apart."""
-    from PIL import Image
-
     for path in files[:: max(1, len(files) // 64)]:
         try:
-            with Image.open(path) as picture:
+            with Pillow.open(path) as picture:
                 if picture.mode in ("RGB", "RGBA"):
                     return True
-        except (OSError, ValueError, SyntaxError, Image.DecompressionBombError):
+        except (OSError, ValueError, SyntaxError, Pillow.DecompressionBombError):
             continue
     return False
 

@@ -25,6 +25,7 @@ from faultscape.prediction.classifiers import as_pixel
 from faultscape.prediction.inputs import KEYS, resized
 from faultscape.prediction.source import Source
 from faultscape.prediction.sources.network import Answer, Network, Size
+from faultscape.prediction.sources.torch_network import of_module
 from faultscape.study.settings import CLASSIFICATION, ModelOptions
 
 
@@ -76,8 +77,6 @@ def of_function(source: str, options: ModelOptions, device: str = "cpu") -> Netw
         raise ModelError(str(error)) from None
     if not _without_arguments(function):
         return PredictorNetwork(function, source, classifies=options.get("task") == CLASSIFICATION)
-    from faultscape.prediction.sources.torch_network import of_module
-
     try:
         loaded = function()
     except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a person's code raises

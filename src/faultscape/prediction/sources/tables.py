@@ -19,9 +19,11 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from faultscape.corpus.id_lists import counting, without_ending
 from faultscape.corpus.sources import HEADS
@@ -29,9 +31,6 @@ from faultscape.errors import ModelError, closest, counted
 from faultscape.formats import tables
 from faultscape.formats.guard import decoding, read_bytes
 from faultscape.maps.class_answers import MOST
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 ENDINGS = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet", ".pq", ".npz")
 TOP = 5  # of all probabilities, those that are kept
@@ -262,18 +261,12 @@ def _words(path: str, array: np.ndarray) -> list[str]:
 
 def _texts(table: pa.Table, name: str) -> Any:
     """Return a column as texts without blanks around them, "" for what is missing."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     texts = table[name].cast(pa.string())
     return pc.call_function("utf8_trim_whitespace", [pc.call_function("coalesce", [texts, pa.scalar("")])])
 
 
 def _numbers(path: str, name: str, table: pa.Table) -> np.ndarray:
     """Return a column of probabilities, NaN where one is missing."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     texts = _texts(table, name)
     given = pc.call_function("if_else", [pc.call_function("equal", [texts, ""]), pa.scalar(None, pa.string()), texts])
     try:
@@ -285,8 +278,6 @@ def _numbers(path: str, name: str, table: pa.Table) -> np.ndarray:
 
 def _is_number(word: str) -> bool:
     """Whether Arrow reads a text as a number, or there is none."""
-    import pyarrow as pa
-
     try:
         return not word or pa.scalar(word).cast(pa.float64()) is not None
     except pa.ArrowInvalid:

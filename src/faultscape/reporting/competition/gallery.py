@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from PIL import Image, features
 
 from faultscape.maps.paint import colour, palette
 from faultscape.maps.resize import nearest
@@ -74,8 +75,6 @@ def fit(width: int, height: int, longest: int) -> tuple[int, int]:
 
 def photo_uri(rgb: np.ndarray, size: tuple[int, int], quality: int = 72) -> str:
     """Return an (H, W, 3) photo as a WebP data URI of (width, height); JPEG where Pillow cannot write WebP."""
-    from PIL import Image, features
-
     picture = Image.fromarray(np.ascontiguousarray(rgb)).resize(size, Image.Resampling.LANCZOS)
     out, kind = io.BytesIO(), "webp" if features.check("webp") else "jpeg"
     picture.save(out, format=kind.upper(), quality=quality)
@@ -84,8 +83,6 @@ def photo_uri(rgb: np.ndarray, size: tuple[int, int], quality: int = 72) -> str:
 
 def map_uri(label_map: np.ndarray, classes: Classes, size: tuple[int, int]) -> str:
     """Return an (H, W) map of places as a PNG data URI of (width, height) in the colours of its classes."""
-    from PIL import Image
-
     small = np.minimum(nearest(label_map, size), len(classes))
     if len(classes) < 256:
         picture = Image.frombytes("P", size, small.astype(np.uint8).tobytes())

@@ -13,7 +13,9 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 import numpy as np
+from markupsafe import Markup, escape
 
+from faultscape import __version__
 from faultscape.metrics.catalogue import METRICS
 from faultscape.nouns import Agreement, Classes, Slots
 from faultscape.ranking import catalogue
@@ -114,8 +116,6 @@ def coded(text: str) -> Any:
     >>> str(coded("`--all-labels` counts them"))
     '<code><span class="whole">--all-labels</span></code> counts them'
     """
-    from markupsafe import Markup, escape
-
     parts = text.split("`")
     if len(parts) % 2 == 0:
         return escape(text)
@@ -125,8 +125,6 @@ def coded(text: str) -> Any:
 
 
 def _options_whole(code: str) -> Any:
-    from markupsafe import Markup, escape
-
     words = [Markup('<span class="whole">{}</span>').format(w) if w.startswith("--") else escape(w) for w in code.split(" ")]
     return Markup(" ").join(words)
 
@@ -162,8 +160,6 @@ def plain(value: Any) -> str:
 
 def _context(facts: Facts) -> dict[str, Any]:
     """Return what every page shows: standings, their stability, and the same models asked otherwise."""
-    from faultscape import __version__
-
     standings, models = facts.standings, facts.slots.models
     tables = (
         [standing_tables.ranking_rows(n, r, models, standings.definitions) for n, r in standings.rankings.items()]

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from faultscape.nouns import PairSlot
+from faultscape.ranking.agreement import spearman
 from faultscape.ranking.classifiers import pair_places
 from faultscape.ranking.pair_cases import pair_counts
 
@@ -76,8 +77,6 @@ def observed(found: Sequence[PairCases]) -> str:
     >>> observed([PairCases("a", "b", 0, k, 0, 9 - k) for k in range(5)])
     'Here the two go together (Spearman 1.00 over 5 pairs): where two models are alike, both are poor.'
     """
-    from faultscape.ranking.agreement import spearman
-
     known = [pair for pair in found if pair.total]
     if len(known) < 4:
         return ""

@@ -12,7 +12,12 @@ from pathlib import Path
 
 import numpy as np
 
+from faultscape.classes.class_lists import table
+from faultscape.corpus.matches import match
+from faultscape.corpus.sources import IMAGE_ENDINGS
+from faultscape.corpus.sources import find as find_files
 from faultscape.errors import CorpusError
+from faultscape.formats import png
 from faultscape.nouns import Classes
 
 EACH = 6
@@ -20,8 +25,6 @@ EACH = 6
 
 def find(folder: str, classes: Classes, each: int = EACH) -> dict[str, list[Path]]:
     """Return up to ``each`` pictures a class that has any; CorpusError when the folder is in neither form."""
-    from faultscape.corpus.sources import IMAGE_ENDINGS
-
     root = Path(folder)
     if not root.is_dir():
         raise CorpusError(f"{folder}: there is no such folder of benchmark images")
@@ -43,11 +46,6 @@ def find(folder: str, classes: Classes, each: int = EACH) -> dict[str, list[Path
 
 
 def _by_masks(root: Path, classes: Classes, each: int) -> dict[str, list[Path]]:
-    from faultscape.classes.class_lists import table
-    from faultscape.corpus.matches import match
-    from faultscape.corpus.sources import find as find_files
-    from faultscape.formats import png
-
     photos = find_files([root / "images"], say=lambda _: None)
     masks = match(root / "labels", [photo.id for photo in photos], say=lambda _: None)
     places, n = table(classes), len(classes)

@@ -17,6 +17,7 @@ import numpy as np
 
 from faultscape.errors import counted as counted_words
 from faultscape.metrics.intervals.units import LEAST
+from faultscape.ranking.agreement import spearman
 from faultscape.ranking.catalogue import RANKINGS, UNBIASED
 from faultscape.ranking.replicates import CHOSEN, FEW, FUTURE, POOL
 from faultscape.reporting import figures
@@ -255,8 +256,6 @@ def _shade(share: float) -> str:
 
 def correlation(standings: Standings) -> float | None:
     """Return Spearman's correlation of aggressiveness and resistance, where there are both."""
-    from faultscape.ranking.agreement import spearman
-
     if not {"aggressiveness", "resistance"} <= set(standings.rankings):
         return None
     first, second = ([standings.rankings[n].scores.get(m) for m in standings.models] for n in ("aggressiveness", "resistance"))

@@ -8,12 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+
+from markupsafe import Markup, escape
 
 from faultscape.reporting.figures import Axis, axis
-
-if TYPE_CHECKING:
-    from markupsafe import Markup
 
 _LEFT, _WIDE = 11.0, 86.0  # per cent of the width
 _TOP, _BOTTOM = 24, 40  # pixels above and below the frame
@@ -57,8 +55,6 @@ def ink(place: int) -> str:
 
 def scatter(dots: Sequence[Dot], across: str, up: str, *, height: int = 360) -> Markup:
     """Return dots with crosses of their intervals and their names beside them; ``across`` and ``up`` name the axes."""
-    from markupsafe import Markup, escape
-
     on_x, on_y = _axes(dots)
     parts = [_frame(on_x, on_y, across, up, height)]
     for d in dots:
@@ -102,8 +98,6 @@ def curves(
     With ``steps`` a point's height holds from the point before it (the first from the left edge), as precision does between two recalls: equal scores have none between.
     ``shares`` are bars behind the first curve's points, 1 a quarter of the height.
     """
-    from markupsafe import Markup, escape
-
     on_x, on_y = on_x or UNIT, on_y or UNIT
     parts = [_frame(on_x, on_y, across, up, height)]
     inner = height - _TOP - _BOTTOM
@@ -134,8 +128,6 @@ def curves(
 
 def grouped(values: Sequence[float | None], names: Sequence[str], on: Axis, *, title: str = "") -> Markup:
     """Return a thin bar a model, one below the other, from 0."""
-    from markupsafe import Markup, escape
-
     thick = 9 if len(values) < 6 else 6
     parts = [_fixed(f'<line class="grid" x1="{on.at(t)}" x2="{on.at(t)}" y1="0" y2="100%"/>') for t in on.ticks]
     for k, (value, name) in enumerate(zip(values, names, strict=True)):
@@ -151,8 +143,6 @@ def grouped(values: Sequence[float | None], names: Sequence[str], on: Axis, *, t
 
 def _fixed(text: str) -> Markup:
     """Return numbers and fixed words, which need no escaping, as markup."""
-    from markupsafe import Markup
-
     return Markup(text)  # noqa: S704
 
 
@@ -205,8 +195,6 @@ def _apart(spans: Sequence[tuple[float, float]], wanted: Sequence[float], dots: 
 
 def _frame(on_x: Axis, on_y: Axis, across: str, up: str, height: int) -> Markup:
     """Return the grid with its numbers and the names of both axes."""
-    from markupsafe import Markup, escape
-
     bottom, parts = height - _BOTTOM, []
     for t in on_x.ticks:
         x = _x(on_x, t)
@@ -242,7 +230,5 @@ def _line(kind: str, x1: float, y1: float, x2: float, y2: float) -> Markup:
 
 
 def _svg(parts: Sequence[Markup], title: str, height: int) -> Markup:
-    from markupsafe import Markup, escape
-
     head = _fixed(f'<svg class="plot" width="100%" height="{height}" role="img"><title>') + escape(title) + Markup("</title>")
     return head + Markup("").join(parts) + Markup("</svg>")

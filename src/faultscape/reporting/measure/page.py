@@ -11,6 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
+from faultscape import __version__
 from faultscape.reporting import figures
 from faultscape.reporting.competition.page import number
 from faultscape.reporting.measure import figures as measure_figures
@@ -66,8 +67,6 @@ def page(document: Document, facts: Facts) -> str:
 
 
 def _context(document: Mapping[str, Any], facts: Facts) -> dict[str, Any]:
-    from faultscape import __version__
-
     named = sets_of(document)
     defined = definitions(named)
     sets = [_set(name, one) for name, one in named.items()]

@@ -14,6 +14,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
+from PIL import Image
 
 from faultscape.maps import regions
 from faultscape.maps.paint import borders, colour
@@ -149,8 +150,6 @@ def _there(of: Regions) -> np.ndarray:
 
 def uri(rgb: np.ndarray) -> str:
     """Return a picture of flat colours as a PNG data URI, at most 256 colours."""
-    from PIL import Image
-
     out = io.BytesIO()
     flat = rgb.reshape(-1, 3).astype(np.int32)
     codes, places = np.unique(flat[:, 0] << 16 | flat[:, 1] << 8 | flat[:, 2], return_inverse=True)

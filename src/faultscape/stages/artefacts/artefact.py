@@ -42,12 +42,15 @@ def arguments_of(held: Provenance | None) -> JsonObject:
 
 
 def files_key(place: str) -> str:
-    """Return a digest of a file that is no part of the study, or of what a folder of such files shows of itself: names, sizes and times; '' where there is neither."""
+    """Return a digest of a file that is no part of the study, or of the names and sizes of the files in such a folder; '' where there is neither."""
     path = Path(place)
     if path.is_file():
         return hashlib.sha256(path.read_bytes()).hexdigest()[:16]
-    inside = [(file.relative_to(path).as_posix(), file.stat()) for file in sorted(path.rglob("*")) if file.is_file()]
-    return key_of([[name, stat.st_size, stat.st_mtime_ns] for name, stat in inside]) if path.is_dir() else ""
+    if not path.is_dir():
+        return ""
+    return key_of(
+        [[file.relative_to(path).as_posix(), file.stat().st_size] for file in sorted(path.rglob("*")) if file.is_file()]
+    )
 
 
 @dataclass(frozen=True)

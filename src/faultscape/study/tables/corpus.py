@@ -13,13 +13,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import astuple, dataclass, fields, replace
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from faultscape.errors import StudyError, library_text
 from faultscape.study.folder import put
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 ROWS_AT_ONCE = 1024
 _ROWS_IN_GROUP = 4096  # so that one shard is read without the others
@@ -69,9 +71,6 @@ def read_corpus(root: Path, shard: int | None = None) -> list[Image]:
 
 def each_shard(root: Path) -> Iterator[tuple[int, list[Image]]]:
     """Yield (number, images) of every shard, in corpus order, one held at a time."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     path, held = root / "corpus.parquet", []
     if not path.exists():
         return
@@ -100,9 +99,6 @@ def each_digest(root: Path) -> Iterator[tuple[int, list[tuple[str, str]]]]:
 
 def read_columns(root: Path, columns: list[str] | None = None, filters: Any = None) -> pa.Table:
     """Return columns of corpus.parquet (of all by default), filtered as pyarrow does; StudyError where it is damaged."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     path = root / "corpus.parquet"
     try:
         return _checked(pq.read_table(path, columns=columns, filters=filters), columns)
@@ -112,9 +108,6 @@ def read_columns(root: Path, columns: list[str] | None = None, filters: Any = No
 
 def column_names(root: Path) -> list[str]:
     """Return the names of the columns of corpus.parquet; StudyError where it is damaged."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     path = root / "corpus.parquet"
     try:
         return pq.read_schema(path).names
@@ -124,9 +117,6 @@ def column_names(root: Path) -> list[str]:
 
 def _checked(table: Any, columns: Iterable[str] | None = None) -> Any:
     """Return a table, or a batch of one, as it is; ValueError where a column is missing, of another kind, or has no value where there must be one."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     earlier = _DUPLICATES not in table.schema.names
     for name in columns or [f.name for f in fields(Image) if not (earlier and f.name == _DUPLICATES)]:
         if name not in table.schema.names:
@@ -152,9 +142,6 @@ def write_corpus(root: Path, images: list[Image]) -> None:
 
 def read_images(path: Path) -> list[Image]:
     """Return all images of a file that `put_images` wrote; none where it is not there, StudyError where it is damaged."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     if not path.exists():
         return []
     try:
@@ -165,9 +152,6 @@ def read_images(path: Path) -> list[Image]:
 
 def put_images(path: Path, images: list[Image]) -> None:
     """Put a table of images, sorted by shard and id."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     images = sorted(images, key=lambda image: (image.shard, image.id))
     names = [f.name for f in fields(Image)]
     types = {"source": pa.binary(), "width": pa.int32(), "height": pa.int32(), "shard": pa.int32(), "dhash": pa.int64()}
@@ -186,8 +170,6 @@ def read_ids(root: Path) -> set[str]:
 
 def shard_sizes(root: Path) -> dict[int, int]:
     """Return how many images each shard has, without their rows."""
-    import numpy as np
-
     path = root / "corpus.parquet"
     if not path.exists():
         raise StudyError(f"{path} is missing: nothing was collected, or it was removed; run `faultscape collect` again")
@@ -234,8 +216,6 @@ def tie_key(id_: str, digest: str) -> str:
 
 def tie_keys(root: Path, ids: Sequence[str]) -> list[str]:
     """Return the keys of some images, in their order; an id that the study does not have is its own key."""
-    import pyarrow.parquet as pq
-
     if not len(ids) or not (root / "corpus.parquet").exists():
         return list(ids)
     try:

@@ -6,10 +6,12 @@ store's tag alone, ``photo``: SHA-256 of the bytes it was made from. A missing o
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import pyarrow as pa
 
 from faultscape.errors import StudyError
 from faultscape.study.folder import check_name
@@ -18,9 +20,6 @@ from faultscape.study.part_folders import MANIFEST, files, made
 from faultscape.study.parts import ROWS_IN_GROUP, Part, key_of, put_part, read_manifest, read_part, read_small, write_manifest
 from faultscape.study.settings import Settings
 from faultscape.study.tables.corpus import Image, part_name
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 _SMALL = 2048  # bytes of a code: a classifier's answer is never longer, and a shard of such is read at once
 
@@ -122,8 +121,6 @@ def _of_photos(part: Part) -> bool:
 
 def table_of(maps: list[StoredMap]) -> pa.Table:
     """Return the table of one part."""
-    import pyarrow as pa
-
     columns = {"id": pa.array([m.id for m in maps], pa.string()), "runs": pa.array([m.runs for m in maps], pa.binary())}
     if any(m.photo is not None for m in maps):
         columns["photo"] = pa.array([m.photo for m in maps], pa.string())
@@ -177,8 +174,6 @@ def keep_taken_back(folder: Path, shard: int, maps: Sequence[StoredMap], key: st
 
 def content_digest(folder: Path) -> str:
     """Return a digest of all maps of a folder that depends on nothing but ids and runs."""
-    import hashlib
-
     digest = hashlib.sha256()
     rows = []
     for name, part in sorted(read_manifest(folder).items()):

@@ -11,13 +11,13 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from faultscape.errors import StudyError
 from faultscape.study.folder import put
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 TIMINGS = ("stage", "name", "shard", "items", "seconds", "load", "model", "write", "warm", "device")
 _OF_MODELS = ("predict", "inference")
@@ -70,7 +70,6 @@ def _put_failures(root: Path, rows: list[Failure]) -> None:
 
 def rename_rows(root: Path, names: Mapping[str, str | None]) -> None:
     """Call models by other names in failures.csv and timings.parquet; the rows of those whose new name is None go."""
-    import pyarrow.parquet as pq
 
     def now(stage: str, name: str) -> str | None:
         if stage == "measure":  # of a truth or data set, and a model
@@ -169,8 +168,6 @@ class Timings:
     def write(self) -> None:
         """Write what waits."""
         if self._waiting:
-            import pyarrow as pa
-
             self._there = add_timings(self._root, self._waiting)
             self._waiting = []
             pa.default_memory_pool().release_unused()  # what is kept for later grew by a megabyte a shard
@@ -178,8 +175,6 @@ class Timings:
 
 def add_timings(root: Path, rows: list[Timing]) -> int:
     """Put timings.parquet with these rows at its end, and return how many it holds."""
-    import pyarrow.parquet as pq
-
     path, new = root / "timings.parquet", _timings(rows)
     try:
         old = [pq.read_table(path, schema=new.schema)] if path.exists() else []
@@ -190,8 +185,6 @@ def add_timings(root: Path, rows: list[Timing]) -> int:
 
 def _timings(rows: list[Timing]) -> pa.Table:
     """Return rows of timings.parquet as a table."""
-    import pyarrow as pa
-
     words, numbers = ("stage", "name", "device"), ("seconds", "load", "model", "write")
     kinds = {
         **dict.fromkeys(words, pa.string()),
@@ -204,9 +197,6 @@ def _timings(rows: list[Timing]) -> pa.Table:
 
 
 def _put_timings(path: Path, tables: list[pa.Table]) -> int:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     sink, whole = pa.BufferOutputStream(), pa.concat_tables(tables)
     pq.write_table(whole, sink)
     put(path, sink.getvalue().to_pybytes())

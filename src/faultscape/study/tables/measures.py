@@ -9,16 +9,13 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
 
 from faultscape.study.folder import check_name
 from faultscape.study.parts import Part, put_part, read_manifest, read_part, read_schema
 from faultscape.study.tables.corpus import part_name
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 
 def folder(root: Path, against: str, name: str) -> Path:
@@ -38,8 +35,6 @@ def put_statistics(
 
 def table_of(ids: Sequence[str], rows: Sequence[Mapping[str, np.ndarray]]) -> pa.Table:
     """Return the table of one part; a statistic that some images lack is 0 (counts) or NaN there."""
-    import pyarrow as pa
-
     names = sorted({name for row in rows for name in row})
     arrays, columns = [pa.array(list(ids), pa.string())], [pa.field("id", pa.string())]
     for name in names:

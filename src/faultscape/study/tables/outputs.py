@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from faultscape.maps import array_codes
 from faultscape.study.part_folders import made
@@ -55,8 +56,6 @@ class Chunks:
         return self.parts
 
     def _put(self) -> None:
-        import pyarrow as pa
-
         count = max((len(codes) for _, codes in self._rows), default=1)
         columns: dict[str, Any] = {"id": pa.array([id_ for id_, _ in self._rows], pa.string())}
         for place in range(count):

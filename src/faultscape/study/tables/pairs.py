@@ -9,14 +9,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import pyarrow as pa
 
 from faultscape.study.folder import check_name
 from faultscape.study.parts import Part, put_part, read_part
 from faultscape.study.tables.corpus import part_name
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 _GROUP = 1024  # counts are read a shard at a time, and compress better together
 
@@ -44,8 +42,6 @@ def folder(root: Path, name: str) -> Path:
 
 def put_counts(where: Path, part: PairPart, ids: list[str], counts: list[bytes]) -> str:
     """Write one part and return its checksum."""
-    import pyarrow as pa
-
     table = pa.table({"id": pa.array(ids, pa.string()), "counts": pa.array(counts, pa.binary())})
     return put_part(where, part.part, table, compression="zstd", group=_GROUP)
 

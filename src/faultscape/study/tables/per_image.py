@@ -8,14 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from faultscape.study.folder import put
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,9 +29,6 @@ class ModelRows:
 
 def put_per_image(path: Path, models: Iterable[ModelRows], metrics: Sequence[str], counts: Sequence[str]) -> None:
     """Put the table with a column each of ``metrics`` and ``counts``."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     sink, writer = pa.BufferOutputStream(), None
     for rows in models:
         n = len(rows.ids)
@@ -54,8 +49,6 @@ def put_per_image(path: Path, models: Iterable[ModelRows], metrics: Sequence[str
 
 def _lists(counts: Mapping[str, np.ndarray], name: str, n: int) -> pa.Array:
     """Return a column of lists of counts by class, null where a model has none."""
-    import pyarrow as pa
-
     if name not in counts:
         return pa.array([None] * n, pa.list_(pa.int64()))
     values = counts[name].reshape(n, -1)

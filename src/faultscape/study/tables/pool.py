@@ -10,15 +10,13 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from faultscape.study.tables.corpus import column_names, duplicates_column, read_columns, tie_key
 from faultscape.ties import tie_ranks
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 _AT_ONCE = 8192
 
@@ -35,22 +33,16 @@ class Pool:
 
     def taken(self, order: np.ndarray) -> Pool:
         """Return the pool with its images in another ``order`` (I,)."""
-        import pyarrow as pa
-
         return Pool(self.ids.take(pa.array(order)), self.ranks[order], self.families[order], self.shards[order], self.digest)
 
     def names(self, places: Sequence[int] | np.ndarray) -> dict[int, str]:
         """Return the ids at some places."""
-        import pyarrow as pa
-
         some = sorted({int(place) for place in places})
         return dict(zip(some, self.ids.take(pa.array(some, pa.int64())).to_pylist(), strict=True))
 
 
 def read_groups(root: Path) -> dict[str, str]:
     """Return {id: group} of the images of a study that belong to a group (`collect --group`); nothing where none does."""
-    import pyarrow.compute as pc
-
     names = column_names(root) if (root / "corpus.parquet").exists() else []
     if "group" not in names or duplicates_column(names) == "group":  # earlier versions kept near-duplicates there
         return {}
@@ -64,9 +56,6 @@ def read_pool(root: Path, *, keep_duplicates: bool = False, seed: int | None = N
 
     Ranks among equals are those of the images' bytes under ``seed`` (faultscape.ties), without one those of the ids.
     """
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     path = root / "corpus.parquet"
     if not path.exists():
         return Pool(pa.array([], pa.string()), np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int32), "")

@@ -10,6 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import pyarrow.parquet as pq
+
+from faultscape.study.tables.logs import TIMINGS
 
 
 @dataclass(frozen=True)
@@ -25,10 +28,6 @@ class FrameTimes:
 
 def frame_times(root: Path) -> list[FrameTimes]:
     """Return the times of each network of a study and device, in the order in which they first ran; none where nothing was measured."""
-    import pyarrow.parquet as pq
-
-    from faultscape.study.tables.logs import TIMINGS
-
     path = root / "timings.parquet"
     try:
         rows = pq.read_table(path, columns=list(TIMINGS)).to_pylist() if path.exists() else []
