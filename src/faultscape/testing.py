@@ -19,16 +19,13 @@ from faultscape.maps import class_answers, runs
 from faultscape.nouns import UNKNOWN
 from faultscape.prediction import catalogue
 from faultscape.prediction.networks import largest
-from faultscape.prediction.source import Opening, Part, Request, Trial
+from faultscape.prediction.source import Opening, Part, Request, Source, Trial
 from faultscape.prediction.sources.folder import check_size
-from faultscape.study.settings import read_settings
-from faultscape.study.tables.corpus import each_shard
+from faultscape.study.settings import ModelOptions, Settings, read_settings
+from faultscape.study.tables.corpus import Image, each_shard
 
 if TYPE_CHECKING:
     from faultscape.prediction.batches import Row
-    from faultscape.prediction.source import Source
-    from faultscape.study.settings import ModelOptions, Settings
-    from faultscape.study.tables.corpus import Image
 
 _NAME = "checked"
 

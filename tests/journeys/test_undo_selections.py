@@ -12,10 +12,11 @@ import faultscape as fs
 import made
 from faultscape.cli import main
 from faultscape.errors import ModelError, OptionError, SelectionError
+from faultscape.stages.artefacts import selection as selection_artefact
 from faultscape.study.tables import selections
 from faultscape.study.tables.corpus import read_corpus
 from refusals import refused
-from undoing import bytes_of, finished, follow, kept, states, tried_first
+from undoing import FEW, bytes_of, finished, follow, kept, states, tried_first
 
 
 @pytest.fixture
@@ -153,3 +154,33 @@ def test_a_model_that_never_came_to_maps_is_taken_out_by_the_line_that_says_so(s
     line = str(found.value).split("`")[-2]
     assert main(shlex.split(line)[1:]) == 0
     fs.compare(study, engine="local")
+
+
+def test_a_removed_selection_stays_whatever_is_written_later_and_what_a_kill_left_beside_it_goes(
+    study: str, corpus: made.Corpus
+) -> None:
+    fs.label.import_(study, corpus.truth)
+    fs.select(study, remove="main")
+    (kept_in,) = [path for path in (Path(study) / "removed").iterdir() if path.is_dir()]
+    held = {path.name: path.read_bytes() for path in kept_in.iterdir()}
+    (kept_in / ".writing-left").write_bytes(b"half")
+    fs.select(study, engine="local")
+    assert {path.name: path.read_bytes() for path in kept_in.iterdir()} == held
+
+
+def test_a_selection_is_digested_once_a_look_however_many_things_follow_from_it(
+    study: str, corpus: made.Corpus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    finished(study, corpus)
+    fs.select(study, as_="second", per_class=2, engine="local")
+    fs.rank(study, selection="second", against=["main"], **FEW)
+    made_ = list[str]()
+    digest_of = selection_artefact.key_of
+
+    def counted(*what: object) -> str:
+        made_.append("once")
+        return digest_of(*what)
+
+    monkeypatch.setattr(selection_artefact, "key_of", counted)
+    assert {state for (kind, _), state in states(study).items() if kind == "standings"} == {"done"}
+    assert len(made_) == 2  # main and second

@@ -185,3 +185,11 @@ def test_a_first_line_that_is_refused_leaves_no_folder(corpus: made.Corpus, tmp_
     (tmp_path / "mine").mkdir()
     refused_line("collect", tmp_path / "mine", tmp_path / "broken", "--classes", corpus.classes)
     assert (tmp_path / "mine").exists()
+
+
+def test_a_class_list_of_classifiers_is_not_asked_for_colours(tmp_path: Path) -> None:
+    (tmp_path / "classes.json").write_text('{"classes": {}}')
+    (tmp_path / "ids.csv").write_text("image\na\n")
+    words = ("--task", "classification", "--classes", tmp_path / "classes.json")
+    said = refused_line("collect", tmp_path / "study", tmp_path / "ids.csv", *words)
+    assert "expected a list `classes` of tables with name and id, for label maps with colour too" in said

@@ -16,7 +16,7 @@ import os
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -24,9 +24,6 @@ import pyarrow.parquet as pq
 from faultscape.corpus.store_pictures import find_objects, relative
 from faultscape.errors import CorpusError, FaultscapeError
 from faultscape.study import store
-
-if TYPE_CHECKING:
-    from pyarrow.parquet import ParquetFile
 
 PARQUET = frozenset((".parquet", ".pq"))
 _BYTES = ("image", "bytes", "jpg", "jpeg", "png")
@@ -79,7 +76,7 @@ def find_rows(argument: str, say: Callable[[str], None]) -> list[tuple[str, str]
     return rows
 
 
-def open_file(path: str, error: type[FaultscapeError] = CorpusError) -> tuple[ParquetFile, str]:
+def open_file(path: str, error: type[FaultscapeError] = CorpusError) -> tuple[pq.ParquetFile, str]:
     """Return an open Parquet file and its state, a text that changes with the file; what is wrong with it is one sentence."""
     try:
         if store.is_address(path):
@@ -231,7 +228,7 @@ def _reason(fault: BaseException) -> str:
     )
 
 
-def passing(file: ParquetFile, group: int, column: str, size: int) -> Iterator[list[bytes | None]]:
+def passing(file: pq.ParquetFile, group: int, column: str, size: int) -> Iterator[list[bytes | None]]:
     """Yield the values of one column of a row group, ``size`` at a time."""
     for batch in file.iter_batches(batch_size=size, row_groups=[group], columns=[column], use_threads=False):
         outer, _, inner = column.partition(".")

@@ -9,17 +9,13 @@ from __future__ import annotations
 import hashlib
 import os
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
-from PIL import ImageOps
+from PIL import Image, ImageOps
 
 from faultscape.errors import ImageError
 from faultscape.formats.deep_pictures import coded_as, to_8_bits
 from faultscape.formats.guard import decoding, open_picture, read_bytes
-
-if TYPE_CHECKING:
-    from PIL import Image
 
 
 @dataclass(frozen=True)

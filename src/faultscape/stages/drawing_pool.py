@@ -11,7 +11,7 @@ import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import numpy as np
 
@@ -24,11 +24,9 @@ from faultscape.stages import drawing_facts, fill
 from faultscape.stages.worker_calls import task
 from faultscape.study.settings import AS_WRITTEN, Settings, read_settings
 from faultscape.study.tables.corpus import part_name, pool, read_corpus, shard_sizes
+from faultscape.study.tables.pool import Pool as ImagePool
 from faultscape.study.tables.pool import read_pool
 from faultscape.ties import tie_seed
-
-if TYPE_CHECKING:
-    from faultscape.study.tables.pool import Pool as ImagePool
 
 Facts = dict[str, np.ndarray]  # see stages.drawing_facts
 

@@ -27,7 +27,6 @@ from faultscape.study.tables import label_maps, selections
 from faultscape.study.tables.answers import Answers
 from faultscape.study.tables.corpus import part_name, read_columns, read_corpus, read_ids, shards, shards_of
 from faultscape.study.tables.removed_images import read_removed, removed_by_shard
-from faultscape.study.tables.selections import names, read_selection
 
 LABELS = "labels"  # the truth that labels are kept under where nobody names another
 
@@ -190,7 +189,7 @@ def labelled_among(root: Path, images: Collection[str]) -> set[str]:
 
 def current(root: Path, selection: str, discarded: Mapping[str, str]) -> Slots:
     """Return a selection as it counts now: without the images that were discarded or left the corpus, spares moved up."""
-    slots, _ = read_selection(root, selection)
+    slots, _ = selections.read_selection(root, selection)
     gone = {row.image for row in slots.rows} - read_ids(root)
     return effective(slots, {**dict(discarded), **dict.fromkeys(gone, "left the corpus")})
 
@@ -198,7 +197,7 @@ def current(root: Path, selection: str, discarded: Mapping[str, str]) -> Slots:
 def tell_discards(root: Path, images: Collection[str]) -> None:
     """Say of each selection that chose one of the images just discarded how it counts now."""
     discarded = Answers(root).discarded() if images else {}
-    for name in names(root) if images else ():
-        slots = read_selection(root, name)[0]
+    for name in selections.names(root) if images else ():
+        slots = selections.read_selection(root, name)[0]
         if not set(slots.images).isdisjoint(images):
             print(f"selection {name}: {discards_text(slots, current(root, name, discarded), discarded)}")

@@ -128,7 +128,7 @@ def _join(root: Path, verb: str, held: ExitStack) -> None:
 
 
 def tidy(root: Path) -> None:
-    """Remove what killed writers left, for who holds the study alone."""
+    """Remove what killed writers left, for who holds the study alone. Labels that were taken back and selections that were removed stay: they are what an undo needs."""
     rooms = (
         "predictions/*/",
         "predictions/*/*/",

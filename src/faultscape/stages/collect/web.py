@@ -28,11 +28,18 @@ from faultscape.study.lock import writing
 from faultscape.study.settings import parse_size, read_settings
 from faultscape.study.tables.corpus import read_corpus
 from faultscape.study.tables.logs import Failure, log, read_failures, replace_failures
-from faultscape.study.tables.web_pictures import FOLDER, read_decisions, read_pictures, read_terms, write_decisions, write_terms
+from faultscape.study.tables.web_pictures import (
+    FOLDER,
+    WebPicture,
+    read_decisions,
+    read_pictures,
+    read_terms,
+    write_decisions,
+    write_terms,
+)
 
 if TYPE_CHECKING:
     from faultscape.corpus.web.hits import Wanted
-    from faultscape.study.tables.web_pictures import WebPicture
 
 _STEPS = {  # and which options say something to each
     "queries": ("wordnet", "hyponyms"),

@@ -11,13 +11,11 @@ import os
 import shlex
 from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 from PIL import Image as Pillow
 
-from faultscape.classes import class_lists as class_tables
-from faultscape.classes.class_lists import table
+from faultscape.classes.class_lists import allowed, table
 from faultscape.classes.mapping import of_label_ids
 from faultscape.corpus.matches import fit, one_kind
 from faultscape.corpus.photos import read_photo
@@ -41,12 +39,9 @@ from faultscape.study.parts import Part, read_manifest, write_manifest
 from faultscape.study.settings import Settings, read_settings
 from faultscape.study.tables import label_maps
 from faultscape.study.tables.answers import Answers
-from faultscape.study.tables.corpus import part_name, read_corpus, shards
+from faultscape.study.tables.corpus import Image, part_name, read_corpus, shards
 from faultscape.study.tables.label_maps import StoredMap
 from faultscape.study.tables.logs import Failure, log, read_failures, replace_failures
-
-if TYPE_CHECKING:
-    from faultscape.study.tables.corpus import Image
 
 
 def export(root: Path, study: str, options: ExportOptions, form: MaskFormat) -> Exported:
@@ -120,7 +115,7 @@ def import_(root: Path, options: ImportOptions, form: MaskFormat | None) -> Impo
             raise LabellingError(f"{source}: holds {kinds} a discard.csv for images of this study")
         say_both(files.keys() & dict(thrown))
         mapping = of_label_ids(classes, {id_: file for id_, (file, form) in files.items() if form.listed})
-        places, words = class_tables.table(classes, mapping), class_tables.allowed(classes, mapping)
+        places, words = table(classes, mapping), allowed(classes, mapping)
         new = replaced = others = 0
         failures: list[Failure] = []
         with progress("import", len(files)) as tick:
