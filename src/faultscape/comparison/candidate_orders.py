@@ -9,7 +9,6 @@ import re
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 
 NONE = np.uint16(65535)
 _CLASS = 0.1  # IoU by which a class fits another better, having twice its own
@@ -37,6 +36,8 @@ def mixed_classes(mine: np.ndarray, others: np.ndarray) -> tuple[tuple[int, int]
     none = np.iinfo(mine.dtype).max
     n = int(max(side[side != none].max(initial=0) for side in (mine, others))) + 1
     found, check = (_overlap(mine[k::2], others[:, k::2], n) for k in (0, 1))
+    from scipy.optimize import linear_sum_assignment
+
     _, meant = linear_sum_assignment(-(found + 1e-9 * np.eye(n)))
     own = np.arange(n)
     mixed = [c for c in own[meant != own].tolist() if found[c, meant[c]] >= 2 * found[c, c] + _CLASS]
@@ -100,4 +101,6 @@ def best_turn(mine: np.ndarray, others: np.ndarray) -> int:
 def assigned(mine: np.ndarray, others: np.ndarray) -> np.ndarray:
     """Return the order of a model's images that fits the others' best, each image once."""
     own, theirs = _all_marks(mine, others)
+    from scipy.optimize import linear_sum_assignment
+
     return linear_sum_assignment(-(theirs @ own.T))[1]

@@ -23,7 +23,6 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from scipy.special import stdtrit
 
 from faultscape.comparison.candidate_orders import assigned, best_turn, mixed_classes, named_orders, number_of_classes, shifted
 from faultscape.metrics.pixel import miou
@@ -349,4 +348,6 @@ def _clear(gains: np.ndarray, risk: float) -> float:
         return 0.0
     batches = np.array([part.mean() for part in np.array_split(gains, min(_BATCHES, len(gains)))])
     error = batches.std(ddof=1) / np.sqrt(len(batches))
+    from scipy.special import stdtrit
+
     return float(gains.mean()) if batches.mean() > stdtrit(len(batches) - 1, 1 - risk) * error and gains.mean() > 0 else 0.0

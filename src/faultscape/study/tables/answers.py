@@ -2,46 +2,44 @@
 
 Conventions: every answer is a row that is never changed; the latest row of a key counts, and a row that takes back leaves none that does. Answers of different truths are of different groups of people, and never meet.
 Files of studies of version 1 hold no name of a truth: all that they hold is of truth `labels`; they are read as they are, and who writes has added the column before (study.versions).
-SQLAlchemy, so that the same tables can lie in a server's database; this is its only home in the package.
+SQLAlchemy, so that the same tables can lie in a server's database; this is its only home in the package, and it is loaded where there are answers.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from functools import cache, cached_property
 from pathlib import Path
-from typing import Any
-
-import sqlalchemy as sa
-from sqlalchemy.exc import SQLAlchemyError
+from typing import TYPE_CHECKING, Any
 
 from faultscape.errors import StudyError
+
+if TYPE_CHECKING:
+    import sqlalchemy as sa
 
 LABELS = "labels"  # the truth of answers of version 1
 _TAKEN_BACK = ""  # the answer of a row that takes back
 _NO_DISCARD = "(taken back)"  # the source of a row that takes a discard back
-_TABLES = sa.MetaData()
-_DISCARDS = sa.Table(
-    "discards",
-    _TABLES,
-    sa.Column("number", sa.Integer, primary_key=True),
-    sa.Column("image", sa.Text, nullable=False, index=True),
-    sa.Column("reason", sa.Text, nullable=False),
-    sa.Column("source", sa.Text, nullable=False),
-    sa.Column("time", sa.Float, nullable=False),
-)
-_ANSWERS = sa.Table(
-    "answers",
-    _TABLES,
-    sa.Column("number", sa.Integer, primary_key=True),
-    sa.Column("image", sa.Text, nullable=False, index=True),
-    sa.Column("class", sa.Text, nullable=False),
-    sa.Column("annotator", sa.Text, nullable=False),
-    sa.Column("answer", sa.Text, nullable=False),
-    sa.Column("source", sa.Text, nullable=False),
-    sa.Column("time", sa.Float, nullable=False),
-    sa.Column("truth", sa.Text, nullable=False, server_default=LABELS),
-)
+_DISCARDS, _ANSWERS = "discards", "answers"
+
+
+@cache
+def _tables() -> Mapping[str, sa.Table]:
+    import sqlalchemy as sa
+
+    def text(name: str, **more: Any) -> sa.Column[str]:
+        return sa.Column(name, sa.Text, nullable=False, **more)
+
+    def table(name: str, *columns: sa.Column[str]) -> sa.Table:
+        number, moment = sa.Column("number", sa.Integer, primary_key=True), sa.Column("time", sa.Float, nullable=False)
+        return sa.Table(
+            name, together, number, text("image", index=True), *columns, text("source"), moment, *behind.get(name, ())
+        )
+
+    together, behind = sa.MetaData(), {_ANSWERS: [text("truth", server_default=LABELS)]}
+    discards = table(_DISCARDS, text("reason"))
+    return {_DISCARDS: discards, _ANSWERS: table(_ANSWERS, text("class"), text("annotator"), text("answer"))}
 
 
 class Answers:
@@ -49,7 +47,12 @@ class Answers:
 
     def __init__(self, root: Path) -> None:
         self._path = root / "answers.sqlite"
-        self._engine = sa.create_engine(f"sqlite:///{self._path}")
+
+    @cached_property
+    def _engine(self) -> sa.Engine:
+        import sqlalchemy as sa
+
+        return sa.create_engine(f"sqlite:///{self._path}")
 
     def discard(self, images: Iterable[tuple[str, str]], source: str) -> int:
         """Take images (id, reason) out of every selection; those already discarded stay so. Returns how many are new."""
@@ -111,9 +114,12 @@ class Answers:
 
     def name_truths(self) -> None:
         """Give answers that lack it the name of their truth, which is `labels`; nothing where all have one."""
+        import sqlalchemy as sa
+        from sqlalchemy.exc import SQLAlchemyError
+
         try:
             with self._engine.begin() as connection:
-                there = sa.inspect(connection).has_table(_ANSWERS.name)
+                there = sa.inspect(connection).has_table(_ANSWERS)
                 if there and "truth" not in _columns(connection, _ANSWERS):
                     connection.exec_driver_sql(f"ALTER TABLE answers ADD COLUMN truth TEXT NOT NULL DEFAULT '{LABELS}'")
         except SQLAlchemyError as error:
@@ -121,11 +127,14 @@ class Answers:
         finally:
             self._engine.dispose()
 
-    def _add(self, table: sa.Table, rows: list[dict[str, Any]]) -> None:
+    def _add(self, name: str, rows: list[dict[str, Any]]) -> None:
         if not rows:
             return
+        from sqlalchemy.exc import SQLAlchemyError
+
+        table = _tables()[name]
         try:
-            _TABLES.create_all(self._engine)
+            table.metadata.create_all(self._engine)
             with self._engine.begin() as connection:
                 connection.execute(table.insert(), rows)
         except (SQLAlchemyError, OSError) as error:
@@ -133,16 +142,20 @@ class Answers:
         finally:
             self._engine.dispose()
 
-    def _read(self, table: sa.Table, *columns: str) -> list[Any]:
+    def _read(self, name: str, *columns: str) -> list[Any]:
         """Return some columns of a table in the order of its rows; none where there is no such table yet."""
         if not self._path.exists():
             return []
+        import sqlalchemy as sa
+        from sqlalchemy.exc import SQLAlchemyError
+
+        table = _tables()[name]
         try:
             with self._engine.connect() as connection:
-                if not sa.inspect(connection).has_table(table.name):
+                if not sa.inspect(connection).has_table(name):
                     return []
-                there = _columns(connection, table)
-                wanted = [table.c[name] if name in there else sa.literal(LABELS) for name in columns]
+                there = _columns(connection, name)
+                wanted = [table.c[column] if column in there else sa.literal(LABELS) for column in columns]
                 return [tuple(row) for row in connection.execute(sa.select(*wanted).select_from(table).order_by(table.c.number))]
         except SQLAlchemyError as error:
             raise StudyError(f"cannot read {self._path}: {error.__class__.__name__}: {str(error).splitlines()[0]}") from None
@@ -150,6 +163,8 @@ class Answers:
             self._engine.dispose()
 
 
-def _columns(connection: sa.Connection, table: sa.Table) -> set[str]:
+def _columns(connection: sa.Connection, name: str) -> set[str]:
     """Return the names of the columns that a table has in its file."""
-    return {column["name"] for column in sa.inspect(connection).get_columns(table.name)}
+    import sqlalchemy as sa
+
+    return {column["name"] for column in sa.inspect(connection).get_columns(name)}
