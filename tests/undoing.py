@@ -19,6 +19,15 @@ from faultscape.study.tables import selections
 FEW = {"resamples": 20, "engine": "local"}
 
 
+def chosen(corpus: made.Corpus, folder: Path) -> str:
+    """A study of shards of two images, whose main selection is made, and nothing labelled."""
+    fs.collect(folder, corpus.photos, classes=corpus.classes, storage=fs.Storage(shard_size=2))
+    fs.predict(folder, dict(list(corpus.models.items())[:2]), engine="local")
+    fs.compare(folder, engine="local")
+    fs.select(folder, engine="local")
+    return str(folder)
+
+
 def digest(study: str) -> str:
     """Every file of a study, its name and its bytes."""
     held = hashlib.sha256()

@@ -82,7 +82,7 @@ def test_measures_are_stale_once_a_selection_chose_what_was_measured(study: str,
     assert made.states(study)["measure"] == "done"
     fs.select(study, per_class=4, engine="local")
     (words,) = [words for stage, _, words in fs.status(study).stages if stage == "measure"]
-    assert words == "against labels; other images than before were chosen by a selection"
+    assert words == "against labels; selections cover other measured images than before"
     assert "were chosen" in measured(study)[0]
     assert made.states(study)["measure"] == "done"
 

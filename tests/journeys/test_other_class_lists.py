@@ -14,18 +14,12 @@ import made
 from faultscape.errors import ClassesError
 from faultscape.study.tables import selections
 from refusals import refused
-from undoing import digest, finished, follow, states
+from undoing import chosen, digest, finished, follow, states
 
 
 @pytest.fixture
 def study(corpus: made.Corpus, tmp_path: Path) -> str:
-    """A study of shards of two images, whose main selection is made, and nothing labelled."""
-    path = str(tmp_path / "study")
-    fs.collect(path, str(corpus.photos), classes=str(corpus.classes), storage=fs.Storage(shard_size=2))
-    fs.predict(path, dict(list(corpus.models.items())[:2]), engine="local")
-    fs.compare(path, engine="local")
-    fs.select(path, engine="local")
-    return path
+    return chosen(corpus, tmp_path / "study")
 
 
 def classes_of(corpus: made.Corpus, folder: Path, change: Callable[[Any], Any]) -> str:

@@ -18,18 +18,12 @@ from faultscape.study.tables import selections
 from faultscape.study.tables.corpus import read_corpus
 from faultscape.study.tables.pool import read_pool
 from refusals import refused
-from undoing import FEW, bytes_of, digest, finished, follow, states, tried_first
+from undoing import FEW, bytes_of, chosen, digest, finished, follow, states, tried_first
 
 
 @pytest.fixture
 def study(corpus: made.Corpus, tmp_path: Path) -> str:
-    """A study of shards of two images, whose main selection is made, and nothing labelled."""
-    path = str(tmp_path / "study")
-    fs.collect(path, str(corpus.photos), classes=str(corpus.classes), storage=fs.Storage(shard_size=2))
-    fs.predict(path, dict(list(corpus.models.items())[:2]), engine="local")
-    fs.compare(path, engine="local")
-    fs.select(path, engine="local")
-    return path
+    return chosen(corpus, tmp_path / "study")
 
 
 def test_images_leave_the_corpus_and_come_back_with_all_that_was_said_of_them(study: str, corpus: made.Corpus) -> None:

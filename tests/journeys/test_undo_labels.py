@@ -18,18 +18,12 @@ from faultscape.study.settings import read_settings
 from faultscape.study.tables import label_maps, selections
 from faultscape.study.tables.answers import Answers
 from refusals import refused
-from undoing import bytes_of, digest, finished
+from undoing import bytes_of, chosen, digest, finished
 
 
 @pytest.fixture
 def study(corpus: made.Corpus, tmp_path: Path) -> str:
-    """A study of shards of two images, whose main selection is made, and nothing labelled."""
-    path = str(tmp_path / "study")
-    fs.collect(path, str(corpus.photos), classes=str(corpus.classes), storage=fs.Storage(shard_size=2))
-    fs.predict(path, dict(list(corpus.models.items())[:2]), engine="local")
-    fs.compare(path, engine="local")
-    fs.select(path, engine="local")
-    return path
+    return chosen(corpus, tmp_path / "study")
 
 
 @pytest.fixture

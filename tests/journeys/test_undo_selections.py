@@ -16,18 +16,12 @@ from faultscape.stages.artefacts import selection as selection_artefact
 from faultscape.study.tables import selections
 from faultscape.study.tables.corpus import read_corpus
 from refusals import refused
-from undoing import FEW, bytes_of, finished, follow, kept, states, tried_first
+from undoing import FEW, bytes_of, chosen, finished, follow, kept, states, tried_first
 
 
 @pytest.fixture
 def study(corpus: made.Corpus, tmp_path: Path) -> str:
-    """A study of shards of two images, whose main selection is made, and nothing labelled."""
-    path = str(tmp_path / "study")
-    fs.collect(path, str(corpus.photos), classes=str(corpus.classes), storage=fs.Storage(shard_size=2))
-    fs.predict(path, dict(list(corpus.models.items())[:2]), engine="local")
-    fs.compare(path, engine="local")
-    fs.select(path, engine="local")
-    return path
+    return chosen(corpus, tmp_path / "study")
 
 
 def test_a_selection_that_nobody_labelled_is_replaced_and_nothing_is_kept(study: str) -> None:

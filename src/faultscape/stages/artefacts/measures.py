@@ -88,7 +88,7 @@ MEASURES = Artefact(
         "labels": "the truth changed",
         "groups": "groups of images changed",
         "names": "classes were renamed",
-        "chosen": "other images than before were chosen by a selection",
+        "chosen": "selections cover other measured images than before",
         "metrics": "the file of a metric changed",
         METHOD: "an earlier version made them",
         "file": "measures/measure.json cannot be read",

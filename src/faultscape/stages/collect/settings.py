@@ -127,7 +127,7 @@ def _take_classes(root: Path, settings: Settings, new: toml.ClassSettings, optio
         print("the class list changes: pairs and what follows from them are stale and are made anew by compare")
     if old.wnids and not new.wnids:
         print(
-            "note: the list gives no WordNet ids, which the study had: tables that name classes by them, and distances by WordNet, find them no more; "
+            "note: the list gives no WordNet ids, which the study had: tables that name classes by them and WordNet distances no longer work; "
             "give each class its `wnid` (JSON)"
         )
     if moved and labelled:
