@@ -153,7 +153,7 @@ def test_the_first_line_says_who_leads_or_that_nobody_does(
     assert "these are all 60 that could be drawn" in repr(drawn)
     made_answers.import_labels(answers, list(drawn.images[:3]))
     assert main(["rank", answers.study, "--selection", "random"]) == 0
-    assert capsys.readouterr().out.startswith("Too few labels to say who leads. 3 labelled images cannot carry an interval")
+    assert capsys.readouterr().out.startswith("Too few labels to say who leads. 3 labelled images: too few for intervals")
     made_answers.import_labels(answers)
     assert main(["rank", answers.study, "--selection", "random"]) == 0
     said = capsys.readouterr().out

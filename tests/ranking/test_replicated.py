@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from types import SimpleNamespace as Row
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,10 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from faultscape.metrics.intervals.units import LEAST
 from faultscape.ranking.classifiers import classifier_rankings
 from faultscape.ranking.intervals import bootstrap_weights, percentile_interval, share_intervals
-from faultscape.ranking.replicates import lost_share, ranking
+from faultscape.ranking.replicates import FEW, lost_share, ranking
 
 
 def ranked(correct: np.ndarray, **options: object):
@@ -41,7 +41,7 @@ def test_intervals_of_shares_hold_at_all_shares() -> None:
         assert 0.92 <= ((low <= share) & (share <= high)).mean() <= 0.98, share
 
 
-@pytest.mark.parametrize("images", [1, 2, 3, 5])
+@pytest.mark.parametrize("images", [1, 2, 5, 9])
 def test_labels_too_few_to_carry_an_interval_have_none_and_leave_all_ranks_open(images: int) -> None:
     found = ranked(np.stack([np.ones(images), np.zeros(images), np.zeros(images)]))
     for name, said in found.rankings.items():
@@ -49,16 +49,20 @@ def test_labels_too_few_to_carry_an_interval_have_none_and_leave_all_ranks_open(
         assert said.tied_for_best == said.best_set == [], name  # nothing was tested
         for kind in ("rank_interval", "simultaneous_rank_interval"):
             assert set(map(tuple, getattr(said, kind).values())) == {(1, 3)}, name
-    assert f"no interval of a score: fewer than 6 images ({images}) cannot carry one, nor tell models apart" in found.notes
+    assert f"no interval of a score: fewer than 10 images ({images}) cannot carry one, nor tell models apart" in found.notes
 
 
-def test_six_labels_and_more_have_intervals_and_no_more_certainty_than_a_sign_test() -> None:
-    def best(images: int) -> list[str]:
-        return ranked(np.stack([np.ones(images), np.zeros(images)])).rankings["reuse_mean"].tied_for_best
+def test_ten_labels_and_more_have_intervals_and_no_more_certainty_than_a_sign_test() -> None:
+    def best(images: int, **options: Any) -> list[str]:
+        scores = np.stack([np.ones(images), np.zeros(images)])
+        return ranking(("a", "b"), scores.mean(1), np.tile([1.0, 0.0], (200, 1)), images, **options).tied_for_best
 
-    assert best(5) == []  # 1/32 on either side
-    assert best(6) == ["net-0"]  # 1/64
-    assert not np.isnan(list(ranked(np.eye(2)[:, [0] * 6]).rankings["reuse_mean"].score_interval.values())).any()
+    assert best(9) == []
+    assert best(10) == ["a"]
+    assert best(5, least=1) == ["a", "b"]  # 1/32 on either side
+    assert best(6, least=1) == best(6, groups=True) == ["a"]  # 1/64
+    assert best(5, groups=True) == []
+    assert not np.isnan(list(ranked(np.eye(2)[:, [0] * 10]).rankings["reuse_mean"].score_interval.values())).any()
 
 
 def test_what_never_varied_has_no_interval() -> None:
@@ -109,7 +113,7 @@ def test_who_is_shown_to_be_behind_another_is_not_tied_for_best() -> None:
 
 
 @settings(max_examples=80, deadline=None)
-@given(st.integers(0, 2**32 - 1), st.integers(2, 7), st.integers(LEAST, 60), st.floats(0.02, 2))
+@given(st.integers(0, 2**32 - 1), st.integers(2, 7), st.integers(FEW, 60), st.floats(0.02, 2))
 def test_ranks_ties_and_the_best_never_contradict_each_other(seed: int, j: int, images: int, spread: float) -> None:
     rng = np.random.default_rng(seed)
     values = np.round(spread * rng.normal(size=(j, 1)) + rng.normal(size=images) + rng.normal(0, rng.random(), (j, images)), 1)

@@ -196,7 +196,8 @@ def test_no_bootstrap_and_few_images_are_said():
     assert np.isnan(table.rankings["reuse_mean"].score_interval[models[0]]).all()
     assert any(note.startswith("no bootstrap") for note in table.notes)
     assert any(
-        note.startswith("the intervals rest on fewer than 10 images (6)") for note in ranked(models, rows, accuracy, images).notes
+        note.startswith("no interval of a score: fewer than 10 images (6)")
+        for note in ranked(models, rows, accuracy, images).notes
     )
     assert repr(table).startswith("Standings of 4 models from 6 labelled images")
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
+import faultscape as fs
+import made
 from faultscape.ranking.replicates import unusable
 from faultscape.reporting.competition import other_questions
 from faultscape.reporting.competition.standing_tables import CAVEAT, best_at_once, caveat, claiming, firsts, ranking_rows, verdict
@@ -140,3 +143,19 @@ def test_beside_each_other_every_ranking_says_what_its_ranges_speak_of() -> None
         ("drawn", "margins"): "this pool",
         ("next", "margins"): "data to come",
     }
+
+
+def test_with_a_handful_of_labels_head_and_tables_agree_that_nobody_leads(tmp_path: Path) -> None:
+    corpus = made.corpus(tmp_path, images=12, models=3)
+    study = str(tmp_path / "study")
+    fs.run(study, corpus.photos, corpus.models, classes=corpus.classes, engine="local")
+    fs.select(study, selector="random", budget=8)
+    fs.label.import_(study, corpus.truth)
+    found = fs.rank(study, selection="random", resamples=100)
+    assert found.labels["used"] == 8
+    assert verdict(found)[0] == "Too few labels to say who leads"
+    for name, said in found.rankings.items():
+        assert not any(row["tied"] or row["best"] or row["low"] for row in ranking_rows(name, said, found.models)["rows"]), name
+    page = Path(fs.report(study, selection="random").path).read_text()
+    assert "Too few labels to say who leads" in page
+    assert "Ahead of all others" not in page

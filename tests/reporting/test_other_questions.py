@@ -132,9 +132,9 @@ def test_a_leader_of_single_comparisons_alone_is_ahead_but_not_beyond_doubt():
 def test_a_handful_of_labels_names_no_leader():
     found = {"perron": ranking("abc", best=["a"])}
     assert verdict(standings(found, labels=10))[0] == "a leads"
-    head, words = verdict(standings(found, labels=1))
+    head, words = verdict(standings({"perron": ranking("abc", tied="")}, labels=1))
     assert head == "Too few labels to say who leads"
-    assert words.startswith("1 labelled image cannot carry an interval")
+    assert words == "1 labelled image: too few for intervals, and all ranks are open. Label at least 10."
 
 
 def test_standings_from_before_simultaneous_ranks_have_no_column_for_them():

@@ -31,7 +31,7 @@ from faultscape.ranking.simultaneous_ranks import rank_sets, replicate_p_values,
 from faultscape.standings import ModelRanking
 from faultscape.ties import DECIMALS, tie_order
 
-FEW = 10  # fewer images than this carry a bootstrap badly, and fewer than LEAST not at all
+FEW = 10  # fewer images carry no interval and tell no models apart; of whole groups, whose intervals are Student's, LEAST do
 # what intervals speak of: the pool that was drawn from, or data to come like it, or they describe the chosen images
 POOL, FUTURE, CHOSEN = "pool", "future", "chosen"
 MANY = 20  # groups of images from which on percentiles of the bootstrap are believed; of fewer Student's t
@@ -176,7 +176,7 @@ def table(
     ``decided`` (J, I) whether a label says how good a model is on an image; ``notes`` go first. Where whole groups were drawn, ``group`` (I,) is that of
     each image, and ``drawn`` counts groups; ``groups_told`` of them are counted in another note. ``extra`` are rankings of a person's own among them.
     """
-    what = "images" if group is None else "groups of images"
+    what, least = ("images", FEW) if group is None else ("groups of images", LEAST)
     spans = {name: entry(name, extra).span(len(models)) for name in scores}
     scores = {name: np.clip(s, *spans[name]) for name, s in scores.items()}
     resamples = len(next(iter(scores.values()))) - 1
@@ -186,13 +186,11 @@ def table(
         notes.append("no bootstrap: there are no intervals, and nobody is called tied for best")
     elif (images := max(drawn.values())) == groups_told and group is not None:
         pass
-    elif images < LEAST:
-        notes.append(f"no interval of a score: fewer than {LEAST} {what} ({images}) cannot carry one, nor tell models apart")
+    elif images < least:
+        notes.append(f"no interval of a score: fewer than {least} {what} ({images}) cannot carry one, nor tell models apart")
     elif group is not None:
         told = f": fewer than {MANY}, and Student's t with {images - 1} degrees of freedom" if images < MANY else ""
         notes.append(f"intervals redraw whole groups of images; labels lie in {images} groups{told}")
-    elif images < FEW:
-        notes.append(f"the intervals rest on fewer than {FEW} images ({images}): they are too narrow to be trusted")
     if few := [name for name, s in scores.items() if lost_share(s[0], s[1:]) > intervals.LOST]:
         notes.append(
             f"{', '.join(few)}: all ranks stay open, since more than {100 * intervals.LOST:g} % of the replicates are left out"
@@ -205,13 +203,13 @@ def table(
         for name, s in scores.items()
     }
     for name in (one.name for one in taking("scores", extra) if one.name in scores and one.interval == "wilson"):
-        bounds = held(_mean_intervals(scores[name], decided, group), scores[name][0])
+        bounds = held(_mean_intervals(scores[name], decided, group, least), scores[name][0])
         rankings[name] = replace(rankings[name], score_interval=dict(zip(models, bounds.tolist(), strict=True)))
     return Table(
         {name: matrix.tolist() for name, matrix in matrices.items()},
         rankings,
         {name: s[0] for name, s in scores.items()},
-        {name: s[1:] if drawn[name] >= LEAST else s[1:1] for name, s in scores.items()},
+        {name: s[1:] if drawn[name] >= least else s[1:1] for name, s in scores.items()},
         tuple(notes),
     )
 
@@ -232,22 +230,24 @@ def ranking(
     images: int,
     error: np.ndarray | None = None,
     *,
+    least: int | None = None,
     exact: bool = False,
     groups: bool = False,
     span: tuple[float, float] = (-math.inf, math.inf),
 ) -> ModelRanking:
     """Return one ranking as standings hold it; ranks and the set of the best hold at once for all models where it says so.
 
-    A model is tied for best where no test says that another is better; of too few images nothing is tested: all ranks are open,
-    and nobody is. Scores are ``exact`` when all labels there can be are in them. Intervals are NaN for too few images, and where
-    replicates do not vary: what has not been seen to vary is not known. Where ``images`` counts ``groups``, and these are fewer
-    than twenty, intervals are Student's t. All are cut at the ends of the ``span`` of what is measured.
+    A model is tied for best where no test says that another is better; of fewer images than ``least`` (ten, or six groups) nothing
+    is tested: all ranks are open, and nobody is. Scores are ``exact`` when all labels there can be are in them. Intervals are NaN
+    for too few images, and where replicates do not vary: what has not been seen to vary is not known. Where ``images`` counts
+    ``groups``, and these are fewer than twenty, intervals are Student's t. All are cut at the ends of the ``span`` of what is measured.
 
     >>> draws = np.random.default_rng(0).normal([0, 0, 9], 1, (200, 3))
     >>> said = ranking(("a", "b", "c"), np.array([0.1, 0.0, 9.0]), draws, 50)
     >>> said.order, said.simultaneous_rank_interval, said.best_set
     (['c', 'a', 'b'], {'a': [2, 3], 'b': [2, 3], 'c': [1, 1]}, ['c'])
     """
+    least = least or (LEAST if groups else FEW)
     order = sorted(
         range(len(models)),
         key=lambda k: (np.isnan(scores[k]), -round(float(scores[k]), DECIMALS) if scores[k] == scores[k] else 0),
@@ -257,17 +257,17 @@ def ranking(
             images / (images - 1)
         )  # a bootstrap's spread is that of G, not G - 1
     spread = intervals.percentile_interval(replicates)
-    if groups and LEAST <= images < MANY and len(replicates) > 1:
+    if groups and least <= images < MANY and len(replicates) > 1:
         half = stdtrit(images - 1, (1 + LEVEL) / 2) * np.nanstd(replicates, 0)
         spread = np.where(np.isnan(spread), np.nan, scores[:, None] + half[:, None] * np.array([-1, 1]))
     if not exact:
-        spread[(images < LEAST) | (spread[:, 1] - spread[:, 0] < 10**-DECIMALS)] = np.nan
+        spread[(images < least) | (spread[:, 1] - spread[:, 0] < 10**-DECIMALS)] = np.nan
     spread = held(np.clip(spread, *span), scores)
     p_values = replicate_p_values(scores, replicates, images, exact=exact)
     if lost_share(scores, replicates) > intervals.LOST:
         p_values = np.where(np.isnan(p_values), np.nan, 1.0)
     places, sets = single_rank_sets(p_values), rank_sets(p_values)
-    tested = exact or images >= LEAST
+    tested = exact or images >= least
     if not tested and len(replicates):
         scored = ~np.isnan(scores)
         places = sets = np.where(scored[:, None], [1.0, scored.sum()], np.nan)
@@ -306,12 +306,12 @@ def unusable(models: tuple[str, ...], why: str, *, speaks_of: str = "") -> Model
     )  # fmt: skip
 
 
-def _mean_intervals(scores: np.ndarray, decided: np.ndarray, group: np.ndarray | None) -> np.ndarray:
+def _mean_intervals(scores: np.ndarray, decided: np.ndarray, group: np.ndarray | None, least: int) -> np.ndarray:
     """Return (J, 2) intervals of means of numbers between 0 and 1 from (1 + B, J) of them and their replicates."""
     out = np.full((len(decided), 2), np.nan)
     for k in np.flatnonzero((len(scores) > 2) & ~np.isnan(scores[0])).tolist():
         sizes = np.ones(decided[k].sum()) if group is None else np.unique(group[decided[k]], return_counts=True)[1]
-        if (n := len(sizes)) < LEAST:
+        if (n := len(sizes)) < least:
             continue
         variance = np.nanvar(scores[1:, k]) * n / (n - 1)  # a bootstrap's is that of n, not n - 1
         factor = float(stdtrit(n - 1, (1 + LEVEL) / 2))

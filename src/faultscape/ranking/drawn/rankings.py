@@ -25,7 +25,7 @@ from numpy.typing import ArrayLike
 from faultscape.choices import Population
 from faultscape.errors import OptionError, RankingError
 from faultscape.errors import counted as counted_words
-from faultscape.metrics.intervals.units import LEVEL
+from faultscape.metrics.intervals.units import LEAST, LEVEL
 from faultscape.nouns import Draw, JsonObject
 from faultscape.ranking import replicates as replicated
 from faultscape.ranking.agreement import compare_benchmark, plain
@@ -188,7 +188,8 @@ def _row(
     best = 0.0 if name == MARGINS else 1.0  # a score is 1 - loss; a margin has no largest value
     rng = np.random.default_rng((seed, zlib.crc32(name.encode())))
     scores, replicates = best - found.loss, best - drawn_estimates.as_drawn(found, resamples, rng)
-    row = replicated.ranking(models, scores, replicates, found.freedom + 1, exact=found.unit == 0)
+    # labels worth fewer than ten of equal weight are unusable already
+    row = replicated.ranking(models, scores, replicates, found.freedom + 1, least=LEAST, exact=found.unit == 0)
     around = estimate_intervals.margin_intervals if name == MARGINS else estimate_intervals.loss_intervals
     low, high = (None, None) if found.possible is None else found.possible.T[:, :, None]
     bounds = best - np.clip(around(found), low, high)[:, ::-1]

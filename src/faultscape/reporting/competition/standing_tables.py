@@ -102,12 +102,10 @@ def verdict(standings: Standings) -> tuple[str, str]:
     """Return a headline and a sentence that claim no more than the intervals allow."""
     counted, above = claiming(standings), caveat(standings)
     best = {name: ranking.tied_for_best for name, ranking in counted.items() if ranking.tied_for_best}
-    if (used := standings.labels.get("used", FEW)) < FEW:
-        return (
-            "Too few labels to say who leads",
-            f"{used} labelled image{'s' * (used != 1)} cannot carry an interval that is to be trusted; scores and ranks mean little before some {FEW}.",
-        )
     if not best:
+        if (used := standings.labels.get("used", FEW)) < FEW:
+            few = f"{counted_words(used, 'labelled image')}: too few for intervals, and all ranks are open. Label at least {FEW}."
+            return "Too few labels to say who leads", few
         return (
             "No intervals yet",
             f"Scores stand without intervals, so nothing can be said of who is best. {_for_intervals(standings)}",
@@ -156,15 +154,14 @@ def _named(models: Sequence[str]) -> str:
 
 
 def best_at_once(standings: Standings) -> str:
-    """Return in words which models may be the best, corrected for multiple comparisons, by the first ranking of each kind; '' where nothing says so, or labels are too few.
+    """Return in words which models may be the best, corrected for multiple comparisons, by the first ranking of each kind; '' where nothing says so.
 
     >>> of = lambda best: ModelRanking(best_set=best)
     >>> best_at_once(Standings(("a", "b", "c"), {}, {}, {"perron": of(["a", "b"]), "borda": of(["a"]), "reuse_mean": of(["a"])}, {}))
     'Corrected for multiple comparisons (95 %), the best is one of a and b by Perron rank; a by Mean over all labels.'
     """
     said, counted = [], claiming(standings)
-    trusted = standings.labels.get("used", FEW) >= FEW
-    for name in firsts(standings).values() if trusted else ():
+    for name in firsts(standings).values():
         best = counted[name].best_set if name in counted else []
         if best:
             whole = len(best) == len(standings.models)

@@ -14,7 +14,7 @@ from faultscape.standings import is_open
 from faultscape.study.parts import key_of
 from faultscape.study.tables import selections
 
-METHOD_NUMBER = 2  # raised when rankings or intervals are computed in another way
+METHOD_NUMBER = 3  # raised when rankings or intervals are computed in another way
 _UNREADABLE = "its file cannot be read"
 
 
