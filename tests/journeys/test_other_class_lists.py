@@ -12,6 +12,7 @@ import pytest
 import faultscape as fs
 import made
 from faultscape.errors import ClassesError
+from faultscape.study.settings import read_settings
 from faultscape.study.tables import selections
 from refusals import refused
 from undoing import chosen, digest, finished, follow, states
@@ -151,3 +152,17 @@ def test_another_meaning_of_an_id_counts_again(study: str, corpus: made.Corpus, 
 
     fs.collect(study, classes=classes_of(corpus, tmp_path, swapped))
     assert states(study)["pairs", ""] == "stale"
+
+
+def test_before_there_are_models_or_labels_another_list_is_taken_without_a_word(
+    corpus: made.Corpus, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nothing follows from it yet: a class of the same id is no renamed one, and nothing is stale."""
+    study = str(tmp_path / "study")
+    fs.collect(study, corpus.photos, classes="voc")
+    capsys.readouterr()
+    found = fs.collect(study, classes=corpus.classes)
+    assert capsys.readouterr().out == ""
+    names = [entry["name"] for entry in json.loads(Path(corpus.classes).read_text())["classes"]]
+    assert list(read_settings(Path(study)).classes.names) == [name for name in names if name != "void"]
+    assert found.new == 0

@@ -87,7 +87,7 @@ def test_masks_go_out_and_come_back_in_a_format_of_ones_own(
     (filled / f"{first}.grid").write_text("1 2\n")
     (filled / f"{second}.grid").write_text("road\n")
     assert main(["label", "import", study, str(filled), "--format", own]) == 0
-    assert f"{len(chosen) - 2} images added, 0 replaced, 0 newly discarded, 2 not usable" in capsys.readouterr().out
+    assert f"{len(chosen) - 2} images added, 2 not usable" in capsys.readouterr().out
     failures = (Path(study) / "failures.csv").read_text()
     assert "is 2 x 1 pixels, its photo 48 x 36" in failures
     assert f"{second}.grid: format grid: ValueError: could not convert string 'road'" in failures

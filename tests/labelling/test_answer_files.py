@@ -78,7 +78,7 @@ def test_labels_may_stand_in_another_column(made: made_answers.Answers, tmp_path
         fs.label.import_(made.study, f"{path}:thruth")
     took = fs.label.import_(made.study, f"{path}:Truth")
     assert (took.new, took.failures) == (12, 0)
-    assert repr(took).startswith("truth labels: 12 images labelled, 0 replaced")
+    assert repr(took).startswith("truth labels: 12 images labelled")
     with refused(LabellingError, r"gone.csv: there is no such file"):
         fs.label.import_(made.study, f"{tmp_path / 'gone.csv'}:Truth")
     (tmp_path / "odd.csv").write_text("name,what\nx,cat\n")

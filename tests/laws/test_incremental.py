@@ -156,7 +156,7 @@ def test_png_npy_palette_and_colours_give_the_same_pairs_selection_and_standings
     again = competed(str(tmp_path / "again"), other, [list(corpus.models)])
     assert content_of_pairs(str(study)) == content_of_pairs(str(tmp_path / "again"))
     assert (study / "selection.csv").read_bytes() == (tmp_path / "again" / "selection.csv").read_bytes()
-    assert again.rankings == standings.rankings
+    assert repr(again.rankings) == repr(standings.rankings)  # undefined intervals differ from themselves
 
 
 def test_diagonal_cells_give_the_slots_and_standings_of_full_ones(corpus: made.Corpus, tmp_path: Path) -> None:
@@ -175,7 +175,7 @@ def test_diagonal_cells_give_the_slots_and_standings_of_full_ones(corpus: made.C
         fs.label.import_(study, str(corpus.truth))
         standings.append(fs.rank(study, resamples=20, engine="local"))
     assert slots[0] == slots[1]
-    assert standings[0].rankings == standings[1].rankings
+    assert repr(standings[0].rankings) == repr(standings[1].rankings)
     assert standings[0].matrices == standings[1].matrices
     part = read_manifest(folder(tmp_path / "diagonal", "model-3"))["00000.models"]
     codes = read_counts(folder(tmp_path / "diagonal", "model-3"), PairPart("model-3", 0, (), None, ""), part)[1].to_pylist()

@@ -140,6 +140,7 @@ def test_what_is_no_picture_is_told(server: Server, study: Path) -> None:
     ]
     brought = fs.collect(str(study), **group_options(fs.collect, {"urls": listed(study, *urls), **FAST}))
     assert (brought.came, brought.failed) == (1, 8)
+    assert "1 new picture, 8 could not be had (failures.csv); the first: ftp://example.org/x.png: " in repr(brought)
     told = reasons(study)
     assert "calls it text/html" in told["page.png"]
     assert "404" in told["gone.png"]
@@ -286,7 +287,7 @@ def test_a_hostile_table_does_no_harm(server: Server, study: Path, capsys: pytes
     path = Path(table(study, *rows))
     path.write_bytes(path.read_bytes().replace(b"\x00", b""))
     assert main(["collect", str(study), "--urls", str(path), "--rate", "1000"]) == 0
-    assert "1 picture came" in capsys.readouterr().out
+    assert "1 new picture" in capsys.readouterr().out
     assert kept(study) == ["good.png"]
     assert not list(study.parent.rglob("*escape*"))
     told = (study / "failures.csv").read_text()
@@ -336,3 +337,11 @@ def test_the_same_list_makes_the_same_bytes(server: Server, study: Path, tmp_pat
     names = [p.relative_to(study) for p in sorted((study / "web").rglob("*")) if p.is_file() and p.name != "queries-offered.csv"]
     assert len(names) == 4 * 2 + 2
     assert all((study / name).read_bytes() == (other / name).read_bytes() for name in names)
+
+
+def test_where_nothing_came_the_line_says_why_and_sends_nobody_to_an_empty_page(server: Server, study: Path) -> None:
+    brought = fs.collect(str(study), **group_options(fs.collect, {"urls": listed(study, f"{server.url}/gone.png"), **FAST}))
+    assert "0 new pictures, 1 could not be had (failures.csv); the first: " in repr(brought)
+    assert "gone.png: " in repr(brought)
+    assert "404 Not Found" in repr(brought)
+    assert "next:" not in repr(brought)

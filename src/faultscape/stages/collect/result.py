@@ -22,12 +22,16 @@ class Collected:
     groups: str = ""
 
     def __repr__(self) -> str:
-        return (
-            f"{self.study}: {counted(self.images, 'image')} ({self.new} new) in {counted(self.shards, 'shard')}, "
-            f"{counted(self.near_duplicates, 'near-duplicate of another', 'near-duplicates of others')}, "
-            f"{self.failures} not usable (failures.csv)\nclasses  {self.classes}\nsize     {self.size}"
-            + (f"\ngroups   {self.groups}" if self.groups else "")
-        )
+        images = f"{counted(self.images, 'image')} in {counted(self.shards, 'shard')}"
+        more = [
+            f"{self.new} new" if 0 < self.new < self.images else "",
+            counted(self.near_duplicates, "near-duplicate of another", "near-duplicates of others")
+            if self.near_duplicates
+            else "",
+            f"{self.failures} not usable (failures.csv)" if self.failures else "",
+        ]
+        lines = [f"{self.study}: {', '.join([images, *filter(None, more)])}", f"classes  {self.classes}", f"size     {self.size}"]
+        return "\n".join([*lines, *([f"groups   {self.groups}"] if self.groups else [])])
 
 
 @dataclass(frozen=True)
@@ -48,7 +52,10 @@ class Queries:
 
 @dataclass(frozen=True)
 class Downloaded:
-    """What a download brought: pictures that came now, that were there, that were left out and that did not come; how many are for review."""
+    """What a download brought: pictures that came now, that were there, that were left out and that did not come; how many are for review.
+
+    ``first`` says what went wrong with the first that did not come.
+    """
 
     study: str
     came: int
@@ -57,11 +64,15 @@ class Downloaded:
     failed: int
     for_review: int
     stopped: str = ""
+    first: str = ""
 
     def __repr__(self) -> str:
-        stopped = f"\nstopped: {self.stopped}" if self.stopped else ""
-        return (
-            f"{self.study}/web: {counted(self.came, 'picture')} came, {self.there} {'was' if self.there == 1 else 'were'} there, {self.left_out} left out as duplicates or unfit, "
-            f"{self.failed} could not be had (failures.csv){stopped}\n"
-            f"next: open {self.study}/web/review.html ({counted(self.for_review, 'picture')}), then collect {self.study} --accept accept.csv"
-        )
+        parts = [
+            f"{counted(self.came, 'new picture')}",
+            f"{self.there} there before" if self.there else "",
+            f"{self.left_out} left out as duplicates or unfit" if self.left_out else "",
+            f"{self.failed} could not be had (failures.csv); the first: {self.first}" if self.failed else "",
+        ]
+        review = f"open {self.study}/web/review.html ({counted(self.for_review, 'picture')}), then faultscape collect {self.study} --accept accept.csv"
+        lines = [f"{self.study}/web: {', '.join(filter(None, parts))}", f"stopped: {self.stopped}" if self.stopped else ""]
+        return "\n".join(filter(None, [*lines, f"next: {review}" if self.for_review else ""]))

@@ -102,6 +102,9 @@ def _take_classes(root: Path, settings: Settings, new: toml.ClassSettings, optio
             f"the class list shares {f'{shared} of {fewer} names' if shared else 'no name'} with that of the study ({held}), "
             "whose models and labels would mean something else under it; is it another study's? --replace-classes takes it all the same"
         )
+    if not (settings.models or labelled):  # nothing depends on the list yet
+        settings.classes, settings.only = new, [word for word in settings.only if word in new.names]
+        return
     before, now_is = dict(zip(old.names, old.ids, strict=True)), dict(zip(new.names, new.ids, strict=True))
     moved = [name for name, id_ in now_is.items() if before.get(name, id_) != id_]
     if moved and labelled and settings.classifies and not options.replace_classes:

@@ -146,8 +146,9 @@ def _download(
     finally:
         shown = _written_down(root, downloads)
     log(root, "collect", urls=urls, api=api, came=downloads.counts.came, failed=downloads.counts.failed)
-    c = downloads.counts
-    return Downloaded(str(root), c.came, c.there, c.left_out, c.failed, shown, stopped)
+    c, wrong = downloads.counts, downloads.failures
+    first = f"{wrong[0].image}: {wrong[0].reason}" if wrong else ""
+    return Downloaded(str(root), c.came, c.there, c.left_out, c.failed, shown, stopped, first)
 
 
 def _written_down(root: Path, downloads: Downloads) -> int:

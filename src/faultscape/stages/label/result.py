@@ -60,10 +60,13 @@ class Imported:
     failures: int
 
     def __repr__(self) -> str:
-        return (
-            f"truth {self.truth}: {counted(self.new, 'image')} added, {self.replaced} replaced, {self.discarded} newly discarded, "
-            f"{self.failures} not usable (failures.csv)"
-        )
+        parts = [
+            f"{counted(self.new, 'image')} added" if self.new or not self.replaced else "",
+            f"{self.replaced} replaced" if self.replaced else "",
+            f"{self.discarded} newly discarded" if self.discarded else "",
+            f"{self.failures} not usable (failures.csv)" if self.failures else "",
+        ]
+        return f"truth {self.truth}: {', '.join(filter(None, parts))}"
 
 
 @dataclass(frozen=True)
@@ -109,10 +112,13 @@ class Answered:
     first: str = ""
 
     def __repr__(self) -> str:
-        labelled = f"{counted(self.new, 'image')} labelled, {self.replaced} replaced"
-        parts = [labelled] if self.new or self.replaced or not self.answers else []
-        parts += [counted(self.answers, "new answer")] if self.answers else []
-        parts += [f"{counted(self.ties, 'question')} undecided (`label export --again` asks again)"] if self.ties else []
-        wrong = f"{counted(self.failures, 'line')} not usable (failures.csv)"
+        parts = [
+            f"{counted(self.new, 'image')} labelled" if self.new or not (self.replaced or self.answers) else "",
+            f"{self.replaced} replaced" if self.replaced else "",
+            counted(self.answers, "new answer") if self.answers else "",
+            f"{counted(self.ties, 'question')} undecided (`label export --again` asks again)" if self.ties else "",
+            f"{self.discarded} newly discarded" if self.discarded else "",
+            f"{counted(self.failures, 'line')} not usable (failures.csv)" if self.failures else "",
+        ]
         more = f"; the first: {self.first}" if self.first else ""
-        return f"truth {self.truth}: {', '.join(parts)}, {self.discarded} newly discarded, {wrong}{more}"
+        return f"truth {self.truth}: {', '.join(filter(None, parts))}{more}"
