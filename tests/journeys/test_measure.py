@@ -274,7 +274,7 @@ def test_a_note_says_where_consecutive_images_are_alike(tmp_path: Path) -> None:
     assert main(words) == 0
     (note,) = document(tmp_path / "o")["notes"]
     assert "consecutive images are alike (the mIoU of neighbours correlates by 0.9" in note
-    assert "times too narrow; say which belong together with --group" in note
+    assert "times too narrow; say which belong together with `--group`" in note
     assert main([*words, "--block", "6"]) == 0
     assert "consecutive" not in " ".join(document(tmp_path / "o")["notes"])
 

@@ -53,10 +53,10 @@ def axis(values: Sequence[float | None], *, at_most: int = 4) -> Axis:
 
 
 def scale(on: Axis) -> Markup:
-    """Return the numbers under a column of marks."""
+    """Return the numbers under a column of marks, every other of them of class ``more``, which narrow pages leave out: there they would touch."""
     last = len(on.ticks) - 1
     anchor = lambda k: "start" if k == 0 else "end" if k == last else "middle"  # noqa: E731
-    texts = [_svg_text(on.at(t), on.text(t), anchor(k)) for k, t in enumerate(on.ticks)]
+    texts = [_svg_text(on.at(t), on.text(t), anchor(k), "more" if (last - k) % 2 else "always") for k, t in enumerate(on.ticks)]
     return _svg("".join(texts), "", height=16, hidden=True)
 
 
@@ -118,8 +118,8 @@ def _grid(on: Axis) -> str:
     return "".join(f'<line class="grid" x1="{on.at(t)}" x2="{on.at(t)}" y1="0" y2="{_ROW}"/>' for t in on.ticks)
 
 
-def _svg_text(x: str, text: str, anchor: str) -> str:
-    return f'<text x="{x}" y="12" text-anchor="{anchor}">{text}</text>'
+def _svg_text(x: str, text: str, anchor: str, kind: str) -> str:
+    return f'<text x="{x}" y="12" text-anchor="{anchor}" class="{kind}">{text}</text>'
 
 
 def _svg(inside: str, title: str, *, height: int = _ROW, hidden: bool = False) -> Markup:

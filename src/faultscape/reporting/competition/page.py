@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 import numpy as np
-from markupsafe import Markup, escape
 
 from faultscape import __version__
 from faultscape.metrics.catalogue import METRICS
@@ -95,7 +94,7 @@ class DrawFacts(Facts):
 def page(facts: DuelFacts | PairFacts | DrawFacts) -> str:
     """Return the page as HTML."""
     file, more = _kind_of(facts)
-    filters = {"coded": coded, "number": number, "percent": percent, "plain": plain}
+    filters = {"number": number, "percent": percent, "plain": plain}
     return template(file, **filters).render(f=facts, **_context(facts), **more)
 
 
@@ -106,27 +105,6 @@ def _kind_of(facts: DuelFacts | PairFacts | DrawFacts) -> tuple[str, dict[str, A
     if isinstance(facts, PairFacts):
         return "competition/pairs.html.jinja", _of_pairs(facts)
     return "competition/draws.html.jinja", _of_draws(facts)
-
-
-def coded(text: str) -> Any:
-    """Return words as HTML, with what stands between backticks as code, whose options are not broken at their hyphens.
-
-    >>> str(coded("type `rank <a>` now"))
-    'type <code>rank &lt;a&gt;</code> now'
-    >>> str(coded("`--all-labels` counts them"))
-    '<code><span class="whole">--all-labels</span></code> counts them'
-    """
-    parts = text.split("`")
-    if len(parts) % 2 == 0:
-        return escape(text)
-    return Markup("").join(
-        Markup("<code>{}</code>").format(_options_whole(part)) if k % 2 else escape(part) for k, part in enumerate(parts)
-    )
-
-
-def _options_whole(code: str) -> Any:
-    words = [Markup('<span class="whole">{}</span>').format(w) if w.startswith("--") else escape(w) for w in code.split(" ")]
-    return Markup(" ").join(words)
 
 
 def number(value: Any, digits: int = 3) -> str:

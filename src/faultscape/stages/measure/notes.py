@@ -64,9 +64,9 @@ def drawn_anew(data: DataSet, units: Units, images: Mapping[str, Mapping[str, np
     """Return what to say of what is drawn anew: groups, too few of either, or images that are not independent."""
     study = data.study
     how = (
-        f"`faultscape collect {study}` with --group or --block"
+        f"`faultscape collect {study} --group PATTERN` or `--block N`"
         if study
-        else "--group, or cut runs of consecutive images with --block"
+        else "`--group`, or cut runs of consecutive images with `--block`"
     )
     if units.grouped:
         text = f"intervals draw whole groups anew: {describe_groups(data.together)}"

@@ -250,4 +250,4 @@ def _neighbours(pool: Sequence[str], expected: np.ndarray, study: str) -> list[s
     middle = float(np.median(found))
     near = f"consecutive images are alike (what models say of neighbours correlates by {middle:.2f})"
     narrow = f"if they are frames of a sequence, intervals of data to come are some {too_narrow(middle):.1f} times too narrow"
-    return [f"{near}: {narrow}; say which belong together with `faultscape collect {study}` with --group or --block"]
+    return [f"{near}: {narrow}; say which belong together with `faultscape collect {study} --group PATTERN` or `--block N`"]
