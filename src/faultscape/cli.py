@@ -248,9 +248,15 @@ def _misread(error: cyclopts.CycloptsError) -> str:
     if isinstance(error, cyclopts.UnusedCliTokensError):
         words = ", ".join(map(repr, error.unused_tokens or []))
         return f"{chain}: there is no place for {words}; for more than one value repeat the option{more}"
+    if isinstance(error, cyclopts.UnknownOptionError):
+        word = error.token.keyword or error.token.value
+        known = {name.lstrip("-"): name for argument in error.argument_collection for name in argument.names if name[:2] == "--"}
+        near = closest(word.lstrip("-"), tuple(known)).replace("mean '", "mean '--")
+        return _plain(f"{chain} has no option {word}{f'.{near}{more[1:]}' if near else more}")
     argument = error.argument
     if isinstance(error, cyclopts.MissingArgumentError) and argument is not None and error.keyword is None:
-        name = argument.name.lstrip("-").replace("-", "_").upper()
+        asked = argument.field_info.kind is inspect.Parameter.KEYWORD_ONLY
+        name = argument.name if asked else argument.name.lstrip("-").replace("-", "_").upper()
         return f"{chain}: {name} is missing{more}"
     if isinstance(error, cyclopts.MissingArgumentError):
         return f"{chain}: {error.keyword} needs a value behind it{more}"

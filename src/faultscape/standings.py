@@ -112,11 +112,16 @@ class Standings:
             if why := ranking.unusable:
                 lines.append(f"  {name}: cannot be used: {why}")
                 continue
-            of = {"chosen": "descriptive", "pool": "of this pool", "future": "of data to come"}.get(ranking.speaks_of)
+            there = any(not math.isnan(low) for low, _ in ranking.score_interval.values())
+            of = (
+                {"chosen": "descriptive", "pool": "of this pool", "future": "of data to come"}.get(ranking.speaks_of)
+                if there
+                else ""
+            )
             lines.append(f"  {name}{f', intervals {of}' if of else ''}")
             for place, model in enumerate(ranking.order, 1):
                 low, high = ranking.score_interval.get(model, (float("nan"), float("nan")))
-                spread = f"  [{low:.4f}, {high:.4f}]" if not math.isnan(low) else ""
+                spread = f"  [{_number(low, 4)}, {_number(high, 4)}]" if not math.isnan(low) else ""
                 ranks = rank_words(ranking.rank_interval, model, to="-")
                 spread += f"  rank {ranks}" if ranks else ""
                 tied = "  tied for best" if model in ranking.tied_for_best and len(ranking.tied_for_best) > 1 else ""
@@ -149,7 +154,7 @@ def rank_words(ranges: Mapping[str, Sequence[float | None]], model: str, *, to: 
 
 
 def _number(value: float | None, digits: int = 3) -> str:
-    return "–" if value is None or not math.isfinite(value) else f"{value:.{digits}f}"
+    return "–" if value is None or not math.isfinite(value) else f"{round(value, digits) + 0.0:.{digits}f}"  # no negative zero
 
 
 def is_open(standings: Standings, question: str) -> bool:
@@ -157,6 +162,5 @@ def is_open(standings: Standings, question: str) -> bool:
     first = next((ranking for ranking in standings.rankings.values() if ranking.rank_interval), None)
     if first is None:
         return False
-    if question == "best":
-        return len(first.tied_for_best) > 1
-    return any(low < high for low, high in first.rank_interval.values())
+    uncertain = any(low < high for low, high in first.rank_interval.values())
+    return uncertain and (question != "best" or len(first.tied_for_best) != 1)

@@ -37,6 +37,20 @@ def test_label_has_two_verbs_of_its_own() -> None:
     assert "there is no 'label improt'. Did you mean 'import'? There are export, import" in refused_line("label", "improt", "x")
 
 
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("run study --resamples 5", "run has no option --resamples; `faultscape run --help` says what it takes"),
+        ("select study --conkordance x", "select has no option --conkordance. Did you mean '--concordance'? `faultscape select --help` says"),
+        ("rank study -x", "rank has no option -x; `faultscape rank --help` says what it takes"),
+        ("scale masks", "scale: --classes is missing; `faultscape scale --help` says what it takes"),
+        ("label export study", "label export: OUT is missing; `faultscape label export --help` says what it takes"),
+    ],
+)  # fmt: skip
+def test_an_option_that_there_is_not_or_that_is_missing_is_named_and_none_is_suggested_that_is_far(line: str, said: str) -> None:
+    assert refused_line(*line.split()).startswith(f"faultscape: {said}")
+
+
 @pytest.mark.parametrize("name", ["preds.npz", "preds.npy", "preds.tsv", "preds.csv.gz"])
 def test_a_table_of_answers_is_for_predict(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_bytes(b"anything")

@@ -11,7 +11,7 @@ from faultscape.ranking.replicates import unusable
 from faultscape.reporting.competition import other_questions
 from faultscape.reporting.competition.standing_tables import CAVEAT, best_at_once, caveat, claiming, firsts, ranking_rows, verdict
 from faultscape.stages.rank.result import Ranked
-from faultscape.standings import Benchmark, ModelRanking, OtherSelection, Standings
+from faultscape.standings import Benchmark, ModelRanking, OtherSelection, Standings, is_open
 
 MODELS = ("a", "b", "c")
 
@@ -154,8 +154,17 @@ def test_with_a_handful_of_labels_head_and_tables_agree_that_nobody_leads(tmp_pa
     found = fs.rank(study, selection="random", resamples=100)
     assert found.labels["used"] == 8
     assert verdict(found)[0] == "Too few labels to say who leads"
+    assert is_open(found, "best")
+    assert is_open(found, "order")
+    assert ", intervals " not in repr(found)
     for name, said in found.rankings.items():
         assert not any(row["tied"] or row["best"] or row["low"] for row in ranking_rows(name, said, found.models)["rows"]), name
     page = Path(fs.report(study, selection="random").path).read_text()
     assert "Too few labels to say who leads" in page
     assert "Ahead of all others" not in page
+
+
+def test_a_rounded_number_has_no_negative_zero() -> None:
+    near = replace(ranking("a"), scores={"a": -1e-6, "b": -0.2, "c": -0.3}, score_interval={m: [-1e-6, 0.4] for m in MODELS})
+    assert "0.0000  [0.0000, 0.4000]" in repr(standings(lure=near))
+    assert "-0.0000" not in repr(standings(lure=near))

@@ -61,12 +61,12 @@ class Imported:
 
     def __repr__(self) -> str:
         parts = [
-            f"{counted(self.new, 'image')} added" if self.new or not self.replaced else "",
+            f"{counted(self.new, 'image')} added" if self.new else "",
             f"{self.replaced} replaced" if self.replaced else "",
             f"{self.discarded} newly discarded" if self.discarded else "",
             f"{self.failures} not usable (failures.csv)" if self.failures else "",
         ]
-        return f"truth {self.truth}: {', '.join(filter(None, parts))}"
+        return f"truth {self.truth}: {', '.join(filter(None, parts)) or 'nothing new'}"
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ class Answered:
 
     def __repr__(self) -> str:
         parts = [
-            f"{counted(self.new, 'image')} labelled" if self.new or not (self.replaced or self.answers) else "",
+            f"{counted(self.new, 'image')} labelled" if self.new else "",
             f"{self.replaced} replaced" if self.replaced else "",
             counted(self.answers, "new answer") if self.answers else "",
             f"{counted(self.ties, 'question')} undecided (`label export --again` asks again)" if self.ties else "",
@@ -121,4 +121,4 @@ class Answered:
             f"{counted(self.failures, 'line')} not usable (failures.csv)" if self.failures else "",
         ]
         more = f"; the first: {self.first}" if self.first else ""
-        return f"truth {self.truth}: {', '.join(filter(None, parts))}{more}"
+        return f"truth {self.truth}: {', '.join(filter(None, parts)) or 'nothing new'}{more}"

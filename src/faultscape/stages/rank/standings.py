@@ -83,7 +83,7 @@ def standings_of(
     known, snapshot = _labelled(root, asked.selection, truth), Snapshot(root)
     now, inside = known.now, known.inside(asked.all_labels)
     if closed is not None and (unknown := [m for m in now.models if m not in closed]):
-        raise RankingError(f"the benchmark file says nothing of {unknown[0]!r}; it names {', '.join(closed)}")
+        raise RankingError(f"the benchmark file says nothing of {unknown[0]!r}; it names {', '.join(closed) or 'no model'}")
     if not (mine := set(now.images)) & {known.images[k] for k in inside}:
         raise RankingError(f"not one of the {len(mine)} images of selection {asked.selection!r} has a label in truth {truth!r}")
     together = artefact.groups_drawn(snapshot, asked.selection, asked.population)
