@@ -56,7 +56,10 @@ def _metric(name: str) -> Callable[..., np.ndarray]:
         try:
             values = np.asarray(function(both, rows, columns, over=over), dtype=float)
         except Exception as error:
-            raise OptionError(f"concordance {name}: {type(error).__name__}: {error}") from error
+            shapes = f"both {both.shape}, reference and prediction {rows.shape}, the last column of these void"
+            raise OptionError(
+                f"concordance {name}: {type(error).__name__}: {str(error).strip()}; it was given counts: {shapes}"
+            ) from error
         if values.shape != both.shape[:-1]:
             raise OptionError(
                 f"concordance {name}: gave numbers of shape {values.shape}; expected {both.shape[:-1]}, one an image"
