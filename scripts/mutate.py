@@ -33,7 +33,7 @@ ROOMS = {  # room: (how many mutations, what runs for it)
     "maps": (5, ("tests/maps", "tests/laws/test_runs.py", "tests/laws/test_counts.py")),
     "comparison": (4, ("tests/comparison", "tests/laws/test_concordance.py", "tests/laws/test_counts.py", "tests/laws/test_incremental.py")),
     "labelling": (4, ("tests/labelling", "tests/laws/test_formats.py")),
-    "stages": (4, ("tests/laws/test_fill.py", "tests/laws/test_incremental.py", "tests/labelling", "tests/web", "tests/reporting/test_class_report.py", *(f"tests/journeys/{name}.py" for name in JOURNEYS))),
+    "stages": (4, ("tests/laws/test_fill.py", "tests/laws/test_incremental.py", "tests/labelling", "tests/web", "tests/corpus", "tests/prediction", "tests/reporting/test_class_report.py", *(f"tests/journeys/{name}.py" for name in JOURNEYS))),
 }  # fmt: skip
 COMPARISONS = {ast.Lt: "<=", ast.LtE: "<", ast.Gt: ">=", ast.GtE: ">", ast.Eq: "!=", ast.NotEq: "=="}
 OPERATORS = {ast.Add: "-", ast.Sub: "+", ast.Mult: "/", ast.Div: "*", ast.FloorDiv: "/", ast.BitAnd: "|", ast.BitOr: "&"}

@@ -163,6 +163,12 @@ def test_extending_adds_deeper_places_as_a_new_round(maps: dict[str, np.ndarray]
     assert merged == sorted((r.defender, r.attacker, r.class_, r.place, r.image) for r in large.rows)
 
 
+def test_concordances_have_twelve_digits_so_that_another_machine_writes_the_same(maps: dict[str, np.ndarray]) -> None:
+    slots = fs.selection.duels(fs.comparison.count(maps, classes=4))
+    assert {round(row.concordance, 12) for row in slots.rows} == {row.concordance for row in slots.rows}
+    assert any(round(row.concordance, 11) != row.concordance for row in slots.rows)
+
+
 def test_near_duplicates_leave_one_image_a_cell(maps: dict[str, np.ndarray]) -> None:
     pairs = fs.comparison.count(maps, classes=4)
     families = np.arange(12) // 3
