@@ -175,7 +175,7 @@ def slots(best: Best, models: tuple[str, ...], define: Definition, images: Seque
                         names[g],
                         place + 1,
                         images[image],
-                        round(value, 12),
+                        value,
                         1.0,
                         pool,
                     )
