@@ -38,8 +38,8 @@ def pytest_xdist_auto_num_workers() -> int:
 def pytest_configure(config: pytest.Config) -> None:
     """Have the kernels compiled once where several workers are to come, and none were compiled beside this package."""
     several = getattr(config.option, "numprocesses", None) and not hasattr(config, "workerinput")
-    compiled = Path(faultscape.__file__).parent / "maps" / "__pycache__"
-    if several and not [*compiled.glob("compiled*.nbi")]:
+    compiled = Path(faultscape.__file__).parent / "maps" / "kernels" / "__pycache__"
+    if several and not [*compiled.glob("*.nbi")]:
         words = [[sys.executable, str(HERE / "compile_kernels.py"), part] for part in ("line", "scores")]
         at_work = [subprocess.Popen(line, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) for line in words]
         for process in at_work:

@@ -228,7 +228,6 @@ LATE = {  # our own that are imported where they are used, and why
     "engine/__init__.py": "an engine is loaded when it is asked for",
     "engine/worker.py": "a worker first says that it is there",
     "errors.py": "difflib, for a mistake alone",
-    "maps/counts.py": "compiled code: numba",
     "stages/artefacts/standings.py": "ranking loads scipy, which status does without",
     "stages/compare/result.py": "a verb's signature names it",
     "stages/plan/result.py": "a verb's signature names it",
@@ -244,6 +243,18 @@ def late_imports(node: ast.AST, *, inside: bool = False) -> Iterator[str]:
         if inside and isinstance(child, ast.Import | ast.ImportFrom) and "kernels" not in ast.unparse(child):
             yield (child.module or "") if isinstance(child, ast.ImportFrom) else child.names[0].name
         yield from late_imports(child, inside=inside or isinstance(child, ast.FunctionDef))
+
+
+def test_compiled_loops_and_their_plain_twins_lie_in_folders_of_kernels() -> None:
+    """A kernel is what numba compiles, and what it stands in for where there is no numba."""
+    compiled = [
+        path for path in sorted(SOURCE.rglob("*.py")) if re.search(r"@(jit|intrinsic|overload)\b|= jit\(", path.read_text())
+    ]
+    assert len(compiled) > 8
+    assert {path.parent.name for path in compiled} == {"kernels"}
+    twins = [path for path in SOURCE.rglob("plain_*.py")]
+    assert len(twins) > 3
+    assert {path.parent.name for path in twins} == {"kernels"}
 
 
 def test_only_libraries_that_are_optional_or_slow_are_imported_inside_functions() -> None:

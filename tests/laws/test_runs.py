@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from faultscape.errors import LabelMapError
-from faultscape.maps import run_rows, runs
+from faultscape.maps import runs
+from faultscape.maps.kernels import plain_rows
 from refusals import refused
 
 MAPS = st.one_of(
@@ -77,7 +78,7 @@ def test_the_plain_twin_writes_and_reads_the_same(seed: int) -> None:
     label_map = moving(rng, int(rng.integers(1, 20)), int(rng.integers(1, 90)))
     with pytest.MonkeyPatch.context() as patch:
         code = runs.encode(label_map)
-        patch.setattr(runs, "_kernels", lambda: run_rows)
+        patch.setattr(runs, "_kernels", lambda: plain_rows)
         assert runs.encode(label_map) == code
         assert (runs.decode(code) == label_map).all()
 
@@ -127,7 +128,7 @@ class Strict(np.ndarray):
 
 def strictly(raw, *rest):
     """Draw rows as plain Python that refuses indices outside an array, also those before its start."""
-    return run_rows.draw_rows(raw.view(Strict), *rest[:-1], rest[-1].view(Strict))
+    return plain_rows.draw_rows(raw.view(Strict), *rest[:-1], rest[-1].view(Strict))
 
 
 def sealed(head: list[int], raw: bytearray) -> bytes:
@@ -195,7 +196,7 @@ def test_rows_that_need_more_than_the_head_says(compiled: bool) -> None:
     label_map = np.pad(label_map, ((0, 0), (0, 100)), mode="edge")  # room for ends that move
     head, raw = runs._streams(runs.encode(label_map))
     moved = bytearray(raw)
-    moved[1:20] = bytes([run_rows.MOVED]) * 19  # each then needs 29 ops that are not there
+    moved[1:20] = bytes([plain_rows.MOVED]) * 19  # each then needs 29 ops that are not there
     narrow = [list(head[:3]) + [w] + list(head[4:]) for w in (1, 28, 29)]  # the widest row has 30 runs
     short = sealed([*head[:6], head[6] - 1], bytearray(raw[:-1]))  # the last length is not there
     with pytest.MonkeyPatch.context() as patch:

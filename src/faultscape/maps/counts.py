@@ -252,8 +252,7 @@ def _from_blocks(space: _Space, n: int, blocks: Any, size: int, pairs: np.ndarra
 
 
 def _from_planes(stack: list[np.ndarray], n: int, pairs: np.ndarray, both: np.ndarray, totals: np.ndarray) -> None:
-    from faultscape.maps import bitplanes
-    from faultscape.maps.kernels import plain_joint_runs
+    from faultscape.maps.kernels import bitplanes, plain_joint_runs
 
     stack = [np.ascontiguousarray(m, np.uint8) for m in stack]
     addresses = np.array([m.__array_interface__["data"][0] for m in stack], np.uint64)

@@ -1,7 +1,7 @@
 """The label-map code: runs of a row told by the runs of the row above, then zstd. Exact for any map of values 0..65535.
 
 Conventions: a row is its runs, each an end (exclusive) and a label. Most rows are the row above with a few ends moved by a pixel: they take one byte a run;
-where runs come and go, a row is told by operations on the runs above; rows of noise are kept as pixels (maps.run_rows says how). Streams of one kind lie
+where runs come and go, a row is told by operations on the runs above; rows of noise are kept as pixels (maps.kernels.plain_rows says how). Streams of one kind lie
 together, so that zstd sees mostly zeros. The code says its own size, carries a checksum, and is checked before a pixel is written: a damaged or
 forged code raises LabelMapError.
 """
@@ -19,7 +19,7 @@ import numpy as np
 import zstandard
 
 from faultscape.errors import LabelMapError
-from faultscape.maps import run_rows
+from faultscape.maps.kernels import plain_rows
 
 UNKNOWN = 65535
 MAX_PIXELS = 1 << 31
@@ -45,7 +45,7 @@ def encode(label_map: np.ndarray, *, level: int = 3) -> bytes:
         label_map = label_map.astype(np.uint8 if high < 256 else np.uint16)
     label_map = np.ascontiguousarray(label_map, label_map.dtype.newbyteorder("="))
     height, width = label_map.shape
-    counts, ends, values = run_rows.find_runs(label_map)
+    counts, ends, values = plain_rows.find_runs(label_map)
     ways, ops = np.empty(height, np.uint8), np.empty(2 * len(ends) + 1, np.uint8)
     new, lengths = np.empty(3 * len(ends) + 9, label_map.dtype), np.empty(len(ends), np.uint32)
     n_ops, n_labels, n_lengths, widest = _kernels().tell_rows(label_map, counts, ends, values, ways, ops, new, lengths)
@@ -72,9 +72,9 @@ def decode(code: bytes, table: np.ndarray | None = None, out: np.ndarray | None 
         except MemoryError:
             raise LabelMapError(f"a label map of {height} x {width} does not fit into memory") from None
     state, label = _kernels().draw_rows(raw, *head, _wide(width), known, unknown, out.reshape(-1))
-    if state == run_rows.GOOD:
+    if state == plain_rows.GOOD:
         return out
-    if state == run_rows.DAMAGED:
+    if state == plain_rows.DAMAGED:
         raise LabelMapError("the code of a label map is damaged: its runs do not fill its rows")
     if label >= len(known):
         raise LabelMapError(f"holds the label {label}; the largest known is {len(known) - 1}")
@@ -173,5 +173,5 @@ def _kernels() -> ModuleType:
     try:
         from faultscape.maps.kernels import rows as compiled_rows
     except ImportError:
-        return run_rows
+        return plain_rows
     return compiled_rows

@@ -1,7 +1,7 @@
-"""The loops of the label-map code (maps.run_rows), compiled, with the two that write pixels put in the compiler's own vectors.
+"""The loops of the label-map code (maps.kernels.plain_rows), compiled, with the two that write pixels put in the compiler's own vectors.
 
-Conventions: ``fill`` and ``repeat`` write whole vectors and so spoil up to run_rows.SLACK places behind a run, which later runs write again; near the end of
-the map they write exactly. numba's cache looks at run_rows.py alone: who changes the vectors here deletes __pycache__.
+Conventions: ``fill`` and ``repeat`` write whole vectors and so spoil up to plain_rows.SLACK places behind a run, which later runs write again; near the end of
+the map they write exactly. numba's cache looks at plain_rows.py alone: who changes the vectors here deletes __pycache__.
 """
 # ruff: noqa: ANN001, ANN202, ARG001 - numba infers types from the arguments, and intrinsics only name theirs
 # an intrinsic's first argument is numba's own:
@@ -9,8 +9,8 @@ the map they write exactly. numba's cache looks at run_rows.py alone: who change
 
 from __future__ import annotations
 
-from faultscape.maps import run_rows
 from faultscape.maps.jit import jit
+from faultscape.maps.kernels import plain_rows
 
 from llvmlite import ir  # isort: skip - jit.py decides first whether numba may be used
 from numba import types  # isort: skip  # pyright: ignore[reportPrivateImportUsage]
@@ -22,7 +22,7 @@ from numba.extending import intrinsic, overload  # isort: skip
 def _fill_by_vectors(typingctx, out, start, end, value):
     """Write a value in vectors from start until the end is passed."""
     del typingctx
-    lanes = run_rows.SLACK
+    lanes = plain_rows.SLACK
 
     def code(context, builder, signature, arguments):
         label = context.get_data_type(signature.args[3])
@@ -47,7 +47,7 @@ def _fill_by_vectors(typingctx, out, start, end, value):
 def _copy_by_vectors(typingctx, out, source, start, end):
     """Copy from source to start in vectors until the end is passed."""
     del typingctx
-    lanes = run_rows.SLACK
+    lanes = plain_rows.SLACK
 
     def code(context, builder, signature, arguments):
         vector = ir.VectorType(context.get_data_type(signature.args[0].dtype), lanes)
@@ -65,12 +65,12 @@ def _copy_by_vectors(typingctx, out, source, start, end):
     return types.void(out, types.int64, types.int64, types.int64), code
 
 
-@overload(run_rows.fill)
+@overload(plain_rows.fill)
 def _fill(out, start, end, value):
     del out, start, end, value
 
     def in_vectors(out, start, end, value):
-        if end + run_rows.SLACK <= len(out):
+        if end + plain_rows.SLACK <= len(out):
             _fill_by_vectors(out, start, end, value)
         else:  # the end of the map
             out[start:end] = value
@@ -78,12 +78,12 @@ def _fill(out, start, end, value):
     return in_vectors
 
 
-@overload(run_rows.repeat)
+@overload(plain_rows.repeat)
 def _repeat(out, start, width):
     del out, start, width
 
     def in_vectors(out, start, width):
-        if start + width + run_rows.SLACK <= len(out):
+        if start + width + plain_rows.SLACK <= len(out):
             _copy_by_vectors(out, start - width, start, start + width)
         else:
             out[start : start + width] = out[start - width : start]
@@ -91,5 +91,5 @@ def _repeat(out, start, width):
     return in_vectors
 
 
-tell_rows = jit(run_rows.tell_rows)
-draw_rows = jit(run_rows.draw_rows)
+tell_rows = jit(plain_rows.tell_rows)
+draw_rows = jit(plain_rows.draw_rows)

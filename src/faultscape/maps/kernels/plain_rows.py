@@ -1,6 +1,6 @@
 """Rows of runs against the row above: the loops of the label-map code, written once, compiled or not.
 
-Conventions: these functions are plain Python over arrays. maps.compiled compiles them; without numba they run as they are. A map is H rows of runs
+Conventions: these functions are plain Python over arrays. maps.kernels.rows compiles them; without numba they run as they are. A map is H rows of runs
 (end, label); each row is told in one of four ways:
 
     SAME     as the row above
