@@ -179,3 +179,8 @@ def test_files_that_the_readme_names_exist() -> None:
     assert named
     for name in named:
         assert (ROOT / name).exists() or (ROOT / "src" / "faultscape" / name).exists(), name
+
+
+@pytest.mark.parametrize(("page", "notes"), [("benchmarks.md", "notes.md"), ("benchmarks-measure.md", "measure-notes.md")])
+def test_what_is_said_under_a_table_is_what_the_next_run_would_say(page: str, notes: str) -> None:
+    assert (ROOT / "docs" / page).read_text().rstrip().endswith((ROOT / "benchmarks" / notes).read_text().strip())
