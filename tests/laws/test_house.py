@@ -247,9 +247,7 @@ def late_imports(node: ast.AST, *, inside: bool = False) -> Iterator[str]:
 
 def test_compiled_loops_and_their_plain_twins_lie_in_folders_of_kernels() -> None:
     """A kernel is what numba compiles, and what it stands in for where there is no numba."""
-    compiled = [
-        path for path in sorted(SOURCE.rglob("*.py")) if re.search(r"@(jit|intrinsic)\b|= jit\(", path.read_text())
-    ]
+    compiled = [path for path in sorted(SOURCE.rglob("*.py")) if re.search(r"@(jit|intrinsic)\b|= jit\(", path.read_text())]
     assert len(compiled) > 8
     assert {path.parent.name for path in compiled} == {"kernels"}
     twins = list(SOURCE.rglob("plain_*.py"))
