@@ -166,3 +166,17 @@ def test_before_there_are_models_or_labels_another_list_is_taken_without_a_word(
     names = [entry["name"] for entry in json.loads(Path(corpus.classes).read_text())["classes"]]
     assert list(read_settings(Path(study)).classes.names) == [name for name in names if name != "void"]
     assert found.new == 0
+
+
+def test_a_list_is_told_where_selections_outlive_their_models(
+    study: str, corpus: made.Corpus, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What was chosen for a class goes by its new name."""
+    fs.predict(study, remove=list(read_settings(Path(study)).models))
+
+    def renamed(held: Any) -> Any:
+        rest = {key: value for key, value in held.items() if key != "parents"}
+        return {**rest, "classes": [{**e, "name": "lane" if e["name"] == "road" else e["name"]} for e in held["classes"]]}
+
+    fs.collect(study, classes=classes_of(corpus, tmp_path, renamed))
+    assert "class 'road' is called 'lane' now" in capsys.readouterr().out

@@ -19,6 +19,7 @@ from faultscape.study import settings as toml
 from faultscape.study.part_folders import claim, held
 from faultscape.study.settings import Settings
 from faultscape.study.tables import selections
+from faultscape.study.tables.answers import Answers
 from faultscape.study.tables.corpus import Image
 from faultscape.study.tables.label_maps import truths
 
@@ -102,7 +103,7 @@ def _take_classes(root: Path, settings: Settings, new: toml.ClassSettings, optio
             f"the class list shares {f'{shared} of {fewer} names' if shared else 'no name'} with that of the study ({held}), "
             "whose models and labels would mean something else under it; is it another study's? --replace-classes takes it all the same"
         )
-    if not (settings.models or labelled):  # nothing depends on the list yet
+    if not (settings.models or labelled or selections.names(root) or Answers(root).there):  # nothing follows from the list yet
         settings.classes, settings.only = new, [word for word in settings.only if word in new.names]
         return
     before, now_is = dict(zip(old.names, old.ids, strict=True)), dict(zip(new.names, new.ids, strict=True))

@@ -48,6 +48,11 @@ class Answers:
     def __init__(self, root: Path) -> None:
         self._path = root / "answers.sqlite"
 
+    @property
+    def there(self) -> bool:
+        """Whether anybody answered or discarded anything yet."""
+        return self._path.exists()
+
     @cached_property
     def _engine(self) -> sa.Engine:
         import sqlalchemy as sa
