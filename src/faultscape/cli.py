@@ -11,12 +11,12 @@ import inspect
 import os
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext, redirect_stdout, suppress
-from dataclasses import is_dataclass
+from dataclasses import fields, is_dataclass
 from pathlib import Path
 from types import GenericAlias
-from typing import Any, Literal, cast, get_args, get_origin
+from typing import Annotated, Any, Literal, cast, get_args, get_origin
 
 import cyclopts
 
@@ -78,12 +78,22 @@ def build(words: Sequence[str] = ()) -> cyclopts.App:
 def _prepare_help(function: Callable[..., Any]) -> None:
     """Let the options of a verb that stand together in a dataclass be options of their own, in a panel of help under what its docstring says; and let the terminal break lines."""
     function.__doc__ = unwrapped(function.__doc__ or "")
-    for place, parameter in enumerate(inspect.signature(function).parameters.values(), 1):
+    parameters = inspect.signature(function).parameters
+    _one_way(function, {name: parameter.default for name, parameter in parameters.items()})
+    for place, parameter in enumerate(parameters.values(), 1):
         if is_dataclass(group := type(parameter.default)):
+            _one_way(group, {field.name: field.default for field in fields(group)})
             group.__doc__ = unwrapped(group.__doc__ or "")
             title = group.__doc__.partition("\n")[0].rstrip(".")
             panel = cyclopts.Group(title, validator=_check_words, sort_key=place)
             cyclopts.Parameter(name="*", group=panel)(group)
+
+
+def _one_way(owner: Any, defaults: Mapping[str, object]) -> None:
+    """Let flags that are off unless given have no `--no-` form: it would say nothing."""
+    for name, kind in owner.__annotations__.items():
+        if kind in ("bool", bool) and defaults.get(name) is False:
+            owner.__annotations__[name] = Annotated[bool, cyclopts.Parameter(negative=())]
 
 
 def unwrapped(document: str) -> str:

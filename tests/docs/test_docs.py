@@ -10,7 +10,6 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -78,19 +77,16 @@ def test_every_verb_has_a_page_that_the_index_names() -> None:
 
 def commands() -> list[tuple[str, list[str], list[list[str]]]]:
     """Every command of the command line: its words, its arguments, and its options, each with all its spellings."""
-    from faultscape.cli import _SHORT
+    from faultscape.cli import _LABEL, _SHORT
 
     found = []
-
-    def walk(app: Any, words: tuple[str, ...]) -> None:
-        for name in app:
-            if name.startswith("-"):
-                continue
-            if app[name].default_command is None:
-                walk(app[name], (*words, name))
-                continue
+    for verb in VERBS:
+        for words in [(verb, name) for name in _LABEL] if verb == "label" else [(verb,)]:
+            app = build(words)  # options are read when their verb is named
+            for word in words:
+                app = app[word]
             arguments, options = [], []
-            for argument in app[name].assemble_argument_collection():
+            for argument in app.assemble_argument_collection():
                 if argument.field_info.kind is not inspect.Parameter.KEYWORD_ONLY:
                     arguments.append(argument.names[0].lstrip("-").upper())
                     continue
@@ -98,10 +94,7 @@ def commands() -> list[tuple[str, list[str], list[list[str]]]]:
                     continue
                 spellings = [n for n in argument.names if not n.startswith("--empty-")]
                 options.append(spellings + [short for short, long in _SHORT.items() if long in spellings])
-            found.append((" ".join((*words, name)), arguments, options))
-
-    for verb in VERBS:  # the options of a group are read when its verb is named
-        walk({verb: build((verb,))[verb]}, ())
+            found.append((" ".join(words), arguments, options))
     return found
 
 

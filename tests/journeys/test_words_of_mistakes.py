@@ -53,6 +53,17 @@ def test_options_that_take_numbers_say_so_and_round_nothing() -> None:
     assert "whole" not in refused_line("select", "none", "--temperature", "0.5")
 
 
+def test_flags_that_are_off_unless_given_have_one_form_and_those_that_a_study_remembers_have_two(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert "select has no option --no-dry-run. Did you mean '--dry-run'?" in refused_line("select", "none", "--no-dry-run")
+    assert "collect has no option --no-hyponyms" in refused_line("collect", "none", "--no-hyponyms")  # one of a group
+    main(["predict", "--help"])
+    shown = capsys.readouterr().out
+    assert "--flip --no-flip" in shown
+    assert "--no-measure" not in shown
+
+
 def test_the_help_speaks_of_classifiers_too(capsys: pytest.CaptureFixture[str]) -> None:
     main(["--help"])
     assert "Choose between segmentation models, or image classifiers" in " ".join(capsys.readouterr().out.split())
