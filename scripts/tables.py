@@ -1,0 +1,113 @@
+"""Write the tables of what exists into the documentation, as the catalogues have them.
+
+Run as ``python scripts/tables.py`` after adding an entry. In a page a line such as ``<!-- SELECTORS -->`` says that the table
+below it is that catalogue's; a test holds every such table equal to what this script writes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+
+from faultscape.labelling.catalogue import FORMATS
+from faultscape.metrics.catalogue import GROUPS, METRICS
+from faultscape.metrics.definitions import Definitions
+from faultscape.prediction.catalogue import SOURCES
+from faultscape.prediction.keep import KEPT
+from faultscape.ranking.catalogue import RANKINGS
+from faultscape.selection.catalogue import SELECTORS
+
+DOCS = Path(__file__).parents[1] / "docs"
+TASKS = {"segmentation": "label maps", "classification": "classifiers"}
+JOINS = {"pooled": "pooled", "cells": "mean over images and classes", "images": "mean over images"}
+Rows = list[tuple[str, ...]]  # the first is the head
+
+
+def metric_rows() -> Rows:
+    """What measure computes, group by group."""
+    rows = [("metric", "what it is", "good is", "of several images", "definition by default", "source")]
+    for metric in sorted(METRICS, key=lambda metric: (GROUPS.index(metric.group), metric.place)):
+        good = {"high": "large", "low": "small"}[metric.better]
+        definition = metric.text(Definitions())
+        rows.append((f"`{metric.name}`", metric.called, good, JOINS[metric.join], definition, metric.source))
+    return rows
+
+
+def selector_rows() -> Rows:
+    """How images are chosen that people label."""
+    rows = [("selector", "draws images", "of", "probabilities", "learns from labels", "source")]
+    for selector in SELECTORS:
+        name = f"`{selector.name}`" + (" with `--temperature`" if selector.duels else "")
+        learns = {"never": "no", "votes": "of classifiers"}.get(selector.learns, "yes")
+        chance = "yes" if selector.chance else "no"
+        rows.append((name, selector.purpose, tasks(selector.tasks), chance, learns, selector.source))
+    return rows
+
+
+def ranking_rows() -> Rows:
+    """What standings hold."""
+    rows = [("ranking", "title", "says", "kind", "source")]
+    return rows + [(f"`{entry.name}`", entry.title, entry.says, entry.kind, entry.source) for entry in RANKINGS]
+
+
+def format_rows() -> Rows:
+    """What label writes and reads."""
+    rows = [("format", "of", "what people do")]
+    return rows + [(f"`{entry.name}`", tasks([entry.task]), entry.says.format(folder="`labels/`")) for entry in FORMATS]
+
+
+def source_rows() -> Rows:
+    """What predict takes, in the order in which it is recognised."""
+    rows = [("SOURCE", "of", "runs code that is not ours")]
+    return rows + [(entry.written, tasks(entry.tasks), "yes" if entry.own_code else "no") for entry in SOURCES]
+
+
+def kept_rows() -> Rows:
+    """What predict keeps beside labels."""
+    rows = [("`--keep`", "stored as")]
+    return rows + [(", ".join(f"`{word}`" for word in entry.written), entry.form) for entry in KEPT]
+
+
+def tasks(of: Iterable[str]) -> str:
+    """Return what the tasks are of, in words."""
+    return ", ".join(TASKS[task] for task in of)
+
+
+TABLES: Mapping[str, Callable[[], Rows]] = {
+    "METRICS": metric_rows,
+    "SELECTORS": selector_rows,
+    "RANKINGS": ranking_rows,
+    "FORMATS": format_rows,
+    "SOURCES": source_rows,
+    "KEPT": kept_rows,
+}
+
+
+def with_tables(page: str) -> str:
+    """Return a page in which every table under the name of a catalogue is made anew."""
+
+    def made(found: re.Match[str]) -> str:
+        head, *rows = TABLES[found[1]]()
+        rule = "|---" * len(head) + "|"
+        behind = "\n" * (found.end() < len(page))
+        return "\n".join([f"<!-- {found[1]} -->", "", line_of(head), rule, *map(line_of, rows)]) + f"\n{behind}"
+
+    return re.sub(r"^<!-- ([A-Z]+) -->\n+(?:\|.*\n)*\n*", made, page, flags=re.MULTILINE)
+
+
+def line_of(cells: tuple[str, ...]) -> str:
+    """Return a row of a table; a bar in a cell is escaped."""
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+
+def main() -> None:
+    """Write every page whose tables are not what the catalogues say."""
+    for path in sorted(DOCS.rglob("*.md")):
+        if (page := with_tables(text := path.read_text(encoding="utf-8"))) != text:
+            path.write_text(page, encoding="utf-8")
+            print(f"wrote {path.relative_to(DOCS.parent)}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,60 @@
+"""Tables of what exists are written from the catalogues: a page that differs from them is found out, and so is an entry that a page lacks."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+from faultscape.labelling.catalogue import FORMATS
+from faultscape.metrics.catalogue import METRICS
+from faultscape.prediction.catalogue import SOURCES
+from faultscape.prediction.keep import KEPT
+from faultscape.ranking.catalogue import RANKINGS
+from faultscape.selection.catalogue import SELECTORS
+
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "catalogues.md"
+SPEC = importlib.util.spec_from_file_location("tables", ROOT / "scripts" / "tables.py")
+assert SPEC is not None
+assert SPEC.loader is not None
+tables = importlib.util.module_from_spec(SPEC)
+SPEC.loader.exec_module(tables)
+PAGES = [path for path in sorted((ROOT / "docs").rglob("*.md")) if "<!-- " in path.read_text(encoding="utf-8")]
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
+def test_every_table_of_a_page_is_what_the_catalogues_say(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert tables.with_tables(text) == text, "run python scripts/tables.py"
+
+
+@pytest.mark.parametrize(
+    ("catalogue", "entries"),
+    [
+        ("METRICS", METRICS),
+        ("SELECTORS", SELECTORS),
+        ("RANKINGS", RANKINGS),
+        ("FORMATS", FORMATS),
+        ("SOURCES", SOURCES),
+        ("KEPT", KEPT),
+    ],
+)
+def test_the_page_of_catalogues_has_a_row_for_every_entry(catalogue: str, entries: tuple[object, ...]) -> None:
+    part = PAGE.read_text(encoding="utf-8").partition(f"<!-- {catalogue} -->\n\n")[2].partition("\n\n")[0]
+    assert len(part.splitlines()) == len(entries) + 2
+
+
+def test_a_row_that_is_wrong_lacking_or_too_much_is_made_anew_and_the_rest_of_a_page_stays() -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    row = "| `csv` | classifiers | fill in annotator and answer (yes, no, unsure) |\n"
+    assert row in page
+    for other in ("", row.replace("fill in", "guess"), row * 2):
+        assert tables.with_tables(page.replace(row, other)) == page
+    assert tables.with_tables("# Words\n\n<!-- FORMATS -->\n\nEnd.\n").startswith(
+        "# Words\n\n<!-- FORMATS -->\n\n| format | of |"
+    )
+    assert tables.with_tables("# Words\n\n<!-- FORMATS -->\n\nEnd.\n").endswith("|\n\nEnd.\n")
+    assert tables.with_tables("| a |\n|---|\n| b |\n") == "| a |\n|---|\n| b |\n"
+    assert tables.line_of(("p(a | b)", "c")) == "| p(a \\| b) | c |"
