@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import shlex
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import faultscape as fs
 import made
+import made_answers
 from faultscape.cli import main
 from faultscape.errors import ModelError, OptionError, SelectionError
 from faultscape.stages.artefacts import selection as selection_artefact
@@ -71,6 +73,32 @@ def test_what_was_said_of_a_selection_stands_in_the_line_that_makes_it_anew(
     for name, definition in before.items():
         assert states(study)["selection", name] == "done"
         assert selections.read_selection(Path(study), name)[0].definition == definition
+
+
+def test_what_was_said_of_duels_of_classifiers_stands_in_the_line_that_makes_them_anew_and_in_what_run_does(
+    tmp_path: Path,
+) -> None:
+    study, names = made_answers.study(tmp_path / "made").study, made_answers.NAMES
+    far, parents = tmp_path / "far.csv", tmp_path / "parents.csv"
+    far.write_text(
+        "\n".join([",".join(["", *names]), *(",".join([a, *("0" if a == b else "7" for b in names)]) for a in names)]) + "\n"
+    )
+    parents.write_text("".join(f"{name},{'low' if k < 2 else 'high'}\n" for k, name in enumerate(names)) + "low,all\nhigh,all\n")
+    few = fs.ClassifierRules(confidence=0.2, cap=5, cap_rule="scanned", without=[names[0]])
+    fs.select(study, top=4, classifiers=replace(few, distance=str(far)), sampling=fs.Sampling(spares=1), seed=3)
+    fs.select(study, as_="path", top=4, classifiers=replace(few, distance="path", hierarchy=str(parents)))
+    fs.select(study, as_="above", top=4, classifiers=fs.ClassifierRules(hierarchy=str(parents)))
+    fs.select(
+        study, as_="drawn", budget=5, classifiers=fs.ClassifierRules(distance=str(far)), sampling=fs.Sampling(temperature=0.5)
+    )
+    before = {name: selections.read_selection(Path(study), name)[0].definition for name in selections.names(Path(study))}
+    fs.collect(study, remove=[read_corpus(Path(study))[0].id])
+    assert before["main"]["distance"] == str(far)
+    fs.run(study)
+    follow_selections(study)
+    for name, definition in before.items():
+        assert states(study)["selection", name] == "done"
+        assert selections.read_selection(Path(study), name)[0].definition == definition, name
 
 
 def follow_selections(study: str) -> None:

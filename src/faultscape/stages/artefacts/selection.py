@@ -23,6 +23,7 @@ CLASSIFIER_DUELS = {
     "confidence": 0.8,
     "cap": 3,
     "cap_rule": "accepted",
+    "hierarchy": None,
     "spares": 10,
     "seed": 0,
 }
@@ -148,7 +149,9 @@ def options_again(snapshot: Snapshot, name: str) -> JsonObject:
     """Return the options of `select` that make a selection in the way in which it was made, those that differ from the defaults."""
     slots = snapshot.selections[name][0]
     define = slots.definition
-    usual = DRAWS if slots.draws else CLASSIFIER_DUELS if slots.pairs else DUELS
+    usual = (
+        DRAWS if slots.draws else {**CLASSIFIER_DUELS, "distance": _usual_distance(snapshot, define)} if slots.pairs else DUELS
+    )
     asked: dict[str, Any] = {key: define[key] for key in usual if key in define and define[key] != usual[key]}
     drawn = {_chosen_by(define): define[_chosen_by(define)], "budget": len(slots.rows)} if slots.draws else {}
     own_name = None if name == (define[_chosen_by(define)] if drawn else MAIN) else name
@@ -156,6 +159,11 @@ def options_again(snapshot: Snapshot, name: str) -> JsonObject:
     found["constraints"] = "none" if define.get("constraints") == "none" else None  # a scale stays unless another is given
     found |= {"without": define.get("without") or None, "as_": own_name}
     return {key: value for key, value in found.items() if value is not None}
+
+
+def _usual_distance(snapshot: Snapshot, definition: Mapping[str, Any]) -> str:
+    """Return the distance that duels of classifiers take where none is given."""
+    return "wordnet" if snapshot.settings.class_list.wnids or definition.get("hierarchy") else "01"
 
 
 def _chosen_by(definition: Mapping[str, Any]) -> str:
