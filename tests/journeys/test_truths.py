@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,12 @@ import pytest
 import faultscape as fs
 import made
 import made_answers
+from faultscape.cli import main
 from faultscape.errors import ModelError, StudyError
-from faultscape.stages import evidence
+from faultscape.stages import evidence, graph
+from faultscape.stages.snapshot import Snapshot
+from faultscape.study.tables import selections
+from faultscape.study.tables.corpus import read_corpus
 from refusals import refused, refused_line
 
 
@@ -50,6 +55,37 @@ def test_label_maps_one_rule_and_one_message_in_every_verb(tmp_path: Path, capsy
     fs.label.import_(study, str(corpus.truth))
     assert fs.rank(study, resamples=0).provenance["truth"] == "labels"
     assert fs.plan(study).provenance["truth"] == "labels"
+
+
+def test_what_was_ranked_by_one_truth_is_not_ranked_by_another(tmp_path: Path) -> None:
+    study, corpus = study_of_maps(tmp_path)
+    for truth in ("labels", "everything"):
+        fs.label.import_(study, str(corpus.truth), truth=truth)
+    fs.rank(study, truth="everything", resamples=0)
+    others = [image.id for image in read_corpus(Path(study)) if image.id not in selections.read_selection(Path(study))[0].images]
+    fs.label.remove(study, others[0], truth="everything")
+    line = standings_line(study)
+    assert line == f"faultscape rank {study} --truth everything --resamples 0"
+    assert main(shlex.split(line)[1:]) == 0
+    assert json.loads((Path(study) / "standings.json").read_text())["provenance"]["truth"] == "everything"
+    fs.label.remove(study, *(image.id for image in read_corpus(Path(study)) if image.id not in others), truth="everything")
+    assert standings_line(study) == ""  # of its own labels none are of these images
+    fs.label.remove(study, all_=True, truth="everything")
+    assert standings_line(study) == f"faultscape rank {study} --resamples 0"  # the truth is gone
+
+
+def standings_line(study: str) -> str:
+    (node,) = (node for node in graph.nodes(Snapshot(Path(study))) if node.artefact == "standings")
+    return node.line
+
+
+def test_run_refuses_a_truth_that_there_is_not_before_it_does_anything(tmp_path: Path) -> None:
+    study, corpus = study_of_maps(tmp_path)
+    fs.run(study, truth="everything")  # before there are labels it says which are to count
+    fs.label.import_(study, str(corpus.truth))
+    with refused(StudyError, "there is no truth 'typo'; there are labels."):
+        fs.run(study, truth="typo")
+    assert not (Path(study) / "standings.json").exists()
 
 
 def test_answers_of_two_groups_of_people_are_two_truths(tmp_path: Path) -> None:

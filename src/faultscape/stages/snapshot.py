@@ -39,7 +39,7 @@ class Snapshot:
         self._keys: dict[tuple[str, ...], str] = {}
         self._truth_keys: dict[str, str] = {}
         self.selection_keys: dict[str, str] = {}  # of artefacts.selection.key: many things follow from one selection
-        self._label_counts: dict[str, LabelCount] = {}
+        self._label_counts: dict[tuple[str, str], LabelCount] = {}
 
     @cached_property
     def settings(self) -> Settings:
@@ -120,15 +120,16 @@ class Snapshot:
             self._current[selection] = effective(slots, {**self.discarded, **dict.fromkeys(gone, "left the corpus")})
         return self._current[selection]
 
-    def label_count(self, selection: str) -> LabelCount:
-        """Return how many images of a selection are labelled."""
-        if selection not in self._label_counts:
-            there = self.truth in self.truths and self.knows(self.selections[selection][0].models)
+    def label_count(self, selection: str, truth: str = "") -> LabelCount:
+        """Return how many images of a selection are labelled under a truth; without one, under that which counts."""
+        which = selection, truth or self.truth
+        if which not in self._label_counts:
+            there = which[1] in self.truths and self.knows(self.selections[selection][0].models)
             count = (
-                count_labels(self.root, self.settings, self.current(selection), self.truth) if there else LabelCount(0, 0, False)
+                count_labels(self.root, self.settings, self.current(selection), which[1]) if there else LabelCount(0, 0, False)
             )
-            self._label_counts[selection] = count
-        return self._label_counts[selection]
+            self._label_counts[which] = count
+        return self._label_counts[which]
 
     def drawn_from(self, models: Sequence[str]) -> str:
         """Return the key of all that a selection over these models is drawn from, as it is now."""

@@ -80,13 +80,15 @@ def run(
         local (this process), processes (all cores), ray, or ray://HOST:PORT.
     """
     from faultscape.selection.catalogue import check_goal
-    from faultscape.stages.evidence import find_truth
+    from faultscape.stages.evidence import choose_truth, find_truth, truths
     from faultscape.verbs.status import status
 
     check_goal(goal)
     study, scale = place_text(study), place_text(scale)
     given = [one if isinstance(one, Mapping) else place_text(one) for one in arguments]
     root, done = Path(study), []
+    if truth is not None and truths(root):
+        choose_truth(root, truth)  # else a name that there is not would rank nothing, in silence
     done += _collected_and_predicted(study, given, engine, task=task, classes=classes, size=size)
     if _undone(root, "pairs"):
         from faultscape.verbs.compare import compare

@@ -11,9 +11,9 @@ from faultscape.stages.snapshot import Snapshot
 from faultscape.study.tables.selections import MAIN
 
 
-def is_short(snapshot: Snapshot, name: str) -> bool:
+def is_short(snapshot: Snapshot, name: str, truth: str = "") -> bool:
     """Whether a selection has too few labels to rank: none, or of draws for all models less than half, since what another selection had labelled says little of them."""
-    number, have = len(snapshot.current(name).images), snapshot.label_count(name).labelled
+    number, have = len(snapshot.current(name).images), snapshot.label_count(name, truth).labelled
     return number > 0 and (have == 0 or (bool(snapshot.selections[name][0].draws) and 2 * have < number))
 
 

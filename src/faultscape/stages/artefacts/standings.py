@@ -116,13 +116,15 @@ def open_questions(snapshot: Snapshot, name: str) -> tuple[str, ...]:
 
 
 def _line(snapshot: Snapshot, name: str) -> str:
-    if selection.is_stale(snapshot, name) or labels.is_short(snapshot, name):
-        return ""
     held = provenance(snapshot, name)
     if held is None and selection.is_replaced(snapshot, name):
         return ""
-    truth = None if snapshot.truth == labels.LABELS else snapshot.truth
-    options = {"selection": None if name == selections.MAIN else name, "truth": truth, **arguments_of(held)}
+    ranked_by = str((held or {}).get("truth", ""))
+    truth = ranked_by if ranked_by in snapshot.truths else snapshot.truth  # what was ranked by one truth is not ranked by another
+    if selection.is_stale(snapshot, name) or labels.is_short(snapshot, name, truth):
+        return ""
+    asked = None if truth == labels.LABELS else truth
+    options = {"selection": None if name == selections.MAIN else name, "truth": asked, **arguments_of(held)}
     return " ".join([f"faultscape rank {snapshot.place}", *option_words(options)])
 
 
