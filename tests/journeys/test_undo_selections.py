@@ -13,7 +13,7 @@ import faultscape as fs
 import made
 import made_answers
 from faultscape.cli import main
-from faultscape.errors import ModelError, OptionError, SelectionError
+from faultscape.errors import FaultscapeError, ModelError, OptionError, SelectionError
 from faultscape.stages.artefacts import selection as selection_artefact
 from faultscape.study.tables import selections
 from faultscape.study.tables.corpus import read_corpus
@@ -73,6 +73,27 @@ def test_what_was_said_of_a_selection_stands_in_the_line_that_makes_it_anew(
     for name, definition in before.items():
         assert states(study)["selection", name] == "done"
         assert selections.read_selection(Path(study), name)[0].definition == definition
+
+
+def test_a_dry_run_chooses_as_the_line_itself_does_so_that_it_refuses_the_same_and_says_the_same_becomes_stale(
+    study: str, corpus: made.Corpus, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fs.label.import_(study, str(corpus.truth))
+    fs.label.remove(
+        study, *(i.id for i in read_corpus(Path(study)) if i.id not in selections.read_selection(Path(study))[0].images)
+    )
+    fs.rank(study, **FEW)
+    for wrong in ({"per_class": 0}, {"maps": fs.MapRules(concordance="nope")}, {"maps": fs.MapRules(scale="nowhere.json")}):
+        for dry_run in (True, False):
+            with refused(FaultscapeError):
+                fs.select(study, replace=True, dry_run=dry_run, engine="local", **wrong)
+    same = tried_first(study, fs.select, replace=True, seed=0, engine="local")
+    assert not any(words.startswith("standings") for words in same.stale)  # the same images are chosen again
+    capsys.readouterr()
+    other = tried_first(study, fs.select, replace=True, per_class=3, engine="local")
+    assert any(words.startswith("labels of main: ") for words in other.stale)
+    told = capsys.readouterr().out
+    assert all(words in told for words in other.stale)
 
 
 def test_what_was_said_of_duels_of_classifiers_stands_in_the_line_that_makes_them_anew_and_in_what_run_does(

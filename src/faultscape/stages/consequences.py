@@ -20,7 +20,7 @@ from faultscape.study.lock import writing
 from faultscape.study.tables.logs import log
 from faultscape.study.versions import copy_file, upgrade
 
-_COPIED = (".sqlite",)  # what is written in place, not put whole
+_COPIED = (".sqlite", ".jsonl")  # what is written in place, not put whole
 _SHOWN = ("selection", "labels", "standings", "plan", "measures", "report", "maps", "pairs")
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+from contextlib import redirect_stdout
 from pathlib import Path
 
 from faultscape.errors import OptionError, SelectionError, closest
@@ -9,7 +11,7 @@ from faultscape.nouns import Slots
 from faultscape.selection.catalogue import Selector, Task, chosen_for, find_selector
 from faultscape.stages import agreement, evidence
 from faultscape.stages.change_result import Changed, stale_lines
-from faultscape.stages.consequences import became_stale
+from faultscape.stages.consequences import became_stale, change
 from faultscape.stages.graph import nodes
 from faultscape.stages.select import replacement
 from faultscape.stages.select.draws import draw
@@ -39,15 +41,23 @@ def choose(asked: SelectOptions) -> Slots | Changed:
         return _choose(root, asked)
     if "more" in given_by(asked):
         raise OptionError("--more draws images behind those that there are, and --replace begins anew; give --budget with it")
+    if asked.dry_run:
+        return change(root, asked.study, lambda copy: _words_of_choosing(copy, asked), "select", dry_run=True)
     before = nodes(Snapshot(root, asked.study))
     slots = _choose(root, asked)
-    if isinstance(slots, Slots):
-        print("\n".join(stale_lines(became_stale(before, nodes(Snapshot(root, asked.study))))))
+    print("\n".join(stale_lines(became_stale(before, nodes(Snapshot(root, asked.study))))))
     return slots
 
 
-def _choose(root: Path, asked: SelectOptions) -> Slots | Changed:
-    """Make or extend a selection, and say what is wrong with the models; of a dry run say what it makes stale."""
+def _words_of_choosing(root: Path, asked: SelectOptions) -> str:
+    """Make a selection, and return what that prints."""
+    with redirect_stdout(io.StringIO()) as said:
+        slots = _choose(root, asked)
+    return f"{said.getvalue()}{slots!r}"
+
+
+def _choose(root: Path, asked: SelectOptions) -> Slots:
+    """Make or extend a selection, and say what is wrong with the models."""
     given, goal = given_by(asked), asked.goal
     named = _name_of(root, asked)
     selector = find_selector(named)
@@ -68,8 +78,6 @@ def _choose(root: Path, asked: SelectOptions) -> Slots | Changed:
         _check_truth(root, asked.truth)
     name = asked.as_ if asked.as_ is not None else goal or (selector.name if draws else selections.MAIN)
     refuse_twin(name, selections.names(root), "selection")
-    if asked.dry_run:
-        return replacement.rehearse(root, asked.study, name)
     if draws:
         slots = draw(root, name, named, given, engine=asked.engine, workers=asked.workers, anew=asked.replace)
     elif task == "classification":

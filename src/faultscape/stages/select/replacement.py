@@ -17,10 +17,8 @@ from faultscape.stages.artefacts.report import page
 from faultscape.stages.change_result import Changed
 from faultscape.stages.consequences import change
 from faultscape.stages.evidence import labelled_among
-from faultscape.stages.pairs import corpus_key
 from faultscape.stages.snapshot import Snapshot
 from faultscape.study.folder import put
-from faultscape.study.settings import read_settings
 from faultscape.study.tables import selections
 
 
@@ -88,21 +86,6 @@ def _is_kept(root: Path, kept: str, name: str, slots: Slots) -> bool:
 def _alike(kept: Path, file: Path) -> bool:
     """Whether a file is not kept yet, or was by a line like this one, which was killed and may have removed it."""
     return not (kept.exists() and file.exists()) or kept.read_bytes() == file.read_bytes()
-
-
-def rehearse(root: Path, place: str, name: str) -> Changed:
-    """Say what becomes stale when a selection is made anew, without making it."""
-
-    def do(where: Path) -> str:
-        settings = read_settings(where)
-        models = tuple(settings.models)
-        if name not in (known := selections.names(where)):
-            return _nothing_to_replace(name, known)
-        old, _ = selections.read_selection(where, name)
-        anew = Slots(models, {**old.definition, "made": "anew"}, old.rows)
-        return replace_selection(where, anew, corpus_key(where, settings, models), name)
-
-    return change(root, place, do, "select", dry_run=True)
 
 
 def _nothing_to_replace(name: str, known: Sequence[str]) -> str:
