@@ -31,6 +31,7 @@ HERE = Path(__file__).parent
 ALL = "predict,compare,select,measure"
 IMAGES, FEW = 18, 10  # each a shard of its own
 COVERED = ("predictions", "pairs", "selection*.csv", "selection*.json", "failures.csv", "measures/statistics", "measures/*.json")
+QUICK = {"health_check_initial_delay_ms": 1000, "health_check_period_ms": 1000}  # how soon a dead node is noticed
 NODE = {"num_cpus": 1, "object_store_memory": 80 * 2**20, "node_ip_address": "127.0.0.2", "include_dashboard": False}
 
 
@@ -112,7 +113,7 @@ def cluster() -> Iterator[Any]:
 
         with socket.create_server(("127.0.0.2", 0)) as free:
             client = free.getsockname()[1]
-        made_here: Any = Cluster(initialize_head=True, head_node_args={**NODE, "ray_client_server_port": client})
+        made_here: Any = Cluster(initialize_head=True, head_node_args={**NODE, "ray_client_server_port": client, "_system_config": QUICK})
         made_here.client = f"ray://127.0.0.2:{client}"
         others = [made_here.add_node(**NODE, wait=False) for _ in range(2)]
         until(lambda: answers(client))
@@ -253,8 +254,9 @@ def test_a_killed_node_costs_nothing_but_time(line: Line, expected: dict[str, by
     process = line.start(tmp_path / "study", "ray", cluster.address, seconds=0.05)
     victim = cluster.list_all_nodes()[-1]
     before = heard(process, f"node {victim.node_id}", 3)
-    with stopped(process):  # else the line might end while the node is being killed
+    with stopped(process):  # else the actor of the node, which lives a second longer, might do all that is left
         cluster.remove_node(victim, allow_graceful=False)
+        until(lambda: not lives(cluster, victim))
     after = heard(process, rf"call \d+: lost.* with node {victim.node_id}")
     with stopped(process):
         back = cluster.add_node(**NODE, wait=False)  # it comes back, as another
