@@ -113,7 +113,9 @@ def cluster() -> Iterator[Any]:
 
         with socket.create_server(("127.0.0.2", 0)) as free:
             client = free.getsockname()[1]
-        made_here: Any = Cluster(initialize_head=True, head_node_args={**NODE, "ray_client_server_port": client, "_system_config": QUICK})
+        made_here: Any = Cluster(
+            initialize_head=True, head_node_args={**NODE, "ray_client_server_port": client, "_system_config": QUICK}
+        )
         made_here.client = f"ray://127.0.0.2:{client}"
         others = [made_here.add_node(**NODE, wait=False) for _ in range(2)]
         until(lambda: answers(client))
