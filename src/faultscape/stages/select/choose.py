@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from contextlib import redirect_stdout
+from dataclasses import replace
 from pathlib import Path
 
 from faultscape.errors import OptionError, SelectionError, closest
@@ -50,9 +51,12 @@ def choose(asked: SelectOptions) -> Slots | Changed:
 
 
 def _words_of_choosing(root: Path, asked: SelectOptions) -> str:
-    """Make a selection, and return what that prints."""
+    """Make a selection in a rehearsal, and return what that prints."""
+    here = (
+        "processes" if asked.engine.startswith("ray") else asked.engine
+    )  # no cluster sees a rehearsal, and all engines choose the same
     with redirect_stdout(io.StringIO()) as said:
-        slots = _choose(root, asked)
+        slots = _choose(root, replace(asked, engine=here))
     return f"{said.getvalue()}{slots!r}"
 
 
