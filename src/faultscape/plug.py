@@ -77,6 +77,15 @@ def absolute(name: str) -> str:
     return f"{os.path.abspath(path)}:{attribute}" if colon and path.endswith(".py") else name
 
 
+def is_own(name: str) -> bool:
+    """Whether a name is one of ``file.py:function``.
+
+    >>> is_own("own.py:mine"), is_own("miou")
+    (True, False)
+    """
+    return Path(name.rpartition(":")[0]).suffix == ".py"
+
+
 def digest(name: str) -> str:
     """Return a digest of the file of ``file.py:function``, or '' for what is built in: a definition says by it that the function is the same."""
     path = Path(name.rpartition(":")[0])

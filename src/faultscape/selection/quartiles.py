@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,8 @@ from faultscape.arguments import ClassList, Place
 from faultscape.classes.class_lists import allowed, resolve, table
 from faultscape.errors import ClassesError, LabelMapError, reason
 from faultscape.nouns import UNKNOWN, Classes, Scale, ScaleEntry
+
+_SHOWN = 8  # classes that a message names
 
 
 def scale(
@@ -71,7 +73,9 @@ def from_json(raw: Any, classes: Classes, where: str) -> Scale:
     for place, name in enumerate(classes.names):
         entry = entries.get(name)
         if entry is None and place in classes.groups:
-            raise ClassesError(f"{where}: says nothing of class {name!r}; it holds {', '.join(list(entries)[:8])}")
+            raise ClassesError(
+                f"{where}: the usual sizes say nothing of class {name!r}, but of {_listed(list(entries))}; make a file of these classes with `faultscape scale`, and give it with --scale"
+            )
         entry = {} if entry is None else entry
         if not isinstance(entry, dict) or not isinstance(entry.get("n_images", 0), int):
             raise ClassesError(f"{where}: {name!r} needs a table of n_images, t_min and t_max; got {entry!r}")
@@ -82,6 +86,12 @@ def from_json(raw: Any, classes: Classes, where: str) -> Scale:
         high.append(float(bounds[1]))
         number.append(int(entry.get("n_images", 0)))
     return Scale(classes.names, tuple(number), tuple(low), tuple(high))
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Return some names in words, the first eight of many."""
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return ", ".join(names[:_SHOWN]) + more if names else "none"
 
 
 def read_scale(path: Place, classes: Classes) -> Scale:

@@ -6,7 +6,7 @@ where a model has no answer or a label does not decide. Discarded images are lef
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -151,8 +151,7 @@ def measured_by_choice(root: Path, truth: str, drawn: Sequence[Slots], discarded
 
     0 where no choice decided which images have a label: they are the whole pool, or random selections that are labelled whole.
     """
-    chosen = {row.image for slots in drawn if not draws_evenly(slots.definition) for row in slots.rows}
-    if not chosen:
+    if not (chosen := chosen_by_models(drawn)):
         return 0
     where, corpus = label_maps.truth(root, truth), read_columns(root, ["id", "role"])
     held = {id_ for part, entry in read_manifest(where).items() for id_ in label_maps.read_ids(where, int(part), entry)}
@@ -165,13 +164,15 @@ def measured_by_choice(root: Path, truth: str, drawn: Sequence[Slots], discarded
     return len(chosen & there)
 
 
+def chosen_by_models(drawn: Iterable[Slots]) -> set[str]:
+    """Return the images that selections chose for what models say of them: all but even draws."""
+    return {row.image for slots in drawn if not draws_evenly(slots.definition) for row in slots.rows}
+
+
 def chosen_elsewhere(root: Path, selection: str) -> set[str]:
-    """Return the images that other selections of the study, those removed too, chose for what models say of them: all but random draws."""
+    """Return the images that other selections of the study, those removed too, chose for what models say of them."""
     others = [selections.read_selection(root, name)[0] for name in selections.names(root) if name != selection]
-    out: set[str] = set()
-    for slots in others + selections.read_removed(root):
-        out |= set() if draws_evenly(slots.definition) else {row.image for row in slots.rows}
-    return out
+    return chosen_by_models(others + selections.read_removed(root))
 
 
 def labelled_among(root: Path, images: Collection[str]) -> set[str]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from faultscape.stages.artefacts.answers import ANSWERS
-from faultscape.stages.artefacts.artefact import Artefact
+from faultscape.stages.artefacts.artefact import METHOD, Artefact
 from faultscape.stages.artefacts.corpus import CORPUS
 from faultscape.stages.artefacts.discards import DISCARDS
 from faultscape.stages.artefacts.labels import LABELS_OF_SELECTION
@@ -27,6 +27,8 @@ from faultscape.stages.snapshot import Snapshot
 
 ARTEFACTS = (CORPUS, MAPS, PAIRS, DISCARDS, ANSWERS, SELECTION, LABELS_OF_SELECTION, STANDINGS, PLAN, MEASURES, REPORT)
 State = Literal["done", "stale", "missing"]
+EXPLAINS_ALL = (METHOD, "models")  # by another method, and of models called otherwise, all inputs may differ
+EXPLAINED = {"photos": ("selection", "maps")}  # those of other images are others
 
 
 @dataclass(frozen=True)
@@ -72,7 +74,18 @@ def state_of(artefact: Artefact, held: dict[str, str] | None, now: dict[str, str
     if artefact.in_parts:
         return ("stale" if changed else "missing" if lacking else "done"), tuple(changed)
     differing = tuple(dict.fromkeys([*changed, *lacking]))
-    return ("stale" if differing else "done"), differing
+    return ("stale" if differing else "done"), _reasons(differing)
+
+
+def _reasons(differing: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the inputs that say why something is stale, without those that differ only by another.
+
+    >>> _reasons(("selection", "photos", "labels")), _reasons(("models", "selection", "maps"))
+    (('selection', 'labels'), ('models',))
+    """
+    if first := next((name for name in EXPLAINS_ALL if name in differing), None):
+        return (first,)
+    return tuple(name for name in differing if not any(other in differing for other in EXPLAINED.get(name, ())))
 
 
 def next_line(found: Iterable[Node]) -> str:

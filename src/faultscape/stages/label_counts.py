@@ -30,13 +30,14 @@ class LabelCount(NamedTuple):
 
 
 def questions(root: Path, settings: Settings, slots: Slots, truth: str) -> dict[tuple[str, str], bool]:
-    """Return {(image, class): whether the image has a label} of all that a selection of classifiers asks, in its order."""
+    """Return {(image, class): whether the image has a label} of all that a selection of classifiers asks, in its order; of draws, of the models that the study has still."""
     wanted: dict[tuple[str, str], None] = {}
     pairs = [row for row in slots.chosen if isinstance(row, PairSlot)]
     for row in pairs:
         wanted |= dict.fromkeys([(row.image, row.label_a), (row.image, row.label_b)])
     if not pairs:
-        found = read_predictions(root, settings, slots.models, list(slots.images))
+        known = [model for model in slots.models if model in settings.models]
+        found = read_predictions(root, settings, known, list(slots.images))
         for k, image in enumerate(found.images):
             labels = dict.fromkeys(place for place in found.labels[:, k].tolist() if place >= 0)
             wanted |= dict.fromkeys((image, found.classes.names[place]) for place in labels)

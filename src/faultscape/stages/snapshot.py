@@ -16,17 +16,17 @@ from faultscape.stages import evidence
 from faultscape.stages.label_counts import LabelCount, count_labels
 from faultscape.stages.pairs import corpus_key, wanted
 from faultscape.study.json_text import read_object
-from faultscape.study.parts import Part, there
+from faultscape.study.parts import Part, key_of, there
 from faultscape.study.settings import Settings, read_settings
 from faultscape.study.tables import label_maps, pairs, selections
 from faultscape.study.tables.answers import Answers
-from faultscape.study.tables.corpus import read_ids, shard_sizes
+from faultscape.study.tables.corpus import read_columns, read_ids, shard_sizes
 from faultscape.study.tables.logs import read_failures
 from faultscape.study.tables.pool import read_groups
 from faultscape.study.tables.removed_images import each_whole_digest
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
 
 class Snapshot:
@@ -124,11 +124,10 @@ class Snapshot:
         """Return how many images of a selection are labelled under a truth; without one, under that which counts."""
         which = selection, truth or self.truth
         if which not in self._label_counts:
-            there = which[1] in self.truths and self.knows(self.selections[selection][0].models)
-            count = (
-                count_labels(self.root, self.settings, self.current(selection), which[1]) if there else LabelCount(0, 0, False)
+            there, now = which[1] in self.truths, self.current(selection)
+            self._label_counts[which] = (
+                count_labels(self.root, self.settings, now, which[1]) if there else LabelCount(0, 0, False)
             )
-            self._label_counts[which] = count
         return self._label_counts[which]
 
     def drawn_from(self, models: Sequence[str]) -> str:
@@ -146,6 +145,12 @@ class Snapshot:
         if truth not in self._truth_keys:
             self._truth_keys[truth] = evidence.truth_key(self.root, truth)
         return self._truth_keys[truth]
+
+    def photos_key(self, images: Collection[str] | None = None) -> str:
+        """Return a key of what some images, or all, were when they were collected: what decides among equals, and what pages show, follow from it."""
+        wanted = None if images is None else [("id", "in", sorted(images))]
+        columns = [column.to_pylist() for column in read_columns(self.root, ["id", "digest"], wanted).columns]
+        return key_of(*columns)
 
     def document(self, path: Path) -> JsonObject | None:
         """Return the JSON object of a file of the study; None where there is none, or none that can be read."""

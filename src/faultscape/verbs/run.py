@@ -184,8 +184,8 @@ def _made_again(study: str, engine: str) -> list[str]:
 
     root, done = Path(study), []
     if _undone(root, "measures"):
-        done.append(repr(call_again(measure.measure, study, measures.arguments(Snapshot(root)), engine=engine)))
+        done.append(repr(call_again(measure.measure, study, measures.options_again(Snapshot(root)), engine=engine)))
     if _undone(root, "plan"):
-        done.append(repr(call_again(plan_verb.plan, study, plan.arguments(Snapshot(root)), engine=engine)))
+        done.append(repr(call_again(plan_verb.plan, study, plan.options_again(Snapshot(root)), engine=engine)))
     pages = {node.name: report.arguments(Snapshot(root), node.name) for node in _undone(root, "report")}
     return done + [repr(call_again(report_verb.report, study, given, selection=name)) for name, given in pages.items()]

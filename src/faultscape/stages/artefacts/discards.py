@@ -13,6 +13,11 @@ def key(snapshot: Snapshot, selection: str) -> str:
     return key_of(sorted(set(snapshot.discarded) & {row.image for row in snapshot.selections[selection][0].rows}))
 
 
+def key_of_all(snapshot: Snapshot) -> str:
+    """Return a digest of which images of the study are discarded."""
+    return key_of(sorted(snapshot.discarded))
+
+
 DISCARDS = Artefact(
     name="discards",
     verb="label",

@@ -14,22 +14,26 @@ from faultscape.stages.snapshot import Snapshot
 from faultscape.study.parts import key_of, read_manifest
 from faultscape.study.tables import label_maps
 
-METHOD_NUMBER = 2  # raised when a metric or an interval is computed in another way
+METHOD_NUMBER = 3  # raised when a metric or an interval is computed in another way
 
 
 def made_from_now(snapshot: Snapshot, truth: str, metrics: Sequence[str] = ()) -> dict[str, str]:
     """Return what measures of all models against a truth are made from, with ``metrics`` of a person's own (file.py:NAME)."""
     folders = {model: label_maps.predictions(snapshot.root, model) / "confidence" for model in snapshot.models}
-    kept = [
-        [model, sorted((name, part.sha256) for name, part in read_manifest(folder).items())] for model, folder in folders.items()
-    ]
+    held = {
+        model: sorted((name, part.sha256) for name, part in read_manifest(folder).items()) for model, folder in folders.items()
+    }
+    kept = {model: parts for model, parts in held.items() if parts}
     chosen = (
         evidence.measured_by_choice(snapshot.root, truth, snapshot.drawn, snapshot.discarded) if truth in snapshot.truths else 0
     )
     return {
         "maps": snapshot.drawn_from(snapshot.models),
-        "confidence": key_of(kept),
+        **({"confidence": key_of(kept)} if kept else {}),
+        "models": ",".join(snapshot.models),
         "labels": labels.key(snapshot, truth),
+        "photos": snapshot.photos_key(),  # they decide the order of sums and of the bootstrap, and the page shows some
+        **({"colours": key_of(colours)} if (colours := snapshot.settings.classes.colours) else {}),
         **({"groups": key_of(sorted(snapshot.groups.items()))} if snapshot.groups else {}),
         **({"names": key_of(snapshot.settings.classes.names)} if snapshot.settings.classes.first_names else {}),
         **({"metrics": key_of([(source, plug.digest(source)) for source in metrics])} if metrics else {}),
@@ -74,7 +78,13 @@ def _line(snapshot: Snapshot, _name: str) -> str:
     truth = _truth(snapshot)
     if truth and truth not in snapshot.truths:
         return ""  # there is nothing to measure against any more
-    return " ".join([f"faultscape measure {snapshot.place}", *option_words(arguments(snapshot))])
+    return " ".join([f"faultscape measure {snapshot.place}", *option_words(options_again(snapshot))])
+
+
+def options_again(snapshot: Snapshot) -> JsonObject:
+    """Return the options of `measure` that make this again: those that were given, and the truth that it is against."""
+    truth = _truth(snapshot)
+    return {**({"truth": truth} if truth != evidence.LABELS else {}), **arguments(snapshot)}
 
 
 MEASURES = Artefact(
@@ -83,8 +93,11 @@ MEASURES = Artefact(
     inputs=("maps", "labels"),
     options=("truth", "preset", "metric", "resamples", "seed", "worst", "skip", "boundaries"),
     reasons={
-        "maps": "predictions or classes changed",
+        "maps": "images, predictions or classes changed",
+        "models": "models were added, renamed or removed",
         "confidence": "confidence changed",
+        "photos": "photos changed",
+        "colours": "colours of classes changed",
         "labels": "the truth changed",
         "groups": "groups of images changed",
         "names": "classes were renamed",

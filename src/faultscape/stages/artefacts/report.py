@@ -15,23 +15,31 @@ from faultscape.stages.artefacts import discards, labels, selection, standings
 from faultscape.stages.artefacts.artefact import METHOD, Artefact, Provenance, arguments_of, files_key
 from faultscape.stages.evidence import find_truth
 from faultscape.stages.given_options import option_words
+from faultscape.stages.pairs import missing, wanted
 from faultscape.stages.snapshot import Snapshot
 from faultscape.study.parts import key_of
 from faultscape.study.store import is_address
 from faultscape.study.tables import selections
 from faultscape.study.tables.corpus import read_columns
 
-METHOD_NUMBER = 2  # raised when the page shows something else
+METHOD_NUMBER = 3  # raised when the page shows something else
 META = "faultscape-made-from"
 _HEAD = 65536  # bytes in which the note stands
 
 
 def made_from_now(snapshot: Snapshot, name: str, truth: str, references: str | None = None) -> dict[str, str]:
     """Return what the report of a selection is made from: the selection as it counts now, its labels, the standings of all selections, and a folder of ``references``."""
+    slots = snapshot.selections[name][0]
+    hierarchy = slots.definition.get("hierarchy")
     return {
+        "models": ",".join(snapshot.models),
         "selection": selection.key(snapshot, name),
         "labels": labels.key(snapshot, truth),
-        "discards": discards.key(snapshot, name),
+        "discards": discards.key_of_all(snapshot)
+        if slots.duels
+        else discards.key(snapshot, name),  # of maps, what each constraint chooses is shown
+        "photos": snapshot.photos_key({row.image for row in slots.rows}),
+        **({"hierarchy": files_key(hierarchy)} if hierarchy else {}),
         "maps": snapshot.drawn_from(snapshot.models),  # of all models: the page shows how far each two agree
         "failures": str(snapshot.failures),
         **({"names": key_of(snapshot.settings.classes.names)} if snapshot.settings.classes.first_names else {}),
@@ -58,6 +66,17 @@ def unshown_images(snapshot: Snapshot, name: str) -> dict[str, str]:
 def images_key(unshown: Collection[str]) -> dict[str, str]:
     """Return what a page says of images that it could not show: nothing where all are there."""
     return {"images": key_of(list(unshown))} if unshown else {}
+
+
+def uncompared_key(snapshot: Snapshot, name: str, truth: str) -> dict[str, str]:
+    """Return what a page says of labels that have not been compared with the models yet: nothing where they have, or nothing is to be compared."""
+    if snapshot.settings.classifies or truth not in snapshot.truths:
+        return {}
+    models, parts = (
+        snapshot.selections[name][0].models,
+        wanted(snapshot.root, snapshot.settings, sorted(snapshot.shard_sizes), [truth]),
+    )
+    return {"compared": "not yet"} if missing(snapshot.root, [p for p in parts if p.truth and p.name in models]) else {}
 
 
 def _of_standings(snapshot: Snapshot, selection_: str) -> str:
@@ -114,8 +133,10 @@ def _made_from_now(snapshot: Snapshot, name: str) -> dict[str, str]:
         return {}
     references = arguments(snapshot, name).get("reference_images")
     now = made_from_now(snapshot, name, truth_shown(snapshot, name), str(references) if references else None)
-    without = "images" in (_made_from(snapshot, name) or {})  # only a page that could not show some has them looked for
-    return now | (images_key(unshown_images(snapshot, name)) if without else {})
+    held = _made_from(snapshot, name) or {}
+    if "images" in held:  # only a page that could not show some has them looked for
+        now |= images_key(unshown_images(snapshot, name))
+    return now | (uncompared_key(snapshot, name, truth_shown(snapshot, name)) if "compared" in held else {})
 
 
 def arguments(snapshot: Snapshot, name: str) -> JsonObject:
@@ -139,7 +160,11 @@ REPORT = Artefact(
         "selection": "the selection was extended or made anew",
         "labels": "labels changed",
         "discards": "images were discarded",
-        "maps": "models or predictions changed",
+        "models": "models were added, renamed or removed",
+        "maps": "images or predictions changed",
+        "photos": "photos that it shows changed",
+        "hierarchy": "the hierarchy of classes changed, or is gone",
+        "compared": "labels were compared with the models since",
         "failures": "failures.csv changed",
         "names": "classes were renamed",
         "colours": "colours of classes changed",

@@ -6,8 +6,10 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from faultscape.errors import counted
-from faultscape.nouns import JsonObject, Slots
+from faultscape import plug
+from faultscape.comparison.distance_definitions import KINDS, define_distances
+from faultscape.errors import FaultscapeError, counted
+from faultscape.nouns import Definition, JsonObject, Slots
 from faultscape.selection.catalogue import GOALS
 from faultscape.stages.artefacts.artefact import Artefact
 from faultscape.stages.given_options import option_words
@@ -31,13 +33,14 @@ DRAWS = {"concordance": "miou", "over": "union", "temperature": None, "distance"
 
 
 def successor(snapshot: Snapshot, name: str) -> str:
-    """Return the selection of all models of now that was made as this one was, from what there is now; '' where there is none."""
+    """Return the selection of all models of now that was made as this one was, from what there is now, and that no other took the place of; '' where there is none."""
     asked = _asked(snapshot.selections[name][0])
     return next(
         (
             other
             for other, (slots, drawn_from) in snapshot.selections.items()
             if other != name
+            and not is_replaced(snapshot, other)
             and _asked(slots) == asked
             and set(slots.models) == set(snapshot.models)
             and drawn_from == snapshot.drawn_from(slots.models)
@@ -84,23 +87,42 @@ def _made_from(snapshot: Snapshot, name: str) -> dict[str, str] | None:
     if name == NONE:
         return None
     slots, drawn_from = snapshot.selections[name]
-    return {"models": ",".join(slots.models), "added": "", "maps": drawn_from, **_left(snapshot, name, now=False)}
+    files = _own_files(snapshot, slots, now=False)
+    return {"models": ",".join(slots.models), "added": "", "maps": drawn_from, **files, **_left(snapshot, name, now=False)}
 
 
 def _made_from_now(snapshot: Snapshot, name: str) -> dict[str, str]:
     if name == NONE:
         return {}
     slots, drawn_from = snapshot.selections[name]
+    own = _own_files(snapshot, slots, now=True) | _left(snapshot, name, now=True)
     if not snapshot.knows(slots.models):
         known = ",".join(m for m in slots.models if m in snapshot.models)
-        return {"models": known, "added": "", "maps": drawn_from, **_left(snapshot, name, now=True)}
+        return {"models": known, "added": "", "maps": drawn_from, **own}
     added = [m for m in snapshot.models if m not in slots.models]
-    return {
-        "models": ",".join(slots.models),
-        "added": ",".join(added),
-        "maps": snapshot.drawn_from(slots.models),
-        **_left(snapshot, name, now=True),
-    }
+    return {"models": ",".join(slots.models), "added": ",".join(added), "maps": snapshot.drawn_from(slots.models), **own}
+
+
+def _own_files(snapshot: Snapshot, slots: Slots, *, now: bool) -> dict[str, str]:
+    """Return digests of what a selection takes from files of a person's own: a concordance, a selector, distances between classes."""
+    define = slots.definition
+    concordance, selector = define.get("concordance", ""), define["selector"]
+    held = {"concordance": define.get("concordance_file", ""), "selector": define.get("selector_file", "")}
+    if now:
+        held = {"concordance": plug.digest(concordance), "selector": plug.digest(selector)}
+    named = {name for name, said in (("concordance", concordance), ("selector", selector)) if plug.is_own(said)}
+    found = {name: digest for name, digest in held.items() if name in named}
+    if "distances" in define and (define.get("hierarchy") or define["distance"] not in KINDS):
+        found["distances"] = _distances_now(snapshot, define) if now else define["distances"]
+    return found
+
+
+def _distances_now(snapshot: Snapshot, define: Definition) -> str:
+    """Return the digest of the distances that a definition names, from their files as they are now; '' where they cannot be read."""
+    try:
+        return define_distances(snapshot.settings.class_list, {}, define)[0]["distances"]
+    except FaultscapeError:
+        return ""
 
 
 def _left(snapshot: Snapshot, name: str, *, now: bool) -> dict[str, str]:
@@ -120,7 +142,9 @@ def _describe(snapshot: Snapshot, name: str) -> str:
     slots, now = snapshot.selections[name][0], snapshot.current(name)
     heir = slots.definition[REPLACED_BY] if is_replaced(snapshot, name) else successor(snapshot, name)
     place = f"; {heir} took its place" if is_superseded(snapshot, name) else ""
-    return f"{name}: {counted(len(now.chosen), 'slot')}, {counted(len(now.images), 'image')}{place}"
+    lacks = lacks_sizes(snapshot, name)
+    sizes = f"; its usual sizes say nothing of {', '.join(lacks)}: `faultscape scale` makes SCALE" if lacks else ""
+    return f"{name}: {counted(len(now.chosen), 'slot')}, {counted(len(now.images), 'image')}{place}{sizes}"
 
 
 def _line(snapshot: Snapshot, name: str) -> str:
@@ -134,15 +158,23 @@ def _line(snapshot: Snapshot, name: str) -> str:
 
 
 def can_grow(snapshot: Snapshot, name: str) -> bool:
-    """Whether the same line extends a selection to the models of now: duels over images and predictions that did not change."""
+    """Whether the same line extends a selection to the models of now: duels over images, predictions and files of a person's own that did not change."""
     slots, drawn_from = snapshot.selections[name]
-    return not slots.draws and snapshot.knows(slots.models) and drawn_from == snapshot.drawn_from(slots.models)
+    same = snapshot.knows(slots.models) and drawn_from == snapshot.drawn_from(slots.models)
+    return not slots.draws and same and _own_files(snapshot, slots, now=False) == _own_files(snapshot, slots, now=True)
 
 
 def line_again(snapshot: Snapshot, name: str) -> str:
     """Return the line that makes a selection anew in the same way, for all models of now; where it is labelled, it keeps the old one under a dated name."""
     options = {("as" if key == "as_" else key): value for key, value in options_again(snapshot, name).items()}
-    return " ".join([f"faultscape select {snapshot.place}", *option_words(options), "--replace"])
+    scale = ["--scale", "SCALE"] if lacks_sizes(snapshot, name) else []  # which a person must make for the classes of now
+    return " ".join([f"faultscape select {snapshot.place}", *option_words(options), *scale, "--replace"])
+
+
+def lacks_sizes(snapshot: Snapshot, name: str) -> list[str]:
+    """Return the classes of now of which the usual sizes of a selection (`--scale`) say nothing."""
+    classes, sizes = snapshot.settings.class_list, snapshot.selections[name][0].definition.get("scale")
+    return [classes.names[place] for place in classes.groups if classes.names[place] not in sizes] if sizes else []
 
 
 def options_again(snapshot: Snapshot, name: str) -> JsonObject:
@@ -182,7 +214,15 @@ SELECTION = Artefact(
     verb="select",
     inputs=("corpus", "maps", "pairs"),
     options=("selector", "concordance", "over", "per_class", "constraints", "scale", "distance", "hierarchy", "discrepancy", "top", "confidence", "cap", "cap_rule", "without", "spares", "keep_duplicates", "budget", "more", "temperature", "seed", "truth"),
-    reasons={"models": "the study no longer has a model it was drawn with", "added": "models were added since", "maps": "images or predictions changed since", "left": "images of it left the corpus"},
+    reasons={
+        "models": "the study no longer has a model it was drawn with",
+        "added": "models were added since",
+        "maps": "images or predictions changed since",
+        "left": "images of it left the corpus",
+        "concordance": "the file of its concordance changed, or is gone",
+        "selector": "the file of its selector changed, or is gone",
+        "distances": "distances between classes changed, or their file is gone",
+    },
     instances=_instances,
     made_from=_made_from,
     made_from_now=_made_from_now,

@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from faultscape import plug
-from faultscape.nouns import Json
+from faultscape.nouns import Json, Slots
+from faultscape.selection.definitions import draws_evenly
 from faultscape.stages.artefacts import discards, labels, selection
 from faultscape.stages.artefacts.artefact import METHOD, Artefact, Provenance, arguments_of, files_key, provenance_of
+from faultscape.stages.evidence import chosen_by_models
 from faultscape.stages.given_options import option_words
 from faultscape.stages.snapshot import Snapshot
 from faultscape.standings import is_open
 from faultscape.study.parts import key_of
 from faultscape.study.tables import selections
 
-METHOD_NUMBER = 3  # raised when rankings or intervals are computed in another way
+METHOD_NUMBER = 4  # raised when rankings or intervals are computed in another way
 _UNREADABLE = "its file cannot be read"
 
 
@@ -26,25 +28,51 @@ def made_from_now(
     against: Sequence[str] = (),
     ranking: Sequence[str] = (),
     benchmark: str | None = None,
+    all_labels: bool = False,
 ) -> dict[str, str]:
-    """Return what standings of a selection by a truth are made from, ``groups`` {image: group} where whole groups are drawn anew, with rankings of a person's own (``ranking``, file.py:name) and the file of a closed ``benchmark``."""
+    """Return what standings of a selection by a truth are made from, ``groups`` {image: group} where whole groups are drawn anew, with rankings of a person's own (``ranking``, file.py:name), the file of a closed ``benchmark``, and ``all_labels`` where those of other images count too."""
     slots = snapshot.selections[name][0]
-    if not snapshot.knows(slots.models):
-        return {"models": "removed"}
+    images = {row.image for row in slots.rows}
     return {
+        "models": ",".join(slots.models),
         "selection": selection.key(snapshot, name),
         "concordance": plug.digest(slots.definition.get("concordance", "")),
         "maps": snapshot.drawn_from(slots.models),
         "added": ",".join(model for model in snapshot.models if model not in slots.models),  # a note names them
         "labels": labels.key(snapshot, truth),
-        "discards": discards.key(snapshot, name),
+        "discards": discards.key_of_all(snapshot) if all_labels else discards.key(snapshot, name),
+        "photos": snapshot.photos_key(None if all_labels else images),  # they decide the order of sums and of the bootstrap
+        **_others(snapshot, name),
         **({"groups": key_of(sorted(groups.items()))} if groups else {}),
         **({"parents": key_of(parents)} if (parents := snapshot.settings.classes.parents) else {}),
-        **{f"selection {other}": selection.key(snapshot, other) if other in snapshot.selections else "" for other in against},
+        **{f"selection {other}": _of_selection(snapshot, other) for other in against},
         **({"rankings": key_of([(source, plug.digest(source)) for source in ranking])} if ranking else {}),
         **({"benchmark": files_key(benchmark)} if benchmark else {}),
         METHOD: str(METHOD_NUMBER),
     }
+
+
+def _of_selection(snapshot: Snapshot, name: str) -> str:
+    """Return a key of a selection as it counts now; '' where there is none of this name."""
+    return key_of(selection.key(snapshot, name), discards.key(snapshot, name)) if name in snapshot.selections else ""
+
+
+def _others(snapshot: Snapshot, name: str) -> dict[str, str]:
+    """Return what standings of draws take from other selections: which of the images these chose, so that their labels say nothing of chance, and even draws, which say how models fare where they agree."""
+    own, drawn_from = snapshot.selections[name][0], snapshot.drawn_from(snapshot.selections[name][0].models)
+    if not own.draws:
+        return {}
+    found: list[object] = [*sorted(_chosen_elsewhere(snapshot, own))]
+    if not draws_evenly(own.definition):  # which leave out no image on which models agree
+        for other, (slots, other_from) in snapshot.selections.items():
+            if draws_evenly(slots.definition) and slots.models == own.models and other_from == drawn_from:
+                found.append([_of_selection(snapshot, other), sorted(_chosen_elsewhere(snapshot, slots))])
+    return {"others": key_of(found)} if found else {}
+
+
+def _chosen_elsewhere(snapshot: Snapshot, own: Slots) -> set[str]:
+    """Return which images of a selection others chose for what models say of them."""
+    return {row.image for row in own.rows} & chosen_by_models(slots for slots in snapshot.drawn if slots is not own)
 
 
 def groups_drawn(snapshot: Snapshot, name: str, population: str) -> Mapping[str, str]:
@@ -85,13 +113,16 @@ def _made_from(snapshot: Snapshot, name: str) -> dict[str, str] | None:
 def _made_from_now(snapshot: Snapshot, name: str) -> dict[str, str]:
     if (held := provenance(snapshot, name)) is None:
         return {}
+    if not snapshot.knows(snapshot.selections[name][0].models):
+        return {**held["inputs"], "models": "removed"}
     given = arguments_of(held)
     against, ranking = ([str(one) for one in _listed(given.get(key))] for key in ("against", "ranking"))
     groups = groups_drawn(snapshot, name, str(held.get("population", "pool")))
     closed = given.get("benchmark")
-    return made_from_now(
-        snapshot, name, str(held.get("truth", "labels")), groups, against, ranking, None if closed is None else str(closed)
-    )
+    closed_file = None if closed is None else str(closed)
+    all_labels = bool(given.get("all_labels"))
+    truth = str(held.get("truth", "labels"))
+    return made_from_now(snapshot, name, truth, groups, against, ranking, closed_file, all_labels)
 
 
 def _listed(held: Json) -> Sequence[Json]:
@@ -135,9 +166,11 @@ STANDINGS = Artefact(
     options=("truth", "against", "benchmark", "epsilon", "laplace", "resamples", "seed", "all_labels", "population", "ranking"),
     reasons={
         "selection": "the selection was extended or made anew",
-        "models": "a model of the selection was removed",
+        "models": "a model of the selection was renamed or removed",
         "concordance": "the file of the concordance changed",
-        "maps": "predictions changed",
+        "maps": "images or predictions changed",
+        "photos": "photos of labelled images changed",
+        "others": "other selections chose images of it, or draw images that say more of its models",
         "added": "models were added or removed",
         "labels": "labels changed",
         "discards": "images were discarded",

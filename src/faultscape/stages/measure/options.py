@@ -227,10 +227,9 @@ class MeasureOptions:
 
     @property
     def arguments(self) -> JsonObject:
-        """{option: value} of what was given and can change measures of a study, as JSON holds it."""
+        """{option: value} of what was given and can change measures of a study, as JSON holds it, but for the truth, which they name anyway."""
         groups = [self.scores, self.files, self.choices, self.intervals]
         given = {
-            "truth": self.inputs.truth,
             "preset": self.preset,
             "metric": self.metrics,
             "skip": self.skip or None,

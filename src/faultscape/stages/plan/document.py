@@ -81,10 +81,10 @@ def make_plan(study: str, options: PlanOptions) -> LabelPlan:
             ),
             provenance={
                 "faultscape": version("faultscape"),
-                "truth": truth,
+                "truth": truth if known or named else "",
                 "within": within,
                 "seed": options.seed,
-                "inputs": made_from_now(Snapshot(root), truth),
+                "inputs": made_from_now(Snapshot(root), truth if known or named else ""),
                 "arguments": options.arguments,
             },
             study=study,

@@ -30,6 +30,6 @@ class PlanOptions:
 
     @property
     def arguments(self) -> JsonObject:
-        """{option: value} of what was given and can change a plan, as a command line spells it."""
+        """{option: value} of what was given and can change a plan, as a command line spells it, but for the truth, which a plan names anyway."""
         cost = ",".join(f"{name}={value:g}" for name, value in self.cost.items()) if isinstance(self.cost, Mapping) else self.cost
-        return given_options(replace(self, cost=cost), but=("engine", "workers"))
+        return given_options(replace(self, cost=cost), but=("truth", "engine", "workers"))

@@ -76,7 +76,7 @@ def command(found: LabelPlan) -> str:
     advice, truth = found.recommended, found.provenance["truth"]
     assert advice is not None
     place, name, selector = shlex.quote(found.study), advice["selection"], advice["selector"]
-    other = "" if truth == "labels" else f" --truth {shlex.quote(truth)}"
+    other = "" if truth in ("", "labels") else f" --truth {shlex.quote(truth)}"
     if advice["verb"] == "rank":
         return f"faultscape rank {place} --selection {name}{other}"
     if advice["verb"] == "label":

@@ -110,7 +110,7 @@ def standings_of(
         "truth": truth,
         **asked.recorded(classifies=known.settings.classifies),
         "inputs": artefact.made_from_now(
-            snapshot, asked.selection, truth, together, asked.against, asked.ranking, asked.benchmark
+            snapshot, asked.selection, truth, together, asked.against, asked.ranking, asked.benchmark, asked.all_labels
         ),
         "arguments": given_options(asked, but=("selection", "truth", "engine")),
         "benchmark": closed or {},

@@ -20,7 +20,7 @@ from faultscape.ranking.duel_standings import from_json
 from faultscape.reporting.competition import outcomes, page
 from faultscape.stages import evidence, graph
 from faultscape.stages.agreement import agreement
-from faultscape.stages.artefacts.report import images_key, made_from_now, note, truth_shown, unshown_images
+from faultscape.stages.artefacts.report import images_key, made_from_now, note, truth_shown, uncompared_key, unshown_images
 from faultscape.stages.artefacts.standings import STANDINGS
 from faultscape.stages.given_options import given_options
 from faultscape.stages.report import classes, maps
@@ -91,6 +91,7 @@ def _facts(root: Path, options: ReportOptions, drawn: Slots) -> page.Facts:
             selectors[name] = str(selections.read_selection(root, name)[0].definition.get("selector", ""))
             stale += [name] if graph.node(snapshot, STANDINGS, name).state == "stale" else []
     truth = truth_shown(snapshot, selection)
+    uncompared = dict[str, str]()
     images: list[str] = []
     values = np.zeros((len(slots.models), 0))
     gone = [m for m in slots.models if m not in settings.models]
@@ -100,6 +101,7 @@ def _facts(root: Path, options: ReportOptions, drawn: Slots) -> page.Facts:
         try:
             images, values = evidence.scores(root, slots.models, truth, slots.definition, discarded)
         except StudyError:
+            uncompared = uncompared_key(snapshot, selection, truth)
             remarks.append(
                 "The labels have not been compared with the models yet, so outcomes are left out. Run `faultscape rank`."
             )
@@ -128,7 +130,7 @@ def _facts(root: Path, options: ReportOptions, drawn: Slots) -> page.Facts:
         remarks=tuple(remarks),
         agreement=_agreement(root, settings),
         made_from=note(
-            made_from_now(snapshot, selection, truth, options.reference_images) | images_key(unshown),
+            made_from_now(snapshot, selection, truth, options.reference_images) | images_key(unshown) | uncompared,
             given_options(options, but=("selection", "output")),
         ),
         times=tuple(row for row in frame_times(root) if row.name in slots.models),
