@@ -12,7 +12,7 @@ import faultscape as fs
 import study_of_version_1
 from faultscape.errors import StudyError
 from faultscape.study import versions
-from faultscape.study.settings import read_settings
+from faultscape.study.settings import VERSION, read_settings
 from faultscape.study.tables.answers import Answers
 from refusals import refused
 
@@ -59,7 +59,7 @@ def test_who_writes_brings_it_to_this_version_after_a_copy(old: Path, capsys: py
     assert (old / "before-version-2" / "study.toml").read_bytes() == before["study.toml"]
     assert [row[1:5] for row in rows(old / "before-version-2" / "answers.sqlite")] == WAS
     assert len(rows(old / "before-version-2" / "answers.sqlite")[0]) == 7  # without a truth
-    assert read_settings(old).version == versions.VERSION
+    assert read_settings(old).version == VERSION
     copies = files(old / "before-version-2")
     answer(old, "p2,dog,eve,yes")
     assert "is a study of version" not in capsys.readouterr().out
@@ -99,7 +99,7 @@ def test_jobs_of_an_array_upgrade_too(old: Path) -> None:
     source = f"net={old.with_name('said.csv')}"
     for job in ("1/2", "2/2"):
         fs.predict(str(old), source, shard=job)
-    assert versions.version_of(old) == versions.VERSION
+    assert versions.version_of(old) == VERSION
 
 
 def test_a_study_without_answers_has_a_copy_of_study_toml_alone(tmp_path: Path) -> None:
@@ -118,7 +118,7 @@ def test_a_later_version_is_refused_with_its_number(old: Path, verb: str) -> Non
         getattr(fs, verb)(str(old), *more)
     said = str(error.value)
     assert said.startswith(f"{old} is a study of version 9; this Faultscape (")
-    assert said.endswith(f"reads versions up to {versions.VERSION}: install a later one (pip install --upgrade faultscape)")
+    assert said.endswith(f"reads versions up to {VERSION}: install a later one (pip install --upgrade faultscape)")
     assert {k: v for k, v in files(old).items() if ".lock" not in k} == {k: v for k, v in before.items() if ".lock" not in k}
 
 
@@ -126,9 +126,9 @@ def test_a_new_study_is_of_this_version_and_has_no_copies(tmp_path: Path) -> Non
     (tmp_path / "ids.csv").write_text("image\np1\n")
     (tmp_path / "classes.txt").write_text("cat\ndog\n")
     fs.collect(str(tmp_path / "study"), str(tmp_path / "ids.csv"), task="classification", classes=str(tmp_path / "classes.txt"))
-    assert versions.version_of(tmp_path / "study") == versions.VERSION
+    assert versions.version_of(tmp_path / "study") == VERSION
     assert not list((tmp_path / "study").glob("before-*"))
-    assert [step.to for step in versions.STEPS] == list(range(2, versions.VERSION + 1))
+    assert [step.to for step in versions.STEPS] == list(range(2, VERSION + 1))
 
 
 @pytest.mark.parametrize("version", ["0", "-1", "'2'", "2.0", "true"])

@@ -108,9 +108,10 @@ def correctness(
 def truth_key(root: Path, truth: str) -> str:
     """Return a key of all labels of a truth, and of the answers that count beside it."""
     labels = [(name, part.sha256) for name, part in sorted(read_manifest(label_maps.truth(root, truth)).items())]
-    answers = Answers(root).answers(truth) if read_settings(root).classifies else []
+    settings = read_settings(root)
+    answers, first = Answers(root).answers(truth) if settings.classifies else [], settings.classes.first_name_of
     removed = {image.id for image in read_removed(root)}
-    answers = [row for row in answers if row[0] not in removed]
+    answers = [(image, first.get(class_, class_), *more) for image, class_, *more in answers if image not in removed]
     gone = sorted(labels_gone(root, truth).items()) if removed else []
     return key_of(labels, *([answers] if answers or gone else []), *([gone] if gone else []))
 

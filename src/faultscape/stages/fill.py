@@ -32,8 +32,8 @@ from faultscape.study.folder import TEMPORARY, put
 from faultscape.study.lock import changing, tidy
 from faultscape.study.parts import is_whole, key_of
 from faultscape.study.receipts import Receipts
+from faultscape.study.settings import VERSION
 from faultscape.study.tables.logs import Timing, Timings
-from faultscape.study.versions import VERSION
 
 Job = TypeVar("Job")
 Made = TypeVar("Made")

@@ -19,12 +19,12 @@ from typing import Annotated, Any, Literal, TypedDict
 import pydantic
 import tomlkit
 
+from faultscape import __version__
 from faultscape.errors import ClassesError, StudyError, closest
 from faultscape.nouns import Classes, JsonObject
-from faultscape.study import versions
 from faultscape.study.folder import put
-from faultscape.study.versions import VERSION
 
+VERSION = 2  # of the studies that this Faultscape makes; study.versions brings others to it
 Task = Literal["segmentation", "classification"]
 CLASSIFICATION = "classification"
 Id = Annotated[int, pydantic.Field(ge=0, le=65535)]  # of a class: label maps have 16 bits
@@ -148,6 +148,17 @@ class Settings(pydantic.BaseModel):
         )
 
 
+def checked_version(root: Path, version: object) -> int:
+    """Return a version of a study that can be read; StudyError for another."""
+    if type(version) is not int or version < 1:
+        raise StudyError(f"{root / 'study.toml'}: version is {version!r}; expected a number from 1 to {VERSION}")
+    if version > VERSION:
+        raise StudyError(
+            f"{root} is a study of version {version}; this Faultscape ({__version__}) reads versions up to {VERSION}: install a later one (pip install --upgrade faultscape)"
+        )
+    return version
+
+
 def parse_size(text: str) -> tuple[int, int] | None:
     """Return (width, height) of ``WIDTHxHEIGHT``, or None for ``own``; StudyError otherwise.
 
@@ -190,7 +201,7 @@ def read_settings(root: Path) -> Settings:
     path = root / "study.toml"
     try:
         raw = tomllib.loads(path.read_text(encoding="utf-8"))
-        versions.checked(root, raw.setdefault("version", 1))  # before keys of a later version are called unknown
+        checked_version(root, raw.setdefault("version", 1))  # before keys of a later version are called unknown
         settings = Settings.model_validate(raw)
     except FileNotFoundError:
         raise StudyError(

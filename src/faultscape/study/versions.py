@@ -19,12 +19,10 @@ from pathlib import Path
 
 import tomlkit
 
-from faultscape import __version__
 from faultscape.errors import StudyError
 from faultscape.study.folder import TEMPORARY, put
+from faultscape.study.settings import checked_version
 from faultscape.study.tables.answers import Answers
-
-VERSION = 2
 
 
 @dataclass(frozen=True)
@@ -51,18 +49,7 @@ def version_of(root: Path) -> int:
         held = tomllib.loads((root / "study.toml").read_text(encoding="utf-8")).get("version", 1)
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise StudyError(f"{root / 'study.toml'} is not TOML: {error}") from None
-    return checked(root, held)
-
-
-def checked(root: Path, version: object) -> int:
-    """Return a version that can be read; StudyError for another."""
-    if type(version) is not int or version < 1:
-        raise StudyError(f"{root / 'study.toml'}: version is {version!r}; expected a number from 1 to {VERSION}")
-    if version > VERSION:
-        raise StudyError(
-            f"{root} is a study of version {version}; this Faultscape ({__version__}) reads versions up to {VERSION}: install a later one (pip install --upgrade faultscape)"
-        )
-    return version
+    return checked_version(root, held)
 
 
 def upgrade(root: Path, *, say: Callable[[str], None] = print) -> None:

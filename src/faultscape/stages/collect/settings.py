@@ -180,9 +180,12 @@ def counts_the_same(old: toml.ClassSettings, new: toml.ClassSettings) -> bool:
 
 
 def enter_settings(root: Path, wanted: Settings) -> None:
-    """Put study.toml; where classes are renamed and count the same, selections call them by their new names, as they hold still."""
+    """Put study.toml; answers go by the new names of classes that are renamed, and where they count the same so do selections, as they hold still."""
     held = toml.read_settings(root).classes if (root / "study.toml").exists() else wanted.classes
-    renamed = _renamed(held, wanted.classes) if counts_the_same(held, wanted.classes) else {}
+    renamed = _renamed(held, wanted.classes)
+    if wanted.classes != held:
+        Answers(root).rename(renamed)
+    renamed = renamed if counts_the_same(held, wanted.classes) else {}
     for name in selections.names(root) if renamed else ():
         slots, drawn_from = selections.read_selection(root, name)
         rows = tuple(_called(row, renamed) for row in slots.rows)
