@@ -6,6 +6,7 @@ import json
 import shlex
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,9 +16,10 @@ import made_answers
 from faultscape.cli import main
 from faultscape.errors import FaultscapeError, ModelError, OptionError, SelectionError
 from faultscape.stages.artefacts import selection as selection_artefact
+from faultscape.stages.snapshot import Snapshot
 from faultscape.study.tables import selections
 from faultscape.study.tables.corpus import read_corpus
-from refusals import refused
+from refusals import refused, refused_text
 from undoing import FEW, bytes_of, chosen, finished, follow, kept, states, tried_first
 
 
@@ -154,6 +156,40 @@ def test_a_selection_is_removed_and_what_was_labelled_for_it_stays(study: str, c
     assert bytes_of(study, "truth") == labels
     assert fs.status(study).next == f"faultscape select {study}"
     assert [set(slots.images) for slots in selections.read_removed(Path(study))]
+
+
+@pytest.mark.parametrize(
+    "drawn",
+    [
+        {"selector": "random", "budget": 6, "seed": 3},
+        {"goal": "order", "budget": 6},
+        {"sampling": fs.Sampling(temperature=0.5), "budget": 6},
+    ],
+    ids=["by a selector", "for a goal", "with a temperature"],
+)
+@pytest.mark.parametrize("name", ["r", "main"])
+def test_draws_are_made_anew_as_draws_by_the_line_that_rank_names_and_never_become_duels_for_want_of_a_selector(
+    tmp_path: Path, drawn: dict[str, Any], name: str
+) -> None:
+    it = made_answers.study(tmp_path / "it is made", images=40)
+    before = fs.select(it.study, as_=name, engine="local", **drawn)
+    made_answers.import_labels(it, list(before.images))
+    fs.predict(it.study, remove=["model-2"])
+    asked, told = ["--as", name] if name != "main" else [], ("selector", "goal", "seed", "temperature")
+    for line in (["rank", it.study, "--selection", name], ["select", it.study, *asked, "--replace"]):
+        said = refused_text(*line)
+        again = said.split("`")[1]
+        assert again == selection_artefact.line_again(Snapshot(Path(it.study)), name), said
+    assert refused_text("select", it.study, *asked, "--replace", "--dry-run") == said
+    assert selections.read_selection(Path(it.study), name)[0].rows == before.rows
+    assert main(shlex.split(again)[1:]) == 0
+    now = selections.read_selection(Path(it.study), name)[0]
+    assert len(now.draws) == 6
+    assert [now.definition.get(key) for key in told] == [before.definition.get(key) for key in told]
+    old = next(kept for kept in selections.names(Path(it.study)) if kept.startswith(f"{name}-2"))
+    assert refused_text("rank", it.study, "--selection", old).endswith(f"; {name} took its place")
+    assert main(["select", it.study, "--as", name, "--selector", "mad", "--replace"]) == 0  # who wants duels there says so
+    assert selections.read_selection(Path(it.study), name)[0].pairs
 
 
 def test_a_name_that_no_selection_has_is_told_where_one_is_replaced(study: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import version
@@ -28,6 +27,7 @@ from faultscape.selection.catalogue import find_selector
 from faultscape.selection.definitions import draws_evenly, learns
 from faultscape.stages import drawing_pool, evidence
 from faultscape.stages.artefacts import standings as artefact
+from faultscape.stages.artefacts.selection import is_replaced, line_again
 from faultscape.stages.given_options import given_options
 from faultscape.stages.pairs import corpus_key
 from faultscape.stages.rank.options import RankOptions
@@ -124,9 +124,8 @@ def _labelled(root: Path, selection: str, truth: str) -> Labelled:
     discarded, settings = Answers(root).discarded(), read_settings(root)
     now = evidence.current(root, selection, discarded)
     if gone := [m for m in now.models if m not in settings.models]:
-        named = "" if selection == selections.MAIN else f" --as {shlex.quote(selection)}"
         raise RankingError(
-            f"selection {selection!r} was drawn with {gone[0]!r}, which the study has no more; make it anew with `faultscape select {root}{named} --replace` (labels count for both)"
+            f"selection {selection!r} was drawn with {gone[0]!r}, which the study has no more; {_made_anew(root, selection)}"
         )
     measure = str(now.definition.get("concordance", ""))
     if now.definition.get("concordance_file", "") != plug.digest(measure):
@@ -142,6 +141,14 @@ def _labelled(root: Path, selection: str, truth: str) -> Labelled:
     order = tie_order(keys, ids=images).tolist()  # sums and the bootstrap follow it, whatever images are called
     images, keys, accuracy = [images[k] for k in order], [keys[k] for k in order], accuracy[:, order]
     return Labelled(root, settings, truth, slots, now, drawn_from, discarded, images, keys, accuracy, notes)
+
+
+def _made_anew(root: Path, selection: str) -> str:
+    """Return what to do about a selection that cannot be ranked any more."""
+    snapshot = Snapshot(root)
+    if is_replaced(snapshot, selection):
+        return f"{snapshot.selections[selection][0].definition[selections.REPLACED_BY]} took its place"
+    return f"make it anew with `{line_again(snapshot, selection)}` (labels count for both)"
 
 
 def _of_duels(known: Labelled, asked: RankOptions, common: Common) -> Standings:
@@ -188,7 +195,7 @@ def _noted(standings: Standings, known: Labelled, selection: str, drawn_from: st
         notes.append(f"{', '.join(late)} came after selection {selection} was made: not ranked here")
     if drawn_from != known.drawn_from:
         notes.append(
-            f"selection {selection} was drawn from other images or predictions than the study has now; make it anew with `select --replace`"
+            f"selection {selection} was drawn from other images or predictions than the study has now; `faultscape status` names the line that makes it anew"
         )
     ordered = catalogue.ordered(standings.rankings, catalogue.chosen_by(now.chosen), now.definition.get("goal"))
     return replace(standings, notes=tuple(notes), rankings=ordered)

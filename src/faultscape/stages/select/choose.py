@@ -11,6 +11,7 @@ from faultscape.errors import OptionError, SelectionError, closest
 from faultscape.nouns import Slots
 from faultscape.selection.catalogue import Selector, Task, chosen_for, find_selector
 from faultscape.stages import agreement, evidence
+from faultscape.stages.artefacts.selection import line_again
 from faultscape.stages.change_result import Changed, stale_lines
 from faultscape.stages.consequences import became_stale, change
 from faultscape.stages.graph import nodes
@@ -63,6 +64,7 @@ def _words_of_choosing(root: Path, asked: SelectOptions) -> str:
 def _choose(root: Path, asked: SelectOptions) -> Slots:
     """Make or extend a selection, and say what is wrong with the models."""
     given, goal = given_by(asked), asked.goal
+    _refuse_unsaid_selector(root, asked)
     named = _name_of(root, asked)
     selector = find_selector(named)
     task: Task = read_settings(root).task
@@ -101,6 +103,17 @@ def _name_of(root: Path, asked: SelectOptions) -> str:
     if asked.as_ is not None and not asked.replace and asked.as_ in selections.names(root):
         return str(selections.read_selection(root, asked.as_)[0].definition["selector"])
     return "mad"
+
+
+def _refuse_unsaid_selector(root: Path, asked: SelectOptions) -> None:
+    """SelectionError where draws are to be made anew and nothing says by which selector: duels would take their place, or other draws than a person means."""
+    name = selections.MAIN if asked.as_ is None else asked.as_
+    said = asked.selector is not None or asked.goal is not None or asked.sampling.temperature is not None
+    if asked.replace and not said and _drew(root, name):
+        raise SelectionError(
+            f"selection {name!r} holds images drawn for all models at once, and --replace begins anew; say how they are drawn: as they were with `{line_again(Snapshot(root, asked.study), name)}`, "
+            f"or give another --selector (mad for duels)"
+        )
 
 
 def _drew(root: Path, name: str | None) -> bool:
