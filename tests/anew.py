@@ -46,11 +46,11 @@ def differing(study: str) -> list[str]:
                 held = standings.provenance(snapshot, name) or {}
                 fs.rank(str(fresh), selection=name, truth=held["truth"], engine="local", **held.get("arguments", {}))
             elif kind == "plan":
-                fs.plan(str(fresh), engine="local", **plan.options_again(snapshot))
+                fs.plan(str(fresh), engine="local", **plan.again(snapshot).options)
             elif kind == "measures":
-                call_again(fs.measure, str(fresh), measures.options_again(snapshot), engine="local")
+                call_again(fs.measure, str(fresh), measures.again(snapshot).options, engine="local")
             else:
-                fs.report(str(fresh), selection=name, **report.arguments(snapshot, name))
+                fs.report(str(fresh), selection=name, **report.again(snapshot, name).options)
         return [file for file in files if _content(fresh / file) != _content(root / file)]
 
 

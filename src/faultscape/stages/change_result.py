@@ -18,11 +18,22 @@ class Changed:
     stale: tuple[str, ...]
     next: str
     dry_run: bool = False
+    stuck: bool = False
 
     def __repr__(self) -> str:
         lines = [f"{self.study}: {self.done}", *stale_lines(self.stale)]
-        last = "--dry-run: nothing was changed" if self.dry_run else f"next: {self.next or 'nothing; all is done'}"
+        last = "--dry-run: nothing was changed" if self.dry_run else f"next: {next_words(self.next, stuck=self.stuck)}"
         return "\n".join([*lines, last])
+
+
+def next_words(line: str, *, stuck: bool) -> str:
+    """Return what is said of the next line, and where there is none whether all is done or something waits for a person.
+
+    >>> next_words("", stuck=False), next_words("", stuck=True)
+    ('nothing; all is done', 'no line helps; what `faultscape status` says of what is not done names what a person could do')
+    """
+    waits = "no line helps; what `faultscape status` says of what is not done names what a person could do"
+    return line or (waits if stuck else "nothing; all is done")
 
 
 def stale_lines(stale: Iterable[str]) -> list[str]:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from faultscape.stages.change_result import Changed
-from faultscape.stages.graph import ARTEFACTS, Node, next_line, nodes
+from faultscape.stages.graph import ARTEFACTS, Node, is_stuck, next_line, nodes
 from faultscape.stages.snapshot import Snapshot
 from faultscape.study.folder import TEMPORARY
 from faultscape.study.lock import writing
@@ -32,7 +32,7 @@ def change(root: Path, place: str, do: Callable[[Path], str], verb: str, *, dry_
             done = do(root)
             log(root, verb, **about)
         after = nodes(Snapshot(root, place))
-        return Changed(place, done, became_stale(before, after), next_line(after))
+        return Changed(place, done, became_stale(before, after), next_line(after), stuck=is_stuck(after))
     before = nodes(Snapshot(root, place))
     with rehearsal(root) as copy:
         done = do(copy)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from faultscape.stages.artefacts.answers import ANSWERS
-from faultscape.stages.artefacts.artefact import METHOD, Artefact
+from faultscape.stages.artefacts.artefact import METHOD, Again, Artefact
 from faultscape.stages.artefacts.corpus import CORPUS
 from faultscape.stages.artefacts.discards import DISCARDS
 from faultscape.stages.artefacts.labels import LABELS_OF_SELECTION
@@ -33,7 +33,7 @@ EXPLAINED = {"photos": ("selection", "maps")}  # those of other images are other
 
 @dataclass(frozen=True)
 class Node:
-    """One artefact of a study: its state, why it is stale, what there is in words, and the line that makes it ('' where none helps)."""
+    """One artefact of a study: its state, why it is stale, what there is in words, and the line that makes it ('' where none helps); ``in_the_way`` is what keeps it from being made, which a person must mend first."""
 
     artefact: str
     verb: str
@@ -43,6 +43,7 @@ class Node:
     words: str
     line: str
     waits: bool
+    in_the_way: str = ""
 
 
 def nodes(snapshot: Snapshot) -> tuple[Node, ...]:
@@ -56,9 +57,11 @@ def node(snapshot: Snapshot, artefact: Artefact, name: str = "") -> Node:
     """Return where one artefact of a study stands."""
     held, now = artefact.made_from(snapshot, name), artefact.made_from_now(snapshot, name)
     state, differing = state_of(artefact, None if held is None else dict(held), dict(now))
-    line = artefact.line(snapshot, name) if state != "done" else ""
+    again = artefact.again(snapshot, name) if state != "done" else Again({})
+    line = artefact.line(snapshot, name) if state != "done" and not again.in_the_way else ""
     words, waits = artefact.describe(snapshot, name), artefact.waits(snapshot, name)
-    return Node(artefact.name, artefact.verb, name, state, why_text(artefact, differing), words, line, waits)
+    why = (*why_text(artefact, differing), *again.left_out, *filter(None, [again.in_the_way]))
+    return Node(artefact.name, artefact.verb, name, state, why, words, line, waits, again.in_the_way)
 
 
 def state_of(artefact: Artefact, held: dict[str, str] | None, now: dict[str, str]) -> tuple[State, tuple[str, ...]]:
@@ -89,9 +92,14 @@ def _reasons(differing: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def next_line(found: Iterable[Node]) -> str:
-    """Return what to type next: the first line of a node that is not done, those that can wait last; '' when all is done."""
+    """Return what to type next: the first line of a node that is not done, those that can wait last; '' when all is done, or a person must mend something first (`is_stuck`)."""
     open_ = [node for node in found if node.state != "done" and node.line]
     return next((node.line for node in sorted(open_, key=lambda node: node.waits)), "")
+
+
+def is_stuck(found: Iterable[Node]) -> bool:
+    """Whether something that is not done has no line because a person must mend something first."""
+    return any(node.in_the_way for node in found)
 
 
 def why_text(artefact: Artefact, differing: Iterable[str]) -> tuple[str, ...]:

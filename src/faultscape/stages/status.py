@@ -6,7 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from faultscape.errors import StudyChangedError
-from faultscape.stages.graph import Node, next_line, nodes
+from faultscape.stages.graph import Node, is_stuck, next_line, nodes
 from faultscape.stages.snapshot import Snapshot
 from faultscape.study.lock import unfinished
 
@@ -15,19 +15,19 @@ Row = tuple[str, str, str]  # verb, state, words
 _UNSHOWN = ("discards", "answers")  # they are never to be made
 
 
-def read_status(root: Path, place: str) -> tuple[tuple[Row, ...], str]:
-    """Return the rows of a study, and what to type next; ``place`` is how the line that asks names the study."""
+def read_status(root: Path, place: str) -> tuple[tuple[Row, ...], str, bool]:
+    """Return the rows of a study, what to type next, and whether a person must mend something first where that is nothing; ``place`` is how the line that asks names the study."""
     for _ in range(TRIES):  # nobody holds the study for this: another faultscape may be writing to it
         with suppress(StudyChangedError):
             return _read_status(root, place)
     return _read_status(root, place)
 
 
-def _read_status(root: Path, place: str) -> tuple[tuple[Row, ...], str]:
+def _read_status(root: Path, place: str) -> tuple[tuple[Row, ...], str, bool]:
     if line := unfinished(root):  # meanwhile its files may say one thing and another
-        return (("predict", "stale", "a change of models was interrupted; finish it first"),), line
+        return (("predict", "stale", "a change of models was interrupted; finish it first"),), line, False
     found = nodes(Snapshot(root, place))
-    return tuple(_row(node) for node in found if node.artefact not in _UNSHOWN), next_line(found)
+    return tuple(_row(node) for node in found if node.artefact not in _UNSHOWN), next_line(found), is_stuck(found)
 
 
 def _row(node: Node) -> Row:

@@ -80,7 +80,7 @@ def run(
         local (this process), processes (all cores), ray, or ray://HOST:PORT.
     """
     from faultscape.selection.catalogue import check_goal
-    from faultscape.stages.evidence import choose_truth, find_truth, truths
+    from faultscape.stages.evidence import choose_truth, truths
     from faultscape.verbs.status import status
 
     check_goal(goal)
@@ -96,7 +96,7 @@ def run(
         done.append(repr(compare(study, engine=engine)))
     asked = {"scale": scale, "per_class": per_class, "top": top, "distance": distance, "concordance": concordance}
     done += _selected(study, {name: value for name, value in asked.items() if value is not None}, goal, engine)
-    if find_truth(root, truth):
+    if truths(root):
         done += _ranked(study, truth, engine)
     done += _made_again(study, engine)
     return Ran(tuple(done), status(study))
@@ -156,20 +156,25 @@ def _selected(study: str, asked: dict[str, Any], goal: Goal, engine: str) -> lis
 
 def _ranked(study: str, truth: str | None, engine: str) -> list[str]:
     """Rank every selection that can be ranked and is not, with the options that were given before."""
-    from faultscape.stages.artefacts import standings
-    from faultscape.stages.artefacts.artefact import arguments_of
+    from faultscape.stages.artefacts import labels, standings
+    from faultscape.stages.evidence import find_truth
     from faultscape.stages.given_options import call_again
     from faultscape.stages.snapshot import Snapshot
     from faultscape.verbs.rank import rank
 
     done, snapshot = [], Snapshot(Path(study))
     names = [node.name for node in _undone(Path(study), "standings")]
-    for name in snapshot.selections:
+    for name, (slots, _) in snapshot.selections.items():
         held = standings.provenance(snapshot, name)
         before = (held or {}).get("truth")
-        if name in names or (truth is not None and held and before != truth):
-            counts = truth or (before if before in snapshot.truths else None)
-            done.append(repr(call_again(rank, study, arguments_of(held), selection=name, truth=counts, engine=engine)))
+        if name in names or (truth is not None and held and before != truth and snapshot.knows(slots.models)):
+            counts = truth or (before if before in snapshot.truths else find_truth(Path(study)))
+            how = standings.again(snapshot, name, counts)
+            few = f"too few of its images have a label (truth {counts})" if labels.is_short(snapshot, name, counts) else ""
+            if why_not := how.in_the_way or few:
+                done.append(f"standings of {name}: {why_not}")
+            elif counts:  # else nothing says which truth is meant
+                done.append(repr(call_again(rank, study, how.options, selection=name, truth=counts, engine=engine)))
     return done
 
 
@@ -184,8 +189,8 @@ def _made_again(study: str, engine: str) -> list[str]:
 
     root, done = Path(study), []
     if _undone(root, "measures"):
-        done.append(repr(call_again(measure.measure, study, measures.options_again(Snapshot(root)), engine=engine)))
+        done.append(repr(call_again(measure.measure, study, measures.again(Snapshot(root)).options, engine=engine)))
     if _undone(root, "plan"):
-        done.append(repr(call_again(plan_verb.plan, study, plan.options_again(Snapshot(root)), engine=engine)))
-    pages = {node.name: report.arguments(Snapshot(root), node.name) for node in _undone(root, "report")}
+        done.append(repr(call_again(plan_verb.plan, study, plan.again(Snapshot(root)).options, engine=engine)))
+    pages = {node.name: report.again(Snapshot(root), node.name).options for node in _undone(root, "report")}
     return done + [repr(call_again(report_verb.report, study, given, selection=name)) for name, given in pages.items()]

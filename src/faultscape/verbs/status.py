@@ -5,21 +5,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from faultscape.arguments import Place, place_text
+from faultscape.stages.change_result import next_words
 
 
 @dataclass(frozen=True)
 class Status:
-    """Each stage with its state and a sentence, and the next command ('' when all is done)."""
+    """Each stage with its state and a sentence, and the next command; '' when all is done, or, ``stuck``, when a person must mend something first, which the sentences say."""
 
     study: str
     stages: tuple[tuple[str, str, str], ...]
     next: str
+    stuck: bool = False
 
     def __repr__(self) -> str:
         lines = [f"{self.study}"]
         lines += [f"  {stage:<8} {state:<8} {words}" for stage, state, words in self.stages]
-        lines.append(f"next: {self.next}" if self.next else "next: nothing; all is done")
-        return "\n".join(lines)
+        return "\n".join([*lines, f"next: {next_words(self.next, stuck=self.stuck)}"])
 
 
 def status(study: Place) -> Status:

@@ -54,12 +54,38 @@ def files_key(place: str) -> str:
 
 
 @dataclass(frozen=True)
+class Again:
+    """How something is made again: with which of the ``options`` that were given, what is said of those that are ``left_out`` since nothing has them any more, and what is ``in_the_way``, with what a person could do ('' where nothing is)."""
+
+    options: JsonObject
+    left_out: tuple[str, ...] = ()
+    in_the_way: str = ""
+
+
+def gone_file(options: JsonObject, names: Sequence[str], do: str) -> str:
+    """Return what to say of the first file or folder of a person's own that one of these options names by its whole path, and that is gone; '' where all are there. What a person could ``do`` is a verb, without the option.
+
+    >>> gone_file({"benchmark": "/not/here.csv", "seed": 3}, ["ranking", "benchmark"], "rank")
+    '/not/here.csv of --benchmark is gone; put it back, or rank without --benchmark'
+    """
+    for name in names:
+        held = options.get(name)
+        for one in [str(one) for one in held] if isinstance(held, list) else [str(held)]:
+            file, colon, _ = one.rpartition(":")
+            path = Path(file if colon and file.endswith(".py") else one)
+            if path.is_absolute() and not path.exists():
+                flag = f"--{name.replace('_', '-')}"
+                return f"{path} of {flag} is gone; put it back, or {do} without {flag}"
+    return ""
+
+
+@dataclass(frozen=True)
 class Artefact:
     """One kind of thing that a study holds.
 
     ``verb`` makes it, ``inputs`` are the artefacts that it follows from, ``options`` those of the verb that can change it.
     ``instances`` names those that a study has or should have ('' where there can be but one). ``describe`` says what there is,
-    ``line`` what to type where it is not done, '' where nothing helps; ``waits`` whether that line can wait for all others.
+    ``line`` what to type where it is not done, '' where nothing helps; ``again`` with which options, and what may be in the way; ``waits`` whether that line can wait for all others.
     """
 
     name: str
@@ -72,6 +98,7 @@ class Artefact:
     made_from_now: Callable[[Snapshot, str], Mapping[str, str]]
     describe: Callable[[Snapshot, str], str]
     line: Callable[[Snapshot, str], str]
+    again: Callable[[Snapshot, str], Again] = lambda _snapshot, _name: Again({})
     waits: Callable[[Snapshot, str], bool] = lambda _snapshot, _name: False
     method: int = 1
     in_parts: bool = False

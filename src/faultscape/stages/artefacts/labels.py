@@ -2,19 +2,45 @@
 
 from __future__ import annotations
 
+from faultscape.classes.class_lists import table
 from faultscape.errors import counted
+from faultscape.maps import runs
 from faultscape.stages.artefacts.artefact import Artefact
 from faultscape.stages.artefacts.selection import is_replaced, is_stale
 from faultscape.stages.evidence import LABELS
 from faultscape.stages.given_options import option_words
 from faultscape.stages.snapshot import Snapshot
+from faultscape.study.parts import read_manifest
+from faultscape.study.tables import label_maps
+from faultscape.study.tables.corpus import part_name, shards_of
 from faultscape.study.tables.selections import MAIN
 
 
 def is_short(snapshot: Snapshot, name: str, truth: str = "") -> bool:
-    """Whether a selection has too few labels to rank: none, or of draws for all models less than half, since what another selection had labelled says little of them."""
+    """Whether a selection has too few labels to rank: no image or none that is labelled, or of draws for all models less than half, since what another selection had labelled says little of them."""
     number, have = len(snapshot.current(name).images), snapshot.label_count(name, truth).labelled
-    return number > 0 and (have == 0 or (bool(snapshot.selections[name][0].draws) and 2 * have < number))
+    return have == 0 or (bool(snapshot.selections[name][0].draws) and 2 * have < number)
+
+
+def are_void(snapshot: Snapshot, name: str, truth: str) -> bool:
+    """Whether the labels of a selection's images are maps that are void everywhere, all of them, which say nothing of any model; none is looked at behind the first that says something."""
+    if snapshot.settings.classifies:
+        return False
+    classes, folder = snapshot.settings.class_list, label_maps.truth(snapshot.root, truth)
+    places, parts = table(classes), read_manifest(folder)
+    shard_of = shards_of(snapshot.root, snapshot.current(name).images)
+    for number in sorted(set(shard_of.values())):
+        part = parts.get(part_name(number))
+        codes = label_maps.read_maps(folder, number, part) if part else {}
+        if any((places[runs.labels(code)] != len(classes)).any() for image, code in codes.items() if image in shard_of):
+            return False
+    return True
+
+
+def is_silent(snapshot: Snapshot, name: str, truth: str) -> bool:
+    """Whether nothing that people said under a truth says anything of a selection's models."""
+    count = snapshot.label_count(name, truth)
+    return not count.labelled + count.partly or are_void(snapshot, name, truth)
 
 
 def _made_from(snapshot: Snapshot, name: str) -> dict[str, str] | None:

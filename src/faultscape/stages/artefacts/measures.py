@@ -8,7 +8,7 @@ from faultscape import plug
 from faultscape.nouns import JsonObject
 from faultscape.stages import evidence
 from faultscape.stages.artefacts import labels
-from faultscape.stages.artefacts.artefact import METHOD, Artefact, Provenance, arguments_of, provenance_of
+from faultscape.stages.artefacts.artefact import METHOD, Again, Artefact, Provenance, arguments_of, gone_file, provenance_of
 from faultscape.stages.given_options import option_words
 from faultscape.stages.snapshot import Snapshot
 from faultscape.study.parts import key_of, read_manifest
@@ -74,17 +74,23 @@ def arguments(snapshot: Snapshot) -> JsonObject:
     return arguments_of(_provenance(snapshot))
 
 
+def again(snapshot: Snapshot, _name: str = "") -> Again:
+    """Return how measures are made again: by their own truth, so that they wait for it where it is not there."""
+    truth = _truth(snapshot)
+    given = {**({"truth": truth} if truth not in ("", labels.LABELS) else {}), **arguments(snapshot)}
+    if truth and truth not in snapshot.truths:
+        line = f"`faultscape label import {snapshot.place} SOURCE --truth {truth}`"
+        return Again(
+            given, (), f"truth {truth} has no labels any more; bring some in with {line}, or measure against another --truth"
+        )
+    return Again(given, (), gone_file(given, ("metric",), "measure"))
+
+
 def _line(snapshot: Snapshot, _name: str) -> str:
     truth = _truth(snapshot)
     if truth and truth not in snapshot.truths:
         return ""  # there is nothing to measure against any more
-    return " ".join([f"faultscape measure {snapshot.place}", *option_words(options_again(snapshot))])
-
-
-def options_again(snapshot: Snapshot) -> JsonObject:
-    """Return the options of `measure` that make this again: those that were given, and the truth that it is against."""
-    truth = _truth(snapshot)
-    return {**({"truth": truth} if truth != evidence.LABELS else {}), **arguments(snapshot)}
+    return " ".join([f"faultscape measure {snapshot.place}", *option_words(again(snapshot).options)])
 
 
 MEASURES = Artefact(
@@ -111,5 +117,6 @@ MEASURES = Artefact(
     made_from_now=_made_from_now,
     describe=lambda snapshot, _: f"against {_truth(snapshot)}" if _truth(snapshot) else "measures/measure.json",
     line=_line,
+    again=again,
     method=METHOD_NUMBER,
 )

@@ -5,8 +5,8 @@ from __future__ import annotations
 from faultscape import plug
 from faultscape.nouns import JsonObject
 from faultscape.stages.artefacts import labels, selection, standings
-from faultscape.stages.artefacts.artefact import METHOD, Artefact, Provenance, arguments_of, provenance_of
-from faultscape.stages.evidence import LABELS, find_truth
+from faultscape.stages.artefacts.artefact import METHOD, Again, Artefact, Provenance, arguments_of, provenance_of
+from faultscape.stages.evidence import find_truth
 from faultscape.stages.given_options import option_words
 from faultscape.stages.snapshot import Snapshot
 from faultscape.study.parts import key_of
@@ -48,6 +48,38 @@ def arguments(snapshot: Snapshot) -> JsonObject:
     return arguments_of(_provenance(snapshot))
 
 
+def again(snapshot: Snapshot, _name: str = "") -> Again:
+    """Return how the plan is made again: without a selection that is not there any more, and by the truth that counts where its own is not."""
+    given, left_out = dict(arguments(snapshot)), list[str]()
+    name, truth = given.get("selection"), str(given.pop("truth", "") or (_provenance(snapshot) or {}).get("truth", ""))
+    if truth not in snapshot.truths:
+        left_out += [f"truth {truth} has no labels any more, and is left out"] if truth not in ("", labels.LABELS) else []
+        truth = snapshot.truth if snapshot.truths else ""
+    if truth not in ("", labels.LABELS):
+        given = {"truth": truth, **given}
+    if name is not None and not (snapshot.truths and _can_say(snapshot, str(name))):
+        del given["selection"]
+        why = "cannot say any more how models differ" if name in snapshot.selections else "is gone"
+        left_out.append(f"selection {name} {why if snapshot.truths else 'has no labels any more'}, and is left out")
+    return Again(given, tuple(left_out))
+
+
+def _can_say(snapshot: Snapshot, name: str) -> bool:
+    """Whether a selection that a plan is to be made from is there, and can be one drawn by chance from what there is now."""
+    if name not in snapshot.selections or not standings.is_by_chance(snapshot, name):
+        return False
+    return not (selection.is_stale(snapshot, name) and selection.is_superseded(snapshot, name))
+
+
+def _line(snapshot: Snapshot, _name: str) -> str:
+    """A plan from a selection that is to be made anew waits for that."""
+    options = again(snapshot).options
+    name = options.get("selection")
+    if name is not None and selection.is_stale(snapshot, str(name)):
+        return ""
+    return " ".join([f"faultscape plan {snapshot.place}", *option_words(options)])
+
+
 def _made_from(snapshot: Snapshot, _name: str) -> dict[str, str]:
     held = _provenance(snapshot)
     return {"file": "damaged"} if held is None else {str(k): str(v) for k, v in held["inputs"].items()}
@@ -56,12 +88,6 @@ def _made_from(snapshot: Snapshot, _name: str) -> dict[str, str]:
 def _made_from_now(snapshot: Snapshot, _name: str) -> dict[str, str]:
     held = _provenance(snapshot)
     return {} if held is None else made_from_now(snapshot, str(held.get("truth", "labels")))
-
-
-def options_again(snapshot: Snapshot) -> JsonObject:
-    """Return the options of `plan` that make this again: those that were given, and the truth that it was made with."""
-    truth = str((_provenance(snapshot) or {}).get("truth", ""))
-    return {**({"truth": truth} if truth not in ("", LABELS) else {}), **arguments(snapshot)}
 
 
 PLAN = Artefact(
@@ -86,7 +112,8 @@ PLAN = Artefact(
     made_from=_made_from,
     made_from_now=_made_from_now,
     describe=lambda _snapshot, _name: "plan.json",
-    line=lambda snapshot, _: " ".join([f"faultscape plan {snapshot.place}", *option_words(options_again(snapshot))]),
+    line=_line,
+    again=again,
     waits=lambda _snapshot, _name: True,
     method=METHOD_NUMBER,
 )

@@ -12,7 +12,7 @@ from pathlib import Path
 from faultscape.corpus.parquet_rows import row_of
 from faultscape.nouns import JsonObject
 from faultscape.stages.artefacts import discards, labels, selection, standings
-from faultscape.stages.artefacts.artefact import METHOD, Artefact, Provenance, arguments_of, files_key
+from faultscape.stages.artefacts.artefact import METHOD, Again, Artefact, Provenance, arguments_of, files_key, gone_file
 from faultscape.stages.evidence import find_truth
 from faultscape.stages.given_options import option_words
 from faultscape.stages.pairs import missing, wanted
@@ -144,10 +144,21 @@ def arguments(snapshot: Snapshot, name: str) -> JsonObject:
     return arguments_of(read_note(page(snapshot, name)) if page(snapshot, name).exists() else None)
 
 
+def again(snapshot: Snapshot, name: str) -> Again:
+    """Return how a page is made again: without reference images where those of its selection are of no class any more."""
+    given = dict(arguments(snapshot, name))
+    if "reference_images" not in given or name not in snapshot.selections:
+        return Again(given)
+    if snapshot.selections[name][0].draws and not snapshot.settings.classifies:
+        del given["reference_images"]
+        return Again(given, ("--reference-images stand beside images chosen for a class, which these are not, and are left out",))
+    return Again(given, (), gone_file(given, ("reference_images",), "report"))
+
+
 def _line(snapshot: Snapshot, name: str) -> str:
     if name not in snapshot.selections or not standings.are_done(snapshot, name):
         return ""
-    options = {"selection": None if name == selections.MAIN else name, **arguments(snapshot, name)}
+    options = {"selection": None if name == selections.MAIN else name, **again(snapshot, name).options}
     return " ".join([f"faultscape report {snapshot.place}", *option_words(options)])
 
 
@@ -177,5 +188,6 @@ REPORT = Artefact(
     made_from_now=_made_from_now,
     describe=lambda snapshot, name: page(snapshot, name).name,
     line=_line,
+    again=again,
     method=METHOD_NUMBER,
 )

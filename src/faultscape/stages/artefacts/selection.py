@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from faultscape import plug
 from faultscape.comparison.distance_definitions import KINDS, define_distances
 from faultscape.errors import FaultscapeError, counted
 from faultscape.nouns import Definition, JsonObject, Slots
 from faultscape.selection.catalogue import GOALS
-from faultscape.stages.artefacts.artefact import Artefact
+from faultscape.stages.artefacts.artefact import Again, Artefact, gone_file
 from faultscape.stages.given_options import option_words
 from faultscape.stages.snapshot import Snapshot
 from faultscape.study.parts import key_of
@@ -157,6 +157,15 @@ def _line(snapshot: Snapshot, name: str) -> str:
     return line_again(snapshot, name)
 
 
+def again(snapshot: Snapshot, name: str) -> Again:
+    """Return how a selection is made again, and which file of a person's own that it needs is gone."""
+    if name == NONE:
+        return Again({})
+    given, define = options_again(snapshot, name), cast("JsonObject", snapshot.selections[name][0].definition)
+    gone = gone_file(define, ("selector", "concordance", "distance", "hierarchy"), "choose anew with --replace")
+    return Again(given, (), "" if is_superseded(snapshot, name) else gone)
+
+
 def can_grow(snapshot: Snapshot, name: str) -> bool:
     """Whether the same line extends a selection to the models of now: duels over images, predictions and files of a person's own that did not change."""
     slots, drawn_from = snapshot.selections[name]
@@ -228,4 +237,5 @@ SELECTION = Artefact(
     made_from_now=_made_from_now,
     describe=_describe,
     line=_line,
+    again=again,
 )  # fmt: skip

@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 from faultscape import plug
-from faultscape.nouns import Json, Slots
+from faultscape.errors import RankingError, counted
+from faultscape.nouns import Json, JsonObject, Slots
 from faultscape.selection.definitions import draws_evenly
 from faultscape.stages.artefacts import discards, labels, selection
-from faultscape.stages.artefacts.artefact import METHOD, Artefact, Provenance, arguments_of, files_key, provenance_of
+from faultscape.stages.artefacts.artefact import (
+    METHOD,
+    Again,
+    Artefact,
+    Provenance,
+    arguments_of,
+    files_key,
+    gone_file,
+    provenance_of,
+)
+from faultscape.stages.benchmark import read_benchmark
 from faultscape.stages.evidence import chosen_by_models
 from faultscape.stages.given_options import option_words
 from faultscape.stages.snapshot import Snapshot
@@ -77,10 +89,14 @@ def _chosen_elsewhere(snapshot: Snapshot, own: Slots) -> set[str]:
 
 def groups_drawn(snapshot: Snapshot, name: str, population: str) -> Mapping[str, str]:
     """Return {image: group} where whole groups of images are drawn anew: for data to come, and where nothing was drawn by chance."""
+    return snapshot.groups if population == "future" or not is_by_chance(snapshot, name) else {}
+
+
+def is_by_chance(snapshot: Snapshot, name: str) -> bool:
+    """Whether the images of a selection were drawn by chance."""
     from faultscape.ranking.catalogue import CHANCE, chosen_by  # ranking loads scipy, which most who ask what is done never need
 
-    by_chance = chosen_by(snapshot.selections[name][0].rows) == CHANCE
-    return snapshot.groups if population == "future" or not by_chance else {}
+    return chosen_by(snapshot.selections[name][0].rows) == CHANCE
 
 
 def provenance(snapshot: Snapshot, name: str) -> Provenance | None:
@@ -146,16 +162,73 @@ def open_questions(snapshot: Snapshot, name: str) -> tuple[str, ...]:
     return tuple(question for question in ("best", "order") if found is not None and is_open(found, question))
 
 
-def _line(snapshot: Snapshot, name: str) -> str:
-    held = provenance(snapshot, name)
-    if held is None and selection.is_replaced(snapshot, name):
+def again(snapshot: Snapshot, name: str, truth: str = "") -> Again:
+    """Return how standings are made again by a ``truth``, without one by that which they were ranked by."""
+    given, left_out = _options_again(snapshot, name)
+    stale = selection.is_stale(snapshot, name)  # its own line, or what is in its way, comes first
+    return Again(given, left_out, "" if stale else _in_the_way(snapshot, name, given, truth or _truth(snapshot, name)))
+
+
+def _options_again(snapshot: Snapshot, name: str) -> tuple[JsonObject, tuple[str, ...]]:
+    """Return the options that were given and still mean something, and what to say of the others."""
+    given, left_out = dict(arguments_of(provenance(snapshot, name))), list[str]()
+    against = [str(other) for other in _listed(given.get("against"))]
+    if gone := [other for other in against if not _is_to_be_ranked(snapshot, other)]:
+        given["against"] = [other for other in against if other not in gone] or None
+        left_out += [f"selection {other} of --against is gone, and is left out" for other in gone]
+    if "population" in given and not is_by_chance(snapshot, name):
+        del given["population"]
+        left_out.append("--population speaks of images drawn by chance, which these are no longer, and is left out")
+    return given, tuple(left_out)
+
+
+def _is_to_be_ranked(snapshot: Snapshot, name: str) -> bool:
+    """Whether a selection is there that can be ranked, or can be made anew so that it can."""
+    there = name in snapshot.selections
+    return there and (snapshot.knows(snapshot.selections[name][0].models) or not selection.is_superseded(snapshot, name))
+
+
+def _truth(snapshot: Snapshot, name: str) -> str:
+    """Return the truth that a selection was ranked by, while it is there, else the one that counts: what was ranked by one is not ranked by another."""
+    ranked_by = str((provenance(snapshot, name) or {}).get("truth", ""))
+    return ranked_by if ranked_by in snapshot.truths else snapshot.truth
+
+
+def _in_the_way(snapshot: Snapshot, name: str, given: JsonObject, truth: str) -> str:
+    """Return what keeps a selection from being ranked with these options, and what a person could do; '' where nothing does, or labels are too few, which their own line says."""
+    if not (images := snapshot.current(name).images):
+        back = f"`faultscape label remove {snapshot.place} --selection {name} --discards` takes discards back"
+        return f"every image of it is discarded; {back}, `faultscape select {snapshot.place} --remove {name}` takes it away"
+    if labels.is_short(snapshot, name, truth):
         return ""
-    ranked_by = str((held or {}).get("truth", ""))
-    truth = ranked_by if ranked_by in snapshot.truths else snapshot.truth  # what was ranked by one truth is not ranked by another
+    if labels.are_void(snapshot, name, truth):
+        return f"the labels of its {counted(len(images), 'image')} (truth {truth}) are void everywhere, and say nothing of any model; label others, or discard these images"
+    for other in (str(one) for one in _listed(given.get("against"))):
+        if not snapshot.knows(snapshot.selections[other][0].models) or labels.is_silent(snapshot, other, truth):
+            return f"selection {other} of --against cannot be ranked yet; make it anew or label it, or rank without --against {other}"
+    return gone_file(given, ("benchmark", "ranking"), "rank") or _wrong_benchmark(given, snapshot.selections[name][0].models)
+
+
+def _wrong_benchmark(given: JsonObject, models: Sequence[str]) -> str:
+    """Return what is wrong with the file of a closed benchmark of these models, and what a person could do; '' where nothing is, or none was given."""
+    if (path := given.get("benchmark")) is None:
+        return ""
+    try:
+        closed = read_benchmark(str(path))
+    except RankingError as error:
+        return f"{error}; mend the file, or rank without --benchmark"
+    lacking = [model for model in models if not math.isfinite(closed.get(model, math.nan))]
+    return f"{path} of --benchmark has no score of {lacking[0]!r}; write it there, or rank without --benchmark" if lacking else ""
+
+
+def _line(snapshot: Snapshot, name: str) -> str:
+    if provenance(snapshot, name) is None and selection.is_replaced(snapshot, name):
+        return ""
+    truth = _truth(snapshot, name)
     if selection.is_stale(snapshot, name) or labels.is_short(snapshot, name, truth):
         return ""
     asked = None if truth == labels.LABELS else truth
-    options = {"selection": None if name == selections.MAIN else name, "truth": asked, **arguments_of(held)}
+    options = {"selection": None if name == selections.MAIN else name, "truth": asked, **_options_again(snapshot, name)[0]}
     return " ".join([f"faultscape rank {snapshot.place}", *option_words(options)])
 
 
@@ -186,5 +259,6 @@ STANDINGS = Artefact(
     made_from_now=_made_from_now,
     describe=lambda snapshot, name: f"{name}: {selections.path(snapshot.root, name, 'json', stem='standings').name}",
     line=_line,
+    again=again,
     method=METHOD_NUMBER,
 )

@@ -11,7 +11,7 @@ from typing import TypedDict, cast
 import numpy as np
 
 from faultscape import plug
-from faultscape.errors import RankingError
+from faultscape.errors import RankingError, counted
 from faultscape.labelling.discards import discards_text
 from faultscape.metrics.intervals.neighbours import alike, too_narrow
 from faultscape.nouns import JsonObject, Slots
@@ -85,7 +85,13 @@ def standings_of(
     if closed is not None and (unknown := [m for m in now.models if m not in closed]):
         raise RankingError(f"the benchmark file says nothing of {unknown[0]!r}; it names {', '.join(closed) or 'no model'}")
     if not (mine := set(now.images)) & {known.images[k] for k in inside}:
+        if not mine:
+            raise RankingError(f"every image of selection {asked.selection!r} is discarded, and no spare is left")
         raise RankingError(f"not one of the {len(mine)} images of selection {asked.selection!r} has a label in truth {truth!r}")
+    if not known.settings.classifies and np.isnan(known.accuracy[:, [k for k in inside if known.images[k] in mine]]).all():
+        raise RankingError(
+            f"the labels of the {counted(len(mine), 'image')} of selection {asked.selection!r} in truth {truth!r} say nothing of any model: they are void everywhere; label other images, or discard these"
+        )
     together = artefact.groups_drawn(snapshot, asked.selection, asked.population)
     definition = {key: value for key, value in now.definition.items() if key != "scale"}
     common = Common(

@@ -11,8 +11,8 @@ from faultscape.ranking.agreement import compare_selections
 from faultscape.ranking.drawn.rankings import check_population
 from faultscape.ranking.standings_json import to_json
 from faultscape.stages import evidence
+from faultscape.stages.benchmark import read_benchmark
 from faultscape.stages.count import count
-from faultscape.stages.rank.benchmark import read_benchmark
 from faultscape.stages.rank.options import RankOptions
 from faultscape.stages.rank.result import Ranked
 from faultscape.stages.rank.standings import standings_of
