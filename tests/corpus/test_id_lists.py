@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 import faultscape as fs
 import made
-from faultscape.corpus import id_lists
+from faultscape.corpus import first_lines, id_lists
+from faultscape.corpus.named_ids import named_ids
+from faultscape.corpus.sources import HEADS
 from faultscape.errors import ClassesError, CorpusError, FaultscapeError, OptionError, StudyError
+from faultscape.prediction.sources import tables
 from faultscape.stages.given_options import group_options
 from faultscape.study.settings import read_settings
 from faultscape.study.tables.corpus import read_corpus
@@ -28,12 +34,19 @@ def written(path: Path, text: str, encoding: str = "utf-8") -> str:
     [
         ("image\nb\na\n", ["b", "a"]),
         ("taken,ID\n2020,b\n2021,a/1\n", ["b", "a/1"]),
-        ("b,2020\na,2021\n", ["b", "a"]),  # no first line of names: the first column
+        ("img_2,2020\nimg_1,2021\n", ["img_2", "img_1"]),  # no first line of names: the first column
         ("\ufeffimage\r\nb\r\n\r\na\r\n", ["b", "a"]),  # as spreadsheets write it
         ("filename\nb.jpg\na.jpg\n", ["b.jpg", "a.jpg"]),
         ("filename,prediction,score\nb,cat,.5\na,dog,.7\n", ["b", "a"]),  # a table of answers
         ("prediction,Path,score\ncat,b,.5\ndog,a,.7\n", ["b", "a"]),
-        ("b,cat\na,dog\n", ["b", "a"]),
+        ("10.jpg,cat\ndog.jpg,dog\n", ["10.jpg", "dog.jpg"]),
+        ("b.png\n", ["b.png"]),
+        ("n02_2\nn01_17\n", ["n02_2", "n01_17"]),
+        ("17\n3\n", ["17", "3"]),
+        ("cats/b\ncats/a\n", ["cats/b", "cats/a"]),
+        ("cat/1\n", ["cat/1"]),
+        ("3fa85f64-5717-4562,x\nb,y\n", ["3fa85f64-5717-4562", "b"]),
+        ("zebra,cat,Id\nlion,dog,b\n", ["b"]),
         ('image,words\n"a, or b","x ""y"""\nc,\n', ["a, or b", "c"]),
         ("image\n b \n", ["b"]),
     ],
@@ -50,11 +63,6 @@ def test_ids_are_read_in_their_order(tmp_path: Path, text: str, ids: list[str]) 
         ("image\n", "names no image"),
         ("image\na\nb\na\n", "names 'a' 2 times"),
         ("taken,image\n2020\n", "has no column 2"),
-        (
-            "photo,prediction,score\nb,cat,.5\n",
-            r"names columns \(photo, prediction, score\).* none of them of images; call that column `image`",
-        ),
-        ("photo,taken\nb,2020\na,2021\n", r"names columns \(photo, taken\)"),
         ("image\na.jpg\na\nb.jpg\nb\nc\n", r"names 2 images with and without an ending \('a' and 'a\.jpg'\)"),
         ('image\n"a\tb"\n', "control character"),
         ('image,x\n"",1\n', "is empty"),
@@ -66,6 +74,89 @@ def test_a_list_that_names_no_images_is_refused_with_its_reason(tmp_path: Path, 
     (tmp_path / "ids.csv").write_bytes(b"image\n\xff\xfe\n")
     with refused(CorpusError, "cannot be read"):
         id_lists.read_ids(str(tmp_path / "ids.csv"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "fn,pred\nimg_1,cat\nimg_2,dog\n",
+        "photo,taken\nimg_1,2020\nimg_2,2021\n",
+        "fname,answer\nimg_1,cat\n",  # one line of data
+        "photo,prediction,score\nb,cat,.5\n",
+        "photo\nb\na\n",
+        "zebra\nlion\n",  # ids like words, which a name of a column may be
+        "zebra,cat\nlion,dog\n",
+        "zebra,2020\nlion,2021\n",
+        "zebra\n",
+        "img_1\n",  # one line, of which nothing is a neighbour
+        "top1,top2\nimg_1,cat\n",
+        "0,1\n17,3\n5,2\n",  # as pandas names columns without names
+        "0\n17\n5\n",
+        "folder/file\ncats/one\ndogs/two\n",
+        "img_1,name\nimg_2,mask\n",  # shows an image, and says `name`
+        "fn,0.25,0.75\nimg_1,1,1\n",
+    ],
+)
+def test_a_first_line_of_which_nobody_can_tell_what_it_is_is_refused(tmp_path: Path, text: str) -> None:
+    first = ", ".join(text.partition("\n")[0].split(","))
+    with refused(
+        CorpusError, re.escape(f"its first line ({first}) may name columns or an image; call the column of images `image`")
+    ):
+        id_lists.read_ids(written(tmp_path / "ids.csv", text))
+    assert id_lists.read_ids(written(tmp_path / "ids.csv", f"image\n{text}"))[0] == first.split(", ")[0]
+
+
+NAMES = st.text("abdegklmnoprst_ ", min_size=1, max_size=12).map(str.strip).filter(bool)  # of columns, as people call them
+IDS = st.lists(st.integers(0, 99_999), min_size=2, max_size=6, unique=True)
+CELLS = st.one_of(NAMES, st.sampled_from(["cat", "0.25", "7", "name", "path", "label", "pred"]))
+
+
+@given(st.lists(NAMES, min_size=1, max_size=4), st.one_of(IDS.map(lambda n: [f"img_{k}" for k in n]), st.lists(NAMES)), CELLS)
+def test_names_of_columns_are_never_an_image(head: list[str], ids: list[str], cell: str) -> None:
+    said = first_lines.what_is(head, ids)
+    assert said == ("columns" if {*head} & {*HEADS} else "unclear")
+    assert first_lines.what_is([*head, cell], ids) in ("columns", "unclear")
+
+
+@given(IDS, st.sampled_from(["{}", "img_{}", "night/{}", "{}.jpg", "n{}/x"]), st.lists(CELLS, max_size=3))
+def test_a_first_line_that_is_an_image_is_never_lost(numbers: list[int], form: str, cells: list[str]) -> None:
+    ids = [form.format(k) for k in numbers]
+    said = first_lines.what_is([ids[0], *cells], ids[1:])
+    assert said == ("unclear" if {*cells} & {*HEADS} or [ids[0], *cells] == [*map(str, range(len(cells) + 1))] else "image")
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60, deadline=None)
+@given(
+    st.sampled_from(["image", "fn", "photo", "img_7", "Filename", "0", "cats/1", "7"]),
+    st.sampled_from(["label", "pred", "answer", "cat", "1", "path"]),
+    st.sampled_from(["img_{}", "{}", "cats/{}"]),
+    st.booleans(),
+)
+def test_lists_and_tables_of_answers_read_a_first_line_alike(
+    tmp_path: Path, name: str, label: str, form: str, pick: bool
+) -> None:
+    """What both take has the same images; only a table, whose names must be those of the study, may call its first column as it likes."""
+    table = written(tmp_path / "t.csv", f"{name},{label}\n" + "".join(f"{form.format(k)},cat\n" for k in (3, 1, 2)))
+    listed, said = (
+        taken(lambda: id_lists.read_ids(table)),
+        taken(lambda: tables.read(f"{table}:{label}" if pick else table).images),
+    )
+    assert listed is None or said is None or listed == said
+    assert said is None or name not in said
+
+
+def taken(read: Callable[[], list[str] | None]) -> list[str] | None:
+    try:
+        return read()
+    except FaultscapeError:
+        return None
+
+
+def test_a_list_of_images_to_remove_may_begin_with_an_image_of_the_study(tmp_path: Path) -> None:
+    path = written(tmp_path / "gone.csv", "zebra\nlion\n")
+    assert named_ids([path], ["zebra", "lion", "cat"]) == {"zebra", "lion"}
+    with refused(CorpusError, "may name columns or an image"):
+        named_ids([path], ["lion", "cat"])
 
 
 def test_a_csv_file_of_pictures_beside_it_is_no_list_of_ids(tmp_path: Path) -> None:
@@ -136,19 +227,19 @@ def test_imagenets_classes_are_picked_by_wnid_and_say_what_they_are(tmp_path: Pa
     only = written(tmp_path / "only.csv", "n02018207\nfountain\n0\n")
     fs.collect(
         str(tmp_path / "study"),
-        written(tmp_path / "ids.csv", "a\n"),
+        written(tmp_path / "ids.csv", "image\na\n"),
         task="classification",
         classes="imagenet1k",
         only_classes=only,
     )
-    settings = read_settings(tmp_path / "study")
-    assert [settings.classes.wnids[settings.classes.names.index(name)] for name in settings.only] == [
+    held = read_settings(tmp_path / "study")
+    assert [held.classes.wnids[held.classes.names.index(name)] for name in held.only] == [
         "n01440764",
         "n02018207",
         "n03388043",
     ]
-    assert not settings.glosses  # they come with the wnids
-    assert not settings.classes.colours
+    assert not held.glosses  # they come with the wnids
+    assert not held.classes.colours
 
 
 @pytest.mark.parametrize(

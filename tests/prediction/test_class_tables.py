@@ -116,6 +116,15 @@ def test_a_score_that_is_no_probability_is_not_taken_and_that_is_said(
     assert "'score' leaves 0..1 and is no probability; it is not taken" in capsys.readouterr().out
 
 
+def test_a_table_without_names_of_columns_loses_no_image_to_them(study: str, tmp_path: Path) -> None:
+    source = text(tmp_path / "none.csv", "p1,cat\np2,dog\np10,hen\n")
+    with refused(ModelError, r"has no column `label`; name one as .*; it has p1, cat"):
+        said(study, source)
+    with refused(ModelError, r"its first line \(p1, cat\) looks like an image .*; write a line such as image,label above"):
+        said(study, f"{source}:cat")
+    assert said(study, f"{text(tmp_path / 'fn.csv', 'fn,pred' + chr(10) + 'p1,cat')}")[0] == ["cat", "", ""]
+
+
 def test_names_with_and_without_an_ending_are_one_image(study: str, tmp_path: Path) -> None:
     mixed = PLAIN.replace("p2,", "p2.png,")
     assert said(study, text(tmp_path / "preds.csv", mixed)) == (["cat", "dog", "hen"], [0.5, 0.6, 0.7])

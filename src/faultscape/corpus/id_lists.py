@@ -1,8 +1,8 @@
 """Lists of names: the images of a corpus without pictures, and classes picked from a class list.
 
 Conventions: a list of images is a CSV file whose column ``image`` or ``id`` (or ``filename``, ``path`` and their kin, see
-`HEADS`) names them; without a first line of column names the first column does. A first line of other column names is refused,
-and never an image. An id with and without the ending of a picture is one image. A list of classes is a .txt or .csv file with a
+`sources.HEADS`) names them; where the first line is an image (see `first_lines`) the first column does. A first line that is neither
+is refused, and never an image. An id with and without the ending of a picture is one image. A list of classes is a .txt or .csv file with a
 class a line, or a JSON list; a class is said by its name, its id or its WordNet id.
 """
 
@@ -16,19 +16,9 @@ from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from faultscape.corpus.first_lines import what_is
 from faultscape.corpus.sources import HEADS, IMAGE_ENDINGS
 from faultscape.errors import CorpusError, counted, reason
-
-_SAID = (
-    "label",
-    "prediction",
-    "predicted",
-    "class",
-    "score",
-    "probability",
-    "confidence",
-    "target",
-)  # of tables of answers, which no image is called
 
 
 def is_id_list(argument: str) -> bool:
@@ -44,8 +34,10 @@ def is_id_list(argument: str) -> bool:
     return not (first.strip() and (path.parent / first.strip()).is_file())
 
 
-def read_ids(argument: str) -> list[str]:
-    r"""Return the ids that a CSV file names, in its order; CorpusError for a file that names none, one twice, or whose first line names other columns.
+def read_ids(argument: str, known: Collection[str] = ()) -> list[str]:
+    r"""Return the ids that a CSV file names, in its order; CorpusError for a file that names none, one twice, or whose first line may be anything.
+
+    ``known`` are ids of images: a first line that begins with one is an image.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -56,11 +48,12 @@ def read_ids(argument: str) -> list[str]:
     path = Path(argument)
     rows = _rows(path)
     column = _column(rows[0]) if rows else None
-    if column is None and _is_head(rows):
+    first = what_is(rows[0], (row[0] for row in rows[1:]), images=known) if rows else "columns"
+    if first == "unclear":
         raise CorpusError(
-            f"{argument}: its first line names columns ({', '.join(rows[0])[:80]}), none of them of images; call that column `image`, or leave the line out"
+            f"{argument}: its first line ({', '.join(rows[0])[:80]}) may name columns or an image; call the column of images `image`, or, where it is an image, write a line `image` above it"
         )
-    body = rows if column is None else rows[1:]
+    body = rows[1:] if first == "columns" else rows
     at = column or 0
     if short := next((row for row in body if len(row) <= at), None):
         raise CorpusError(f"{argument}: the line {','.join(short)!r} has no column {at + 1}, where images are named")
@@ -119,23 +112,6 @@ def _column(head: list[str]) -> int | None:
     """Return the column that a first line says holds ids, or None where it is no first line of this kind."""
     words = [word.strip().lower() for word in head]
     return next((words.index(name) for name in HEADS if name in words), None)
-
-
-def _is_head(rows: Sequence[Sequence[str]]) -> bool:
-    """Whether a first line that names no column of images names columns nevertheless: as tables of answers do, or above numbers."""
-    words = [word.strip().lower() for word in rows[0]] if rows else []
-    if len(words) < 2:
-        return False
-    numbers = [k for k in range(1, len(words)) if len(rows) > 1 and all(len(row) > k and _is_number(row[k]) for row in rows[1:])]
-    return any(word in _SAID for word in words) or any(words[k] and not _is_number(words[k]) for k in numbers)
-
-
-def _is_number(word: str) -> bool:
-    try:
-        float(word)
-    except ValueError:
-        return False
-    return True
 
 
 def _rows(path: Path) -> list[list[str]]:

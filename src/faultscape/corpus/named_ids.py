@@ -32,7 +32,7 @@ def named_ids(words: Sequence[str], ids: Collection[str], files: Mapping[str, st
         if word in ids:
             out.add(word)
         elif os.path.isfile(word) and Path(word).suffix.lower() in _LISTS:
-            listed = _listed(word)
+            listed = _listed(word, ids)
             if not listed:
                 raise CorpusError(f"{word}: holds no id of an image; expected an id a line")
             if unknown := next((id_ for id_ in listed if id_ not in ids), None):
@@ -48,10 +48,10 @@ def named_ids(words: Sequence[str], ids: Collection[str], files: Mapping[str, st
     return out
 
 
-def _listed(path: str) -> list[str]:
+def _listed(path: str, known: Collection[str]) -> list[str]:
     """Return the ids of a list: a .csv file as `collect` reads it, or a .txt file with an id a line."""
     if Path(path).suffix.lower() == ".csv":
-        return id_lists.read_ids(path)
+        return id_lists.read_ids(path, known)
     try:
         lines = Path(path).read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError):

@@ -16,7 +16,7 @@ import io
 import re
 import zipfile
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from faultscape.corpus.first_lines import what_is
 from faultscape.corpus.id_lists import counting, without_ending
 from faultscape.corpus.sources import HEADS
 from faultscape.errors import ModelError, closest, counted
@@ -151,6 +152,10 @@ def _of_columns(path: str, picked: str) -> Said:
         raise ModelError(
             f"{path}: has no {wanted}; it has {', '.join(name[:60] for name in names[:8])}{f' and {len(names) - 8} more' if len(names) > 8 else ''}.{near}"
         )
+    if tables.is_text(path) and what_is(names, _first_cells(path, names), columns=(*HEADS, label.strip().lower())) != "columns":
+        raise ModelError(
+            f"{path}: its first line ({', '.join(names)[:80]}) looks like an image and not like names of columns; write a line such as image,label above"
+        )
     labels, sure = [label], [_sure(names, label, "", picked)]
     while (more := f"{label}_{len(labels) + 1}") in names and len(labels) < MOST:
         likely = _sure(names, label, f"_{len(labels) + 1}", picked)
@@ -185,6 +190,11 @@ def _of_columns(path: str, picked: str) -> Said:
             f"{_line(path, row)}: {images[row]!r} has probabilities {', '.join(f'{v:g}' for v in values[row])}; the likeliest comes first, and all together are 1 at most"
         )
     return Said(images, words, values, notes=notes)
+
+
+def _first_cells(path: str, names: Sequence[str]) -> Iterator[str]:
+    """Yield the cells below the first one of a file's first line, which is read when the first of them is asked for."""
+    yield from _texts(tables.read(path, names[:1]), names[0]).to_pylist() if names.count(names[0]) == 1 else ()
 
 
 def _called(known: Sequence[str], names: Sequence[str]) -> str:
