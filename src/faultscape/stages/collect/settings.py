@@ -213,7 +213,7 @@ def in_own_order(images: Iterable[Image], files: Sequence[str], lists: Sequence[
     """Whether lists give images in another order than that in which people count, alone or behind those that the study has."""
     named = [before + id_ for file in lists for id_ in id_lists.read_ids(file)]
     there = sorted((image.id for image in images if not image.source), key=id_lists.counting)
-    behind = [*there, *(id_ for id_ in named if id_ not in set(there))]
+    behind = list(dict.fromkeys([*there, *named]))
     written = [in_list(Path(file)) for file in files if Path(file).suffix.lower() in LISTS and Path(file).is_file()]
     return any(map(id_lists.in_own_order, [named, behind if named else [], *written]))
 

@@ -99,14 +99,14 @@ def import_(root: Path, options: ImportOptions, form: MaskFormat | None) -> Impo
             raise OptionError(f"{truth!r} is the name of a model; give the truth another with --truth NAME")
         refuse_twin(truth, evidence.truths(root), "truth")
         where = label_maps.truth(root, truth)
-        ids = [image.id for image in images]
+        by_id = {image.id: image for image in images}
         thrown = discards.read(path / "discard.csv") if (path / "discard.csv").is_file() else []
-        unknown = [id_ for id_, _ in thrown if id_ not in set(ids)]
+        unknown = [id_ for id_, _ in thrown if id_ not in by_id]
         if unknown:
             raise LabellingError(
                 f"{path / 'discard.csv'}: {unknown[0]!r} is no image of the study; ids are paths without extension"
             )
-        files, empty = _label_files(path, {image.id: image for image in images}, options.pattern, formats)
+        files, empty = _label_files(path, by_id, options.pattern, formats)
         if empty:
             kinds = "LabelMe files without a shape, or the photos themselves" if form is None else f"empty {form.title} files"
             print(f"{counted(empty, 'file is', 'files are')} taken as not labelled yet: {kinds}")

@@ -170,11 +170,11 @@ def _read(form: QuestionFormat, file: Path, column: str, images: dict[str, Any],
 def _store(root: Path, truth: str, labels: dict[str, list[int]], images: dict[str, Any]) -> tuple[int, int]:
     """Put label sets, image by image; returns how many are new and how many replace others."""
     where, new, replaced = label_maps.truth(root, truth), 0, 0
+    codes: dict[int, dict[str, bytes]] = {}
+    for id_, ids in labels.items():
+        codes.setdefault(images[id_].shard, {})[id_] = class_answers.encode(ids or [class_answers.NONE])
     parts = {}
-    for number in sorted({images[id_].shard for id_ in labels}):
-        mine = {
-            id_: class_answers.encode(ids or [class_answers.NONE]) for id_, ids in labels.items() if images[id_].shard == number
-        }
+    for number, mine in sorted(codes.items()):
         there = {m.id: m for m in label_maps.read_stored(where, number)}
         others = [there[id_] for id_, code in mine.items() if id_ in there and there[id_].runs != code]
         label_maps.keep_taken_back(where, number, others, "classes")

@@ -5,13 +5,13 @@ Conventions: where a data set of files names a path for an image, one of a study
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
 
 from faultscape.errors import StudyError
-from faultscape.study.parts import key_of, read_manifest
+from faultscape.study.parts import Part, key_of, read_manifest
 from faultscape.study.tables import outputs
 from faultscape.study.tables.label_maps import predictions
 
@@ -40,9 +40,11 @@ class KeptScores:
         raise StudyError(f"the {self._about[2]} that {self._about[1]} had for {wanted} is gone; run the same line again")
 
 
-def tokens(root: Path, name: str, kind: str, shard: int, ids: Sequence[str]) -> list[Token | None]:
-    """Return (shard, id) for each image of a shard that has scores of a kind, made with the labels that the model has now; else None."""
-    there = set(outputs.ids(root, name, kind, shard))
+def tokens(
+    root: Path, name: str, kind: str, shard: int, ids: Sequence[str], parts: Iterable[tuple[str, Part]]
+) -> list[Token | None]:
+    """Return (shard, id) for each image of a shard that has scores of a kind in the shard's ``parts`` (`outputs.parts_by_shard`); else None."""
+    there = set(outputs.ids(root, name, kind, parts))
     return [(shard, id_) if id_ in there else None for id_ in ids]
 
 

@@ -159,7 +159,7 @@ def _summarise(out: Path, data: DataSet, definitions: Definitions, options: Meas
     failures = {name: [f for part in read_manifest(where[name]).values() for f in part.failures] for name in data.models}
     scored = score_jobs.scores(out, data, definitions, options.reading)
     for name, found in scored.failures.items():  # an image is one failure, whichever of its files is looked at
-        failures[name] += [failure for failure in found if failure[0] not in {image for image, _ in failures[name]}]
+        failures[name] += of_other_images(found, failures[name])
     wrong = []
     for name, found in failures.items():
         rows = [Failure("measure", f"{data.name}/{name}", image, why) for image, why in found]
@@ -179,6 +179,16 @@ def _summarise(out: Path, data: DataSet, definitions: Definitions, options: Meas
         metrics=list(own_metrics(options.metrics).values()),
         **asdict(options.intervals),
     )
+
+
+def of_other_images(failures: Sequence[tuple[str, str]], known: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Return those of some failures, (image, reason), whose images are not among the ``known`` ones.
+
+    >>> of_other_images([("a", "no score"), ("b", "no score")], [("a", "no map")])
+    [('b', 'no score')]
+    """
+    failed = {image for image, _ in known}
+    return [failure for failure in failures if failure[0] not in failed]
 
 
 def _chosen(study: Path, truth: str) -> int:

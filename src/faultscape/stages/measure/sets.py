@@ -28,7 +28,7 @@ from faultscape.stages.statistics import WITH_CONFIDENCE, basis, state_of_stored
 from faultscape.study.folder import check_name
 from faultscape.study.parts import key_of, read_manifest
 from faultscape.study.settings import class_settings, read_settings
-from faultscape.study.tables import label_maps
+from faultscape.study.tables import label_maps, outputs
 from faultscape.study.tables.corpus import part_name, read_corpus, shards
 
 SHARD = 64
@@ -147,6 +147,8 @@ def of_study(root: Path, truth: str) -> DataSet:
     pictures, together, tie_keys = {}, [], []
     keys: dict[tuple[str, int], str] = {}
     sure: dict[str, list[Place | None]] = {name: [] for name in settings.models}
+    maps = {name: read_manifest(label_maps.predictions(root, name)) for name in settings.models}
+    kept = {name: outputs.parts_by_shard(root, name, "confidence") for name in settings.models}
     for number, rows in shards(read_corpus(root)).items():
         if (part := truths.get(part_name(number))) is None:
             continue
@@ -159,8 +161,9 @@ def of_study(root: Path, truth: str) -> DataSet:
         sizes += [settings.working_size or (image.width, image.height) for image in mine]
         pictures |= {image.id: image.source for image in mine}
         for name, model in settings.models.items():
-            sure[name] += kept_scores.tokens(root, name, "confidence", number, [image.id for image in mine])
-            made = read_manifest(label_maps.predictions(root, name)).get(part_name(number))
+            of_shard = kept[name].get(number, ())
+            sure[name] += kept_scores.tokens(root, name, "confidence", number, [image.id for image in mine], of_shard)
+            made = maps[name].get(part_name(number))
             keys[name, number] = state_of_stored(
                 settings, part.sha256, made.sha256 if made else None, model.labels, gone.get(number, ())
             )
@@ -168,9 +171,9 @@ def of_study(root: Path, truth: str) -> DataSet:
         raise CorpusError(f"{root}: no image of the study has a map of the truth {truth!r}")
     models: dict[str, Source] = {}
     for name, model in settings.models.items():
-        kept = {"confidence": sure[name]} if any(sure[name]) else {}
-        state = kept_scores.state(root, name, "confidence") if kept else ""
-        models[name] = Source(model.source, model.labels, study=str(root), kind="model", name=name, scores=kept, state=state)
+        scores = {"confidence": sure[name]} if any(sure[name]) else {}
+        state = kept_scores.state(root, name, "confidence") if scores else ""
+        models[name] = Source(model.source, model.labels, study=str(root), kind="model", name=name, scores=scores, state=state)
     if not models:
         raise ModelError(f"{root}: the study has no model; add one with `faultscape predict {root} NAME=SOURCE`")
     of_truth = Source(truth, {}, study=str(root), kind="truth", name=truth)

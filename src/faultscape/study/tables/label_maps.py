@@ -166,7 +166,7 @@ def keep_taken_back(folder: Path, shard: int, maps: Sequence[StoredMap], key: st
     """Put labels of a truth to those that no longer count: taken back, or replaced by others. Nothing that people said is deleted."""
     kept = folder / TAKEN_BACK
     earlier = read_stored(kept, shard)
-    whole = [*earlier, *(row for row in maps if row not in earlier)]
+    whole = list(dict.fromkeys([*earlier, *maps]))
     if len(whole) > len(earlier):
         part = Part(put_maps(kept, shard, whole), len(whole), key)
         write_manifest(kept, read_manifest(kept) | {part_name(shard): part})

@@ -6,7 +6,7 @@ so that neither writing nor reading ever holds more. Their key is the checksum o
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -91,32 +91,26 @@ def kinds(root: Path, name: str) -> list[str]:
     return sorted(path.name for path in made(root, "predictions") if path.parent == here and read_manifest(path))
 
 
-def ids(root: Path, name: str, kind: str, shard: int) -> list[str]:
-    """Return the images of a shard of which a kind is kept, made with the labels that the model has now."""
+def ids(root: Path, name: str, kind: str, parts: Iterable[tuple[str, Part]]) -> list[str]:
+    """Return the images that some parts of a kind hold."""
     folder = predictions(root, name) / kind
-    return [
-        id_
-        for part, entry in _parts(root, name, kind, shard)
-        for id_ in read_small(folder, part, entry, ["id"])["id"].to_pylist()
-    ]
+    return [id_ for part, entry in parts for id_ in read_small(folder, part, entry, ["id"])["id"].to_pylist()]
 
 
 def read_kept(root: Path, name: str, kind: str, shard: int) -> Iterator[tuple[str, tuple[np.ndarray, ...]]]:
     """Yield (image id, array_codes) of a shard in corpus order; nothing where the kind was not kept, or was made with other labels than the model has now."""
-    for part, entry in _parts(root, name, kind, shard):
+    for part, entry in parts_by_shard(root, name, kind).get(shard, []):
         table = read_part(predictions(root, name) / kind, part, entry)
         codes = [table[column].to_pylist() for column in table.column_names[1:]]
         for id_, *row in zip(table["id"].to_pylist(), *codes, strict=True):
             yield id_, tuple(array_codes.decode(code) for code in row)
 
 
-def _parts(root: Path, name: str, kind: str, shard: int) -> list[tuple[str, Part]]:
-    """Return the parts of a shard that belong to the labels which the model has now, in order."""
-    number = part_name(shard)
-    labels = read_manifest(predictions(root, name)).get(number)
-    held = sorted(read_manifest(predictions(root, name) / kind).items())
-    return [
-        (part, entry)
-        for part, entry in held
-        if part.startswith(f"{number}.") and labels is not None and entry.key == labels.sha256
-    ]
+def parts_by_shard(root: Path, name: str, kind: str) -> dict[int, list[tuple[str, Part]]]:
+    """Return {shard: its parts of a kind that belong to the labels which the model has now, in order}."""
+    labels, out = read_manifest(predictions(root, name)), {}
+    for part, entry in sorted(read_manifest(predictions(root, name) / kind).items()):
+        number = part.partition(".")[0]
+        if number in labels and entry.key == labels[number].sha256:
+            out.setdefault(int(number), []).append((part, entry))
+    return out
