@@ -6,41 +6,87 @@ Conventions: light; each name is a word, or a list of words, while the program r
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, TypeAlias, overload
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, overload
 
 from faultscape.errors import OptionError
+from faultscape.nouns import Classes, Scale
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from faultscape.nouns import Classes, Scale
-
     Place: TypeAlias = str | os.PathLike[str]
     ClassList: TypeAlias = Classes | Place | int  # a built-in name, a file, or a number of classes
     Source: TypeAlias = str | Mapping[str, Place]  # NAME=SOURCE, or {NAME: SOURCE}
     Sources: TypeAlias = str | Mapping[str, Place] | Sequence[Source]  # one or more of these
     Renames: TypeAlias = str | Mapping[str, str] | Sequence[str]  # OLD=NEW, {OLD: NEW}, or several words
     GroupRule: TypeAlias = Place | Mapping[str, str]  # a pattern, a file, or {image: group}
+    Size: TypeAlias = str | Sequence[int]  # WIDTHxHEIGHT, or (width, height)
     ScaleFile: TypeAlias = Scale | Place
     Costs: TypeAlias = str | Mapping[str, float]  # mask=5400,choice=10, or {kind of work: seconds}
 else:
-    Place = ClassList = Source = GroupRule = ScaleFile = Costs = str
+    Place = ClassList = Source = GroupRule = Size = ScaleFile = Costs = str
     Sources = Renames = list[str]
 
+_Named = str | Mapping[str, str | os.PathLike[str]]
+_NAMED = "NAME=SOURCE, or {NAME: SOURCE}"
+IN_PYTHON: Mapping[str, object] = {  # what each name above takes in Python, and how a message says it
+    "Place": Annotated[str | os.PathLike[str], "the name of a file or folder, text or a path"],
+    "ClassList": Annotated[Classes | str | os.PathLike[str] | int, "a Classes, a built-in name, a file, or a number of classes"],
+    "Source": Annotated[_Named, _NAMED],
+    "Sources": Annotated[_Named | Sequence[_Named], f"{_NAMED}, or a list of these"],
+    "Renames": Annotated[str | Mapping[str, str] | Sequence[str], "OLD=NEW, {OLD: NEW}, or a list of OLD=NEW"],
+    "GroupRule": Annotated[str | os.PathLike[str] | Mapping[str, str], "a pattern, a file, or {image: group}"],
+    "Size": Annotated[str | Sequence[int], "WIDTHxHEIGHT, or (width, height)"],
+    "ScaleFile": Annotated[Scale | str | os.PathLike[str], "a Scale, or the name of its file"],
+    "Costs": Annotated[
+        str | Mapping[str, Any], "mask=5400,choice=10, or {kind of work: seconds}"
+    ],  # whose seconds are read by themselves
+}
+
 
 @overload
-def place_text(place: None) -> None: ...
+def place_text(place: None, option: str = "") -> None: ...
 @overload
-def place_text(place: Place) -> str: ...
-def place_text(place: Place | None) -> str | None:
-    """Return the name of a file or folder as text, whether it came as a word or as a path; None where there is none. OptionError for anything else.
+def place_text(place: Place, option: str = "") -> str: ...
+def place_text(place: Place | None, option: str = "") -> str | None:
+    """Return the name of a file or folder as text, whether it came as a word or as a path; None where there is none. OptionError, which names the option, for anything else.
 
     >>> from pathlib import Path
     >>> place_text("maps/unet"), place_text(Path("maps") / "unet"), place_text(None)
     ('maps/unet', 'maps/unet', None)
     """
-    if place is None:
-        return None
-    if not isinstance(place, str | os.PathLike):
-        raise OptionError(f"expected the name of a file or folder, text or a path; got {place!r}; a list is written *LIST")
-    return os.fspath(place)
+    return None if place is None else needed_text(place, option)
+
+
+def needed_text(place: Place, option: str) -> str:
+    """Return the name of a file or folder that has to be given, as text; OptionError, which names the option, for anything else.
+
+    >>> needed_text(None, "study")
+    Traceback (most recent call last):
+    faultscape.errors.OptionError: study: expected the name of a file or folder, text or a path; got None
+    """
+    if isinstance(place, str | os.PathLike):
+        return os.fspath(place)
+    more = "; a list is written *LIST" if isinstance(place, list | tuple) else ""
+    of = f"{option}: " if option else ""
+    raise OptionError(f"{of}expected the name of a file or folder, text or a path; got {shown(place)}{more}")
+
+
+def several(given: Any) -> Any:
+    """Return one value, or several, as a tuple, paths as text; what is neither stays, for the check of options to refuse.
+
+    >>> several("main"), several(["main", "drawn"]), several(None), several(5)
+    (('main',), ('main', 'drawn'), (), 5)
+    """
+    if given is None:
+        return ()
+    if isinstance(given, str | os.PathLike):
+        return (os.fspath(given),)
+    if not isinstance(given, Iterable) or isinstance(given, Mapping | bytes):
+        return given
+    return tuple(os.fspath(one) if isinstance(one, os.PathLike) else one for one in given)
+
+
+def shown(value: object) -> str:
+    """Return a value as a message shows it: on one line, and not too long."""
+    text = " ".join(repr(value).split())
+    return text if len(text) <= 100 else f"{text[:97]}..."

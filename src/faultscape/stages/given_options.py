@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from faultscape.errors import OptionError
 from faultscape.nouns import JsonObject
+from faultscape.stages.option_kinds import plain, refuse_other_kinds
 
 Made = TypeVar("Made")
 
@@ -31,7 +32,7 @@ def _plain(value: Any, kind: str) -> Any:
 
 
 def refuse_empty(options: Any) -> None:
-    """Raise OptionError for a text of a frozen dataclass of options, or of a group in it, that is empty: nobody means that.
+    """Raise OptionError for a value of a frozen dataclass of options, or of a group in it, that is of another kind than its annotation, or an empty text: nobody means that. Numbers of NumPy and paths become plain.
 
     >>> from faultscape.stages.compare.options import CompareOptions
     >>> CompareOptions("study", shard=" ")
@@ -41,6 +42,9 @@ def refuse_empty(options: Any) -> None:
     for field in fields(options):
         value = getattr(options, field.name)
         refuse_no_group(field.name, field.default, value)
+        refuse_other_kinds(type(options), {field.name: value})
+        if (simple := plain(value)) is not value:
+            object.__setattr__(options, field.name, value := simple)
         if is_dataclass(value) and not isinstance(value, type):
             refuse_empty(value)
         several = list(value.values()) if isinstance(value, Mapping) else value if isinstance(value, list | tuple) else [value]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import get_args
 
-from faultscape.arguments import ClassList, Place, place_text
+from faultscape.arguments import ClassList, Place, needed_text, place_text, several
 from faultscape.choices import Role, Task
 from faultscape.errors import CorpusError
 from faultscape.stages.change_result import Changed
@@ -79,14 +79,14 @@ def collect(
     """
     from faultscape.stages.collect.images import collect_images
 
-    study, sources = place_text(study), tuple(place_text(image) for image in images)
+    study, sources = needed_text(study, "study"), tuple(needed_text(image, "images") for image in images)
     if not study.strip() or not all(source.strip() for source in sources):
         raise CorpusError("the study and every source of images need a name; got an empty one")
     options = CollectOptions(
-        study=study, images=sources, task=task, classes=classes, only_classes=place_text(only_classes),
-        size=size if isinstance(size, str | None) else "x".join(map(str, size)), not_in=tuple(not_in or ()),
-        set_name=set_, role=role, pattern=pattern, grouping=grouping, web=web, storage=storage,
-        remove=(remove,) if isinstance(remove, str) else tuple(remove or ()), replace_classes=replace_classes, dry_run=dry_run,
+        study=study, images=sources, task=task, classes=classes, only_classes=place_text(only_classes, "only_classes"),
+        size="x".join(map(str, size)) if isinstance(size, list | tuple) else size, not_in=several(not_in),
+        set_=set_, role=role, pattern=pattern, grouping=grouping, web=web, storage=storage,
+        remove=several(remove), replace_classes=replace_classes, dry_run=dry_run,
     )  # fmt: skip
     if storage.shard_size is not None and storage.shard_size < 1:
         raise CorpusError(f"a shard holds 1 image or more; got --shard-size {storage.shard_size}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from faultscape.arguments import Place, place_text
+from faultscape.arguments import Place, needed_text
 from faultscape.stages.compare.result import Compared
 
 
@@ -25,4 +25,4 @@ def compare(study: Place, *, engine: str = "processes", workers: int | None = No
     from faultscape.stages.compare.options import CompareOptions
     from faultscape.stages.compare.study import compare_study
 
-    return compare_study(CompareOptions(place_text(study), engine, workers, shard))
+    return compare_study(CompareOptions(needed_text(study, "study"), engine, workers, shard))

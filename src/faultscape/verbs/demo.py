@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from faultscape.arguments import Place, place_text
+from faultscape.arguments import Place, needed_text
 from faultscape.errors import StudyError
 from faultscape.standings import Standings
 
@@ -114,6 +114,7 @@ def demo(study: Place = "demo-study", *, scenes: int = 300, engine: str = "proce
     from faultscape.stages.collect.result import Collected
     from faultscape.stages.demo import draw_scenes
     from faultscape.stages.evidence import accuracies
+    from faultscape.stages.option_kinds import refuse_other_kinds
     from faultscape.stages.select.options import MapRules
     from faultscape.study.lock import writing
     from faultscape.study.tables.corpus import shard_sizes
@@ -126,8 +127,9 @@ def demo(study: Place = "demo-study", *, scenes: int = 300, engine: str = "proce
     from faultscape.verbs.scale import scale
     from faultscape.verbs.select import select
 
-    study = place_text(study)
-    root = Path(study)
+    study = needed_text(study, "study")
+    refuse_other_kinds(demo, {"scenes": scenes, "engine": engine})
+    root, scenes = Path(study), int(scenes)
     if root.is_file():
         raise StudyError(f"{root} is a file; give the demo a folder")
     if root.exists() and any(root.iterdir()) and not (root / "demo").is_dir():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from faultscape.arguments import Place, place_text
+from faultscape.arguments import Place, needed_text, several
 from faultscape.stages.change_result import Changed
 from faultscape.stages.label.options import ExportOptions, ImportOptions, RemoveOptions
 from faultscape.stages.label.result import Answered, Asked, Exported, Imported
@@ -45,7 +45,9 @@ def export(
     """
     from faultscape.stages.label.exchange import export_labels
 
-    return export_labels(place_text(study), ExportOptions(place_text(out), format, selection, truth, prefill, again, anyway))
+    return export_labels(
+        needed_text(study, "study"), ExportOptions(needed_text(out, "out"), format, selection, truth, prefill, again, anyway)
+    )
 
 
 def import_(
@@ -72,7 +74,7 @@ def import_(
     """
     from faultscape.stages.label.exchange import import_labels
 
-    return import_labels(place_text(study), ImportOptions(place_text(source), truth, pattern, format))
+    return import_labels(needed_text(study, "study"), ImportOptions(needed_text(source, "source"), truth, pattern, format))
 
 
 def remove(
@@ -111,5 +113,7 @@ def remove(
     """
     from faultscape.stages.label.removal import remove_labels
 
-    classes, people = (tuple([given] if isinstance(given, str) else given or ()) for given in (class_, by))
-    return remove_labels(place_text(study), RemoveOptions(images, selection, truth, classes, people, discards, all_, dry_run))
+    return remove_labels(
+        needed_text(study, "study"),
+        RemoveOptions(several(images), selection, truth, several(class_), several(by), discards, all_, dry_run),
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from faultscape.arguments import ClassList, Place, Source, place_text
+from faultscape.arguments import ClassList, Place, Source, place_text, several
 from faultscape.errors import OptionError, counted
 from faultscape.stages.measure.options import (
     WORST,
@@ -117,7 +117,10 @@ def measure(
     """
     from faultscape.stages.measure.measure import measure_models
 
-    inputs, running = Inputs(place_text(source), models, classes, truth, place_text(datasets)), Running(engine, workers, shard)
+    inputs, running = (
+        Inputs(place_text(source, "source"), models, classes, truth, place_text(datasets, "datasets")),
+        Running(engine, workers, shard),
+    )
     options = MeasureOptions(
         inputs,
         scores,
@@ -126,8 +129,8 @@ def measure(
         choices,
         Intervals(resamples, seed),
         running,
-        tuple(metric or ()),
-        place_text(output),
+        several(metric),
+        place_text(output, "output"),
         skip,
         worst,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from faultscape.arguments import Costs, Place, place_text
+from faultscape.arguments import Costs, Place, needed_text
 from faultscape.choices import Goal
 from faultscape.errors import OptionError
 from faultscape.stages.plan.options import PlanOptions
@@ -54,10 +54,11 @@ def plan(
     """
     from faultscape.stages.plan.document import make_plan
 
+    options = PlanOptions(cost, wage, within, goal, selection, truth, seed, engine, workers)
     if wage is not None and not (math.isfinite(wage) and wage >= 0):
         raise OptionError(f"a wage is money for an hour, not below 0; got {wage}")
     if not 0 < within <= 100:
         raise OptionError(f"--within is a number of points above 0, at most 100; got {within}")
     if seed < 0:
         raise OptionError(f"seed cannot be negative; got {seed}")
-    return make_plan(place_text(study), PlanOptions(cost, wage, within, goal, selection, truth, seed, engine, workers))
+    return make_plan(needed_text(study, "study"), options)

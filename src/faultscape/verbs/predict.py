@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from faultscape.arguments import Place, Renames, Source, place_text
+from faultscape.arguments import Place, Renames, Source, needed_text, place_text, several
 from faultscape.errors import OptionError
 from faultscape.stages.predict.options import Hardware, PredictOptions, Shown
 from faultscape.stages.predict.result import Predicted
@@ -71,14 +71,14 @@ def predict(
     """
     from faultscape.stages.predict.models import predict_models
 
+    kept = keep if keep is None else list(several(keep))
+    options = PredictOptions(
+        needed_text(study, "study"), models, place_text(labels, "labels"), unmapped, kept, measure, truth, pattern, resize_maps, rename, remove, shown, hardware, engine, workers, shard
+    )  # fmt: skip
     if shard and (rename or remove):
         raise OptionError(
             "--rename and --remove are for the whole study; run them alone, without --shard, when no job of an array is at work"
         )
     if truth is not None and not measure:
         raise OptionError("--truth says what --measure measures against; add --measure, or leave it out")
-    return predict_models(
-        PredictOptions(
-            place_text(study), models, place_text(labels), unmapped, keep, measure, truth, pattern, resize_maps, rename, remove, shown, hardware, engine, workers, shard
-        )
-    )  # fmt: skip
+    return predict_models(options)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from faultscape.arguments import Place, place_text
+from faultscape.arguments import Place, needed_text, place_text, several
 from faultscape.choices import Population
 from faultscape.errors import OptionError
 from faultscape.stages.rank.options import RankOptions
@@ -61,21 +61,21 @@ def rank(
     """
     from faultscape.stages.rank.table import make_standings
 
-    for name, value in {"epsilon": epsilon, "laplace": laplace, "resamples": resamples, "seed": seed}.items():
-        if value is not None and value < 0:
-            raise OptionError(f"{name} cannot be negative; got {value}")
     options = RankOptions(
         selection=selection,
         truth=truth,
-        against=tuple(against or ()),
-        benchmark=place_text(benchmark),
+        against=several(against),
+        benchmark=place_text(benchmark, "benchmark"),
         epsilon=epsilon,
         laplace=laplace,
         resamples=resamples,
         seed=seed,
         all_labels=all_labels,
         population=population,
-        ranking=tuple(ranking or ()),
+        ranking=several(ranking),
         engine=engine,
     )
-    return make_standings(place_text(study), options)
+    for name, value in {"epsilon": epsilon, "laplace": laplace, "resamples": resamples, "seed": seed}.items():
+        if value is not None and value < 0:
+            raise OptionError(f"{name} cannot be negative; got {value}")
+    return make_standings(needed_text(study, "study"), options)

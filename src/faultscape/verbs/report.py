@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from faultscape.arguments import Place, place_text
+from faultscape.arguments import Place, needed_text, place_text
 from faultscape.errors import OptionError, counted
 
 
@@ -55,7 +55,9 @@ def report(
     from faultscape.stages.report.options import ReportOptions
     from faultscape.stages.report.write import write_report
 
+    options = ReportOptions(
+        selection, place_text(output, "output"), bands, better, place_text(reference_images, "reference_images"), thumbnail
+    )
     if not 32 <= thumbnail <= 2048:
         raise OptionError(f"thumbnail lies between 32 and 2048 pixels; got {thumbnail}")
-    options = ReportOptions(selection, place_text(output), bands, better, place_text(reference_images), thumbnail)
-    return Reported(*write_report(place_text(study), options))
+    return Reported(*write_report(needed_text(study, "study"), options))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from faultscape.arguments import ClassList, Place, place_text
+from faultscape.arguments import ClassList, Place, needed_text, place_text
 from faultscape.nouns import Scale
 
 
@@ -20,6 +20,8 @@ def scale(*masks: Place, classes: ClassList, output: Place | None = None, patter
     pattern
         Which files are masks and what their ids are, for example {id}_gtFine_labelIds.png.
     """
+    from faultscape.stages.option_kinds import refuse_other_kinds
     from faultscape.stages.scale import scale_of_masks
 
-    return scale_of_masks([place_text(place) for place in masks], classes, place_text(output), pattern)
+    refuse_other_kinds(scale, {"classes": classes, "pattern": pattern})
+    return scale_of_masks([needed_text(place, "masks") for place in masks], classes, place_text(output, "output"), pattern)

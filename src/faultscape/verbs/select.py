@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, overload
 
-from faultscape.arguments import Place, place_text
+from faultscape.arguments import Place, needed_text
 from faultscape.choices import Goal
 from faultscape.errors import OptionError
 from faultscape.nouns import Slots
@@ -126,29 +126,11 @@ def select(
     sampling
         How images are taken: `Sampling(spares=...)`.
     """
-    if seed is not None and seed < 0:
-        raise OptionError(f"seed cannot be negative; got {seed}")
     from faultscape.stages.select.choose import choose
 
-    return choose(
-        SelectOptions(
-            place_text(study),
-            as_,
-            selector,
-            goal,
-            budget,
-            more,
-            per_class,
-            top,
-            seed,
-            truth,
-            replace,
-            remove,
-            dry_run,
-            maps,
-            classifiers,
-            sampling,
-            engine,
-            workers,
-        )
-    )
+    options = SelectOptions(
+        needed_text(study, "study"), as_, selector, goal, budget, more, per_class, top, seed, truth, replace, remove, dry_run, maps, classifiers, sampling, engine, workers
+    )  # fmt: skip
+    if seed is not None and seed < 0:
+        raise OptionError(f"seed cannot be negative; got {seed}")
+    return choose(options)

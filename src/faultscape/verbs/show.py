@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any
 
-from faultscape.arguments import Place, place_text
+from faultscape.arguments import Place, needed_text
 from faultscape.errors import OptionError, counted
 
 ROWS = 20
@@ -42,11 +42,13 @@ def show(file: Place, *, rows: int | None = None) -> Any:
     rows
         How many rows of a table are shown (default 20).
     """
+    from faultscape.stages.option_kinds import refuse_other_kinds
     from faultscape.stages.show import Rows, read_table
 
+    file = needed_text(file, "file")
+    refuse_other_kinds(show, {"rows": rows})
     if rows is not None and rows < 0:
         raise OptionError(f"--rows {rows}: give a number from 0")
-    file = place_text(file)
     shown = read_table(file, ROWS if rows is None else rows)
     if rows is not None and not isinstance(shown, Rows):
         print(f"note: --rows changes nothing: {PurePath(file).name} is no table, and is shown whole")

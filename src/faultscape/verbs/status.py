@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from faultscape.arguments import Place, place_text
+from faultscape.arguments import Place, needed_text
 from faultscape.stages.change_result import next_words
 
 
@@ -34,5 +34,5 @@ def status(study: Place) -> Status:
     from faultscape.stages.status import read_status
     from faultscape.study.folder import existing
 
-    study = place_text(study)
+    study = needed_text(study, "study")
     return Status(study, *read_status(existing(study), study))

@@ -55,11 +55,11 @@ def collect_images(options: CollectOptions) -> Collected | Queries | Downloaded 
         return change_settings(root, replace(options, task=task))
     if not options.images and step is None and options.web.accept is None:
         raise CorpusError("no images given; name a folder, a glob in quotes, or a list file")
-    set_name = options.set_name or ("web" if options.web.accept is not None else "main")
+    set_name = options.set_ or ("web" if options.web.accept is not None else "main")
     check_name(set_name, "set")
     classes = given_classes(options, task, is_new=is_new)
     toml.parse_size(options.size or "own")
-    options = replace(options, task=task, set_name=set_name)
+    options = replace(options, task=task, set_=set_name)
     if step is not None:
         with writing(root):
             settings.enter_settings(root, settings.asked_settings(root, options, classes))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from faultscape.arguments import ClassList, GroupRule
+from faultscape.arguments import ClassList, GroupRule, Place, Size
 from faultscape.choices import Licence, Role, Task, WebApi
 from faultscape.stages.given_options import refuse_empty
 
@@ -46,17 +46,17 @@ class WebImages:
     """
 
     queries: bool = False
-    wordnet: str | None = None
+    wordnet: Place | None = None
     hyponyms: bool = False
-    urls: str | None = None
+    urls: Place | None = None
     api: WebApi | None = None
-    accept: str | None = None
+    accept: Place | None = None
     contact: str | None = None
     rate: float | None = None
     per_query: int | None = None
     after: str | None = None
     before: str | None = None
-    min_size: str | None = None
+    min_size: Size | None = None
     transparent: bool = False
     licence: Licence | None = None
 
@@ -113,7 +113,7 @@ class CollectOptions:
     only_classes: str | None = None
     size: str | None = None
     not_in: tuple[str, ...] = ()
-    set_name: str | None = None
+    set_: str | None = None
     role: Role | None = None
     pattern: str | None = None
     grouping: Grouping = Grouping()
@@ -132,7 +132,7 @@ class CollectOptions:
         return self.grouping.asked or bool(self.not_in) or self.web != WebImages() or any(
             value is not None
             for value in (
-                self.task, self.classes, self.only_classes, self.size, self.set_name, self.role, self.pattern,
+                self.task, self.classes, self.only_classes, self.size, self.set_, self.role, self.pattern,
                 *vars(self.storage).values(),
             )
         )  # fmt: skip
@@ -140,7 +140,7 @@ class CollectOptions:
     @property
     def speaks_of_settings_alone(self) -> bool:
         """Whether classes or the working size are all that the line speaks of, groups aside."""
-        others = (self.set_name, self.role, self.pattern, self.storage.store, self.storage.probe)
+        others = (self.set_, self.role, self.pattern, self.storage.store, self.storage.probe)
         settings = (self.classes, self.only_classes, self.size, self.storage.shard_size)
         return (
             any(value is not None for value in settings)
@@ -153,6 +153,6 @@ class CollectOptions:
     def speaks_of_groups_alone(self) -> bool:
         """Whether groups are all that the line speaks of."""
         others = (
-            self.classes, self.only_classes, self.size, self.set_name, self.role, self.pattern, *vars(self.storage).values(),
+            self.classes, self.only_classes, self.size, self.set_, self.role, self.pattern, *vars(self.storage).values(),
         )  # fmt: skip
         return self.grouping.asked and not self.images and not self.not_in and all(value is None for value in others)

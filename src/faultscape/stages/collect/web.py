@@ -12,6 +12,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from faultscape.arguments import place_text
 from faultscape.corpus.web import apis, hits, terms, url_lists
 from faultscape.corpus.web.addresses import names_private
 from faultscape.corpus.web.apis import APIS
@@ -71,7 +72,7 @@ def step_of(images: Sequence[str], asked: WebImages) -> Callable[[Path], Queries
     if step == "queries":
         if asked.hyponyms and asked.wordnet is None:
             raise OptionError("--hyponyms needs --wordnet FOLDER, where they stand")
-        return functools.partial(_queries, wordnet=asked.wordnet, hyponyms=asked.hyponyms)
+        return functools.partial(_queries, wordnet=place_text(asked.wordnet), hyponyms=asked.hyponyms)
     if step == "accept":
         return None
     rate, per_query = float(given.get("rate", 1.0)), int(given.get("per_query", 50))
@@ -95,7 +96,7 @@ def step_of(images: Sequence[str], asked: WebImages) -> Callable[[Path], Queries
         if not contact:
             raise OptionError("--api asks other people's servers: say who asks with --contact, an e-mail address or a web page")
     return functools.partial(
-        _download, wanted=wanted, urls=asked.urls, api=asked.api, contact=contact, rate=rate, per_query=per_query
+        _download, wanted=wanted, urls=place_text(asked.urls), api=asked.api, contact=contact, rate=rate, per_query=per_query
     )
 
 

@@ -30,11 +30,14 @@ class RemoveOptions:
     images: tuple[str, ...] = ()
     selection: str | None = None
     truth: str | None = None
-    classes: tuple[str, ...] = ()
+    class_: tuple[str, ...] = ()
     by: tuple[str, ...] = ()
     discards: bool = False
-    everything: bool = False
+    all_: bool = False
     dry_run: bool = False
+
+    def __post_init__(self) -> None:
+        refuse_empty(self)
 
 
 @dataclass(frozen=True)

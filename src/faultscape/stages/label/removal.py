@@ -55,20 +55,20 @@ def remove_labels(study: str, options: RemoveOptions) -> Changed:
 
 def _wanted(root: Path, options: RemoveOptions) -> _Wanted:
     settings = read_settings(root)
-    if (bool(options.images) + (options.selection is not None) + options.everything) != 1:
+    if (bool(options.images) + (options.selection is not None) + options.all_) != 1:
         raise OptionError("say whose labels to take back: ids of images, --selection NAME, or --all; one of the three")
-    if (options.classes or options.by) and not settings.classifies:
+    if (options.class_ or options.by) and not settings.classifies:
         raise OptionError("--class and --by are for answers to questions about classes; the labels of this study are label maps")
-    if options.discards and (options.classes or options.by or options.truth is not None):
+    if options.discards and (options.class_ or options.by or options.truth is not None):
         raise OptionError(
             "--discards takes discards back, which are of the whole study; --truth, --class and --by are for labels and answers"
         )
     known = read_ids(root) | {image.id for image in read_removed(root)}
-    images = known if options.everything else named_ids(options.images, known)
+    images = known if options.all_ else named_ids(options.images, known)
     if options.selection is not None:
         images = {row.image for row in selections.read_selection(root, options.selection)[0].rows}
     names = settings.class_list.names
-    classes = frozenset(names[class_place(word, settings.class_list, "--class")] for word in options.classes)
+    classes = frozenset(names[class_place(word, settings.class_list, "--class")] for word in options.class_)
     truth = "" if options.discards else choose_truth(root, options.truth)
     return _Wanted(frozenset(images), truth, classes, frozenset(options.by), options.discards)
 

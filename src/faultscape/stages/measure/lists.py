@@ -14,7 +14,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from faultscape.arguments import ClassList, Source, Sources
+from faultscape.arguments import ClassList, Source, Sources, place_text
 from faultscape.classes.class_lists import checked, resolve
 from faultscape.errors import ClassesError, ModelError, OptionError, closest
 from faultscape.nouns import Classes
@@ -192,7 +192,7 @@ def _of_folders(
         maps,
         scores,
         known,
-        images=rules.images,
+        images=place_text(rules.images),
         pattern=rules.pattern,
         say=say,
         ignore=tuple(rules.ignore or ()),

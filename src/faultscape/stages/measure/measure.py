@@ -42,13 +42,13 @@ COUNTS = ("both", "truth_pixels", "predicted_pixels", *WHOLE)  # by class, in pe
 def measure_models(options: MeasureOptions) -> tuple[str, measure_document.Document]:
     """Measure what a line asks for, and return the folder written to and the document of measure.json; of a share what was done of it."""
     definitions, mine = define(options.preset, **options.choices.given), share(options.running.shard)
-    options = replace(options, metrics=tuple(plug.absolute(word) for word in options.metrics))
-    if own_metrics(options.metrics) and definitions.regions == "given":
+    options = replace(options, metric=tuple(plug.absolute(word) for word in options.metric))
+    if own_metrics(options.metric) and definitions.regions == "given":
         raise OptionError("--metric is of maps of classes, and --regions given has maps of region ids; leave one of them out")
     study, array = lists.study_of(options.inputs), "measure" if options.running.shard else ""
     with writing(study, array=array) if study else nullcontext():  # from the first look on: numbers are of what is held
         sets = _data_sets(options, definitions)
-        if options.metrics and not any(source.has_maps for data in sets for source in data.models.values()):
+        if options.metric and not any(source.has_maps for data in sets for source in data.models.values()):
             raise OptionError(
                 "--metric is of label maps of classes, and there are scores alone here; give NAME=FOLDER of maps, or leave it out"
             )
@@ -102,7 +102,7 @@ def make_statistics(
     def key_there(name: str, shard: int) -> str | None:
         return part.key if (part := done[name].get(part_name(shard))) else None
 
-    todo = [job for job in shard_jobs(out, data, definitions, reading, options.metrics, done=key_there) if mine.has(job.number)]
+    todo = [job for job in shard_jobs(out, data, definitions, reading, options.metric, done=key_there) if mine.has(job.number)]
     task, items = "faultscape.stages.measure.shard:measure_shard", sum(len(job.images.ids) * len(job.models) for job in todo)
     done_now = fill.do(
         task,
@@ -176,7 +176,7 @@ def _summarise(out: Path, data: DataSet, definitions: Definitions, options: Meas
         scored,
         failures,
         chosen=chosen,
-        metrics=list(own_metrics(options.metrics).values()),
+        metrics=list(own_metrics(options.metric).values()),
         **asdict(options.intervals),
     )
 
@@ -212,7 +212,7 @@ def _document(
     provenance |= {name: value for name, value in asdict(options.reading).items() if value is not None}
     if len(sets) == 1 and sets[0].study and not options.inputs.datasets:
         truth = sets[0].name
-        made_from = made_from_now(Snapshot(sets[0].study), truth, options.metrics)
+        made_from = made_from_now(Snapshot(sets[0].study), truth, options.metric)
         provenance |= {"truth": truth, "inputs": made_from, "arguments": options.arguments}
     else:
         provenance |= {"inputs": {data.name: inputs(data) for data in sets}}

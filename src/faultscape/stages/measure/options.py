@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-from faultscape.arguments import ClassList, GroupRule, Source, Sources
+from faultscape.arguments import ClassList, GroupRule, Place, Source, Sources
 from faultscape.choices import (
     Absent,
     Connectivity,
@@ -87,7 +87,7 @@ class FileRules:
         Bring maps of another size to their truth's, by nearest neighbour.
     """
 
-    images: str | None = None
+    images: Place | None = None
     pattern: str | None = None
     ignore: list[int] | None = None
     background: int | None = None
@@ -211,7 +211,7 @@ class MeasureOptions:
     choices: Choices = Choices()
     intervals: Intervals = Intervals()
     running: Running = Running()
-    metrics: tuple[str, ...] = ()  # one's own, file.py:NAME
+    metric: tuple[str, ...] = ()  # one's own, file.py:NAME
     output: str | None = None
     skip: bool = False
     worst: int = WORST
@@ -231,7 +231,7 @@ class MeasureOptions:
         groups = [self.scores, self.files, self.choices, self.intervals]
         given = {
             "preset": self.preset,
-            "metric": self.metrics,
+            "metric": self.metric,
             "skip": self.skip or None,
             "worst": self.worst if self.worst != WORST else None,
         }

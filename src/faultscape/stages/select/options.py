@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from faultscape import plug
-from faultscape.arguments import ScaleFile
+from faultscape.arguments import Place, ScaleFile
 from faultscape.choices import CapRule, Constraints, Discrepancy, Goal, Over
 from faultscape.stages.given_options import refuse_empty
 
@@ -58,8 +58,8 @@ class ClassifierRules:
         A class that no candidate may be predicted as; repeat it for more.
     """
 
-    distance: str | None = None
-    hierarchy: str | None = None
+    distance: Place | None = None
+    hierarchy: Place | None = None
     discrepancy: Discrepancy | None = None
     confidence: float | None = None
     cap: int | None = None

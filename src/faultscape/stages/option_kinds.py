@@ -1,0 +1,128 @@
+"""What kind of value each option takes: read off its annotation, so that Python refuses what the command line refuses.
+
+Conventions: light, since verbs hand options on before anything else is loaded. A message names an option as Python writes it. A bool is no number, a whole number
+serves where any number is expected, and numbers of NumPy serve as numbers.
+"""
+
+from __future__ import annotations
+
+import numbers
+import os
+from collections.abc import Callable, Collection, Mapping
+from functools import cache
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+
+from faultscape.arguments import IN_PYTHON, shown
+from faultscape.errors import OptionError, closest
+
+_WORDS = {
+    int: ("a whole number", "whole numbers"),
+    float: ("a number", "numbers"),
+    str: ("text", "texts"),
+    bool: ("True or False", ""),
+}
+
+
+def refuse_other_kinds(owner: type | Callable[..., Any], given: Mapping[str, object]) -> None:
+    """Raise OptionError for a value that does not fit the annotation of its option; ``owner`` is the dataclass, or the function, that annotates them.
+
+    >>> from faultscape.stages.select.options import SelectOptions
+    >>> refuse_other_kinds(SelectOptions, {"per_class": "1"})
+    Traceback (most recent call last):
+    faultscape.errors.OptionError: per_class takes a whole number; got '1'
+    """
+    hints = _hints(owner)
+    for option, value in given.items():
+        if not fits(value, hints[option]):
+            raise OptionError(_refusal(option, value, hints[option]))
+
+
+def fits(value: Any, hint: Any) -> bool:
+    """Whether a value is of the kind that an annotation says; what is not of the kinds that options have fits as it is.
+
+    >>> fits(1, float), fits(1.5, int), fits(True, int), fits(["a"], tuple[str, ...]), fits("a", Literal["a", "b"])
+    (True, False, False, True, True)
+    """
+    of, parts = get_origin(hint), get_args(hint)
+    if of is Annotated:
+        return fits(value, parts[0])
+    if of in (Union, UnionType):
+        return any(fits(value, one) for one in parts)
+    if of is Literal:
+        return any(fits(value, type(word)) and value == word for word in parts)
+    if of is os.PathLike:
+        return isinstance(value, os.PathLike)
+    if isinstance(of, type) and issubclass(of, Mapping):
+        return isinstance(value, Mapping) and all(fits(k, parts[0]) and fits(v, parts[1]) for k, v in value.items())
+    if isinstance(of, type) and issubclass(of, Collection):
+        return _is_list(value) and all(fits(one, parts[0]) for one in value)
+    if hint is bool:
+        return isinstance(value, bool) or (_is_numpy(value) and type(value).__name__ in ("bool", "bool_"))
+    if hint in (int, float):
+        return isinstance(value, numbers.Integral if hint is int else numbers.Real) and not isinstance(value, bool)
+    return hint is Any or not isinstance(hint, type) or isinstance(value, hint)
+
+
+def plain(value: Any) -> Any:
+    """Return a value as tables and JSON hold it: what NumPy holds as Python does, a path as text; what is neither comes back itself.
+
+    >>> from pathlib import PurePosixPath
+    >>> plain([1, PurePosixPath("a/b")]), plain("a")
+    ([1, 'a/b'], 'a')
+    """
+    if isinstance(value, list | tuple):
+        new = [plain(one) for one in value]
+        return value if all(one is other for one, other in zip(new, value, strict=True)) else type(value)(new)
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    return value.tolist() if _is_numpy(value) else value
+
+
+def choices(hint: Any) -> tuple[Any, ...]:
+    """Return the words of a closed choice, which may be left out; none of another annotation.
+
+    >>> choices(Literal["a", "b"] | None), choices(str | None)
+    (('a', 'b'), ())
+    """
+    return tuple(word for one in (hint, *get_args(hint)) if get_origin(one) is Literal for word in get_args(one))
+
+
+@cache
+def _hints(owner: type | Callable[..., Any]) -> dict[str, Any]:
+    return get_type_hints(owner, localns=dict(IN_PYTHON), include_extras=True)
+
+
+def _refusal(option: str, value: Any, hint: Any) -> str:
+    """Return what to say of a value that does not fit; of an option that a line repeats the first that does not is enough."""
+    if get_origin(hint) is tuple and _is_list(value):
+        (part, _) = get_args(hint)
+        return _refusal(option, next(one for one in value if not fits(one, part)), part)
+    if (words := choices(hint)) and isinstance(value, str):
+        known = [str(word) for word in words]
+        return f"{option} {shown(value)} is not known; use {', '.join(known)}.{closest(value, known)}".rstrip(".")
+    return f"{option} takes {_expected(hint)}; got {shown(value)}"
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, Collection) and not isinstance(value, str | bytes | Mapping)
+
+
+def _is_numpy(value: object) -> bool:
+    return type(value).__module__ == "numpy"  # which is not imported for it
+
+
+def _expected(hint: Any, *, many: bool = False) -> str:
+    """Return what an annotation takes, in the words of a message."""
+    of, parts = get_origin(hint), get_args(hint)
+    if of is Annotated:
+        return next((word for word in parts[1:] if isinstance(word, str)), None) or _expected(parts[0])
+    if of in (Union, UnionType):
+        return ", or ".join(dict.fromkeys(_expected(one) for one in parts if one is not NoneType))
+    if of is Literal:
+        return ", ".join(map(str, parts[:-1])) + f" or {parts[-1]}"
+    if of is tuple:
+        return f"{_expected(parts[0])}, or a list of {_expected(parts[0], many=True)}"
+    if isinstance(of, type) and issubclass(of, Collection):
+        return f"a list of {_expected(parts[0], many=True)}"
+    return _WORDS[hint][many] if hint in _WORDS else getattr(hint, "__name__", str(hint))
