@@ -11,7 +11,7 @@ import pytest
 
 import faultscape as fs
 import made
-from faultscape.errors import OptionError
+from faultscape.errors import OptionError, SelectionError
 from refusals import refused
 
 WRONG: list[tuple[str, Callable[[str], Any], str]] = [
@@ -120,3 +120,11 @@ def test_numbers_of_numpy_serve_as_numbers(ready: tuple[str, made.Corpus]) -> No
 
 def test_a_whole_number_serves_where_any_number_is_expected(ready: tuple[str, made.Corpus]) -> None:
     assert fs.rank(ready[0], epsilon=1, resamples=20, engine="local").models
+
+
+def test_one_name_serves_where_several_may_stand(ready: tuple[str, made.Corpus]) -> None:
+    study, _ = ready
+    fs.select(study, as_="more", per_class=2, engine="local")
+    assert list(fs.rank(study, against="more", resamples=20, engine="local").against) == ["more"]
+    with refused(SelectionError, "'fewer'"):
+        fs.rank(study, against="fewer")
