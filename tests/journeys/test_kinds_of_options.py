@@ -11,7 +11,7 @@ import pytest
 
 import faultscape as fs
 import made
-from faultscape.errors import OptionError, SelectionError
+from faultscape.errors import OptionError, RankingError, SelectionError
 from refusals import refused
 
 WRONG: list[tuple[str, Callable[[str], Any], str]] = [
@@ -128,3 +128,11 @@ def test_one_name_serves_where_several_may_stand(ready: tuple[str, made.Corpus])
     assert list(fs.rank(study, against="more", resamples=20, engine="local").against) == ["more"]
     with refused(SelectionError, "'fewer'"):
         fs.rank(study, against="fewer")
+
+
+def test_a_ranking_is_not_set_beside_itself(ready: tuple[str, made.Corpus]) -> None:
+    study, _ = ready
+    before = held(study)
+    with refused(RankingError, "--against main is the selection that is ranked; name another"):
+        fs.rank(study, against=["main"], resamples=20, engine="local")
+    assert held(study) == before

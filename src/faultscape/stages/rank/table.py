@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
-from faultscape.errors import OptionError
+from faultscape.errors import OptionError, RankingError
 from faultscape.ranking import catalogue
 from faultscape.ranking.agreement import compare_selections
 from faultscape.ranking.drawn.rankings import check_population
@@ -35,6 +35,8 @@ def make_standings(study: str, options: RankOptions) -> Ranked:
     slots, _ = selections.read_selection(root, selection)
     check_population(options.population, catalogue.chosen_by(slots.rows) == catalogue.CHANCE)
     for other in options.against:
+        if other == selection:
+            raise RankingError(f"--against {other} is the selection that is ranked; name another")
         selections.read_selection(root, other)
     extra = [catalogue.find_ranking(source) for source in options.ranking]
     fits = None if slots.draws else "counts" if classifies else "ratios"
