@@ -34,7 +34,7 @@ def read(path: str | os.PathLike[str]) -> list[tuple[str, str]]:
 
 
 def discards_text(slots: Slots, now: Slots, discarded: Collection[str]) -> str:
-    """Return how many images that a selection chose are discarded, and how many spares take their places; nothing where none is.
+    """Return how many images that a selection chose are discarded, and how many spare images are to be labelled in their place; nothing where none is.
 
     ``now`` is the selection as it counts now. Of images drawn for all models at once no other takes the place.
     """
@@ -44,6 +44,13 @@ def discards_text(slots: Slots, now: Slots, discarded: Collection[str]) -> str:
     if slots.draws:
         return f"{counted(len(gone), 'drawn image is', 'drawn images are')} discarded, and no other takes the place"
     spares, short = len(set(now.images) - set(slots.images)), len(slots.chosen) - len(now.chosen)
-    moved = f"{counted(spares, 'spare image moves', 'spare images move')} up" if spares else "no spare image moves up"
+    taken = sum(row.image in gone for row in slots.chosen) - short  # places that another image has now
+    if spares:
+        moved = f"{counted(spares, 'spare image moves', 'spare images move')} up"
+    elif taken:
+        places = "its place goes to an image" if taken == 1 else f"{taken} places go to images"
+        moved = f"{places} that {'is' if taken == 1 else 'are'} chosen already: no new image is to be labelled"
+    else:
+        moved = "no spare image moves up"
     left = f"; {counted(short, 'slot has', 'slots have')} no spare left" if short else ""
     return f"{counted(len(gone), 'chosen image is', 'chosen images are')} discarded, and {moved}{left}"
