@@ -97,6 +97,26 @@ def test_the_headline_is_that_of_the_ranking_that_stands_first() -> None:
     assert words.endswith("In other rankings b and c are among the best too.")
 
 
+def test_a_model_that_comparisons_do_not_link_to_the_others_is_unknown_and_not_worse() -> None:
+    alone = {m: float("nan") if m == "c" else 0.5 for m in MODELS}
+    lone = {name: replace(said, scores=alone) for name, said in DUELS.items()}
+    head, words = verdict(standings(**lone))
+    assert head == "a leads on the chosen images, but not conclusively"
+    assert words.endswith(
+        "each other model with a score is shown to be worse than at least one. c has no score by Perron rank and Mean over all labels, and may be better."
+    )
+    two = standings(perron=replace(ranking("ab", speaks_of="chosen"), scores=alone), reuse_mean=ranking("ab", speaks_of="chosen"))
+    assert verdict(two)[1].endswith("Perron rank does not tell them apart. c has no score by Perron rank, and may be better.")
+    assert best_at_once(two) == (
+        "Corrected for multiple comparisons, the best on the chosen images is "
+        "one of a and b by Perron rank (c has no score there, and may be better); one of a and b by Mean over all labels."
+    )
+    ahead = standings(margins=replace(ranking("a"), scores=alone), lure=ranking("ab"))
+    assert (
+        "It is ahead by Margins (at 95 %, one pair at a time). c has no score by Margins, and may be better." in verdict(ahead)[1]
+    )
+
+
 def test_a_ranking_that_cannot_be_used_is_no_first_ranking_and_no_table() -> None:
     none = unusable(MODELS, "effective sample size 4.0, below 10")
     found = standings(lure=none, reuse_mean=ranking("a", speaks_of="chosen"))

@@ -117,6 +117,18 @@ def test_heat_maps_hold_the_numbers_of_the_standings_and_the_brightest_is_the_hi
     assert {"background:#fae296;color:#101418", "background:#122642;color:#ffffff"} <= styles
 
 
+def test_a_model_without_a_score_is_nobody_that_another_is_ahead_of(studies: dict[str, Path], tmp_path: Path) -> None:
+    study = shutil.copytree(studies["ranked"], tmp_path / "study")
+    standings = json.loads((study / "standings.json").read_text())
+    perron = standings["rankings"]["perron"]
+    perron["tied_for_best"] = ["model-0"]
+    (study / "standings.json").write_text(json.dumps(standings))
+    assert "Ahead of all others: model-0." in page_of(study, tmp_path)[1]
+    perron["scores"]["model-3"] = None
+    (study / "standings.json").write_text(json.dumps(standings))
+    assert "Ahead of all others with a score: model-0." in page_of(study, tmp_path)[1]
+
+
 def test_the_page_says_how_much_runs_in_circles_and_how_consistent_ratios_are(
     studies: dict[str, Path], pairs: tuple[Page, str], tmp_path: Path
 ) -> None:

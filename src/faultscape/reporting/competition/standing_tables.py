@@ -4,6 +4,7 @@ Conventions: standings as ``ranking`` makes them; what older standings do not ho
 ``tied_for_best`` and ``rank_interval`` are right for one comparison at a time, ``best_set`` and ``simultaneous_rank_interval``
 for all models at once. What was not drawn by chance has *descriptive* intervals: they are given no level, and claim nothing about
 other images. A headline rests on the rankings whose intervals speak of more, and among these on the one that stands first.
+A model without a score there has been compared with nobody: it is called unknown, and never worse than another.
 Source: S0 Tables 1 and 3; S2 Table 1 and Fig. 3.
 """
 
@@ -117,17 +118,39 @@ def verdict(standings: Standings) -> tuple[str, str]:
     if len(tied) > 1:
         head = f"{_named(tied)} are tied for best{where}"
         said.append(f"{words_of(name, standings.definitions)['title']} does not tell them apart{at}.")
+        said += _may_be_better(standings, [name])
     elif others:
         head = f"{tied[0]} is ahead{where}, but not in every ranking"
         said.append(f"It is ahead by {words_of(name, standings.definitions)['title']}{at}.")
+        said += _may_be_better(standings, [name])
     else:
-        sure = all((counted[first].best_set or tied) == tied for first in firsts(standings).values() if first in counted)
+        leading = [first for first in firsts(standings).values() if first in counted]
+        unknown = _may_be_better(standings, leading)
+        sure = not unknown and all((counted[first].best_set or tied) == tied for first in leading)
         head = f"{tied[0]} leads{where}{'' if sure else ', but not conclusively'}"
         many = f"the {len(best)} rankings with intervals" if len(best) > 1 else "the ranking with intervals"
-        said.append(f"It is first in {many}, and each other model is shown to be worse than at least one{at}.")
+        worse = "each other model with a score" if unknown else "each other model"
+        said.append(f"It is first in {many}, and {worse} is shown to be worse than at least one{at}.")
+        said += unknown
     if others:
         said.append(f"In other rankings {_named(others)} {'is' if len(others) == 1 else 'are'} among the best too.")
     return head, " ".join(said)
+
+
+def _without_score(standings: Standings, name: str) -> list[str]:
+    """Return the models that a ranking holds without a score: their comparisons, or their labels, do not link them to the others."""
+    scores = standings.rankings[name].scores
+    return [model for model in standings.models if model in scores and known(scores[model]) is None]
+
+
+def _may_be_better(standings: Standings, names: Sequence[str]) -> list[str]:
+    """Return a sentence for the models without a score in one of these rankings; none where each has one."""
+    lacking = {name: lone for name in names if (lone := _without_score(standings, name))}
+    models = [model for model in standings.models if any(model in lone for lone in lacking.values())]
+    if not models:
+        return []
+    titles = listed([words_of(name, standings.definitions)["title"] for name in lacking])
+    return [f"{_named(models)} {'has' if len(models) == 1 else 'have'} no score by {titles}, and may be better."]
 
 
 def _few_groups(standings: Standings) -> bool:
@@ -167,7 +190,9 @@ def best_at_once(standings: Standings) -> str:
             whole = len(best) == len(standings.models)
             some = listed(best) if len(best) <= _NAMED else f"{len(best)} models"
             who = best[0] if len(best) == 1 else f"any of all {len(best)}" if whole else f"one of {some}"
-            said.append(f"{who} by {words_of(name, standings.definitions)['title']}")
+            lone = _without_score(standings, name)
+            more = f" ({_named(lone)} {'has' if len(lone) == 1 else 'have'} no score there, and may be better)" if lone else ""
+            said.append(f"{who} by {words_of(name, standings.definitions)['title']}{more}")
     if not said:
         return ""
     where = ", the best on the chosen images" if caveat(standings) else f" ({level(standings)}), the best"
