@@ -101,9 +101,33 @@ def test_a_cap_that_keeps_pairs_short_is_named_with_what_would_fill_them(
     held = {cell: sum(row.cell == cell for row in slots.chosen) for cell in {row.cell for row in slots.chosen}}
     differing = [np.sum(answers.labels[a] != answers.labels[b]) for a, b in held]
     assert max(held.values()) < 20 <= min(differing)
-    assert "note: --cap 3 keeps 3 pairs of 3 from --top 20 images; without it 3 would have them" in told
+    assert "note: --cap 3 keeps 3 pairs of 3 from --top 20 images; a higher --cap under another name (--as) fills them" in told
     fs.select(answers.study, as_="freer", top=5, classifiers=fs.ClassifierRules(cap=3), sampling=fs.Sampling(spares=0))
     assert "--cap" not in capsys.readouterr().out
+
+
+def test_a_cap_is_not_blamed_for_what_confidence_or_too_few_images_keep_from_pairs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answers = made_answers.study(tmp_path, images=200, errors=(0.0, 0.5), sure=True)
+
+    def told(name: str, top: int, confidence: float) -> tuple[int, list[str]]:
+        capsys.readouterr()
+        rules = fs.ClassifierRules(cap=2, confidence=confidence)
+        held = len(fs.select(answers.study, as_=name, top=top, classifiers=rules, sampling=fs.Sampling(spares=0)).chosen)
+        return held, [line for line in capsys.readouterr().out.splitlines() if "--cap" in line]
+
+    differing = int((answers.labels["model-0"] != answers.labels["model-1"]).sum())
+    held, said = told("few", differing + 1, 0.0)
+    few = f"note: 1 pair of 1 has fewer than --top {differing + 1} images to choose from ({{}} in all); --cap 2 takes {{}} of these, and a higher one under another name (--as) takes more"
+    assert said == [few.format(differing, held)]
+    _, (said,) = told("both", differing - 1, 0.8)
+    assert said.startswith(f"note: --cap 2 and --confidence 0.8 together keep 1 pair of 1 from --top {differing - 1} images; a ")
+    rules = fs.ClassifierRules(cap=differing, confidence=0.0)
+    freer = fs.select(answers.study, as_="freer", top=differing - 1, classifiers=rules, sampling=fs.Sampling(spares=0))
+    assert len(freer.chosen) == differing - 1  # as the advice says
+    sure = len(fs.select(answers.study, as_="sure", top=differing, classifiers=fs.ClassifierRules(cap=differing)).chosen)
+    assert told("neither", differing + 1, 0.8)[1] == [few.format(sure, told("neither", differing + 1, 0.8)[0])]
 
 
 def test_manifests_are_read_once_however_many_shards_there_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,6 +5,7 @@ Conventions: called by `select` alone. Answers of all images of the pool are rea
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import combinations
 from pathlib import Path
 from typing import Any, cast
@@ -90,9 +91,15 @@ def pairs(root: Path, name: str, given: dict[str, Any], *, anew: bool = False) -
         _tell_unsure(said, define, result)
         short = {cell for cell, number in _filled(result, models).items() if number < define["top"]}
         if short and define["top"] > define["cap"]:
-            free: Definition = {**define, "cap": MOST, "spares": 0}
-            freely = classifier_duels.slots(said, distances, free, drawn.ranks, None if allowed.all() else allowed, families)
-            _tell_cap(define, short, _filled(result, models), _filled(freely, models))
+
+            def without(**freed: Any) -> dict[tuple[str, str], int]:
+                free = cast("Definition", {**define, "spares": 0, **freed})
+                return _filled(
+                    classifier_duels.slots(said, distances, free, drawn.ranks, None if allowed.all() else allowed, families),
+                    models,
+                )
+
+            _tell_cap(define, short, _filled(result, models), without)
         if anew:
             print(replace_selection(root, result, corpus_key(root, settings, models), name))
         else:
@@ -138,15 +145,33 @@ def _filled(slots: Slots, models: tuple[str, ...]) -> dict[tuple[str, str], int]
 
 
 def _tell_cap(
-    define: Definition, short: set[tuple[str, str]], held: dict[tuple[str, str], int], freely: dict[tuple[str, str], int]
+    define: Definition,
+    short: set[tuple[str, str]],
+    held: dict[tuple[str, str], int],
+    without: Callable[..., dict[tuple[str, str], int]],
 ) -> None:
-    """Say how many pairs the cap keeps from their images."""
+    """Say which pairs the cap keeps from their images, alone or together with the confidence; ``without`` counts the images of each pair under other rules."""
+    cap, top = f"--cap {define['cap']}", define["top"]
+    freely = without(cap=MOST)
     kept = [cell for cell in short if freely[cell] > held[cell]]
-    if kept:
-        full = sum(freely[cell] >= define["top"] for cell in kept)
+    lacking = [cell for cell in kept if freely[cell] < top]
+    surely = without(cap=MOST, confidence=0.0) if lacking and define["confidence"] > 0 else freely
+    few = [cell for cell in lacking if surely[cell] < top]
+    full, both = len(kept) - len(lacking), len(lacking) - len(few)
+    if full:
         print(
-            f"note: --cap {define['cap']} keeps {counted(len(kept), 'pair')} of {len(held)} from --top {define['top']} images; without it {full} would have them: "
-            "there are few classes; a higher --cap under another name (--as) fills them"
+            f"note: {cap} keeps {counted(full, 'pair')} of {len(held)} from --top {top} images; a higher --cap under another name (--as) fills {'it' if full == 1 else 'them'}"
+        )
+    if both:
+        print(
+            f"note: {cap} and --confidence {define['confidence']:g} together keep {counted(both, 'pair')} of {len(held)} from --top {top} images; "
+            f"a higher --cap and a lower --confidence under another name (--as) fill {'it' if both == 1 else 'them'}"
+        )
+    if few:
+        there, taken = (sum(of[cell] for cell in few) for of in (freely, held))
+        print(
+            f"note: {counted(len(few), 'pair')} of {len(held)} {'has' if len(few) == 1 else 'have'} fewer than --top {top} images to choose from ({there} in all); "
+            f"{cap} takes {taken} of these, and a higher one under another name (--as) takes more"
         )
 
 
