@@ -104,7 +104,7 @@ class Standings:
     def __repr__(self) -> str:
         truth = self.provenance.get("truth", "labels")
         lines = [
-            f"Standings of {len(self.models)} models from {counted(self.labels.get('used', 0), 'labelled image')}{f' of truth {truth}' if truth != 'labels' else ''}"
+            f"Standings of {len(self.models)} models from {labelled_words(self.labels)}{f' of truth {truth}' if truth != 'labels' else ''}"
         ]
         if "of_selection" in self.labels:
             lines[0] += f", {self.labels['of_selection']} of them of the selection: only re-use rankings count the others"
@@ -137,6 +137,25 @@ class Standings:
             lines.append(f"  against the benchmark: Spearman {said}")
         lines += [f"  note: {note}" for note in self.notes]
         return "\n".join(lines)
+
+
+def labelled_words(labels: Mapping[str, int]) -> str:
+    """Return in words from how many labelled images standings are, and from how many that labels decide in part.
+
+    >>> labelled_words({"used": 9}), labelled_words({"used": 6, "partly": 5})
+    ('9 labelled images', '1 labelled image and 5 partly labelled')
+    """
+    partly = labels.get("partly", 0)
+    return f"{counted(labels.get('used', 0) - partly, 'labelled image')}{f' and {partly} partly labelled' if partly else ''}"
+
+
+def labelled_note(some: int, partly: int, number: int, how: str) -> str:
+    """Return how many of the images that were ``how`` got are labelled, of ``some`` that have a label or an answer, ``partly`` of them in part.
+
+    >>> labelled_note(6, 5, 7, "chosen")
+    '1 of 7 chosen images are labelled, 5 partly'
+    """
+    return f"{some - partly} of {number} {how} images are labelled{f', {partly} partly' if partly else ''}"
 
 
 def rank_words(ranges: Mapping[str, Sequence[float | None]], model: str, *, to: str = "–") -> str:

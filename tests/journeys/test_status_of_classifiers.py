@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,6 +15,7 @@ from faultscape.cli import main
 from faultscape.errors import RankingError
 from faultscape.stages.given_options import group_options
 from faultscape.study.tables.selections import read_selection
+from made_page import Page
 from refusals import refused
 
 HEAD = "image,class,annotator,answer\n"
@@ -43,6 +46,39 @@ def test_an_image_of_a_pair_is_labelled_when_it_is_decided_for_both_models(made:
     assert line_of(made.study, "label", "main") == ("missing", f"main: 0 of {number} images labelled, 1 partly (truth labels)")
     answer(made.study, tmp_path / "a.csv", both[1:], "no")
     assert line_of(made.study, "label", "main")[1] == f"main: 1 of {number} images labelled (truth labels)"
+
+
+def test_rank_and_the_report_call_the_same_images_labelled_as_status_does(made: made_answers.Answers, tmp_path: Path) -> None:
+    def page(**options: Any) -> str:
+        text = Path(fs.report(made.study, output=str(tmp_path / "page.html"), **options).path).read_text(encoding="utf-8")
+        return " ".join("".join(Page(text).text).split())
+
+    rows = fs.select(made.study, top=4, sampling=fs.Sampling(spares=0)).chosen
+    number, images = len({row.image for row in rows}), list(dict.fromkeys(row.image for row in rows))
+    asked = {(row.image, word) for row in rows for word in (row.label_a, row.label_b)}
+    one = {image: next(question for question in sorted(asked) if question[0] == image) for image in images}
+    answer(made.study, tmp_path / "a.csv", [one[image] for image in images[:3]], "no")
+    answer(made.study, tmp_path / "a.csv", sorted(q for q in asked if q[0] == images[3]), "no")
+    answer(made.study, tmp_path / "tie.csv", [one[images[4]]], "unsure")
+    assert line_of(made.study, "label", "main")[1] == f"main: 1 of {number} images labelled, 3 partly (truth labels)"
+    assert f"1 of {number} chosen images are labelled, 3 partly" in page()
+    found = fs.rank(made.study, resamples=0)
+    assert found.notes[0] == f"1 of {number} chosen images are labelled, 3 partly"
+    assert found.labels | {"used": 4, "partly": 3} == found.labels
+    assert "Standings of 3 models from 1 labelled image and 3 partly labelled\n" in repr(found)
+    assert "From 1 labelled image and 3 partly labelled. A dot" in page()
+    assert "1 labelled image and 3 partly labelled: too few for intervals" in page()
+
+    fs.select(made.study, selector="disputed", budget=4)
+    fs.label.export(made.study, str(tmp_path / "q.csv"), selection="disputed")
+    open_ = [tuple(line.split(",")[:2]) for line in (tmp_path / "q.csv").read_text().splitlines()[1:]]
+    answer(made.study, tmp_path / "a.csv", [open_[0]], "no")
+    words = line_of(made.study, "label", "disputed")[1]
+    labelled, partly = (int(n) for n in re.findall(r"(\d+)(?: of 4 images labelled| partly)", words))
+    assert partly
+    drawn = fs.rank(made.study, selection="disputed", resamples=0)
+    assert drawn.notes[0] == f"{labelled} of 4 drawn images are labelled, {partly} partly"
+    assert drawn.labels["partly"] == partly
 
 
 def test_an_image_drawn_for_all_models_is_labelled_when_it_is_decided_for_every_model(

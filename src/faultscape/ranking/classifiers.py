@@ -30,7 +30,7 @@ from faultscape.ranking.methods.sandwich import standard_errors
 from faultscape.ranking.pair_cases import PairCounts, pair_counts
 from faultscape.ranking.replicates import draws_of
 from faultscape.ranking.stability import connectivity
-from faultscape.standings import Standings
+from faultscape.standings import Standings, labelled_note
 
 PSEUDO_COUNT = replicates.PSEUDO_COUNT
 
@@ -109,7 +109,8 @@ def classifier_rankings(
     matrices = {"accuracy": accuracy, "dominance": ratios}
     matrices |= {"case_1": point.both_right, "case_2": point.wins, "case_3": point.both_wrong}
     nu = float(bradley_terry_ties(point.wins, point.ties, PSEUDO_COUNT)[1])
-    notes = [f"{int(chosen.sum())} of {n_chosen} chosen images are labelled"]
+    open_ = _partly_labelled(first, second, image, correct, chosen)
+    notes = [labelled_note(int(chosen.sum()), int((open_ & chosen).sum()), n_chosen, "chosen")]
     if besides := len(used) - int(chosen.sum()):
         notes.append(
             f"{counted(besides, 'labelled image outside the selection counts', 'labelled images outside the selection count')} in the re-use rankings"
@@ -132,13 +133,25 @@ def classifier_rankings(
     return Standings(
         models=models,
         labels={"used": len(used), "slots": len(rows), "discarded": discarded, "missing": n_chosen - int(chosen.sum())}
-        | ({"of_selection": int(chosen.sum())} if besides else {}),
+        | ({"of_selection": int(chosen.sum())} if besides else {})
+        | ({"partly": int(open_.sum())} if open_.any() else {}),
         matrices=whole.matrices,
         rankings=rankings,
         definitions={**(definitions or {}), **own},
         benchmark=None if benchmark is None else compare_benchmark(models, benchmark, whole.scores, whole.replicates),
         notes=whole.notes,
     )
+
+
+def _partly_labelled(
+    first: np.ndarray, second: np.ndarray, image: np.ndarray, correct: np.ndarray, chosen: np.ndarray
+) -> np.ndarray:
+    """Return which images (I,) labels decide in part: a chosen one not for all models of its slots, another not for all models."""
+    there = image >= 0
+    open_ = ~chosen & np.isnan(correct).any(0)
+    for models in (first[there], second[there]):
+        np.logical_or.at(open_, image[there], np.isnan(correct[models, image[there]]))
+    return open_
 
 
 def pair_places(

@@ -105,6 +105,13 @@ def correctness(
     return [*predictions.images], correct, ties_text(verdicts, settings.classes.names)
 
 
+def partly_decided(root: Path, models: Sequence[str], images: Sequence[str], correct: np.ndarray) -> set[str]:
+    """Return those of the ``images`` that labels decide (`correctness`) for some models, and not for all that have an answer there."""
+    said = read_predictions(root, read_settings(root), models, images).labels
+    lacks = np.asarray((np.isnan(correct) & (said >= 0)).any(0))
+    return {image for image, lack in zip(images, lacks.tolist(), strict=True) if lack}
+
+
 def truth_key(root: Path, truth: str) -> str:
     """Return a key of all labels of a truth, and of the answers that count beside it."""
     labels = [(name, part.sha256) for name, part in sorted(read_manifest(label_maps.truth(root, truth)).items())]

@@ -38,7 +38,7 @@ from faultscape.ranking.drawn.scores import MARGINS, REUSED, unusable
 from faultscape.ranking.drawn.steps import LEARNING, steps
 from faultscape.ranking.intervals import ranks
 from faultscape.ranking.replicates import CHOSEN, FUTURE, POOL
-from faultscape.standings import ModelRanking, Standings
+from faultscape.standings import ModelRanking, Standings, labelled_note
 from faultscape.ties import DECIMALS
 
 
@@ -54,6 +54,7 @@ def draw_rankings(
     lost: Collection[str] = (),
     elsewhere: Collection[str] = (),
     learns: bool | None = None,
+    partly: Collection[str] = (),
     resamples: int = 1000,
     seed: int = 0,
     all_labels: bool = False,
@@ -69,7 +70,7 @@ def draw_rankings(
 
     ``rows`` are the draws in order. ``proxy`` (J, N) is the loss of each model to expect on each image of the ``pool``, for the
     control variate. ``rest`` are scores (J, n) on images drawn evenly from those on which no two models differ, and how many such
-    images there are. ``lost``, ``elsewhere`` and ``learns``: see ``drawn_steps``. ``keys`` (I,) say what each image is whatever
+    images there are. ``partly`` are those of the ``images`` that labels decide in part. ``lost``, ``elsewhere`` and ``learns``: see ``drawn_steps``. ``keys`` (I,) say what each image is whatever
     it is called (its id by default): the bootstrap draws images in their order. ``extra`` are rankings of a person's own
     (`find_ranking`). ``population`` says what intervals speak of: this "pool", or data to come ("future"), which draw images
     anew, or whole ``groups`` {image: group}. Groups are also redrawn whole where nothing was drawn by chance.
@@ -95,7 +96,9 @@ def draw_rankings(
     group = group_numbers([images[k] for k in used.tolist()], groups) if future or not by_chance else None
     weights = replicated.image_weights(chosen[used], resamples, seed, group)
     scores, errors, fits = replicated.reuse(models, accuracy[:, used], weights, extra)
-    notes = [f"{number} of {len(rows)} drawn images are labelled" + (f", {discarded} are discarded" if discarded else "")]
+    open_ = np.array([images[k] in partly for k in used.tolist()], bool)
+    note = labelled_note(number, int((open_ & chosen[used]).sum()), len(rows), "drawn")
+    notes = [note + (f", {discarded} are discarded" if discarded else "")]
     if besides := len(used) - number:
         notes.append(
             f"{counted_words(besides, 'labelled image outside the selection counts', 'labelled images outside the selection count')} in the re-use rankings"
@@ -146,6 +149,8 @@ def draw_rankings(
     labels = {"used": len(used), "slots": len(rows), "discarded": discarded, "missing": len(rows) - number - discarded}
     if besides:
         labels["of_selection"] = number
+    if open_.any():
+        labels["partly"] = int(open_.sum())
     if counted is not None:
         labels |= {"counted": len(counted.columns), "pool": counted.pool}
     return Standings(

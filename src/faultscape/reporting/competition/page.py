@@ -24,7 +24,7 @@ from faultscape.reporting.competition.class_cards import ClassCard
 from faultscape.reporting.competition.constraints import Drawn, size_labels
 from faultscape.reporting.competition.gallery import Card
 from faultscape.reporting.template import template
-from faultscape.standings import Standings
+from faultscape.standings import Standings, labelled_words
 from faultscape.study.tables.timings import FrameTimes
 
 CALLED = {metric.name: metric.called for metric in METRICS if metric.of_pair}
@@ -35,7 +35,7 @@ _CROWD = 12  # models from which a matrix is set smaller
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Facts:
-    """What every page shows; ``values`` (J, I) are what models are worth on the ``labelled`` chosen images, ``others`` the standings of all selections by name."""
+    """What every page shows; ``values`` (J, I) are what models are worth on the ``labelled`` chosen images, of which ``whole`` are labelled and ``partly`` in part, ``others`` the standings of all selections by name."""
 
     study: str
     selection: str
@@ -52,6 +52,8 @@ class Facts:
     stale: tuple[str, ...] = ()
     references: list[Any] = field(default_factory=list)
     discarded: int = 0
+    whole: int = 0
+    partly: int = 0
     failures: int = 0
     pictures_left_out: int = 0
     remarks: tuple[str, ...] = ()
@@ -155,6 +157,7 @@ def _context(facts: Facts) -> dict[str, Any]:
         "version": __version__,
         "level": standing_tables.level(standings),
         "verdict": standing_tables.verdict(standings) if standings else None,
+        "labelled_words": labelled_words(standings.labels) if standings else "",
         "at_once": standing_tables.best_at_once(standings) if standings else "",
         "rankings": tables,
         "described": any(table["descriptive"] for table in tables),

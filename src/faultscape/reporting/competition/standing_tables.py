@@ -22,7 +22,7 @@ from faultscape.ranking.agreement import spearman
 from faultscape.ranking.catalogue import RANKINGS, UNBIASED
 from faultscape.ranking.replicates import CHOSEN, FEW, FUTURE, POOL
 from faultscape.reporting import figures
-from faultscape.standings import ModelRanking, Standings, rank_words
+from faultscape.standings import ModelRanking, Standings, labelled_words, rank_words
 
 SPEAKS_OF = {POOL: "this pool", FUTURE: "data to come", CHOSEN: "the chosen images"}
 CAVEAT = (
@@ -104,8 +104,8 @@ def verdict(standings: Standings) -> tuple[str, str]:
     counted, above = claiming(standings), caveat(standings)
     best = {name: ranking.tied_for_best for name, ranking in counted.items() if ranking.tied_for_best}
     if not best:
-        if (used := standings.labels.get("used", FEW)) < FEW:
-            few = f"{counted_words(used, 'labelled image')}: too few for intervals, and all ranks are open. Label at least {FEW}."
+        if standings.labels.get("used", FEW) < FEW:
+            few = f"{labelled_words(standings.labels)}: too few for intervals, and all ranks are open. Label at least {FEW}."
             return "Too few labels to say who leads", few
         return (
             "No intervals yet",

@@ -178,11 +178,13 @@ def _of_draws(known: Labelled, asked: RankOptions, common: Common) -> Standings:
     losses = 1 - known.accuracy[:, [image in mine for image in known.images]]
     trust = estimates.vote_weights(losses) if classifies else None
     about = _about_draws(known, asked.selection, trust)
+    models, images, accuracy = known.now.models, [known.images[k] for k in inside], known.accuracy[:, inside]
     standings = draw_rankings(
-        known.now.models,
+        models,
         known.slots.draws,  # those that were discarded too: they were of the pool
-        known.accuracy[:, inside],
-        [known.images[k] for k in inside],
+        accuracy,
+        images,
+        partly=evidence.partly_decided(known.root, models, images, accuracy) if classifies else (),
         population=asked.population,
         **about,
         **common,

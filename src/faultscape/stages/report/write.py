@@ -23,6 +23,7 @@ from faultscape.stages.agreement import agreement
 from faultscape.stages.artefacts.report import images_key, made_from_now, note, truth_shown, uncompared_key, unshown_images
 from faultscape.stages.artefacts.standings import STANDINGS
 from faultscape.stages.given_options import given_options
+from faultscape.stages.label_counts import LabelCount
 from faultscape.stages.report import classes, maps
 from faultscape.stages.report.options import ReportOptions
 from faultscape.stages.snapshot import Snapshot
@@ -111,6 +112,7 @@ def _facts(root: Path, options: ReportOptions, drawn: Slots) -> page.Facts:
         print(f"note: {remarks[-1]}")
     mine = set(slots.images)
     inside = [k for k, image in enumerate(images) if image in mine]
+    count = snapshot.label_count(selection, truth) if inside else LabelCount(0, 0, False)
     return page.Facts(
         study=root.resolve().name,
         selection=selection,
@@ -121,6 +123,8 @@ def _facts(root: Path, options: ReportOptions, drawn: Slots) -> page.Facts:
         standings=standings,
         truth=truth,
         labelled=[images[k] for k in inside],
+        whole=count.labelled,
+        partly=count.partly,
         values=values[:, inside],
         others=others,
         selectors=selectors,
