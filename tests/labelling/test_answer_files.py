@@ -81,9 +81,44 @@ def test_labels_may_stand_in_another_column(made: made_answers.Answers, tmp_path
     assert repr(took).startswith("truth labels: 12 images labelled")
     with refused(LabellingError, r"gone.csv: there is no such file"):
         fs.label.import_(made.study, f"{tmp_path / 'gone.csv'}:Truth")
-    (tmp_path / "odd.csv").write_text("name,what\nx,cat\n")
-    with refused(LabellingError, r"expected the columns image, label, or .*; it has name, what"):
+    (tmp_path / "odd.csv").write_text("bild,what\nx,cat\n")
+    with refused(LabellingError, r"expected the columns image, label, or .*; it has bild, what"):
         fs.label.import_(made.study, str(tmp_path / "odd.csv"))
+
+
+def test_labels_name_images_and_columns_as_tables_of_predictions_do(
+    made: made_answers.Answers, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    images, path = made.images, tmp_path / "labels.csv"
+
+    def new(text: str, file: Path = path) -> int:
+        file.write_text(text)
+        return fs.label.import_(made.study, str(file)).new
+
+    assert new(f"filename,label\n{images[0]}.jpg,cat\n") == 1
+    assert f"{path}: images from 'filename', labels from 'label'" in capsys.readouterr().out
+    assert new(f"Id,Class\n{images[1]},dog\n") == 1
+    assert new(f"image\tlabel\n{images[2]}.png\tcat\n", tmp_path / "labels.tsv") == 1
+    (tmp_path / "odd.tsv").write_text(f"path\twhat\n{images[3]}.jpg\tcat\n")
+    assert fs.label.import_(made.study, f"{tmp_path / 'odd.tsv'}:what").new == 1
+    assert new(f"image,class,annotator,answer\n{images[4]}.jpg,cat,ann,yes\n") == 0
+    fs.label.import_(made.study, str(path))
+    path.write_text(f"image,class,reason\n{images[5]}.jpg,cat,blurred\n")
+    assert fs.label.import_(made.study, str(path)).discarded == 1
+    with refused(
+        LabellingError, rf"names 1 image with and without an ending, or with two \('{images[6]}.jpg' and '{images[6]}'\)"
+    ):
+        new(f"image,label\n{images[6]}.jpg,cat\n{images[6]},cat\n")
+
+
+def test_a_prediction_or_an_answer_of_nobody_is_no_label(made: made_answers.Answers, tmp_path: Path) -> None:
+    path = tmp_path / "table.csv"
+    path.write_text(f"filename,prediction,score\n{made.images[0]},cat,0.9\n")
+    with refused(LabellingError, "has no column `label`; say which holds the labels, as .*table.csv:COLUMN"):
+        fs.label.import_(made.study, str(path))
+    path.write_text(f"image,class,answer\n{made.images[0]},cat,no\n")
+    with refused(LabellingError, "has no column `label`; say which holds the labels"):
+        fs.label.import_(made.study, str(path))
 
 
 def test_one_thing_is_counted_in_the_singular(made: made_answers.Answers, tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from faultscape.study.tables.logs import bare, csv_text, guarded
 
 QUESTIONS = ("image", "class", "gloss", "annotator", "answer")
 ANSWERS = ("image", "class", "annotator", "answer")
+TAB = "\t"
 WORDS = ("yes", "no", "unsure")
 DIFFICULT = 3  # more annotators than this, and more than three of five, were unsure: the image is discarded (S2 3.1)
 
@@ -27,14 +28,18 @@ Unusable = tuple[int, str, str]  # the number of a line, its image, and what is 
 
 
 def columns(path: str | os.PathLike[str]) -> tuple[str, ...]:
-    """Return the first line of a CSV file in small letters; LabellingError where it cannot be read."""
+    """Return the first line of a CSV or TSV file in small letters; LabellingError where it cannot be read."""
     try:
         with open(path, encoding="utf-8-sig", newline="") as file:
-            return tuple(word.strip().lower() for word in next(csv.reader(file), []))
+            return tuple(word.strip().lower() for word in next(csv.reader(file, delimiter=_delimiter(path)), []))
     except UnicodeDecodeError:
         raise LabellingError(f"{path}: {_NO_TEXT}") from None
     except (OSError, csv.Error) as error:
         raise LabellingError(f"{path}: cannot be read: {reason(error)}") from None
+
+
+def _delimiter(path: str | os.PathLike[str]) -> str:
+    return TAB if os.fspath(path).lower().endswith(".tsv") else ","
 
 
 def rows(path: str | os.PathLike[str], wanted: Sequence[str]) -> tuple[list[tuple[int, tuple[str, ...]]], list[Unusable]]:
@@ -45,12 +50,12 @@ def rows(path: str | os.PathLike[str], wanted: Sequence[str]) -> tuple[list[tupl
     at = [head.index(name) for name in wanted]
     out, wrong = [], []
     with open(path, encoding="utf-8-sig", newline="") as file:
-        lines = csv.reader(file)
+        lines = csv.reader(file, delimiter=_delimiter(path))
         try:
             next(lines)
             for row in lines:
                 if row and len(row) != len(head):
-                    why = f"has {counted(len(row), 'column')}, the first line {len(head)}; quote what holds a comma"
+                    why = f"has {counted(len(row), 'column')}, the first line {len(head)}; quote what holds a {'tab' if _delimiter(path) == TAB else 'comma'}"
                     wrong.append((lines.line_num, row[at[0]].strip() if at[0] < len(row) else "", why))
                 elif row:
                     out.append((lines.line_num, tuple(bare(row[k].strip()) for k in at)))

@@ -1,6 +1,7 @@
 """What a CSV file of labels, of answers or of discards says, line by line.
 
-Conventions: what a file holds is seen from its first line: image, label; image, class, annotator, answer; or image, reason. Words
+Conventions: what a file holds is seen from its first line: image, label; image, class, annotator, answer; or image, reason. The
+column of the images of labels may be called as in tables of answers (`corpus.sources.HEADS`); a file called .tsv has tabs. Words
 are as they stand there: whether such an image or class is known is for whoever reads the study.
 """
 
@@ -9,9 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from faultscape.corpus.image_names import called
+from faultscape.corpus.sources import HEADS
 from faultscape.errors import LabellingError, closest
 from faultscape.labelling import answers
 from faultscape.labelling.answers import Answer, Unusable
+
+LABELS = ("label", "class")  # columns of labels; what is called a prediction is none, and taken only where it is named
 
 
 @dataclass(frozen=True)
@@ -22,19 +27,24 @@ class Lines:
     answers: list[tuple[int, Answer]] = field(default_factory=list)
     discards: list[tuple[str, str]] = field(default_factory=list)
     wrong: list[Unusable] = field(default_factory=list)
+    notes: tuple[str, ...] = ()  # which columns were taken, where they are called otherwise than usual
 
 
 def read_lines(path: Path, column: str = "") -> Lines:
     """Return what a CSV file says, labels from a ``column`` of another name where one is given; LabellingError where it holds neither labels, nor answers, nor discards."""
     head = answers.columns(path)
-    label = column.strip().lower() or "label"
-    name = "id" if "id" in head and "image" not in head else "image"
+    asks = not {"annotator", "answer", "reason"}.isdisjoint(head)
+    label = column.strip().lower() or ("label" if asks else called(LABELS, head)) or "label"
+    name = called(HEADS, head) or "image"
     if {"annotator", "answer"} <= set(head) and not column:
         said, wrong = answers.read(path)
         return Lines(answers=said, wrong=wrong)
     if label in head and name in head and label != name:
         lines, wrong = answers.rows(path, (name, label))
-        return Lines(labels=[(line, (image, words)) for line, (image, words) in lines], wrong=wrong)
+        taken = {"images": name, "labels": label}
+        plain = name in HEADS[:2] and (column or label == "label")
+        notes = () if plain else (f"{path}: {', '.join(f'{what} from {one!r}' for what, one in taken.items())}",)
+        return Lines(labels=[(line, (image, words)) for line, (image, words) in lines], wrong=wrong, notes=notes)
     if "reason" in head and not column:
         lines, wrong = answers.rows(path, ("image", "reason"))
         return Lines(discards=[(image, reason) for _, (image, reason) in lines], wrong=wrong)
@@ -53,8 +63,8 @@ def _columns_wanted(file: Path, label: str, column: str, head: tuple[str, ...]) 
     """Return which columns a file has, and which it should have."""
     known = f"{', '.join(head[:8])}{f' and {len(head) - 8} more' if len(head) > 8 else ''}" or "none"
     near = closest(label, head)
-    if column and {"image", "id"} & set(head):
+    if column and called(HEADS, head):
         return f"has no column {column!r}; it has {known}{near and '.'}{near}"
-    if {"image", "id"} & set(head) and len(head) > 1:
+    if called(HEADS, head) and len(head) > 1:
         return f"has no column `label`; say which holds the labels, as {file}:COLUMN; it has {known} (answers: image, class, annotator, answer; discards: image, reason)"
     return f"expected the columns image, label, or image, class, annotator, answer, or image, reason; it has {known}"

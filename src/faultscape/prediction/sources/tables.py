@@ -16,7 +16,7 @@ import io
 import re
 import zipfile
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from faultscape.corpus.first_lines import what_is
-from faultscape.corpus.id_lists import counting, without_ending
+from faultscape.corpus.id_lists import counting
+from faultscape.corpus.image_names import called, ids_meant
 from faultscape.corpus.sources import HEADS
 from faultscape.errors import ModelError, closest, counted
 from faultscape.formats import tables
@@ -114,8 +115,8 @@ def rows_of(
             f"{source}: its rows have no names; they are taken as the images in the order in which people count, {order[0]!r} first and {order[-1]!r} last"
         )
         return {id_: row for row, id_ in enumerate(order)}, 0
-    wanted, stems = set(ids), {without_ending(id_): id_ for id_ in ids}
-    names = [_id_of(name, wanted, stems) for name in said.images]
+    meant = ids_meant(said.images, ids)
+    names = [meant[name] for name in said.images]
     place = dict(zip(names, range(len(names)), strict=True))
     if len(place) < len(names):
         _refuse_twice(said.images, names, source)
@@ -123,12 +124,6 @@ def rows_of(
     if not found:
         raise ModelError(f"{source}: names no image of the study; it has {names[0]!r}, the study {ids[0]!r}")
     return found, len(place) - len(found)
-
-
-def _id_of(name: str, ids: Collection[str], stems: Mapping[str, str]) -> str:
-    """Return the id among ``ids`` that a name means, with or without an ending; the name itself where there is none."""
-    plain = re.sub(r"\.\w{1,5}$", "", name)
-    return name if name in ids else plain if plain in ids else stems.get(plain, stems.get(name, name))
 
 
 def _refuse_twice(given: Sequence[str], names: Sequence[str], source: str) -> None:
@@ -144,8 +139,8 @@ def _refuse_twice(given: Sequence[str], names: Sequence[str], source: str) -> No
 
 def _of_columns(path: str, picked: str) -> Said:
     names = tables.names_of(path)
-    image = _called(HEADS, names) or (names[0] if names else "")
-    label = picked or _called(_LABELS, [name for name in names if name != image])
+    image = called(HEADS, names) or (names[0] if names else "")
+    label = picked or called(_LABELS, [name for name in names if name != image])
     if not image or label not in names or label == image:
         wanted = f"column of labels {picked!r}" if picked else f"column `label`; name one as {path}:COLUMN"
         near = closest(picked, [name for name in names if name != image]) if picked else ""
@@ -195,11 +190,6 @@ def _of_columns(path: str, picked: str) -> Said:
 def _first_cells(path: str, names: Sequence[str]) -> Iterator[str]:
     """Yield the cells below the first one of a file's first line, which is read when the first of them is asked for."""
     yield from _texts(tables.read(path, names[:1]), names[0]).to_pylist() if names.count(names[0]) == 1 else ()
-
-
-def _called(known: Sequence[str], names: Sequence[str]) -> str:
-    """Return the first column of a known name, in small letters or not; nothing where there is none."""
-    return next((name for word in known for name in names if name.strip().lower() == word), "")
 
 
 def _column_notes(path: str, image: str, labels: Sequence[str], sure: Sequence[str]) -> tuple[str, ...]:

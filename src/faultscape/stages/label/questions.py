@@ -8,7 +8,7 @@ are taken.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from typing import Any
 from faultscape.classes.imagenet1k import imagenet_classes
 from faultscape.classes.mapping import by_name
 from faultscape.classes.names import class_place
+from faultscape.corpus.image_names import ids_meant
 from faultscape.errors import FaultscapeError, LabellingError, OptionError, counted
 from faultscape.labelling import answers as said
 from faultscape.labelling.catalogue import QuestionFormat, plain_errors
@@ -54,7 +55,7 @@ def part_of(source: str) -> tuple[str, str]:
     >>> part_of("gt.csv:truth"), part_of("answers/")
     (('gt.csv', 'truth'), ('answers/', ''))
     """
-    match = re.fullmatch(r"(.*\.csv):(.+)", source, re.IGNORECASE | re.DOTALL)
+    match = re.fullmatch(r"(.*\.[ct]sv):(.+)", source, re.IGNORECASE | re.DOTALL)
     return (match[1], match[2]) if match and not Path(source).exists() else (source, "")
 
 
@@ -144,13 +145,20 @@ def _read(form: QuestionFormat, file: Path, column: str, images: dict[str, Any],
     """Add what one file says to ``out``; LabellingError for a file that holds neither labels, nor answers, nor discards."""
     with plain_errors(form, file):
         lines, where = form.read(file, column), f"{file.name}, line"
+    for note in lines.notes:
+        print(note)
+    names = [*(row[0] for _, row in (*lines.answers, *lines.labels)), *(name for name, _ in lines.discards)]
+    meant = ids_meant(names, images)
+    _refuse_two_names(file, meant, images)
     wrong = list(lines.wrong)
-    for line, (image, word, annotator, answer) in lines.answers:
+    for line, (name, word, annotator, answer) in lines.answers:
+        image = meant[name]
         problem, class_ = _known(image, word, images, settings)
         wrong += [(line, image, problem)] if problem else []
         out.answers += [] if problem else [(image, class_, annotator, answer)]
     mine: dict[str, list[int]] = {}
-    for line, (image, words) in lines.labels:
+    for line, (name, words) in lines.labels:
+        image = meant[name]
         problem, ids = _labels(image, words, images, settings)
         if not problem and mine.get(image, ids) != ids:
             raise LabellingError(
@@ -163,8 +171,20 @@ def _read(form: QuestionFormat, file: Path, column: str, images: dict[str, Any],
             f"{file}: {twice!r} has another label in a file before it; join several by |, or import one of the files"
         )
     out.labels |= mine
-    out.discards += lines.discards
+    out.discards += [(meant[name], why) for name, why in lines.discards]
     out.wrong += [(image, f"{where} {line}: {why}") for line, image, why in sorted(wrong)]
+
+
+def _refuse_two_names(file: Path, meant: Mapping[str, str], images: Collection[str]) -> None:
+    """LabellingError for a file that names an image of the study in two ways, with and without an ending."""
+    ways: dict[str, list[str]] = {}
+    for name, id_ in meant.items():
+        ways.setdefault(id_, []).append(name)
+    if twice := [both for id_, both in ways.items() if len(both) > 1 and id_ in images]:
+        first, second = twice[0][:2]
+        raise LabellingError(
+            f"{file}: names {counted(len(twice), 'image')} with and without an ending, or with two ({first!r} and {second!r}); call each image by one name"
+        )
 
 
 def _store(root: Path, truth: str, labels: dict[str, list[int]], images: dict[str, Any]) -> tuple[int, int]:
