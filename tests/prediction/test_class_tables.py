@@ -194,6 +194,42 @@ def test_a_column_picks_a_model_of_a_wide_table_with_its_own_probabilities(study
     assert said(study, f"{odd}:a:b")[0] == ["cat", "dog", "hen"]
 
 
+@pytest.mark.parametrize("head", ["image,prediction,score", "image,net,score", "image,prediction,score,truth"])
+def test_the_only_probabilities_beside_a_named_column_are_its_own(
+    study: str, tmp_path: Path, head: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    more = ",hen" if head.endswith("truth") else ""
+    path = text(
+        tmp_path / "p.csv",
+        head + "".join(f"\n{id_},{rest}{more}" for id_, rest in zip(IDS, ("cat,.5", "dog,.6", "hen,.7"), strict=True)),
+    )
+    column = head.split(",")[1]
+    assert said(study, f"{path}:{column}") == (["cat", "dog", "hen"], [0.5, 0.6, 0.7])
+    assert f"{path}: images from 'image', labels from {column!r}, probabilities from 'score'" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("head", "unread"),
+    [
+        ("image,net,other,score", "'score' is"),
+        ("image,net,score,prediction", "'score' is"),
+        ("image,net,score,confidence", "'score', 'confidence' are"),
+    ],
+)
+def test_probabilities_that_may_be_of_another_column_are_not_read_and_that_is_said(
+    study: str, tmp_path: Path, head: str, unread: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = text(
+        tmp_path / "p.csv", head + "".join(f"\n{id_},{word},.5,.6" for id_, word in zip(IDS, ("cat", "dog", "hen"), strict=True))
+    )
+    words, sure = said(study, f"{path}:net")
+    assert words == ["cat", "dog", "hen"]
+    assert np.isnan(sure).all()
+    told = capsys.readouterr().out
+    assert f"{path}: {unread} not read, since nothing says of which labels; " in told
+    assert "probabilities of 'net' stand in a column `net_probability`" in told
+
+
 def test_more_labels_than_one_are_kept_with_their_probabilities(study: str, tmp_path: Path) -> None:
     lines = ["image,label,probability,label_2,probability_2", "p1,cat,.5,dog,.25", "p2,dog,.6,zebra,.2", "p10,hen,.7,,"]
     fs.predict(study, f"net={text(tmp_path / 'p.csv', chr(10).join(lines))}")

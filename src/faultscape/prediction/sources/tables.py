@@ -4,7 +4,7 @@ Conventions: a line an image: ``image`` (or ``id``, ``filename`` and their kin, 
 ``prediction``, ``class``, ...), and perhaps ``probability`` (or ``confidence``; ``score`` where it is one), ``label_2``,
 ``probability_2``, ... the likeliest first; which columns were taken is said where they are called otherwise. A name with and
 without the ending of a picture is one image. ``FILE.csv:COLUMN`` takes another column for labels, with its probabilities in
-``COLUMN_probability`` if that is there. ``FILE.npz:KEY`` is labels (I,) or probabilities (I, C), ``FILE.npz:KEY:INDEX`` one
+``COLUMN_probability`` if that is there, or in the one column of probabilities where these can only be its own. ``FILE.npz:KEY`` is labels (I,) or probabilities (I, C), ``FILE.npz:KEY:INDEX`` one
 column of labels (I, J); its rows are named by an array ``images``, else they are the study's images in the order in which people
 count, where no other order is at hand. A label is a class by name, id, WordNet id or synonym, a column of probabilities the class
 at its place; a mapping file goes before all of these, and may say ``void``: no answer.
@@ -151,9 +151,13 @@ def _of_columns(path: str, picked: str) -> Said:
         raise ModelError(
             f"{path}: its first line ({', '.join(names)[:80]}) looks like an image and not like names of columns; write a line such as image,label above"
         )
-    labels, sure = [label], [_sure(names, label, "", picked)]
+    beside = _beside(names, label) if picked else []
+    own = (
+        "" if len(beside) == 1 and _belongs(names, image, label, beside[0]) else picked
+    )  # a column that its probabilities are called after
+    labels, sure = [label], [_sure(names, label, "", own)]
     while (more := f"{label}_{len(labels) + 1}") in names and len(labels) < MOST:
-        likely = _sure(names, label, f"_{len(labels) + 1}", picked)
+        likely = _sure(names, label, f"_{len(labels) + 1}", own)
         if picked and not likely:
             break  # the column of another model
         labels, sure = [*labels, more], [*sure, likely]
@@ -167,15 +171,15 @@ def _of_columns(path: str, picked: str) -> Said:
     words = np.array([_texts(table, name).to_pylist() for name in labels], dtype=object)
     words = words.T.reshape(table.num_rows, len(labels))
     images = _texts(table, image).to_pylist()
-    notes = _column_notes(path, image, labels, sure) if not picked else ()
+    notes = _column_notes(path, image, labels, sure, always=bool(picked)) if not own else ()
+    if own and beside:
+        notes = (
+            f"{path}: {', '.join(map(repr, beside))} {'is' if len(beside) == 1 else 'are'} not read, since nothing says of which labels; probabilities of {label!r} stand in a column `{label}_probability`",
+        )
     if not all(sure):
         return Said(images, words, None, notes=notes)
     values = np.array([_numbers(path, name, table) for name in sure]).T.reshape(words.shape)
-    if (
-        sure[0] not in ("probability", "confidence")
-        and not picked
-        and (np.nan_to_num(values, nan=0) > 1).any() | (values < 0).any()
-    ):
+    if sure[0] not in ("probability", "confidence") and not own and (np.nan_to_num(values, nan=0) > 1).any() | (values < 0).any():
         note = f"{path}: {sure[0]!r} leaves 0..1 and is no probability; it is not taken"
         return Said(images, words, None, notes=(*_column_notes(path, image, labels, [""]), note))
     _shares(path, values)
@@ -192,12 +196,28 @@ def _first_cells(path: str, names: Sequence[str]) -> Iterator[str]:
     yield from _texts(tables.read(path, names[:1]), names[0]).to_pylist() if names.count(names[0]) == 1 else ()
 
 
-def _column_notes(path: str, image: str, labels: Sequence[str], sure: Sequence[str]) -> tuple[str, ...]:
-    """Return which columns were taken, where one of them is called otherwise than usual."""
+def _column_notes(path: str, image: str, labels: Sequence[str], sure: Sequence[str], *, always: bool = False) -> tuple[str, ...]:
+    """Return which columns were taken, where one of them is called otherwise than usual, or ``always``."""
     taken = {"images": image, "labels": labels[0], "probabilities": sure[0]}
-    if {column for column in taken.values() if column} <= _PLAIN:
+    if not always and {column for column in taken.values() if column} <= _PLAIN:
         return ()
     return (f"{path}: {', '.join(f'{what} from {column!r}' for what, column in taken.items() if column)}",)
+
+
+def _beside(names: Sequence[str], label: str) -> list[str]:
+    """Return the columns of probabilities that are called after no labels, where a column of labels has none that are called after it.
+
+    >>> _beside(["image", "net", "score"], "net"), _beside(["image", "net", "score", "net_score"], "net")
+    (['score'], [])
+    """
+    return [] if _sure(names, label, "", label) else [name for name in names if name in _SURE and name != label]
+
+
+def _belongs(names: Sequence[str], image: str, label: str, sure: str) -> bool:
+    """Whether probabilities can only be those of a column of labels: no other is there, or none of a known name where its own is known."""
+    others = [name for name in names if name not in (image, label, sure)]
+    known = label.strip().lower() in _LABELS and not any(name.strip().lower() in _LABELS for name in others)
+    return known or not others
 
 
 def _sure(names: Sequence[str], label: str, behind: str, picked: str) -> str:
