@@ -66,6 +66,10 @@ class SelectionError(FaultscapeError):
     """A selection cannot be made, extended or found."""
 
 
+class DamagedSelectionError(SelectionError):
+    """The files of a selection hold something else than `select` writes."""
+
+
 class LabellingError(FaultscapeError):
     """Labels of people cannot be written out or read in."""
 

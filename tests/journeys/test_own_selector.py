@@ -36,6 +36,7 @@ WORST_PAIR = Selector(
 NO_SELECTOR = 3
 NEITHER = Selector(name="neither", title="t", purpose="p", source="s")
 TAKEN = Selector(name="random", title="t", purpose="p", source="s", weigh=weigh)
+HUGE = Selector(name="huge", title="t", purpose="p", source="s", weigh=lambda facts, options: facts["complete"] * 1e308)
 BELOW = Selector(name="below", title="t", purpose="p", source="s", weigh=lambda facts, options: facts["complete"] - 2.0)
 '''
 
@@ -102,6 +103,7 @@ def test_another_file_under_its_name_is_another_selector(study: str, own: Path) 
         ("NO_SELECTOR", "holds no Selector called 'NO_SELECTOR'"),
         ("NEITHER", "must have one of weigh and prefer"),
         ("TAKEN", "is called 'random', as one that is there"),
+        ("HUGE", "gives weights whose sum is no finite number; divide them by the largest"),
         ("BELOW", "must give each of 16 images one finite weight, none below 0"),
     ],
 )

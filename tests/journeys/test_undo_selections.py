@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 from dataclasses import replace
 from pathlib import Path
@@ -19,7 +20,7 @@ from faultscape.stages.artefacts import selection as selection_artefact
 from faultscape.stages.snapshot import Snapshot
 from faultscape.study.tables import selections
 from faultscape.study.tables.corpus import read_corpus
-from refusals import refused, refused_text
+from refusals import refused, refused_line, refused_text
 from undoing import FEW, bytes_of, chosen, finished, follow, kept, states, tried_first
 
 
@@ -207,12 +208,32 @@ def test_what_is_left_of_a_selection_can_be_chosen_again(study: str, corpus: mad
     table = Path(study) / "selection.csv"
     table.unlink()
     with refused(
-        SelectionError, r"is damaged: there is no selection\.csv; .*delete both and choose again with `faultscape select "
+        SelectionError,
+        r"is damaged: there is no selection\.csv; .*take both away with `faultscape select .* --remove main` and choose again with `faultscape select ",
     ):
         fs.select(study, replace=True, engine="local")
     table.with_suffix(".json").unlink()
     fs.select(study, engine="local")
     assert states(study)["labels", "main"] == "done"
+
+
+def test_a_selection_that_holds_a_drawn_image_twice_is_damaged_and_can_be_removed(study: str) -> None:
+    for name in ("drawn", "other"):
+        fs.select(study, selector="random", as_=name, budget=3, engine="local")
+        table = Path(study) / f"selection-{name}.csv"
+        head, first, _, third = table.read_text().splitlines(keepends=True)
+        table.write_text(f"{head}{first}{third}{third}")
+    held = table.read_bytes()
+    for line in (["status", study], ["select", study, "--remove", "main"]):
+        assert re.search(r"is damaged: it holds '.*' twice.*--remove drawn` and choose again", refused_line(*line))
+    assert main(["select", study, "--remove", "drawn"]) == 0
+    assert "--remove other`" in refused_line("status", study)
+    assert "labels stay" in fs.select(study, remove="other", dry_run=True).done
+    said = fs.select(study, remove="other")
+    assert said.next == fs.status(study).next
+    assert selections.names(Path(study)) == ["main"]
+    (kept_as,) = (Path(study) / "removed").glob("*/damaged-selection-other.csv")
+    assert kept_as.read_bytes() == held
 
 
 def test_run_makes_main_anew_where_nobody_labelled_for_it(study: str, corpus: made.Corpus) -> None:

@@ -90,6 +90,12 @@ def test_a_pool_that_ends_gives_fewer_and_then_says_so() -> None:
         draw(np.zeros(3), 1)
 
 
+def test_weights_without_a_finite_sum_are_refused() -> None:
+    with refused(OptionError, "must have a finite sum; divide them by the largest"):
+        draw(np.full(3, 1e308), 1)
+    assert draw(np.array([1e308, 1.0]), 1).images.tolist() == [0]
+
+
 @pytest.mark.parametrize("wrong", [[-1.0, 2.0], [np.nan, 1.0], [[1.0, 2.0]], [np.inf, 1.0]])
 def test_weights_that_are_none_are_refused(wrong: list) -> None:
     with refused(OptionError, "one finite number an image, none below 0"):

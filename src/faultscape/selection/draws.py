@@ -40,7 +40,7 @@ def draw(
     """Return up to ``number`` draws in proportion to ``weights`` (I,), after those already ``taken``; fewer where the pool ends.
 
     ``taken`` are the images of all earlier steps of this selection, in order; ``families`` (I,) are near-duplicate groups.
-    Errors: OptionError for weights that are negative or not finite, or a negative number; SelectionError when nothing is left.
+    Errors: OptionError for weights that are negative, not finite or have no finite sum, or a negative number; SelectionError when nothing is left.
 
     >>> draws = draw(np.array([1.0, 0.0, 3.0]), 2)
     >>> draws.images, draws.probability, draws.pool
@@ -49,6 +49,8 @@ def draw(
     weights = np.array(weights, dtype=float)
     if weights.ndim != 1 or not (np.isfinite(weights) & (weights >= 0)).all():
         raise OptionError("weights of a draw must be one finite number an image, none below 0")
+    if not has_sum(weights):
+        raise OptionError("weights of a draw must have a finite sum; divide them by the largest")
     if number < 0:
         raise OptionError(f"the number of draws must not be below 0; got {number}")
     if families is not None:
@@ -61,6 +63,16 @@ def draw(
     numbers = np.random.default_rng(seed).random(len(before) + number)[len(before) :]
     images, probability = _steps(weights, pool, np.unique(before[weights[before] > 0]), numbers)
     return Draws(images, probability, len(pool))
+
+
+def has_sum(weights: np.ndarray) -> bool:
+    """Whether weights (I,), none of them negative, have a finite sum, without which they make no probabilities.
+
+    >>> has_sum(np.array([1.0, 3.0])), has_sum(np.full(2, 1e308))
+    (True, False)
+    """
+    with np.errstate(over="ignore"):
+        return bool(np.isfinite(weights.sum()))
 
 
 def representatives(families: np.ndarray, among: np.ndarray | None = None) -> np.ndarray:

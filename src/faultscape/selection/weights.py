@@ -11,6 +11,7 @@ import numpy as np
 
 from faultscape.errors import OptionError, SelectionError
 from faultscape.selection.catalogue import SELECTORS, Selector, find_selector
+from faultscape.selection.draws import has_sum
 
 CHANCE = tuple(one.name for one in SELECTORS if one.weigh is not None)
 INFORMED = tuple(one.name for one in SELECTORS if one.informed)
@@ -41,6 +42,8 @@ def drawing_weights(
     if weight.shape != complete.shape or not (np.isfinite(weight[complete]) & (weight[complete] >= 0)).all():
         raise OptionError(f"selector {entry.name!r} must give each of {len(complete)} images one finite weight, none below 0")
     weight = np.where(complete, weight, 0.0)
+    if not has_sum(weight):
+        raise OptionError(f"selector {entry.name!r} gives weights whose sum is no finite number; divide them by the largest")
     if not weight.any():
         raise SelectionError("no two models differ on any image: there is nothing that a label could decide")
     return weight

@@ -6,12 +6,14 @@ nothing that is done to it reaches the study; parts that lie in a store are neve
 
 from __future__ import annotations
 
+import shlex
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from faultscape.errors import DamagedSelectionError
 from faultscape.stages.change_result import Changed
 from faultscape.stages.graph import ARTEFACTS, Node, is_stuck, next_line, nodes
 from faultscape.stages.snapshot import Snapshot
@@ -24,20 +26,39 @@ _COPIED = (".sqlite", ".jsonl")  # what is written in place, not put whole
 _SHOWN = ("selection", "labels", "standings", "plan", "measures", "report", "maps", "pairs")
 
 
-def change(root: Path, place: str, do: Callable[[Path], str], verb: str, *, dry_run: bool, **about: Any) -> Changed:
-    """Make a change to a study that nobody else writes to, or to a rehearsal of it; ``place`` is how the line names the study, ``verb`` and ``about`` what its log is to say. Errors: those of ``do``."""
+def change(
+    root: Path, place: str, do: Callable[[Path], str], verb: str, *, dry_run: bool, readable: bool = True, **about: Any
+) -> Changed:
+    """Make a change to a study that nobody else writes to, or to a rehearsal of it; ``place`` is how the line names the study, ``verb`` and ``about`` what its log is to say.
+
+    A study that is not ``readable`` before the change, since that takes away what is damaged, may not be afterwards: then nothing is said of what follows. Errors: those of ``do``.
+    """
+    look = nodes if readable else _nodes_if_readable
     if not dry_run:
         with writing(root):
-            before = nodes(Snapshot(root, place))
+            before = look(Snapshot(root, place))
             done = do(root)
             log(root, verb, **about)
-        after = nodes(Snapshot(root, place))
-        return Changed(place, done, became_stale(before, after), next_line(after), stuck=is_stuck(after))
-    before = nodes(Snapshot(root, place))
+        after = look(Snapshot(root, place))
+        return Changed(place, done, became_stale(before, after), _next_line(after, place), stuck=is_stuck(after))
+    before = look(Snapshot(root, place))
     with rehearsal(root) as copy:
         done = do(copy)
-        after = nodes(Snapshot(copy, place))
-    return Changed(place, done, became_stale(before, after), next_line(after), dry_run=True)
+        after = look(Snapshot(copy, place))
+    return Changed(place, done, became_stale(before, after), _next_line(after, place), dry_run=True)
+
+
+def _nodes_if_readable(snapshot: Snapshot) -> tuple[Node, ...]:
+    """Return the nodes of a study, none where one of its selections is damaged."""
+    try:
+        return nodes(snapshot)
+    except DamagedSelectionError:
+        return ()
+
+
+def _next_line(found: Sequence[Node], place: str) -> str:
+    """Return what to type next; where the study cannot be read, the line that says what is wrong."""
+    return next_line(found) if found else f"faultscape status {shlex.quote(place)}"
 
 
 def followers(root: Path, place: str, done: str, of: str, why: str) -> Changed:

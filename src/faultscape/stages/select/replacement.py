@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from faultscape.errors import OptionError, SelectionError, closest
+from faultscape.errors import DamagedSelectionError, OptionError, SelectionError, closest
 from faultscape.nouns import Slots
 from faultscape.stages.artefacts.report import page
 from faultscape.stages.change_result import Changed
@@ -36,13 +36,33 @@ def remove(root: Path, place: str, name: str, *, dry_run: bool) -> Changed:
     if name not in known:
         have = f"there are {', '.join(known)}.{closest(name, known)}" if known else "the study has none."
         raise SelectionError(f"there is no selection {name!r} to remove; {have}")
-    return change(root, place, lambda where: _removed(where, name), "select", dry_run=dry_run, remove=name)
+    try:
+        slots, _ = selections.read_selection(root, name)
+    except DamagedSelectionError:
+        return change(root, place, lambda where: _cleared(where, name), "select", dry_run=dry_run, readable=False, remove=name)
+    return change(root, place, lambda where: _removed(where, name, slots), "select", dry_run=dry_run, remove=name)
 
 
-def _removed(root: Path, name: str) -> str:
-    slots, _ = selections.read_selection(root, name)
+def _files(root: Path, name: str) -> list[Path]:
+    """Return where all that is of a selection lies, its table last."""
     table, about = selections.path(root, name), selections.path(root, name, "json")
-    files = [page(Snapshot(root), name), selections.path(root, name, "json", stem="standings"), about, table]
+    return [page(Snapshot(root), name), selections.path(root, name, "json", stem="standings"), about, table]
+
+
+def _cleared(root: Path, name: str) -> str:
+    """Take a damaged selection out of a study; its files are kept under names that are no selection's."""
+    files = _files(root, name)
+    kept = {file: f"damaged-{file.name}" for file in files if file.exists()}
+    folder = _free(root / selections.REMOVED, name, lambda path: not all(_alike(path / to, file) for file, to in kept.items()))
+    for file, to in kept.items():
+        put(folder / to, file.read_bytes())
+    for file in files:
+        file.unlink(missing_ok=True)
+    return f"selection {name}, which is damaged, is removed; its files are kept in {selections.REMOVED}/{folder.name}, and labels stay"
+
+
+def _removed(root: Path, name: str, slots: Slots) -> str:
+    files = _files(root, name)
     labelled = len(labelled_among(root, {row.image for row in slots.rows}))
     words = f"selection {name} is removed"
     if labelled:

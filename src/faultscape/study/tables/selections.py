@@ -11,11 +11,12 @@ from __future__ import annotations
 import csv
 import json
 import math
+from collections import Counter
 from dataclasses import astuple, fields
 from pathlib import Path
 from typing import Any, cast
 
-from faultscape.errors import SelectionError, closest
+from faultscape.errors import DamagedSelectionError, SelectionError, closest
 from faultscape.nouns import Definition, Draw, PairSlot, Slot, Slots
 from faultscape.study.folder import check_name, put
 from faultscape.study.json_text import read_object
@@ -52,7 +53,7 @@ def read_removed(root: Path) -> list[Slots]:
 
 
 def read_selection(root: Path, name: str = MAIN) -> tuple[Slots, str]:
-    """Return a selection and the key of what it was drawn from; SelectionError when there is none of this name."""
+    """Return a selection and the key of what it was drawn from; SelectionError when there is none of this name, DamagedSelectionError when its files are damaged."""
     table, about = path(root, name), path(root, name, "json")
     if not about.exists():
         known = names(root)
@@ -78,12 +79,19 @@ def read_selection(root: Path, name: str = MAIN) -> tuple[Slots, str]:
         if not 0 <= (number := said.get("rows", len(lines))) <= len(lines):  # earlier versions do not say it
             raise ValueError(f"it has {len(lines)} of {number} rows")  # noqa: TRY301
         rows = tuple(kind(*(make(text) for make, text in zip(read, line, strict=True))) for line in lines[:number])
+        drawn = [row.image for row in rows if isinstance(row, Draw)]
+        if len(set(drawn)) < len(drawn):
+            twice = next(image for image, times in Counter(drawn).items() if times > 1)
+            raise ValueError(f"it holds {twice!r} twice, and an image is drawn once")  # noqa: TRY301
         return Slots(tuple(models), cast("Definition", definition), rows), drawn_from
     except (OSError, ValueError, KeyError, IndexError, TypeError, csv.Error) as error:
         why = f"there is no {table.name}" if isinstance(error, FileNotFoundError) else str(error)
-        again = f"`faultscape select {root}{'' if name == MAIN else f' --as {name}'}`"
-        raise SelectionError(
-            f"{table} or {about} is damaged: {why}; put them back from a copy, or delete both and choose again with {again} "
+        away, again = (
+            f"`faultscape select {root} --remove {name}`",
+            f"`faultscape select {root}{'' if name == MAIN else f' --as {name}'}`",
+        )
+        raise DamagedSelectionError(
+            f"{table} or {about} is damaged: {why}; put them back from a copy, or take both away with {away} and choose again with {again} "
             "(labels lie elsewhere, and stay)"
         ) from None
 
