@@ -129,6 +129,15 @@ def library_text(error: BaseException, *, first_line: bool = False, most: int = 
     return (" ".join(lines) or type(error).__name__)[:most]
 
 
+def said_by(error: BaseException) -> str:
+    r"""Return on one line what code raised that is not ours: the kind of error, and its words where it has any.
+
+    >>> said_by(ValueError("a\n b")), said_by(SystemExit())
+    ('ValueError: a b', 'SystemExit')
+    """
+    return f"{type(error).__name__}: {library_text(error)}" if str(error).strip() else type(error).__name__
+
+
 def reason(error: BaseException) -> str:
     """Return what went wrong with a file that the sentence around names already: of the system's errors the words alone.
 

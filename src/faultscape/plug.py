@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar
 
-from faultscape.errors import OptionError, closest, library_text
+from faultscape.errors import FaultscapeError, OptionError, closest, said_by
 
 Found = TypeVar("Found")
 
@@ -58,13 +59,27 @@ def _run(kind: str, path: Path, attribute: str) -> ModuleType:
         raise OptionError(f"{kind} {path}:{attribute}: there is no file {path}")
     module = ModuleType(f"faultscape_plug_{path.stem}")
     module.__file__ = str(path)
-    try:
+    with plain_errors(f"{kind} {path}:{attribute}: running {path} failed", OptionError):
         exec(compile(path.read_bytes(), str(path), "exec"), module.__dict__)  # noqa: S102 - the user's own file; never an older compiled form of it
-    except Exception as error:
-        raise OptionError(
-            f"{kind} {path}:{attribute}: running {path} failed: {type(error).__name__}: {library_text(error)}"
-        ) from error
     return module
+
+
+@contextmanager
+def plain_errors(called: str, error: type[FaultscapeError], more: str = "") -> Iterator[None]:
+    """Raise ``error`` in one line, ``called`` before it and ``more`` behind, for whatever a person's own code raises; so too where it would end the program.
+
+    >>> with plain_errors("ranking own.py:mine", OptionError, "; it was given 2 models"):
+    ...     raise SystemExit(3)
+    Traceback (most recent call last):
+    ...
+    faultscape.errors.OptionError: ranking own.py:mine: SystemExit: 3; it was given 2 models
+    """
+    try:
+        yield
+    except MemoryError:
+        raise
+    except (Exception, SystemExit) as failure:
+        raise error(f"{called}: {said_by(failure)}{more}") from failure
 
 
 def absolute(name: str) -> str:

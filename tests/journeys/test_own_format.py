@@ -128,6 +128,66 @@ def test_questions_go_out_and_answers_come_back_in_a_format_of_ones_own(
     assert f"{out}: format asked: JSONDecodeError" in refused_line("label", "import", study, str(out), "--format", own)
 
 
+@pytest.mark.parametrize(
+    ("read", "said"),
+    [
+        ("[]", "read must return faultscape.labelling.Lines; got list"),
+        ("Lines(answers=[(1, ('a', 'b'))])", r"answers is a list of (line, (image, class, annotator, answer)); got (1, ('a', 'b'))"),
+        ("Lines(answers=[(4, ('set0/000', 'cat', 'ann', 'maybe'))])", "an answer is yes, no, unsure; got 'maybe' in line 4"),
+        ("Lines(labels=((1, ('a', 'b')),))", "labels is a list of (line, (image, labels joined by |)); got ((1, ('a', 'b')),)"),
+        ("Lines(discards=['a'])", "discards is a list of (image, reason); got 'a'"),
+        ("Lines(wrong=[('a', 'b')])", "wrong is a list of (line, image, what is wrong); got ('a', 'b')"),
+        ("exit(3)", "SystemExit: 3"),
+    ],
+)  # fmt: skip
+def test_a_format_of_questions_that_reads_something_else_is_told_what_to_return(tmp_path: Path, read: str, said: str) -> None:
+    study = made_answers.study(tmp_path / "made", images=12).study
+    (tmp_path / "mine.py").write_text(LINES.replace("return Lines(", f"return {read}\n    return Lines("))
+    (tmp_path / "said.json").write_text("[]")
+    line = ("label", "import", study, str(tmp_path / "said.json"), "--format", f"{tmp_path / 'mine.py'}:ASKED")
+    assert f"said.json: format asked: {said}" in refused_line(*line)
+    assert fs.status(study).next.startswith("faultscape select")
+
+
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [
+        (("return json.dumps(", "return list("), "write must return text; got list"),
+        (("lambda path: len(read", "lambda path: str(read"), "filled must return how many lines are filled in; got str"),
+    ],
+)
+def test_a_format_of_questions_that_writes_something_else_is_told_what_to_return(
+    tmp_path: Path, fault: tuple[str, str], said: str
+) -> None:
+    study, out = made_answers.study(tmp_path / "made", images=12).study, tmp_path / "asked.json"
+    fs.select(study)
+    out.write_text("[]")
+    (tmp_path / "mine.py").write_text(LINES.replace(*fault))
+    own = f"{tmp_path / 'mine.py'}:ASKED"
+    assert f"asked.json: format asked: {said}" in refused_line("label", "export", study, str(out), "--format", own)
+    assert out.read_text() == "[]"
+
+
+@pytest.mark.parametrize(
+    ("prepare", "said"),
+    [
+        ("lambda classes: {'classes.txt': 'road'}", "by the names of files in the folder; got str for"),
+        ("lambda classes: {'../classes.txt': b''}", "by the names of files in the folder; got bytes for"),
+        ("lambda classes: 3", "AttributeError: 'int' object has no attribute 'items'"),
+    ],
+)
+def test_a_format_that_prepares_something_else_than_files_is_told(
+    prepare: str, said: str, corpus: made.Corpus, study: str, tmp_path: Path
+) -> None:
+    fs.predict(study, {n: str(s) for n, s in corpus.models.items()}, engine="local")
+    fs.compare(study, engine="local")
+    fs.select(study, engine="local")
+    (tmp_path / "mine.py").write_text(f"{GRID}\nfrom dataclasses import replace\nGRID = replace(GRID, prepare={prepare})\n")
+    own = f"{tmp_path / 'mine.py'}:GRID"
+    assert said in refused_line("label", "export", study, str(tmp_path / "out"), "--format", own)
+    assert not (tmp_path / "classes.txt").exists()
+
+
 def test_what_is_no_format_is_refused_in_one_line(study: str, tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(f"{LINES}\nTEXT = 'x'\n")
     file = tmp_path / "mine.py"

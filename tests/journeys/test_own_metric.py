@@ -34,6 +34,7 @@ def hits(truth, prediction, classes):
     return [np.nan if not (truth == k).any() else float((prediction[truth == k] == k).mean()) for k in range(len(classes))]
 
 recall = fs.metrics.metric_of_maps("recall", hits, title="Recall error", definition="share of a class found", better="high", join="cells")
+leaver = fs.metrics.metric_of_maps("leaver", lambda t, p, c: exit(3), title="x", definition="x", better="low")
 broken = fs.metrics.metric_of_maps("broken", lambda t, p, c: [1.0, 2.0, 3.0], title="x", definition="x", better="low")
 
 from faultscape.metrics.metric import Metric
@@ -102,6 +103,7 @@ def test_a_study_measures_anew_with_ones_own_metric_and_notices_that_its_file_ch
         ("own.py:absent", "holds no Metric called 'absent'"),
         ("nope", "metric 'nope' is not known; give one of your own as file.py:function"),
         ("own.py:broken", "gave an array of shape (3,)"),
+        ("own.py:leaver", "metric leaver: SystemExit: 3"),
         ("miou2", "file.py:function"),
         (
             "own.py:scored",

@@ -74,13 +74,16 @@ def test_what_is_no_ranking_is_refused_in_one_line(tmp_path: Path) -> None:
     study, _ = labelled(tmp_path)
     file = tmp_path / "mine.py"
     file.write_text(
-        f"{ENTRY}\nlure = lambda scores, weights: scores\nflat = lambda scores, weights: scores[0]\nfails = lambda s, w: 1 / 0\n"
+        f"{ENTRY}\nlure = lambda scores, weights: scores\nflat = lambda scores, weights: scores[0]\nfails = lambda s, w: 1 / 0\nleaves = lambda s, w: exit(3)\n"
     )
+    (tmp_path / "leaver.py").write_text("exit()\n")
     wanted = {
         f"{file}:ROW_SUMS": "--ranking row_sums is made from pairs of classifiers, and this selection is of others; one that takes scores fits all",
         f"{file}:lure": "'lure' is the name of a built-in ranking; give yours another",
         f"{file}:flat": "expected finite scores or NaN, 21 replicates by 3 models; got shape",
         f"{file}:fails": "ZeroDivisionError: division by zero",
+        f"{file}:leaves": "mine.py:leaves: SystemExit: 3",
+        f"{tmp_path / 'leaver.py'}:x": f"running {tmp_path / 'leaver.py'} failed: SystemExit",
         f"{file}:none": "holds no 'none'",
         "lure": "--ranking adds one of your own, file.py:name; lure is built in",
         f"{file}:np": "is neither a function of scores and weights nor a Ranking",

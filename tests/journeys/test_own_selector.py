@@ -37,6 +37,12 @@ NO_SELECTOR = 3
 NEITHER = Selector(name="neither", title="t", purpose="p", source="s")
 TAKEN = Selector(name="random", title="t", purpose="p", source="s", weigh=weigh)
 HUGE = Selector(name="huge", title="t", purpose="p", source="s", weigh=lambda facts, options: facts["complete"] * 1e308)
+RAISES = Selector(name="raises", title="t", purpose="p", source="s", weigh=lambda facts, options: 1 / 0)
+LEAVES = Selector(name="leaves", title="t", purpose="p", source="s", weigh=lambda facts, options: exit())
+TEXT = Selector(name="text", title="t", purpose="p", source="s", weigh=lambda facts, options: "x")
+SHORT = Selector(name="short", title="t", purpose="p", source="s", weigh=lambda facts, options: [1, 2])
+UNASKED = Selector(name="unasked", title="t", purpose="p", source="s", weigh=lambda facts, options: facts["entropy"])
+NO_ORDER = Selector(name="no-order", title="t", purpose="p", source="s", prefer=lambda facts, options: facts["complete"] * float("nan"))
 BELOW = Selector(name="below", title="t", purpose="p", source="s", weigh=lambda facts, options: facts["complete"] - 2.0)
 '''
 
@@ -103,13 +109,20 @@ def test_another_file_under_its_name_is_another_selector(study: str, own: Path) 
         ("NO_SELECTOR", "holds no Selector called 'NO_SELECTOR'"),
         ("NEITHER", "must have one of weigh and prefer"),
         ("TAKEN", "is called 'random', as one that is there"),
-        ("HUGE", "gives weights whose sum is no finite number; divide them by the largest"),
-        ("BELOW", "must give each of 16 images one finite weight, none below 0"),
+        ("RAISES", r"mine.py:RAISES: ZeroDivisionError: division by zero; it was given the facts complete"),
+        ("LEAVES", r"mine.py:LEAVES: SystemExit"),
+        ("TEXT", r"mine.py:TEXT: ValueError: could not convert string to float: 'x'"),
+        ("SHORT", r"mine.py:SHORT: gave an array of shape \(2,\); it must give each of 16 images one finite weight"),
+        ("UNASKED", "mine.py:UNASKED: KeyError: 'entropy'; it was given the facts complete"),
+        ("NO_ORDER", "mine.py:NO_ORDER: gave other numbers; it must give each of 16 images one number, -inf where"),
+        ("HUGE", "mine.py:HUGE gives weights whose sum is no finite number; divide them by the largest"),
+        ("BELOW", "mine.py:BELOW: gave other numbers; it must give each of 16 images one finite weight, none below 0"),
     ],
 )
 def test_what_is_no_selector_is_one_sentence(study: str, own: Path, name: str, words: str) -> None:
     with refused(OptionError, words):
         fs.select(study, selector=f"{own}:{name}", budget=3, engine="local")
+    assert "selection-" not in " ".join(path.name for path in Path(study).iterdir())
 
 
 def test_options_that_do_not_apply_to_it_are_refused_by_its_name(study: str, own: Path) -> None:

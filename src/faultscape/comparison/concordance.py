@@ -53,13 +53,9 @@ def _metric(name: str) -> Callable[..., np.ndarray]:
         return function
 
     def checked(both: np.ndarray, rows: np.ndarray, columns: np.ndarray, *, over: Over) -> np.ndarray:
-        try:
+        shapes = f"both {both.shape}, reference and prediction {rows.shape}, the last column of these void"
+        with plug.plain_errors(f"concordance {name}", OptionError, f"; it was given counts: {shapes}"):
             values = np.asarray(function(both, rows, columns, over=over), dtype=float)
-        except Exception as error:
-            shapes = f"both {both.shape}, reference and prediction {rows.shape}, the last column of these void"
-            raise OptionError(
-                f"concordance {name}: {type(error).__name__}: {str(error).strip()}; it was given counts: {shapes}"
-            ) from error
         if values.shape != both.shape[:-1]:
             raise OptionError(
                 f"concordance {name}: gave numbers of shape {values.shape}; expected {both.shape[:-1]}, one an image"

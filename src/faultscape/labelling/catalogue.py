@@ -14,13 +14,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from faultscape import plug
 from faultscape.corpus.sources import MAP_ENDINGS
-from faultscape.errors import FaultscapeError, LabellingError, LabelMapError, OptionError, closest, library_text
+from faultscape.errors import FaultscapeError, LabellingError, LabelMapError, OptionError, closest, said_by
 from faultscape.formats import labelme, png
 from faultscape.labelling import answers, label_tables
 from faultscape.labelling.label_tables import Lines
@@ -140,8 +140,8 @@ def plain_errors(form: MaskFormat | QuestionFormat, path: str | Path) -> Iterato
         yield
     except (FaultscapeError, MemoryError):
         raise
-    except Exception as error:
-        raise LabellingError(f"{path}: format {form.name}: {type(error).__name__}: {library_text(error)}") from error
+    except (Exception, SystemExit) as error:
+        raise LabellingError(f"{path}: format {form.name}: {said_by(error)}") from error
 
 
 def places_of(form: MaskFormat, folder: Path, image: str) -> tuple[Path, Path]:
@@ -183,6 +183,80 @@ def read_label(form: MaskFormat, path: str, classes: Classes, size: tuple[int, i
     if ids.size and not 0 <= int(ids.min()) <= int(ids.max()) <= 65535:
         raise LabellingError(f"{path}: format {form.name}: ids are 0-65535; got {int(ids.min())} to {int(ids.max())}")
     return ids
+
+
+def prepared_files(form: MaskFormat, folder: Path, classes: Classes) -> dict[Path, bytes]:
+    """Return {path: bytes} of what a tool must know of the classes; LabellingError where a person's own format fails, or names a place outside the ``folder``."""
+    with plain_errors(form, folder):
+        found = {Path(os.path.normpath(folder / name)): data for name, data in form.prepare(classes).items()}
+    for path, data in found.items():
+        if not isinstance(data, bytes) or not path.is_relative_to(os.path.normpath(folder)):
+            raise LabellingError(
+                f"{folder}: format {form.name}: prepare must return bytes by the names of files in the folder; got {type(data).__name__} for {path}"
+            )
+    return found
+
+
+def write_questions(form: QuestionFormat, path: Path, questions: Iterable[tuple[str, str]], glosses: Mapping[str, str]) -> bytes:
+    """Return the bytes of a file of questions; LabellingError where a person's own format fails."""
+    with plain_errors(form, path):
+        text = form.write(questions, glosses)
+        if isinstance(text, str):
+            return text.encode()
+    raise LabellingError(f"{path}: format {form.name}: write must return text; got {type(text).__name__}")
+
+
+def count_filled(form: QuestionFormat, path: Path) -> int:
+    """Return how many lines of a file of questions somebody filled in; LabellingError where it is another file, or a person's own format fails."""
+    with plain_errors(form, path):
+        number = form.filled(path)
+    if not isinstance(number, int):
+        raise LabellingError(
+            f"{path}: format {form.name}: filled must return how many lines are filled in; got {type(number).__name__}"
+        )
+    return number
+
+
+_SHAPES = {  # what Lines hold
+    "labels": ((int, (str, str)), "(line, (image, labels joined by |))"),
+    "answers": ((int, (str, str, str, str)), "(line, (image, class, annotator, answer))"),
+    "discards": ((str, str), "(image, reason)"),
+    "wrong": ((int, str, str), "(line, image, what is wrong)"),
+}
+
+
+def read_questions(form: QuestionFormat, path: Path, column: str) -> Lines:
+    """Return what a file of labels, answers or discards says; LabellingError where a person's own format fails or returns something else than `Lines`."""
+    with plain_errors(form, path):
+        lines = form.read(path, column)
+    if any(form is entry for entry in FORMATS):
+        return lines
+    if not isinstance(lines, Lines):
+        raise LabellingError(
+            f"{path}: format {form.name}: read must return faultscape.labelling.Lines; got {type(lines).__name__}"
+        )
+    for name, (shape, words) in _SHAPES.items():
+        held = getattr(lines, name)
+        odd = [held] if not isinstance(held, list) else [item for item in held if not _has_shape(item, shape)]
+        if odd:
+            raise LabellingError(f"{path}: format {form.name}: {name} is a list of {words}; got {odd[0]!r:.80}")
+    for line, (*_, answer) in lines.answers:
+        if answer not in answers.WORDS:
+            raise LabellingError(
+                f"{path}: format {form.name}: an answer is {', '.join(answers.WORDS)}; got {answer!r:.80} in line {line}"
+            )
+    return lines
+
+
+def _has_shape(item: object, shape: type | tuple[Any, ...]) -> bool:
+    """Whether something is a tuple of words and numbers as ``shape`` has them.
+
+    >>> _has_shape((3, ("a", "b")), (int, (str, str))), _has_shape((3, "a"), (int, (str, str)))
+    (True, False)
+    """
+    if isinstance(shape, type):
+        return isinstance(item, shape)
+    return isinstance(item, tuple) and len(item) == len(shape) and all(map(_has_shape, item, shape))
 
 
 def find_format(name: str | None, task: str) -> MaskFormat | QuestionFormat:

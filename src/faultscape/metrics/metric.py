@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from faultscape import plug
 from faultscape.errors import MetricError
 from faultscape.metrics.definitions import Definitions
 
@@ -117,10 +118,8 @@ def own_statistics(
     out = {}
     for metric in metrics.values():
         assert metric.count is not None
-        try:
+        with plug.plain_errors(f"metric {metric.name}", MetricError):  # the other images go on
             values = np.asarray(metric.count(truth, prediction, classes), float)
-        except Exception as error:  # a person's own code: say what it was, go on with the other images
-            raise MetricError(f"metric {metric.name}: {type(error).__name__}: {error}") from error
         n = len(classes)
         wanted = {"images": ((),), "cells": ((n,),), "pooled": ((2,), (2, n))}[metric.join]
         if values.shape not in wanted:

@@ -22,7 +22,7 @@ from typing import Any, Literal
 import numpy as np
 
 from faultscape import plug
-from faultscape.errors import OptionError, RankingError, closest, library_text
+from faultscape.errors import OptionError, RankingError, closest
 from faultscape.nouns import Draw, Row
 from faultscape.ranking.drawn import estimates
 from faultscape.ranking.matrices import aggressiveness, resistance
@@ -243,10 +243,8 @@ def _checked(source: str, ranking: Ranking) -> Callable[..., np.ndarray]:
 
     def compute(made_from: Any, more: Any = None) -> np.ndarray:
         given = (made_from,) if ranking.takes == "ratios" else (made_from, more)
-        try:
+        with plug.plain_errors(f"ranking {source}", RankingError):
             scores = np.asarray(ranking.compute(*given), dtype=float)
-        except Exception as error:
-            raise RankingError(f"ranking {source}: {type(error).__name__}: {library_text(error)}") from error
         shape = (len(more), len(made_from)) if ranking.takes == "scores" else np.shape(getattr(made_from, "total", made_from))[:2]
         if scores.shape != shape or np.isinf(scores).any():
             raise RankingError(

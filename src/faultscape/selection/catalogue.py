@@ -8,7 +8,7 @@ draws with a temperature, and lets models duel without one. One of a person's ow
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Literal
 
@@ -195,7 +195,31 @@ def find_selector(name: str) -> Selector:
             raise OptionError(f"selector {name} must have one of weigh and prefer")
         if found.name in NAMES:
             raise OptionError(f"selector {name} is called {found.name!r}, as one that is there; give it another name")
+        found = replace(
+            found,
+            weigh=found.weigh and _checked(name, found.weigh, _WEIGHTS, lambda said: np.isfinite(said) & (said >= 0)),
+            prefer=found.prefer and _checked(name, found.prefer, _PREFERENCES, lambda said: said < np.inf),
+        )
     return found
+
+
+_WEIGHTS = "one finite weight, none below 0"
+_PREFERENCES = "one number, -inf where it is never to be taken"
+
+
+def _checked(source: str, function: Weigh, expected: str, fits: Callable[[np.ndarray], np.ndarray]) -> Weigh:
+    """Return a function of a person's own selector with a look at what it gives, since nobody vouches for it."""
+
+    def checked(facts: Facts, options: Mapping[str, Any]) -> np.ndarray:
+        complete = facts["complete"]
+        with plug.plain_errors(f"selector {source}", OptionError, f"; it was given the facts {', '.join(facts)}"):
+            said = np.asarray(function(facts, options), dtype=float)
+        if said.shape != complete.shape or not fits(said[complete]).all():
+            got = f"an array of shape {said.shape}" if said.shape != complete.shape else "other numbers"
+            raise OptionError(f"selector {source}: gave {got}; it must give each of {len(complete)} images {expected}")
+        return said
+
+    return checked
 
 
 def check_goal(goal: str) -> None:

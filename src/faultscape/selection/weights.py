@@ -33,6 +33,7 @@ def drawing_weights(
     array([0.   , 0.595, 1.014, 0.   ])
     """
     entry = find_selector(selector) if isinstance(selector, str) else selector
+    called = f"selector {selector if isinstance(selector, str) else selector.name}"
     complete = facts["complete"]
     if not complete.any():
         raise SelectionError("there is no image of which every model has something to say")
@@ -40,10 +41,10 @@ def drawing_weights(
         raise OptionError(f"selector {entry.name!r} draws nothing by chance: it has no weights")
     weight = np.asarray(entry.weigh(facts, {"temperature": temperature, "sharpness": sharpness}), dtype=float)
     if weight.shape != complete.shape or not (np.isfinite(weight[complete]) & (weight[complete] >= 0)).all():
-        raise OptionError(f"selector {entry.name!r} must give each of {len(complete)} images one finite weight, none below 0")
+        raise OptionError(f"{called} must give each of {len(complete)} images one finite weight, none below 0")
     weight = np.where(complete, weight, 0.0)
     if not has_sum(weight):
-        raise OptionError(f"selector {entry.name!r} gives weights whose sum is no finite number; divide them by the largest")
+        raise OptionError(f"{called} gives weights whose sum is no finite number; divide them by the largest")
     if not weight.any():
         raise SelectionError("no two models differ on any image: there is nothing that a label could decide")
     return weight

@@ -20,7 +20,7 @@ from typing import Any, cast
 import numpy as np
 
 from faultscape import plug
-from faultscape.errors import ModelError, OptionError, library_text
+from faultscape.errors import ModelError, OptionError, said_by
 from faultscape.prediction.classifiers import as_pixel
 from faultscape.prediction.inputs import KEYS, resized
 from faultscape.prediction.source import Source
@@ -146,11 +146,6 @@ class PredictorNetwork:
         raise ModelError(
             f"{self.name}: the function gave {values.dtype} of shape {values.shape}; expected labels (whole numbers 0 to 65535, H x W) or logits (C x H x W)"
         )
-
-
-def said_by(error: BaseException) -> str:
-    """Return what a person's code raised, on one line."""
-    return f"{type(error).__name__}: {library_text(error)}" if str(error).strip() else type(error).__name__
 
 
 def _array(value: Any) -> np.ndarray:

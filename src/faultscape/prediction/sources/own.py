@@ -17,13 +17,12 @@ import numpy as np
 
 from faultscape import plug
 from faultscape.classes.class_lists import allowed, table
-from faultscape.errors import FaultscapeError, ModelError, OptionError
+from faultscape.errors import FaultscapeError, ModelError, OptionError, said_by
 from faultscape.maps import class_answers, runs
 from faultscape.prediction import stamps
 from faultscape.prediction.batches import Batch, Row
 from faultscape.prediction.source import Opening, OpenModel, Part, Source, Trial
 from faultscape.prediction.sources.folder import check_size, check_values
-from faultscape.prediction.sources.functions import said_by
 from faultscape.study.settings import ModelOptions, Settings
 from faultscape.study.tables.corpus import Image
 

@@ -23,7 +23,7 @@ from faultscape.corpus.sources import find
 from faultscape.errors import CorpusError, ImageError, LabellingError, LabelMapError, OptionError, counted
 from faultscape.formats.pictures import read_rgb
 from faultscape.labelling import discards
-from faultscape.labelling.catalogue import FORMATS, MaskFormat, places_of, plain_errors, read_label, write_label
+from faultscape.labelling.catalogue import FORMATS, MaskFormat, places_of, plain_errors, prepared_files, read_label, write_label
 from faultscape.maps import runs
 from faultscape.maps.resize import nearest
 from faultscape.nouns import Classes
@@ -81,10 +81,8 @@ def export(root: Path, study: str, options: ExportOptions, form: MaskFormat) -> 
             tick(1)
     if form.listed:
         make_folder(folder / "labels")
-    with plain_errors(form, folder):
-        prepared = form.prepare(classes)
-    for name, data in prepared.items():
-        put(folder / name, data)
+    for path, data in prepared_files(form, folder, classes).items():
+        put(path, data)
     return written
 
 

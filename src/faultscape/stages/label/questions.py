@@ -19,7 +19,7 @@ from faultscape.classes.names import class_place
 from faultscape.corpus.image_names import ids_meant
 from faultscape.errors import FaultscapeError, LabellingError, OptionError, counted
 from faultscape.labelling import answers as said
-from faultscape.labelling.catalogue import QuestionFormat, plain_errors
+from faultscape.labelling.catalogue import QuestionFormat, count_filled, read_questions, write_questions
 from faultscape.maps import class_answers
 from faultscape.stages import evidence
 from faultscape.stages.evidence import current, tell_discards
@@ -74,9 +74,7 @@ def export(root: Path, study: str, options: ExportOptions, form: QuestionFormat)
     path = path if path.suffix.lower() == form.ending else path / f"questions{form.ending}"
     if todo:
         _keep_answers(form, path)
-        with plain_errors(form, path):
-            data = form.write(todo, _glosses(settings)).encode()
-        put(path, data)
+        put(path, write_questions(form, path, todo, _glosses(settings)))
     images, then = len({image for image, _ in todo}), import_line(study, str(path), truth, options.format)
     return Asked(str(path), len(todo), images, len(wanted) - len(todo), len(undecided), again, then, form.says)
 
@@ -85,9 +83,7 @@ def _keep_answers(form: QuestionFormat, path: Path) -> None:
     """LabellingError where a file that is to be written holds what somebody filled in, or is no table of questions at all."""
     if not path.is_file() or not path.stat().st_size:
         return
-    with plain_errors(form, path):
-        number = form.filled(path)
-    if number:
+    if number := count_filled(form, path):
         raise LabellingError(
             f"{path}: {counted(number, 'line of it is', 'lines of it are')} filled in, and what people wrote is never written over; name another file"
         )
@@ -143,8 +139,7 @@ def import_(root: Path, source: str, column: str, truth: str, form: QuestionForm
 
 def _read(form: QuestionFormat, file: Path, column: str, images: dict[str, Any], settings: Settings, out: _Read) -> None:
     """Add what one file says to ``out``; LabellingError for a file that holds neither labels, nor answers, nor discards."""
-    with plain_errors(form, file):
-        lines, where = form.read(file, column), f"{file.name}, line"
+    lines, where = read_questions(form, file, column), f"{file.name}, line"
     for note in lines.notes:
         print(note)
     names = [*(row[0] for _, row in (*lines.answers, *lines.labels)), *(name for name, _ in lines.discards)]
