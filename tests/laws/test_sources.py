@@ -12,11 +12,13 @@ import pytest
 
 import faultscape as fs
 import made
+import made_answers
 from faultscape.errors import ModelError, StudyError
 from faultscape.prediction import catalogue
 from faultscape.prediction.batches import Batch
 from faultscape.prediction.catalogue import SOURCES
 from faultscape.prediction.source import OpenModel
+from faultscape.stages.classifier_answers import read_predictions
 from faultscape.stages.given_options import group_options
 from faultscape.study.settings import read_settings
 from faultscape.study.tables.logs import read_failures
@@ -187,7 +189,7 @@ def test_what_lists_kinds_of_models_is_read_off_the_catalogue(tmp_path: Path) ->
     with refused(ModelError) as error:
         catalogue.source_of("m", str(tmp_path / "what.xyz"))
     assert [source.name for source in SOURCES if source.written not in str(error.value)] == ["table"]  # of classifiers alone
-    with refused(StudyError, "models of kind 'new' are not known; known are table, hub, program, "):
+    with refused(StudyError, "models of kind 'new' are not known; known are hub, program, own, table, "):
         catalogue.kind_named("new")
 
 
@@ -273,6 +275,48 @@ def test_a_kind_of_ones_own_goes_the_whole_way(corpus: made.Corpus, tmp_path: Pa
     change()
     fs.predict(study, {"own": place}, engine="local")
     assert "own: its source, its options or photos changed; 2 of 2 shards are done anew" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("task", ["segmentation", "classification"])
+@pytest.mark.parametrize(
+    "place", ["maps.csv", "maps.tsv.gz", "maps.parquet", "maps.npz", "maps.npz:key", "maps.onnx", "maps.txt", "maps"]
+)
+def test_a_source_that_names_its_kind_is_of_that_kind_whatever_its_place_is_called(task: str, place: str) -> None:
+    named = {"own": f"mine.py:STACK:{place}", "program": f"exec:cat {place}"}
+    assert {kind: next(source.name for source in SOURCES if source.of(place, task)) for kind, place in named.items()} == {
+        kind: kind for kind in named
+    }
+
+
+ANSWERS = """
+import csv
+from faultscape.maps import class_answers
+from faultscape.prediction import Batch, OpenModel, Row, Source
+
+class Answers(OpenModel):
+    def __init__(self, opening, settings):
+        ids = dict(zip(settings.classes.names, settings.classes.ids))
+        with open(opening.source, newline="") as file:
+            self.answers = {row["image"]: ids[row["label"]] for row in csv.DictReader(file)}
+    def batches(self, batches, part):
+        for batch in batches:
+            yield Batch([Row(image.id, class_answers.encode([self.answers[image.id]])) for image in batch])
+
+ANSWERS = Source("answers", "answers", "a table of answers", Answers)
+"""
+
+
+def test_a_kind_of_ones_own_says_what_a_table_of_the_same_answers_says(tmp_path: Path) -> None:
+    made = made_answers.study(tmp_path / "made", images=12)
+    (tmp_path / "own.py").write_text(ANSWERS)
+    place = f"{tmp_path / 'own.py'}:ANSWERS:{made.tables['model-1']}"
+    check_source(made.study, place)
+    assert fs.predict(made.study, {"own": place}, engine="local").models["own"] == (12, 0)
+    settings, ids = read_settings(Path(made.study)), made.images
+    assert settings.models["own"].kind == "own"
+    said = read_predictions(Path(made.study), settings, ["own", "model-1"], ids).labels
+    assert (said[0] == said[1]).all()
+    assert said.tolist()[0] == made.labels["model-1"].tolist()
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """SOURCES: every kind of model that there is, complete, in the order in which a SOURCE is recognised; and opening one.
 
-Conventions: nothing registers itself. All that says which kinds there are (help, errors, what each can be told, how its answers
+Conventions: nothing registers itself. What says of itself which kind it is (``hf:``, ``exec:``, ``file.py:SOURCE:PLACE``) is
+recognised before what an ending tells, which a command or a PLACE may have too. All that says which kinds there are (help, errors, what each can be told, how its answers
 are made) is read off this tuple. A kind from outside is a ``Source`` in a file of its own, named ``file.py:SOURCE:PLACE``; it
 stands here as `own`.
 """
@@ -70,11 +71,6 @@ def _network(
 
 
 SOURCES: tuple[Source, ...] = (
-    Source(
-        "table", "table", "a table of answers (.csv, .parquet, .npz)", table_answers.AnswerTable, table_answers.recognised,
-        check=table_answers.check, kept_as=table_answers.kept_as, there=table_answers.there, digest=table_answers.digest,
-        origin=table_answers.origin, options=(), tasks=(CLASSIFICATION,), here=True,
-    ),
     _network(
         "hub", "hf:OWNER/MODEL", networks.load_hub, hub.recognised, check=_nothing, kept_as=str, there=_always, digest=hub.digest,
         revision=hub.revision_of,
@@ -86,6 +82,11 @@ SOURCES: tuple[Source, ...] = (
     Source(
         "own", "model of a kind of your own", "file.py:SOURCE:PLACE", own.OwnModel, own.recognised, check=own.check, kept_as=own.kept_as,
         there=own.there, digest=own.digest, own_sizes=True, own_code="runs the code of {0}, which is yours to trust",
+    ),
+    Source(
+        "table", "table", "a table of answers (.csv, .parquet, .npz)", table_answers.AnswerTable, table_answers.recognised,
+        check=table_answers.check, kept_as=table_answers.kept_as, there=table_answers.there, digest=table_answers.digest,
+        origin=table_answers.origin, options=(), tasks=(CLASSIFICATION,), here=True,
     ),
     _network(
         "function", "file.py:function", networks.load_function, functions.recognised, check=functions.check, kept_as=functions.kept_as,
