@@ -38,7 +38,18 @@ leaver = fs.metrics.metric_of_maps("leaver", lambda t, p, c: exit(3), title="x",
 broken = fs.metrics.metric_of_maps("broken", lambda t, p, c: [1.0, 2.0, 3.0], title="x", definition="x", better="low")
 
 from faultscape.metrics.metric import Metric
-scored = Metric("scored", "Scored", "scored", "anomaly scores", "high", "pooled", "of scores", "score", lambda stats, _: 0.5, needs=frozenset(["anomaly"]))
+calibrated = Metric("calibrated", "Calibrated", "calibrated", "calibration", "low", "pooled", "of bins", "bin_count", lambda stats, _: 0.5, needs=frozenset(["confidence"]))
+
+def gap(score, label):
+    return score[label == 1].mean() - score[label == 0].mean() if label.any() else np.nan
+
+gap_of_anomalies = fs.metrics.metric_of_scores(
+    "gap_of_anomalies", gap, of="anomaly", title="Gap error", definition="difference of {mean} scores", better="high"
+)
+gap_of_doubt = fs.metrics.metric_of_scores(
+    "gap_of_doubt", gap, of="doubt", title="Doubt gap error", definition="difference of mean doubts", better="high", join="pooled"
+)
+failing = fs.metrics.metric_of_scores("failing", lambda s, a: s.nothing, of="anomaly", title="x", definition="x", better="low")
 """
 
 
@@ -106,26 +117,86 @@ def test_a_study_measures_anew_with_ones_own_metric_and_notices_that_its_file_ch
         ("own.py:leaver", "metric leaver: SystemExit: 3"),
         ("miou2", "file.py:function"),
         (
-            "own.py:scored",
-            "'scored' counts nothing of its own; a metric of your own is of label maps of classes (not of regions given as ids, scores",
+            "own.py:calibrated",
+            "'calibrated' counts nothing of its own; a metric of your own is of label maps of classes (not of regions given as ids, or cali",
         ),
+        (
+            "own.py:gap_of_anomalies",
+            "--metric gap_of_anomalies is of scores, and there are none here; give --anomaly NAME=FOLDER",
+        ),
+        ("own.py:gap_of_doubt", "give --confidence or --doubt or --probabilities NAME=FOLDER"),
     ],
 )
 def test_what_is_no_metric_is_told_in_a_line(line: list[str], tmp_path: Path, metric: str, words: str) -> None:
     assert words in refused_line(*line, "--metric", metric.replace("own.py", str(tmp_path / "own.py")))
 
 
-def test_a_metric_of_maps_is_refused_where_there_are_scores_alone(tmp_path: Path) -> None:
+@pytest.fixture
+def scored(tmp_path: Path) -> list[str]:
+    """A line that measures the anomaly scores of one model."""
     (tmp_path / "own.py").write_text(OWN)
     rng = np.random.default_rng(0)
     for folder in ("masks", "scores"):
         (tmp_path / folder).mkdir()
-    for k in range(3):
+    for k in range(7):
         mask = (rng.random((8, 9)) < 0.3).astype(np.uint8)
         Image.fromarray(mask).save(tmp_path / "masks" / f"{k}.png")
         np.save(tmp_path / "scores" / f"{k}.npy", rng.random((8, 9)).astype(np.float32))
     line = ["measure", str(tmp_path / "masks"), "--anomaly", f"a={tmp_path / 'scores'}", "--engine", "local"]
-    line += ["--output", str(tmp_path / "out")]
+    return [*line, "--output", str(tmp_path / "out")]
+
+
+def of_image(tmp_path: Path, k: int) -> float:
+    score = np.load(tmp_path / "scores" / f"{k}.npy")
+    mask = np.asarray(Image.open(tmp_path / "masks" / f"{k}.png"))
+    return float(score[mask == 1].mean() - score[mask == 0].mean())
+
+
+def test_a_metric_of_scores_stands_beside_the_others(
+    scored: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(scored) == 0  # measured without it before
+    own = tmp_path / "own.py"
+    assert main([*scored, "--metric", f"{own}:gap_of_anomalies"]) == 0
+    assert "Gap error" in capsys.readouterr().out
+    of = json.loads((tmp_path / "out" / "measure.json").read_text())["models"]["a"]
+    gaps = [of_image(tmp_path, k) for k in range(7)]
+    assert of["gap_of_anomalies"]["value"] == pytest.approx(np.mean(gaps), rel=1e-6)
+    assert of["gap_of_anomalies"]["low"] <= of["gap_of_anomalies"]["value"] < of["gap_of_anomalies"]["high"]
+    assert of["gap_of_anomalies"]["definition"].startswith("difference of {mean} scores; mean over images")
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert "<h4>Scores</h4>" in page
+    assert "<h4>Maps</h4>" not in page
+    assert "Gap error" in page
+    table = pq.read_table(tmp_path / "out" / "per_image.parquet")
+    assert np.allclose(table["gap_of_anomalies"], gaps)
+    own.write_text(OWN.replace("score[label == 1].mean() - ", "2 * score[label == 1].mean() - "))  # is measured anew
+    assert main([*scored, "--metric", f"{own}:gap_of_anomalies"]) == 0
+    again = json.loads((tmp_path / "out" / "measure.json").read_text())["models"]["a"]
+    assert again["gap_of_anomalies"]["value"] > of["gap_of_anomalies"]["value"]
+    assert again["auroc"] == of["auroc"]
+    assert "metric failing: AttributeError" in refused_line(*scored, "--metric", f"{own}:failing")
+
+
+def test_a_metric_of_doubt_stands_beside_those_of_maps(line: list[str], tmp_path: Path) -> None:
+    folder = Path(line[2].partition("=")[2])
+    rng = np.random.default_rng(1)
+    for path in sorted(folder.rglob("*.png")):
+        out = tmp_path / "doubt" / path.relative_to(folder).with_suffix(".npy")
+        out.parent.mkdir(parents=True, exist_ok=True)
+        np.save(out, rng.random(np.asarray(Image.open(path)).shape[:2]).astype(np.float32))
+    name, own = line[2].partition("=")[0], tmp_path / "own.py"
+    own_words = [word for metric in ("gap_of_doubt", "wrong_share") for word in ("--metric", f"{own}:{metric}")]
+    assert main([*line, "--doubt", f"{name}={tmp_path / 'doubt'}", *own_words]) == 0
+    of = json.loads((tmp_path / "out" / "measure.json").read_text())["models"]
+    assert abs(of[name]["gap_of_doubt"]["value"]) < 0.1  # doubt says nothing here
+    assert "no interval" in of[name]["gap_of_doubt"]["definition"]
+    assert {model for model, found in of.items() if "gap_of_doubt" in found} == {name}
+    assert all("wrong_share" in found for found in of.values())
+
+
+def test_a_metric_of_maps_is_refused_where_there_are_scores_alone(scored: list[str], tmp_path: Path) -> None:
+    line = scored
     assert "there are scores alone here" in refused_line(*line, "--metric", f"{tmp_path / 'own.py'}:wrong_share")
     assert not (tmp_path / "out").exists()
     assert main(line) == 0  # without it, the scores are measured

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from dataclasses import fields, replace
-from typing import Any
+from pathlib import Path
+from typing import Any, cast
 
 import numpy as np
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import pytest
 
 import faultscape as fs
@@ -15,10 +21,11 @@ from faultscape.metrics import calibration, image_statistics, selective
 from faultscape.metrics.catalogue import GROUPS, METRICS, named
 from faultscape.metrics.definitions import Definitions
 from faultscape.metrics.intervals.evidence import Means
-from faultscape.metrics.metric import Metric, metric_of_maps
+from faultscape.metrics.metric import Groups, Metric, metric_of_maps, metric_of_scores
 from faultscape.metrics.overlaps import components, regions
 from faultscape.metrics.summary import Summary, of_images, summarise
 from faultscape.reporting.measure import document
+from faultscape.stages.measure import scores
 from refusals import refused
 
 C = 3
@@ -161,10 +168,92 @@ def test_a_metric_that_no_entry_lists_is_not_written() -> None:
         document.models({"a": {"unlisted": odd}}, DEFINITIONS, ("x",), None, named())
 
 
+ADDED = """
+import sys
+import numpy as np
+from faultscape.metrics import catalogue
+from faultscape.metrics.metric import Groups, Metric
+
+def gap(stats, _):
+    score, label = stats["score"], stats["label"]
+    return score[label == 1].mean() - score[label == 0].mean()
+
+def share(stats, _):
+    return (stats["label"] == 1).mean()
+
+def share_of_groups(groups: Groups, _):
+    return groups.anomalous.sum(1) / (groups.anomalous + groups.known).sum(1)
+
+ANOMALY = frozenset(["anomaly"])
+catalogue.METRICS += (
+    Metric("gap", "Gap error", "1 − gap", "anomaly scores", "high", "images", "mean gap; {curve}", "score", gap, needs=ANOMALY,
+           place=6, main=True, column=17, short="gap error"),
+    Metric("share", "Share", "share of anomalies", "anomaly scores", "low", "pooled", "share", "score", share, needs=ANOMALY,
+           place=7, of_groups=share_of_groups, headline=-1),
+    Metric("bare", "Bare", "share again", "anomaly scores", "low", "pooled", "share", "score", share, needs=ANOMALY, place=8),
+    Metric("found", "Found", "true components", "anomaly scores", "low", "pooled", "true ones", "component_tp",
+           lambda stats, _: stats["component_tp"][..., 0] / 100, needs=ANOMALY, place=9),
+)
+from faultscape.cli import main
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+def test_an_entry_of_scores_that_is_added_is_computed_and_shown(tmp_path: Path) -> None:
+    rng = np.random.default_rng(4)
+    masks, scores = [], []
+    for k in range(8):
+        mask = (rng.random((10, 12)) < 0.2).astype(np.uint8)
+        mask[:2] = 255
+        score = (rng.random(mask.shape) * 0.8 + 0.2 * (mask == 1)).astype(np.float32)
+        for name in ("a", "b"):
+            (tmp_path / name).mkdir(exist_ok=True)
+            np.save(tmp_path / name / f"{k}.npy", score if name == "a" else score[::-1].copy())
+        made.write(tmp_path / "masks" / f"{k}.png", mask)
+        masks.append(mask)
+        scores.append(score)
+    line = ["measure", "masks", "--anomaly", "a=a", "--anomaly", "b=b", "--engine", "local", "--resamples", "50", "-o", "out"]
+    done = subprocess.run([sys.executable, "-c", ADDED, *line], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "gap error" in done.stdout
+    document = json.loads((tmp_path / "out" / "measure.json").read_text())
+    found = document["models"]["a"]
+    gaps = [float(s[m == 1].mean() - s[m == 0].mean()) for s, m in zip(scores, masks, strict=True)]
+    judged = np.concatenate([mask[mask != 255] for mask in masks])
+    assert found["gap"]["value"] == pytest.approx(np.mean(gaps), rel=1e-6)
+    assert found["share"]["value"] == found["bare"]["value"] == pytest.approx((judged == 1).mean(), abs=1e-11)
+    for name in ("gap", "share"):
+        assert found[name]["low"] < found[name]["value"] < found[name]["high"]
+    assert found["bare"]["low"] is None
+    assert "no interval" in found["bare"]["definition"]
+    assert found["gap"]["definition"].startswith("mean gap; step")
+    assert {"gap", "share", "bare", "found"} <= {row["metric"] for row in document["paired"]}
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert all(title in page for title in ("Gap error", "Share", "Bare", "Found"))
+    columns = pq.read_table(tmp_path / "out" / "per_image.parquet").filter(pc.field("model") == "a")
+    assert np.allclose(columns["gap"].to_numpy(), gaps)
+
+
+@pytest.mark.parametrize("metric", OF_SCORES, ids=lambda metric: metric.name)
+def test_what_is_streamed_is_what_compute_makes_of_pixels(metric: Metric) -> None:
+    assert (metric.reads == "score") == bool(metric.streamed)
+    if metric.streamed in scores.COLUMNS or metric.reads != "score":
+        return
+    assert metric.of_groups is not None
+    read = pixels()
+    known, anomalous = selective.groups(read["score"], read["label"])
+    drawn = metric.of_groups(Groups(known[None], anomalous[None]), DEFINITIONS)
+    assert drawn == pytest.approx(metric.compute(read, DEFINITIONS))
+
+
 def test_what_ones_own_metric_must_say() -> None:
     say: dict[str, Any] = {"title": "t", "definition": "d", "better": "low"}
     for wrong in ({"better": "up"}, {"join": "sum"}):
         with refused(MetricError, "better is high or low"):
-            metric_of_maps("mine", lambda *_: 0.0, **(say | wrong))
+            metric_of_maps("mine", lambda *_: 0.0, **cast("Any", say | wrong))
     with refused(MetricError, "letters, digits and underscores"):
         metric_of_maps("my metric", lambda *_: 0.0, **say)
+    with refused(MetricError, "join is pooled or images; got 'low' and 'cells'"):
+        metric_of_scores("mine", lambda *_: 0.0, of="doubt", **cast("Any", say | {"join": "cells"}))
+    with refused(MetricError, "of is anomaly or doubt; got 'pixels'"):
+        metric_of_scores("mine", lambda *_: 0.0, of=cast("Any", "pixels"), **say)

@@ -24,6 +24,7 @@ from .doubt import max_probability as max_probability
 from .doubt import surprise as surprise
 from .metric import Metric as Metric
 from .metric import metric_of_maps as metric_of_maps
+from .metric import metric_of_scores as metric_of_scores
 from .overlaps.components import component_counts as component_counts
 from .overlaps.components import component_metrics as component_metrics
 from .overlaps.over_under import average_precision_of_regions as average_precision_of_regions

@@ -1,7 +1,7 @@
 """What an entry of the catalogue of metrics is, and how one of one's own is made.
 
-Conventions: statistics are {name: array} as image_statistics and scores make them. A metric of one's own is of two maps of places 0..C, C = void; what it counts of an
-image is kept with the image's other statistics, so that intervals and differences come of themselves.
+Conventions: statistics are {name: array} as image_statistics and scores make them. A metric of one's own is of two maps of places 0..C, C = void, or of scores of pixels;
+what it counts of an image is kept with the image's other statistics, so that intervals and differences come of themselves.
 """
 
 from __future__ import annotations
@@ -19,7 +19,22 @@ from faultscape.metrics.definitions import Definitions
 
 Stats = Mapping[str, np.ndarray]
 Compute = Callable[[Stats, Definitions], np.ndarray]
+SCORES = frozenset(["anomaly", "doubt", "confidence", "probabilities"])
 Join = Literal["pooled", "cells", "images"]
+Shape = Literal["smooth", "bent", "stepped"]  # what `intervals.evidence.Drawn` says of them
+Streamed = Literal["", "average_precision", "auroc", "fpr95", "correct_ap", "aurc", "augrc"]
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """Pixels of a data set, drawn anew B times, at its K distinct coarse scores, ascending: ``known`` and ``anomalous`` (B, K) of either label, and ``sure`` (K,) the confidence there, if scores are doubt of probabilities."""
+
+    known: np.ndarray
+    anomalous: np.ndarray
+    sure: np.ndarray | None = None
+
+
+OfGroups = Callable[[Groups, Definitions], np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -29,6 +44,11 @@ class Metric:
     ``needs`` are the kinds of input of which one must be there, ``reads`` the statistic, ``options`` the definitions that change it, which ``definition`` names in
     braces. It lies between 0 and ``most``; one that is ``bounded`` by some scales has no bound under others. ``place`` is its column among its group's.
     ``of_pair(both, reference, prediction, over=)`` is the same number of two models' maps, where it is a concordance to select by.
+
+    Of metrics of scores: ``streamed`` is the number that it is of those which are made of all pixels without holding them (else ``compute`` gets all of them, or those of one
+    image where images are joined), ``of_groups`` the same number (B,) of coarse scores, from which intervals come, and ``shape`` how it moves as pixels do.
+    Of what is shown: ``main`` metrics stand in the first tables of the page; ``column`` is the place among the columns on a terminal, and ``headline`` that among the
+    metrics by which a page is headed (0 = none); ``neighbours`` what it is called where consecutive images are compared by it.
     """
 
     name: str
@@ -50,6 +70,18 @@ class Metric:
     bounded: tuple[str, ...] = ()
     count: Callable[..., Any] | None = None
     of_pair: Callable[..., np.ndarray] | None = None
+    streamed: Streamed = ""
+    of_groups: OfGroups | None = None
+    shape: Shape = "smooth"
+    main: bool = False
+    column: int = 0
+    headline: int = 0
+    neighbours: str = ""
+
+    @property
+    def of_scores(self) -> bool:
+        """Whether it is of scores of pixels, not of label maps."""
+        return bool(self.needs & SCORES)
 
     @property
     def called(self) -> str:
@@ -93,10 +125,7 @@ def metric_of_maps(
     >>> float(wrong.compute({"own_wrong": np.array([1, 4])}, Definitions()))
     0.25
     """
-    if not name.isidentifier():
-        raise MetricError(f"metric {name!r}: give it a name of letters, digits and underscores, for example far_errors")
-    if better not in ("high", "low") or join not in ("pooled", "cells", "images"):
-        raise MetricError(f"metric {name}: better is high or low, join is pooled, cells or images; got {better!r} and {join!r}")
+    _check(name, better, join, ("pooled", "cells", "images"))
     reads = f"own_{name}"
 
     def value(stats: Stats, _: Definitions) -> np.ndarray:
@@ -109,6 +138,51 @@ def metric_of_maps(
     return Metric(
         name, title, definition, "own", better, join, definition, reads, value, by_class if join == "pooled" else None, frozenset(["connected"]), source=source, most=most, count=count
     )  # fmt: skip
+
+
+def metric_of_scores(
+    name: str,
+    compute: Callable[[np.ndarray, np.ndarray], Any],
+    *,
+    of: Literal["anomaly", "doubt"],
+    title: str,
+    definition: str,
+    better: Literal["high", "low"],
+    join: Literal["pooled", "images"] = "images",
+    most: float = 1.0,
+    source: str = "",
+) -> Metric:
+    """Return a metric of one's own of scores, for `measure --metric file.py:NAME`; MetricError for a name, kind, direction or join that means nothing.
+
+    ``compute(score, label)`` gives a number for two (N,) arrays of the pixels that count: label 1 is anomalous, ``of`` doubt
+    wrong, 0 is not; NaN is undefined. Of ``images`` they are those of one image, and the metric is their mean, with an interval;
+    ``pooled`` those of all images, which must fit into memory, without. ``title`` is that of its error, as in `metric_of_maps`.
+
+    >>> gap = metric_of_scores("gap", lambda s, a: s[a == 1].mean() - s[a == 0].mean(), of="anomaly", title="Gap", definition="difference of the mean scores", better="high")
+    >>> float(gap.compute({"score": np.array([0.75, 0.5]), "label": np.array([1, 0])}, Definitions()))
+    0.25
+    """
+    _check(name, better, join, ("pooled", "images"))
+    if of not in ("anomaly", "doubt"):
+        raise MetricError(f"metric {name}: of is anomaly or doubt; got {of!r}")
+
+    def value(stats: Stats, _: Definitions) -> np.ndarray:
+        return np.asarray(compute(stats["score"], stats["label"]), float)
+
+    needs = frozenset(["anomaly"]) if of == "anomaly" else SCORES - {"anomaly"}
+    group, plain = {"anomaly": "anomaly scores", "doubt": "confidence"}[of], definition.replace("{", "{{").replace("}", "}}")
+    return Metric(name, title, definition, group, better, join, plain, "score", value, needs=needs, source=source, most=most)
+
+
+def value_of_scores(metric: Metric, score: np.ndarray, label: np.ndarray, definitions: Definitions) -> float:
+    """Return what a metric makes of the scores and labels of pixels, void (255) left out, NaN where all are void; MetricError where it fails or gives no number."""
+    judged = label != 255
+    if not judged.any():
+        return math.nan
+    try:
+        return float(metric.compute({"score": score[judged], "label": label[judged]}, definitions))
+    except Exception as error:  # perhaps a person's own code: say what it was
+        raise MetricError(f"metric {metric.name}: {type(error).__name__}: {error}") from error
 
 
 def own_statistics(
@@ -127,6 +201,15 @@ def own_statistics(
             raise MetricError(f"metric {metric.name}: gave an array of shape {values.shape}; join={metric.join} takes {shapes}")
         out[metric.reads] = values
     return out
+
+
+def _check(name: str, better: str, join: str, joins: tuple[str, ...]) -> None:
+    """MetricError for a name, a direction or a join that means nothing."""
+    if not name.isidentifier():
+        raise MetricError(f"metric {name!r}: give it a name of letters, digits and underscores, for example far_errors")
+    if better not in ("high", "low") or join not in joins:
+        known = f"{', '.join(joins[:-1])} or {joins[-1]}"
+        raise MetricError(f"metric {name}: better is high or low, join is {known}; got {better!r} and {join!r}")
 
 
 def _ratio(held: np.ndarray) -> np.ndarray:

@@ -91,7 +91,7 @@ def measure(
     output
         The folder to write to; default: measured, or STUDY/measures.
     metric
-        A metric of your own, file.py:NAME, made with `fs.metrics.metric_of_maps`; of label maps of classes, not of scores or given regions. Repeat it for more.
+        A metric of your own, file.py:NAME, made with `fs.metrics.metric_of_maps` (of label maps of classes) or `fs.metrics.metric_of_scores` (of anomaly scores, or of doubt). Repeat it for more.
     preset
         Definitions that reproduce others: fishyscapes, smiyc, smiyc-obstacle, anomaly-seg, pytorch-ood, keras200, torchmetrics, figure3, rom-rum, s0-printed.
     skip

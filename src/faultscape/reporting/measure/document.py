@@ -16,6 +16,7 @@ from typing import Any, Literal, Required, TypedDict, cast
 
 import numpy as np
 
+from faultscape.metrics.catalogue import named
 from faultscape.metrics.definitions import Definitions
 from faultscape.metrics.intervals.evidence import Evidence, Means
 from faultscape.metrics.intervals.slopes import student_interval
@@ -27,7 +28,7 @@ from faultscape.reporting.measure.coverage import held
 
 
 class MetricEntry(TypedDict, total=False):
-    """One metric of one model, with its interval; ``title`` and ``says`` are of one's own metrics."""
+    """One metric of one model, with its interval; ``title``, ``says`` and ``group`` are of one's own metrics."""
 
     value: Required[float | None]
     better: Required[Literal["high", "low"]]
@@ -38,6 +39,7 @@ class MetricEntry(TypedDict, total=False):
     definition: str
     title: str
     says: str
+    group: str
     per_class: dict[str, float | None]
 
 
@@ -115,6 +117,7 @@ def models(
 ) -> dict[str, dict[str, MetricEntry]]:
     """Return {NAME: {METRIC: entry}} of measure.json, of ``known`` {METRIC: its entry in the catalogue}; without ``units`` there are no intervals."""
     out: dict[str, dict[str, MetricEntry]] = {}
+    built_in = named()
     for name, metrics in summaries.items():
         out[name] = {}
         for metric, found in metrics.items():
@@ -128,8 +131,8 @@ def models(
                 "better": known[metric].better,
                 "definition": f"{known[metric].text(definitions)}; {found.aggregate}{'' if math.isnan(low) or units is None else held(metric, units)}",
             }
-            if known[metric].count:  # one's own: the page knows it by what stands here
-                entry["title"], entry["says"] = known[metric].title, known[metric].says
+            if metric not in built_in:  # one's own: the page knows it by what stands here
+                entry["title"], entry["says"], entry["group"] = known[metric].title, known[metric].says, known[metric].group
             if found.per_class is not None:
                 entry["per_class"] = {c: number(v) for c, v in zip(classes, found.per_class, strict=True)}
             out[name][metric] = entry

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from faultscape import __version__
+from faultscape.metrics.catalogue import METRICS
 from faultscape.reporting import figures
 from faultscape.reporting.competition.page import number
 from faultscape.reporting.measure import figures as measure_figures
@@ -23,13 +24,8 @@ from faultscape.reporting.measure.tables import TITLES, saturated, sets_of, tabl
 from faultscape.reporting.template import template
 
 HEADLINES = {
-    "miou": "IoU error",
-    "average_precision": "AP error",
-    "pq": "PQ error",
-    "partition_distance": "partition distance",
-    "rom": "ROM",
-    "auroc": "AUROC error",
-}
+    metric.name: metric.short or metric.says for metric in sorted(METRICS, key=lambda metric: metric.headline) if metric.headline
+}  # by which the page is headed, the first that tells models apart
 
 
 @dataclass(frozen=True)

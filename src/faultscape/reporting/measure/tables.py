@@ -17,25 +17,10 @@ from faultscape.reporting.measure.leaders import error, standings
 
 _ENTRIES = sorted(METRICS, key=lambda metric: (GROUPS.index(metric.group), metric.place))
 TITLES = {metric.name: (metric.title, metric.says) for metric in _ENTRIES}  # {metric: (its error's name, longer)}
-MAPS = (
-    "miou",
-    "dice",
-    "pixel_accuracy",
-    "rom",
-    "rum",
-    "pe_os",
-    "pe_us",
-    "ap",
-    "pq",
-    "gce",
-    "boundary_f",
-    "boundary_iou",
-)  # S1 Table I, and what came since
+MAPS = tuple(metric.name for metric in _ENTRIES if metric.main and not metric.of_scores)  # S1 Table I, and what came since
+SCORES = tuple(metric.name for metric in _ENTRIES if metric.main and metric.of_scores)
 PAIRS = ("ror", "rur")  # in the main table where ROM and RUM saturate, or there are no classes
-SCORES = (
-    "average_precision", "auroc", "fpr95", "component_siou", "component_precision", "component_f1",
-    "calibration_auroc", "misclassification_fpr95", "aurc", "ece", "brier", "brier_top", "nll",
-)  # fmt: skip
+OF_SCORES = frozenset(metric.group for metric in _ENTRIES if metric.of_scores)  # groups of them
 SATURATED = 0.9
 
 
@@ -72,8 +57,9 @@ def tables(sets: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
     known = [m for m in TITLES if m in present]
     known += sorted(set(present) - set(known))  # one's own
     extra = PAIRS if "miou" not in present or any(saturated(one) for one in sets.values()) else ()
-    main = [m for m in known if m in MAPS or m in extra or m not in TITLES]
-    scores = [m for m in known if m in SCORES]
+    own = {m: group in OF_SCORES for m, group in own_groups(sets).items()}  # whether they are of scores
+    main = [m for m in known if m in MAPS or m in extra or own.get(m) is False]
+    scores = [m for m in known if m in SCORES or own.get(m)]
     rest = [m for m in known if m not in main and m not in scores]
     named = (("maps", main), ("scores", scores), ("rest", rest))
     return [_table(kind, metrics, sets) for kind, metrics in named if metrics]
@@ -83,6 +69,12 @@ def own_titles(sets: Mapping[str, Mapping[str, Any]]) -> dict[str, tuple[str, st
     """Return {metric: (its error's name, longer)} of metrics of one's own, which the document itself names."""
     entries = ((m, e) for one in sets.values() for of in one.get("models", {}).values() for m, e in of.items() if m not in TITLES)
     return {m: (e.get("title", m), e.get("says", m)) for m, e in entries}
+
+
+def own_groups(sets: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
+    """Return {metric: its group} of metrics of one's own."""
+    entries = ((m, e) for one in sets.values() for of in one.get("models", {}).values() for m, e in of.items() if m not in TITLES)
+    return {m: e.get("group", "own") for m, e in entries}
 
 
 def saturated(document: Mapping[str, Any]) -> list[str]:
@@ -110,7 +102,9 @@ def cell(entry: Mapping[str, Any] | None, standing: str = "") -> Cell:
 
 
 def _table(kind: str, metrics: Sequence[str], sets: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    group_of, own = {metric.name: metric.group for metric in METRICS}, own_titles(sets)
+    own = own_titles(sets)
+    group_of = {m: group for m, group in own_groups(sets).items() if group in OF_SCORES}
+    group_of |= {metric.name: metric.group for metric in METRICS}
     rows = []
     for name, one in sets.items():
         stand = {m: standings(one, m) for m in metrics}

@@ -14,12 +14,7 @@ from faultscape.reporting.measure.document import Document
 from faultscape.reporting.measure.leaders import contradictions, error, standings
 from faultscape.reporting.measure.tables import own_titles
 
-_ORDER = (
-    "miou", "rom", "rum", "ror", "rur", "gce", "pe_os", "pe_us", "ap", "pq", "average_precision", "auroc", "fpr95",
-    "component_f1", "calibration_auroc", "ece",
-)  # fmt: skip
-_SHORT = {metric.name: metric.short for metric in METRICS}
-COLUMNS = tuple((metric, _SHORT[metric]) for metric in _ORDER)
+COLUMNS = tuple((metric.name, metric.short) for metric in sorted(METRICS, key=lambda metric: metric.column) if metric.column)
 _PIXELS = frozenset(["ror", "rur"])
 
 

@@ -101,6 +101,7 @@ class ScoreJob:
     model: Source
     classes: ClassSettings
     definitions: Definitions
+    metrics: Sequence[str]  # one's own of scores, file.py:NAME
     score_scale: float | None
     resize_maps: bool
 

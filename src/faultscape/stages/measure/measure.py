@@ -24,8 +24,8 @@ from faultscape.stages.measure import gather, idle_options, lists, notes, pictur
 from faultscape.stages.measure.gather import MeasuredSet
 from faultscape.stages.measure.jobs import MeasuredPart
 from faultscape.stages.measure.options import WORST, MeasureOptions
-from faultscape.stages.measure.sets import DataSet, inputs, shard_jobs
-from faultscape.stages.measure.shard import own_metrics
+from faultscape.stages.measure.sets import SCORES, DataSet, inputs, shard_jobs
+from faultscape.stages.measure.shard import of_maps, own_metrics
 from faultscape.stages.snapshot import Snapshot
 from faultscape.study.array_jobs import Share, share
 from faultscape.study.folder import make_folder, put
@@ -43,15 +43,12 @@ def measure_models(options: MeasureOptions) -> tuple[str, measure_document.Docum
     """Measure what a line asks for, and return the folder written to and the document of measure.json; of a share what was done of it."""
     definitions, mine = define(options.preset, **options.choices.given), share(options.running.shard)
     options = replace(options, metric=tuple(plug.absolute(word) for word in options.metric))
-    if own_metrics(options.metric) and definitions.regions == "given":
+    if of_maps(options.metric) and definitions.regions == "given":
         raise OptionError("--metric is of maps of classes, and --regions given has maps of region ids; leave one of them out")
     study, array = lists.study_of(options.inputs), "measure" if options.running.shard else ""
     with writing(study, array=array) if study else nullcontext():  # from the first look on: numbers are of what is held
         sets = _data_sets(options, definitions)
-        if options.metric and not any(source.has_maps for data in sets for source in data.models.values()):
-            raise OptionError(
-                "--metric is of label maps of classes, and there are scores alone here; give NAME=FOLDER of maps, or leave it out"
-            )
+        _refuse_idle_metrics(options.metric, sets)
         out = Path(options.output) if options.output else study / "measures" if study else Path("measured")
         if out.exists() and not out.is_dir():
             raise OptionError(f"--output {out}: is a file; name a folder")
@@ -59,6 +56,21 @@ def measure_models(options: MeasureOptions) -> tuple[str, measure_document.Docum
         with nullcontext() if study else writing(out, array=array):
             make = _make_share if array else _make_document
             return str(out), make(study or out, out, sets, definitions, options, mine)
+
+
+def _refuse_idle_metrics(words: tuple[str, ...], sets: Sequence[DataSet]) -> None:
+    """OptionError for metrics of one's own of what is not measured here: maps, or a kind of scores."""
+    sources = [source for data in sets for source in data.models.values()]
+    for metric in own_metrics(words).values():
+        if metric.count and not any(source.has_maps for source in sources):
+            raise OptionError(
+                "--metric is of label maps of classes, and there are scores alone here; give NAME=FOLDER of maps, or leave it out"
+            )
+        if not metric.count and not any(kind in metric.needs for source in sources for kind in source.scores):
+            kinds = " or ".join(f"--{kind}" for kind in SCORES if kind in metric.needs)
+            raise OptionError(
+                f"--metric {metric.name} is of scores, and there are none here; give {kinds} NAME=FOLDER, or leave it out"
+            )
 
 
 def _make_share(
@@ -102,7 +114,8 @@ def make_statistics(
     def key_there(name: str, shard: int) -> str | None:
         return part.key if (part := done[name].get(part_name(shard))) else None
 
-    todo = [job for job in shard_jobs(out, data, definitions, reading, options.metric, done=key_there) if mine.has(job.number)]
+    own = of_maps(options.metric)
+    todo = [job for job in shard_jobs(out, data, definitions, reading, own, done=key_there) if mine.has(job.number)]
     task, items = "faultscape.stages.measure.shard:measure_shard", sum(len(job.images.ids) * len(job.models) for job in todo)
     done_now = fill.do(
         task,
@@ -118,7 +131,10 @@ def make_statistics(
             for name, of in made.items():
                 new = {part_name(todo[number].number): Part(of.sha256, of.rows, of.key, of.failures)}
                 write_manifest(where[name], read_manifest(where[name]) | new)
-    scored = score_jobs.make(out, data, definitions, reading, mine=mine, engine=running.engine, workers=running.workers)
+    of_scores = [word for word in options.metric if word not in own]
+    scored = score_jobs.make(
+        out, data, definitions, reading, of_scores, mine=mine, engine=running.engine, workers=running.workers
+    )
     return len(todo) + scored, sum(len(part.failures) for folder in where.values() for part in read_manifest(folder).values())
 
 
@@ -157,7 +173,8 @@ def _summarise(out: Path, data: DataSet, definitions: Definitions, options: Meas
         if gone := set(parts) - {part_name(shard) for shard in data.shards if source.has_maps}:
             write_manifest(where[name], {k: v for k, v in parts.items() if k not in gone})
     failures = {name: [f for part in read_manifest(where[name]).values() for f in part.failures] for name in data.models}
-    scored = score_jobs.scores(out, data, definitions, options.reading)
+    own = of_maps(options.metric)
+    scored = score_jobs.scores(out, data, definitions, options.reading, [word for word in options.metric if word not in own])
     for name, found in scored.failures.items():  # an image is one failure, whichever of its files is looked at
         failures[name] += of_other_images(found, failures[name])
     wrong = []

@@ -11,17 +11,13 @@ import numpy as np
 
 from faultscape.corpus.groups import describe_groups
 from faultscape.errors import counted
+from faultscape.metrics.catalogue import METRICS
 from faultscape.metrics.intervals.neighbours import alike, too_narrow
 from faultscape.metrics.intervals.units import LEAST, MANY, Units
 from faultscape.stages.measure.sets import DataSet
 
 MISSING = frozenset(["no map was found", "no scores were found"])
-_IN_ORDER = {
-    "miou": "the mIoU",
-    "rom": "the ROM",
-    "average_precision": "the AP",
-    "calibration_auroc": "the AUROC",
-}  # what neighbours are compared by
+NEIGHBOURS = {metric.name: metric.neighbours for metric in METRICS if metric.neighbours}  # what they are compared by
 
 
 def together(notes: Sequence[tuple[str, str]]) -> list[str]:
@@ -76,7 +72,7 @@ def drawn_anew(data: DataSet, units: Units, images: Mapping[str, Mapping[str, np
         return [f"{text}; Student's t with {units.count - 1} degrees of freedom"] if units.count <= MANY else [text]
     if units.count < LEAST:
         return [f"{counted(units.count, 'image')}: fewer than {LEAST} carry no interval"]
-    for metric, title in _IN_ORDER.items():
+    for metric, title in NEIGHBOURS.items():
         found = [value for of in images.values() if metric in of and (value := alike(of[metric])) is not None]
         if 2 * len(found) > sum(metric in of for of in images.values()):
             middle = float(np.median(found))

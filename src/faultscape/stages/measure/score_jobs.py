@@ -6,10 +6,13 @@ follow from, the classes, and the files' sizes and times, so that only what chan
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
+from faultscape import plug
+from faultscape.metrics.catalogue import named
 from faultscape.metrics.definitions import Definitions
 from faultscape.prediction.sources.folder import fingerprint
 from faultscape.stages import fill
@@ -18,6 +21,7 @@ from faultscape.stages.measure.jobs import ScoreJob
 from faultscape.stages.measure.options import Reading
 from faultscape.stages.measure.score_summary import Scored
 from faultscape.stages.measure.sets import DataSet
+from faultscape.stages.measure.shard import own_metrics
 from faultscape.study.array_jobs import Share
 from faultscape.study.parts import key_of
 from faultscape.study.settings import class_settings
@@ -37,9 +41,9 @@ _OF_SCORES = (
 
 
 def jobs_of(
-    out: Path, data: DataSet, definitions: Definitions, reading: Reading
+    out: Path, data: DataSet, definitions: Definitions, reading: Reading, metrics: Sequence[str] = ()
 ) -> tuple[list[ScoreJob], dict[str, str], list[tuple[str, str]]]:
-    """Return the jobs of a data set's scores, {NAME: kind}, and what to say of them."""
+    """Return the jobs of a data set's scores, {NAME: kind}, and what to say of them; ``metrics`` are one's own of scores, file.py:NAME."""
     jobs, kinds, notes = [], {}, []
     written = class_settings(data.classes)
     for name, source in data.models.items():
@@ -60,8 +64,10 @@ def jobs_of(
             data.truth.labels,
             kind,
             _VERSION,
+            *[metric.name for metric in model_scores.unstreamed(kind, metrics)],
+            *[plug.digest(word) for word in metrics],
         )
-        what = (data.images_of(), data.truth, source, written, definitions, reading.score_scale, reading.resize_maps)
+        what = (data.images_of(), data.truth, source, written, definitions, metrics, reading.score_scale, reading.resize_maps)
         jobs.append(ScoreJob(str(out), data.name, name, kind, key[:16], *what))
     return jobs, kinds, notes
 
@@ -82,23 +88,24 @@ def make(
     data: DataSet,
     definitions: Definitions,
     reading: Reading,
+    metrics: Sequence[str] = (),
     *,
     mine: Share,
     engine: str,
     workers: int | None,
 ) -> int:
     """Measure the scores of every model of a share that has some and was not measured before, side by side; returns how many."""
-    jobs, _, _ = jobs_of(out, data, definitions, reading)
+    jobs, _, _ = jobs_of(out, data, definitions, reading, metrics)
     todo = [job for number, job in enumerate(jobs) if mine.has(number) and not model_scores.place(job).exists()]
     task, title = "faultscape.stages.measure.scores:score_model", f"scores {data.name}"
     items = sum((4 if job.kind == "anomaly" else 6) * len(job.images.ids) for job in todo)
     return len(list(fill.do(task, todo, int, title=title, items=items, engine=engine, workers=workers)))
 
 
-def scores(out: Path, data: DataSet, definitions: Definitions, reading: Reading) -> Scored:
+def scores(out: Path, data: DataSet, definitions: Definitions, reading: Reading, metrics: Sequence[str] = ()) -> Scored:
     """Gather the scores of all models, which were measured before."""
-    jobs, kinds, notes = jobs_of(out, data, definitions, reading)
-    result = Scored(data, definitions, kinds=kinds, notes=notes)
+    jobs, kinds, notes = jobs_of(out, data, definitions, reading, metrics)
+    result = Scored(data, definitions, kinds=kinds, notes=notes, metrics=named(list(own_metrics(tuple(metrics)).values())))
     for job in jobs:
         for old in model_scores.place(job).parent.glob("scores-*.npz"):
             if old != model_scores.place(job):

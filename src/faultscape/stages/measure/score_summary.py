@@ -1,31 +1,30 @@
 """What scores of a data set amount to: summaries and curves of its models.
 
 Conventions: a model's kind is anomaly, or the first of doubt, probabilities, confidence that it has. Points come from the exact scores; intervals from the
-histograms of coarse scores, moved by the difference of the two, which is noted where it is not small. Names: `auroc`, `average_precision`, `fpr95` for
-anomalies, `calibration_auroc` and its kin for doubt.
+histograms of coarse scores, moved by the difference of the two, which is noted where it is not small. Which metrics there are, and how each is made, is read off the
+catalogue: an entry that is not streamed is computed of the pixels themselves.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from faultscape.metrics import calibration, selective
+from faultscape.metrics import calibration
+from faultscape.metrics.catalogue import named
 from faultscape.metrics.definitions import Definitions
 from faultscape.metrics.intervals.evidence import Drawn, Means, Ratios
 from faultscape.metrics.intervals.slopes import of_sums
 from faultscape.metrics.intervals.units import Draws
-from faultscape.metrics.overlaps import components
+from faultscape.metrics.metric import Groups, Metric
 from faultscape.metrics.scores import bootstrap
 from faultscape.metrics.summary import Summary, weighed
 from faultscape.stages.measure import scores
 from faultscape.stages.measure.sets import DataSet
 
-RANKS = ("average_precision", "auroc", "fpr95")
-OF_DOUBT = ("misclassification_ap", "calibration_auroc", "misclassification_fpr95", "correct_ap")
 FROM = "the interval from histograms of scores in 65,536 steps"
 
 
@@ -39,6 +38,7 @@ class Scored:
     kinds: dict[str, str] = field(default_factory=dict)
     failures: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
     notes: list[tuple[str, str]] = field(default_factory=list)
+    metrics: Mapping[str, Metric] = field(default_factory=named)
 
     @property
     def present(self) -> dict[str, np.ndarray]:
@@ -52,10 +52,15 @@ class Scored:
         for name, found in self.found.items():
             if not len(found["usable"]):
                 continue
-            names = RANKS if self.kinds[name] == "anomaly" else OF_DOUBT
-            out[name] = {
-                metric: _spread(found["alone"][:, k], found["usable"], len(self.data.ids)) for k, metric in enumerate(names)
-            }
+            out[name] = {}
+            for metric in self._reading(name, "score"):
+                if metric.streamed in scores.COLUMNS:
+                    alone = found["alone"][:, scores.COLUMNS.index(metric.streamed)]
+                elif metric.streamed:
+                    continue
+                else:
+                    alone = found[f"alone_{metric.name}"]
+                out[name][metric.name] = _spread(alone, found["usable"], len(self.data.ids))
         return out
 
     @property
@@ -83,32 +88,25 @@ class Scored:
         return out
 
     def summaries(self, name: str, draws: Draws, *, whole: bool = True) -> dict[str, Summary]:
-        """Return {metric: Summary} of a model, of the images that count in ``draws``."""
+        """Return {metric: Summary} of a model, of the images that count in ``draws``, in the order of the catalogue."""
         found = self.found.get(name)
         if found is None or not len(found["usable"]):
             return {}
-        out = self._ranks(name, found, draws, whole=whole) | self._calibrated(found, draws)
-        if "row_bin_count" in found:
-            out["ece_equal_mass"] = self._equal_mass(name, found, draws, whole=whole)
-        if "row_component_tp" in found:
-            rows = self._rows(found, lambda key: key.startswith("component_"))
-            pooled = of_sums(
-                rows,
-                lambda sums: {m: (v, None) for m, v in components.component_metrics(dict(sums)).items()},
-                self._used(found, draws),
-            )
-            for metric, (number, _) in pooled.items():
-                out[metric] = Summary(float(number.value), None, 0, "sums over images", Ratios(number, None))
-        return out
+        out = self._ranks(name, found, draws, whole=whole) | self._of_pixels(name, found, draws, whole=whole)
+        out |= self._of_sums(found, draws) | self._of_fine(name, found, draws, whole=whole)
+        return {metric: out[metric] for metric in self.metrics if metric in out}
 
-    def _rows(self, found: scores.Found, wanted: Callable[[str], bool]) -> dict[str, np.ndarray]:
+    def _reading(self, name: str, reads: str) -> list[Metric]:
+        """Return the metrics of a model's kind of scores that read a statistic."""
+        return [metric for metric in self.metrics.values() if metric.reads == reads and self.kinds[name] in metric.needs]
+
+    def _rows(self, found: scores.Found) -> dict[str, np.ndarray]:
         """Return {statistic: (I, ...)} of the images, 0 where an image has no scores."""
         out = {}
         for key in (key.removeprefix("row_") for key in found if key.startswith("row_")):
-            if wanted(key):
-                held = found[f"row_{key}"]
-                out[key] = np.zeros((len(self.data.ids), *held.shape[1:]), held.dtype)
-                out[key][found["usable"]] = held
+            held = found[f"row_{key}"]
+            out[key] = np.zeros((len(self.data.ids), *held.shape[1:]), held.dtype)
+            out[key][found["usable"]] = held
         return out
 
     def _used(self, found: scores.Found, draws: Draws) -> np.ndarray:
@@ -117,97 +115,119 @@ class Scored:
 
     def _ranks(self, name: str, found: scores.Found, draws: Draws, *, whole: bool) -> dict[str, Summary]:
         """Return what ranks pixels; of some images (not ``whole``) there are no exact numbers but those of the histograms."""
-        of_doubt = self.kinds[name] != "anomaly"
+        wanted = [metric for metric in self._reading(name, "score") if metric.streamed in scores.COLUMNS]
         images = scores.sparse_images(found, len(self.data.ids))
         drawn = bootstrap.replicates(images, draws.weights, fpr_rule=self.definitions.fpr_rule)
         exact, used = found["areas"], self._used(found, draws)
-        if of_doubt:
+        if "correct_ap" in found:
             turned = [bootstrap.SparseHistogram(65535 - i.places[::-1], i.anomalous[::-1], i.known[::-1]) for i in images]
             drawn = np.column_stack([drawn, bootstrap.replicates(turned, draws.weights)[:, 0]])
             exact = np.append(exact, found["correct_ap"])
         out = {}
-        for k, metric in enumerate(OF_DOUBT if of_doubt else RANKS):
-            alone, shape = found["alone"][:, k], "stepped" if "fpr95" in metric else "smooth"
+        for metric in wanted:
+            k = scores.COLUMNS.index(metric.streamed)
+            alone, shape = found["alone"][:, k], metric.shape
             if self.definitions.pooling == "per_image":  # of images that have both kinds of pixels
                 alone = np.where(np.isnan(found["alone"][:, 1]), np.nan, alone)
-                means = Means(
-                    np.where(self._used(found, draws), _spread(alone, found["usable"], len(self.data.ids)), np.nan)[:, None]
-                )
-                out[metric] = Summary(means.value, None, int(np.isnan(alone).sum()), "mean over images with a value", means)
+                out[metric.name] = self._mean_of_images(alone, found, draws)
                 continue
             if not whole:
-                out[metric] = _drawn(drawn[:, k], draws, used, 0, "histograms of scores in 65,536 steps", shape=shape)
+                out[metric.name] = _drawn(drawn[:, k], draws, used, 0, "histograms of scores in 65,536 steps", shape=shape)
                 continue
-            out[metric] = _drawn(
+            out[metric.name] = _drawn(
                 _moved(drawn[:, k], exact[k]), draws, used, int(np.isnan(alone).sum()), "all pixels pooled; " + FROM, shape=shape
             )
             plain = self.definitions.curve == "step" and self.definitions.thresholds == "exact"
             if plain and abs(exact[k] - drawn[0, k]) > 1e-4:
-                words = f"{metric} of the scores in 65,536 steps is {drawn[0, k]:.6f}, exact {exact[k]:.6f}"
+                words = f"{metric.name} of the scores in 65,536 steps is {drawn[0, k]:.6f}, exact {exact[k]:.6f}"
                 self.notes.append((name, f"{words}; its interval is moved by the difference"))
-        return out | (self._areas_of_doubt(images, draws, self._used(found, draws), found if whole else None) if of_doubt else {})
+        return out
 
-    def _areas_of_doubt(
-        self, images: list[bootstrap.SparseHistogram], draws: Draws, used: np.ndarray, found: scores.Found | None
-    ) -> dict[str, Summary]:
-        """Return AURC and AUGRC, their points exact where ``found`` holds them."""
-        areas = [
-            (selective.aurc(right, wrong), selective.augrc(right, wrong))
-            for right, wrong in bootstrap.grouped(images, draws.weights)
-        ]
-        drawn = {metric: np.concatenate([part[k] for part in areas]) for k, metric in enumerate(("aurc", "augrc"))}
-        if found is None:
-            return {metric: _drawn(values, draws, used, 0, "doubt in 65,536 steps") for metric, values in drawn.items()}
-        return {
-            metric: _drawn(_moved(values, float(found[metric])), draws, used, 0, "all pixels pooled; " + FROM)
-            for metric, values in drawn.items()
-        }
+    def _mean_of_images(self, alone: np.ndarray, found: scores.Found, draws: Draws) -> Summary:
+        """Return the mean over images of what each has by itself."""
+        spread = _spread(alone, found["usable"], len(self.data.ids))
+        means = Means(np.where(self._used(found, draws), spread, np.nan)[:, None])
+        return Summary(means.value, None, int(np.isnan(alone).sum()), "mean over images with a value", means)
 
-    def _equal_mass(self, name: str, found: scores.Found, draws: Draws, *, whole: bool) -> Summary:
-        """Return ECE in bins of equal mass: its point from the fine bins of all pixels, its interval from doubt in 65,536 steps, where doubt is 1 - confidence."""
-        exact, used = calibration.ece_equal_mass(found["fine"], self.definitions.bins), self._used(found, draws)
-        if self.kinds[name] == "doubt" or not found["logit"]:  # the histograms are not of confidence
-            return _drawn(
-                np.array([exact if whole else np.nan]), draws, used, int(np.isnan(exact)), "pooled over images; no interval"
-            )
+    def _of_pixels(self, name: str, found: scores.Found, draws: Draws, *, whole: bool) -> dict[str, Summary]:
+        """Return the metrics of scores that are no column of those which rank: means over images, or of all pixels, with an interval where there is a way to draw them."""
+        wanted = [metric for metric in self._reading(name, "score") if metric.streamed not in scores.COLUMNS]
+        drawn = self._of_groups([metric for metric in wanted if metric.of_groups], found, draws)
+        used, out = self._used(found, draws), {}
+        for metric in wanted:
+            per_image = "pooling" in metric.options and self.definitions.pooling == "per_image"
+            if metric.join == "images" or (per_image and not metric.streamed):
+                out[metric.name] = self._mean_of_images(found[f"alone_{metric.name}"], found, draws)
+                continue
+            exact = float(found[metric.streamed or f"whole_{metric.name}"])
+            undefined = 0 if metric.streamed else int(np.isnan(exact))
+            if metric.name not in drawn:
+                value = np.array([exact if whole else np.nan])
+                out[metric.name] = _drawn(value, draws, used, undefined, "pooled over images; no interval")
+            elif whole:
+                moved = _moved(drawn[metric.name], exact)
+                out[metric.name] = _drawn(moved, draws, used, undefined, "all pixels pooled; " + FROM, shape=metric.shape)
+            else:
+                out[metric.name] = _drawn(drawn[metric.name], draws, used, 0, "doubt in 65,536 steps", shape=metric.shape)
+        return out
+
+    def _of_groups(
+        self, metrics: Sequence[Metric], found: scores.Found, draws: Draws, *, sure: bool = False
+    ) -> dict[str, np.ndarray]:
+        """Return {metric: (1 + B,)} of the histograms; with ``sure`` they are told the confidence at each place."""
+        if not metrics:
+            return {}
         images = scores.sparse_images(found, len(self.data.ids))
-        sure = bootstrap.confidence_at(images, bootstrap.Coarse(True, *found["coarse"].tolist()))
-        groups = ((right + wrong, right) for right, wrong in bootstrap.grouped(images, draws.weights))
-        bins = self.definitions.bins
-        drawn = np.concatenate([calibration.equal_mass_of_groups(count, right, count * sure, bins) for count, right in groups])
-        drawn = _moved(drawn, exact) if whole else drawn
-        return _drawn(drawn, draws, used, int(np.isnan(drawn[0])), "pooled over images; " + FROM, shape="bent")
+        at = bootstrap.confidence_at(images, bootstrap.Coarse(True, *found["coarse"].tolist())) if sure else None
+        parts = [
+            [of(Groups(known, anomalous, at), self.definitions) for metric in metrics if (of := metric.of_groups)]
+            for known, anomalous in bootstrap.grouped(images, draws.weights)
+        ]
+        return {metric.name: np.concatenate([part[k] for part in parts]) for k, metric in enumerate(metrics)}
 
-    def _calibrated(self, found: scores.Found, draws: Draws) -> dict[str, Summary]:
-        """Return what is made of sums over images; errors of calibration, which are no smooth function of them, by draws."""
-        rows = self._rows(found, lambda key: not key.startswith("component"))
+    def _of_fine(self, name: str, found: scores.Found, draws: Draws, *, whole: bool) -> dict[str, Summary]:
+        """Return what is made of fine bins of confidence: points of those of all pixels, intervals from doubt in 65,536 steps, where doubt is 1 - confidence."""
+        if "row_bin_count" not in found:
+            return {}
+        wanted = [metric for metric in self.metrics.values() if metric.reads == "fine"]
+        used, out = self._used(found, draws), {}
+        of_confidence = self.kinds[name] != "doubt" and bool(found["logit"])  # else the histograms are not of it
+        drawable = [metric for metric in wanted if metric.of_groups and of_confidence]
+        drawn = self._of_groups(drawable, found, draws, sure=True)
+        for metric in wanted:
+            exact = float(metric.compute(found, self.definitions))
+            if metric.name not in drawn:
+                value = np.array([exact if whole else np.nan])
+                out[metric.name] = _drawn(value, draws, used, int(np.isnan(exact)), "pooled over images; no interval")
+                continue
+            values = _moved(drawn[metric.name], exact) if whole else drawn[metric.name]
+            undefined = int(np.isnan(values[0]))
+            out[metric.name] = _drawn(values, draws, used, undefined, "pooled over images; " + FROM, shape=metric.shape)
+        return out
 
-        def smooth(sums: Any) -> dict[str, Any]:
-            made: dict[str, Any] = {}
-            if "windows" in sums:
-                windows = (selective.pavpu, selective.p_accurate_certain, selective.p_uncertain_inaccurate)
-                made |= {of.__name__: of(sums["windows"]) for of in windows}
-            if "bin_count" in sums:
-                made["brier_top"] = calibration.brier_top(sums)
-            if "brier_sum" in sums:
-                made |= {"brier": calibration.brier(sums, sums["judged"]), "nll": calibration.nll(sums, sums["judged"])}
-            return {metric: (values, None) for metric, values in made.items()}
+    def _of_sums(self, found: scores.Found, draws: Draws) -> dict[str, Summary]:
+        """Return what is made of sums over images; what is no smooth function of them, as errors of calibration are not, by draws."""
+        rows, used = self._rows(found), self._used(found, draws)
+        wanted = [metric for metric in self.metrics.values() if metric.reads in rows]
+        smooth = [metric for metric in wanted if metric.shape == "smooth"]
 
-        out = {
-            metric: Summary(float(number.value), None, int(np.isnan(number.value)), "pooled over images", Ratios(number, None))
-            for metric, (number, _) in of_sums(rows, smooth, self._used(found, draws)).items()
-        }
-        used = self._used(found, draws)
-        for metric, needs in (("ece", "bin_count"), ("mce", "bin_count"), ("ece_classwise", "class_count")):
-            if needs in rows:
-                kind = needs.removesuffix("count")
-                sums = {key: weighed(draws.weights, values) for key, values in rows.items() if key.startswith(kind)}
-                values = np.asarray(_CALIBRATION[metric](sums))
-                out[metric] = _drawn(values, draws, used, int(np.isnan(values[0])), "pooled over images", shape="bent")
+        def made(sums: Any) -> dict[str, Any]:
+            return {metric.name: (metric.compute(sums, self.definitions), None) for metric in smooth}
+
+        pooled, out = of_sums(rows, made, used), {}
+        for metric in smooth:
+            number = pooled[metric.name][0]
+            value, aggregate = float(number.value), _AGGREGATES.get(metric.reads, "pooled over images")
+            out[metric.name] = Summary(value, None, int(np.isnan(value)), aggregate, Ratios(number, None))
+        if others := [metric for metric in wanted if metric not in smooth]:
+            sums = {key: weighed(draws.weights, values) for key, values in rows.items()}
+            for metric in others:
+                values = np.asarray(metric.compute(sums, self.definitions))
+                out[metric.name] = _drawn(values, draws, used, int(np.isnan(values[0])), "pooled over images", shape=metric.shape)
         return out
 
 
-_CALIBRATION = {"ece": calibration.ece, "mce": calibration.mce, "ece_classwise": calibration.ece_classwise}
+_AGGREGATES = {"component_tp": "sums over images"}  # of what a statistic counts, where it is no pixels
 
 
 def _points(found: scores.Found, x: str, y: str) -> dict[str, list[float]]:

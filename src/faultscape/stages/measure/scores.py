@@ -10,7 +10,7 @@ Source: S3 3, S4 5 and appendix.
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -22,15 +22,17 @@ from faultscape.formats.label_maps import read_map
 from faultscape.formats.scores import finite, levels
 from faultscape.maps.resize import nearest
 from faultscape.metrics import calibration, selective
+from faultscape.metrics.catalogue import named
 from faultscape.metrics.definitions import Definitions
 from faultscape.metrics.doubt import max_probability
+from faultscape.metrics.metric import Metric, value_of_scores
 from faultscape.metrics.overlaps import components
 from faultscape.metrics.scores import bootstrap, counts, other_curves
 from faultscape.metrics.scores.detection import detection
 from faultscape.metrics.scores.quantile_curve import frame_bins, quantile_curve
 from faultscape.metrics.scores.stream import Chunks, stream
 from faultscape.stages.measure.jobs import ScoreJob, Source, classes_of
-from faultscape.stages.measure.shard import reader, scores_of
+from faultscape.stages.measure.shard import own_metrics, reader, scores_of
 from faultscape.stages.worker_calls import task
 from faultscape.study.folder import put
 from faultscape.study.tables import measures
@@ -39,6 +41,7 @@ VOID = 255
 POINTS = 400
 SUM_SLACK = 0.02  # far more than rounding to float16 or a resize takes away
 KINDS = ("doubt", "probabilities", "confidence")
+COLUMNS = ("average_precision", "auroc", "fpr95", "correct_ap")  # of what is known of each image, the last of doubt alone
 Found = dict[str, np.ndarray]
 
 
@@ -59,10 +62,25 @@ def score_model(job: ScoreJob, tick: Callable[[int], None]) -> int:
             found["correct_ap"] = _areas(turned, definitions, lambda: ((s, t) for s, t, _ in _turned(chunks, 1)()))[0][0]
             found["aurc"] = np.array(selective.aurc_of(exact, turned))
             found["augrc"] = np.array(selective.augrc_of(exact.auroc, exact.positives, exact.negatives))
+        found |= {f"whole_{metric.name}": np.array(value) for metric, value in _of_all_pixels(job, usable)}
     sink = io.BytesIO()
     np.savez(sink, allow_pickle=False, **found)
     put(place(job), sink.getvalue())
     return len(usable)
+
+
+def unstreamed(kind: str, words: Sequence[str]) -> list[Metric]:
+    """Return the metrics of a kind of scores that nothing streams, those of one's own (file.py:NAME) too: they are computed of pixels."""
+    known = named(list(own_metrics(tuple(words)).values()))
+    return [metric for metric in known.values() if metric.reads == "score" and not metric.streamed and kind in metric.needs]
+
+
+def _of_all_pixels(job: ScoreJob, usable: list[int]) -> Iterator[tuple[Metric, float]]:
+    """Yield what metrics make of the pixels of all images together, which are held for them."""
+    if wanted := [metric for metric in unstreamed(job.kind, job.metrics) if metric.join == "pooled"]:
+        pixels = [(score[truth != VOID], truth[truth != VOID]) for score, truth, _ in _counted(job, usable, lambda _: None)()]
+        score, truth = (np.concatenate(side) for side in zip(*pixels, strict=True))
+        yield from ((metric, value_of_scores(metric, score, truth, job.definitions)) for metric in wanted)
 
 
 def place(job: ScoreJob) -> Path:
@@ -249,6 +267,8 @@ def _by_image(
     load = _loader(job)
     how = bootstrap.coarse_of(exact)
     alone, sparse, rows = [], [], []
+    wanted = unstreamed(job.kind, job.metrics)
+    of_pixels: dict[str, list[float]] = {metric.name: [] for metric in wanted}
     fine = np.zeros((3, 65536))
     for k in usable:
         pair = load(k)
@@ -257,6 +277,8 @@ def _by_image(
         where = job.images.ids[k]
         own = detection(score, truth, fpr_rule=definitions.fpr_rule, where=where)
         alone.append(_areas(own, definitions, lambda score=score, truth=truth: [(score, truth)])[0])
+        for metric in wanted:
+            of_pixels[metric.name].append(value_of_scores(metric, score, truth, definitions))
         sparse.append(bootstrap.sparse_histogram(score, truth, how, where=where))
         row: Found = {}
         if job.kind == "anomaly":
@@ -274,6 +296,7 @@ def _by_image(
         tick(1)
     out = {"alone": np.array(alone), "fine": fine, "logit": np.array(how.logit)}
     out["coarse"] = np.array([how.centre, how.width])
+    out |= {f"alone_{name}": np.array(values) for name, values in of_pixels.items()}
     small = {"places": np.uint16, "known": np.uint32, "anomalous": np.uint32}
     out |= {name: np.concatenate([getattr(image, name) for image in sparse]).astype(kind) for name, kind in small.items()}
     out["ends"] = np.cumsum([0, *(len(image.places) for image in sparse)])

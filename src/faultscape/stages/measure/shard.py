@@ -153,15 +153,20 @@ def reader(source: Source, images: Images, classes: Classes, *, given: bool = Fa
 
 
 def own_metrics(words: tuple[str, ...]) -> dict[str, Metric]:
-    """Return {name: metric} of one's own metrics, ``file.py:NAME``; OptionError for what is none, or two of one name."""
+    """Return {name: metric} of one's own metrics, ``file.py:NAME``, in their order; OptionError for what is none, or two of one name."""
     found: list[Metric] = [plug.find("metric", word, {}, of=Metric) for word in words]
-    if other := next((metric.name for metric in found if metric.count is None), None):
+    if other := next((metric.name for metric in found if metric.count is None and metric.reads != "score"), None):
         raise OptionError(
             f"--metric: {other!r} counts nothing of its own; a metric of your own is of label maps of classes (not of regions given as ids, "
-            "scores or calibration), made with `fs.metrics.metric_of_maps`"
+            "or calibration), made with `fs.metrics.metric_of_maps`, or of scores, made with `fs.metrics.metric_of_scores`"
         )
     everything = named(found)
     return {metric.name: everything[metric.name] for metric in found}
+
+
+def of_maps(words: tuple[str, ...]) -> tuple[str, ...]:
+    """Return those of ``file.py:NAME`` whose metrics are of label maps."""
+    return tuple(word for word, metric in zip(words, own_metrics(words).values(), strict=True) if metric.count)
 
 
 @lru_cache(maxsize=4)
