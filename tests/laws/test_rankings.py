@@ -67,7 +67,16 @@ def of_draws(order: list[int], accuracy: np.ndarray = DRAWN) -> Standings:
     rows = [Draw("vma", 1, k + 1, image, 1.0, float(PREFERRED[k] / LEFT[k]), len(POOL)) for k, image in enumerate(POOL[:30])]
     names, rest = [MODELS[k] for k in order], (np.full((4, 12), 0.9), 60)
     return draw_rankings(
-        names, rows, accuracy[order, :30], POOL[:30], proxy=PROXY[order], pool=POOL, rest=rest, resamples=0, extra=[OWN]
+        names,
+        rows,
+        accuracy[order, :30],
+        POOL[:30],
+        proxy=PROXY[order],
+        pool=POOL,
+        rest=rest,
+        resamples=0,
+        extra=[OWN],
+        learns=True,
     )
 
 

@@ -13,8 +13,7 @@ import pytest
 
 import faultscape as fs
 from faultscape.errors import OptionError
-from faultscape.ranking.drawn.steps import LEARNING
-from faultscape.selection.catalogue import ADAPTIVE, GOALS, NAMES, SELECTORS, Selector, find_selector
+from faultscape.selection.catalogue import GOALS, NAMES, SELECTORS, Selector, find_selector
 from faultscape.selection.draws import draw
 from faultscape.selection.weights import drawing_weights
 from faultscape.stages.given_options import options_of
@@ -106,10 +105,8 @@ def test_probabilities_are_shares_of_what_is_left(selector: Selector) -> None:
             left[image] = 0
 
 
-def test_names_are_one_each_and_what_learns_is_what_rankings_think_learns() -> None:
+def test_names_are_one_each() -> None:
     assert len(set(NAMES)) == len(SELECTORS)
-    assert set(LEARNING) == {one.name for one in SELECTORS if one.adaptive and one.chance}
-    assert set(ADAPTIVE) == {*LEARNING, *(one.name for one in SELECTORS if one.learns == "queries")}
     assert set(GOALS) == {"order", "best"}
 
 

@@ -88,7 +88,9 @@ def ranked(groups: dict[str, str] | None = None, population: str = "future", num
     rows = [Draw(selector, 1, m, names[k], 1.0, float(chance[m - 1]), 120) for m, k in enumerate(order.tolist(), 1)]
     more = {"proxy": np.clip(1 - correct + rng.normal(0, 0.3, correct.shape), 0, 1), "pool": names}
     known = [names[k] for k in order]
-    return draw_rankings(list("xyz"), rows, correct[:, order], known, population=population, groups=groups, resamples=200, **more)
+    return draw_rankings(
+        list("xyz"), rows, correct[:, order], known, population=population, groups=groups, resamples=200, learns=False, **more
+    )
 
 
 def test_scores_are_those_of_the_pool_and_intervals_are_wider() -> None:

@@ -39,7 +39,9 @@ def ranked(seed: int, *, spread: float, number: int, pool: int = 90, graded: boo
     rows, order = drawn(rng, rng.lognormal(0, spread, pool), number)
     proxy = np.clip(1 - correct + rng.normal(0, 0.3, correct.shape), 0, 1)
     known = [names[k] for k in order]
-    return draw_rankings(list("xyz"), rows, correct[:, order], known, proxy=proxy, pool=names, resamples=60, **options)
+    return draw_rankings(
+        list("xyz"), rows, correct[:, order], known, proxy=proxy, pool=names, resamples=60, learns=False, **options
+    )
 
 
 @settings(max_examples=40, deadline=None)

@@ -35,7 +35,7 @@ from faultscape.ranking.drawn import scores as drawn_estimates
 from faultscape.ranking.drawn.estimates import Estimates
 from faultscape.ranking.drawn.populations import group_numbers
 from faultscape.ranking.drawn.scores import MARGINS, REUSED, unusable
-from faultscape.ranking.drawn.steps import LEARNING, steps
+from faultscape.ranking.drawn.steps import steps
 from faultscape.ranking.intervals import ranks
 from faultscape.ranking.replicates import CHOSEN, FUTURE, POOL
 from faultscape.standings import ModelRanking, Standings, labelled_note
@@ -53,7 +53,7 @@ def draw_rankings(
     rest: tuple[np.ndarray, int] | None = None,
     lost: Collection[str] = (),
     elsewhere: Collection[str] = (),
-    learns: bool | None = None,
+    learns: bool,
     partly: Collection[str] = (),
     resamples: int = 1000,
     seed: int = 0,
@@ -77,7 +77,7 @@ def draw_rankings(
     Errors: RankingError for shapes that do not fit, or no labelled draw; OptionError for negative resamples, and for a population that the draws say nothing of.
 
     >>> rows = [Draw("random", 1, k, image, 1.0, 1 / (5 - k), 4) for k, image in enumerate("abc", 1)]
-    >>> table = draw_rankings(["unet", "fcn"], rows, [[1, 1, 0], [0, 1, 0]], ["a", "b", "c"], resamples=0)
+    >>> table = draw_rankings(["unet", "fcn"], rows, [[1, 1, 0], [0, 1, 0]], ["a", "b", "c"], learns=False, resamples=0)
     >>> {model: round(score, 6) for model, score in table.rankings["reuse_mean"].scores.items()}
     {'unet': 0.666667, 'fcn': 0.333333}
     >>> table.rankings["lure"].unusable
@@ -164,15 +164,14 @@ def draw_rankings(
     )
 
 
-def by_learning(rows: Sequence[Draw], learns: bool | None = None) -> bool:
-    """Return whether some of the draws were made with what labels of earlier rounds said; where that is not known the selector tells.
+def by_learning(rows: Sequence[Draw], learns: bool) -> bool:
+    """Return whether some of the draws were made with what labels of earlier rounds said, by a selector that ``learns`` from them.
 
     >>> rows = [Draw("information", round, round, image, 1.0, 0.5, 9) for round, image in enumerate("ab", 1)]
-    >>> by_learning(rows), by_learning(rows[:1]), by_learning(rows, learns=False)
+    >>> by_learning(rows, True), by_learning(rows[:1], True), by_learning(rows, False)
     (True, False, False)
     """
-    learning = any(row.selector in LEARNING for row in rows) if learns is None else learns
-    return learning and len({row.round for row in rows}) > 1
+    return learns and len({row.round for row in rows}) > 1
 
 
 def check_population(population: Population, by_chance: bool) -> None:

@@ -20,7 +20,6 @@ import numpy as np
 from faultscape.nouns import Draw
 
 SKIPPED = 0.05  # share of draws without labels above which they are not taken to be lost by chance
-LEARNING = ("expected-loss", "vma", "information", "mad+information")  # selectors that learn where nothing else is said
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,18 +41,18 @@ def steps(
     *,
     lost: Collection[str] = (),
     elsewhere: Collection[str] = (),
-    learns: bool | None = None,
+    learns: bool,
 ) -> Steps:
     """Return the draws that count; ``lost`` images will never be decided, ``elsewhere`` are those that other selections chose.
 
-    Where draws do not ``learn`` from labels, weights stay what they are from round to round, and all rounds are one line; None goes by the selector's name.
+    Where draws do not ``learn`` from labels, weights stay what they are from round to round, and all rounds are one line.
 
     >>> rows = [Draw("random", 1, k, image, 1.0, 1 / (6 - k), 5) for k, image in enumerate("abcd", 1)]
-    >>> found = steps(rows, ["a", "b", "c"], np.array([[1.0, np.nan, 0.0]]))
+    >>> found = steps(rows, ["a", "b", "c"], np.array([[1.0, np.nan, 0.0]]), learns=False)
     >>> found.columns, found.probability, found.pool, sorted(found.out)
     (array([0, 2]), array([0.25      , 0.33333333]), 4, ['b'])
     >>> scores = np.array([[1.0, 0.0, 1.0]])
-    >>> steps(rows, ["a", "b", "d"], scores, elsewhere={"d"}).columns  # d was chosen by others while c waits; a and b were labelled in order
+    >>> steps(rows, ["a", "b", "d"], scores, elsewhere={"d"}, learns=False).columns  # d was chosen by others while c waits; a and b were labelled in order
     array([0])
     """
     place = {image: k for k, image in enumerate(images)}
@@ -81,7 +80,7 @@ def steps(
         notes.append(
             f"{_draws(number)} without a label that decides for every model: taken out of the pool, as if lost by chance"
         )
-    rounds = np.array([row.round if (row.selector in LEARNING if learns is None else learns) else 1 for row in rows])
+    rounds = np.array([row.round if learns else 1 for row in rows])
     chance = remaining(np.array([row.probability for row in rows]), rounds, ~gone)
     kept = np.flatnonzero(decided[:end] & ~gone[:end])
     out = frozenset(row.image for row, lacks in zip(rows, gone, strict=True) if lacks)

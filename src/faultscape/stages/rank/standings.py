@@ -249,7 +249,14 @@ def _about_draws(known: Labelled, selection: str, trust: np.ndarray | None) -> A
         other, key = selections.read_selection(root, name)
         if draws_evenly(other.definition) and other.models == models and key == corpus_key(root, settings, models):
             images, scores = evidence.scores(root, models, truth, slots.definition, discarded)
-            counted = steps(other.draws, images, scores, lost=lost, elsewhere=evidence.chosen_elsewhere(root, name))
+            counted = steps(
+                other.draws,
+                images,
+                scores,
+                lost=lost,
+                elsewhere=evidence.chosen_elsewhere(root, name),
+                learns=learns(other.definition),
+            )
             columns = [k for k in counted.columns.tolist() if images[k] in agreed]
             best = max(best, scores[:, columns], key=lambda held: held.shape[1])
     about["rest"] = (best, len(agreed))
