@@ -26,6 +26,12 @@ from refusals import refused
 FEW: dict[str, Any] = {"resamples": 20, "engine": "local"}
 
 
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a line writes to OUT lies beside the study."""
+    monkeypatch.chdir(tmp_path)
+
+
 @pytest.fixture
 def answers(tmp_path: Path) -> made_answers.Answers:
     return made_answers.study(tmp_path / "answers", images=40, errors=(0.1, 0.3, 0.5))
