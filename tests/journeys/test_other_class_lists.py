@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 import faultscape as fs
 import made
 from faultscape.errors import ClassesError
+from faultscape.nouns import Slots
 from faultscape.study.settings import read_settings
 from faultscape.study.tables import selections
 from refusals import refused
@@ -142,6 +144,48 @@ def test_colours_groups_and_names_count_nothing_again_and_need_no_images(
         assert "first_names" not in (Path(study) / "study.toml").read_text()
         fs.compare(study, engine="local")
         assert [task for task in ran if "count" in task] == []
+
+
+def renamed(corpus: made.Corpus, folder: Path, **names: str) -> str:
+    """A list of the same classes, of which some are called something else."""
+
+    def change(held: Any) -> Any:
+        return {**held, "classes": [{**e, "name": names.get(e["name"], e["name"])} for e in held["classes"]], "parents": {}}
+
+    return classes_of(corpus, folder, change)
+
+
+@pytest.mark.parametrize("names", [[{"road": "street"}], [{"road": "lane"}, {"road": "street"}]])
+def test_duels_that_grow_go_by_the_new_names_of_classes(
+    study: str, corpus: made.Corpus, tmp_path: Path, names: list[dict[str, str]]
+) -> None:
+    for one in names:
+        fs.collect(study, classes=renamed(corpus, tmp_path, **one))
+    held = chosen(replace(corpus, classes=Path(renamed(corpus, tmp_path, **names[-1]))), tmp_path / "held")
+    assert vars(selections.read_selection(Path(study))[0]) == vars(selections.read_selection(Path(held))[0])
+    for one in (study, held):
+        fs.select(one, per_class=2, engine="local")
+        fs.predict(one, dict(list(corpus.models.items())[2:]), engine="local")
+        fs.compare(one, engine="local")
+        fs.select(one, engine="local")
+    assert vars(selections.read_selection(Path(study))[0]) == vars(selections.read_selection(Path(held))[0])
+    finished(study, corpus)
+
+
+def test_duels_whose_classes_an_earlier_version_renamed_grow_under_todays_names(
+    study: str, corpus: made.Corpus, tmp_path: Path
+) -> None:
+    """It left the old names in the definition."""
+    before = selections.read_selection(Path(study))[0].definition["groups"]
+    fs.collect(study, classes=renamed(corpus, tmp_path, road="street"))
+    slots, drawn_from = selections.read_selection(Path(study))
+    selections.write_selection(Path(study), Slots(slots.models, {**slots.definition, "groups": before}, slots.rows), drawn_from)
+    grown = fs.select(study, per_class=2, engine="local")
+    assert grown.definition["groups"] == ["street" if name == "road" else name for name in before]
+    cells = [(*row.cell, row.place) for row in grown.rows]
+    assert len(set(cells)) == len(cells)
+    assert "road" not in {row.class_ for row in grown.duels}
+    finished(study, corpus)
 
 
 def test_another_meaning_of_an_id_counts_again(study: str, corpus: made.Corpus, tmp_path: Path) -> None:

@@ -106,7 +106,7 @@ def definition(
         **begun,
         "over": over,
         "constraints": constraints,
-        "groups": [""] if constraints == "none" else [classes.names[g] for g in classes.groups],
+        "groups": group_names(classes, constraints),
         "scale": to_json(scale)["classes"] if constraints == "class+scale" and scale is not None else None,
         "per_class": per_class,
         "spares": spares,
@@ -114,6 +114,15 @@ def definition(
         "ties": ties.RULE,
         "seed": seed,
     }
+
+
+def group_names(classes: Classes, constraints: str) -> list[str]:
+    """Return what the groups of candidates of an ordered pair are called: the classes but the background, or nothing where there is one whatever the class.
+
+    >>> group_names(Classes(("sky", "road"), (0, 1), ()), "class"), group_names(Classes(("sky", "road"), (0, 1), ()), "none")
+    (['sky', 'road'], [''])
+    """
+    return [""] if constraints == "none" else [classes.names[g] for g in classes.groups]
 
 
 def empty(models: Sequence[str], define: Definition) -> Best:

@@ -192,6 +192,8 @@ def enter_settings(root: Path, wanted: Settings) -> None:
         define: Definition = {**slots.definition}
         if isinstance(scale := define.get("scale"), dict):
             define["scale"] = {renamed.get(word, word): bounds for word, bounds in scale.items()}
+        if "groups" in define:
+            define["groups"] = [renamed.get(word, word) for word in define["groups"]]
         if "only" in define:
             define["only"] = [renamed.get(word, word) for word in define["only"]]
         if "without" in define:
