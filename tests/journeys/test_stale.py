@@ -10,10 +10,12 @@ import pytest
 
 import faultscape as fs
 import made
+import made_answers
 from faultscape.errors import ClassesError, RankingError, SelectionError, StudyError
 from faultscape.study.settings import read_settings
 from faultscape.study.tables import label_maps
 from refusals import refused
+from undoing import states
 
 
 def test_a_class_that_maps_hold_and_the_list_no_longer_is_named_with_model_and_image(corpus: made.Corpus, study: str) -> None:
@@ -191,3 +193,44 @@ def test_a_stored_map_part_that_is_gone_is_missing_and_predict_makes_it_again(co
     assert "model-1=" in fs.status(study).next
     fs.predict(study, corpus.models, engine="local")
     assert made.bytes_under(Path(study), "predictions") == before
+
+
+WNIDS = ("n02121808", "n02084071", "n02958343", "n02858304", "n13134947")
+
+
+@pytest.mark.parametrize("chosen", [False, True])
+@pytest.mark.parametrize("what", ["asked", "wnids"])
+def test_a_plan_is_stale_once_the_duels_that_it_looks_for_would_be_others(tmp_path: Path, what: str, chosen: bool) -> None:
+    """Duels that are chosen already stay what they are."""
+    study = made_answers.study(tmp_path, images=40).study
+    if chosen:
+        fs.select(study, top=3)
+    classes, asked, asked_again = tmp_path / "classes.json", tmp_path / "asked.txt", tmp_path / "all.txt"
+    asked.write_text("cat\ndog\n")
+    asked_again.write_text("\n".join(made_answers.NAMES))
+
+    def called(*names: str, wnids: tuple[str, ...] = ()) -> None:
+        entries = [{"index": k, "name": name} for k, name in enumerate(names)]
+        classes.write_text(
+            json.dumps({"classes": [e | {"wnid": w} for e, w in zip(entries, wnids, strict=True)] if wnids else entries})
+        )
+        fs.collect(study, classes=str(classes))
+
+    def change(*, back: bool) -> None:
+        if what == "asked":
+            fs.collect(study, only_classes=str(asked_again if back else asked))
+        else:
+            called(*made_answers.NAMES, wnids=() if back else WNIDS)
+
+    first = fs.plan(study)
+    change(back=False)
+    assert states(study)["plan", ""] == ("done" if chosen else "stale")
+    again = fs.plan(study)
+    assert (again.duels == first.duels) == chosen
+    assert states(study)["plan", ""] == "done"
+    called(*made_answers.NAMES[:-1], "plant", wnids=WNIDS if what == "wnids" else ())
+    assert states(study)["plan", ""] == ("stale" if chosen else "done")  # a selection names its classes
+    called(*made_answers.NAMES, wnids=WNIDS if what == "wnids" else ())
+    change(back=True)
+    assert states(study)["plan", ""] == ("done" if chosen else "stale")
+    assert fs.plan(study).duels == first.duels

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from faultscape import plug
-from faultscape.nouns import JsonObject
+from faultscape.nouns import JsonObject, Slots
 from faultscape.stages.artefacts import labels, selection, standings
 from faultscape.stages.artefacts.artefact import METHOD, Again, Artefact, Provenance, arguments_of, provenance_of
 from faultscape.stages.evidence import find_truth
 from faultscape.stages.given_options import option_words
 from faultscape.stages.snapshot import Snapshot
 from faultscape.study.parts import key_of
+from faultscape.study.tables.selections import MAIN
 
 METHOD_NUMBER = 3  # raised when forecasts are computed in another way
 
 
 def made_from_now(snapshot: Snapshot, truth: str) -> dict[str, str]:
-    """Return what a plan is made from: the predictions of all models, what was chosen and discarded, the labels of a truth ('': there were none, and any that counts would be used), and what standings leave open."""
+    """Return what a plan is made from: the predictions of all models, what was chosen and discarded, the labels of a truth ('': there were none, and any that counts would be used), what standings leave open, and what its own duels look at."""
     left = {name: open_ for name in snapshot.selections if (open_ := standings.open_questions(snapshot, name))}
     return {
         "maps": snapshot.drawn_from(snapshot.models),
@@ -27,6 +30,7 @@ def made_from_now(snapshot: Snapshot, truth: str) -> dict[str, str]:
         **({"files": key_of(files)} if (files := _own_files(snapshot)) else {}),
         **({"groups": key_of(sorted(snapshot.groups.items()))} if snapshot.groups else {}),
         **({"open": key_of(left)} if left else {}),
+        **_of_own_duels(snapshot),
         METHOD: str(METHOD_NUMBER),
     }
 
@@ -37,6 +41,20 @@ def _own_files(snapshot: Snapshot) -> dict[str, str]:
         str(slots.definition.get(key, "")) for slots, _ in snapshot.selections.values() for key in ("selector", "concordance")
     ]
     return {name: plug.digest(name) for name in sorted(set(named)) if plug.is_own(name)}
+
+
+def holds_duels(slots: Slots, models: Sequence[str]) -> bool:
+    """Whether a selection, as it counts now, is one of duels between these models, which a plan then tells of; it looks for its own otherwise."""
+    return slots.models == tuple(models) and bool(slots.chosen) and not slots.draws
+
+
+def _of_own_duels(snapshot: Snapshot) -> dict[str, str]:
+    """Return what else the duels follow from that a plan of classifiers looks for: which classes are not asked about, and where in WordNet classes stand."""
+    settings, classes = snapshot.settings, snapshot.settings.classes
+    if not settings.classifies or (MAIN in snapshot.selections and holds_duels(snapshot.current(MAIN), snapshot.models)):
+        return {}
+    others = [first for name, first in classes.first_name_of.items() if settings.only and name not in settings.only]
+    return {"classes": key_of(others, classes.wnids)} if others or classes.wnids else {}
 
 
 def _provenance(snapshot: Snapshot) -> Provenance | None:
@@ -101,6 +119,7 @@ PLAN = Artefact(
         "discards": "images were discarded",
         "groups": "groups of images changed",
         "labels": "labels changed",
+        "classes": "other classes are asked about, or they have other WordNet ids",
         "open": "standings are out of date, settled a question, or left one open",
         "models": "models were added, renamed or removed",
         "photos": "photos changed",

@@ -26,6 +26,7 @@ from faultscape.selection.definitions import learns, weights_as_defined
 from faultscape.selection.selector_weights import fitted_sharpness
 from faultscape.selection.weights import CHANCE
 from faultscape.stages import drawing_pool, evidence, map_duels
+from faultscape.stages.artefacts.plan import holds_duels
 from faultscape.stages.classifier_answers import read_predictions
 from faultscape.stages.evidence import current
 from faultscape.stages.pairs import corpus_key
@@ -189,7 +190,7 @@ def duels(root: Path, settings: Settings, models: tuple[str, ...], *, engine: st
     """Return the slots of selection main as it counts now, where it is one of duels of these models, else those that it would have by default, as deep as is looked at."""
     if selections.MAIN in selections.names(root):
         slots = current(root, selections.MAIN, Answers(root).discarded())
-        if slots.models == models and slots.chosen and not slots.draws:
+        if holds_duels(slots, models):
             return slots
     return _of_classes(root, settings, models) if settings.classifies else _of_maps(root, settings, models, engine, workers)
 
