@@ -10,6 +10,7 @@ import pytest
 import faultscape as fs
 import made
 from faultscape.study import parts
+from faultscape.study.tables import selections
 
 
 def test_status_reads_again_what_changed_under_it(
@@ -32,6 +33,45 @@ def test_status_reads_again_what_changed_under_it(
     monkeypatch.setattr("faultscape.study.tables.label_maps.read_small", read)
     assert made.states(study)["label"] == "done"
     assert done == ["imported"]
+
+
+@pytest.mark.parametrize("moment", ["before its JSON is read", "between its JSON and its rows", "while there is none"])
+def test_status_sees_a_selection_that_is_replaced_meanwhile_before_or_after_and_calls_it_neither_gone_nor_damaged(
+    corpus: made.Corpus, study: str, monkeypatch: pytest.MonkeyPatch, moment: str
+) -> None:
+    fs.predict(study, corpus.models, engine="local")
+    fs.compare(study, engine="local")
+    fs.select(study, selector="random", budget=5, engine="local")
+    about, read, look, done = Path(study) / "selection-random.json", selections.read_selection, selections.read_object, []
+
+    def replace() -> None:
+        done.append("replaced")
+        fs.select(study, as_="random", selector="mad", replace=True, engine="local")
+
+    def read_late(root: Path, name: str = "main", **how: bool) -> object:
+        if not done and moment == "before its JSON is read":
+            replace()
+        elif not done and moment == "while there is none":
+            done.append("replaced")
+            held = about.read_bytes()
+            about.unlink()
+            try:
+                return read(root, name, **how)
+            finally:
+                about.write_bytes(held)
+        return read(root, name, **how)
+
+    def look_early(data: bytes) -> object:
+        if not done and moment == "between its JSON and its rows" and b"drawn_from" in data:
+            replace()
+        return look(data)
+
+    monkeypatch.setattr("faultscape.study.tables.selections.read_selection", read_late)
+    monkeypatch.setattr("faultscape.study.tables.selections.read_object", look_early)
+    (row,) = (row for row in fs.status(study).stages if row[0] == "select")
+    assert done == ["replaced"]
+    monkeypatch.undo()
+    assert row == next(row for row in fs.status(study).stages if row[0] == "select")
 
 
 def test_many_looks_beside_a_writer(corpus: made.Corpus, study: str) -> None:

@@ -83,7 +83,7 @@ class Snapshot:
     @cached_property
     def selections(self) -> dict[str, tuple[Slots, str]]:
         """{name: (slots, the key of what they were drawn from)}, main first."""
-        return {name: selections.read_selection(self.root, name) for name in selections.names(self.root)}
+        return {name: selections.read_selection(self.root, name, seen=True) for name in selections.names(self.root)}
 
     @cached_property
     def drawn(self) -> list[Slots]:

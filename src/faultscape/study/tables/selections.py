@@ -16,7 +16,7 @@ from dataclasses import astuple, fields
 from pathlib import Path
 from typing import Any, cast
 
-from faultscape.errors import DamagedSelectionError, SelectionError, closest
+from faultscape.errors import DamagedSelectionError, SelectionError, StudyChangedError, closest
 from faultscape.nouns import Definition, Draw, PairSlot, Slot, Slots
 from faultscape.study.folder import check_name, put
 from faultscape.study.json_text import read_object
@@ -31,6 +31,7 @@ _WORDS = {
     "pool": "pool_size",
 }  # columns that are not called as the fields are
 _KINDS = {tuple(_WORDS.get(f.name, f.name) for f in fields(kind)): kind for kind in (Slot, PairSlot, Draw)}
+_CHANGED = "selection {!r} changed while it was read; run the line again"
 _READ: dict[str, Any] = {"str": str, "int": int, "float": lambda text: float(text) if text else math.nan}
 
 
@@ -52,17 +53,19 @@ def read_removed(root: Path) -> list[Slots]:
     return [read_selection(folder, name)[0] for folder in folders for name in names(folder)]
 
 
-def read_selection(root: Path, name: str = MAIN) -> tuple[Slots, str]:
-    """Return a selection and the key of what it was drawn from; SelectionError when there is none of this name, DamagedSelectionError when its files are damaged."""
+def read_selection(root: Path, name: str = MAIN, *, seen: bool = False) -> tuple[Slots, str]:
+    """Return a selection and the key of what it was drawn from; SelectionError when there is none of this name, DamagedSelectionError when its files are damaged, StudyChangedError when another faultscape put another in its place meanwhile, or took away one that was ``seen``."""
     table, about = path(root, name), path(root, name, "json")
-    if not about.exists():
+    if (data := _bytes_of(about)) is None:
+        if seen:
+            raise StudyChangedError(_CHANGED.format(name))
         known = names(root)
         raise SelectionError(
             f"there is no selection {name!r}; "
             + (f"there are {', '.join(known)}.{closest(name, known)}" if known else f"make one with `faultscape select {root}`")
         )
     try:
-        said = cast("dict[str, Any]", read_object(about.read_bytes()))
+        said = cast("dict[str, Any]", read_object(data))
         models, definition, drawn_from = said["models"], said["definition"], said["drawn_from"]
         if (
             not isinstance(models, list)
@@ -83,8 +86,10 @@ def read_selection(root: Path, name: str = MAIN) -> tuple[Slots, str]:
         if len(set(drawn)) < len(drawn):
             twice = next(image for image, times in Counter(drawn).items() if times > 1)
             raise ValueError(f"it holds {twice!r} twice, and an image is drawn once")  # noqa: TRY301
-        return Slots(tuple(models), cast("Definition", definition), rows), drawn_from
+        found = Slots(tuple(models), cast("Definition", definition), rows), drawn_from
     except (OSError, ValueError, KeyError, IndexError, TypeError, csv.Error) as error:
+        if _bytes_of(about) != data:
+            raise StudyChangedError(_CHANGED.format(name)) from None
         why = f"there is no {table.name}" if isinstance(error, FileNotFoundError) else str(error)
         away, again = (
             f"`faultscape select {root} --remove {name}`",
@@ -94,6 +99,19 @@ def read_selection(root: Path, name: str = MAIN) -> tuple[Slots, str]:
             f"{table} or {about} is damaged: {why}; put them back from a copy, or take both away with {away} and choose again with {again} "
             "(labels lie elsewhere, and stay)"
         ) from None
+    if _bytes_of(about) != data:  # the rows may be of another selection
+        raise StudyChangedError(_CHANGED.format(name))
+    return found
+
+
+def _bytes_of(file: Path) -> bytes | None:
+    """Return what a file holds, None where there is none; what cannot be read holds nothing, which is said as any other damage."""
+    try:
+        return file.read_bytes()
+    except FileNotFoundError:
+        return None
+    except OSError:
+        return b""
 
 
 def write_selection(root: Path, slots: Slots, drawn_from: str, name: str = MAIN) -> None:
