@@ -177,6 +177,27 @@ def test_a_truth_of_another_name_stands_in_the_line(answers: made_answers.Answer
     assert " --selector expected-loss --truth mine --budget " in line(fs.plan(answers.study, truth="mine"))
 
 
+def test_labels_are_asked_for_under_the_truth_that_the_plan_was_made_by(answers: made_answers.Answers) -> None:
+    drawn = fs.select(answers.study, goal="order", budget=100)
+    made_answers.import_labels(answers, list(drawn.images)[:10])
+    fs.label.import_(answers.study, str(Path(answers.study).parent / "labels.csv"), truth="gt")
+    fs.label.remove(answers.study, all_=True, truth="labels")
+    told = line(fs.plan(answers.study, truth="gt"))
+    assert told == f"faultscape label export {shlex.quote(answers.study)} OUT --format csv --selection order --truth gt"
+
+
+def test_numbers_that_were_given_stand_whole_in_the_lines_that_take_them_again(answers: made_answers.Answers) -> None:
+    found = fs.plan(answers.study, cost={"question": 1234.5678, "mask": 60})
+    assert found.provenance["arguments"] == {"cost": "question=1234.5678,mask=60"}
+    assert found.costs == fs.plan(answers.study, cost=found.provenance["arguments"]["cost"]).costs
+    assert found.costs["question"] == 1234.5678
+    fs.select(answers.study, as_="cold", selector="mad", sampling=fs.Sampling(temperature=0.12345678), budget=5)
+    made_answers.import_labels(answers)
+    cold = line(fs.plan(answers.study, selection="cold"))
+    assert " --temperature 0.12345678 " in cold
+    assert main(shlex.split(cold)[1:]) == 0
+
+
 def test_a_selection_that_is_stale_is_named_with_the_reason(answers: made_answers.Answers) -> None:
     fs.select(answers.study, selector="random", budget=30)
     made_answers.import_labels(answers)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import shlex
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 import faultscape as fs
 import made
 import made_answers
+from faultscape.cli import main
 from faultscape.errors import ImageError
 from faultscape.study.tables import selections
 from refusals import refused
@@ -45,6 +47,25 @@ def test_a_report_whose_images_are_gone_says_so_and_names_the_line(tmp_path: Pat
     fs.report(study)
     assert "no longer where they were" not in page.read_text()
     assert report_row(study)[0] != "stale"
+
+
+def test_a_page_that_lacks_photos_names_the_whole_line_that_makes_it_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    corpus, study = made.corpus(tmp_path / "corpus", images=6, models=2), str(tmp_path / "a study")
+    fs.collect(study, str(corpus.photos), classes=str(corpus.classes))
+    fs.predict(study, corpus.models, engine="local")
+    fs.compare(study, engine="local")
+    fs.select(study, selector="random", budget=4, as_="r", engine="local")
+    corpus.photos.rename(tmp_path / "moved")
+    page = tmp_path / "my page.html"
+    fs.report(study, selection="r", bands=[0.25, 0.5], output=page)
+    line = capsys.readouterr().out.split("then `")[1].split("`")[0]
+    assert line == f"faultscape report '{study}' --selection r --output '{page}' --bands 0.25 --bands 0.5"
+    fs.collect(study, str(tmp_path / "moved"))
+    assert main(shlex.split(line)[1:]) == 0
+    assert "no longer where they were" not in page.read_text()
+    assert not (Path(study) / "report.html").exists()
 
 
 def test_images_that_are_gone_are_not_exported_and_the_line_that_finds_them_is_named(tmp_path: Path) -> None:

@@ -99,6 +99,16 @@ def test_a_dry_run_chooses_as_the_line_itself_does_so_that_it_refuses_the_same_a
     assert all(words in told for words in other.stale)
 
 
+def test_what_a_dry_run_refuses_and_says_names_the_study_and_never_the_rehearsal(study: str, corpus: made.Corpus) -> None:
+    fs.predict(study, {"late": list(corpus.models.values())[2]}, engine="local")
+    line = ["select", study, "--replace", "--engine", "local"]
+    said = refused_text(*line, "--dry-run")
+    assert said == refused_text(*line)
+    assert f"run `faultscape compare {study}`" in said
+    spaced = Path(study).rename(Path(study).parent / "a study")
+    assert f"run `faultscape compare '{spaced}'`" in refused_text("select", spaced, *line[2:], "--dry-run")
+
+
 def test_what_was_said_of_duels_of_classifiers_stands_in_the_line_that_makes_them_anew_and_in_what_run_does(
     tmp_path: Path,
 ) -> None:

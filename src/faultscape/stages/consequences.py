@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from faultscape.errors import DamagedSelectionError
+from faultscape.errors import DamagedSelectionError, FaultscapeError
 from faultscape.stages.change_result import Changed
 from faultscape.stages.graph import ARTEFACTS, Node, is_stuck, next_line, nodes
 from faultscape.stages.snapshot import Snapshot
@@ -42,8 +42,8 @@ def change(
         after = look(Snapshot(root, place))
         return Changed(place, done, became_stale(before, after), _next_line(after, place), stuck=is_stuck(after))
     before = look(Snapshot(root, place))
-    with rehearsal(root) as copy:
-        done = do(copy)
+    with rehearsal(root) as copy, _named(copy, place):
+        done = _with_place(do(copy), copy, place)
         after = look(Snapshot(copy, place))
     return Changed(place, done, became_stale(before, after), _next_line(after, place), dry_run=True)
 
@@ -59,6 +59,22 @@ def _nodes_if_readable(snapshot: Snapshot) -> tuple[Node, ...]:
 def _next_line(found: Sequence[Node], place: str) -> str:
     """Return what to type next; where the study cannot be read, the line that says what is wrong."""
     return next_line(found) if found else f"faultscape status {shlex.quote(place)}"
+
+
+@contextmanager
+def _named(copy: Path, place: str) -> Iterator[None]:
+    """Have errors name the study, not the rehearsal, which is gone when they are read."""
+    try:
+        yield
+    except FaultscapeError as error:
+        error.args = tuple(_with_place(word, copy, place) if isinstance(word, str) else word for word in error.args)
+        raise
+
+
+def _with_place(words: str, copy: Path, place: str) -> str:
+    """Return words in which the study takes the place of its rehearsal, quoted in lines that are to be typed."""
+    parts = words.replace(shlex.quote(str(copy)), str(copy)).split("`")
+    return "`".join(part.replace(str(copy), shlex.quote(place) if k % 2 else place) for k, part in enumerate(parts))
 
 
 def followers(root: Path, place: str, done: str, of: str, why: str) -> Changed:

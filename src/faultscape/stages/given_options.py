@@ -101,6 +101,16 @@ def group_options(verb: Callable[..., object], options: JsonObject) -> dict[str,
     return left | found
 
 
+def number_word(value: float) -> str:
+    """Return a number in the fewest digits that are read as the same number again.
+
+    >>> [number_word(value) for value in (60, 60.0, 1234.5678, 0.5)]
+    ['60', '60', '1234.5678', '0.5']
+    """
+    short = f"{value:g}"
+    return short if float(short) == float(value) else repr(float(value))
+
+
 def option_words(arguments: JsonObject) -> list[str]:
     """Return options as a command line spells them; what is None was not given.
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from faultscape.arguments import Costs
 from faultscape.choices import Goal
 from faultscape.nouns import JsonObject
-from faultscape.stages.given_options import given_options, refuse_empty
+from faultscape.stages.given_options import given_options, number_word, refuse_empty
 
 
 @dataclass(frozen=True)
@@ -31,5 +31,9 @@ class PlanOptions:
     @property
     def arguments(self) -> JsonObject:
         """{option: value} of what was given and can change a plan, as a command line spells it, but for the truth, which a plan names anyway."""
-        cost = ",".join(f"{name}={value:g}" for name, value in self.cost.items()) if isinstance(self.cost, Mapping) else self.cost
+        cost = (
+            ",".join(f"{name}={number_word(value)}" for name, value in self.cost.items())
+            if isinstance(self.cost, Mapping)
+            else self.cost
+        )
         return given_options(replace(self, cost=cost), but=("truth", "engine", "workers"))

@@ -11,6 +11,7 @@ import textwrap
 from faultscape.errors import counted
 from faultscape.ranking.planning.label_needs import FORETOLD
 from faultscape.selection.catalogue import find_selector
+from faultscape.stages.given_options import number_word
 from faultscape.stages.plan.advice import WIDE
 from faultscape.stages.plan.result import Costs, LabelPlan, LabelsUsed, Needed
 
@@ -80,7 +81,7 @@ def command(found: LabelPlan) -> str:
     if advice["verb"] == "rank":
         return f"faultscape rank {place} --selection {name}{other}"
     if advice["verb"] == "label":
-        return f"faultscape label export {place} OUT --format {'csv' if _classifies(found) else 'png'} --selection {name}"
+        return f"faultscape label export {place} OUT --format {'csv' if _classifies(found) else 'png'} --selection {name}{other}"
     if goal := advice["goal"]:
         as_ = "" if name == goal else f" --as {name}"
         learns = other if goal != "order" and found.labels["used"] else ""
@@ -90,7 +91,7 @@ def command(found: LabelPlan) -> str:
             return f"faultscape select {place}{as_} --goal {goal}{learns}"
         return f"faultscape select {place}{as_} --goal {goal}{learns} --budget {advice['budget']}"
     as_ = "" if name == selector else f" --as {name}"
-    warm = "" if advice["temperature"] is None else f" --temperature {advice['temperature']:g}"
+    warm = "" if advice["temperature"] is None else f" --temperature {number_word(advice['temperature'])}"
     learning = find_selector(selector).learns_of("classification" if _classifies(found) else "segmentation")
     learns = other if learning and found.labels["used"] else ""
     return f"faultscape select {place}{as_} --selector {selector}{warm}{learns} --budget {advice['budget']}"

@@ -15,14 +15,14 @@ from pathlib import Path
 import numpy as np
 
 from faultscape.errors import OptionError, StudyError, counted
-from faultscape.nouns import Agreement, Draw, PairSlot, Slots
+from faultscape.nouns import Agreement, Draw, JsonObject, PairSlot, Slots
 from faultscape.ranking.duel_standings import from_json
 from faultscape.reporting.competition import outcomes, page
 from faultscape.stages import evidence, graph
 from faultscape.stages.agreement import agreement
 from faultscape.stages.artefacts.report import images_key, made_from_now, note, truth_shown, uncompared_key, unshown_images
 from faultscape.stages.artefacts.standings import STANDINGS
-from faultscape.stages.given_options import given_options
+from faultscape.stages.given_options import given_options, option_words
 from faultscape.stages.label_counts import LabelCount
 from faultscape.stages.report import classes, maps
 from faultscape.stages.report.options import ReportOptions
@@ -83,7 +83,9 @@ def _facts(root: Path, options: ReportOptions, drawn: Slots) -> page.Facts:
     snapshot = Snapshot(root)
     of_standings, standings, remarks = graph.node(snapshot, STANDINGS, selection), _standings(root, selection), []
     if standings is not None and of_standings.state == "stale":
-        remarks.append(f"These standings are out of date: {', '.join(of_standings.why)}. Run `faultscape rank` again.")
+        again = " Run `faultscape rank` again." if of_standings.line else ""
+        why = ", ".join(reason for reason in of_standings.why if reason != of_standings.in_the_way)  # which is for who makes them
+        remarks.append(f"These standings are out of date: {why}.{again}")
     others, selectors, stale = {}, {}, []
     for name in selections.names(root):
         table = standings if name == selection else _standings(root, name)
@@ -108,7 +110,7 @@ def _facts(root: Path, options: ReportOptions, drawn: Slots) -> page.Facts:
             )
     unshown = unshown_images(snapshot, selection)
     if missing := [image for image, file in unshown.items() if file]:
-        remarks.append(_missing_text(missing, len(set(slots.images)), str(root)))
+        remarks.append(_missing_text(missing, len(set(slots.images)), str(root), options))
         print(f"note: {remarks[-1]}")
     mine = set(slots.images)
     inside = [k for k, image in enumerate(images) if image in mine]
@@ -141,11 +143,14 @@ def _facts(root: Path, options: ReportOptions, drawn: Slots) -> page.Facts:
     )
 
 
-def _missing_text(missing: Sequence[str], images: int, study: str) -> str:
+def _missing_text(missing: Sequence[str], images: int, study: str, options: ReportOptions) -> str:
     """Return which images a page cannot show, and what to do where they were moved."""
+    name = None if options.selection == selections.MAIN else options.selection
+    given: JsonObject = {"selection": name, **given_options(options, but=("selection",))}
+    again = " ".join(["report", shlex.quote(study), *option_words(given)])
     return (
         f"{len(missing)} of {counted(images, 'image')} {'is' if len(missing) == 1 else 'are'} no longer where they were collected ({missing[0]} the first), so that the page lacks photos. "
-        f"If they were moved, run `faultscape collect {shlex.quote(study)} NEWFOLDER`, then `faultscape report {shlex.quote(study)}` again."
+        f"If they were moved, run `faultscape collect {shlex.quote(study)} NEWFOLDER`, then `faultscape {again}` again."
     )
 
 
