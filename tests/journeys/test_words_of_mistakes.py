@@ -11,17 +11,66 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from PIL import Image
 
 import faultscape as fs
 import made
 import made_answers
 from faultscape.cli import main
+from faultscape.study.tables.logs import read_failures
 from refusals import refused_line
 
 
 @pytest.fixture
 def answers(tmp_path: Path) -> made_answers.Answers:
     return made_answers.study(tmp_path / "made", images=8, errors=(0.2, 0.4))
+
+
+def test_tables_parted_by_semicolons_and_tables_without_a_first_line_are_called_so(
+    answers: made_answers.Answers, tmp_path: Path
+) -> None:
+    path, other = (
+        tmp_path / "table.csv",
+        "its columns look parted by semicolons; save it with commas between them, and points in numbers",
+    )
+    for text in ("filename;label;score\nset0/000;cat;0,9\n", "filename;label\nset0/000;cat\n"):
+        path.write_text(text)
+        assert other in refused_line("predict", answers.study, f"x={path}")
+        assert other in refused_line("label", "import", answers.study, str(path))
+    path.write_text("set0/000.png,cat,0.9\nset1/001.png,dog,0.8\n")
+    said = refused_line("predict", answers.study, f"x={path}")
+    assert "it has set0/000.png, cat, 0.9, its first line, which is taken as the names of the columns" in said
+    path.write_text("image,guess\nset0/000,cat\n")
+    assert "its first line" not in refused_line("predict", answers.study, f"x={path}")
+
+
+def test_an_array_that_a_file_lacks_is_named_with_those_it_has(answers: made_answers.Answers, tmp_path: Path) -> None:
+    np.savez(tmp_path / "p.npz", probabilities=np.ones((8, 5)) / 5)
+    said = refused_line("predict", answers.study, f"x={tmp_path / 'p.npz'}:probabilitys")
+    assert "has no array 'probabilitys'; it has probabilities (8, 5). Did you mean 'probabilities'?" in said
+
+
+def test_a_network_needs_pictures_and_a_classifier_that_is_a_function_returns_one_label(
+    answers: made_answers.Answers, tmp_path: Path
+) -> None:
+    (tmp_path / "own.py").write_text("def word(photo):\n    return 'cat'\n\n\ndef right(photo):\n    return 1\n")
+    said = refused_line("predict", answers.study, f"x={tmp_path / 'own.py'}:right")
+    assert "is shown pictures, and the study has none: it was collected from a list of ids; name a table of answers" in said
+    assert not [row for row in read_failures(Path(answers.study)) if row.name == "x"]
+    Image.new("RGB", (8, 8)).save(tmp_path / "one.png")
+    study = str(tmp_path / "pictures")
+    fs.collect(study, str(tmp_path / "one.png"), task="classification", classes=str(tmp_path / "made" / "classes.txt"))
+    said = refused_line("predict", study, f"x={tmp_path / 'own.py'}:word")
+    assert "the function gave 'cat'; expected one label (a whole number 0 to 65535) or logits (C numbers, one a class)" in said
+
+
+def test_a_run_of_models_without_a_study_asks_for_images_with_the_options_that_were_given(
+    answers: made_answers.Answers, tmp_path: Path
+) -> None:
+    words = ("--task", "classification", "--classes", "c.txt")
+    said = refused_line("run", str(tmp_path / "new"), f"a={answers.tables['model-0']}", *words)
+    line = f"`faultscape run {tmp_path / 'new'} IMAGES NAME=SOURCE ... --task classification --classes c.txt`"
+    assert f"new is no study yet; name its images beside the models: {line}" in said
 
 
 def test_missing_words_are_named_as_they_are_typed_and_words_without_a_place_are_shown() -> None:

@@ -395,7 +395,7 @@ def test_arrays_that_cannot_be_believed_are_refused_in_a_line(study: str, tmp_pa
     good = np.array([4, 7, 9])
     for why, key, held in (
         ("name an array", "", {"a": good, "b": good}),
-        ("name an array", ":c", {"a": good}),
+        ("has no array 'c'; it has a (3,)", ":c", {"a": good}),
         ("name an array", ":a:one", {"a": good}),
         ("name an array", ":a:1:2", {"a": good}),
         ("has no column 1", ":a:1", {"a": good}),

@@ -52,6 +52,8 @@ def opened(source: str) -> Source:
                 return found.read(length)
 
         return Source(found.tag, found.tag, ranged)
+    if not source:
+        raise ImageError("the study has its id alone, and no picture of it")
     try:
         about = os.stat(source)
     except OSError as error:

@@ -78,8 +78,31 @@ def _reading(path: str) -> Iterator[None]:
         if "straddling" in words or "out of sync" in words:
             words = f"a line of it is longer than {_BLOCK:,} bytes; is a quotation mark open?"
         if "columns, got" in words and (odd := _odd_line(path)):
-            raise ModelError(f"{path}, {odd}; quote what holds a {'tab' if _parted(path) == TAB else 'comma'}") from None
+            tabs = _parted(path) == TAB
+            other = parted_otherwise(_first_line(path), tabs=tabs) or f"quote what holds a {'tab' if tabs else 'comma'}"
+            raise ModelError(f"{path}, {odd}; {other}") from None
         raise ModelError(f"{path}: cannot be read as a table: {words}") from None
+
+
+def parted_otherwise(names: Sequence[str], *, tabs: bool = False) -> str:
+    """Return that a first line, read as one column, looks parted by something else than commas (or ``tabs``), and what to do; '' where it does not.
+
+    >>> parted_otherwise(["image;label"])
+    'its columns look parted by semicolons; save it with commas between them, and points in numbers'
+    """
+    marks = {"semicolons": ";", "commas": ",", "tabs": TAB} if len(names) == 1 else {}
+    found = next((word for word, mark in marks.items() if mark in names[0] and word != ("tabs" if tabs else "commas")), "")
+    between = "tabs between them, or name it .csv" if tabs else "commas between them, and points in numbers"
+    return f"its columns look parted by {found}; save it with {between}" if found else ""
+
+
+def _first_line(path: str) -> list[str]:
+    """Return the columns of the first line of a text file; none where it cannot be read."""
+    try:
+        stream = io.TextIOWrapper(io.BufferedReader(_Counted(path)), encoding="utf-8-sig", newline="")
+        return next(csv.reader(iter(lambda: stream.readline(_BLOCK), ""), delimiter=_parted(path)), [])
+    except (ValueError, OSError, csv.Error):
+        return []
 
 
 def _no_text(path: str) -> str:

@@ -13,6 +13,7 @@ from pathlib import Path
 from faultscape.corpus.image_names import called
 from faultscape.corpus.sources import HEADS
 from faultscape.errors import LabellingError, closest
+from faultscape.formats.tables import parted_otherwise
 from faultscape.labelling import answers
 from faultscape.labelling.answers import Answer, Unusable
 
@@ -63,6 +64,8 @@ def _columns_wanted(file: Path, label: str, column: str, head: tuple[str, ...]) 
     """Return which columns a file has, and which it should have."""
     known = f"{', '.join(head[:8])}{f' and {len(head) - 8} more' if len(head) > 8 else ''}" or "none"
     near = closest(label, head)
+    if other := parted_otherwise(head, tabs=file.suffix.lower() == ".tsv"):
+        return other
     if column and called(HEADS, head):
         return f"has no column {column!r}; it has {known}{near and '.'}{near}"
     if called(HEADS, head) and len(head) > 1:

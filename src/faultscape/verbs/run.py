@@ -112,13 +112,18 @@ def _undone(root: Path, artefact: str) -> list[Node]:
 
 def _collected_and_predicted(study: str, arguments: Sequence[Source], engine: str, **about: Any) -> list[str]:
     """Collect the images and predict the models that are named; where no model is, go on with those of the study whose sources are there."""
+    from faultscape.errors import StudyError
     from faultscape.prediction.catalogue import there
+    from faultscape.stages.given_options import option_words
     from faultscape.study.settings import read_settings
     from faultscape.verbs.collect import collect
     from faultscape.verbs.predict import predict
 
     images = [a for a in arguments if isinstance(a, str) and (("=" not in a) or Path(a).exists())]
     models = [a for a in arguments if a not in images]
+    if models and not images and not (Path(study) / "study.toml").exists():
+        line = " ".join([f"faultscape run {shlex.quote(study)} IMAGES NAME=SOURCE ...", *option_words(about)])
+        raise StudyError(f"{study} is no study yet; name its images beside the models: `{line}`")
     done = [repr(collect(study, *images, **about))] if images else []
     if models:
         return [*done, repr(predict(study, *models, engine=engine))]

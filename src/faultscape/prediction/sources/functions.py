@@ -127,6 +127,7 @@ class PredictorNetwork:
                 f"{self.name}: the function gave a dict of {sorted(map(str, given))}; expected `logits` or `labels` among them"
             )
         values = _array(said.get("logits", said.get("labels")) if said else given)
+        given_as = _described(values)
         values = as_pixel(values) if self._classifies else values
         confidence = said.get("confidence")
         confidence = None if confidence is None else _numbers(confidence, self.name)
@@ -143,9 +144,21 @@ class PredictorNetwork:
                     f"{self.name}: the function gave labels from {values.min()} to {values.max()}; labels are 0 to 65535"
                 )
             return Answer(labels=values.astype(np.uint16), confidence=confidence)
-        raise ModelError(
-            f"{self.name}: the function gave {values.dtype} of shape {values.shape}; expected labels (whole numbers 0 to 65535, H x W) or logits (C x H x W)"
+        expected = (
+            "one label (a whole number 0 to 65535) or logits (C numbers, one a class)"
+            if self._classifies
+            else "labels (whole numbers 0 to 65535, H x W) or logits (C x H x W)"
         )
+        raise ModelError(f"{self.name}: the function gave {given_as}; expected {expected}")
+
+
+def _described(values: np.ndarray) -> str:
+    """Return what a function gave, in words.
+
+    >>> _described(np.asarray("cat")), _described(np.zeros(3))
+    ("'cat'", 'float64 of shape (3,)')
+    """
+    return repr(values.item()) if values.ndim == 0 and values.dtype.kind in "US" else f"{values.dtype} of shape {values.shape}"
 
 
 def _array(value: Any) -> np.ndarray:

@@ -144,8 +144,15 @@ def _of_columns(path: str, picked: str) -> Said:
     if not image or label not in names or label == image:
         wanted = f"column of labels {picked!r}" if picked else f"column `label`; name one as {path}:COLUMN"
         near = closest(picked, [name for name in names if name != image]) if picked else ""
+        if other := tables.parted_otherwise(names, tabs=".tsv" in path.lower()) if tables.is_text(path) else "":
+            raise ModelError(f"{path}: {other}")
+        bare = (
+            ""
+            if picked or called(HEADS, names) or not tables.is_text(path)
+            else ", its first line, which is taken as the names of the columns"
+        )
         raise ModelError(
-            f"{path}: has no {wanted}; it has {', '.join(name[:60] for name in names[:8])}{f' and {len(names) - 8} more' if len(names) > 8 else ''}.{near}"
+            f"{path}: has no {wanted}; it has {', '.join(name[:60] for name in names[:8])}{f' and {len(names) - 8} more' if len(names) > 8 else ''}{bare}.{near}"
         )
     if tables.is_text(path) and what_is(names, _first_cells(path, names), columns=(*HEADS, label.strip().lower())) != "columns":
         raise ModelError(
@@ -230,6 +237,8 @@ def _of_arrays(path: str, picked: tuple[str, ...]) -> Said:
     arrays = _arrays(path)
     about = ", ".join(f"{key} {array.shape}" for key, array in arrays.items()) or "none"
     key, *index = picked or (next(iter(arrays)) if len(arrays) == 1 else "",)
+    if picked and key not in arrays:
+        raise ModelError(f"{path}: has no array {key!r}; it has {about}.{closest(key, tuple(arrays))}")
     if key not in arrays or len(index) > 1 or (index and not re.fullmatch(r"[0-9]{1,9}", index[0])):
         raise ModelError(
             f"{path}: name an array, and of several models' labels a column, as {path}:KEY or {path}:KEY:INDEX; it has {about}"

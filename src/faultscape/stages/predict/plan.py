@@ -164,11 +164,16 @@ def _try(
     gone: set[str],
 ) -> None:
     """Try a model on the first image that is to do, and is not gone from the corpus; one that was opened to be planned, and answers at once, stays open for the run."""
-    model = origin.opened or catalogue.kind_named(opening.kind).open(opening, settings)
+    kind = catalogue.kind_named(opening.kind)
     rows = next(rows for number, rows in request.shards() if number == todo[0])
     first = next((image for image in rows if image.id not in gone), rows[0])
+    if kind.load and not any(image.source for _, images_ in request.shards() for image in images_):
+        raise ModelError(
+            f"{request.name}: {request.source} is shown pictures, and the study has none: it was collected from a list of ids; name a table of answers, or collect the pictures into another study"
+        )
+    model = origin.opened or kind.open(opening, settings)
     model.try_on(Trial(first, images, networks.largest(request), where))
-    if catalogue.kind_named(opening.kind).here:
+    if kind.here:
         catalogue.hold(replace(opening), settings, model)
 
 
