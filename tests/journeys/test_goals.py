@@ -183,6 +183,8 @@ def test_options_that_change_nothing_are_told(tmp_path: Path, capsys: pytest.Cap
     fs.select(answers.study, as_="duels", top=2)
     with refused(OptionError, "--bands are of values of label maps"):
         fs.report(answers.study, selection="duels", bands=[0.5])
+    with refused(OptionError, "--better is of duels of label maps; answers of classifiers are right or wrong"):
+        fs.report(answers.study, selection="duels", better=0.1)
     capsys.readouterr()
     assert main(["show", f"{answers.study}/selection-duels.json", "--rows", "2"]) == 0
     assert capsys.readouterr().out.startswith("note: --rows changes nothing: selection-duels.json is no table")

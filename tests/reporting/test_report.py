@@ -215,6 +215,8 @@ def test_draws_of_label_maps_have_a_page_and_stand_beside_the_duels(studies: dic
 def test_other_standings_that_are_older_than_their_labels_are_marked(studies: dict[str, Path], tmp_path: Path) -> None:
     study = shutil.copytree(studies["ranked"], tmp_path / "stale")
     select(str(study), selector="random", budget=8, engine="local")
+    with refused(OptionError, "--better is of duels of label maps; selection 'random' was drawn for all models at once"):
+        report(str(study), selection="random", better=0.2)
     rank(str(study), selection="random", resamples=0, engine="local")
     assert "out of date" not in Path(report(str(study)).path).read_text()
     path = study / "standings-random.json"

@@ -26,7 +26,7 @@ def report(
     selection: str = "main",
     output: Place | None = None,
     bands: list[float] | None = None,
-    better: float = 0.1,
+    better: float | None = None,
     reference_images: Place | None = None,
     thumbnail: int = 320,
 ) -> Reported:
@@ -46,7 +46,7 @@ def report(
     bands
         Of label maps: edges of the bands in which values are counted, rising; below the first a model fails. Default: 0.6 and 0.8.
     better
-        Of duels: from this difference on, one side is called better (case II).
+        Of duels of label maps: from this difference on, one side is called better (case II). Default: 0.1.
     reference_images
         A folder of benchmark images, one sub-folder a class, shown beside the chosen ones; of label maps also images/ and labels/.
     thumbnail

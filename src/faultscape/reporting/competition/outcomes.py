@@ -19,6 +19,7 @@ from faultscape.nouns import Slot
 
 BANDS = (0.6, 0.8)
 BETTER = 0.1
+BETTER = 0.1
 
 
 @dataclass(frozen=True)

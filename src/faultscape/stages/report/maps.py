@@ -36,12 +36,14 @@ from faultscape.ties import tie_ranks, tie_seed
 _DRAWN = 100  # images of a draw on one page
 
 
-def duel_facts(root: Path, drawn: Slots, common: Facts, options: ReportOptions, bands: tuple[float, ...]) -> DuelFacts:
+def duel_facts(
+    root: Path, drawn: Slots, common: Facts, options: ReportOptions, bands: tuple[float, ...], better: float
+) -> DuelFacts:
     """Return the facts of a page of duels."""
     settings, images, slots = read_settings(root), read_corpus(root), common.slots
     labelled, values = common.labelled, common.values
     of_slots = outcomes.slot_values(slots.models, slots.duels, labelled, values)
-    which = [outcomes.case(d, a, bands[0], options.better) for d, a in of_slots.tolist()]
+    which = [outcomes.case(d, a, bands[0], better) for d, a in of_slots.tolist()]
     by_id = {image.id: image for image in images}
     sizes = {id_: (by_id[id_].width, by_id[id_].height) for id_ in slots.images if id_ in by_id}
     cards = gallery.cards(slots.duels, of_slots, which, _by_model(common), sizes)
@@ -60,7 +62,7 @@ def duel_facts(root: Path, drawn: Slots, common: Facts, options: ReportOptions, 
     return DuelFacts(
         **(vars(common) | more),
         bands=bands,
-        better=options.better,
+        better=better,
         cards=cards,
         slot_values=of_slots,
         compared=compared,

@@ -18,7 +18,7 @@ class ReportOptions:
     selection: str = "main"
     output: str | None = None
     bands: Sequence[float] | None = None
-    better: float = 0.1
+    better: float | None = None
     reference_images: str | None = None
     thumbnail: int = 320
 

@@ -41,7 +41,8 @@ from faultscape.study.tables.timings import frame_times
 def write_report(study: str, options: ReportOptions) -> tuple[str, int, int]:
     """Write the report of a selection, and return its path, its size in bytes, and how many chosen images it is of."""
     root, selection = existing(study), options.selection
-    bands = outcomes.check(outcomes.BANDS if options.bands is None else options.bands, options.better)
+    better = outcomes.BETTER if options.better is None else options.better
+    bands = outcomes.check(outcomes.BANDS if options.bands is None else options.bands, better)
     if options.reference_images:
         options = replace(options, reference_images=os.path.abspath(options.reference_images))
     target = Path(options.output) if options.output else selections.path(root, selection, "html", stem="report")
@@ -57,7 +58,7 @@ def write_report(study: str, options: ReportOptions) -> tuple[str, int, int]:
         elif kind is Draw:
             facts = maps.draw_facts(root, common, options, bands)
         else:
-            facts = maps.duel_facts(root, drawn, common, options, bands)
+            facts = maps.duel_facts(root, drawn, common, options, bands, better)
         data = page.page(facts).encode("utf-8", "xmlcharrefreplace")
         put(target, data)
         log(root, "report", selection=selection, output=str(target))
@@ -72,6 +73,13 @@ def _refuse_idle(options: ReportOptions, *, classifies: bool, draws: bool) -> No
         )
     if options.bands is not None and classifies:
         raise OptionError("--bands are of values of label maps; answers of classifiers are right or wrong. Leave it out")
+    if options.better is not None and (classifies or draws):
+        why = (
+            "answers of classifiers are right or wrong"
+            if classifies
+            else f"selection {options.selection!r} was drawn for all models at once"
+        )
+        raise OptionError(f"--better is of duels of label maps; {why}. Leave it out")
 
 
 def _facts(root: Path, options: ReportOptions, drawn: Slots) -> page.Facts:
