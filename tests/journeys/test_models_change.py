@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
 
 import faultscape as fs
 import loopback
@@ -229,6 +230,27 @@ def test_a_wrong_name_is_one_sentence_and_changes_nothing(first: Path, words: li
     assert sentence in said
     assert said.count("\n") == 1
     assert digests(first) == before
+
+
+def test_the_failures_of_a_model_that_was_never_taken_in_are_cleared_by_its_name(
+    corpus: made.Corpus, study: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "other" / corpus.ids[0]).parent.mkdir(parents=True)
+    Image.new("L", (3, 5)).save(tmp_path / "other" / f"{corpus.ids[0]}.png")
+    before = read_failures(Path(study))
+    refused_line("predict", study, f"bad={tmp_path / 'other'}")
+    rows = len(read_failures(Path(study))) - len(before)
+    assert rows
+    capsys.readouterr()
+    fs.predict(study, remove=["bad"])
+    assert (
+        f"bad: the study has no such model; {rows} row{'s' * (rows > 1)} of it {'are' if rows > 1 else 'is'} taken out of failures.csv"
+        in capsys.readouterr().out
+    )
+    assert read_failures(Path(study)) == before
+    assert sorted(read_settings(Path(study)).models) == ["model-0", "model-1", "model-2"]
+    with refused(ModelError, "the study has no model 'bad'"):
+        fs.predict(study, remove="bad", rename={"model-0": "x"})
 
 
 def test_a_name_that_a_selection_or_left_files_know_as_another_model_is_not_given(study: str) -> None:

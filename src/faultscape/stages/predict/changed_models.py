@@ -72,8 +72,8 @@ def _check(root: Path, settings: Settings, renamed: Mapping[str, str], removed: 
     for name in (*renamed, *removed):
         check_name(name)
         if name not in known and not (
-            name in removed and _folders(root, name)
-        ):  # what is left of one taken out of study.toml by hand
+            name in removed and (_folders(root, name) or logs.failures_of_model(root, name))
+        ):  # what is left of one taken out of study.toml by hand, or never taken in
             raise ModelError(f"the study has no model {name!r}; {words}.{closest(name, known)}")
     for old, new in renamed.items():
         check_name(new)

@@ -6,8 +6,10 @@ import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from faultscape.errors import ModelError
+from faultscape.errors import ModelError, counted
 from faultscape.stages.predict import changed_models
+from faultscape.study.settings import read_settings
+from faultscape.study.tables import logs
 
 
 def asked(
@@ -39,7 +41,14 @@ def change(study: str, root: Path, renamed: dict[str, str], removed: list[str], 
     ]
     models = [shlex.quote(f"{name}={source}") for name, source in given.items()]
     line = " ".join(["faultscape predict", shlex.quote(study), *models, *words])
+    known = read_settings(root).models
+    left = {name: logs.failures_of_model(root, name) for name in removed if name not in known}
     changed_models.change(root, renamed, removed, line=line, models=given)
+    for name, rows in left.items():
+        if rows:
+            print(
+                f"{name}: the study has no such model; {counted(len(rows), 'row')} of it {'is' if len(rows) == 1 else 'are'} taken out of failures.csv"
+            )
     for name in removed:
         if (kept := root / "models" / name).exists():
             print(f"{name}: its checkpoints in {kept} are kept; delete them yourself if they are of no use")

@@ -68,6 +68,22 @@ def _put_failures(root: Path, rows: list[Failure]) -> None:
     put(root / "failures.csv", csv_text(table).encode("utf-8", "surrogateescape"))
 
 
+def failures_of_model(root: Path, model: str) -> list[Failure]:
+    """Return the rows of failures.csv that are of a model, whether the study has it or not."""
+    return [f for f in read_failures(root) if _model_of(f.stage, f.name) == model]
+
+
+def _model_of(stage: str, name: str) -> str:
+    """Return the model that a row is of; '' where it is of none.
+
+    >>> _model_of("predict", "unet"), _model_of("measure", "labels/unet"), _model_of("label", "unet")
+    ('unet', 'unet', '')
+    """
+    if stage == "measure":  # of a truth or data set, and a model
+        return name.rpartition("/")[2]
+    return name if stage in _OF_MODELS else ""
+
+
 def rename_rows(root: Path, names: Mapping[str, str | None]) -> None:
     """Call models by other names in failures.csv and timings.parquet; the rows of those whose new name is None go."""
 
