@@ -21,6 +21,7 @@ from faultscape.prediction import catalogue
 from faultscape.prediction.networks import largest
 from faultscape.prediction.source import Opening, Part, Request, Source, Trial
 from faultscape.prediction.sources.folder import check_size
+from faultscape.prediction.sources.own import OwnModel
 from faultscape.study.settings import ModelOptions, Settings, read_settings
 from faultscape.study.tables.corpus import Image, each_shard
 
@@ -36,7 +37,7 @@ def check_source(
     """Check that the kind of model which a SOURCE is keeps what `predict` counts on, on the images of a study.
 
     It is recognised again as study.toml keeps it; it opens; it gives the same answers twice, a batch for each batch that is asked
-    for and a row an image in order; its labels mean something and its maps have sizes that fit; what it follows from is the same
+    for and a row an image in order; its labels mean something and its maps have sizes that fit, and there is one at all; what it follows from is the same
     each time, and another after ``change()``, which changes what is read. ``place`` is the SOURCE as on the command line
     (``own.py:STACK:maps.npy``); ``options`` are what it is told. Errors: AssertionError; ModelError where it cannot be opened.
     """
@@ -60,12 +61,15 @@ def check_source(
         f"{place}: has stamps of shards {sorted(origin.stamps)}; the study has {sorted(shards)}"
     )
     opening = Opening(source.name, origin.source or kept, origin.options, origin.labels, "cpu", origin.digest)
+    answers, problem = 0, ""
     for number, images in shards.items():
         files = origin.files.get(number, {})
         first, second = (_rows(source, opening, settings, images, files) for _ in range(2))
         assert first == second, f"{place}: answers otherwise when it is asked again"
         for image, row in zip(images, first, strict=True):
             _check_row(settings, opening, image, row)
+            answers, problem = answers + (row.runs is not None), problem or row.problem
+    assert answers, f"{place}: has an answer to none of the study's images; the first problem: {problem}"
     _check_trial(source, opening, settings, request, next(iter(shards.values()))[0])
     if change is not None:
         change()
@@ -82,6 +86,8 @@ def _rows(source: Source, opening: Opening, settings: Settings, images: Sequence
     assert size >= 1, f"{opening.source}: wants {size} images at once"
     asked = [images[k : k + size] for k in range(0, len(images), size)]
     made = list(model.batches(asked, Part(files)))
+    if isinstance(model, OwnModel):
+        assert not model.fault, model.fault
     assert len(made) == len(asked), f"{opening.source}: yields {len(made)} batches where {len(asked)} were asked for"
     for batch, images_of_it in zip(made, asked, strict=True):
         named, wanted = [row.id for row in batch.rows], [image.id for image in images_of_it]

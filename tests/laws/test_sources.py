@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable
 from dataclasses import fields, replace
@@ -288,35 +289,69 @@ def test_a_source_that_names_its_kind_is_of_that_kind_whatever_its_place_is_call
     }
 
 
-ANSWERS = """
-import csv
-from faultscape.maps import class_answers
-from faultscape.prediction import Batch, OpenModel, Row, Source
-
-class Answers(OpenModel):
-    def __init__(self, opening, settings):
-        ids = dict(zip(settings.classes.names, settings.classes.ids))
-        with open(opening.source, newline="") as file:
-            self.answers = {row["image"]: ids[row["label"]] for row in csv.DictReader(file)}
-    def batches(self, batches, part):
-        for batch in batches:
-            yield Batch([Row(image.id, class_answers.encode([self.answers[image.id]])) for image in batch])
-
-ANSWERS = Source("answers", "answers", "a table of answers", Answers)
-"""
+PAGE = Path(__file__).parents[2] / "docs" / "verbs" / "predict.md"
+ANSWERS = next(block for block in re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL) if "ANSWERS" in block)
+ROW = "row_of_answer(image, [label], [sure])"
 
 
 def test_a_kind_of_ones_own_says_what_a_table_of_the_same_answers_says(tmp_path: Path) -> None:
-    made = made_answers.study(tmp_path / "made", images=12)
+    made = made_answers.study(tmp_path / "made", images=12, sure=True)
     (tmp_path / "own.py").write_text(ANSWERS)
     place = f"{tmp_path / 'own.py'}:ANSWERS:{made.tables['model-1']}"
     check_source(made.study, place)
     assert fs.predict(made.study, {"own": place}, engine="local").models["own"] == (12, 0)
     settings, ids = read_settings(Path(made.study)), made.images
     assert settings.models["own"].kind == "own"
-    said = read_predictions(Path(made.study), settings, ["own", "model-1"], ids).labels
-    assert (said[0] == said[1]).all()
-    assert said.tolist()[0] == made.labels["model-1"].tolist()
+    said = read_predictions(Path(made.study), settings, ["own", "model-1"], ids)
+    assert said.labels[0].tolist() == said.labels[1].tolist() == made.labels["model-1"].tolist()
+    assert said.probabilities[0].tolist() == said.probabilities[1].tolist()
+
+
+@pytest.mark.parametrize(
+    ("row", "told"),
+    [
+        ("row_of_map(image, np.zeros((3, 4), np.uint8))", ": the code of a classifier's answer is damaged"),
+        ("row_of_answer(image, 77 if image == 'set0/000' else label)", "the answer for .*: holds the value 77; allowed are"),
+        ("row_of_answer(image, [label, -7])", "the answer for .*: holds the value -7; allowed are"),
+        ("row_of_answer(image, [label, 70000])", "the answer for .*: holds the value 70000; allowed are"),
+        ("Row(image, None, problem='away')", "has an answer to none of the study's images; the first problem: away"),
+        ("row_of_answer(image, 0.5)", "the labels of an answer are ids of classes, whole numbers; got float64"),
+        ("row_of_answer(image, label, 1.5)", "probabilities lie between 0 and 1; got 1.5"),
+        ("row_of_answer(image, [label], [0.5, 0.5])", "an answer has 1 to 255 labels, with a probability each or none"),
+    ],
+)
+def test_the_check_finds_what_is_wrong_with_answers_of_classifiers(row: str, told: str, tmp_path: Path) -> None:
+    made = made_answers.study(tmp_path / "made", images=12, errors=(0.2,), sure=True)
+    imports = "import numpy as np\nfrom faultscape.prediction import row_of_map\n"
+    (tmp_path / "own.py").write_text(imports + ANSWERS.replace(ROW, row))
+    with pytest.raises((AssertionError, ModelError), match=told):
+        check_source(made.study, f"{tmp_path / 'own.py'}:ANSWERS:{made.tables['model-0']}")
+
+
+@pytest.mark.parametrize(
+    "row", ["row_of_answer(image, -1)", "row_of_answer(image, [label, -1], [sure, 0])", "row_of_answer(image, label)"]
+)
+def test_an_answer_may_be_none_of_the_classes_and_need_not_say_how_sure_it_is(row: str, tmp_path: Path) -> None:
+    made = made_answers.study(tmp_path / "made", images=12, errors=(0.2,), sure=True)
+    (tmp_path / "own.py").write_text(ANSWERS.replace(ROW, row))
+    place = f"{tmp_path / 'own.py'}:ANSWERS:{made.tables['model-0']}"
+    check_source(made.study, place)
+    assert fs.predict(made.study, {"own": place}, engine="local").models["own"] == (12, 0)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        ("np.full((36, 48), 77)", "the answer for .*: holds the value 77; allowed are"),
+        ("np.ones((5, 48), int)", "the map of .*: is 48 x 5 pixels, its photo 48 x 36"),
+    ],
+)
+def test_the_check_finds_maps_that_predict_would_refuse(wrong: str, told: str, corpus: made.Corpus, tmp_path: Path) -> None:
+    place, _ = own(corpus, tmp_path)
+    (tmp_path / "stack.py").write_text(READ.replace("self.maps[image.id]", wrong))
+    fs.collect(str(tmp_path / "study"), str(corpus.photos), classes=str(corpus.classes))
+    with pytest.raises(AssertionError, match=told):
+        check_source(str(tmp_path / "study"), place)
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 from .batches import Batch as Batch
 from .batches import Row as Row
+from .batches import row_of_answer as row_of_answer
 from .batches import row_of_map as row_of_map
 from .catalogue import SOURCES as SOURCES
 from .catalogue import open_model as open_model

@@ -7,13 +7,14 @@ kept codes by folder, problem) a row, and how long loading, the model, and the r
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from faultscape.maps import array_codes, runs
+from faultscape.errors import LabelMapError
+from faultscape.maps import array_codes, class_answers, runs
 
 if TYPE_CHECKING:
     from faultscape.prediction.inference import Output
@@ -52,6 +53,28 @@ def row_of_map(image: str, labels: np.ndarray, confidence: np.ndarray | None = N
         return Row(image, runs.encode(labels))
     steps = np.rint(np.clip(confidence, 0, 1) * 255).astype(np.uint8)
     return Row(image, runs.encode(labels), {"confidence": (array_codes.encode(steps),)})
+
+
+def row_of_answer(
+    image: str, labels: int | Sequence[int] | np.ndarray, probabilities: Sequence[float] | np.ndarray | None = None
+) -> Row:
+    """Return the row of a classifier's answer: the id of a class of the study (-1: none of them), or up to 255 ids with or without the probability of each.
+
+    The likeliest is the answer: the first, with probabilities that of the largest. LabelMapError for what is no such answer.
+
+    >>> row_of_answer("a", 7) == row_of_answer("a", [7])
+    True
+    >>> row_of_answer("a", [2, 7], [0.25, 0.75]) == row_of_answer("a", [7, 2], [0.75, 0.25])
+    True
+    """
+    ids = np.atleast_1d(labels)
+    if ids.dtype.kind not in "iu":
+        raise LabelMapError(f"the labels of an answer are ids of classes, whole numbers; got {ids.dtype}")
+    sure = None if probabilities is None else np.atleast_1d(np.asarray(probabilities, dtype=float))
+    if sure is None or sure.shape != ids.shape:
+        return Row(image, class_answers.encode(ids, sure))
+    order = np.argsort(-sure, kind="stable")
+    return Row(image, class_answers.encode(ids[order], sure[order]))
 
 
 def record(batch: Batch) -> bytes:

@@ -17,7 +17,7 @@ import numpy as np
 
 from faultscape import plug
 from faultscape.classes.class_lists import allowed, table
-from faultscape.errors import FaultscapeError, ModelError, OptionError, said_by
+from faultscape.errors import FaultscapeError, LabelMapError, ModelError, OptionError, said_by
 from faultscape.maps import class_answers, runs
 from faultscape.prediction import stamps
 from faultscape.prediction.batches import Batch, Row
@@ -26,6 +26,7 @@ from faultscape.prediction.sources.folder import check_size, check_values
 from faultscape.study.settings import ModelOptions, Settings
 from faultscape.study.tables.corpus import Image
 
+_MOST_ID = 65535
 _WRITTEN = re.compile(r"(.+?\.py):([^\W\d]\w*):(.*)", re.DOTALL)
 
 
@@ -105,7 +106,9 @@ def _parted(source: str) -> tuple[str, str, str]:
 
 
 class OwnModel(OpenModel):
-    """What a person's own kind of model opened, with a look at what it yields."""
+    """What a person's own kind of model opened, with a look at what it yields; ``fault`` says why the first image that its code fails on, or whose answer cannot be used, has a problem."""
+
+    fault = ""
 
     def __init__(self, opening: Opening, settings: Settings) -> None:
         kind, place = find(opening.source)
@@ -131,6 +134,7 @@ class OwnModel(OpenModel):
             try:
                 yield from self._yielded(batch, part)
             except _OwnError as error:
+                self.fault = self.fault or str(error)
                 if len(batch) == 1:
                     yield Batch([Row(batch[0].id, None, problem=str(error))])
                 else:
@@ -160,7 +164,9 @@ class OwnModel(OpenModel):
             return row
         try:
             if self._settings.classifies:
-                values = np.array([class_answers.first(row.runs)])
+                values = class_answers.decode([row.runs])[0][0]
+                values = values[values != class_answers.NONE]
+                _refuse_no_ids(f"the answer for {image.id}", values, self._allowed)
             else:
                 values, shape = runs.labels(row.runs), runs.shape(row.runs)
                 check_size(
@@ -172,5 +178,12 @@ class OwnModel(OpenModel):
                 )
             check_values(f"the answer for {image.id}", values, self._places, self._allowed)
         except FaultscapeError as error:
+            self.fault = self.fault or f"{self._source}: {error}"
             return Row(image.id, None, problem=str(error), photo=row.photo)
         return row
+
+
+def _refuse_no_ids(what: str, values: np.ndarray, allowed_: str) -> None:
+    """LabelMapError where a label of an answer is no number that an id can be."""
+    if len(odd := values[(values < 0) | (values > _MOST_ID)]):
+        raise LabelMapError(f"{what}: holds the value {int(odd[0])}; allowed are {allowed_}")
