@@ -11,9 +11,12 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from faultscape.errors import FaultscapeError, OptionError, closest, said_by
+
+if TYPE_CHECKING:
+    import numpy as np
 
 Found = TypeVar("Found")
 
@@ -80,6 +83,13 @@ def plain_errors(called: str, error: type[FaultscapeError], more: str = "") -> I
         raise
     except (Exception, SystemExit) as failure:
         raise error(f"{called}: {said_by(failure)}{more}") from failure
+
+
+def read_only(array: np.ndarray) -> np.ndarray:
+    """Return a view of an array through which a person's own code cannot change what others read after it."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
 
 
 def absolute(name: str) -> str:

@@ -43,6 +43,7 @@ def test_the_function_of_the_page_chooses_other_images_and_ranks_by_itself(study
     ("body", "said"),
     [
         ("return both / prediction", r"ValueError: operands .*; it was given counts: both \(12, 5\), reference and prediction \(12, 6\)"),
+        ("both[:] = 0", r"mine\.py:f: ValueError: assignment destination is read-only"),
         ("exit(3)", r"mine\.py:f: SystemExit: 3; it was given counts"),
         ("return both", r"gave numbers of shape \(12, 5\); expected \(12,\), one an image"),
     ],

@@ -34,6 +34,12 @@ def hits(truth, prediction, classes):
     return [np.nan if not (truth == k).any() else float((prediction[truth == k] == k).mean()) for k in range(len(classes))]
 
 recall = fs.metrics.metric_of_maps("recall", hits, title="Recall error", definition="share of a class found", better="high", join="cells")
+def write(truth, prediction, classes):
+    truth[:] = prediction
+    return 0.0
+
+writer = fs.metrics.metric_of_maps("writer", write, title="x", definition="x", better="low")
+regional = fs.metrics.metric_of_maps("regional", lambda t, p, c: fs.metrics.regions(t, p, classes=len(c)).rom, title="x", definition="x", better="low")
 leaver = fs.metrics.metric_of_maps("leaver", lambda t, p, c: exit(3), title="x", definition="x", better="low")
 broken = fs.metrics.metric_of_maps("broken", lambda t, p, c: [1.0, 2.0, 3.0], title="x", definition="x", better="low")
 
@@ -114,6 +120,7 @@ def test_a_study_measures_anew_with_ones_own_metric_and_notices_that_its_file_ch
         ("own.py:absent", "holds no Metric called 'absent'"),
         ("nope", "metric 'nope' is not known; give one of your own as file.py:function"),
         ("own.py:broken", "gave an array of shape (3,)"),
+        ("own.py:writer", "metric writer: ValueError: assignment destination is read-only"),
         ("own.py:leaver", "metric leaver: SystemExit: 3"),
         ("miou2", "file.py:function"),
         (
@@ -129,6 +136,10 @@ def test_a_study_measures_anew_with_ones_own_metric_and_notices_that_its_file_ch
 )
 def test_what_is_no_metric_is_told_in_a_line(line: list[str], tmp_path: Path, metric: str, words: str) -> None:
     assert words in refused_line(*line, "--metric", metric.replace("own.py", str(tmp_path / "own.py")))
+
+
+def test_a_metric_of_ones_own_may_call_those_that_are_there(line: list[str], tmp_path: Path) -> None:
+    assert main([*line, "--metric", f"{tmp_path / 'own.py'}:regional"]) == 0
 
 
 @pytest.fixture

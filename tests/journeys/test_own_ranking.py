@@ -75,6 +75,8 @@ def test_what_is_no_ranking_is_refused_in_one_line(tmp_path: Path) -> None:
     file = tmp_path / "mine.py"
     file.write_text(
         f"{ENTRY}\nlure = lambda scores, weights: scores\nflat = lambda scores, weights: scores[0]\nfails = lambda s, w: 1 / 0\nleaves = lambda s, w: exit(3)\n"
+        "def writes(scores, weights):\n    scores[:] = 0\n    return scores\n"
+        "def weighs(scores, weights):\n    weights[:] = 0\n    return scores\n"
     )
     (tmp_path / "leaver.py").write_text("exit()\n")
     wanted = {
@@ -82,6 +84,8 @@ def test_what_is_no_ranking_is_refused_in_one_line(tmp_path: Path) -> None:
         f"{file}:lure": "'lure' is the name of a built-in ranking; give yours another",
         f"{file}:flat": "expected finite scores or NaN, 21 replicates by 3 models; got shape",
         f"{file}:fails": "ZeroDivisionError: division by zero",
+        f"{file}:writes": "mine.py:writes: ValueError: assignment destination is read-only",
+        f"{file}:weighs": "mine.py:weighs: ValueError: assignment destination is read-only",
         f"{file}:leaves": "mine.py:leaves: SystemExit: 3",
         f"{tmp_path / 'leaver.py'}:x": f"running {tmp_path / 'leaver.py'} failed: SystemExit",
         f"{file}:none": "holds no 'none'",

@@ -37,6 +37,12 @@ NO_SELECTOR = 3
 NEITHER = Selector(name="neither", title="t", purpose="p", source="s")
 TAKEN = Selector(name="random", title="t", purpose="p", source="s", weigh=weigh)
 HUGE = Selector(name="huge", title="t", purpose="p", source="s", weigh=lambda facts, options: facts["complete"] * 1e308)
+def write(facts, options):
+    facts["complete"][:] = True
+    return facts["complete"]
+
+
+WRITES = Selector(name="writes", title="t", purpose="p", source="s", weigh=write)
 RAISES = Selector(name="raises", title="t", purpose="p", source="s", weigh=lambda facts, options: 1 / 0)
 LEAVES = Selector(name="leaves", title="t", purpose="p", source="s", weigh=lambda facts, options: exit())
 TEXT = Selector(name="text", title="t", purpose="p", source="s", weigh=lambda facts, options: "x")
@@ -109,6 +115,7 @@ def test_another_file_under_its_name_is_another_selector(study: str, own: Path) 
         ("NO_SELECTOR", "holds no Selector called 'NO_SELECTOR'"),
         ("NEITHER", "must have one of weigh and prefer"),
         ("TAKEN", "is called 'random', as one that is there"),
+        ("WRITES", "mine.py:WRITES: ValueError: assignment destination is read-only"),
         ("RAISES", r"mine.py:RAISES: ZeroDivisionError: division by zero; it was given the facts complete"),
         ("LEAVES", r"mine.py:LEAVES: SystemExit"),
         ("TEXT", r"mine.py:TEXT: ValueError: could not convert string to float: 'x'"),

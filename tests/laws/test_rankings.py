@@ -12,9 +12,11 @@ import numpy as np
 import pytest
 
 import faultscape as fs
+from faultscape.errors import RankingError
 from faultscape.nouns import Draw, Slot
-from faultscape.ranking.catalogue import KINDS, RANKINGS, Ranking, refuse_misfits, taking
+from faultscape.ranking.catalogue import KINDS, RANKINGS, Ranking, find_ranking, refuse_misfits, taking
 from faultscape.ranking.drawn.rankings import draw_rankings
+from faultscape.ranking.pair_cases import PairCounts
 from faultscape.standings import Standings
 from refusals import refused
 
@@ -148,3 +150,15 @@ def test_a_ranking_of_ones_own_fits_what_it_takes_and_is_recorded() -> None:
         refuse_misfits([borda], "ratios")
     with refused(fs.errors.OptionError, "--ranking best_case stands twice"):
         refuse_misfits([OWN, OWN], None)
+
+
+def test_a_ranking_of_ones_own_cannot_change_the_counts_that_the_others_are_made_from(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(
+        "from faultscape.ranking import Ranking\n"
+        "def write(counts, laplace):\n    counts.wins[:] = 0\n    return counts.wins[..., 0]\n"
+        "WRITES = Ranking('writes', 'W', 'W', 'w', 'ours', 'faithful', 'counts', write)\n"
+    )
+    counts = PairCounts(*(np.ones((1, 2, 2)) for _ in range(4)))
+    with refused(RankingError, "mine.py:WRITES: ValueError: assignment destination is read-only"):
+        find_ranking(f"{tmp_path / 'mine.py'}:WRITES").compute(counts, 1.0)
+    assert (counts.wins == 1).all()

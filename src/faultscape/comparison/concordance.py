@@ -55,7 +55,7 @@ def _metric(name: str) -> Callable[..., np.ndarray]:
     def checked(both: np.ndarray, rows: np.ndarray, columns: np.ndarray, *, over: Over) -> np.ndarray:
         shapes = f"both {both.shape}, reference and prediction {rows.shape}, the last column of these void"
         with plug.plain_errors(f"concordance {name}", OptionError, f"; it was given counts: {shapes}"):
-            values = np.asarray(function(both, rows, columns, over=over), dtype=float)
+            values = np.asarray(function(*map(plug.read_only, (both, rows, columns)), over=over), dtype=float)
         if values.shape != both.shape[:-1]:
             raise OptionError(
                 f"concordance {name}: gave numbers of shape {values.shape}; expected {both.shape[:-1]}, one an image"

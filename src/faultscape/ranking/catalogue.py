@@ -16,7 +16,7 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -242,9 +242,9 @@ def _checked(source: str, ranking: Ranking) -> Callable[..., np.ndarray]:
     """Return the ranking's function with a look at what it gives, since nobody vouches for it."""
 
     def compute(made_from: Any, more: Any = None) -> np.ndarray:
-        given = (made_from,) if ranking.takes == "ratios" else (made_from, more)
+        given = (_read_only(made_from),) if ranking.takes == "ratios" else (_read_only(made_from), _read_only(more))
         with plug.plain_errors(f"ranking {source}", RankingError):
-            scores = np.asarray(ranking.compute(*given), dtype=float)
+            scores = np.array(ranking.compute(*given), dtype=float)
         shape = (len(more), len(made_from)) if ranking.takes == "scores" else np.shape(getattr(made_from, "total", made_from))[:2]
         if scores.shape != shape or np.isinf(scores).any():
             raise RankingError(
@@ -253,6 +253,17 @@ def _checked(source: str, ranking: Ranking) -> Callable[..., np.ndarray]:
         return scores
 
     return compute
+
+
+def _read_only(given: Any) -> Any:
+    """Return what a ranking is made from with arrays that it cannot change: those of others are made from the same."""
+    if isinstance(given, np.ndarray):
+        return plug.read_only(given)
+    return (
+        replace(given, **{f.name: _read_only(getattr(given, f.name)) for f in fields(given)})
+        if is_dataclass(given) and not isinstance(given, type)
+        else given
+    )
 
 
 CHANCE, BEST, TOP, DUELS = "chance", "best", "top", "duels"

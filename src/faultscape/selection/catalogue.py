@@ -213,7 +213,7 @@ def _checked(source: str, function: Weigh, expected: str, fits: Callable[[np.nda
     def checked(facts: Facts, options: Mapping[str, Any]) -> np.ndarray:
         complete = facts["complete"]
         with plug.plain_errors(f"selector {source}", OptionError, f"; it was given the facts {', '.join(facts)}"):
-            said = np.asarray(function(facts, options), dtype=float)
+            said = np.array(function({name: plug.read_only(held) for name, held in facts.items()}, options), dtype=float)
         if said.shape != complete.shape or not fits(said[complete]).all():
             got = f"an array of shape {said.shape}" if said.shape != complete.shape else "other numbers"
             raise OptionError(f"selector {source}: gave {got}; it must give each of {len(complete)} images {expected}")
