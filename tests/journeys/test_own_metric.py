@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -13,10 +15,11 @@ from PIL import Image
 import faultscape as fs
 import made
 from faultscape.cli import main
+from faultscape.errors import MetricError
 from faultscape.stages import graph
 from faultscape.stages.artefacts.measures import MEASURES
 from faultscape.stages.snapshot import Snapshot
-from refusals import refused_line
+from refusals import refused, refused_line
 
 OWN = """
 import numpy as np
@@ -40,6 +43,13 @@ def write(truth, prediction, classes):
 
 writer = fs.metrics.metric_of_maps("writer", write, title="x", definition="x", better="low")
 regional = fs.metrics.metric_of_maps("regional", lambda t, p, c: fs.metrics.regions(t, p, classes=len(c)).rom, title="x", definition="x", better="low")
+below, infinite, short, over, odd = (
+    fs.metrics.metric_of_maps(name, lambda t, p, c, value=value: value, title="x", definition="x", better="low", join=join, most=most)
+    for name, value, join, most in (
+        ("below", -5.0, "images", 1.0), ("infinite", np.inf, "images", np.inf), ("short", 2.5, "images", 2.0), ("over", (3, 2), "pooled", 1.0), ("odd", (1, 0), "pooled", 2.0),
+    )
+)
+wide = fs.metrics.metric_of_maps("wide", lambda t, p, c: 40.0 + (p[0, 0] + p[3, 3]), title="Wide", definition="x", better="low", most=np.inf)
 leaver = fs.metrics.metric_of_maps("leaver", lambda t, p, c: exit(3), title="x", definition="x", better="low")
 broken = fs.metrics.metric_of_maps("broken", lambda t, p, c: [1.0, 2.0, 3.0], title="x", definition="x", better="low")
 
@@ -121,6 +131,14 @@ def test_a_study_measures_anew_with_ones_own_metric_and_notices_that_its_file_ch
         ("nope", "metric 'nope' is not known; give one of your own as file.py:function"),
         ("own.py:broken", "gave an array of shape (3,)"),
         ("own.py:writer", "metric writer: ValueError: assignment destination is read-only"),
+        (
+            "own.py:below",
+            "metric below: gave -5; its values are NaN or finite numbers from 0 to 1; metric_of_maps(..., most=) declares",
+        ),
+        ("own.py:infinite", "metric infinite: gave inf; its values are NaN or finite numbers from 0 to inf"),
+        ("own.py:short", "metric short: gave 2.5; its values are NaN or finite numbers from 0 to 2"),
+        ("own.py:over", "metric over: gave 3 / 2; its values are NaN or finite numbers from 0 to 1"),
+        ("own.py:odd", "metric odd: gave 1 / 0; its values are NaN or finite numbers from 0 to 2"),
         ("own.py:leaver", "metric leaver: SystemExit: 3"),
         ("miou2", "file.py:function"),
         (
@@ -136,6 +154,28 @@ def test_a_study_measures_anew_with_ones_own_metric_and_notices_that_its_file_ch
 )
 def test_what_is_no_metric_is_told_in_a_line(line: list[str], tmp_path: Path, metric: str, words: str) -> None:
     assert words in refused_line(*line, "--metric", metric.replace("own.py", str(tmp_path / "own.py")))
+
+
+def test_a_metric_may_lie_in_another_range_that_it_declares(line: list[str], tmp_path: Path) -> None:
+    assert main([*line, "--metric", f"{tmp_path / 'own.py'}:wide"]) == 0
+    for of in json.loads((tmp_path / "out" / "measure.json").read_text())["models"].values():
+        assert 40 <= of["wide"]["low"] <= of["wide"]["value"] <= of["wide"]["high"]
+
+
+@pytest.mark.parametrize("most", [0, -1.0, float("nan"), "1"])
+def test_the_end_of_a_range_is_a_number_above_0(most: Any) -> None:
+    with refused(MetricError, "most is the largest value that it can take, a number above 0 or math.inf; got"):
+        fs.metrics.metric_of_maps("x", lambda *_: 0, title="x", definition="x", better="low", most=most)
+
+
+def test_the_metric_of_the_page_is_measured(line: list[str], tmp_path: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "verbs" / "measure.md").read_text()
+    (block,) = [block for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if "metric_of_maps" in block]
+    (tmp_path / "mine.py").write_text(block)
+    assert main([*line, "--metric", f"{tmp_path / 'mine.py'}:LOST", "--metric", f"{tmp_path / 'mine.py'}:EXTRA"]) == 0
+    found = json.loads((tmp_path / "out" / "measure.json").read_text())["models"]
+    assert all(0 <= of["lost"]["value"] <= 1 for of in found.values())
+    assert all(of["extra"]["value"] >= 0 for of in found.values())
 
 
 def test_a_metric_of_ones_own_may_call_those_that_are_there(line: list[str], tmp_path: Path) -> None:

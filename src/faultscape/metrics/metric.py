@@ -20,6 +20,7 @@ from faultscape.metrics.definitions import Definitions
 Stats = Mapping[str, np.ndarray]
 Compute = Callable[[Stats, Definitions], np.ndarray]
 SCORES = frozenset(["anomaly", "doubt", "confidence", "probabilities"])
+_ROUNDING = 1e-9
 Join = Literal["pooled", "cells", "images"]
 Shape = Literal["smooth", "bent", "stepped"]  # what `intervals.evidence.Drawn` says of them
 Streamed = Literal["", "average_precision", "auroc", "fpr95", "correct_ap", "aurc", "augrc"]
@@ -114,18 +115,22 @@ def metric_of_maps(
     most: float = 1.0,
     source: str = "",
 ) -> Metric:
-    """Return a metric of one's own, for `measure --metric file.py:NAME`; MetricError for a name, direction or join that means nothing.
+    """Return a metric of one's own, for `measure --metric file.py:NAME`; MetricError for a name, direction, join or ``most`` that means nothing.
 
     ``count(truth, prediction, classes)`` gives for two (H, W) maps of places 0..C (C = void, which must change nothing) and the
     `Classes`: of ``images`` a number; of ``cells`` (C,) numbers; of ``pooled`` (2,) or (2, C), of which the first row is divided
-    by the second after all images were added. NaN, or 0 / 0, is undefined. ``title`` is that of its error: of 1 - value where
-    large is better.
+    by the second after all images were added. NaN, or 0 / 0, is undefined. Every value lies between 0 and ``most``, which may be
+    math.inf; one that does not is refused. ``title`` is that of its error: of 1 - value where large is better.
 
     >>> wrong = metric_of_maps("wrong", lambda t, p, c: [(t != p)[t < len(c)].sum(), (t < len(c)).sum()], title="Wrong", definition="share of wrong pixels", better="low", join="pooled")
     >>> float(wrong.compute({"own_wrong": np.array([1, 4])}, Definitions()))
     0.25
     """
     _check(name, better, join, ("pooled", "cells", "images"))
+    if not isinstance(most, int | float) or not most > 0:
+        raise MetricError(
+            f"metric {name}: most is the largest value that it can take, a number above 0 or math.inf; got {most!r}"
+        )
     reads = f"own_{name}"
 
     def value(stats: Stats, _: Definitions) -> np.ndarray:
@@ -199,6 +204,10 @@ def own_statistics(
         if values.shape not in wanted:
             shapes = " or ".join(str(shape) for shape in wanted)
             raise MetricError(f"metric {metric.name}: gave an array of shape {values.shape}; join={metric.join} takes {shapes}")
+        if odd := _out_of_range(values, metric):
+            raise MetricError(
+                f"metric {metric.name}: gave {odd}; its values are NaN or finite numbers from 0 to {metric.most:g}; metric_of_maps(..., most=) declares another end"
+            )
         out[metric.reads] = values
     return out
 
@@ -210,6 +219,25 @@ def _check(name: str, better: str, join: str, joins: tuple[str, ...]) -> None:
     if better not in ("high", "low") or join not in joins:
         known = f"{', '.join(joins[:-1])} or {joins[-1]}"
         raise MetricError(f"metric {name}: better is high or low, join is {known}; got {better!r} and {join!r}")
+
+
+def _out_of_range(values: np.ndarray, metric: Metric) -> str:
+    """Return a value of one image that lies outside the range of its metric, in words; '' where there is none.
+
+    >>> of_sums = metric_of_maps("wrong", lambda t, p, c: [1, 2], title="Wrong", definition="wrong", better="low", join="pooled")
+    >>> _out_of_range(np.array([1.0, 2.0]), of_sums), _out_of_range(np.array([3.0, 2.0]), of_sums)
+    ('', '3 / 2')
+    """
+    above, below = values if metric.join == "pooled" else (values, np.ones_like(values))
+    above, below = np.ravel(above), np.ravel(below)
+    most = np.multiply(below, metric.most, out=np.full(below.shape, np.inf), where=np.isfinite(below) & (below > 0))
+    most = np.where(below == 0, np.inf if math.isinf(metric.most) else 0.0, most)
+    fine = np.isnan(above) if metric.join != "pooled" else np.zeros(above.shape, bool)
+    fine |= np.isfinite(above) & np.isfinite(below) & (above >= 0) & (below >= 0) & (above <= most * (1 + _ROUNDING))
+    if fine.all():
+        return ""
+    k = int(np.argmin(fine))
+    return f"{above[k]:g} / {below[k]:g}" if metric.join == "pooled" else f"{above[k]:g}"
 
 
 def _ratio(held: np.ndarray) -> np.ndarray:
