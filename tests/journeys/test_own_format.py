@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -42,25 +43,8 @@ GRID = MaskFormat(
     read=lambda path, classes, size: np.loadtxt(path, dtype=int, ndmin=2),
 )
 '''
-LINES = '''
-"""Questions as a list in JSON."""
-
-import json
-
-from faultscape.labelling import Lines, QuestionFormat
-
-
-def write(questions, glosses):
-    return json.dumps([{"image": image, "class": name, "by": "", "answer": ""} for image, name in questions])
-
-
-def read(path, column):
-    rows = enumerate(json.loads(path.read_text()), 1)
-    return Lines(answers=[(k, (r["image"], r["class"], r["by"], r["answer"])) for k, r in rows if r["answer"]])
-
-
-ASKED = QuestionFormat("asked", "JSON", "fill in by and answer", ".json", write, lambda path: len(read(path, "").answers), read)
-'''
+PAGE = Path(__file__).parents[2] / "docs" / "verbs" / "label.md"
+LINES = next(block for block in re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL) if "ASKED" in block)
 
 
 def test_masks_go_out_and_come_back_in_a_format_of_ones_own(

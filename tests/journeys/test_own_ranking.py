@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -12,19 +13,17 @@ import made
 from faultscape.cli import main
 from refusals import refused_line
 
-LINES = '''
-import numpy as np
-
-
-def worst_case(scores, weights):
-    """What a model is worth on its worst image."""
-    return np.where(weights[:, None] > 0, scores, np.inf).min(-1)
-'''
+PAGE = Path(__file__).parents[2] / "docs" / "verbs" / "rank.md"
+LINES = next(block for block in re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL) if "worst_case" in block)
 ENTRY = """
 import numpy as np
 from faultscape.ranking import Ranking
 
 ROW_SUMS = Ranking("row_sums", "Row sums", "Sums", "the mean dominance over the others", "ours", "faithful", "counts", lambda counts, laplace: np.nanmean(counts.wins, -1))
+"""
+ODD = """
+FLAT = Ranking("flat", "t", "t", "s", "ours", "re-use", "labels", lambda scores, weights: scores)
+WIDE = Ranking("wide", "t", "t", "s", "ours", "re-use", "scores", lambda scores, weights: scores, "wide")
 """
 
 
@@ -74,13 +73,15 @@ def test_what_is_no_ranking_is_refused_in_one_line(tmp_path: Path) -> None:
     study, _ = labelled(tmp_path)
     file = tmp_path / "mine.py"
     file.write_text(
-        f"{ENTRY}\nlure = lambda scores, weights: scores\nflat = lambda scores, weights: scores[0]\nfails = lambda s, w: 1 / 0\nleaves = lambda s, w: exit(3)\n"
+        f"{ENTRY}{ODD}lure = lambda scores, weights: scores\nflat = lambda scores, weights: scores[0]\nfails = lambda s, w: 1 / 0\nleaves = lambda s, w: exit(3)\n"
         "def writes(scores, weights):\n    scores[:] = 0\n    return scores\n"
         "def weighs(scores, weights):\n    weights[:] = 0\n    return scores\n"
     )
     (tmp_path / "leaver.py").write_text("exit()\n")
     wanted = {
         f"{file}:ROW_SUMS": "--ranking row_sums is made from pairs of classifiers, and this selection is of others; one that takes scores fits all",
+        f"{file}:FLAT": "FLAT: takes is 'labels'; use ratios, counts, scores, draws",
+        f"{file}:WIDE": "WIDE: bounds is 'wide'; use share, difference, none",
         f"{file}:lure": "'lure' is the name of a built-in ranking; give yours another",
         f"{file}:flat": "expected finite scores or NaN, 21 replicates by 3 models; got shape",
         f"{file}:fails": "ZeroDivisionError: division by zero",

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import csv
+import re
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -11,28 +13,12 @@ import faultscape as fs
 import made
 from faultscape.cli import main
 from faultscape.errors import OptionError, SelectionError
+from faultscape.selection.catalogue import FACTS, LEARNS, Selector
 from refusals import refused
 
-# the recipe, as CONTRIBUTING has it
-OWN = '''
-"""Images on which the two least alike models differ most."""
-
-from faultscape.selection import Selector
-
-
-def weigh(facts, options):
-    """The largest discrepancy of any pair, squared."""
-    return facts["discrepancy"].max(0) ** 2
-
-
-WORST_PAIR = Selector(
-    name="worst-pair",
-    title="worst pair",
-    purpose="in proportion to the square of how far the two least alike models differ",
-    source="ours",
-    needs=("discrepancy",),
-    weigh=weigh,
-)
+PAGE = Path(__file__).parents[2] / "docs" / "verbs" / "select.md"
+OWN = next(block for block in re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL) if "WORST_PAIR" in block)
+ODD = """
 NO_SELECTOR = 3
 NEITHER = Selector(name="neither", title="t", purpose="p", source="s")
 TAKEN = Selector(name="random", title="t", purpose="p", source="s", weigh=weigh)
@@ -42,6 +28,11 @@ def write(facts, options):
     return facts["complete"]
 
 
+NO_FACT = Selector(name="no-fact", title="t", purpose="p", source="s", weigh=weigh, needs=("discrepency",))
+NO_LABELS = Selector(name="no-labels", title="t", purpose="p", source="s", weigh=weigh, needs=("labels",))
+ALWAYS = Selector(name="always", title="t", purpose="p", source="s", weigh=weigh, learns="always")
+QUERIES = Selector(name="queries", title="t", purpose="p", source="s", prefer=weigh, learns="queries")
+NO_TASK = Selector(name="no-task", title="t", purpose="p", source="s", weigh=weigh, tasks=("detection",))
 WRITES = Selector(name="writes", title="t", purpose="p", source="s", weigh=write)
 RAISES = Selector(name="raises", title="t", purpose="p", source="s", weigh=lambda facts, options: 1 / 0)
 LEAVES = Selector(name="leaves", title="t", purpose="p", source="s", weigh=lambda facts, options: exit())
@@ -50,7 +41,7 @@ SHORT = Selector(name="short", title="t", purpose="p", source="s", weigh=lambda 
 UNASKED = Selector(name="unasked", title="t", purpose="p", source="s", weigh=lambda facts, options: facts["entropy"])
 NO_ORDER = Selector(name="no-order", title="t", purpose="p", source="s", prefer=lambda facts, options: facts["complete"] * float("nan"))
 BELOW = Selector(name="below", title="t", purpose="p", source="s", weigh=lambda facts, options: facts["complete"] - 2.0)
-'''
+"""
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +60,7 @@ def study(corpus: made.Corpus, tmp_path: Path) -> str:
 
 @pytest.fixture
 def own(tmp_path: Path) -> Path:
-    (tmp_path / "mine.py").write_text(OWN)
+    (tmp_path / "mine.py").write_text(OWN + ODD)
     return tmp_path / "mine.py"
 
 
@@ -115,6 +106,17 @@ def test_another_file_under_its_name_is_another_selector(study: str, own: Path) 
         ("NO_SELECTOR", "holds no Selector called 'NO_SELECTOR'"),
         ("NEITHER", "must have one of weigh and prefer"),
         ("TAKEN", "is called 'random', as one that is there"),
+        (
+            "NO_FACT",
+            r"needs 'discrepency'; facts are dispute, .*, agreement \(complete is always there\). Did you mean 'discrepancy'",
+        ),
+        (
+            "NO_LABELS",
+            r"needs 'labels', which is not there in segmentation; give tasks=\('classification',\), or need similarity",
+        ),
+        ("ALWAYS", "learns 'always'; use never, votes, accuracy, belief, queries"),
+        ("QUERIES", r"learns queries, whose noise its defaults must say, for example \{'epsilon': 0"),
+        ("NO_TASK", "is for the task 'detection'; tasks are segmentation and classification"),
         ("WRITES", "mine.py:WRITES: ValueError: assignment destination is read-only"),
         ("RAISES", r"mine.py:RAISES: ZeroDivisionError: division by zero; it was given the facts complete"),
         ("LEAVES", r"mine.py:LEAVES: SystemExit"),
@@ -135,3 +137,11 @@ def test_what_is_no_selector_is_one_sentence(study: str, own: Path, name: str, w
 def test_options_that_do_not_apply_to_it_are_refused_by_its_name(study: str, own: Path) -> None:
     with refused(OptionError, r"--temperature does not apply to --selector worst-pair; available options: --budget"):
         fs.select(study, selector=f"{own}:WORST_PAIR", sampling=fs.Sampling(temperature=2.0), engine="local")
+
+
+def test_the_page_names_every_fact_and_every_field_of_a_selector() -> None:
+    section = PAGE.read_text().partition("## A selector of your own\n")[2].partition("\n**Reads**")[0]
+    first = re.findall(r"^\| ([^|]*) \|", section, re.MULTILINE)
+    named = {word for cell in first for word in re.findall(r"`(\w+)`", cell)}
+    assert named == {"complete", *FACTS, *(f.name for f in fields(Selector))}
+    assert set(re.findall(r"`(\w+)`", next(line for line in section.splitlines() if "`learns`" in line))) >= set(LEARNS)

@@ -17,7 +17,7 @@ import inspect
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -40,6 +40,8 @@ from faultscape.standings import ModelRanking
 
 Kind = Literal["faithful", "re-use", "pool drawn from"]
 Takes = Literal["ratios", "counts", "scores", "draws"]
+_BOUNDS = ("share", "difference", "none")
+_INTERVALS = ("bootstrap", "wilson", "student")
 FAITHFUL: Kind = "faithful"
 REUSE: Kind = "re-use"
 UNBIASED: Kind = "pool drawn from"
@@ -216,6 +218,9 @@ def find_ranking(source: str) -> Ranking:
         held = Ranking(
             name, name, name, says, source.rpartition(":")[0].replace("\\", "/").rpartition("/")[2], REUSE, "scores", held
         )
+    for field, known in (("kind", tuple(KINDS)), ("takes", get_args(Takes)), ("bounds", _BOUNDS), ("interval", _INTERVALS)):
+        if getattr(held, field) not in known:
+            raise OptionError(f"ranking {source}: {field} is {getattr(held, field)!r}; use {', '.join(known)}")
     if held.takes == "draws":
         raise OptionError(
             f"ranking {source}: takes draws, which rankings of your own cannot; let it take scores, counts or ratios"

@@ -193,6 +193,7 @@ def find_selector(name: str) -> Selector:
         assert isinstance(found, Selector)
         if (found.weigh is None) == (found.prefer is None):
             raise OptionError(f"selector {name} must have one of weigh and prefer")
+        _refuse_unknown_words(name, found)
         if found.name in NAMES:
             raise OptionError(f"selector {name} is called {found.name!r}, as one that is there; give it another name")
         found = replace(
@@ -201,6 +202,42 @@ def find_selector(name: str) -> Selector:
             prefer=found.prefer and _checked(name, found.prefer, _PREFERENCES, lambda said: said < np.inf),
         )
     return found
+
+
+FACTS: Mapping[str, tuple[Task, ...]] = MappingProxyType(  # what a selector may need, and of which tasks it is there
+    {
+        "dispute": BOTH,
+        "expected": BOTH,
+        "discrepancy": BOTH,
+        "entropy": BOTH,
+        "similarity": BOTH,
+        "labels": ("classification",),
+        "agreement": ("segmentation",),
+    }
+)
+LEARNS = ("never", "votes", "accuracy", "belief", "queries")
+
+
+def _refuse_unknown_words(source: str, found: Selector) -> None:
+    """OptionError for a selector of a person's own that needs, learns or is for what there is not."""
+    if odd := next((task for task in found.tasks if task not in BOTH), ""):
+        raise OptionError(f"selector {source} is for the task {odd!r}; tasks are {' and '.join(BOTH)}")
+    for need in found.needs:
+        if need not in FACTS:
+            raise OptionError(
+                f"selector {source} needs {need!r}; facts are {', '.join(FACTS)} (complete is always there).{closest(need, [*FACTS])}"
+            )
+        if other := next((task for task in found.tasks if task not in FACTS[need]), ""):
+            (task,) = FACTS[need]
+            raise OptionError(
+                f"selector {source} needs {need!r}, which is not there in {other}; give tasks=({task!r},), or need similarity"
+            )
+    if found.learns not in LEARNS:
+        raise OptionError(f"selector {source} learns {found.learns!r}; use {', '.join(LEARNS)}")
+    if found.learns == "queries" and "epsilon" not in found.defaults:
+        raise OptionError(
+            f"selector {source} learns queries, whose noise its defaults must say, for example {{'epsilon': {model_picker.EPSILON}}}"
+        )
 
 
 _WEIGHTS = "one finite weight, none below 0"
