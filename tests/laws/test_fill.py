@@ -90,6 +90,14 @@ def test_many_results_enter_by_few_puts_and_each_once(tmp_path: Path) -> None:
     assert (tmp_path / "timings.parquet").exists()
 
 
+def test_who_waits_is_told_while_jobs_are_under_way() -> None:
+    ticks: list[int] = []
+    task = f"{square.__module__}:square"
+    done = fill.do(task, [Square(2), Square(3)], Squared, title="square", items=2, engine="local", ticked=lambda: ticks.append(1))
+    assert list(done) == [(0, Squared(4)), (1, Squared(9))]
+    assert ticks == [1, 1]
+
+
 def test_what_was_made_before_a_mistake_enters(tmp_path: Path) -> None:
     entered: list[int] = []
     with refused(StudyError, "no square"):

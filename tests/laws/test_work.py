@@ -84,8 +84,8 @@ def test_labels_and_discards_that_are_imported(tmp_path: Path, monkeypatch: pyte
 def test_labels_that_are_taken_back_again(tmp_path: Path) -> None:
     def take_back(number: int) -> None:
         rows = [label_maps.StoredMap(Counted(f"i{k}"), b"") for k in range(number)]
-        label_maps.keep_taken_back(tmp_path / str(number), 0, rows, "semantic")
-        label_maps.keep_taken_back(tmp_path / str(number), 0, rows, "semantic")
+        label_maps.keep_taken_back(tmp_path / str(number), {0: rows}, "semantic")
+        label_maps.keep_taken_back(tmp_path / str(number), {0: rows}, "semantic")
 
     assert_grows_evenly(take_back)
 

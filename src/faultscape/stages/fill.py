@@ -3,7 +3,7 @@
 A stage says what is missing as a list of jobs, and gives `fill` two functions: ``enter`` takes all that has been made since it
 was last called, [(job, result), ...], puts each manifest once, and returns rows of timings; ``parts`` names the files that a
 result consists of. Results enter at once while work is slow, and many together while it is fast: at most about once a second, and
-never so often that entering takes more than a twentieth of the time.
+never so often that entering takes more than a twentieth of the time (`Entry`, which also serves what leaves no receipts).
 
 Conventions: a job is a frozen dataclass that says all that its result follows from (keys and checksums of what it is made of, not
 "what is missing now"); a field that changes no result is marked by `CHANGES_NOTHING`. What a worker does is a task
@@ -21,7 +21,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
 from faultscape import engine as engines
 from faultscape.nouns import Json
@@ -37,9 +37,43 @@ from faultscape.study.tables.logs import Timing, Timings
 
 Job = TypeVar("Job")
 Made = TypeVar("Made")
+Item = TypeVar("Item")
 PAUSE = 1.0  # seconds between two puts of the same manifests, while results come fast
 CHANGES_NOTHING: dict[str, bool] = {"changes_nothing": True}  # metadata of a job's field that no result follows from
 SHARE = 20  # entering takes at most a twentieth of the time
+
+
+class Entry(Generic[Item]):
+    """What was made and has not entered yet: it enters when that is due, and the rest of it where the block ends, of itself or not."""
+
+    def __init__(self, enter: Callable[[list[Item]], object]) -> None:
+        self._enter = enter
+        self._waiting: list[Item] = []
+        self._entered, self._cost = 0.0, 0.0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.now()
+
+    def add(self, *items: Item) -> None:
+        """Have items wait."""
+        self._waiting += items
+
+    def now(self) -> None:
+        """Enter all that waits."""
+        if self._waiting:
+            start = time.monotonic()
+            self._enter(self._waiting)
+            self._waiting = []
+            self._entered = time.monotonic()
+            self._cost = self._entered - start
+
+    def if_due(self) -> None:
+        """Enter all that waits, where the last time is long enough ago."""
+        if self._waiting and time.monotonic() - self._entered >= max(PAUSE, SHARE * self._cost):
+            self.now()
 
 
 def fill(
@@ -79,39 +113,29 @@ def fill(
     found: dict[str, Json] = {}
     for of_group in receipts.values():
         found |= of_group.found()
-    waiting: list[tuple[int, Made]] = []
     adopted = dict(_adopted(jobs, keys, found, kind, parts))
     todo = [number for number in range(len(jobs)) if number not in adopted]
-    entered, cost = 0.0, 0.0
+
+    def put_in(results: list[tuple[int, Made]]) -> None:
+        with changing(root):
+            timings.add(enter([(jobs[number], made) for number, made in results]))
+        for name in {groups[number] for number, _ in results}:
+            receipts[name].clear()
+
+    entry = Entry(put_in)
 
     def take(number: int, made: Made) -> None:
         if (name := groups[number]) not in together:
-            waiting.append((number, made))
+            entry.add((number, made))
             return
         held.setdefault(name, []).append((number, made))
         owed[name] -= 1
         if not owed[name]:
-            waiting.extend(held.pop(name))
-
-    def flush() -> None:
-        nonlocal entered, cost
-        if waiting:
-            start = time.monotonic()
-            with changing(root):
-                timings.add(enter([(jobs[number], made) for number, made in waiting]))
-            for name in {groups[number] for number, _ in waiting}:
-                receipts[name].clear()
-            waiting.clear()
-            entered = time.monotonic()
-            cost = entered - start
-
-    def flush_if_due() -> None:
-        if waiting and time.monotonic() - entered >= max(PAUSE, SHARE * cost):
-            flush()
+            entry.add(*held.pop(name))
 
     for number, made in adopted.items():
         take(number, made)
-    flush()
+    entry.now()
     for name in receipts.keys() - held.keys():
         receipts[name].clear()
     if found and mine.parts == 1:
@@ -121,7 +145,7 @@ def fill(
 
             def ticked(number: int) -> None:
                 tick(number)
-                flush_if_due()
+                entry.if_due()
 
             made_now = engines.run(
                 task, [calls[n] for n in todo], engine=engine, workers=workers, tick=ticked, apart=apart, gpus=gpus,
@@ -130,9 +154,9 @@ def fill(
             for place, made in made_now:
                 receipts[groups[todo[place]]].add(keys[todo[place]], made)
                 take(todo[place], of_json(kind, made))
-                flush_if_due()
+                entry.if_due()
     finally:
-        flush()
+        entry.now()
         with changing(root):
             timings.write()
 
@@ -174,11 +198,20 @@ def do(
     engine: str,
     workers: int | None = None,
     begin_here: bool = False,
+    ticked: Callable[[], None] = lambda: None,
 ) -> Iterator[tuple[int, Made]]:
-    """Yield (number of the job, the ``kind`` that its worker made of it) as jobs finish: for what leaves no receipts and timings."""
+    """Yield (number of the job, the ``kind`` that its worker made of it) as jobs finish: for what leaves no receipts and timings.
+
+    ``ticked`` is called while jobs are under way, whenever one of them has come further.
+    """
     calls = [{"job": to_json(job)} for job in jobs]
     with progress(title, items) as tick:
-        for number, made in engines.run(task, calls, engine=engine, workers=workers, tick=tick, begin_here=begin_here):
+
+        def further(number: int) -> None:
+            tick(number)
+            ticked()
+
+        for number, made in engines.run(task, calls, engine=engine, workers=workers, tick=further, begin_here=begin_here):
             yield number, of_json(kind, made)
 
 

@@ -29,7 +29,7 @@ from faultscape.maps.resize import nearest
 from faultscape.nouns import Classes
 from faultscape.prediction.sources.folder import check_values
 from faultscape.progress import progress
-from faultscape.stages import evidence
+from faultscape.stages import evidence, fill
 from faultscape.stages.evidence import current, tell_discards
 from faultscape.stages.label.options import ExportOptions, ImportOptions
 from faultscape.stages.label.result import Exported, Imported, import_line
@@ -116,12 +116,18 @@ def import_(root: Path, options: ImportOptions, form: MaskFormat | None) -> Impo
         places, words = table(classes, mapping), allowed(classes, mapping)
         new = replaced = others = 0
         failures: list[Failure] = []
-        with progress("import", len(files)) as tick:
+        stored = read_manifest(where)
+
+        def enter(made: list[tuple[int, Part, list[StoredMap]]]) -> None:
+            label_maps.keep_taken_back(where, {number: other for number, _, other in made}, "semantic")
+            write_manifest(where, read_manifest(where) | {part_name(number): part for number, part, _ in made})
+
+        with fill.Entry(enter) as entry, progress("import", len(files)) as tick:
             for number, rows in shards(images).items():
                 mine = [image for image in rows if image.id in files]
                 if not mine:
                     continue
-                held = {m.id: m for m in label_maps.read_stored(where, number)}
+                held = {m.id: m for m in label_maps.read_stored(where, number, stored)}
                 other: list[StoredMap] = []
                 for image in mine:
                     try:
@@ -137,12 +143,11 @@ def import_(root: Path, options: ImportOptions, form: MaskFormat | None) -> Impo
                         other.append(before)
                     held[image.id] = now
                     tick(1)
-                label_maps.keep_taken_back(where, number, other, "semantic")
                 others += len(other)
                 if held:
                     maps = [held[id_] for id_ in sorted(held)]
-                    sha = label_maps.put_maps(where, number, maps)
-                    write_manifest(where, read_manifest(where) | {part_name(number): Part(sha, len(maps), "semantic")})
+                    entry.add((number, Part(label_maps.put_maps(where, number, maps), len(maps), "semantic"), other))
+                    entry.if_due()
         discarded = Answers(root).discard(thrown, source) if thrown else 0
         earlier = [f for f in read_failures(root) if (f.stage, f.name) == ("label", truth) and f.image not in files]
         replace_failures(root, "label", truth, earlier + failures)

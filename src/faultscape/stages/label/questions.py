@@ -188,18 +188,18 @@ def _store(root: Path, truth: str, labels: dict[str, list[int]], images: dict[st
     codes: dict[int, dict[str, bytes]] = {}
     for id_, ids in labels.items():
         codes.setdefault(images[id_].shard, {})[id_] = class_answers.encode(ids or [class_answers.NONE])
-    parts = {}
+    stored, parts, others = read_manifest(where), {}, {}
     for number, mine in sorted(codes.items()):
-        there = {m.id: m for m in label_maps.read_stored(where, number)}
-        others = [there[id_] for id_, code in mine.items() if id_ in there and there[id_].runs != code]
-        label_maps.keep_taken_back(where, number, others, "classes")
-        replaced += len(others)
+        there = {m.id: m for m in label_maps.read_stored(where, number, stored)}
+        others[number] = [there[id_] for id_, code in mine.items() if id_ in there and there[id_].runs != code]
+        replaced += len(others[number])
         new += sum(id_ not in there for id_ in mine)
         whole = there | {id_: label_maps.StoredMap(id_, code) for id_, code in mine.items()}
         sha = label_maps.put_maps(where, number, [whole[id_] for id_ in sorted(whole)])
         parts[part_name(number)] = Part(sha, len(whole), "classes")
+    label_maps.keep_taken_back(where, others, "classes")
     if parts:
-        write_manifest(where, read_manifest(where) | parts)
+        write_manifest(where, stored | parts)
     return new, replaced
 
 

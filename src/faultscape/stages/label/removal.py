@@ -17,6 +17,7 @@ from faultscape.labelling import answers as said
 from faultscape.stages.change_result import Changed
 from faultscape.stages.consequences import change, followers
 from faultscape.stages.evidence import choose_truth
+from faultscape.stages.fill import Entry
 from faultscape.stages.label.options import RemoveOptions
 from faultscape.study.folder import existing
 from faultscape.study.parts import Part, read_manifest, write_manifest
@@ -24,6 +25,7 @@ from faultscape.study.settings import read_settings
 from faultscape.study.tables import label_maps, selections
 from faultscape.study.tables.answers import Answers
 from faultscape.study.tables.corpus import part_name, read_ids
+from faultscape.study.tables.label_maps import StoredMap
 from faultscape.study.tables.removed_images import read_removed
 
 
@@ -104,22 +106,29 @@ def _fits(word: str, words: Collection[str]) -> bool:
 
 def _labels_back(root: Path, truth: str, images: Collection[str]) -> int:
     """Move labels out of the parts that count into those that are kept, and return how many; a label stands in one of both at every moment, or in both."""
-    where, number = label_maps.truth(root, truth), 0
+    where, number, wanted = label_maps.truth(root, truth), 0, set(images)
     stay = read_manifest(where)
     before = dict(stay)
-    for name, part in before.items():
-        shard = int(name)
-        gone = set(label_maps.read_ids(where, shard, part)) & set(images)
-        if not gone:
-            continue
-        rows = label_maps.read_stored(where, shard)
-        back = [row for row in rows if row.id in gone]
-        label_maps.keep_taken_back(where, shard, back, part.key)
-        rest = [row for row in rows if row.id not in gone]
-        del stay[part_name(shard)]
-        if rest:
-            stay[name] = Part(label_maps.put_maps(where, shard, rest), len(rest), part.key)
-        number += len(back)
+
+    def keep(taken: list[tuple[str, int, list[StoredMap]]]) -> None:
+        for key in {key for key, _, _ in taken}:
+            label_maps.keep_taken_back(where, {shard: rows for of, shard, rows in taken if of == key}, key)
+
+    with Entry(keep) as kept:
+        for name, part in before.items():
+            shard = int(name)
+            gone = wanted & set(label_maps.read_ids(where, shard, part))
+            if not gone:
+                continue
+            rows = label_maps.read_stored(where, shard, before)
+            back = [row for row in rows if row.id in gone]
+            kept.add((part.key, shard, back))
+            kept.if_due()
+            rest = [row for row in rows if row.id not in gone]
+            del stay[part_name(shard)]
+            if rest:
+                stay[name] = Part(label_maps.put_maps(where, shard, rest), len(rest), part.key)
+            number += len(back)
     if number:
         write_manifest(where, stay)
     return number

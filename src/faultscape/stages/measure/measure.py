@@ -117,20 +117,30 @@ def make_statistics(
     own = of_maps(options.metric)
     todo = [job for job in shard_jobs(out, data, definitions, reading, own, done=key_there) if mine.has(job.number)]
     task, items = "faultscape.stages.measure.shard:measure_shard", sum(len(job.images.ids) * len(job.models) for job in todo)
-    done_now = fill.do(
-        task,
-        todo,
-        dict[str, MeasuredPart],
-        title=f"measure {data.name}",
-        items=items,
-        engine=running.engine,
-        workers=running.workers,
-    )
-    for number, made in done_now:
-        with changing(held):
+
+    def enter(results: list[tuple[int, dict[str, MeasuredPart]]]) -> None:
+        new: dict[str, dict[str, Part]] = {}
+        for number, made in results:
             for name, of in made.items():
-                new = {part_name(todo[number].number): Part(of.sha256, of.rows, of.key, of.failures)}
-                write_manifest(where[name], read_manifest(where[name]) | new)
+                new.setdefault(name, {})[part_name(todo[number].number)] = Part(of.sha256, of.rows, of.key, of.failures)
+        with changing(held):
+            for name, parts in new.items():
+                write_manifest(where[name], read_manifest(where[name]) | parts)
+
+    with fill.Entry(enter) as entry:
+        done_now = fill.do(
+            task,
+            todo,
+            dict[str, MeasuredPart],
+            title=f"measure {data.name}",
+            items=items,
+            engine=running.engine,
+            workers=running.workers,
+            ticked=entry.if_due,
+        )
+        for result in done_now:
+            entry.add(result)
+            entry.if_due()
     of_scores = [word for word in options.metric if word not in own]
     scored = score_jobs.make(
         out, data, definitions, reading, of_scores, mine=mine, engine=running.engine, workers=running.workers

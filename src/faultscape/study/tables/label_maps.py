@@ -7,7 +7,7 @@ store's tag alone, ``photo``: SHA-256 of the bytes it was made from. A missing o
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -154,22 +154,25 @@ def read_photos(folder: Path, shard: int) -> dict[str, str]:
     return {id_: photo for id_, photo in zip(columns.get("id", []), columns.get("photo", []), strict=False) if photo}
 
 
-def read_stored(folder: Path, shard: int) -> list[StoredMap]:
-    """Return every map of a shard with all that was stored of it."""
-    part = read_manifest(folder).get(part_name(shard))
+def read_stored(folder: Path, shard: int, parts: Mapping[str, Part] | None = None) -> list[StoredMap]:
+    """Return every map of a shard with all that was stored of it; ``parts`` is the folder's manifest, where that was read before."""
+    part = (read_manifest(folder) if parts is None else parts).get(part_name(shard))
     if part is None:
         return []
     return [StoredMap(row["id"], row["runs"], row.get("photo")) for row in read_part(folder, part_name(shard), part).to_pylist()]
 
 
-def keep_taken_back(folder: Path, shard: int, maps: Sequence[StoredMap], key: str) -> None:
-    """Put labels of a truth to those that no longer count: taken back, or replaced by others. Nothing that people said is deleted."""
+def keep_taken_back(folder: Path, maps: Mapping[int, Sequence[StoredMap]], key: str) -> None:
+    """Put labels of a truth, {shard: maps}, to those that no longer count: taken back, or replaced by others. Nothing that people said is deleted."""
     kept = folder / TAKEN_BACK
-    earlier = read_stored(kept, shard)
-    whole = list(dict.fromkeys([*earlier, *maps]))
-    if len(whole) > len(earlier):
-        part = Part(put_maps(kept, shard, whole), len(whole), key)
-        write_manifest(kept, read_manifest(kept) | {part_name(shard): part})
+    parts, new = read_manifest(kept) if any(maps.values()) else {}, {}
+    for shard, rows in maps.items():
+        earlier = read_stored(kept, shard, parts) if rows else []
+        whole = list(dict.fromkeys([*earlier, *rows]))
+        if len(whole) > len(earlier):
+            new[part_name(shard)] = Part(put_maps(kept, shard, whole), len(whole), key)
+    if new:
+        write_manifest(kept, parts | new)
 
 
 def content_digest(folder: Path) -> str:
