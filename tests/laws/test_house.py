@@ -92,6 +92,24 @@ def test_no_public_name_of_a_room_is_that_of_a_file_in_it() -> None:
         assert not files & set(names), stub.parent.name
 
 
+def test_every_public_name_is_there_in_a_fresh_process() -> None:
+    """Also those that nothing has loaded before; a stub that names a file of a folder names it in the folder's own stub."""
+    code = """if True:
+        import faultscape as fs
+        rooms = {"fs": fs} | {name: getattr(fs, name) for name in fs.__all__}
+        names = [(room, name) for room in rooms for name in getattr(rooms[room], "__all__", ())]
+        print(names, [(room, name) for room, name in names if not hasattr(rooms[room], name)], sep="\\n")"""
+    found = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
+    names, lacking = map(ast.literal_eval, found.splitlines())
+    assert len(names) > 250
+    assert lacking == []
+    for stub in SOURCE.glob("*/__init__.pyi"):
+        for folder, name in re.findall(r"^from \.(\w[\w.]*) import (\w+) as", stub.read_text(), re.MULTILINE):
+            inside = stub.parent.joinpath(*folder.split("."))
+            own = inside / "__init__.pyi"
+            assert not (inside / f"{name}.py").exists() or f"from . import {name} as" in own.read_text(), f"{stub}: {name}"
+
+
 @pytest.mark.parametrize("verb", [v for v in VERBS if v != "label"])
 def test_no_option_takes_an_empty_word(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = build((verb, "--help"))[verb].assemble_argument_collection()

@@ -1,0 +1,9 @@
+from . import class_cards as class_cards
+from . import constraints as constraints
+from . import gallery as gallery
+from . import other_questions as other_questions
+from . import outcomes as outcomes
+from . import page as page
+from . import pair_outcomes as pair_outcomes
+from . import references as references
+from . import standing_tables as standing_tables
