@@ -120,6 +120,13 @@ def test_no_option_takes_an_empty_word(verb: str, capsys: pytest.CaptureFixture[
         assert capsys.readouterr().err == f"faultscape: {name} is empty; give a value, or leave it out\n"
 
 
+def test_a_stage_of_scale_is_asked_by_a_frozen_dataclass_that_refuses_empty_words() -> None:
+    asked = typing.get_type_hints(find("faultscape.stages.scale:scale_of_masks"))
+    assert asked["options"].__dataclass_params__.frozen
+    with pytest.raises(faultscape.errors.OptionError, match="--output is empty; give a value, or leave it out"):
+        fs.scale("masks", classes=3, output=" ")
+
+
 def test_verbs_are_thin() -> None:
     assert sum(len(p.read_text().splitlines()) for p in (SOURCE / "verbs").glob("*.py")) <= 2500
     for path in (SOURCE / "verbs").glob("*.py"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -17,13 +17,27 @@ from faultscape.formats.label_maps import colour_table, read_map
 from faultscape.nouns import UNKNOWN, Scale
 from faultscape.progress import progress
 from faultscape.selection.quartiles import scale_of, to_json
+from faultscape.stages.given_options import refuse_empty
 from faultscape.study.folder import put
 
 
-def scale_of_masks(masks: Sequence[str], classes: ClassList, output: str | None, pattern: str | None) -> Scale:
+@dataclass(frozen=True)
+class ScaleOptions:
+    """What a line of `scale` asks for: folders, globs or lists of masks, their classes and how their files are told, and the file to write."""
+
+    masks: tuple[str, ...]
+    classes: ClassList
+    output: str | None = None
+    pattern: str | None = None
+
+    def __post_init__(self) -> None:
+        refuse_empty(self)
+
+
+def scale_of_masks(options: ScaleOptions) -> Scale:
     """Return the quartiles of each class's share of pixels, and write them where that is asked for; LabelMapError names a mask of other values."""
-    resolved = resolve(classes)
-    found = find(masks, endings=MAP_ENDINGS, pattern=pattern)
+    resolved = resolve(options.classes)
+    found = find(options.masks, endings=MAP_ENDINGS, pattern=options.pattern)
     mapping = of_label_ids(resolved, {f.id: f.path for f in found})
     places, colours, histograms = table(resolved, mapping), None, []
     with progress("scale", len(found)) as tick:
@@ -42,6 +56,6 @@ def scale_of_masks(masks: Sequence[str], classes: ClassList, output: str | None,
             histograms.append(np.bincount(places[held], weights=pixels[held], minlength=len(resolved) + 1))
             tick(1)
     result = scale_of(np.array(histograms), resolved)
-    if output:
-        put(Path(output), (json.dumps(to_json(result), indent=1, ensure_ascii=False) + "\n").encode())
+    if options.output:
+        put(Path(options.output), (json.dumps(to_json(result), indent=1, ensure_ascii=False) + "\n").encode())
     return result

@@ -20,8 +20,7 @@ def scale(*masks: Place, classes: ClassList, output: Place | None = None, patter
     pattern
         Which files are masks and what their ids are, for example {id}_gtFine_labelIds.png.
     """
-    from faultscape.stages.option_kinds import refuse_other_kinds
-    from faultscape.stages.scale import scale_of_masks
+    from faultscape.stages.scale import ScaleOptions, scale_of_masks
 
-    refuse_other_kinds(scale, {"classes": classes, "pattern": pattern})
-    return scale_of_masks([needed_text(place, "masks") for place in masks], classes, place_text(output, "output"), pattern)
+    folders = tuple(needed_text(place, "masks") for place in masks)
+    return scale_of_masks(ScaleOptions(folders, classes, place_text(output, "output"), pattern))
