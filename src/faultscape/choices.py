@@ -27,6 +27,14 @@ Pooling = Literal["pooled", "per_image"]
 FprRule = Literal["first", "closest"]
 Curve = Literal["step", "trapezoid"]
 Track = Literal["anomaly", "obstacle"]
+Thresholds = Literal["exact", "keras200", "quantiles"]
+Rounding = Literal["", "float32", "float16"]
+Preset = Literal[
+    "fishyscapes", "smiyc", "smiyc-obstacle", "anomaly-seg", "pytorch-ood", "keras200", "torchmetrics", "figure3", "rom-rum", "s0-printed",
+]  # fmt: skip
+
+Unmapped = Literal["void"]
+DistanceKind = Literal["wordnet", "path", "hops", "01"]  # between classes
 
 Layout = Literal["nchw", "nhwc"]
 Precision = Literal["float32", "float16", "bfloat16"]

@@ -12,9 +12,11 @@ import pytest
 import faultscape as fs
 from faultscape import choices
 from faultscape.cli import VERBS, build, main
+from faultscape.comparison import semantic_distances
+from faultscape.comparison.distance_definitions import KINDS
 from faultscape.corpus.web.apis import APIS
 from faultscape.errors import OptionError
-from faultscape.metrics.definitions import define
+from faultscape.metrics.definitions import PRESETS, Definitions, define
 from faultscape.selection.catalogue import GOALS
 from refusals import refused
 
@@ -22,7 +24,7 @@ TYPES = {name: get_args(kind) for name, kind in vars(choices).items() if get_ori
 OF_MEASURE = {
     "regions": choices.RegionKind, "connectivity": choices.Connectivity, "void": choices.VoidRule, "absent": choices.Absent, "scale": choices.RegionScale,
     "match": choices.Match, "per": choices.Per, "over": choices.Over, "pooling": choices.Pooling, "fpr_rule": choices.FprRule, "curve": choices.Curve,
-    "track": choices.Track,
+    "track": choices.Track, "thresholds": choices.Thresholds, "rounding": choices.Rounding,
 }  # fmt: skip
 
 
@@ -45,11 +47,15 @@ def test_the_command_line_refuses_another_value_and_names_all(verb: str, capsys:
 def test_a_measurement_takes_every_choice_and_no_other(name: str) -> None:
     for value in get_args(OF_MEASURE[name]):
         assert getattr(define(None, **{name: value}), name) == value
+    assert inspect.get_annotations(Definitions, eval_str=True)[name] in (OF_MEASURE[name], OF_MEASURE[name] | Literal[""])
     with refused(fs.errors.OptionError, "is not known"):
         define(None, **{name: "nope"})
 
 
 def test_lists_of_what_can_be_had_are_those_of_the_catalogues() -> None:
+    assert get_args(choices.Preset) == tuple(PRESETS)
+    assert get_args(choices.DistanceKind) == KINDS
+    assert inspect.get_annotations(semantic_distances.class_distances, eval_str=True)["kind"] is choices.DistanceKind
     assert set(get_args(choices.Goal)) == set(GOALS)
     assert set(get_args(choices.WebApi)) == set(APIS)
 

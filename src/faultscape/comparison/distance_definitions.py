@@ -12,6 +12,7 @@ from typing import TypedDict, cast
 
 import numpy as np
 
+from faultscape.choices import DistanceKind
 from faultscape.classes import hierarchy as hierarchies
 from faultscape.classes.imagenet1k import imagenet
 from faultscape.comparison import semantic_distances
@@ -19,7 +20,7 @@ from faultscape.comparison.distance_files import read_distances
 from faultscape.errors import ClassesError, OptionError, closest
 from faultscape.nouns import Classes, Definition
 
-KINDS = ("wordnet", "path", "hops", "01")
+KINDS = semantic_distances.KINDS
 
 
 _ABOVE = KINDS[:3]  # those that look at what stands above classes
@@ -64,7 +65,7 @@ def distances_of(classes: Classes, kind: str | None, hierarchy: str | None = Non
     kind = kind or ("wordnet" if found is not None else "01")
     if found is None:
         return kind, semantic_distances.class_distances("01", None, np.arange(len(classes)))
-    return kind, semantic_distances.class_distances(kind, *found)
+    return kind, semantic_distances.class_distances(cast("DistanceKind", kind), *found)
 
 
 class DistanceDefinition(TypedDict):

@@ -9,18 +9,20 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import get_args
 
 import numpy as np
 
+from faultscape.choices import DistanceKind
 from faultscape.classes.hierarchy import Hierarchy, ancestors, depths
 from faultscape.errors import ClassesError, OptionError, closest
 
-KINDS = ("wordnet", "path", "hops", "01")
+KINDS = get_args(DistanceKind)
 MAX_CLASSES = 30_000  # whose table has 7.2 GB
 _ROWS = 1024  # of the table at once
 
 
-def class_distances(kind: str, hierarchy: Hierarchy | None, nodes: Sequence[int] | np.ndarray) -> np.ndarray:
+def class_distances(kind: DistanceKind, hierarchy: Hierarchy | None, nodes: Sequence[int] | np.ndarray) -> np.ndarray:
     """Return the (C, C) float64 distances of classes that stand at these places of a hierarchy.
 
     ``01``: 1 for any two classes (S2 eq. 2; no hierarchy needed). ``wordnet``: the weights along two chains below the last node

@@ -18,8 +18,11 @@ from faultscape.choices import (
     Over,
     Per,
     Pooling,
+    Preset,
     RegionKind,
     RegionScale,
+    Rounding,
+    Thresholds,
     Track,
     VoidRule,
 )
@@ -41,8 +44,10 @@ class Definitions:
     pooling: Pooling = "pooled"  # or per_image: how pixels and scores of several images are brought together
     fpr_rule: FprRule = "first"  # or closest
     curve: Curve = "step"  # or trapezoid: the area under precision and recall
-    thresholds: str = "exact"  # or keras200: 200 equal thresholds on 0..1; quantiles: those of each frame, as SegmentMeIfYouCan
-    rounding: str = ""  # or float32, float16: the type in which anomaly scores are compared; none is the type they come in
+    thresholds: Thresholds = (
+        "exact"  # or keras200: 200 equal thresholds on 0..1; quantiles: those of each frame, as SegmentMeIfYouCan
+    )
+    rounding: Rounding = ""  # or float32, float16: the type in which anomaly scores are compared; none is the type they come in
     track: Track | Literal[""] = ""  # or anomaly, obstacle: size limits of SegmentMeIfYouCan's components
     tolerance: float = 0.0075  # boundary F-score: pixels from 1 on, below 1 a share of the diagonal
     band: float = 0.02  # boundary IoU: width of the band, likewise
@@ -65,12 +70,12 @@ _CHOICES: dict[str, tuple[Any, ...]] = {
     "pooling": get_args(Pooling),
     "fpr_rule": get_args(FprRule),
     "curve": get_args(Curve),
-    "thresholds": ("exact", "keras200", "quantiles"),
-    "rounding": ("", "float32", "float16"),
+    "thresholds": get_args(Thresholds),
+    "rounding": get_args(Rounding),
     "track": ("", *get_args(Track)),
 }
 _SMIYC = {"pooling": "pooled", "fpr_rule": "first", "curve": "step", "thresholds": "quantiles", "rounding": "float16"}
-PRESETS: dict[str, dict[str, str]] = {
+PRESETS: dict[Preset, dict[str, str]] = {
     "fishyscapes": {"pooling": "pooled", "fpr_rule": "first", "curve": "step", "rounding": "float32"},
     "smiyc": _SMIYC | {"track": "anomaly"},
     "smiyc-obstacle": _SMIYC | {"track": "obstacle"},
@@ -84,7 +89,7 @@ PRESETS: dict[str, dict[str, str]] = {
 }
 
 
-def define(preset: str | None = None, **given: Any) -> Definitions:
+def define(preset: Preset | None = None, **given: Any) -> Definitions:
     """Return the definitions of a preset, with what is given in its place (None leaves it); OptionError for a value that is not known.
 
     >>> define("figure3", connectivity=4).match, define().absent

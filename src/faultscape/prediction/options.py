@@ -5,12 +5,16 @@ Conventions: names are those of study.toml (prediction.catalogue).
 
 from __future__ import annotations
 
+from typing import get_args
+
+from faultscape.choices import Unmapped
 from faultscape.errors import OptionError
 from faultscape.prediction import keep as outputs
 from faultscape.prediction.devices import PRECISIONS
 from faultscape.prediction.inputs import size_of, wrong_colours, wrong_number
 from faultscape.study.settings import ModelOptions
 
+UNMAPPED = get_args(Unmapped)
 _NAMES = {"size": "input-size", "window": "window", "stride": "stride"}
 _LARGE = 2  # what no mean or std of pixels on 0..1 exceeds
 
@@ -45,8 +49,8 @@ def check(options: ModelOptions) -> None:
         raise OptionError(f"crop is a share of the shorter side, from 0.05 to 1; got {options['crop']}")
     if options.get("precision", PRECISIONS[0]) not in PRECISIONS:
         raise OptionError(f"precision {options['precision']!r} is not known; use {', '.join(PRECISIONS)}")
-    if options.get("unmapped", "void") != "void":
-        raise OptionError(f"--unmapped {options['unmapped']!r} is not known; use void")
+    if options.get("unmapped", UNMAPPED[0]) not in UNMAPPED:
+        raise OptionError(f"--unmapped {options['unmapped']!r} is not known; use {', '.join(UNMAPPED)}")
     keep = outputs.parse(options.get("keep", []))
     if keep.embeddings and any(options.get(key) for key in ("window", "flip", "scales")):
         raise OptionError("--keep embedding is for whole pictures: leave --window, --flip and --scales out")

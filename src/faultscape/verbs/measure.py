@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from faultscape.arguments import ClassList, Place, Source, place_text, several
+from faultscape.choices import Preset
 from faultscape.errors import OptionError, counted
 from faultscape.stages.measure.options import (
     WORST,
@@ -59,7 +60,7 @@ def measure(
     datasets: Place | None = None,
     output: Place | None = None,
     metric: list[str] | None = None,
-    preset: str | None = None,
+    preset: Preset | None = None,
     skip: bool = False,
     resamples: int = 1000,
     seed: int = 0,
@@ -93,7 +94,7 @@ def measure(
     metric
         A metric of your own, file.py:NAME, made with `fs.metrics.metric_of_maps` (of label maps of classes) or `fs.metrics.metric_of_scores` (of anomaly scores, or of doubt). Repeat it for more.
     preset
-        Definitions that reproduce others: fishyscapes, smiyc, smiyc-obstacle, anomaly-seg, pytorch-ood, keras200, torchmetrics, figure3, rom-rum, s0-printed.
+        Definitions that reproduce others, by their name.
     skip
         Go on without images whose maps are wrong (size, values), instead of stopping; they stand in failures.csv.
     resamples

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from faultscape.arguments import Place, Renames, Source, needed_text, place_text, several
+from faultscape.choices import Unmapped
 from faultscape.errors import OptionError
 from faultscape.stages.predict.options import Hardware, PredictOptions, Shown
 from faultscape.stages.predict.result import Predicted
@@ -15,7 +16,7 @@ def predict(
     workers: int | None = None,
     shard: str | None = None,
     labels: Place | None = None,
-    unmapped: str | None = None,
+    unmapped: Unmapped | None = None,
     keep: list[str] | None = None,
     measure: bool = False,
     truth: str | None = None,

@@ -19,6 +19,7 @@ from faultscape.choices import (
     Over,
     Per,
     Pooling,
+    Preset,
     RegionKind,
     RegionScale,
     Track,
@@ -207,7 +208,7 @@ class MeasureOptions:
     inputs: Inputs = Inputs()
     scores: ScoreFolders = ScoreFolders()
     files: FileRules = FileRules()
-    preset: str | None = None
+    preset: Preset | None = None
     choices: Choices = Choices()
     intervals: Intervals = Intervals()
     running: Running = Running()

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from faultscape.arguments import Renames, Source
-from faultscape.choices import Layout, Precision
+from faultscape.choices import Layout, Precision, Unmapped
 from faultscape.stages.given_options import refuse_empty
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ class PredictOptions:
     study: str
     models: tuple[Source, ...] = ()
     labels: str | None = None
-    unmapped: str | None = None
+    unmapped: Unmapped | None = None
     keep: list[str] | None = None
     measure: bool = False
     truth: str | None = None
