@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from dataclasses import is_dataclass
 from typing import Any, Literal, get_args, get_origin
 
@@ -16,8 +17,10 @@ from faultscape.comparison import semantic_distances
 from faultscape.comparison.distance_definitions import KINDS
 from faultscape.corpus.web.apis import APIS
 from faultscape.errors import OptionError
+from faultscape.labelling.catalogue import FORMATS
+from faultscape.metrics.catalogue import CONCORDANCES
 from faultscape.metrics.definitions import PRESETS, Definitions, define
-from faultscape.selection.catalogue import GOALS
+from faultscape.selection.catalogue import GOALS, NAMES
 from refusals import refused
 
 TYPES = {name: get_args(kind) for name, kind in vars(choices).items() if get_origin(kind) is Literal}
@@ -58,6 +61,27 @@ def test_lists_of_what_can_be_had_are_those_of_the_catalogues() -> None:
     assert inspect.get_annotations(semantic_distances.class_distances, eval_str=True)["kind"] is choices.DistanceKind
     assert set(get_args(choices.Goal)) == set(GOALS)
     assert set(get_args(choices.WebApi)) == set(APIS)
+
+
+LISTED: dict[
+    str, tuple[Any, str, tuple[str, ...]]
+] = {  # what help lists by hand beside file.py:NAME: whose docstring, of which option, from which catalogue
+    "run: concordances": (fs.run, "concordance", tuple(CONCORDANCES)),
+    "select: concordances": (fs.MapRules, "concordance", tuple(CONCORDANCES)),
+    "select: selectors": (fs.select, "selector", NAMES),
+    "export: label formats": (fs.label.export, "format", tuple(form.name for form in FORMATS)),
+    "import: label formats": (fs.label.import_, "format", tuple(form.name for form in FORMATS)),
+}
+
+
+@pytest.mark.parametrize("what", LISTED)
+def test_a_list_in_help_names_all_of_its_catalogue_and_nothing_else(what: str) -> None:
+    owner, option, known = LISTED[what]
+    said = re.search(rf"\n{option}\n\s+(.*)", inspect.getdoc(owner) or "")
+    assert said
+    listed = re.sub(r"\(.*?\)", "", said[1]).partition("file.py")[0]
+    words = set(re.findall(r"[a-z][a-z0-9_+-]+", listed.removeprefix("Of label maps: ")))
+    assert words - {"or", "of", "classifiers"} == set(known)
 
 
 @pytest.mark.parametrize("of", ["miou", "fwiou", "mpa", "pixel_accuracy", "dice"])
