@@ -216,8 +216,12 @@ def imported_names(tree: ast.Module) -> set[str]:
 
 
 def loose_signatures(tree: ast.Module) -> dict[str, str]:
-    """Return {name: text} of what a file's public functions, classes and aliases say of `dict[str, Any]` to those who use them."""
-    found = {}
+    """Return {name: text} of what a file's public functions, classes and aliases say of `dict[str, Any]` to those who use them, themselves or by an alias of the file."""
+    found: dict[str, str] = {}
+    assigned = [node for node in tree.body if isinstance(node, ast.Assign) and isinstance(node.value, ast.Subscript)]
+    aliases = [
+        ast.unparse(node.targets[0]) for node in assigned if re.search(r"(dict|Mapping)\[str, Any\]", ast.unparse(node.value))
+    ]
     for node in tree.body:
         if isinstance(node, ast.FunctionDef):
             said = [node.args, node.returns]
@@ -230,7 +234,8 @@ def loose_signatures(tree: ast.Module) -> dict[str, str]:
         else:
             said = [node.annotation] if isinstance(node, ast.AnnAssign) else []
         name = getattr(node, "name", None) or ast.unparse(getattr(node, "target", None) or getattr(node, "targets", [node])[0])
-        texts = [text for part in said if part and re.search(r"(dict|Mapping)\[str, Any\]", text := ast.unparse(part))]
+        loose = "|".join([r"(dict|Mapping)\[str, Any\]", *(rf"\b{alias}\b" for alias in aliases)])
+        texts = [text for part in said if part and re.search(loose, text := ast.unparse(part))]
         found |= {name: texts[0]} if texts else {}
     return found
 

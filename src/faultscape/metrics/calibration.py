@@ -9,7 +9,6 @@ Source: Guo et al. 2017 (ECE, MCE); Nguyen and O'Connor 2015 (equal mass); Nixon
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -19,7 +18,7 @@ from faultscape.metrics.scores.inputs import check_unmasked
 BINS = 15
 FLOOR = 2.0**-149  # NLL of a probability of 0 is that of the smallest number float32 has
 _FINE = 1 << 16
-Statistics = dict[str, Any]  # arrays and NumPy numbers
+Statistics = dict[str, np.ndarray]  # sums, some of no axis
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,8 +47,8 @@ def calibration_counts(
         "bin_count": np.bincount(place, minlength=bins),
         "bin_right": np.bincount(place[right], minlength=bins),
         "bin_confidence": np.bincount(place, weights=sure, minlength=bins),
-        "brier_top_sum": np.float64(((sure - right) ** 2).sum()),
-        "judged": np.int64(len(sure)),
+        "brier_top_sum": np.array(((sure - right) ** 2).sum()),
+        "judged": np.array(len(sure), np.int64),
     }
 
 
@@ -87,7 +86,7 @@ def probability_counts(
         counts["class_count"][c] = np.bincount(place, minlength=bins)
         counts["class_right"][c] = np.bincount(place[mine], minlength=bins)
         sums[c] = np.bincount(place, weights=p, minlength=bins)
-    return {**counts, "class_confidence": sums, "brier_sum": np.float64(brier), "nll_sum": np.float64(nll)}
+    return {**counts, "class_confidence": sums, "brier_sum": np.array(brier), "nll_sum": np.array(nll)}
 
 
 def fine_counts(confidence: np.ndarray, correct: np.ndarray, valid: np.ndarray | None = None, *, where: str = "") -> np.ndarray:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from faultscape.selection import selector_weights as weights
 
 Task = Literal["segmentation", "classification"]
 Facts = Mapping[str, np.ndarray]
-Weigh = Callable[[Facts, Mapping[str, Any]], np.ndarray]
+Weigh = Callable[[Facts, weights.DrawOptions], np.ndarray]
 BOTH: tuple[Task, ...] = ("segmentation", "classification")
 DRAWN = ("budget", "more", "seed", "keep_duplicates")  # the options of everything that draws
 _OF_TASK: Mapping[Task, tuple[str, ...]] = MappingProxyType({"segmentation": ("concordance", "over"), "classification": ()})

@@ -10,26 +10,36 @@ Source: the selectors are those of ``proposals``, ``information`` and ``model_pi
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TypedDict
 
 import numpy as np
 
 from faultscape.selection import information, model_picker, proposals
 
 Facts = Mapping[str, np.ndarray]
-Options = Mapping[str, Any]
+
+
+class DrawOptions(TypedDict, total=False):
+    """What a selector may be told: the ``temperature`` of discrepancies, the ``sharpness`` of information (None: fitted), how many ``classes`` there are, and model picker's ``epsilon``."""
+
+    temperature: float
+    sharpness: float | None
+    classes: int
+    epsilon: float
+
+
 # sharpness of classifiers' answers and of label maps, where two models alone leave nothing to fit it on
 UNFITTED = {True: 0.5, False: 5.0}
 _BLOCK = 20_000  # images at a time
 
 
-def weigh_random(facts: Facts, options: Options) -> np.ndarray:
+def weigh_random(facts: Facts, options: DrawOptions) -> np.ndarray:
     """Return (I,) ones: every image alike."""
     del options
     return proposals.uniform(len(facts["complete"]))
 
 
-def weigh_disputed(facts: Facts, options: Options) -> np.ndarray:
+def weigh_disputed(facts: Facts, options: DrawOptions) -> np.ndarray:
     """Return (I,) how far models differ; with ``trust`` how far those that labels trust do."""
     del options
     complete = facts["complete"]
@@ -40,7 +50,7 @@ def weigh_disputed(facts: Facts, options: Options) -> np.ndarray:
     return weight
 
 
-def weigh_mad(facts: Facts, options: Options) -> np.ndarray:
+def weigh_mad(facts: Facts, options: DrawOptions) -> np.ndarray:
     """Return (I,) discrepancies in proportion to which every pair's share is drawn, sharpened by ``temperature``."""
     complete = facts["complete"]
     weight = np.zeros(len(complete))
@@ -48,19 +58,19 @@ def weigh_mad(facts: Facts, options: Options) -> np.ndarray:
     return weight
 
 
-def weigh_expected_loss(facts: Facts, options: Options) -> np.ndarray:
+def weigh_expected_loss(facts: Facts, options: DrawOptions) -> np.ndarray:
     """Return (I,) the loss to expect of the models."""
     del options
     return proposals.expected_loss(facts["expected"], where=_differing(facts))
 
 
-def weigh_vma(facts: Facts, options: Options) -> np.ndarray:
+def weigh_vma(facts: Facts, options: DrawOptions) -> np.ndarray:
     """Return (I,) how much the losses to expect vary among the models."""
     del options
     return proposals.vma(facts["expected"], where=_differing(facts))
 
 
-def weigh_information(facts: Facts, options: Options) -> np.ndarray:
+def weigh_information(facts: Facts, options: DrawOptions) -> np.ndarray:
     """Return (I,) how much each answer tells about which model is best, floored."""
     inside = _differing(facts)
     return (
@@ -70,7 +80,7 @@ def weigh_information(facts: Facts, options: Options) -> np.ndarray:
     )
 
 
-def weigh_mad_and_information(facts: Facts, options: Options) -> np.ndarray:
+def weigh_mad_and_information(facts: Facts, options: DrawOptions) -> np.ndarray:
     """Return (I,) three quarters of the weight by discrepancy, a quarter by information."""
     complete, weight = facts["complete"], weigh_information(facts, options)
     if weight.any():
@@ -78,13 +88,13 @@ def weigh_mad_and_information(facts: Facts, options: Options) -> np.ndarray:
     return weight
 
 
-def prefer_entropy(facts: Facts, options: Options) -> np.ndarray:
+def prefer_entropy(facts: Facts, options: DrawOptions) -> np.ndarray:
     """Return (I,) the entropy of the models' votes, larger first."""
     del options
     return facts["entropy"]
 
 
-def prefer_model_picker(facts: Facts, options: Options) -> np.ndarray:
+def prefer_model_picker(facts: Facts, options: DrawOptions) -> np.ndarray:
     """Return (I,) how little is expected to be left open about which of the models, of ``belief``, is the best, after a label of one of so many ``classes``."""
     out = np.full(len(facts["complete"]), -np.inf)
     inside = facts["complete"]

@@ -28,7 +28,7 @@ from faultscape.selection.definitions import (
     weighs_votes,
     weights_as_defined,
 )
-from faultscape.selection.selector_weights import fitted_sharpness
+from faultscape.selection.selector_weights import DrawOptions, fitted_sharpness
 from faultscape.stages import evidence
 from faultscape.stages.count import count
 from faultscape.stages.drawing_pool import Facts, gather, read_drawing_pool
@@ -147,7 +147,10 @@ def _rows(
         assert selector.prefer is not None
         inside = facts["complete"] & draws.representatives(pool.families, facts["complete"])
         facts |= {"belief": known["belief"]} if "belief" in known else {}
-        preference = np.where(inside, selector.prefer(facts, {**define, "classes": classes}), -np.inf)
+        told: DrawOptions = {"classes": classes}
+        if "epsilon" in define:
+            told["epsilon"] = define["epsilon"]
+        preference = np.where(inside, selector.prefer(facts, told), -np.inf)
         score = np.full(len(inside), known["belief"].max()) if selector.learns == "queries" else preference
         preference[taken] = -np.inf
         images = proposals.top(preference, min(number, int(np.isfinite(preference).sum())))
