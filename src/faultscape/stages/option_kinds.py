@@ -14,7 +14,7 @@ from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from faultscape.arguments import IN_PYTHON, shown
-from faultscape.errors import OptionError, closest
+from faultscape.errors import OptionError
 
 _WORDS = {
     int: ("a whole number", "whole numbers"),
@@ -50,7 +50,7 @@ def fits(value: Any, hint: Any) -> bool:
     if of in (Union, UnionType):
         return any(fits(value, one) for one in parts)
     if of is Literal:
-        return any(fits(value, type(word)) and value == word for word in parts)
+        return any(fits(value, type(word)) for word in parts)  # rooms refuse another word, and name all
     if of is os.PathLike:
         return isinstance(value, os.PathLike)
     if isinstance(of, type) and issubclass(of, Mapping):
@@ -79,15 +79,6 @@ def plain(value: Any) -> Any:
     return value.tolist() if _is_numpy(value) else value
 
 
-def choices(hint: Any) -> tuple[Any, ...]:
-    """Return the words of a closed choice, which may be left out; none of another annotation.
-
-    >>> choices(Literal["a", "b"] | None), choices(str | None)
-    (('a', 'b'), ())
-    """
-    return tuple(word for one in (hint, *get_args(hint)) if get_origin(one) is Literal for word in get_args(one))
-
-
 @cache
 def _hints(owner: type | Callable[..., Any]) -> dict[str, Any]:
     return get_type_hints(owner, localns=dict(IN_PYTHON), include_extras=True)
@@ -98,9 +89,6 @@ def _refusal(option: str, value: Any, hint: Any) -> str:
     if get_origin(hint) is tuple and _is_list(value):
         (part, _) = get_args(hint)
         return _refusal(option, next(one for one in value if not fits(one, part)), part)
-    if (words := choices(hint)) and isinstance(value, str):
-        known = [str(word) for word in words]
-        return f"{option} {shown(value)} is not known; use {', '.join(known)}.{closest(value, known)}".rstrip(".")
     return f"{option} takes {_expected(hint)}; got {shown(value)}"
 
 
