@@ -54,18 +54,22 @@ def place_text(place: Place | None, option: str = "") -> str | None:
     >>> place_text("maps/unet"), place_text(Path("maps") / "unet"), place_text(None)
     ('maps/unet', 'maps/unet', None)
     """
+    if isinstance(place, str):
+        return place  # where it is empty, the check of options says so
     return None if place is None else needed_text(place, option)
 
 
 def needed_text(place: Place, option: str) -> str:
-    """Return the name of a file or folder that has to be given, as text; OptionError, which names the option, for anything else.
+    """Return the name of a file or folder that has to be given, as text; OptionError, which names the option, for anything else, and for an empty name.
 
     >>> needed_text(None, "study")
     Traceback (most recent call last):
     faultscape.errors.OptionError: study: expected the name of a file or folder, text or a path; got None
     """
     if isinstance(place, str | os.PathLike):
-        return os.fspath(place)
+        if not (text := os.fspath(place)).strip():
+            raise OptionError(f"{option} is empty; give the name of a file or folder")
+        return text
     more = "; a list is written *LIST" if isinstance(place, list | tuple) else ""
     of = f"{option}: " if option else ""
     raise OptionError(f"{of}expected the name of a file or folder, text or a path; got {shown(place)}{more}")

@@ -14,6 +14,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext, redirect_stdout, suppress
 from dataclasses import fields, is_dataclass
+from itertools import pairwise
 from pathlib import Path
 from types import GenericAlias
 from typing import Annotated, Any, Literal, cast, get_args, get_origin
@@ -209,7 +210,7 @@ def main(words: list[str] | None = None) -> int:
         print(f"faultscape: {_unknown(words)}", file=sys.stderr)
         return 2
     except cyclopts.CycloptsError as error:
-        print(f"faultscape: {_misread(error)}", file=sys.stderr)
+        print(f"faultscape: {_misread(error, words)}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("faultscape: interrupted; run the same line again to go on", file=sys.stderr)
@@ -251,7 +252,7 @@ def _plain(text: str) -> str:
     return _OBEYED.sub(lambda found: repr(found[0])[1:-1], text)
 
 
-def _misread(error: cyclopts.CycloptsError) -> str:
+def _misread(error: cyclopts.CycloptsError, given: Sequence[str]) -> str:
     """Return what to say of words that do not fit the verb: too many, too few, or not of the kind that an option takes."""
     chain = " ".join(error.command_chain or ())
     more = f"; `faultscape {chain} --help` says what it takes"
@@ -269,6 +270,10 @@ def _misread(error: cyclopts.CycloptsError) -> str:
         name = argument.name if asked else argument.name.lstrip("-").replace("-", "_").upper()
         return f"{chain}: {name} is missing{more}"
     if isinstance(error, cyclopts.MissingArgumentError):
+        if dashed := next((b for a, b in pairwise(given) if a == error.keyword and re.match("-[^-]", b)), ""):
+            return _plain(
+                f"{chain}: {error.keyword} needs a value behind it, and {dashed!r} begins as an option does; if it is the value, write {error.keyword}={dashed}{more}"
+            )
         return f"{chain}: {error.keyword} needs a value behind it{more}"
     if isinstance(error, cyclopts.CoercionError) and argument is not None and error.token is not None:
         if choices := [

@@ -136,3 +136,8 @@ def test_a_ranking_is_not_set_beside_itself(ready: tuple[str, made.Corpus]) -> N
     with refused(RankingError, "--against main is the selection that is ranked; name another"):
         fs.rank(study, against=["main"], resamples=20, engine="local")
     assert held(study) == before
+
+
+def test_what_is_advised_for_data_to_come_names_the_study(ready: tuple[str, made.Corpus]) -> None:
+    with refused(OptionError, f"draw some by chance with `faultscape select {ready[0]} --goal order --budget N`"):
+        fs.rank(ready[0], population="future")

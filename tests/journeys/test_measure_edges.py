@@ -163,20 +163,23 @@ def test_presets_and_options_without_effect_are_told(
     corpus: made.Corpus, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     measured(tmp_path, "--preset", "keras200", of=corpus)
-    assert "note: --preset keras200 changes nothing here" in capsys.readouterr().out
+    assert "note: --preset keras200 has no effect: none of its metrics are computed" in capsys.readouterr().out
     for preset, of in (
         ("fishyscapes", ""),
         ("smiyc", " or --doubt or --confidence or --probabilities"),
     ):  # whose other choices are the default
         measured(tmp_path, "--preset", preset, of=corpus)
-        assert f"note: --preset {preset} changes nothing here: it is of --anomaly{of}\n" in capsys.readouterr().out
+        assert (
+            f"note: --preset {preset} has no effect: none of its metrics are computed; they apply to --anomaly{of}\n"
+            in capsys.readouterr().out
+        )
     for preset in ("s0-printed", "torchmetrics"):
         measured(tmp_path, "--preset", preset, of=corpus)
         assert "changes nothing" not in capsys.readouterr().out
     truth, scores = masks(tmp_path, None)
     measured(tmp_path / "a", truth, "--anomaly", scores, "--worst", 5, "--images", tmp_path / "masks")
     out = capsys.readouterr().out
-    assert "note: --worst changes nothing here: it is of maps" in out
-    assert "note: --images changes nothing here: it is of folders of maps" in out
+    assert "note: --worst has no effect: it applies to maps" in out
+    assert "note: --images has no effect: it applies to folders of maps" in out
     measured(tmp_path / "b", truth, "--anomaly", scores, "--preset", "fishyscapes")
     assert "--preset" not in capsys.readouterr().out

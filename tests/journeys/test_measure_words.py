@@ -198,10 +198,10 @@ def test_options_that_change_nothing_are_told(corpus: made.Corpus, tmp_path: Pat
     assert main(line(corpus, tmp_path, *words)) == 0
     said = [text for text in capsys.readouterr().out.splitlines() if text.startswith("note: --")]
     assert said == [
-        "note: --track changes nothing here: it is of --anomaly",
-        "note: --band changes nothing here: it is of boundary metrics",
-        "note: --bins changes nothing here: it is of --confidence or --probabilities",
-        "note: --divisor changes nothing here: it is of --regions given with --classes",
+        "note: --track has no effect: it applies to --anomaly",
+        "note: --band has no effect: it applies to boundary metrics",
+        "note: --bins has no effect: it applies to --confidence or --probabilities",
+        "note: --divisor has no effect: it applies to --regions given with --classes",
     ]
 
 

@@ -73,7 +73,7 @@ def test_what_is_no_ranking_is_refused_in_one_line(tmp_path: Path) -> None:
     study, _ = labelled(tmp_path)
     file = tmp_path / "mine.py"
     file.write_text(
-        f"{ENTRY}{ODD}lure = lambda scores, weights: scores\nflat = lambda scores, weights: scores[0]\nfails = lambda s, w: 1 / 0\nleaves = lambda s, w: exit(3)\n"
+        f"{ENTRY}{ODD}lure = lambda scores, weights: scores\nflat = lambda scores, weights: scores[0]\nfails = lambda s, w: 1 / 0\nleaves = lambda s, w: exit(3)\none = lambda s: s\n"
         "def writes(scores, weights):\n    scores[:] = 0\n    return scores\n"
         "def weighs(scores, weights):\n    weights[:] = 0\n    return scores\n"
     )
@@ -89,6 +89,7 @@ def test_what_is_no_ranking_is_refused_in_one_line(tmp_path: Path) -> None:
         f"{file}:weighs": "mine.py:weighs: ValueError: assignment destination is read-only",
         f"{file}:leaves": "mine.py:leaves: SystemExit: 3",
         f"{tmp_path / 'leaver.py'}:x": f"running {tmp_path / 'leaver.py'} failed: SystemExit",
+        f"{file}:one": "it is called with scores (models, images) and weights (replicates, images), and gives scores (replicates, models)",
         f"{file}:none": "holds no 'none'",
         "lure": "--ranking adds one of your own, file.py:name; lure is built in",
         f"{file}:np": "is neither a function of scores and weights nor a Ranking",

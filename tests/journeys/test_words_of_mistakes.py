@@ -18,7 +18,7 @@ import made
 import made_answers
 from faultscape.cli import main
 from faultscape.study.tables.logs import read_failures
-from refusals import refused_line
+from refusals import refused_line, refused_text
 
 
 @pytest.fixture
@@ -253,3 +253,24 @@ def test_a_class_list_of_classifiers_is_not_asked_for_colours(tmp_path: Path) ->
     words = ("--task", "classification", "--classes", tmp_path / "classes.json")
     said = refused_line("collect", tmp_path / "study", tmp_path / "ids.csv", *words)
     assert "expected a list `classes` of tables with name and id, for label maps with colour too" in said
+
+
+@pytest.mark.parametrize(
+    ("line", "named"),
+    [(("show", ""), "file"), (("scale", "", "--classes", "voc"), "masks"), (("demo", ""), "study"), (("status", " "), "study")],
+)
+def test_an_empty_name_is_said_to_be_empty(
+    line: tuple[str, ...], named: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.txt").write_text("so that this folder is not empty")
+    assert refused_text(*line) == f"{named} is empty; give the name of a file or folder"
+
+
+def test_a_value_that_begins_with_a_dash_is_told_how_to_be_written() -> None:
+    said = refused_text("collect", "new", "photos", "--classes", "voc", "--size", "-5x10")
+    assert said.startswith(
+        "collect: --size needs a value behind it, and '-5x10' begins as an option does; if it is the value, write --size=-5x10"
+    )
+    assert "begins as" not in refused_text("collect", "new", "photos", "--size", "--classes", "voc")
+    assert "size '-5x10' is not understood" in refused_text("collect", "new", ".", "--classes", "voc", "--size=-5x10")

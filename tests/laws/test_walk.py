@@ -1,7 +1,7 @@
 """Random walks over a small study: what the graph calls done equals what is made anew, following "next" ends in "all is done", and no label is lost, be it taken back.
 
 Most walks are over a study of classifiers, some over one of label maps, which is measured too. `FAULTSCAPE_WALKS` says how many walks of thirty steps;
-`make soak` takes 200 of them, some 5,000 steps, and writes what was typed to the file that `FAULTSCAPE_SOAK` names.
+`make soak` takes 200 of them, some 6,000 steps, and writes what was typed to the file that `FAULTSCAPE_SOAK` names.
 """
 
 from __future__ import annotations

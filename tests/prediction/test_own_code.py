@@ -266,5 +266,5 @@ def test_weights_that_a_loader_reads_from_elsewhere_are_part_of_the_model(
 def test_a_loader_that_gives_other_weights_each_time_is_refused(study: Path, tmp_path: Path, engine: str) -> None:
     code = tmp_path / "nets.py"
     code.write_text(LOADER.format(weights=""))
-    with refused(ModelError, r"nets.py:unseeded: its weights are others each time it is loaded; set a seed in it"):
+    with refused(ModelError, r"nets.py:unseeded: its weights differ on every load; set a seed in it"):
         fs.predict(str(study), {"net": f"{code}:unseeded"}, engine=engine)

@@ -86,7 +86,7 @@ def open_network(
     now, expected = digest(opening.source, opening.options), opening.digest
     if expected.startswith(now) and expected not in (now, now + network.network.weights):
         raise ModelError(
-            f"{opening.source}: its weights are others each time it is loaded; set a seed in it, or let it read them (they may also have changed while this line ran)"
+            f"{opening.source}: its weights differ on every load; set a seed in it, or let it read them (they may also have changed while this line ran)"
         )
     if not expected.startswith(now):
         raise ModelError(

@@ -168,6 +168,11 @@ RANKINGS: tuple[Ranking, ...] = (
         "strengths on a log scale", REUSE, "scores", reuse_strengths,
     ),
 )  # fmt: skip
+_CALLED_WITH = {  # what a person's own ranking is given, and gives
+    "ratios": "ratios (replicates, models, models) alone, and gives scores (replicates, models)",
+    "counts": "counts of pairs and laplace, and gives scores (replicates, models)",
+    "scores": "scores (models, images) and weights (replicates, images), and gives scores (replicates, models)",
+}
 _NAMED = {ranking.name: ranking for ranking in RANKINGS}
 
 
@@ -248,7 +253,7 @@ def _checked(source: str, ranking: Ranking) -> Callable[..., np.ndarray]:
 
     def compute(made_from: Any, more: Any = None) -> np.ndarray:
         given = (_read_only(made_from),) if ranking.takes == "ratios" else (_read_only(made_from), _read_only(more))
-        with plug.plain_errors(f"ranking {source}", RankingError):
+        with plug.plain_errors(f"ranking {source}", RankingError, f"; it is called with {_CALLED_WITH[ranking.takes]}"):
             scores = np.array(ranking.compute(*given), dtype=float)
         shape = (len(more), len(made_from)) if ranking.takes == "scores" else np.shape(getattr(made_from, "total", made_from))[:2]
         if scores.shape != shape or np.isinf(scores).any():

@@ -11,7 +11,7 @@ Source: Efron 1979; Wilson 1927; the re-use of labels is ours.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -130,6 +130,27 @@ def one_footing(models: tuple[str, ...], joined: np.ndarray, scores: np.ndarray)
     return scores, notes
 
 
+def one_sided(models: Sequence[str], games: np.ndarray, lone: Iterable[int]) -> str:
+    """Return which of the ``lone`` models always win, which always lose, and which win against some alone and lose to the others; ``games`` (J, J) are wins of the row.
+
+    >>> one_sided(["a", "b", "c"], np.array([[0, 2, 3], [0, 0, 1], [0, 0, 0]]), [0, 1, 2])
+    'a always wins, c always loses, b always wins against some and always loses to the others'
+    """
+    off = games * (1 - np.eye(len(models)))
+    kinds: dict[str, list[str]] = {"": [], "wins": [], "loses": []}
+    for m in lone:
+        won, lost = off[m].any(), off[:, m].any()
+        kinds["" if won and lost else "wins" if won else "loses"].append(models[m])
+    said = []
+    for kind, many in (("wins", "win"), ("loses", "lose")):
+        if named := kinds[kind]:
+            said.append(f"{', '.join(named)} always {kind if len(named) == 1 else many}")
+    if mixed := kinds[""]:
+        wins, loses = ("wins", "loses") if len(mixed) == 1 else ("win", "lose")
+        said.append(f"{', '.join(mixed)} always {wins} against some and always {loses} to the others")
+    return ", ".join(said)
+
+
 def reuse(
     models: tuple[str, ...], accuracy: np.ndarray, weights: np.ndarray, extra: Sequence[Ranking] = ()
 ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray], dict[str, list[str]]]:
@@ -150,8 +171,8 @@ def reuse(
     games = wins(accuracy, weights)
     joined = connected(smoothed(games[0], PSEUDO_COUNT))
     strengths, notes = one_footing(models, joined, linked_strengths(games))
-    if lone := [m for m, before, now in zip(models, connected(games[0]), joined, strict=True) if now and not before]:
-        notes.append(f"{', '.join(lone)} always win or always lose; how far apart is up to the pseudo-count of {PSEUDO_COUNT}")
+    if said := one_sided(models, games[0], np.flatnonzero(joined & ~connected(games[0]))):
+        notes.append(f"{said}; how far apart is up to the pseudo-count of {PSEUDO_COUNT}")
     error = standard_errors(reuse_games(accuracy), strengths[0])
     scores = {"reuse_mean": mean, "reuse_bradley_terry": strengths} | others
     return scores, {"reuse_bradley_terry": error}, {"reuse_bradley_terry": notes}

@@ -1,6 +1,6 @@
-"""The part of compare that says how far the models of a study agree before any label, and keeps it in STUDY/agreement.json.
+"""How far the models of a study agree before any label, kept in STUDY/agreement.json.
 
-Conventions: called by compare, select and report. It speaks of the pool, and is made anew when models, maps, classes or the pool are others.
+Conventions: compare, select and report read it. It speaks of the pool, and is made anew when models, maps, classes or the pool are others.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""One verb a file: the only place that combines rooms and touches the study folder."""
+"""One verb a file, each a thin face: a signature, its checks, one call of a stage."""
 
 import lazy_loader
 

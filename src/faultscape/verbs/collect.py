@@ -80,8 +80,6 @@ def collect(
     from faultscape.stages.collect.images import collect_images
 
     study, sources = needed_text(study, "study"), tuple(needed_text(image, "images") for image in images)
-    if not study.strip() or not all(source.strip() for source in sources):
-        raise CorpusError("the study and every source of images need a name; got an empty one")
     options = CollectOptions(
         study=study, images=sources, task=task, classes=classes, only_classes=place_text(only_classes, "only_classes"),
         size="x".join(map(str, size)) if isinstance(size, list | tuple) else size, not_in=several(not_in),

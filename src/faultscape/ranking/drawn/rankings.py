@@ -174,14 +174,14 @@ def by_learning(rows: Sequence[Draw], learns: bool) -> bool:
     return learns and len({row.round for row in rows}) > 1
 
 
-def check_population(population: Population, by_chance: bool) -> None:
-    """Raise OptionError for a population that is not known, and for data to come where images were not drawn ``by_chance``."""
+def check_population(population: Population, by_chance: bool, study: str = "STUDY") -> None:
+    """Raise OptionError for a population that is not known, and for data to come where images were not drawn ``by_chance``; ``study`` is its folder, as a line names it."""
     if population not in (POOL, FUTURE):
         raise OptionError(f"--population is {POOL} or {FUTURE}; got {population!r}")
     if population == FUTURE and not by_chance:
         raise OptionError(
             f"--population {FUTURE}: the images were chosen for what the models say of them, and say nothing of data to come; "
-            f"draw some by chance with `faultscape select STUDY {SELECTION} --budget N`"
+            f"draw some by chance with `faultscape select {study} {SELECTION} --budget N`"
         )
 
 

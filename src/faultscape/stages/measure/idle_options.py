@@ -1,4 +1,4 @@
-"""Which options of `measure` change nothing for what was given, so that nobody believes they did.
+"""Which options of `measure` have no effect on what was given, so that nobody believes they had.
 
 Conventions: an option has an effect on maps (of classes, or of given regions; in folders, or of a study, which has classes and sizes of its own), on anomaly
 scores, or on doubt of any kind; on the command line it is written with dashes.
@@ -50,10 +50,10 @@ _WORDS = {
 
 
 def idle(asked: Mapping[str, Any], sets: Sequence[DataSet], definitions: Definitions) -> list[str]:
-    """Return a line for each option that was ``asked`` for (None, False and empty are not) and changes nothing for these data sets.
+    """Return a line for each option that was ``asked`` for (None, False and empty are not) and has no effect on these data sets.
 
     >>> idle({"track": "anomaly", "bins": None}, [], Definitions())
-    ['note: --track changes nothing here: it is of --anomaly']
+    ['note: --track has no effect: it applies to --anomaly']
     """
     sources = [(data, source) for data in sets for source in data.models.values()]
     present = {kind for _, source in sources for kind in _DOUBT | {"anomaly"} if kind in source.scores}
@@ -73,12 +73,14 @@ def idle(asked: Mapping[str, Any], sets: Sequence[DataSet], definitions: Definit
             own = [_NEEDS.get(key, present) for key in said if said[key] != getattr(Definitions(), key)]
             own = own or [_NEEDS.get(key, present) for key in said]
             if not any(needs & present for needs in own):
-                lines.append(f"note: --preset {value} changes nothing here: it is of {_of(frozenset().union(*own))}")
+                lines.append(
+                    f"note: --preset {value} has no effect: none of its metrics are computed; they apply to {_of(frozenset().union(*own))}"
+                )
             continue
         needs = _NEEDS.get(name)
         if needs is None or needs & present:
             continue
-        lines.append(f"note: --{name.replace('_', '-')} changes nothing here: it is of {_of(needs)}")
+        lines.append(f"note: --{name.replace('_', '-')} has no effect: it applies to {_of(needs)}")
     return lines
 
 

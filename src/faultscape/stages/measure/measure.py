@@ -169,7 +169,7 @@ def _data_sets(options: MeasureOptions, definitions: Definitions) -> list[DataSe
     asked |= {"worst": options.worst if options.worst != WORST else None}
     asked["seed"] = intervals.seed if intervals.seed and intervals.resamples else None
     if intervals.seed and not intervals.resamples:
-        remarks.append("note: --seed changes nothing here: --resamples 0 draws nothing")
+        remarks.append("note: --seed has no effect: --resamples 0 draws nothing")
     for line in dict.fromkeys([*remarks, *idle_options.idle(asked, sets, definitions)]):
         print(line)
     return sets

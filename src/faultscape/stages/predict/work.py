@@ -15,7 +15,7 @@ from faultscape.study.spool import Spool
 from faultscape.study.tables.corpus import Image
 from faultscape.study.watch import Watch
 
-DEADLY = "its worker died over it each time (memory, or a crash in a library); all other images of its shard were done"
+DEADLY = "the worker crashed on this image every time (out of memory, or a native crash); all other images of its shard were done"
 _SPLIT = 2  # deaths in a row after which a batch is done image by image; after one, often a node lost by chance, sums stay those of whole batches
 
 

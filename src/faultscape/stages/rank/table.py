@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from dataclasses import replace
 
 from faultscape.errors import OptionError, RankingError
@@ -33,7 +34,7 @@ def make_standings(study: str, options: RankOptions) -> Ranked:
         )
     truth = evidence.choose_truth(root, options.truth)
     slots, _ = selections.read_selection(root, selection)
-    check_population(options.population, catalogue.chosen_by(slots.rows) == catalogue.CHANCE)
+    check_population(options.population, catalogue.chosen_by(slots.rows) == catalogue.CHANCE, shlex.quote(study))
     for other in options.against:
         if other == selection:
             raise RankingError(f"--against {other} is the selection that is ranked; name another")

@@ -1,6 +1,6 @@
-"""The part of select that lets classifiers duel (S2): per unordered pair of models the images that they put farthest apart.
+"""Duels of classifiers (S2): per unordered pair of models the images that they put farthest apart.
 
-Conventions: called by `select` alone. Answers of all images of the pool are read at once, two numbers each a model.
+Conventions: answers of all images of the pool are read at once, two numbers each a model.
 """
 
 from __future__ import annotations
