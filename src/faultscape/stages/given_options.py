@@ -48,7 +48,10 @@ def refuse_empty(options: Any) -> None:
         if is_dataclass(value) and not isinstance(value, type):
             refuse_empty(value)
         several = list(value.values()) if isinstance(value, Mapping) else value if isinstance(value, list | tuple) else [value]
-        if any(isinstance(one, str) and not one.strip() for one in several) and field.name != "study":  # which says it itself
+        if any(isinstance(one, str) and not one.strip() for one in several) and field.name not in (
+            "study",
+            "images",
+        ):  # which say it themselves
             raise OptionError(f"--{field.name.rstrip('_').replace('_', '-')} is empty; give a value, or leave it out")
 
 

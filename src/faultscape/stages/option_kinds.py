@@ -88,7 +88,8 @@ def _refusal(option: str, value: Any, hint: Any) -> str:
     """Return what to say of a value that does not fit; of an option that a line repeats the first that does not is enough."""
     if get_origin(hint) is tuple and _is_list(value):
         (part, _) = get_args(hint)
-        return _refusal(option, next(one for one in value if not fits(one, part)), part)
+        wrong = next(one for one in value if not fits(one, part))
+        return _refusal(option, wrong, part) + ("; a list is written *LIST" if isinstance(wrong, list | tuple) else "")
     return f"{option} takes {_expected(hint)}; got {shown(value)}"
 
 
