@@ -31,6 +31,7 @@ WRONG: list[tuple[str, Callable[[str], Any], str]] = [
     ("models", lambda s: fs.predict(s, {"x": 5}), "got {'x': 5}"),
     ("models", lambda s: fs.predict(s, {3: "maps"}), "got {3: 'maps'}"),
     ("rename", lambda s: fs.predict(s, rename={"a": 5}), "takes OLD=NEW"),
+    ("keep", lambda s: fs.predict(s, keep=5), "takes a list of texts; got 5"),
     ("workers", lambda s: fs.predict(s, workers="2"), "takes a whole number; got '2'"),
     ("workers", lambda s: fs.predict(s, workers=1.5), "takes a whole number; got 1.5"),
     ("mean", lambda s: fs.predict(s, shown=fs.Shown(mean=[0.5, "x"])), "takes a list of numbers; got [0.5, 'x']"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from faultscape.arguments import Place, Renames, Source, needed_text, place_text, several
+from faultscape.arguments import Place, Renames, Source, needed_text, place_text
 from faultscape.choices import Unmapped
 from faultscape.errors import OptionError
 from faultscape.stages.predict.options import Hardware, PredictOptions, Shown
@@ -72,7 +72,7 @@ def predict(
     """
     from faultscape.stages.predict.models import predict_models
 
-    kept = keep if keep is None else list(several(keep))
+    kept: list[str] | None = [str(keep)] if isinstance(keep, str) else keep
     options = PredictOptions(
         needed_text(study, "study"), models, place_text(labels, "labels"), unmapped, kept, measure, truth, pattern, resize_maps, rename, remove, shown, hardware, engine, workers, shard
     )  # fmt: skip
