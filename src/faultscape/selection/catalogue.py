@@ -247,7 +247,7 @@ _PREFERENCES = "one number, -inf where it is never to be taken"
 def _checked(source: str, function: Weigh, expected: str, fits: Callable[[np.ndarray], np.ndarray]) -> Weigh:
     """Return a function of a person's own selector with a look at what it gives, since nobody vouches for it."""
 
-    def checked(facts: Facts, options: DrawOptions) -> np.ndarray:
+    def checked(facts: Facts, options: weights.DrawOptions) -> np.ndarray:
         complete = facts["complete"]
         with plug.plain_errors(f"selector {source}", OptionError, f"; it was given the facts {', '.join(facts)}"):
             said = np.array(function({name: plug.read_only(held) for name, held in facts.items()}, options), dtype=float)
