@@ -84,7 +84,11 @@ def options_of(verb: Callable[..., Any]) -> dict[str, Any]:
 
 
 def call_again(verb: Callable[..., Made], study: str, options: JsonObject, **others: object) -> Made:
-    """Return what a verb makes of a study with options that were recorded by name; ``others`` go beside them."""
+    """Return what a verb makes of a study with options that were recorded by name; ``others`` go beside them. OptionError for one that the verb does not have (any more)."""
+    if odd := next((name for name in options if name not in options_of(verb)), None):
+        raise OptionError(
+            f"{verb.__name__} has no option {odd!r}, which is recorded as given; run `faultscape {verb.__name__} {study}` with the options that you want"
+        )
     return verb(study, **group_options(verb, options), **others)
 
 

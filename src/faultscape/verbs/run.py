@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from faultscape.arguments import ClassList, Place, Source, place_text
+from faultscape.arguments import ClassList, Place, Source, needed_text, place_text
 from faultscape.choices import Goal, Task
 from faultscape.verbs.status import Status
 
@@ -59,7 +59,7 @@ def run(
     task
         segmentation (default) or classification, for a new study.
     classes
-        A class file or a built-in name, for a new study.
+        A class file or a built-in name: for a new study, or as `collect --classes` of one that is there.
     size
         WIDTHxHEIGHT at which maps are compared, or own.
     scale
@@ -84,7 +84,7 @@ def run(
     from faultscape.verbs.status import status
 
     check_goal(goal)
-    study, scale = place_text(study), place_text(scale)
+    study, scale = needed_text(study, "study"), place_text(scale)
     given = [one if isinstance(one, Mapping) else place_text(one) for one in arguments]
     root, done = Path(study), []
     if truth is not None and truths(root):
@@ -111,35 +111,44 @@ def _undone(root: Path, artefact: str) -> list[Node]:
 
 
 def _collected_and_predicted(study: str, arguments: Sequence[Source], engine: str, **about: Any) -> list[str]:
-    """Collect the images and predict the models that are named; where no model is, go on with those of the study whose sources are there."""
+    """Collect the images and predict the models that are named, with what is said ``about`` the study; where no model is, go on with those of the study that lack maps and whose sources are there."""
     from faultscape.errors import StudyError
     from faultscape.prediction.catalogue import there
+    from faultscape.stages.artefacts.maps import lacking_parts
     from faultscape.stages.given_options import option_words
-    from faultscape.study.settings import read_settings
+    from faultscape.stages.snapshot import Snapshot
     from faultscape.verbs.collect import collect
     from faultscape.verbs.predict import predict
 
     images = [a for a in arguments if isinstance(a, str) and (("=" not in a) or Path(a).exists())]
     models = [a for a in arguments if a not in images]
-    if models and not images and not (Path(study) / "study.toml").exists():
+    about, there_is_one = (
+        {name: value for name, value in about.items() if value is not None},
+        (Path(study) / "study.toml").exists(),
+    )
+    if models and not images and not there_is_one:
         line = " ".join([f"faultscape run {shlex.quote(study)} IMAGES NAME=SOURCE ...", *option_words(about)])
         raise StudyError(f"{study} is no study yet; name its images beside the models: `{line}`")
-    done = [repr(collect(study, *images, **about))] if images else []
+    done = [repr(collect(study, *images, **about))] if images or (about and there_is_one) else []
     if models:
         return [*done, repr(predict(study, *models, engine=engine))]
-    known = read_settings(Path(study)).models if (Path(study) / "study.toml").exists() else {}
-    todo = {name: model.source for name, model in known.items() if there(model.source)}
-    if gone := [name for name in known if name not in todo]:  # what it said is stored; status says it when that is not enough
+    if not (Path(study) / "study.toml").exists():
+        return done
+    snapshot = Snapshot(Path(study))
+    lacking = {name: snapshot.settings.models[name].source for name in lacking_parts(snapshot)}
+    todo = {name: source for name, source in lacking.items() if there(source)}
+    if gone := [name for name in lacking if name not in todo]:
         done.append(f"{', '.join(gone)}: the source is no longer there; the stored maps are used")
     return [*done, repr(predict(study, todo, engine=engine))] if todo else done
 
 
 def _selected(study: str, asked: dict[str, Any], goal: Goal, engine: str) -> list[str]:
     """Choose images where none are chosen, or where the duels can be extended; make main anew where nobody labelled for it, else say the line."""
+    from faultscape.errors import SelectionError
     from faultscape.nouns import PairSlot, Slot, Slots
     from faultscape.stages.artefacts.selection import can_grow, options_again
     from faultscape.stages.evidence import labelled_among
-    from faultscape.stages.given_options import call_again
+    from faultscape.stages.given_options import call_again, option_words
     from faultscape.stages.snapshot import Snapshot
     from faultscape.study.tables.selections import MAIN
     from faultscape.verbs.select import select
@@ -150,6 +159,10 @@ def _selected(study: str, asked: dict[str, Any], goal: Goal, engine: str) -> lis
     if undone and undone[0].name and not can_grow(snapshot, MAIN):
         node = undone[0]
         if labelled_among(Path(study), {row.image for row in snapshot.selections[MAIN][0].rows}):
+            if asked:
+                raise SelectionError(
+                    f"selection main is labelled and stale ({', '.join(node.why)}), which `run` leaves as it is; choose anew with {' '.join(option_words(asked))}: `{node.line}`"
+                )
             return [f"selection {node.words}; {', '.join(node.why)}; choose anew: {node.line}"]
         asked = {**options_again(snapshot, MAIN), **asked, "replace": True}
     slots = call_again(select, study, asked, engine=engine)
@@ -178,8 +191,12 @@ def _ranked(study: str, truth: str | None, engine: str) -> list[str]:
             few = f"too few of its images have a label (truth {counts})" if labels.is_short(snapshot, name, counts) else ""
             if why_not := how.in_the_way or few:
                 done.append(f"standings of {name}: {why_not}")
-            elif counts:  # else nothing says which truth is meant
+            elif counts:
                 done.append(repr(call_again(rank, study, how.options, selection=name, truth=counts, engine=engine)))
+            else:
+                done.append(
+                    f"standings of {name}: there are several truths ({', '.join(snapshot.truths)}); say which with --truth"
+                )
     return done
 
 

@@ -27,14 +27,14 @@ def _made_from_now(snapshot: Snapshot, _name: str) -> dict[str, str]:
     return wanted
 
 
-def _late(snapshot: Snapshot) -> dict[str, int]:
+def lacking_parts(snapshot: Snapshot) -> dict[str, int]:
     """Return {model: shards without a part}, of those that lack some or are outdated."""
     lacking = {m: sum(part_name(s) not in snapshot.stored_maps[m] for s in snapshot.shard_sizes) for m in snapshot.models}
     return {m: number for m, number in lacking.items() if number or m in snapshot.outdated_models}
 
 
 def _describe(snapshot: Snapshot, _name: str) -> str:
-    models, late = snapshot.models, _late(snapshot)
+    models, late = snapshot.models, lacking_parts(snapshot)
     if late:
         number = sum(late.values())
         why = (
@@ -52,7 +52,7 @@ def _describe(snapshot: Snapshot, _name: str) -> str:
 
 def _line(snapshot: Snapshot, _name: str) -> str:
     models = snapshot.settings.models
-    sources = [shlex.quote(f"{m}={models[m].source}") for m in _late(snapshot)]
+    sources = [shlex.quote(f"{m}={models[m].source}") for m in lacking_parts(snapshot)]
     return f"faultscape predict {snapshot.place} {' '.join(sources or ['NAME=SOURCE'] * (2 - len(models)))}"
 
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from faultscape.errors import DamagedSelectionError, OptionError, SelectionError, closest
-from faultscape.nouns import Slots
+from faultscape.nouns import Definition, Slots
 from faultscape.stages.artefacts.report import page
 from faultscape.stages.change_result import Changed
 from faultscape.stages.consequences import change
@@ -20,6 +20,8 @@ from faultscape.stages.evidence import labelled_among
 from faultscape.stages.snapshot import Snapshot
 from faultscape.study.folder import put
 from faultscape.study.tables import selections
+
+_TOLD = ("selector", "goal", "temperature", "concordance", "over", "per_class", "constraints", "distance", "discrepancy", "top", "confidence", "cap", "cap_rule", "keep_duplicates", "spares", "seed")  # fmt: skip
 
 
 def refuse_other_options(given: Sequence[str]) -> None:
@@ -81,6 +83,7 @@ def replace_selection(root: Path, slots: Slots, drawn_from: str, name: str) -> s
     words = f"selection {name} is made anew" if name in known else _nothing_to_replace(name, known)
     if name in known:
         old, key = selections.read_selection(root, name)
+        words += _changes_text(old.definition, slots.definition)
         if labelled := len(labelled_among(root, {row.image for row in old.rows})):
             as_kept = replace(old, definition={**old.definition, selections.REPLACED_BY: name})
             kept = _free(root, name, lambda path: path.name in known and not _is_kept(root, path.name, name, as_kept)).name
@@ -91,6 +94,18 @@ def replace_selection(root: Path, slots: Slots, drawn_from: str, name: str) -> s
         ).unlink()  # from here on until the new one is put there is none, rather than one that is half another
     selections.write_selection(root, slots, drawn_from, name)
     return words
+
+
+def _changes_text(before: Definition, now: Definition) -> str:
+    """Return which options of a selection are others than before, in words; '' where none is.
+
+    >>> _changes_text({"selector": "mad", "concordance": "fwiou"}, {"selector": "mad", "concordance": "miou"})
+    ' (concordance fwiou before, miou now)'
+    """
+    changed = [
+        f"{key} {before[key]} before, {now[key]} now" for key in _TOLD if key in before and key in now and before[key] != now[key]
+    ]
+    return f" ({'; '.join(changed)})" if changed else ""
 
 
 def _is_kept(root: Path, kept: str, name: str, slots: Slots) -> bool:

@@ -1,0 +1,94 @@
+"""`run` does what is undone and nothing else; what it is asked besides is done, or refused in a line."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+import faultscape as fs
+import made
+from faultscape.errors import FaultscapeError, OptionError, SelectionError
+from faultscape.study.settings import read_settings
+from faultscape.study.tables.selections import read_selection
+from refusals import refused
+
+
+@pytest.fixture
+def done(corpus: made.Corpus, tmp_path: Path) -> str:
+    """A study in which all is done."""
+    study = str(tmp_path / "study")
+    fs.run(study, str(corpus.photos), corpus.models, classes=str(corpus.classes), engine="local")
+    fs.label.import_(study, str(corpus.truth))
+    fs.run(study, engine="local")
+    assert fs.status(study).next == ""
+    return study
+
+
+def test_maps_that_are_there_stay_whatever_became_of_their_sources(done: str, corpus: made.Corpus) -> None:
+    before = made.bytes_under(Path(done))
+    gone, half = corpus.models["model-0"], corpus.models["model-1"]
+    shutil.rmtree(gone)
+    for file in sorted(half.rglob("*.png"))[::2]:
+        file.unlink()
+    fs.run(done, engine="local")
+    assert made.bytes_under(Path(done)) == before
+
+
+def test_a_model_that_lacks_maps_is_predicted_and_no_other(done: str, corpus: made.Corpus) -> None:
+    held = made.bytes_under(Path(done), "predictions/model-1")
+    for file in sorted(corpus.models["model-1"].rglob("*.png"))[::2]:
+        file.unlink()
+    shutil.rmtree(Path(done) / "predictions" / "model-0")
+    fs.run(done, engine="local")
+    assert made.bytes_under(Path(done), "predictions/model-1") == held
+    assert fs.status(done).next == ""
+
+
+def test_classes_that_are_named_for_a_study_that_is_there_are_entered(done: str, corpus: made.Corpus) -> None:
+    raw = json.loads(corpus.classes.read_text())
+    raw["classes"][1]["name"], raw["parents"] = "renamed", {}
+    corpus.classes.write_text(json.dumps(raw))
+    fs.run(done, classes=str(corpus.classes), engine="local")
+    assert "renamed" in read_settings(Path(done)).classes.names
+
+
+@pytest.mark.parametrize("wrong", [{"classes": "nope"}, {"size": "abc"}, {"task": "classification"}], ids=str)
+def test_what_cannot_be_said_about_a_study_is_refused(done: str, wrong: dict[str, str]) -> None:
+    before = made.bytes_under(Path(done))
+    with refused(FaultscapeError):
+        fs.run(done, engine="local", **wrong)
+    assert made.bytes_under(Path(done)) == before
+
+
+def test_a_labelled_selection_is_not_made_anew_for_an_option_and_run_says_how(done: str, corpus: made.Corpus) -> None:
+    fs.collect(done, remove=[corpus.ids[0]])
+    with refused(
+        SelectionError, "selection main is labelled and stale.*choose anew with --per-class 3: `faultscape select .*--replace`"
+    ):
+        fs.run(done, per_class=3, engine="local")
+
+
+def test_an_option_that_a_verb_no_longer_has_is_named(done: str) -> None:
+    path = Path(done) / "standings.json"
+    held = json.loads(path.read_text())
+    held["provenance"]["arguments"] = {"nope": 1}
+    held["provenance"]["inputs"]["labels"] = "others"
+    path.write_text(json.dumps(held))
+    with refused(OptionError, "rank has no option 'nope', which is recorded as given; run `faultscape rank .*` with the options"):
+        fs.run(done, engine="local")
+
+
+def test_what_is_no_study_is_refused() -> None:
+    with refused(OptionError, "study: expected the name of a file or folder"):
+        fs.run(None)  # type: ignore[arg-type]
+
+
+def test_a_selection_that_is_made_anew_says_which_options_are_others(done: str, capsys: pytest.CaptureFixture[str]) -> None:
+    fs.select(done, as_="freq", maps=fs.MapRules(concordance="fwiou"), engine="local")
+    capsys.readouterr()
+    said = fs.select(done, as_="freq", replace=True, per_class=2, dry_run=True, engine="local")
+    assert "selection freq is made anew (concordance fwiou before, miou now; per_class 1 before, 2 now)" in repr(said)
+    assert read_selection(Path(done), "freq")[0].definition["concordance"] == "fwiou"
