@@ -20,6 +20,7 @@ from faultscape.stages.artefacts.plan import PLAN
 from faultscape.stages.artefacts.report import REPORT, read_note
 from faultscape.stages.artefacts.selection import SELECTION
 from faultscape.stages.artefacts.standings import STANDINGS
+from faultscape.stages.given_options import options_of
 from faultscape.stages.snapshot import Snapshot
 from faultscape.study.tables.selections import read_selection
 from refusals import refused
@@ -52,6 +53,26 @@ def test_inputs_stand_before_what_follows_from_them() -> None:
     assert len(set(names)) == len(names)
     for place, artefact in enumerate(graph.ARTEFACTS):
         assert set(artefact.inputs) <= set(names[:place]), artefact.name
+
+
+CHANGE_NOTHING = {  # options that say which study, which instance, where and how, or change what is there
+    "corpus": "study images remove dry_run accept rate contact",
+    "maps": "study models rename remove shard measure truth engine workers device batch",
+    "pairs": "study shard engine workers",
+    "selection": "study as_ replace remove dry_run engine workers",
+    "standings": "study selection engine",
+    "plan": "study engine workers",
+    "measures": "source models classes datasets output shard engine workers group block",
+    "report": "study selection output",
+}
+
+
+@pytest.mark.parametrize("artefact", [a for a in graph.ARTEFACTS if a.name in CHANGE_NOTHING], ids=lambda a: a.name)
+def test_an_artefact_declares_every_option_of_its_verb_that_can_change_it(artefact: graph.Artefact) -> None:
+    of_verb = set(options_of(getattr(fs, artefact.verb)))
+    assert len(set(artefact.options)) == len(artefact.options)
+    assert of_verb - set(artefact.options) == set(CHANGE_NOTHING[artefact.name].split())
+    assert set(artefact.options) <= of_verb
 
 
 def test_a_selection_that_grew_makes_standings_and_report_stale(study: str, corpus: made.Corpus) -> None:

@@ -27,11 +27,11 @@ CORPUS = Artefact(
     name="corpus",
     verb="collect",
     inputs=(),
-    options=("task", "classes", "size", "shard", "group", "block"),
+    options=("task", "classes", "only_classes", "size", "not_in", "set_", "role", "pattern", "replace_classes", "queries", "wordnet", "hyponyms", "urls", "api", "per_query", "after", "before", "min_size", "transparent", "licence", "group", "block", "store", "shard_size", "probe"),
     reasons={},
     instances=lambda _: [""],
     made_from=_made_from,
     made_from_now=lambda _snapshot, _name: {},
     describe=_describe,
     line=_line,
-)
+)  # fmt: skip

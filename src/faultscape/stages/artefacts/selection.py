@@ -222,7 +222,7 @@ SELECTION = Artefact(
     name="selection",
     verb="select",
     inputs=("corpus", "maps", "pairs"),
-    options=("selector", "concordance", "over", "per_class", "constraints", "scale", "distance", "hierarchy", "discrepancy", "top", "confidence", "cap", "cap_rule", "without", "spares", "keep_duplicates", "budget", "more", "temperature", "seed", "truth"),
+    options=("selector", "goal", "per_class", "top", "budget", "more", "seed", "truth", "concordance", "over", "constraints", "scale", "distance", "hierarchy", "discrepancy", "confidence", "cap", "cap_rule", "without", "temperature", "spares", "keep_duplicates"),
     reasons={
         "models": "the study no longer has a model it was drawn with",
         "added": "models were added since",
