@@ -365,7 +365,7 @@ def test_rank_is_not_recommended_again_while_it_leaves_the_question_open(
     standings = fs.rank(answers.study, selection="random")
     assert is_open(standings, question)
     assert any(
-        "standings settled a question, or left one open" in words
+        "standings are out of date, settled a question, or left one open" in words
         for name, _, words in fs.status(answers.study).stages
         if name == "plan"
     )

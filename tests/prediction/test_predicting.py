@@ -187,7 +187,8 @@ def sure_of(folder: Path) -> dict[str, float]:
     study = folder.parent / "two"
     fs.predict(str(study), {"model": folder}, engine="local")
     scores = KeptScores(study, "model", "confidence")
-    return {id_: float(scores.read([0, id_]).max()) for id_ in kept.ids(study, "model", "confidence", 0)}
+    parts = read_manifest(label_maps.predictions(study, "model") / "confidence").items()
+    return {id_: float(scores.read([0, id_]).max()) for id_ in kept.ids(study, "model", "confidence", parts)}
 
 
 def test_the_confidence_beside_a_folder_of_maps_is_read_again_when_it_changes(folder: Path) -> None:
