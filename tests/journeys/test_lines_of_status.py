@@ -266,7 +266,7 @@ def test_a_report_waits_for_its_reference_images_and_measures_for_their_metric_a
     own.write_text(OWN_METRIC)
     fs.label.import_(study, corpus.truth, truth="gt")
     fs.rank(study, **FEW)
-    fs.report(study, reference_images=references)
+    fs.report(study, reference_images=references, better=0.2)
     fs.measure(study, metric=[f"{own}:mine"], resamples=0, engine="local")
     assert "all is done" in repr(fs.status(study))
     references.rename(tmp_path / "moved")
@@ -283,6 +283,7 @@ def test_a_report_waits_for_its_reference_images_and_measures_for_their_metric_a
     assert sorted(follow(study)) == ["measure", "report"]
     fs.select(study, selector="random", budget=4, as_="main", replace=True, engine="local")
     assert "--reference-images stand beside images chosen for a class, which these are not, and are left out" in words(study)
+    assert "--better is of duels of label maps, which these are not, and is left out" in words(study)
     follow(study)
     assert "all is done" in repr(fs.status(study))
     fs.label.import_(study, corpus.truth, truth="labels")

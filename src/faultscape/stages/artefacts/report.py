@@ -25,6 +25,10 @@ from faultscape.study.tables.corpus import read_columns
 METHOD_NUMBER = 3  # raised when the page shows something else
 META = "faultscape-made-from"
 _HEAD = 65536  # bytes in which the note stands
+_OF_DUELS = (
+    ("reference_images", "--reference-images stand beside images chosen for a class", "are"),
+    ("better", "--better is of duels of label maps", "is"),
+)
 
 
 def made_from_now(snapshot: Snapshot, name: str, truth: str, references: str | None = None) -> dict[str, str]:
@@ -145,14 +149,13 @@ def arguments(snapshot: Snapshot, name: str) -> JsonObject:
 
 
 def again(snapshot: Snapshot, name: str) -> Again:
-    """Return how a page is made again: without reference images where those of its selection are of no class any more."""
-    given = dict(arguments(snapshot, name))
-    if "reference_images" not in given or name not in snapshot.selections:
-        return Again(given)
-    if snapshot.selections[name][0].draws and not snapshot.settings.classifies:
-        del given["reference_images"]
-        return Again(given, ("--reference-images stand beside images chosen for a class, which these are not, and are left out",))
-    return Again(given, (), gone_file(given, ("reference_images",), "report"))
+    """Return how a page is made again: without what is shown of duels where its selection is one of draws now."""
+    given, left_out = dict(arguments(snapshot, name)), list[str]()
+    if name in snapshot.selections and snapshot.selections[name][0].draws and not snapshot.settings.classifies:
+        left_out = [
+            f"{words}, which these are not, and {verb} left out" for key, words, verb in _OF_DUELS if given.pop(key, None)
+        ]
+    return Again(given, tuple(left_out), gone_file(given, ("reference_images",), "report"))
 
 
 def _line(snapshot: Snapshot, name: str) -> str:
