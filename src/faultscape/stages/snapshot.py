@@ -38,6 +38,7 @@ class Snapshot:
         self._current: dict[str, Slots] = {}
         self._keys: dict[tuple[str, ...], str] = {}
         self._truth_keys: dict[str, str] = {}
+        self._photos_keys: dict[tuple[str, ...] | None, str] = {}
         self.selection_keys: dict[str, str] = {}  # of artefacts.selection.key: many things follow from one selection
         self._label_counts: dict[tuple[str, str], LabelCount] = {}
 
@@ -148,9 +149,11 @@ class Snapshot:
 
     def photos_key(self, images: Collection[str] | None = None) -> str:
         """Return a key of what some images, or all, were when they were collected: what decides among equals, and what pages show, follow from it."""
-        wanted = None if images is None else [("id", "in", sorted(images))]
-        columns = [column.to_pylist() for column in read_columns(self.root, ["id", "digest"], wanted).columns]
-        return key_of(*columns)
+        wanted = None if images is None else tuple(sorted(images))
+        if wanted not in self._photos_keys:
+            rows = read_columns(self.root, ["id", "digest"], None if wanted is None else [("id", "in", wanted)])
+            self._photos_keys[wanted] = key_of(*(column.to_pylist() for column in rows.columns))
+        return self._photos_keys[wanted]
 
     def document(self, path: Path) -> JsonObject | None:
         """Return the JSON object of a file of the study; None where there is none, or none that can be read."""
