@@ -38,6 +38,7 @@ def test_label_maps_one_rule_and_one_message_in_every_verb(tmp_path: Path, capsy
         ["measure", study],
         ["plan", study],
         ["predict", study, f"m={next(iter(corpus.models.values()))}", "--measure"],
+        ["label", "export", study, str(tmp_path / "out")],
     )
     fs.label.import_(study, str(corpus.truth), truth="one")
     assert fs.rank(study, resamples=0).provenance["truth"] == "one"  # the only one
@@ -45,6 +46,7 @@ def test_label_maps_one_rule_and_one_message_in_every_verb(tmp_path: Path, capsy
     fs.measure(study, resamples=20)
     assert json.loads((Path(study) / "measures" / "measure.json").read_text())["provenance"]["truth"] == "one"
     assert "(truth one)" in repr(fs.status(study))
+    assert fs.label.export(study, tmp_path / "out").images == 0  # all are labelled under it
     fs.label.import_(study, str(corpus.truth), truth="two")
     capsys.readouterr()
     for words in lines:
@@ -111,9 +113,10 @@ def test_answers_of_two_groups_of_people_are_two_truths(tmp_path: Path) -> None:
     best = {group: next(iter(s.rankings.values())).order[0] for group, s in standings.items()}
     assert best == {"experts": "model-0", "crowd": "model-1"}
     assert fs.label.export(it.study, str(tmp_path / "rest.csv"), truth="experts").questions == 0
-    assert fs.label.export(it.study, str(tmp_path / "anew.csv")).questions == asked  # nobody has answered for labels
-    with refused(StudyError, r"several truths \(crowd, experts\)"):
-        fs.rank(it.study)
+    assert fs.label.export(it.study, str(tmp_path / "anew.csv"), truth="labels").questions == asked  # nobody has answered for it
+    for verb in (fs.rank, lambda study: fs.label.export(study, str(tmp_path / "which.csv"))):
+        with refused(StudyError, r"several truths \(crowd, experts\)"):
+            verb(it.study)
     fs.rank(it.study, truth="experts", resamples=0)
     fs.report(it.study)
     key = json.loads((root / "standings.json").read_text())["provenance"]["inputs"]["labels"]

@@ -87,7 +87,10 @@ def test_draws_whose_intervals_do_not_hold_are_not_called_images_that_were_chose
 
 
 def test_who_leads_is_said_without_a_model_that_is_better_than_itself() -> None:
-    assert "and each other model is shown to be worse than at least one (at 95 %" in verdict(standings(margins=ranking("a")))[1]
+    assert (
+        "and each other model is shown to be worse than at least one model (at 95 %"
+        in verdict(standings(margins=ranking("a")))[1]
+    )
 
 
 def test_the_headline_is_that_of_the_ranking_that_stands_first() -> None:
@@ -103,7 +106,7 @@ def test_a_model_that_comparisons_do_not_link_to_the_others_is_unknown_and_not_w
     head, words = verdict(standings(**lone))
     assert head == "a leads on the chosen images, but not conclusively"
     assert words.endswith(
-        "each other model with a score is shown to be worse than at least one. c has no score by Perron rank and Mean over all labels, and may be better."
+        "each other model with a score is shown to be worse than at least one model. c has no score by Perron rank and Mean over all labels, and may be better."
     )
     two = standings(perron=replace(ranking("ab", speaks_of="chosen"), scores=alone), reuse_mean=ranking("ab", speaks_of="chosen"))
     assert verdict(two)[1].endswith("Perron rank does not tell them apart. c has no score by Perron rank, and may be better.")

@@ -14,7 +14,7 @@ def export(
     *,
     format: str | None = None,
     selection: str = "main",
-    truth: str = "labels",
+    truth: str | None = None,
     prefill: str | None = None,
     again: bool = False,
     anyway: bool = False,
@@ -35,7 +35,7 @@ def export(
     selection
         Which selection's images.
     truth
-        Images that have a label under this name, which the study has to have, are not written again.
+        Images that have a label under this name, which the study has to have, are not written again; default: labels, or the only one there is.
     prefill
         Name of a model whose maps are filled in; they bias whoever labels, so the default is empty.
     again

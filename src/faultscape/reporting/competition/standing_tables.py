@@ -130,7 +130,7 @@ def verdict(standings: Standings) -> tuple[str, str]:
         head = f"{tied[0]} leads{where}{'' if sure else ', but not conclusively'}"
         many = f"the {len(best)} rankings with intervals" if len(best) > 1 else "the ranking with intervals"
         worse = "each other model with a score" if unknown else "each other model"
-        said.append(f"It is first in {many}, and {worse} is shown to be worse than at least one{at}.")
+        said.append(f"It is first in {many}, and {worse} is shown to be worse than at least one model{at}.")
         said += unknown
     if others:
         said.append(f"In other rankings {_named(others)} {'is' if len(others) == 1 else 'are'} among the best too.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from faultscape.corpus.id_lists import is_id_list
@@ -32,9 +33,11 @@ def export_labels(study: str, options: ExportOptions) -> Exported | Asked:
     if classifies and options.prefill is not None:
         raise OptionError("--prefill fills maps in; questions about classes are asked without an answer")
     known = evidence.truths(root)
-    if options.truth not in (*known, evidence.LABELS):
-        have = f"there are {', '.join(known)}.{closest(options.truth, known)}" if known else "there are no labels yet."
-        raise LabellingError(f"there is no truth {options.truth!r}; {have} Leave --truth out to write all images without a label")
+    if options.truth is None:
+        options = replace(options, truth=evidence.choose_truth(root) if known else evidence.LABELS)
+    if (truth := options.truth) is not None and truth not in (*known, evidence.LABELS):
+        have = f"there are {', '.join(known)}.{closest(truth, known)}" if known else "there are no labels yet."
+        raise LabellingError(f"there is no truth {truth!r}; {have} Leave --truth out to write all images without a label")
     _check_fresh(root, study, options)
     if isinstance(form, QuestionFormat):
         return questions.export(root, study, options, form)

@@ -46,7 +46,7 @@ from faultscape.study.tables.logs import Failure, log, read_failures, replace_fa
 
 def export(root: Path, study: str, options: ExportOptions, form: MaskFormat) -> Exported:
     """Write the images of a selection that have no label yet, upright and in full size, and what the tool needs to know of the classes."""
-    settings, folder, truth, prefill = read_settings(root), Path(options.out), options.truth, options.prefill
+    settings, folder, truth, prefill = read_settings(root), Path(options.out), options.truth or evidence.LABELS, options.prefill
     if prefill is not None and prefill not in settings.models:
         raise OptionError(f"--prefill {prefill!r}: there is no such model; there are {', '.join(settings.models)}")
     classes = settings.class_list

@@ -9,12 +9,12 @@ from faultscape.stages.given_options import refuse_empty
 
 @dataclass(frozen=True)
 class ExportOptions:
-    """Where to write what, of which selection: see `label export`. ``format`` None is the study's usual one."""
+    """Where to write what, of which selection: see `label export`. ``format`` None is the study's usual one, ``truth`` None the one that counts."""
 
     out: str
     format: str | None = None
     selection: str = "main"
-    truth: str = "labels"
+    truth: str | None = None
     prefill: str | None = None
     again: bool = False
     anyway: bool = False

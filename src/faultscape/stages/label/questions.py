@@ -64,7 +64,7 @@ def export(root: Path, study: str, options: ExportOptions, form: QuestionFormat)
 
     With ``options.again`` also those whose answers decide nothing. Where no question is open no file is written.
     """
-    settings, held, truth, again = read_settings(root), Answers(root), options.truth, options.again
+    settings, held, truth, again = read_settings(root), Answers(root), options.truth or evidence.LABELS, options.again
     slots = current(root, options.selection, held.discarded())
     wanted, verdicts = questions(root, settings, slots, truth), said.majority(held.answers(truth))
     asked = [question for question, settled in wanted.items() if not settled]
