@@ -145,7 +145,7 @@ def test_labels_go_out_and_come_back_in_both_formats_and_later_ones_replace(corp
 
     for form in ("png", "labelme"):
         out = tmp_path / form
-        exported = fs.label.export(study, str(out), format=form, prefill="model-1")
+        exported = fs.label.export(study, str(out), format=form, prefill="model-1", truth="labels")  # under which nobody labelled
         assert exported.images == len(slots.images)
         back = fs.label.import_(study, str(out), truth=form)
         assert back.new == len(slots.images)
