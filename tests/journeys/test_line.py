@@ -159,7 +159,7 @@ def test_labels_go_out_and_come_back_in_both_formats_and_later_ones_replace(corp
     assert repr(again).startswith("no image is to be labelled, so nothing was written")
     assert not (tmp_path / "again").exists()
     empty = tmp_path / "empty"
-    said = repr(fs.label.export(study, str(empty)))
+    said = repr(fs.label.export(study, str(empty), truth="labels"))
     assert said.endswith(
         f"put each mask into {empty / 'labels'}, named as its image, then `faultscape label import {study} {empty}`"
     )
