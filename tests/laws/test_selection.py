@@ -157,6 +157,7 @@ def test_extending_adds_deeper_places_as_a_new_round(maps: dict[str, np.ndarray]
     pairs = fs.comparison.count(maps, classes=4)
     small, large = fs.selection.duels(pairs, spares=0), fs.selection.duels(pairs, per_class=3, spares=0)
     rows = extended(small, large)
+    assert [(row.round, row.step) for row in rows] == [(2, step) for step in range(1, len(rows) + 1)]
     assert {r.round for r in rows} == {2}
     assert {r.place for r in rows} == {2, 3}
     merged = sorted((r.defender, r.attacker, r.class_, r.place, r.image) for r in (*small.rows, *rows))
