@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from faultscape import plug
 from faultscape.nouns import JsonObject, Slots
-from faultscape.stages.artefacts import labels, selection, standings
+from faultscape.stages.artefacts import discards, labels, selection, standings
 from faultscape.stages.artefacts.artefact import METHOD, Again, Artefact, Provenance, arguments_of, provenance_of
 from faultscape.stages.evidence import find_truth
 from faultscape.stages.given_options import option_words
@@ -23,7 +23,7 @@ def made_from_now(snapshot: Snapshot, truth: str) -> dict[str, str]:
     return {
         "maps": snapshot.drawn_from(snapshot.models),
         "selections": key_of({name: selection.key(snapshot, name) for name in snapshot.selections}),
-        "discards": key_of(sorted(snapshot.discarded)),
+        "discards": discards.key_of_all(snapshot),
         "labels": labels.key(snapshot, truth or find_truth(snapshot.root)),
         "models": ",".join(snapshot.models),
         "photos": snapshot.photos_key(),  # they decide who is drawn among equals
