@@ -6,10 +6,12 @@ import json
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import faultscape as fs
 import made
+import made_answers
 from faultscape.cli import main
 from refusals import refused_line
 
@@ -67,6 +69,17 @@ def test_a_function_in_a_file_is_a_ranking_everywhere(tmp_path: Path, capsys: py
     file.write_text(LINES.replace("worst image", "worst image of all"))
     stages = fs.status(study).stages
     assert [state for stage, state, words in stages if stage == "rank" and words.startswith("main:")] == ["stale"]
+
+
+def test_a_ranking_of_pairs_of_classifiers_gets_their_counts(tmp_path: Path) -> None:
+    answers = made_answers.study(tmp_path / "answers")
+    fs.select(answers.study, top=10)
+    made_answers.import_labels(answers)
+    file = tmp_path / "mine.py"
+    file.write_text(ENTRY)
+    found = fs.rank(answers.study, ranking=f"{file}:ROW_SUMS", resamples=20).rankings
+    assert found["row_sums"].order == found["borda"].order
+    assert all(np.isfinite(value) for value in found["row_sums"].scores.values())
 
 
 def test_what_is_no_ranking_is_refused_in_one_line(tmp_path: Path) -> None:

@@ -110,7 +110,12 @@ def table_text(found: Agreement, most: int = 30) -> str:
 
 
 def with_others(found: Agreement) -> np.ndarray:
-    """Return (J,) each model's mean agreement with all others, each counted once; NaN where it has no image in common with any."""
+    """Return (J,) each model's mean agreement with all others, each counted once; NaN where it has no image in common with any.
+
+    >>> mean = np.array([[np.nan, 0.5, 0.25], [0.5, np.nan, np.nan], [0.25, np.nan, np.nan]])
+    >>> with_others(Agreement(("a", "b", "c"), "miou", mean, np.zeros((3, 3), int), np.zeros((3, 3), int)))
+    array([0.375, 0.5  , 0.25 ])
+    """
     known = ~np.isnan(found.mean)
     return np.divide(np.nansum(found.mean, 1), known.sum(1), out=np.full(len(found.models), np.nan), where=known.any(1))
 
