@@ -29,10 +29,10 @@ JOURNEYS = ("test_line", "test_graph", "test_measure", "test_drawing", "test_cla
 ROOMS = {  # room: (how many mutations, what runs for it)
     "metrics": (8, ("tests/metrics", "tests/laws/test_metrics_catalogue.py", "tests/laws/test_measuring_laws.py")),
     "selection": (7, ("tests/selection", "tests/laws/test_selection.py", "tests/laws/test_selectors.py", "tests/laws/test_ties.py")),
-    "ranking": (8, ("tests/ranking", "tests/laws/test_ranking_laws.py", "tests/laws/test_rankings.py")),
+    "ranking": (8, ("tests/ranking", "tests/laws/test_ranking_laws.py", "tests/laws/test_rankings.py", "tests/journeys/test_own_ranking.py")),
     "maps": (5, ("tests/maps", "tests/laws/test_runs.py", "tests/laws/test_counts.py")),
     "comparison": (4, ("tests/comparison", "tests/laws/test_concordance.py", "tests/laws/test_counts.py", "tests/laws/test_incremental.py")),
-    "labelling": (4, ("tests/labelling", "tests/laws/test_formats.py")),
+    "labelling": (4, ("tests/labelling", "tests/laws/test_formats.py", "tests/journeys/test_own_format.py")),
     "stages": (4, ("tests/laws/test_fill.py", "tests/laws/test_incremental.py", "tests/labelling", "tests/web", "tests/corpus", "tests/prediction", "tests/reporting/test_class_report.py", *(f"tests/journeys/{name}.py" for name in JOURNEYS))),
 }  # fmt: skip
 COMPARISONS = {ast.Lt: "<=", ast.LtE: "<", ast.Gt: ">=", ast.GtE: ">", ast.Eq: "!=", ast.NotEq: "=="}
@@ -134,9 +134,14 @@ def seen(room: str, mutation: Mutation, folder: Path) -> str:
     compile(changed, str(relative), "exec")
     stamp = (folder / relative).stat()
     (folder / relative).write_bytes(changed)
+    kernels = (folder / relative).parent / "__pycache__" if relative.parent.name == "kernels" else None
+    if kernels is not None:  # numba's cache does not look at intrinsics, and would hide what changed there
+        shutil.rmtree(kernels, ignore_errors=True)
     try:
         return failing(room, [relative], folder)
     finally:
+        if kernels is not None:
+            shutil.rmtree(kernels, ignore_errors=True)
         (folder / relative).write_bytes(source)
         os.utime(folder / relative, ns=(stamp.st_atime_ns, stamp.st_mtime_ns))  # else its kernels would be compiled again
 
