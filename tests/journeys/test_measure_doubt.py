@@ -176,3 +176,29 @@ def test_probabilities_of_another_number_of_classes_are_refused(maps: Any, tmp_p
     assert "expected probabilities, 5 x H x W" in refused_line(
         *line_of(corpus, tmp_path, "--probabilities", f"model-1={tmp_path / 'probabilities'}")
     )
+
+
+def test_noise_makes_errors_of_calibration_larger_so_that_their_intervals_reach_further_down_and_those_of_smooth_metrics_do_not(
+    tmp_path: Path,
+) -> None:
+    """Of a model that is right nearly as often as it says, draws of images with replacement have larger errors than the images themselves."""
+    rng = np.random.default_rng(5)
+    for k in range(12):
+        sure = rng.uniform(0.5, 1, (24, 24)).astype(np.float32)
+        truth = rng.integers(0, 2, sure.shape).astype(np.uint8)
+        made.write(tmp_path / "truth" / f"{k}.png", truth)
+        made.write(
+            tmp_path / "maps" / f"{k}.png", np.where(rng.random(sure.shape) < sure - 0.02, truth, 1 - truth).astype(np.uint8)
+        )
+        (tmp_path / "sure").mkdir(exist_ok=True)
+        np.save(tmp_path / "sure" / f"{k}.npy", sure)
+    line = ["measure", str(tmp_path / "truth"), f"m={tmp_path / 'maps'}", "--classes", "2", "--no-boundaries"]
+    assert main([*line, "--confidence", f"m={tmp_path / 'sure'}", "--resamples", "200", "-o", str(tmp_path / "o")]) == 0
+    found = json.loads((tmp_path / "o" / "measure.json").read_text())["models"]["m"]
+    reach = {
+        name: (found[name]["value"] - found[name]["low"], found[name]["high"] - found[name]["value"])
+        for name in ("ece", "brier_top")
+    }
+    assert found["ece"]["low"] > 0  # it ends there by itself
+    assert reach["ece"][0] > 1.2 * reach["ece"][1]
+    assert reach["brier_top"][0] == pytest.approx(reach["brier_top"][1])
