@@ -12,6 +12,7 @@ from . import ranking as ranking
 from . import reporting as reporting
 from . import scenes as scenes
 from . import selection as selection
+from . import stressors as stressors
 from . import study as study
 from . import testing as testing
 from . import ties as ties

@@ -1,0 +1,1 @@
+"""Compiled loops over pixels, each with a plain twin beside it."""
